@@ -1,5 +1,5 @@
-//! How long the exact r-b curve of a trace takes, beside the literal sweep of SLO algorithm 2.1 over 985 rates, which is what
-//! the thesis' released code does. Here the compiler makes vectors of the rates.
+//! Time for the exact r-b curve of a trace, beside the literal sweep of SLO algorithm 2.1 over 985 rates, as in the
+//! thesis' released code. Here the compiler vectorises the loop over rates.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 

@@ -1,10 +1,10 @@
-//! How long bounds of many workloads take on one core, against the authors' released code. Seconds are those of the processor, so that
-//! others on the machine count for little.
+//! Time for the bounds of many workloads on one core, against the authors' released code. Times are processor
+//! seconds, so that other programs on the machine count for little.
 //!
-//! The network is the one its times were taken on: client i uses the i mod 12th model, host c(i mod max(2, ceil(N/6))),
-//! server s(7i mod max(1, ceil(N/10))), an objective of [10, 20, 50, 100, 200] ms [i mod 5] at 99.9 %, links of
-//! 125 MB/s. The models here have the numbers of states and about the loads of theirs; where `LEEWARD_SHARED` says
-//! where the very inputs are, those are timed as well.
+//! The network is the one of their published times: client i uses the i mod 12th model, host c(i mod max(2,
+//! ceil(N/6))), server s(7i mod max(1, ceil(N/10))), an objective of [10, 20, 50, 100, 200] ms [i mod 5] at 99.9 %,
+//! links of 125 MB/s. The models here have the numbers of states of theirs and about their loads. If `LEEWARD_SHARED`
+//! contains the original inputs, those are timed as well.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
@@ -22,8 +22,8 @@ const RUNS: usize = 7;
 /// Seconds; the system counts a thread's in steps of milliseconds.
 const LONG_ENOUGH: f64 = 0.1;
 const LINK: f64 = 125e6;
-/// Seconds of SNC-Meister (7ecb5de), one thread, g++ 12 -O2, on a busy host: constants, not measured here. That of
-/// 50 workloads with 5 pairs is when it was stopped, unfinished.
+/// Seconds of SNC-Meister (7ecb5de), one thread, g++ 12 -O2, on a busy host: constants, not measured here. The run of
+/// 50 workloads with 5 pairs was stopped at its time, unfinished.
 const AUTHORS: [(usize, usize, f64); 5] =
     [(10, 0, 0.0194), (50, 0, 0.60), (180, 0, 1.19), (10, 1, 4.44), (50, 5, 460.0)];
 /// States of the twelve models, their mean requests a second, and the work of one coming in and going out.
@@ -54,7 +54,7 @@ fn main() {
             time(&format!("{count} workloads, {pairs} dependent pairs{kind}"), build, lyapunov, authors);
         }
     }
-    // No two models the same, so that nothing is shared between workloads.
+    // No two models are the same, so that workloads share nothing.
     time("180 workloads, every model its own", || built(180, 0, 1e-3), false, AUTHORS[2].2);
     let Some(folder) = support::golden("bench") else { return };
     for (file, authors) in [
@@ -69,7 +69,7 @@ fn main() {
     }
 }
 
-/// Seconds that this thread has had a processor; those of the wall clock where the system does not say.
+/// Processor seconds of this thread; wall-clock seconds if the system does not report them.
 fn seconds() -> f64 {
     static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
@@ -77,14 +77,14 @@ fn seconds() -> f64 {
     nanos.map_or_else(|| BEGAN.elapsed().as_secs_f64(), |nanos| nanos / 1e9)
 }
 
-/// A network of models of its own, of which nothing is known yet.
+/// A network with its own models, nothing cached.
 fn built(count: usize, pairs: usize, drift: f64) -> Network {
     let (queues, workloads) = generated(count, pairs, drift);
     Network::new(&queues, &workloads).expect("the generated network is sound")
 }
 
-/// Bounds of all workloads of new networks of new models, so that nothing is remembered from run to run; as many networks as take
-/// long enough to be measured. Building is not timed: theirs was not.
+/// Bounds of all workloads of new networks of new models, so that no cache survives from run to run; as many networks
+/// as a measurable time needs. The construction is not timed: theirs was not.
 fn time(name: &str, build: impl Fn() -> Network, lyapunov: bool, authors: f64) {
     let measure = |networks: usize| {
         let mut networks: Vec<Network> = (0..networks).map(|_| build()).collect();
@@ -158,7 +158,7 @@ fn model(states: usize, requests: f64, mean: f64) -> Mmpp {
     };
     let state = |at: usize| State {
         requests: Requests::Bernoulli(requests * rate(at) * STEP),
-        // Sizes of states differ a little, as fitted ones do.
+        // Sizes of states differ slightly, as fitted ones do.
         sizes: Sizes::Exponential { mean: mean * (1.0 + 0.01 * at as f64) },
     };
     let row = |from: usize| {

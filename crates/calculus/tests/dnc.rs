@@ -1,4 +1,4 @@
-//! Operators against their definitions, and what must hold of every analysis.
+//! Operators against their definitions, and properties of every analysis.
 
 use leeward_calculus::{
     ArrivalCurve, Flow, InOrder, Network, NetworkError, Overload, Packets, RateLatency, ServiceCurve,
@@ -30,7 +30,7 @@ fn services() -> impl Strategy<Value = ServiceCurve> {
     })
 }
 
-/// Every time at which a service may turn: where a piece begins, and where two meet.
+/// Every time at which a service may turn: the start of a piece, and the meeting point of two.
 fn turns(service: &ServiceCurve) -> Vec<f64> {
     let pieces = service.pieces();
     let mut turns: Vec<f64> = pieces.iter().map(RateLatency::latency).chain([0.0]).collect();
@@ -101,7 +101,7 @@ proptest! {
     fn what_is_left_in_order_is_a_service_less_later_arrivals(alpha in arrivals(), beta in services(), t in 0.0..50.0f64) {
         match (beta.delay(&alpha), beta.leftover_in_order(&alpha)) {
             (Ok(theta), Ok(left)) => {
-                // As large as it may be, but that it neither falls nor jumps, and never more.
+                // As large as possible without falling or jumping, and never more.
                 prop_assert!(near(left.work(theta), 0.0));
                 for t in turns(&beta).into_iter().chain(bends(&alpha).into_iter().map(|t| t + theta)).chain([t]) {
                     let most = if t > theta { beta.work(t) - alpha.arrivals(t - theta) } else { 0.0 };
@@ -214,7 +214,7 @@ proptest! {
 
     #[test]
     fn in_order_a_burst_is_paid_for_once_and_links_count(flows in bipartite()) {
-        // One priority: what it has at each queue is not what is left of it.
+        // One priority: its service at each queue is that of the queue, not a leftover.
         let flows: Vec<Flow> = flows.into_iter().map(|flow| Flow { priority: 0, ..flow }).collect();
         for packets in [Packets::Fluid, Packets::Whole] {
             let in_order = InOrder::new(network(&flows, packets));
@@ -262,8 +262,8 @@ fn a_tandem_with_cross_traffic_is_as_by_hand() {
         flow(1.0, 2.0, 0, &[1, 3]),
     ];
     let network = Network::new(vec![10.0; 4], flows, Packets::Fluid).unwrap();
-    // Flow 1 leaves queue 1, of which flow 3 leaves it 9 a second after 2/9 s, with a burst of 3 + 2 x 2/9 = 31/9. Beside
-    // it queue 2 gives 8 a second after 31/72 s, of which flow 0 needs 5/8 s.
+    // Flow 1 leaves queue 1, of which flow 3 leaves it 9 a second after 2/9 s, with a burst of 3 + 2 x 2/9 = 31/9.
+    // Beside flow 1, queue 2 serves 8 a second after 31/72 s, of which flow 0 needs 5/8 s.
     let by_hand = [31.0 / 72.0 + 5.0 / 8.0, 10.0 / 9.0, 85.0 / 63.0, 5.0 / 8.0];
     for (found, expected) in network.aggregate().into_iter().zip(by_hand) {
         assert!(near(found.unwrap(), expected));
@@ -285,7 +285,7 @@ fn an_overload_names_the_queue_and_spares_those_before_it() {
     assert!([0, 1].iter().all(|&priority| in_order.tandem(&[0, 1], priority).unwrap().total_flow().is_ok()));
     assert_eq!(in_order.tandem(&[0, 1], 2).unwrap().total_flow().unwrap_err().0, 1);
     assert_eq!(in_order.overloaded(1, 2), unbounded);
-    // What is behind has no bound either, and what meets it there.
+    // Flows behind have no bound either, nor do the flows they meet there.
     assert_eq!(in_order.tandem(&[1], 3), Err(unbounded));
     for bounds in [network.aggregate(), network.hop_by_hop()] {
         assert!(bounds[0].unwrap() > 0.0 && bounds[1].unwrap() > 0.0 && bounds[3].unwrap() > 0.0);

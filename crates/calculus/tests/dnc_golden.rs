@@ -1,4 +1,4 @@
-//! Delay bounds and shapers against values that the thesis' released code gave (`golden/qos`).
+//! Delay bounds and shapers against values of the thesis' released code (`golden/qos`).
 
 mod shared;
 
@@ -16,7 +16,7 @@ fn bucket(shaper: &Value) -> TokenBucket {
     TokenBucket::new(number(&shaper["r"]), number(&shaper["b"])).unwrap()
 }
 
-/// Bounds of the queues by flow in the order of the file, without what shapers add.
+/// Bounds of the queues by flow in the order of the file, without the delays of shapers.
 type Analysis = fn(&Network) -> Vec<Result<f64, Unbounded>>;
 
 #[test]
@@ -76,7 +76,7 @@ fn shapers_delay_as_in_the_released_code() {
             let (shaper, of) = (bucket(case), format!("{name}: {case}"));
             match alpha.shaper_delay(shaper) {
                 Ok(delay) => close(delay, number(&case["shaper_latency_s"]), &of),
-                // The released code looks at the vertices alone, and gives a number where the shaper is slower than
+                // The released code looks only at the vertices, and gives a number even if the shaper is slower than
                 // the last line of the curve.
                 Err(_) => {
                     assert!(shaper.rate() < alpha.rate(), "{of}");

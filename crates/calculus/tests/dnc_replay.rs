@@ -1,4 +1,4 @@
-//! Bounds against a replay: what conforms to its buckets is never delayed by more than the bound.
+//! Bounds against a replay: arrivals within their buckets are never delayed by more than the bound.
 
 use leeward_calculus::{Flow, InOrder, Network, Packets, TokenBucket, arrivals, stage_delay};
 use proptest::prelude::*;
@@ -12,7 +12,8 @@ struct Packet {
     sent: f64,
 }
 
-/// Serves packets in order of priority, and of arrival within one: (when its end leaves, packet) in order of leaving.
+/// Serves packets in order of priority, and of arrival within one: (departure of the last bit, packet) in order of
+/// departure.
 fn serve(mut packets: Vec<Packet>, capacity: f64, flows: &[Flow], preempts: bool) -> Vec<(f64, Packet)> {
     packets.sort_by(|a, b| a.at.total_cmp(&b.at));
     let (mut clock, mut next, mut left) = (0.0f64, 0, Vec::new());
@@ -25,7 +26,7 @@ fn serve(mut packets: Vec<Packet>, capacity: f64, flows: &[Flow], preempts: bool
             waiting.push((packets[next], packets[next].size));
             next += 1;
         }
-        // The first of the least: packets wait in order of arrival.
+        // The first of the minima: packets wait in order of arrival.
         let best = (0..waiting.len()).min_by_key(|&index| flows[waiting[index].0.flow].priority).unwrap();
         let until = clock + waiting[best].1 / capacity;
         match packets.get(next) {
@@ -62,7 +63,7 @@ fn replay(capacities: &[f64], flows: &[Flow], sent: &[Vec<(f64, f64)>], preempts
     delays
 }
 
-/// Sends as early as the buckets let it, but for pauses: (time, size).
+/// Sends as early as the buckets allow, except for pauses: (time, size).
 fn greedy(flow: &Flow, start: f64, pauses: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let buckets = flow.arrivals.buckets();
     let (mut levels, mut clock) = (vec![0.0f64; buckets.len()], start);
@@ -92,7 +93,7 @@ struct Case {
 
 const CAPACITIES: [f64; 4] = [10.0, 8.0, 9.0, 10.0];
 
-/// Flows with one or two buckets over `paths`, up to nine tenths of the least capacity in all, and what they send.
+/// Flows with one or two buckets over `paths`, up to nine tenths of the smallest capacity in all, and their packets.
 fn cases(paths: Vec<Vec<usize>>) -> impl Strategy<Value = Case> {
     let path = prop::sample::select(paths);
     let pause = prop_oneof![6 => Just(0.0), 1 => 0.0..0.5f64, 1 => 0.5..5.0f64];
@@ -197,7 +198,8 @@ fn a_burst_of_all_at_once_reaches_the_bound_of_the_first_priority() {
         flows.iter().map(|flow| (flow.priority, flow.arrivals.buckets()[0])).collect();
     let bound = stage_delay(10.0, &workloads, 0).unwrap();
     assert!((delays[0].max(delays[1]) - bound).abs() < 1e-12);
-    // The others' rate counts in the bound of the next: nine tenths of it are the burst, the rest comes while it drains.
+    // The other flows' rate counts in the bound of the next: nine tenths of it are the burst, the rest arrives while
+    // it drains.
     assert!(delays[2] <= stage_delay(10.0, &workloads, 1).unwrap());
     assert!(delays[2] >= 0.9);
 }

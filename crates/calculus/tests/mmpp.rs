@@ -1,4 +1,4 @@
-//! Models and fits: properties, hard traces, and what is refused.
+//! Models and fits: properties, hard traces, and rejected inputs.
 
 use leeward_calculus::mmpp::{
     FitError, FitSettings, Mmpp, Request, Requests, Sigma, SizeModel, Sizes, State, fit,
@@ -53,7 +53,7 @@ proptest! {
         let n = model.states().len();
         let law = model.stationary();
         let flow = |from: usize, to: usize| law[from] * model.transition(from, to);
-        // There and back, and left more seldom where steps are short.
+        // There and back, and leaving less often if steps are short.
         let rows: Vec<Vec<f64>> = (0..n)
             .map(|from| {
                 let back = |to: usize| leave * (flow(from, to) + flow(to, from)) / (2.0 * law[from]);
@@ -114,7 +114,7 @@ proptest! {
             let weighted: Vec<f64> = (0..n).map(|at| moment(&states[at]) * tail[at]).collect();
             let exact: f64 = (0..n).map(|at| law[at] * weighted[at]).sum();
             let limit = (theta * (bound.rho * f64::from(steps) + bound.sigma)).exp();
-            // What is of the second order in the probability of leaving a state in a step.
+            // Terms of second order in the probability of leaving a state in a step.
             let room = 1.0 + f64::from(steps) * leave * leave;
             prop_assert!(exact <= limit * room, "{steps} steps: {exact} above {limit}");
             tail = (0..n).map(|from| (0..n).map(|to| rows[from][to] * weighted[to]).sum()).collect();
@@ -145,7 +145,7 @@ proptest! {
             let fitted = fit(&trace, &FitSettings { sizes, ..FitSettings::default() }).unwrap();
             prop_assert!(fitted.misfit.work >= -1e-9 && fitted.misfit.requests >= -1e-9, "{:?}", fitted.misfit);
             let total: f64 = trace.iter().map(|request| request.work).sum();
-            // Of one instant no rate is known: it counts as an interval.
+            // A trace of one moment has no known rate: it counts as an interval.
             let seconds = if at > 0.0 { at } else { 0.1 };
             let mean = fitted.model.mean() / fitted.model.step();
             prop_assert!(mean >= total / seconds * (1.0 - 1e-6), "{mean} of {total} in {seconds} s");
@@ -153,7 +153,7 @@ proptest! {
     }
 }
 
-/// Traces that leave a fit little to go by: (name, trace).
+/// Traces with little information for a fit: (name, trace).
 fn hard() -> Vec<(&'static str, Vec<Request>)> {
     let each = |times: &[f64]| times.iter().map(|&at| Request { at, work: 100.0 }).collect::<Vec<_>>();
     let constant: Vec<f64> = (0..200).map(|at| f64::from(at) * 0.05).collect();
@@ -192,7 +192,7 @@ fn a_constant_rate_is_one_state_at_that_rate() {
     let settings = FitSettings { interval: 1.0, ..FitSettings::default() };
     let fitted = fit(&trace, &settings).unwrap();
     assert_eq!(fitted.model.states().len(), 1);
-    // The rate of the fullest: the last has what is left of the trace, 40 requests in 1.95 s.
+    // The rate of the fullest interval: the last one has the rest of the trace, 40 requests in 1.95 s.
     assert!((fitted.model.mean() / fitted.model.step() / (40.0 * 100.0 / 1.95) - 1.0).abs() < 1e-9);
     assert!((0.0..0.03).contains(&fitted.misfit.work));
 }
@@ -207,7 +207,7 @@ fn intervals_longer_than_the_trace_leave_its_rate_as_it_is() {
         assert!(mean >= rate * (1.0 - 1e-9), "{interval} s: {mean} where the trace has {rate}");
         assert!(mean <= rate * 1.5, "{interval} s: {mean} where the trace has {rate}");
     }
-    // As released it is not, and the misfit says so.
+    // The released method does not keep it, and the misfit shows that.
     let published = fit(&trace, &FitSettings { interval: 3600.0, ..FitSettings::published() }).unwrap();
     assert!((published.misfit.work + 1.0 - 9.95 / 3600.0).abs() < 1e-9, "{:?}", published.misfit);
 }
@@ -227,9 +227,9 @@ fn an_idle_state_brings_no_request_and_the_model_is_busy_only_when_its_trace_is(
     }
     let idle = model.states().iter().position(|state| state.requests.mean() == 0.0);
     let share = model.stationary()[idle.expect("most intervals are idle")];
-    // The last burst ends the trace, in an interval that is 1.76 long.
+    // The last burst ends the trace, in an interval of length 1.76.
     assert!((share - 740.0 / 760.76).abs() < 1e-6, "{share}");
-    // A step of a busy interval has a request with the probability that the busy state says.
+    // A step of a busy interval has a request with the probability of the busy state.
     let step = model.step() / 0.1;
     assert!(model.busy() <= (1.0 - share) * 1.5 * 20.0 * step, "{}", model.busy());
 }
@@ -239,7 +239,7 @@ fn a_batch_is_one_request_of_all_its_work() {
     let (_, trace) = hard().swap_remove(3);
     let batches = fit(&trace, &FitSettings::default()).unwrap().model;
     let apart = fit(&trace, &FitSettings::published()).unwrap().model;
-    // At one theta a batch of twenty weighs more than twenty requests one by one.
+    // At one theta a batch of twenty weighs more than twenty single requests.
     let theta = 1e-3;
     assert!(batches.bound(theta).unwrap().rho > 2.0 * apart.bound(theta).unwrap().rho);
 }

@@ -1,4 +1,4 @@
-//! r-b curves against the literal algorithm 2.1 of the thesis, and what must hold of every curve.
+//! r-b curves against the literal algorithm 2.1 of the thesis, and properties of every curve.
 
 use leeward_calculus::{ArrivalCurve, CurveError, RbCurve, TokenBucket, TraceError};
 use proptest::prelude::*;
@@ -14,7 +14,7 @@ fn literal(arrivals: &[(f64, f64)], rate: f64) -> f64 {
     most
 }
 
-/// Gaps of none, small, and large; work of none, usual, and large. Long ones are of several blocks.
+/// Gaps of zero, small, and large; work of zero, usual, and large. Long traces have several blocks.
 fn traces(most: usize) -> impl Strategy<Value = Vec<(f64, f64)>> {
     let gap = prop_oneof![3 => Just(0.0), 5 => 1e-6..1e-2f64, 1 => 0.1..10.0f64];
     let work = prop_oneof![1 => Just(0.0), 6 => 1.0..100.0f64, 1 => 1e3..1e4f64];
@@ -124,7 +124,7 @@ proptest! {
             let above = pruned.curve.burst_at(bucket.rate()).unwrap();
             prop_assert!(above >= curve.burst(bucket.rate()).unwrap() - 1e-9 * (1.0 + curve.total()));
         }
-        // The same error again, but for what rounding takes from a bucket that just reaches it.
+        // The same error again, except for rounding of a bucket that just reaches it.
         let same = whole.pruned_within(pruned.error * (1.0 + 1e-9) + 1e-12).unwrap();
         prop_assert!(same.error <= pruned.error * (1.0 + 1e-9) + 1e-12 && (count == 1 || same.curve.buckets().len() <= count));
     }
@@ -133,7 +133,7 @@ proptest! {
     fn a_shaper_at_the_effective_bandwidth_meets_the_deadline_and_no_slower_one_does(trace in traces(200), deadline in 1e-3..10.0f64) {
         let curve = curve(&trace);
         let rate = curve.effective_bandwidth(deadline).unwrap();
-        // Fluid from an empty queue: a request leaves when all work up to it has.
+        // A fluid from an empty queue: a request leaves when all work up to it has left.
         let delay = |rate: f64| trace.iter().scan((0.0f64, 0.0f64), |(queue, previous), &(at, work)| {
             *queue = (*queue - rate * (at - *previous)).max(0.0) + work;
             *previous = at;

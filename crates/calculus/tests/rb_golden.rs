@@ -1,4 +1,4 @@
-//! r-b curves, arrival curves and shapers against values that the thesis' released code gave (`golden/qos/rb`).
+//! r-b curves, arrival curves and shapers against values of the thesis' released code (`golden/qos/rb`).
 
 mod shared;
 
@@ -9,7 +9,7 @@ use leeward_calculus::RbCurve;
 use serde_json::Value;
 use shared::{close, each, lines, number};
 
-/// Work of a request, by what it counts at: bytes into or out of a server, or seconds of an SSD (SLO section 2.3.2).
+/// Work of a request, by resource: bytes into or out of a server, or seconds of an SSD (SLO section 2.3.2).
 fn work(estimator: &str, ssd: &Value, size: f64, reads: bool) -> f64 {
     let (payload, other) = (200.0 + 1.1 * size, 200.0 + 0.025 * size);
     match estimator {

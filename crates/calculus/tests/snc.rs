@@ -1,4 +1,4 @@
-//! Bounds: how they must move, what they must hold for, and what is refused.
+//! Bounds: monotonicity, validity, and rejected inputs.
 
 use leeward_calculus::mmpp::{Mmpp, Requests, Sigma, Sizes, State};
 use leeward_calculus::snc::{
@@ -6,7 +6,7 @@ use leeward_calculus::snc::{
 };
 use proptest::prelude::*;
 
-/// Relative room for the search's own error.
+/// Relative tolerance for the search's own error.
 const ROOM: f64 = 1e-6;
 
 /// Two states that alternate; mean sizes of 1, so that the mean is about half the sum of the rates.
@@ -17,7 +17,7 @@ fn bursty(calm: f64, busy: f64, leave: f64) -> Mmpp {
     Mmpp::new(1.0, vec![state(calm), state(busy)], &rows, Sigma::Stationary).unwrap()
 }
 
-/// The same with requests less often, and states kept longer.
+/// The same with rarer requests and longer sojourns.
 fn rarer(model: &Mmpp, scale: f64) -> Mmpp {
     let requests = |at: usize| model.states()[at].requests.mean() * scale;
     bursty(requests(0), requests(1), model.transition(0, 1) * scale)
@@ -27,7 +27,7 @@ fn model() -> impl Strategy<Value = Mmpp> {
     (0.01..0.1f64, 0.1..0.5f64, 1e-4..0.4f64).prop_map(|(calm, busy, leave)| bursty(calm, busy, leave))
 }
 
-/// The bound of one flow beside `cross`, at a server of `rate`; groups say who depends on whom.
+/// The bound of one flow beside `cross`, at a server of `rate`; groups define the dependences.
 fn beside(own: &Mmpp, cross: &[Mmpp], groups: &[usize], rate: f64, percentile: f64) -> Latency {
     let mut of = Expressions::new(1.0, groups.len()).unwrap();
     let mut leaves = Vec::new();
@@ -137,7 +137,7 @@ proptest! {
         places in prop::collection::vec((0usize..2, 0usize..2, 0u32..3, Just(false)), 8),
         short in 0usize..3,
     ) {
-        // The same traffic in steps of a hundredth: by the rates of models a step, for requests as large.
+        // The same traffic in steps of a hundredth: rates per step follow, request sizes stay.
         let scale = [1.0, 0.1, 0.01][short];
         let models: Vec<Mmpp> = models.iter().map(|model| rarer(model, scale)).collect();
         let (queues, workloads) = bipartite(&models, &places, 3.0 * scale);
@@ -158,7 +158,8 @@ proptest! {
         load in 0.05..0.95f64,
         nines in 1.0..6.0f64,
     ) {
-        // Of one state in short steps: nearly an M/M/1 queue, whose unfinished work is above x with probability load exp(-(1 - load) x).
+        // A single state in short steps: nearly an M/M/1 queue, whose unfinished work is above x with probability
+        // load exp(-(1 - load) x).
         let (step, excess) = (1e-3, 10f64.powf(-nines));
         let state = State { requests: Requests::Poisson(load * step), sizes: Sizes::Exponential { mean: 1.0 } };
         let model = Mmpp::new(1.0, vec![state], &[vec![1.0]], Sigma::Stationary).unwrap();
@@ -172,7 +173,7 @@ proptest! {
         let (plain, tight) = (bound(false), bound(true));
         let exact = ((load / excess).ln() / (1.0 - load)).max(0.0);
         prop_assert!(exact <= tight && tight <= plain, "{exact} {tight} {plain}");
-        // exp(1) for what comes within a block, and room for the union over blocks.
+        // exp(1) for arrivals within a block, and a tolerance for the union over blocks.
         prop_assert!(tight <= 1.6 * exact + 6.0 * (1.0 + (1.0 / (1.0 - load)).ln()) / (1.0 - load), "{exact} {tight}");
     }
 
@@ -205,14 +206,14 @@ proptest! {
             workload.priority = at as u32;
         }
         let mut network = Network::new(&queues, &workloads).unwrap();
-        // The highest priority meets nobody: its two queues at once beat the union bound over them.
+        // The highest priority meets no other flow: its two queues at once beat the union bound over them.
         let at_once = network.bound(0, Analysis::Bipartite).unwrap().seconds.unwrap();
         let in_turn = network.bound(0, Analysis::HopByHop).unwrap().seconds.unwrap();
         prop_assert!(at_once <= in_turn * (1.0 + ROOM), "{at_once} above {in_turn}");
     }
 }
 
-/// Three queues to a side; a workload depends on the one before it where its place says so.
+/// Three queues on each side; a workload depends on the previous one if its place requires so.
 fn bipartite(
     models: &[Mmpp],
     places: &[(usize, usize, u32, bool)],

@@ -11,7 +11,7 @@ use support::{STEP, files, golden, json, model, network};
 /// No bound is above the published one by more than this, relatively.
 const TOLERANCE: f64 = 1e-6;
 
-/// Compares every stage of every workload; says how many, and how ours are to theirs.
+/// Compares every stage of every workload; prints their number and the ratio of our bounds to theirs.
 fn compare(name: &str, input: &Value, output: &Value, lyapunov: bool) -> String {
     let mut network = network(input);
     network.lyapunov(lyapunov);

@@ -1,4 +1,4 @@
-//! Bounds of fitted models against a replay of the very traces they were fitted to (`golden/qos/traces`).
+//! Bounds of fitted models against a replay of the traces they were fitted to (`golden/qos/traces`).
 
 mod support;
 
@@ -8,7 +8,7 @@ use support::{files, golden, trace};
 
 const PERCENTILE: f64 = 99.9;
 
-/// The percentile, over requests, of the time from arrival until the work is done, first come first served.
+/// The percentile, over requests, of the time from arrival until the work is done, first come, first served.
 fn replay(trace: &[Request], rate: f64) -> f64 {
     let mut free = 0.0f64;
     let mut delays: Vec<f64> = trace
@@ -27,7 +27,7 @@ fn bound(trace: &[Request], settings: &FitSettings, by_request: bool, rate: f64)
     let mut of = Expressions::new(model.step(), 1).unwrap();
     let id = of.model(&model).unwrap();
     of.by_request(by_request);
-    // Ours is both: the percentile of requests, over blocks.
+    // Our bound is over requests and over blocks.
     of.blocks(by_request);
     let (arrivals, server) = (of.arrivals(id, 0).unwrap(), of.server(rate).unwrap());
     of.latency(arrivals, server, PERCENTILE).unwrap().seconds()

@@ -1,7 +1,7 @@
-//! Bounds against simulations of the very models they are of: seeded, in discrete steps.
+//! Bounds against simulations of the same models: seeded, in discrete steps.
 //!
-//! The bound is on the stationary percentile; that of one finite run may lie above a tight bound, so it is asked that
-//! at least [`SHARE`] of [`RUNS`] runs stay below.
+//! The bound is on the stationary percentile. A finite run may exceed a tight bound, so the test requires at least
+//! [`SHARE`] of [`RUNS`] runs to stay below.
 
 use leeward_calculus::mmpp::{Mmpp, Requests, Sigma, Sizes, State};
 use leeward_calculus::snc::{Analysis, Network, Queue, Stage, Workload};
@@ -61,7 +61,7 @@ fn serve(flows: &[&[f64]], rate: f64) -> Vec<Vec<f64>> {
     departures
 }
 
-/// The percentile, over all steps or those with requests, of how long the work arrived by a step takes to depart.
+/// The percentile, over all steps or those with requests, of the time that work arrived by a step takes to depart.
 fn percentile(arrivals: &[f64], departures: &[f64], by_request: bool) -> f64 {
     let (mut came, mut gone, mut at) = (0.0, 0.0, 0);
     let mut delays = Vec::with_capacity(STEPS);
@@ -72,7 +72,7 @@ fn percentile(arrivals: &[f64], departures: &[f64], by_request: bool) -> f64 {
             gone += departures[at];
             at += 1;
         }
-        // The last step that was needed counts as one after it began.
+        // The last step of service counts as one after it began.
         if *work > 0.0 || !by_request {
             delays.push(at.saturating_sub(step + 1) as f64);
         }
@@ -90,7 +90,7 @@ fn holds(name: &str, bound: f64, run: impl Fn(&mut ChaCha8Rng) -> f64) {
     assert!(largest > 0.0, "{name}: a run without any queue proves nothing");
 }
 
-/// The tightest bound of the last flow, which is of the lowest priority.
+/// The tightest bound of the last flow, which has the lowest priority.
 fn bound(queues: &[(&str, f64)], flows: &[(&[&str], &Mmpp)]) -> f64 {
     let queues: Vec<Queue> =
         queues.iter().map(|&(name, rate)| Queue { name: name.into(), rate, in_service: 0.0 }).collect();
@@ -178,7 +178,8 @@ fn a_path_of_three_queues_with_cross_traffic_of_every_kind_stays_below_its_bound
     let sent = model([0.05, 0.2, 0.5], 1.0, Sigma::Stationary);
     let models = [&sent; 6];
     let rate = sent.mean() * 4.0 / 0.7;
-    // The whole path, its first two queues, its last two, the last from elsewhere, the second alone, and the one in question.
+    // The whole path, its first two queues, its last two, the last from elsewhere, the second alone, and the one in
+    // question.
     let paths: [&[&str]; 6] =
         [&["a", "b", "c"], &["a", "b", "d"], &["b", "c"], &["e", "c"], &["b"], &["a", "b", "c"]];
     let queues =

@@ -1,9 +1,9 @@
-//! What is served whole, what is in service, and moments within steps: by how much bounds are later than those of a fluid.
+//! Work served whole, work in service, and moments within steps: the increase of bounds over those of a fluid.
 
 use leeward_calculus::mmpp::{Mmpp, Requests, Sigma, Sizes, State};
 use leeward_calculus::snc::{Analysis, Network, NetworkError, Queue, Stage, Workload};
 
-/// Relative room for the search's own error.
+/// Relative tolerance for the search's own error.
 const ROOM: f64 = 1e-6;
 
 fn bursty() -> Mmpp {
@@ -43,7 +43,7 @@ fn what_is_in_service_is_waited_for_at_the_rate_of_the_queue() {
     let own = workload("own", 0, &["a"], 0.0);
     let fluid = first(&[queue("a", 0.5, 0.0)], std::slice::from_ref(&own), false);
     later(first(&[queue("a", 0.5, 3.0)], std::slice::from_ref(&own), false), fluid, 6.0);
-    // A packet of a later priority is, those of earlier and equal ones are in what they bring.
+    // A packet of a lower priority counts as in service; packets of higher and equal ones are part of their arrivals.
     let packet = |priority| [own.clone(), workload("other", priority, &["a"], 2.0)];
     later(first(&[queue("a", 0.5, 0.0)], &packet(1), false), fluid, 4.0);
     let beside =
@@ -73,7 +73,7 @@ fn a_packet_of_what_comes_from_elsewhere_counts_but_not_at_a_whole() {
     };
     let (fluid, whole) = (bound(0.0), bound(5.0));
     assert!(whole > fluid + 0.5, "{whole} {fluid}");
-    // What leaves in the five steps of a packet is what comes in them, and not all of the packet at the queue's rate.
+    // The output in the five steps of a packet is the arrivals in them, not the whole packet at the queue's rate.
     let all = {
         let mut queues = queues.clone();
         queues[2].in_service = 5.0;

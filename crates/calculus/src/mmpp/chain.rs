@@ -1,8 +1,8 @@
-//! Which states a chain leads to, and how often it is in each.
+//! Classes of states of a chain, and its stationary distribution.
 
 use super::error::ModelError;
 
-/// Rows of a transition matrix may miss 1 by this much.
+/// Tolerance of row sums of a transition matrix.
 const ROW_TOLERANCE: f64 = 1e-9;
 
 pub(super) fn check_rows(transitions: &[Vec<f64>]) -> Result<(), ModelError> {
@@ -18,7 +18,7 @@ pub(super) fn check_rows(transitions: &[Vec<f64>]) -> Result<(), ModelError> {
     Ok(())
 }
 
-/// Which state leads to which, in any number of steps.
+/// Reachability between states, in any number of steps.
 pub(super) fn reachable(n: usize, transitions: &[f64]) -> Vec<bool> {
     let mut reach: Vec<bool> =
         transitions.iter().enumerate().map(|(at, &p)| p > 0.0 || at % (n + 1) == 0).collect();
@@ -44,8 +44,8 @@ pub(super) fn classes(n: usize, reach: &[bool]) -> Vec<Vec<usize>> {
     classes
 }
 
-/// The stationary law within a class, by the elimination of Grassmann, Taksar and Heyman: no subtraction, so that
-/// rare transitions keep their digits.
+/// The stationary distribution within a class, by the elimination of Grassmann, Taksar and Heyman: it uses no
+/// subtraction, so that rare transitions keep their precision.
 pub(super) fn stationary(n: usize, transitions: &[f64], class: &[usize]) -> Vec<f64> {
     let m = class.len();
     let mut p: Vec<f64> = (0..m * m).map(|at| transitions[class[at / m] * n + class[at % m]]).collect();
@@ -67,14 +67,14 @@ pub(super) fn stationary(n: usize, transitions: &[f64], class: &[usize]) -> Vec<
     law
 }
 
-/// Whether each transition is as frequent as that back, but for rounding.
+/// True if each transition is as frequent as its reverse, up to rounding.
 pub(super) fn reversible(n: usize, transitions: &[f64], law: &[f64]) -> bool {
     let flow = |from: usize, to: usize| law[from] * transitions[from * n + to];
     let same = |(a, b): (f64, f64)| (a - b).abs() <= ROW_TOLERANCE * a.max(b);
     !law.is_empty() && (0..n).all(|from| (0..from).all(|to| same((flow(from, to), flow(to, from)))))
 }
 
-/// Whether from a higher state the next is, in distribution, never lower.
+/// True if the successor of a higher state is stochastically never lower.
 pub(super) fn monotone(n: usize, transitions: &[f64]) -> bool {
     let tail = |row: usize, from: usize| -> f64 { transitions[row * n + from..(row + 1) * n].iter().sum() };
     (1..n).all(|row| (1..n).all(|from| tail(row - 1, from) <= tail(row, from)))

@@ -1,45 +1,45 @@
-//! What can be wrong with a model.
+//! Errors for invalid models.
 
 use crate::shown::shown;
 
-/// A chain has at most this many states; the fit of the thesis uses up to ten.
+/// Most states of a chain; the fit of the thesis uses up to ten.
 pub const MAX_STATES: usize = 16;
 
-/// Numbers that make no model.
+/// An invalid model.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum ModelError {
     /// An invalid step.
     #[error("step of {} s: must be positive and finite", shown(*.0))]
     Step(f64),
-    /// None, or more than [`MAX_STATES`].
+    /// No states, or more than [`MAX_STATES`].
     #[error("a chain of {0} states: must be 1 to {MAX_STATES}")]
     States(usize),
-    /// The matrix is not as wide and high as there are states.
+    /// A matrix whose size does not match the number of states.
     #[error("{rows} rows of transitions for {states} states, the widest of {columns}: must be square")]
     Shape {
-        /// States given.
+        /// Number of states.
         states: usize,
-        /// Rows given.
+        /// Number of rows.
         rows: usize,
-        /// The length of the first row of the wrong length, or of the first.
+        /// Length of the first row of the wrong length, or of the first row.
         columns: usize,
     },
     /// An invalid probability.
     #[error("transition from state {from} to {to} with probability {}: must be in [0, 1]", shown(*.value))]
     Probability {
-        /// State left.
+        /// Origin of the transition.
         from: usize,
-        /// State entered.
+        /// Target of the transition.
         to: usize,
-        /// What was given.
+        /// The rejected probability.
         value: f64,
     },
-    /// A row that is no distribution.
+    /// A row that is not a probability distribution.
     #[error("transitions from state {from} sum to {}: must sum to 1", shown(*.sum))]
     Row {
-        /// State left.
+        /// Origin of the transitions.
         from: usize,
-        /// What the row sums to.
+        /// Sum of the row.
         sum: f64,
     },
     /// Invalid requests of a state.
@@ -47,20 +47,20 @@ pub enum ModelError {
         "state {state}: {requests} requests a step: must be finite, not negative, and at most 1 if Bernoulli"
     )]
     Requests {
-        /// Which state.
+        /// Index of the state.
         state: usize,
-        /// What was given.
+        /// The rejected number.
         requests: f64,
     },
     /// Invalid sizes of a state.
     #[error("state {state}: {fault}")]
     Sizes {
-        /// Which state.
+        /// Index of the state.
         state: usize,
-        /// What is wrong.
+        /// The problem.
         fault: String,
     },
-    /// A chain without one stationary law.
+    /// A chain without a unique stationary distribution.
     #[error(
         "state {from} never leads to state {to}: sigma of a stationary start needs a chain whose states all reach \
          one another"
@@ -68,7 +68,7 @@ pub enum ModelError {
     Reducible {
         /// A state.
         from: usize,
-        /// One it does not reach.
+        /// A state that is not reachable from it.
         to: usize,
     },
 }

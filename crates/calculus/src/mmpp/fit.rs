@@ -1,7 +1,7 @@
 //! A model of a trace: Zhu's thesis, section 4.2.4, after the LAMBDA algorithm of Heyman and Lucantoni.
 //!
-//! Requests are counted per interval; an interval belongs to the state whose rate fits its count; the chain moves as
-//! the intervals did; each state has the sizes of the requests that fell into it.
+//! Requests are counted per interval. An interval belongs to the state whose rate fits its count; the chain has the
+//! transitions of the intervals; each state has the sizes of the requests in its intervals.
 
 use super::error::ModelError;
 use super::intervals::Intervals;
@@ -11,7 +11,7 @@ use super::sizes::Sizes;
 use super::state::{Requests, State};
 use crate::shown::shown;
 
-/// A trace is cut into at most this many intervals.
+/// Most intervals of a trace.
 const MOST_INTERVALS: f64 = 1e7;
 
 /// One request of a trace.
@@ -19,59 +19,59 @@ const MOST_INTERVALS: f64 = 1e7;
 pub struct Request {
     /// Seconds from the start of the trace.
     pub at: f64,
-    /// Its work.
+    /// Work of the request.
     pub work: f64,
 }
 
-/// What is fitted to the sizes of a state's requests.
+/// Distribution fitted to the sizes of a state's requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SizeModel {
     /// An exponential of the same mean, as the released code does.
     Exponential,
     /// A hyperexponential of the same mean and variance.
     Hyperexponential,
-    /// The sizes seen, as at most this many that bound their generating function.
+    /// The observed sizes, reduced to at most this many atoms that bound their generating function.
     Empirical(usize),
 }
 
-/// How states and transitions are made of the intervals.
+/// Method to derive states and transitions from the intervals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Chain {
-    /// As released: every level is a state, visited or not, at the level's rate; the chain need not return to where
-    /// it began; one request at most a step.
+    /// As released: every level is a state, visited or not, at the level's rate. The chain need not return to its
+    /// first state. At most one request per step.
     Published,
-    /// Visited states only; the trace runs to its end and back again, so that each state's stationary share is its share of the
-    /// trace, each is kept as long as in it, and the chain is reversible, which has a small sigma
-    /// ([`Sigma::Stationary`]); no state's rate is below the mean of its intervals, so that the model's mean work is never
-    /// below the trace's, and that of intervals without a request is 0; requests of a step are Poisson. What is left of a trace
-    /// after whole intervals belongs to the last of them, and a trace shorter than an interval is one as short as it is: its rate
-    /// is of the time it took.
+    /// Visited states only. The trace runs to its end and back again, so that each state's stationary probability is
+    /// its share of the trace and its sojourn time that of the trace, and the chain is reversible, which has a small
+    /// sigma ([`Sigma::Stationary`]). No state's rate is below the mean of its intervals, so that the model's mean
+    /// work is never below the trace's; the rate of intervals without a request is 0. Requests of a step are Poisson.
+    /// The rest of a trace after whole intervals belongs to the last of them. A trace shorter than an interval is one
+    /// shorter interval: its rate is relative to its duration.
     ///
-    /// That the trace runs back as well does not lower rho where steps are short against the time that states are kept: E exp(theta A)
-    /// of any chain is then no more than by the symmetric part of its matrix, in the inner product weighted by its stationary law,
-    /// and that is the matrix of this one.
+    /// The backward run does not lower rho if steps are short against the sojourn times. For any chain, E exp(theta
+    /// A) is then at most that of the symmetric part of its matrix, in the inner product weighted by its stationary
+    /// distribution, and that is the matrix of this chain.
     Closed,
 }
 
-/// How a model is fitted.
+/// Settings of a fit.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FitSettings {
-    /// Seconds of an interval.
+    /// Length of an interval, in seconds.
     pub interval: f64,
-    /// Seconds of a step of the model.
+    /// Length of a step of the model, in seconds.
     pub step: f64,
-    /// Requests that come within so many seconds of the first of them are one of their summed work, so that a batch
-    /// stays a batch; none are if this is zero.
+    /// Requests within this many seconds of the first of them become one request of their total work, so that a batch
+    /// stays a batch. Zero merges none.
     pub batch: f64,
-    /// The most states.
+    /// Most states.
     pub states: usize,
-    /// Standard deviations that a state covers to either side of its rate.
+    /// Standard deviations that a state covers on either side of its rate.
     pub deviations: f64,
-    /// What is fitted to sizes.
+    /// Distribution of sizes.
     pub sizes: SizeModel,
-    /// How states and transitions are made.
+    /// Method for states and transitions.
     pub chain: Chain,
-    /// What the model takes for sigma.
+    /// Definition of sigma in the model.
     pub sigma: Sigma,
 }
 
@@ -91,10 +91,10 @@ impl FitSettings {
         }
     }
 
-    /// Whether these are settings of a fit.
+    /// Checks that the settings are in range.
     ///
     /// # Errors
-    /// The first that is out of range.
+    /// The first setting out of range.
     pub fn check(&self) -> Result<(), FitError> {
         let fault = |name, value, expected| Err(FitError::Setting { name, value, expected });
         for (name, value) in
@@ -104,7 +104,7 @@ impl FitSettings {
                 return fault(name, value, "positive and finite");
             }
         }
-        // What is as by default was not given, and so is not what is said to be wrong.
+        // A default setting was not given by the user, so the error does not name it.
         let default = FitSettings::default();
         if !(self.batch >= 0.0 && self.batch <= self.interval) {
             return match self.batch == default.batch {
@@ -144,64 +144,68 @@ impl Default for FitSettings {
     }
 }
 
-/// What the model does not say of the trace: model over trace, less 1. Zero is a perfect fit, negative is too little. Means of a
-/// trace are over the time from its start to its last request.
+/// Errors of the model: model over trace, minus 1. Zero is a perfect fit, negative is too little. Means of a trace
+/// are over the time from its start to its last request.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Misfit {
-    /// Of the mean number of requests, a batch being one.
+    /// Error of the mean number of requests, with a batch as one.
     pub requests: f64,
-    /// Of the mean work.
+    /// Error of the mean work.
     pub work: f64,
-    /// Of the work in the heaviest interval, against the mean of an interval in the heaviest state.
+    /// Error of the mean work of an interval in the heaviest state, relative to the heaviest interval.
     pub peak: f64,
 }
 
-/// A fitted model, and how well it fits.
+/// A fitted model with its errors.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Fit {
     /// The model.
     pub model: Mmpp,
-    /// Its errors.
+    /// Errors of the model.
     pub misfit: Misfit,
 }
 
-/// A trace or settings no model can be made of.
+/// A trace or settings that no model fits.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum FitError {
     /// No request.
     #[error("a trace without a request: there is nothing to fit")]
     Empty,
-    /// An invalid request, or one before the one before it.
+    /// An invalid request, or one earlier than the previous one.
     #[error(
         "request {index} at {} s with work {}: times must rise from 0, work must be finite and not negative", shown(*.at), shown(*.work)
     )]
     Request {
-        /// Which, from 0.
+        /// Index of the request, from 0.
         index: usize,
-        /// Its time.
+        /// Time of the request.
         at: f64,
-        /// Its work.
+        /// Work of the request.
         work: f64,
     },
     /// A setting out of range.
     #[error("{name} {}: must be {expected}", shown(*.value))]
     Setting {
-        /// Which.
+        /// Name of the setting.
         name: &'static str,
-        /// What was given.
+        /// The rejected value.
         value: f64,
-        /// What would do.
+        /// Description of valid values.
         expected: &'static str,
     },
-    /// More intervals than are taken.
+    /// More intervals than the limit.
     #[error("{} intervals: at most 1e7; take the time from the first request, or longer intervals", shown(*.0))]
     Long(f64),
-    /// The numbers make no model: a Bernoulli step with more than one request, for example.
+    /// The numbers give an invalid model: a Bernoulli step with more than one request, for example.
     #[error(transparent)]
     Model(#[from] ModelError),
 }
 
 /// Fits a model to `trace`, in order of time.
+///
+/// # Errors
+///
+/// Fails if the trace is empty or invalid, if a setting is out of range, or if the result is no valid model.
 pub fn fit(trace: &[Request], settings: &FitSettings) -> Result<Fit, FitError> {
     check(trace, settings)?;
     let requests = merge(trace, settings.batch);
@@ -260,7 +264,7 @@ fn check(trace: &[Request], settings: &FitSettings) -> Result<(), FitError> {
     }
 }
 
-/// Requests of one batch as one, at the time of the first.
+/// Merges the requests of a batch into one, at the time of the first.
 fn merge(trace: &[Request], batch: f64) -> Vec<Request> {
     let mut merged: Vec<Request> = Vec::new();
     for &request in trace {
@@ -272,8 +276,9 @@ fn merge(trace: &[Request], batch: f64) -> Vec<Request> {
     merged
 }
 
-/// Drops levels no interval is of, and lifts the others to the mean of their intervals; a level of idle intervals only is
-/// idle. (At the level's own rate it would bring requests without work, and a percentile of requests would count them.)
+/// Drops levels without intervals, and raises the others to the mean of their intervals. A level with only idle
+/// intervals is idle. (At the level's own rate it would bring requests without work, and a percentile over requests
+/// would count them.)
 fn close(levels: &mut Levels, state_of: &mut [usize], counts: &[f64], intervals: &Intervals) {
     let mut sums = vec![(0.0, 0.0); levels.rates.len()];
     for ((&state, count), length) in state_of.iter().zip(counts).zip(intervals.lengths()) {
@@ -300,7 +305,7 @@ fn sizes_of(sizes: &[f64], model: SizeModel) -> Sizes {
     }
 }
 
-/// Transitions counted over steps spent in a state; the rest stays.
+/// Counts transitions over the steps spent in a state; the remaining probability is that of staying.
 fn transitions(
     state_of: &[usize],
     states: usize,
@@ -324,7 +329,7 @@ fn transitions(
     }
     for (from, row) in matrix.iter_mut().enumerate() {
         let steps = kept[from] * settings.interval / settings.step;
-        // The released code counts whole steps, and loses one where the quotient falls short by rounding.
+        // The released code counts whole steps, and loses one where rounding makes the quotient fall short.
         let steps = if settings.chain == Chain::Published { steps.floor().max(1.0) } else { steps.max(1.0) };
         row[from] = 0.0;
         row.iter_mut().for_each(|count| *count /= steps);
@@ -340,7 +345,8 @@ fn misfit(
     intervals: &Intervals,
     settings: &FitSettings,
 ) -> Misfit {
-    // The model's law as the trace spent its time, which is the stationary law of a closed chain.
+    // The model's distribution of time over states is that of the trace, which is the stationary one for a closed
+    // chain.
     let steps = settings.interval / settings.step;
     let spent = |of: &dyn Fn(&State) -> f64| -> f64 {
         let brings = |(&state, length): (&usize, f64)| of(&model.states()[state]) * steps * length;

@@ -1,8 +1,8 @@
-//! The intervals that a trace is cut into.
+//! The intervals of a trace.
 
 use super::fit::Chain;
 
-/// Intervals of one length, of which the last may have another. Lengths are counted in that of a whole one.
+/// Intervals of one length, except perhaps the last. Lengths are relative to a whole interval.
 pub(super) struct Intervals {
     seconds: f64,
     count: usize,
@@ -11,9 +11,10 @@ pub(super) struct Intervals {
 }
 
 impl Intervals {
-    /// For a trace whose last request comes at `end`, in intervals of `seconds`. As released, what is left after whole intervals is
-    /// one more, and counts as whole; else it belongs to the last whole one, because a short one would make a rate of a chance:
-    /// there is a shorter one only if the whole trace is. One instant takes a whole interval.
+    /// For a trace whose last request comes at `end`, in intervals of `seconds`. In the released method the rest
+    /// after whole intervals is one more, and counts as whole. Otherwise it belongs to the last whole one, because
+    /// the rate of a short interval would be random: only a short trace has a shorter interval. A single moment takes
+    /// a whole interval.
     pub fn new(end: f64, seconds: f64, chain: Chain) -> Intervals {
         let in_trace = if end > 0.0 { end / seconds } else { 1.0 };
         let whole = (end / seconds) as usize;
@@ -24,23 +25,23 @@ impl Intervals {
         Intervals { seconds, count, last, in_trace }
     }
 
-    /// Which one a time is in.
+    /// Index of the interval at a time.
     pub fn of(&self, at: f64) -> usize {
         ((at / self.seconds) as usize).min(self.count - 1)
     }
 
-    /// The length of each.
+    /// Length of each interval.
     pub fn lengths(&self) -> impl Iterator<Item = f64> {
         let last = self.count - 1;
         (0..self.count).map(move |at| if at == last { self.last } else { 1.0 })
     }
 
-    /// How long the trace is.
+    /// Length of the trace.
     pub fn in_trace(&self) -> f64 {
         self.in_trace
     }
 
-    /// What comes in each, over its length: (time, amount).
+    /// Sum of amounts in each interval, over its length, from (time, amount).
     pub fn sums(&self, amounts: impl Iterator<Item = (f64, f64)>) -> Vec<f64> {
         let mut sums = vec![0.0; self.count];
         for (at, amount) in amounts {

@@ -1,24 +1,24 @@
-//! Bounds of a model at the thetas that every search meets, made once for a model and all its copies.
+//! Cache of a model's bounds at the thetas that every search visits, shared by a model and its copies.
 //!
-//! Two grids. *Coarse*: 1 and 1.5 times powers of two, by which searches begin. *Fine*: eighths, from 8/8 to 15/8 times
-//! powers of two, with slopes: between two of them a cubic is so near the bound that a search may follow it, and ask for
-//! the bound itself only where it ends.
+//! There are two grids. *Coarse*: 1 and 1.5 times powers of two, where searches begin. *Fine*: eighths, from 8/8 to
+//! 15/8 times powers of two, with slopes: between two of them a cubic is so near the bound that a search may follow
+//! it, and compute the bound itself only at its end.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use super::model::Bound;
 
-/// Thetas of each grid that are kept: of the coarse one 32 octaves, of the fine one 8. What falls outside is made again.
+/// Cached thetas of each grid: 32 octaves of the coarse one, 8 of the fine one. Others are computed each time.
 const KEPT: usize = 64;
-/// Bits of a mantissa below its first, and below its third: zero on the coarse and on the fine grid.
+/// Bits of a mantissa after its first, and after its third: zero on the coarse and on the fine grid.
 const BELOW_HALVES: u32 = 51;
 const BELOW_EIGHTHS: u32 = 49;
 
-/// A theta by its bits, and what was found there.
+/// A theta by its bits, with its value.
 type Slots<T> = OnceLock<Box<[OnceLock<(u64, Option<T>)>; KEPT]>>;
 
-/// What is known of a model. Copies share it; it is no part of what a model is.
+/// Cached bounds of a model. Copies share the cache; it does not affect equality.
 #[derive(Clone, Default)]
 pub(super) struct Known(Arc<Grids>);
 
@@ -31,12 +31,12 @@ struct Grids {
 }
 
 impl Known {
-    /// The bound at a theta; kept if it is one of the coarse grid.
+    /// The bound at a theta; cached for thetas of the coarse grid.
     pub(super) fn bound(&self, theta: f64, make: impl FnOnce() -> Option<Bound>) -> Option<Bound> {
         keep(&self.0.coarse, BELOW_HALVES, theta, make)
     }
 
-    /// The bound at a theta with its slope; kept if it is one of the fine grid.
+    /// The bound at a theta with its slope; cached for thetas of the fine grid.
     pub(super) fn sloped(
         &self,
         theta: f64,
@@ -45,12 +45,12 @@ impl Known {
         keep(&self.0.fine, BELOW_EIGHTHS, theta, make)
     }
 
-    /// As `bound`, of what a step with requests brings more.
+    /// As `bound`, for the additional work of a step with requests.
     pub(super) fn requests(&self, theta: f64, make: impl FnOnce() -> Option<f64>) -> Option<f64> {
         keep(&self.0.coarse_requests, BELOW_HALVES, theta, make)
     }
 
-    /// As `sloped`, of what a step with requests brings more.
+    /// As `sloped`, for the additional work of a step with requests.
     pub(super) fn sloped_requests(
         &self,
         theta: f64,
@@ -66,7 +66,7 @@ impl fmt::Debug for Known {
     }
 }
 
-/// Two models are the same whatever is known of them.
+/// The cache does not affect equality of models.
 impl PartialEq for Known {
     fn eq(&self, _: &Known) -> bool {
         true
@@ -82,18 +82,18 @@ fn keep<T: Copy>(slots: &Slots<T>, below: u32, theta: f64, make: impl FnOnce() -
     let slot = &slots[(bits >> below) as usize % KEPT];
     match slot.get() {
         Some(&(known, found)) if known == bits => found,
-        // Of another theta: the first one stays.
+        // The slot is taken by another theta, which stays.
         Some(_) => make(),
         None => {
             let found = make();
-            // Whoever else was here meanwhile found the same, or another theta.
+            // A concurrent call stored the same value, or another theta.
             let _ = slot.set((bits, found));
             found
         }
     }
 }
 
-/// Whether a theta is one of the coarse grid.
+/// True for thetas of the coarse grid.
 pub(super) fn is_coarse(theta: f64) -> bool {
     is_of(BELOW_HALVES, theta)
 }
@@ -102,12 +102,12 @@ fn is_of(below: u32, theta: f64) -> bool {
     theta.to_bits() & ((1 << below) - 1) == 0
 }
 
-/// The two thetas of the fine grid around one that is positive and finite.
+/// The two thetas of the fine grid around a positive, finite theta.
 pub(super) fn around(theta: f64) -> (f64, f64) {
     ends(BELOW_EIGHTHS, theta)
 }
 
-/// The same of the coarse grid.
+/// The same on the coarse grid.
 pub(super) fn beside(theta: f64) -> (f64, f64) {
     ends(BELOW_HALVES, theta)
 }
@@ -117,10 +117,10 @@ fn ends(below: u32, theta: f64) -> (f64, f64) {
     (f64::from_bits(low), f64::from_bits(low + (1 << below)))
 }
 
-/// Between two values with their slopes, the cubic at `share` of the way of length `width`, and its slope.
+/// The cubic between two values with slopes: value and slope at `share` of the interval of length `width`.
 pub(super) fn cubic(low: (f64, f64), high: (f64, f64), share: f64, width: f64) -> (f64, f64) {
     let rise = high.0 - low.0;
-    // How far the slopes at either end are from the chord's.
+    // Difference between the end slopes and the slope of the chord.
     let (a, b) = (low.1 * width - rise, rise - high.1 * width);
     let rest = 1.0 - share;
     let value = low.0 + share * rise + share * rest * (a * rest + b * share);
@@ -160,10 +160,10 @@ mod tests {
         let bound = |rho| Some(Bound { rho, sigma: 0.0 });
         assert_eq!(known.bound(1.5, || bound(1.0)), bound(1.0));
         assert_eq!(known.clone().bound(1.5, || bound(2.0)), bound(1.0));
-        // Not of the grid.
+        // Not on the grid.
         assert_eq!(known.bound(1.25, || bound(3.0)), bound(3.0));
         assert_eq!(known.bound(1.25, || bound(4.0)), bound(4.0));
-        // Of the grid, 32 octaves away: its place is taken.
+        // On the grid, 32 octaves away: its slot is taken.
         let far = 1.5 * 2f64.powi(32);
         assert_eq!(known.bound(far, || bound(5.0)), bound(5.0));
         assert_eq!(known.bound(far, || bound(6.0)), bound(6.0));

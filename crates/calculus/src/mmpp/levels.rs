@@ -1,19 +1,19 @@
-//! The rates of the states, after the LAMBDA algorithm of Heyman and Lucantoni: from the largest count of an interval
-//! downwards, each state covers `deviations` standard deviations of a Poisson count to either side of its rate.
+//! Rates of the states, after the LAMBDA algorithm of Heyman and Lucantoni: from the largest count of an interval
+//! downwards, each state covers `deviations` standard deviations of a Poisson count on either side of its rate.
 
-/// The largest difference of `deviations` that is left when they are stretched to cover the range.
+/// Final accuracy of `deviations` when they are stretched to cover the range.
 const DEVIATION_STEP: f64 = 0.01;
 
-/// Rates in rising order (requests an interval), and the deviations they cover.
+/// Rates in increasing order (requests per interval), and the deviations they cover.
 pub(super) struct Levels {
     pub(super) rates: Vec<f64>,
     pub(super) deviations: f64,
 }
 
 impl Levels {
-    /// For counts between `low` and `high` (at least 1), by at most `states` states. If so many at `deviations` do not end above
-    /// `low`, the deviations are changed so that they just cover the range. Counts so close together that not one
-    /// state fits (a constant rate) are one state at the largest count.
+    /// Levels for counts between `low` and `high` (at least 1), with at most `states` states. If that many at
+    /// `deviations` do not end above `low`, the deviations change so that they just cover the range. Counts too close
+    /// together for a single state (a constant rate) become one state at the largest count.
     pub(super) fn new(low: f64, high: f64, states: usize, deviations: f64) -> Levels {
         let mut rates = descend(low, high, states, deviations);
         let mut covered = deviations;
@@ -37,7 +37,7 @@ impl Levels {
         Levels { rates, deviations: covered }
     }
 
-    /// The state of an interval: the highest whose range begins below `count`.
+    /// State of an interval: the highest one whose range begins below `count`.
     pub(super) fn state_of(&self, count: f64) -> usize {
         (1..self.rates.len())
             .rev()
@@ -46,7 +46,7 @@ impl Levels {
     }
 }
 
-/// Rates from the top down until one is below `low`; the last of `states` is taken wherever it is.
+/// Rates from the top down until one is below `low`; the last of `states` is included in any case.
 fn descend(low: f64, high: f64, states: usize, deviations: f64) -> Vec<f64> {
     let root = (high + deviations * deviations / 4.0).sqrt() - deviations / 2.0;
     let mut rate = root * root;
@@ -59,14 +59,14 @@ fn descend(low: f64, high: f64, states: usize, deviations: f64) -> Vec<f64> {
         let root = rate.sqrt() - deviations;
         rate = root * root;
     }
-    // The last covers down to wherever it must, unless states before it already did.
+    // The last level covers all lower counts, unless levels before it already do.
     if rates.len() + 1 == states && (states > 1 || rate >= low) {
         rates.push(rate);
     }
     rates
 }
 
-/// The lower end of the lowest state's range; minus infinity if fewer than `states` reach below `low`.
+/// Lower end of the lowest state's range; minus infinity if fewer than `states` reach below `low`.
 fn foot(low: f64, high: f64, states: usize, deviations: f64) -> f64 {
     let rates = descend(low, high, states, deviations);
     match rates.last() {

@@ -6,32 +6,33 @@ use super::known::{Known, around, beside, cubic, is_coarse};
 use super::perron::{Perron, perron};
 use super::state::{State, check_states};
 
-/// By this share of itself, an eigenvalue that is nearly known is guessed to be larger, so that it is not guessed too low.
+/// Relative margin on an approximate eigenvalue, so that the guess is not too low.
 const GUESS: f64 = 2e-5;
-/// The same of one that is known.
+/// The same for a known eigenvalue.
 const KNOWN: f64 = 1e-10;
 
-/// What is taken for sigma.
+/// Definition of sigma.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sigma {
-    /// Zero where that is safe (the chain is stochastically monotone and its states are in order of what they bring,
-    /// so that the log-MGF from a stationary start is superadditive); else, for a chain that runs backwards as it runs forwards,
-    /// what one step brings over rho, `log(pi E 1 / sp(E Q)) / theta` if that is positive; else `log(pi h / min h) / theta` with
-    /// the stationary law pi and the right Perron vector h of Q E(theta), which is safe for every chain.
+    /// Zero where that is safe: the chain is stochastically monotone and its states are in order of their work, so
+    /// that the log-MGF from a stationary start is superadditive. Otherwise, for a reversible chain, the excess of
+    /// one step over rho, `log(pi E 1 / sp(E Q)) / theta`, if positive. Otherwise `log(pi h / min h) / theta` with
+    /// the stationary distribution pi and the right Perron vector h of Q E(theta), which is safe for every chain.
     ///
-    /// The second is for this: E exp(theta A(n)) = v' M^(n-1) v with M = E^1/2 Q E^1/2 and v = E^1/2 1, in the inner product
-    /// weighted by pi. There M is symmetric if Q is reversible, so that its norm is its spectral radius, that of E Q.
+    /// The second case rests on E exp(theta A(n)) = v' M^(n-1) v with M = E^1/2 Q E^1/2 and v = E^1/2 1, in the inner
+    /// product weighted by pi. There M is symmetric if Q is reversible, so that its norm is its spectral radius, that
+    /// of E Q.
     Stationary,
-    /// Zero always, as the thesis prints it. Not a bound for every chain; for comparison with published numbers.
+    /// Always zero, as the thesis prints it. Not a bound for every chain; for comparison with published numbers.
     Zero,
 }
 
 /// rho and sigma at one theta: E exp(theta A(n)) <= exp(theta (rho n + sigma)).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Bound {
-    /// Work per step.
+    /// Rate, in work per step.
     pub rho: f64,
-    /// Work.
+    /// Burst, in work.
     pub sigma: f64,
 }
 
@@ -44,7 +45,7 @@ pub struct Mmpp {
     sigma: Sigma,
     /// Sets of states that reach one another.
     classes: Vec<Vec<usize>>,
-    /// The stationary law, where there is one class.
+    /// Stationary distribution, if there is a single class.
     stationary: Vec<f64>,
     monotone: bool,
     reversible: bool,
@@ -53,11 +54,11 @@ pub struct Mmpp {
     known: Known,
 }
 
-/// What a theta makes of the chain.
+/// Perron root of the chain at a theta, with intermediate results.
 struct Root {
     /// log sp(E Q).
     logarithm: f64,
-    /// sp(E Q) - 1 and its right vector, within the class it is of.
+    /// sp(E Q) - 1 and its right vector, within its class.
     perron: Perron,
     /// E - 1 and its derivative, for every state.
     growth: [(f64, f64); MAX_STATES],
@@ -65,8 +66,13 @@ struct Root {
 }
 
 impl Mmpp {
-    /// A model in steps of `step` seconds; `transitions[i][j]` is the probability of going from state i to state j
-    /// in one step.
+    /// A model in steps of `step` seconds; `transitions[i][j]` is the probability of going from state i to state j in
+    /// one step.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a number is out of range, if the matrix does not match the states or is not stochastic, or if the
+    /// chain has no unique stationary distribution although `sigma` needs one.
     pub fn new(
         step: f64,
         states: Vec<State>,
@@ -128,7 +134,7 @@ impl Mmpp {
         })
     }
 
-    /// Seconds a step.
+    /// Length of a step, in seconds.
     pub fn step(&self) -> f64 {
         self.step
     }
@@ -138,23 +144,24 @@ impl Mmpp {
         &self.states
     }
 
-    /// The probability of going from one state to another in a step.
+    /// Probability of going from one state to another in a step.
     pub fn transition(&self, from: usize, to: usize) -> f64 {
         self.transitions[from * self.states.len() + to]
     }
 
-    /// The stationary law; empty for a chain of several classes (which only [`Sigma::Zero`] takes).
+    /// The stationary distribution; empty for a chain of several classes (which only [`Sigma::Zero`] accepts).
     pub fn stationary(&self) -> &[f64] {
         &self.stationary
     }
 
-    /// Mean work a step in the long run, which is rho as theta goes to zero; of the heaviest class of a chain of
-    /// several.
+    /// Long-run mean work per step, which is rho as theta goes to zero. For a chain of several classes, that of the
+    /// heaviest.
     pub fn mean(&self) -> f64 {
         self.mean
     }
 
-    /// The probability of a step with requests; of a chain of several classes, the least of any state that has some.
+    /// Probability of a step with requests. For a chain of several classes, the smallest of any state that has
+    /// requests.
     pub fn busy(&self) -> f64 {
         let any = |state: &State| state.requests.any();
         if self.stationary.is_empty() {
@@ -164,19 +171,19 @@ impl Mmpp {
         self.states.iter().zip(&self.stationary).map(|(state, share)| share * any(state)).sum()
     }
 
-    /// By how much more work a step with requests brings than any step: the logarithm of the largest factor, over
-    /// states, by which E exp(theta A) grows if its last step is known to bring requests.
+    /// Excess of a step with requests over any step: the logarithm of the largest factor, over states, by which E
+    /// exp(theta A) grows if its last step is known to bring requests.
     pub(crate) fn knowing_requests(&self, theta: f64) -> Option<f64> {
         self.known.requests(theta, || Some(self.requests_and_slope(theta)?.0))
     }
 
-    /// What `knowing_requests` nearly is, as [`Mmpp::nearly`].
+    /// Approximation of `knowing_requests`, as [`Mmpp::nearly`].
     pub(crate) fn nearly_knowing_requests(&self, theta: f64) -> Option<f64> {
         let (low, high) = around(theta);
         let at = |theta| self.known.sloped_requests(theta, || self.requests_and_slope(theta));
         match (theta > 0.0 && high < self.limit).then(|| at(low).zip(at(high))).flatten() {
             Some((from, to)) => {
-                // As there.
+                // As in `nearly`.
                 let left = |theta: f64| 1.0 - theta / self.limit;
                 let flat = |theta: f64, (value, slope): (f64, f64)| {
                     (value + left(theta).ln(), slope - 1.0 / (left(theta) * self.limit))
@@ -207,20 +214,20 @@ impl Mmpp {
         (logarithm.is_finite() && largest.1.is_finite()).then_some((logarithm, largest.1))
     }
 
-    /// The theta from which there is no bound; infinite if no work ever comes.
+    /// Upper limit of theta: from here on there is no bound; infinite if no work ever comes.
     pub fn limit(&self) -> f64 {
         self.limit
     }
 
-    /// rho = log(sp(E(theta) Q)) / theta and sigma; nothing where the generating function is infinite, or theta is
-    /// not positive.
+    /// rho = log(sp(E(theta) Q)) / theta and sigma; `None` where the generating function is infinite, or theta is not
+    /// positive.
     pub fn bound(&self, theta: f64) -> Option<Bound> {
         self.known.bound(theta, || Some(self.bound_of(theta, &self.root(theta, None)?)))
     }
 
-    /// `bound` but for rounding, sooner where `nearly` has been asked for about there.
+    /// `bound` up to rounding; faster if `nearly` was called for a theta close to it.
     pub(crate) fn bound_near(&self, theta: f64) -> Option<Bound> {
-        // What is kept is made in one way only, so that no answer depends on what was asked before.
+        // Cached values are always computed in the same way, so that no result depends on earlier calls.
         if is_coarse(theta) {
             return self.bound(theta);
         }
@@ -228,8 +235,8 @@ impl Mmpp {
         Some(self.bound_of(theta, &self.root(theta, near)?))
     }
 
-    /// What `bound` and its slope nearly are, as a rule to five digits, where they are smooth: for
-    /// searches only, because it may be below them.
+    /// Approximation of `bound` and its slope, usually to five digits, where they are smooth. For searches only,
+    /// because it may be below them.
     pub(crate) fn nearly(&self, theta: f64) -> Option<(Bound, Bound)> {
         let (low, high) = around(theta);
         if !(theta > 0.0 && high < self.limit) {
@@ -240,7 +247,7 @@ impl Mmpp {
             return self.bound_and_slope(theta);
         };
         let (width, share) = (high - low, (theta - low) / (high - low));
-        // Times what is left to the limit, towards which rho rises as its inverse: that is almost straight.
+        // Scaled by the distance to the limit, towards which rho grows as its inverse: the product is almost linear.
         let left = |theta: f64| 1.0 - theta / self.limit;
         let flat = |theta: f64, bound: Bound, slope: Bound| {
             (bound.rho * left(theta), slope.rho * left(theta) - bound.rho / self.limit)
@@ -284,7 +291,7 @@ impl Mmpp {
         rho.is_finite().then_some((bound, Bound { rho, sigma }))
     }
 
-    /// Something above sp(E Q) - 1 and not far from it, by what is known at thetas of the coarse grid to either side: its
+    /// A guess slightly above sp(E Q) - 1, from cached values at the thetas of the coarse grid on either side: its
     /// logarithm is convex.
     fn above(&self, theta: f64) -> Option<f64> {
         let (low, high) = beside(theta);
@@ -300,7 +307,7 @@ impl Mmpp {
         Bound { rho: root.logarithm / theta, sigma: self.sigma(theta, root) }
     }
 
-    /// `guess`: what is hoped to be a little above sp(E Q) - 1.
+    /// `guess`: a value presumably a little above sp(E Q) - 1.
     fn root(&self, theta: f64, guess: Option<f64>) -> Option<Root> {
         if !(theta > 0.0 && theta < self.limit) {
             return None;
@@ -327,8 +334,8 @@ impl Mmpp {
         logarithm.is_finite().then_some(Root { logarithm, perron, growth, class })
     }
 
-    /// E Q - 1 within a class. The diagonal is written by the probability of leaving, so that nothing is lost when
-    /// both that and the growth are tiny.
+    /// E Q - 1 within a class. The diagonal uses the probability of leaving, so that no precision is lost when both
+    /// that and the growth are tiny.
     fn block(&self, class: &[usize], growth: &[(f64, f64); MAX_STATES]) -> [f64; MAX_STATES * MAX_STATES] {
         let (all, n) = (self.states.len(), class.len());
         let mut block = [0.0; MAX_STATES * MAX_STATES];
@@ -357,7 +364,7 @@ impl Mmpp {
             let step: f64 = (0..n).map(|state| self.stationary[state] * growth[state].0).sum();
             return (step.ln_1p() - logarithm).max(0.0) / theta;
         }
-        // The vector of Q E from that of E Q.
+        // Converts the vector of E Q to that of Q E.
         let h = |state: usize| right.vector[state] / (1.0 + growth[state].0);
         let least = (0..n).map(h).fold(f64::INFINITY, f64::min);
         let mean: f64 = (0..n).map(|state| self.stationary[state] * h(state)).sum();
@@ -373,7 +380,7 @@ mod tests {
     #[test]
     fn the_slope_is_that_of_the_bound() {
         let state = |requests, mean| State { requests, sizes: Sizes::Exponential { mean } };
-        // In no order, so that sigma is not zero.
+        // Not in order, so that sigma is not zero.
         let states = vec![
             state(Requests::Poisson(0.3), 2.0),
             state(Requests::Bernoulli(0.1), 1.0),
@@ -398,7 +405,7 @@ mod tests {
     #[test]
     fn nearly_is_near_and_exact_on_its_grid() {
         let state = |requests, mean| State { requests, sizes: Sizes::Exponential { mean } };
-        // In order of requests and not of sizes, so that sigma is zero and then is not.
+        // In order of requests but not of sizes, so that sigma is zero for some theta and not for others.
         let states = vec![state(Requests::Poisson(0.1), 1.0), state(Requests::Poisson(0.3), 2.0)];
         let rows = [vec![0.9, 0.1], vec![0.2, 0.8]];
         let model = Mmpp::new(1.0, states, &rows, Sigma::Stationary).unwrap();

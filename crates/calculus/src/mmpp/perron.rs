@@ -1,23 +1,28 @@
-//! The largest eigenvalue of a matrix with no negative entry off its diagonal, and the positive vector that goes
-//! with it, by Noda's inverse iteration: it converges quadratically, also when the matrix is close to diagonal (as
-//! those of slow chains in short steps are), and every step bounds the eigenvalue from above and from below.
+//! The largest eigenvalue of a matrix with non-negative off-diagonal entries, and its positive vector, by Noda's
+//! inverse iteration. It converges quadratically, also when the matrix is close to diagonal (as those of slow chains
+//! in short steps are), and every step bounds the eigenvalue from above and from below.
+//!
+//! The iteration is written here rather than taken from a linear algebra library. General eigenvalue solvers round to
+//! either side and to the norm of the matrix. A latency bound needs a value that is never below the true one, to a
+//! relative accuracy even if the eigenvalue is tiny.
 
 use super::error::MAX_STATES;
 
-/// More than the iteration ever takes; each step about doubles the number of right digits.
+/// Iteration limit, never reached; each step about doubles the number of correct digits.
 const MOST_ITERATIONS: usize = 64;
 
-/// The eigenvalue is found when it is known to so much of itself. What is returned is above it in any case.
+/// Relative accuracy at which the iteration ends. The result is an upper bound in any case.
 const ENOUGH: f64 = 1e-11;
 
-/// The eigenvalue, never below the true one but for rounding, and its right vector.
+/// The eigenvalue, never below the true one except for rounding, and its right vector.
 pub(super) struct Perron {
     pub(super) root: f64,
     pub(super) vector: [f64; MAX_STATES],
 }
 
-/// Of the irreducible `n` x `n` matrix `b`, row after row. Its off-diagonal entries are not negative. `guess`: a number that is
-/// hoped to be a little above the eigenvalue; it saves half of the steps if it is, and does no harm if not.
+/// The largest eigenvalue of the irreducible `n` x `n` matrix `b`, in row-major order, with non-negative off-diagonal
+/// entries. `guess`: a value presumably a little above the eigenvalue. It saves half of the steps if it is, and has
+/// no effect on the result otherwise.
 pub(super) fn perron(n: usize, b: &[f64], guess: Option<f64>) -> Perron {
     let mut vector = [1.0; MAX_STATES];
     let (mut lower, mut upper) = (f64::INFINITY, f64::NEG_INFINITY);
@@ -67,8 +72,8 @@ pub(super) fn perron(n: usize, b: &[f64], guess: Option<f64>) -> Perron {
     Perron { root: upper, vector }
 }
 
-/// The solution of `matrix` y = `right` for a nonsingular M-matrix, which needs no pivoting; nothing if it is
-/// singular to the last digit, or has a solution that is not positive.
+/// The solution of `matrix` y = `right` for a nonsingular M-matrix, which needs no pivoting; `None` if it is
+/// numerically singular, or has a solution that is not positive.
 fn solve(n: usize, matrix: &mut [f64], right: &[f64; MAX_STATES]) -> Option<[f64; MAX_STATES]> {
     let mut y = *right;
     for pivot in 0..n {

@@ -1,6 +1,6 @@
-//! The work of one request, as a random variable with a moment generating function M(theta) = E exp(theta X).
+//! Distribution of the work of one request, with its moment generating function M(theta) = E exp(theta X).
 
-/// Above this exponent `exp` is taken as infinite; a bound there would be of no use.
+/// Above this exponent `exp` counts as infinite; a bound there would be useless.
 const LARGEST_EXPONENT: f64 = 500.0;
 
 /// The distribution of the work of one request.
@@ -20,14 +20,15 @@ pub enum Sizes {
     },
     /// Finitely many sizes: (probability, work).
     Empirical {
-        /// Probabilities, which sum to 1, and the work they stand for.
+        /// Probabilities, which sum to 1, with their sizes.
         atoms: Vec<(f64, f64)>,
     },
 }
 
 impl Sizes {
-    /// A hyperexponential with the mean and the squared coefficient of variation of `sample`, with balanced means
-    /// as in the thesis' released fit: branches of means `mean * c2` and `mean / 2`. Exponential if that coefficient is below 1.
+    /// A hyperexponential with the mean and the squared coefficient of variation of `sample`, with balanced means as
+    /// in the thesis' released fit: branches of means `mean * c2` and `mean / 2`. Exponential if that coefficient is
+    /// below 1.
     pub(super) fn hyperexponential(sample: &[f64]) -> Sizes {
         let count = sample.len() as f64;
         let mean = sample.iter().sum::<f64>() / count.max(1.0);
@@ -40,9 +41,9 @@ impl Sizes {
         }
     }
 
-    /// At most `atoms` (at least 2) sizes between the least and the largest of `sample`, which is not empty. A size between two atoms is
-    /// shared between them so that its mean stays: M is convex in the size, so the result is never below that of
-    /// the sample itself.
+    /// At most `atoms` (at least 2) sizes between the smallest and the largest of `sample`, which must not be empty.
+    /// A size between two atoms is split between them so that its mean stays. M is convex in the size, so the result
+    /// is never below that of the sample itself.
     pub(super) fn empirical(sample: &[f64], atoms: usize) -> Sizes {
         let mut sorted = sample.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -78,7 +79,7 @@ impl Sizes {
         }
     }
 
-    /// The theta from which M is infinite, or too large to be of use.
+    /// Upper limit of theta: from here on M is infinite, or too large to be useful.
     pub fn limit(&self) -> f64 {
         match self {
             Sizes::Exponential { mean } => 1.0 / mean,
@@ -89,8 +90,8 @@ impl Sizes {
         }
     }
 
-    /// M(theta) - 1 and its derivative by theta, for 0 < theta < `limit`. Taken less one so that nothing is lost
-    /// for small theta.
+    /// M(theta) - 1 and its derivative by theta, for 0 < theta < `limit`. The 1 is subtracted analytically, so that
+    /// small theta lose no precision.
     pub(super) fn growth(&self, theta: f64) -> (f64, f64) {
         match self {
             Sizes::Exponential { mean } => exponential(*mean, theta),
@@ -106,7 +107,7 @@ impl Sizes {
         }
     }
 
-    /// Why these are no sizes, if they are not.
+    /// The problem with these sizes; `None` if they are valid.
     pub(super) fn fault(&self) -> Option<String> {
         let amount = |work: f64| work.is_finite() && work >= 0.0;
         let share = |part: f64| (0.0..=1.0).contains(&part);

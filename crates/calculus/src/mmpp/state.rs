@@ -1,19 +1,19 @@
-//! The states of a chain: what comes in a step spent in each.
+//! The states of a chain: arrivals in a step spent in each.
 
 use super::error::ModelError;
 use super::sizes::Sizes;
 
-/// How many requests come in one step.
+/// Number of requests in one step.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Requests {
-    /// One with this probability, else none (the released code's choice).
+    /// One request with this probability, otherwise none (the released code's choice).
     Bernoulli(f64),
     /// A Poisson number with this mean.
     Poisson(f64),
 }
 
 impl Requests {
-    /// Mean requests a step.
+    /// Mean number of requests per step.
     pub fn mean(self) -> f64 {
         match self {
             Requests::Bernoulli(mean) | Requests::Poisson(mean) => mean,
@@ -21,7 +21,7 @@ impl Requests {
     }
 }
 
-/// One state of the chain: what comes in a step spent in it.
+/// One state of the chain: arrivals in a step spent in it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct State {
     /// Requests in the step.
@@ -31,7 +31,7 @@ pub struct State {
 }
 
 impl Requests {
-    /// The probability of a step with requests.
+    /// Probability of a step with requests.
     #[inline]
     pub(super) fn any(self) -> f64 {
         match self {
@@ -42,7 +42,7 @@ impl Requests {
 }
 
 impl State {
-    /// Mean work a step.
+    /// Mean work per step.
     pub fn mean(&self) -> f64 {
         self.requests.mean() * self.sizes.mean()
     }

@@ -1,29 +1,30 @@
-//! Which expression stands for a flow's latency: thesis, appendices A.3 and A.4.
+//! The expression for a flow's latency under each analysis: thesis, appendices A.3 and A.4.
 
 use super::expressions::{ArrivalId, Expressions, ServiceId};
 use super::latency::{Latency, Tail};
 use super::network::Plan;
 
-/// An expression of more is not built: what comes to a queue is written down for each way that it may have come.
+/// Limit on the size of an expression: the arrivals at a queue are written out once for each route to it.
 pub(super) const MOST_NODES: usize = 1 << 16;
 
-/// A way to analyse a flow in its plan.
+/// A way to analyse a flow of a network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Analysis {
-    /// SNC-Meister's: traffic that shares the whole path is taken off the convolution of its queues, other traffic
-    /// is aggregated by where it comes from before it leaves. Over paths of one or two queues, no queue being first of one
-    /// and second of another, no dependence arises but what the workloads have. Over longer paths, of which the thesis says
-    /// nothing, it does: what leaves a queue depends on what it met there, and is bounded by Hoelder's inequality.
+    /// SNC-Meister's analysis. Traffic that shares the whole path is subtracted from the convolution of its queues;
+    /// other traffic is aggregated by its origin before it leaves. Over paths of one or two queues, where no queue is
+    /// first of one path and second of another, the only dependence is that of the workloads. Longer paths, which the
+    /// thesis does not cover, have more: the output of a queue depends on the flows it met there, and Hoelder's
+    /// inequality bounds it.
     Bipartite,
-    /// A latency at each queue, with what may exceed it split over them. To compare. Among equal priorities flows
-    /// are taken in the order given, so it is a guarantee only where priorities differ.
+    /// A latency at each queue, with the excess probability split over them. For comparison. Flows of equal priority
+    /// are taken in the given order, so the bound is a guarantee only if priorities differ.
     HopByHop,
-    /// One latency at the convolution of what each queue leaves. To compare, as `HopByHop`.
+    /// One latency at the convolution of the service left at each queue. For comparison, as `HopByHop`.
     Convolution,
 }
 
 impl Analysis {
-    /// Nothing if the expression would be larger than [`MOST_NODES`].
+    /// The latency of a flow; `None` if the expression would be larger than [`MOST_NODES`].
     pub(super) fn latency(
         self,
         plan: &Plan,
@@ -35,7 +36,7 @@ impl Analysis {
             Analysis::Bipartite => along(plan, of, flow, excess)?,
             Analysis::HopByHop | Analysis::Convolution => in_turn(plan, of, flow, excess, self),
         };
-        // A request that comes within a step is late from then on, and not from the end of the step.
+        // Delays count from the arrival of a request within a step, not from the end of the step.
         let late = match self {
             _ if !plan.within_steps => 0.0,
             Analysis::HopByHop => of.step * plan.flows[flow].queues.len() as f64,
@@ -48,25 +49,26 @@ impl Analysis {
     }
 }
 
-/// The arrivals of a flow where they enter the plan. Names were checked with the plan.
+/// Arrivals of a flow at its first queue. The network has checked all names.
 fn leaf(plan: &Plan, of: &mut Expressions, flow: usize) -> ArrivalId {
     let flow = &plan.flows[flow];
     of.arrivals(flow.model, flow.group).expect("a group of the network is one of its expressions")
 }
 
-/// A queue's rate, after what is served whole and, where busy periods begin within steps, so many `steps` of service.
+/// A queue's rate, after the packets served whole and, if busy periods begin within steps, after `steps` steps of
+/// service.
 fn server(plan: &Plan, of: &mut Expressions, queue: usize, (whole, steps): (f64, f64)) -> ServiceId {
     let lost = if plan.within_steps { plan.rates[queue] * of.step * steps } else { 0.0 };
     of.server_after(plan.rates[queue], (whole + lost).min(f64::MAX))
         .expect("a rate of the network was checked, and packets are finite")
 }
 
-/// The largest of what some flows have served whole.
+/// Largest packet of some flows.
 fn packet(plan: &Plan, flows: impl IntoIterator<Item = usize>) -> f64 {
     flows.into_iter().map(|flow| plan.flows[flow].packet).fold(0.0, f64::max)
 }
 
-/// What a queue may be busy with when a flow of `priority` could begin, and is not interrupted in: one packet of a flow after it.
+/// Work in service at a queue that delays a flow of `priority` without interruption: one packet of a lower priority.
 fn in_service(plan: &Plan, queue: usize, priority: u32) -> f64 {
     let after = plan.passing[queue].iter().copied().filter(|&flow| plan.flows[flow].priority > priority);
     plan.in_service[queue].max(packet(plan, after))
@@ -74,22 +76,25 @@ fn in_service(plan: &Plan, queue: usize, priority: u32) -> f64 {
 
 /// (((S1 - C1) conv (S2 - C2)) - P2) conv ... conv (Sn - Cn) - Pn, which for two queues is equation A.5.
 ///
-/// Pk shares the path from its first queue up to the k-th and no further; Pn is X of the thesis, all the way. Ck is all else at the
-/// k-th queue, as it arrives there; P1 is of C1. Follow a busy period back from the last queue, as for
-/// [`crate::Network::aggregate`]: over the part of it at each queue, that queue's whole rate went to the flow, to those that share the
-/// path there, and to Ck; and what shares the path up to a queue has left no more there than it brought to the first.
+/// Pk shares the path from its first queue up to the k-th and no further; Pn is X of the thesis, all the way. Ck is
+/// all other traffic at the k-th queue, as it arrives there; P1 is part of C1. Follow a busy period back from the
+/// last queue, as for [`crate::Network::aggregate`]. Over its part at each queue, that queue's whole rate went to the
+/// flow, to the flows that share the path there, and to Ck. A flow that shares the path up to a queue has left no
+/// more there than it brought to the first.
 ///
-/// Where requests are served whole, each queue may first be busy with one of a priority after the flow's, and of what it gave to those
-/// that go on from it one packet may not have left yet: the busy period at the next queue began before that came. So the servers here
-/// come after as much work. The last queue gives what it gives: a request is late until its last bit is served, and then it leaves.
+/// If requests are served whole, each queue may first be busy with one of a lower priority. Of the service to flows
+/// that continue, one packet may not have left yet: the busy period at the next queue began before that packet came.
+/// The servers here therefore start after as much work. The last queue has no such packet: a request is late until
+/// its last bit is served, and then it leaves.
 ///
-/// Where busy periods begin within steps ([`super::Network::within_steps`]), all that came in the step of their beginning counts, and of
-/// the service up to a step of it is lost; at a queue before another, whose busy period begins within a step too, up to one more at that
-/// end. That step is of both queues then, and a service of one step more is only better.
+/// If busy periods begin within steps ([`super::Network::within_steps`]), all arrivals in the first step count, and
+/// up to one step of the service is lost. At a queue before another one, whose busy period begins within a step too,
+/// up to one more step is lost at that end. That step then belongs to both queues; a service of one step more is only
+/// better.
 fn along(plan: &Plan, of: &mut Expressions, flow: usize, excess: f64) -> Option<Latency> {
     let own = &plan.flows[flow];
     let first = own.queues[0];
-    // How many queues of the path another flow shares, from the first on.
+    // Number of queues of the path that another flow shares, from the first on.
     let shared = |other: usize| {
         let queues = &plan.flows[other].queues;
         let from = queues.iter().position(|&queue| queue == first).unwrap_or(queues.len());
@@ -124,7 +129,7 @@ fn along(plan: &Plan, of: &mut Expressions, flow: usize, excess: f64) -> Option<
     Some(of.latency_beyond(arrivals, service, excess))
 }
 
-/// What a queue leaves of its rate after the flows, as they arrive there, and after what is served whole.
+/// Service of a queue left after the flows, as they arrive there, and after the packets served whole.
 fn rest(
     plan: &Plan,
     of: &mut Expressions,
@@ -139,8 +144,8 @@ fn rest(
     })
 }
 
-/// What flows bring to a queue together: as they are those that enter there, the others as they leave the queues before, those of
-/// each together (DZi of appendix A.4). Of no flows there is nothing.
+/// Arrivals of flows together at a queue: unchanged for those that enter there, otherwise the outputs of the previous
+/// queues, one for each queue (DZi of appendix A.4). `Some(None)` without flows.
 fn arriving(plan: &Plan, of: &mut Expressions, queue: usize, flows: &[usize]) -> Option<Option<ArrivalId>> {
     if of.nodes.len() > MOST_NODES {
         return None;
@@ -165,8 +170,8 @@ fn arriving(plan: &Plan, of: &mut Expressions, queue: usize, flows: &[usize]) ->
     Some(of.aggregate_all(&arrivals))
 }
 
-/// How flows leave a queue together. All are taken as of their lowest priority, so that they can be aggregated before they leave. They
-/// leave as whole packets, of which one at a time is in service.
+/// Output of a queue for flows together. All are assigned their lowest priority, so that they can be aggregated
+/// before they leave. They leave as whole packets, of which one at a time is in service.
 fn leaving(plan: &Plan, of: &mut Expressions, queue: usize, members: &[usize]) -> Option<ArrivalId> {
     let lowest = members.iter().map(|&flow| plan.flows[flow].priority).max().unwrap_or(0);
     let others: Vec<usize> = (plan.passing[queue].iter().copied())
@@ -178,15 +183,15 @@ fn leaving(plan: &Plan, of: &mut Expressions, queue: usize, members: &[usize]) -
     Some(of.output(arrivals, service))
 }
 
-/// Flows one after the other by priority, the one in question last: each takes its share of its queues and goes on as
-/// an output of the first to the second.
+/// Flows one after another by priority, the flow in question last: each takes its share of its queues and continues
+/// as an output of the first to the second.
 fn in_turn(plan: &Plan, of: &mut Expressions, flow: usize, excess: f64, analysis: Analysis) -> Latency {
     let own = &plan.flows[flow];
     let mut order: Vec<usize> = (0..plan.flows.len())
         .filter(|&other| other != flow && plan.flows[other].priority <= own.priority)
         .collect();
     order.sort_by_key(|&other| plan.flows[other].priority);
-    // Of whatever priority a flow is, it waits for one packet at most, and has one in service.
+    // Every flow, whatever its priority, waits for at most one packet, and has one in service.
     let mut left: Vec<ServiceId> = (0..plan.rates.len())
         .map(|queue| {
             let one = packet(plan, plan.passing[queue].iter().copied());

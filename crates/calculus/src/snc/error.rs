@@ -1,33 +1,33 @@
-//! What is no expression, and what no network.
+//! Errors for invalid expressions and invalid networks.
 
 use crate::shown::shown;
 
-/// Numbers that make no expression.
+/// Invalid numbers in an expression.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum SncError {
     /// An invalid step.
     #[error("step of {} s: must be positive and finite", shown(*.0))]
     Step(f64),
-    /// A model in other steps than the rest.
+    /// A model with another step than the rest.
     #[error("a model in steps of {} s among others of {} s: all must be the same", shown(*.found), shown(*.expected))]
     OtherStep {
-        /// Its step.
+        /// The step of the model.
         found: f64,
-        /// That of the arena.
+        /// The step of the arena.
         expected: f64,
     },
     /// An invalid server.
     #[error("server of {} work a second: must be positive and finite", shown(*.0))]
     Rate(f64),
-    /// Invalid work before a service.
+    /// Invalid initial work of a server.
     #[error("server after {} of work: must be finite and not negative", shown(*.0))]
     Whole(f64),
-    /// A group beyond those the arena was made for.
+    /// A group number beyond the number of groups of the arena.
     #[error("workload group {group} of {groups}")]
     Group {
-        /// Which.
+        /// The group.
         group: usize,
-        /// How many there are.
+        /// Number of groups.
         groups: usize,
     },
     /// An invalid percentile.
@@ -38,130 +38,130 @@ pub enum SncError {
 /// A network that cannot be analysed.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum NetworkError {
-    /// Two of one name.
+    /// Two queues or two workloads with one name.
     #[error("{kind} {name}: given twice")]
     Twice {
-        /// Queue or workload.
+        /// `queue` or `workload`.
         kind: &'static str,
-        /// Its name.
+        /// The duplicate name.
         name: String,
     },
-    /// A queue that serves nothing.
+    /// A queue with an invalid rate.
     #[error("queue {queue}: {} work a second: must be positive and finite", shown(*.rate))]
     Rate {
-        /// Which.
+        /// Name of the queue.
         queue: String,
-        /// What was given.
+        /// The rejected rate.
         rate: f64,
     },
     /// Invalid work in service.
     #[error("queue {queue}: {} of work in service: must be finite and not negative", shown(*.work))]
     InService {
-        /// Which queue.
+        /// Name of the queue.
         queue: String,
-        /// What was given.
+        /// The rejected amount.
         work: f64,
     },
     /// An invalid packet.
     #[error("workload {workload}, stage {stage}: a packet of {}: must be finite and not negative", shown(*.packet))]
     Packet {
-        /// Which workload.
+        /// Name of the workload.
         workload: String,
-        /// Which stage, from 0.
+        /// Index of the stage, from 0.
         stage: usize,
-        /// What was given.
+        /// The rejected size.
         packet: f64,
     },
     /// An invalid percentile.
     #[error("workload {workload}: percentile {}: must be above 0 and below 100", shown(*.percentile))]
     Percentile {
-        /// Which.
+        /// Name of the workload.
         workload: String,
-        /// What was given.
+        /// The rejected percentile.
         percentile: f64,
     },
-    /// Nothing to bound.
+    /// A workload without stages.
     #[error("workload {workload}: no stage: must have at least one")]
     NoStage {
-        /// Which.
+        /// Name of the workload.
         workload: String,
     },
     /// An invalid path.
     #[error("workload {workload}, stage {stage}: {queues} queues: must be one or more, and none twice")]
     Path {
-        /// Which.
+        /// Name of the workload.
         workload: String,
-        /// Which stage, from 0.
+        /// Index of the stage, from 0.
         stage: usize,
-        /// How many it passes.
+        /// Number of queues of its path.
         queues: usize,
     },
-    /// A queue that is not there.
+    /// A queue that does not exist.
     #[error("workload {workload}, stage {stage}: queue {queue} is not in the network")]
     UnknownQueue {
-        /// Which.
+        /// Name of the workload.
         workload: String,
-        /// Which stage, from 0.
+        /// Index of the stage, from 0.
         stage: usize,
-        /// What was given.
+        /// Name of the unknown queue.
         queue: String,
     },
-    /// Paths that lead in a circle.
+    /// Paths that form a cycle.
     #[error("the paths lead in a circle through queue {queue}: they must all follow one order of queues")]
     Circle {
-        /// A queue of the circle, or behind one.
+        /// A queue of the cycle, or one behind it.
         queue: String,
     },
-    /// So many ways lead to the queues of a path that they are not written down.
+    /// An expression that is too large: too many routes lead to the queues of a path.
     #[error(
         "workload {workload}: more than {most} terms, one for each way to each queue that it or others pass"
     )]
     Size {
-        /// Which workload, from 0.
+        /// Index of the workload, from 0.
         workload: usize,
-        /// The most there may be.
+        /// The limit.
         most: usize,
     },
-    /// A workload that is not there.
+    /// A dependency on a workload that does not exist.
     #[error("workload {workload}: depends on {dependency}, which is not in the network")]
     UnknownDependency {
-        /// Which.
+        /// Name of the workload.
         workload: String,
-        /// What was given.
+        /// Name of the unknown workload.
         dependency: String,
     },
-    /// A workload said to depend on itself, which it always does.
+    /// A workload that lists itself as a dependency, which is always implied.
     #[error("workload {workload}: depends on itself: name others only")]
     OwnDependency {
-        /// Which.
+        /// Name of the workload.
         workload: String,
     },
-    /// A model of a stage that does not go with the others.
+    /// A stage whose model does not match the others.
     #[error("workload {workload}, stage {stage}: {fault}")]
     Model {
-        /// Which.
+        /// Name of the workload.
         workload: String,
-        /// Which stage, from 0.
+        /// Index of the stage, from 0.
         stage: usize,
-        /// What is wrong.
+        /// The problem with the model.
         fault: SncError,
     },
-    /// A question for a stage that is not there.
+    /// A query for a stage that does not exist.
     #[error("workload {workload}: stage {stage} of {count}")]
     NoSuchStage {
-        /// Which workload, from 0.
+        /// Index of the workload, from 0.
         workload: usize,
-        /// What was asked for, from 0.
+        /// Index of the requested stage, from 0.
         stage: usize,
-        /// How many it has.
+        /// Number of stages of the workload.
         count: usize,
     },
-    /// A question for a workload that is not there.
+    /// A query for a workload that does not exist.
     #[error("workload {index} of {count}")]
     NoWorkload {
-        /// What was asked for, from 0.
+        /// The requested index, from 0.
         index: usize,
-        /// How many there are.
+        /// Number of workloads.
         count: usize,
     },
 }

@@ -1,9 +1,9 @@
-//! rho and sigma of an expression at one theta, and the latency they bound, with the gradient by theta and by every
-//! free number.
+//! Evaluates rho and sigma of an expression at one theta, and the latency bound that follows, with the gradient by
+//! theta and by every free parameter.
 //!
-//! One walk writes a tape, operands before what is made of them. Backwards over the tape go the derivatives of the
-//! result by rho and sigma of every entry; forwards those by theta, because each theta is a multiple of the one
-//! above.
+//! One walk writes a tape, operands before results. A backward pass over the tape computes the derivatives of the
+//! result by rho and sigma of every entry. A forward pass adds those by theta, because each theta is a multiple of
+//! the one above.
 
 use crate::mmpp::Bound;
 
@@ -15,58 +15,58 @@ use super::operators::{Union, combine, partials};
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     node: u32,
-    /// Where it was evaluated: for a stretched node further than where it was asked for.
+    /// Theta of the evaluation; for a stretched node larger than the requested one.
     theta: f64,
     bound: Bound,
-    /// Of arrivals: the derivative of the bound by theta.
+    /// For arrivals: the derivative of the bound by theta.
     slope: Bound,
-    /// Where its operands are on the tape: both of a pair, or a range of links.
+    /// Positions of the operands on the tape: both of a pair, or a range of links.
     operands: (u32, u32),
 }
 
-/// The latency at one point, and what else is known there.
+/// The latency at one point, with intermediate results.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Point {
     /// Steps.
     pub(super) latency: f64,
-    /// How fast the logarithm of the union over the past falls with -theta (rho of arrivals + rho of service).
+    /// Rate at which the logarithm of the union over the past falls with -theta (rho of arrivals + rho of service).
     pub(super) odds: f64,
-    /// The least of theta times the difference of the rates of a convolution's operands.
+    /// Minimum of theta times the difference of the rates of a convolution's operands.
     pub(super) gap: f64,
 }
 
-/// Evaluates latencies of one arena; keeps its room from one to the next.
+/// Evaluates latencies of one arena; reuses its buffers.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Evaluator {
     tape: Vec<Entry>,
     links: Vec<u32>,
     /// Derivatives by rho and sigma, then by theta, of each entry.
     adjoints: Vec<(f64, f64)>,
-    /// Where the arrivals and the service of the latency are.
+    /// Positions of the arrivals and of the service of the latency.
     top: (usize, usize),
     gap: f64,
-    /// The last value of nodes that have no parameters, and how it was found: by which models, over blocks of how many steps.
+    /// Last value of each node without parameters, and its conditions: the models, and the steps of a block.
     values: Vec<(Last<Bound>, (Models, f64))>,
 }
 
-/// Hoelder's exponents x and y, 1/x + 1/y = 1, of the parameter log(x - 1).
+/// Hoelder's exponents x and y, 1/x + 1/y = 1, for the parameter log(x - 1).
 pub(super) fn exponents(parameter: f64) -> (f64, f64) {
     (1.0 + parameter.exp(), 1.0 + (-parameter).exp())
 }
 
-/// Lyapunov's l of a node, at the parameter log(l - 1).
+/// Lyapunov's l of a node for the parameter log(l - 1).
 fn stretched(of: &Expressions, stretch: Option<u32>) -> f64 {
     stretch.map_or(1.0, |at| 1.0 + of.parameters[at as usize].exp())
 }
 
 impl Evaluator {
-    /// Forgets what it has of other expressions.
+    /// Forgets the values of other expressions.
     pub(super) fn begin(&mut self, nodes: usize) {
         self.values.clear();
         self.values.resize(nodes, ((0, None), (Models::Exact, 1.0)));
     }
 
-    /// The bound on the latency (theorem 1) at this theta and these parameters; nothing where there is none.
+    /// The bound on the latency (theorem 1) at this theta and these parameters; `None` where there is none.
     pub(super) fn latency(
         &mut self,
         of: &mut Expressions,
@@ -81,7 +81,7 @@ impl Evaluator {
         self.point(of, query, theta, (arrivals, service), models)
     }
 
-    /// The same, on a tape from which [`Evaluator::gradient`] goes on.
+    /// The same, on a tape that [`Evaluator::gradient`] can continue from.
     pub(super) fn latency_on_tape(
         &mut self,
         of: &mut Expressions,
@@ -120,7 +120,7 @@ impl Evaluator {
         latency.is_finite().then(|| Point { latency, odds: -past.by_rate, gap: self.gap })
     }
 
-    /// The bound of a node, by a walk that leaves nothing behind.
+    /// The bound of a node, by a walk without a tape.
     fn value(&mut self, of: &mut Expressions, node: u32, theta: f64, models: Models) -> Option<Bound> {
         match of.nodes[node as usize] {
             Node::Server { rate, whole } => return Some(Bound { rho: -rate, sigma: whole }),
@@ -193,7 +193,8 @@ impl Evaluator {
             Node::Sum { first, count } => {
                 let mut sum = Bound { rho: 0.0, sigma: 0.0 };
                 let start = self.links.len() as u32;
-                // Operands of a sum are no sums, but may hold some: links are reserved before they are filled.
+                // Operands of a sum are no sums themselves, but may contain some: links are reserved before they are
+                // filled.
                 self.links.resize(self.links.len() + count as usize, 0);
                 for at in 0..count {
                     let operand = of.operands[(first + at) as usize];
@@ -224,8 +225,8 @@ impl Evaluator {
         Some(self.tape.len() as u32 - 1)
     }
 
-    /// The derivatives of the latency just evaluated with slopes, by theta (returned) and by the parameters (added
-    /// to `gradient`, which is as long as the arena's parameters).
+    /// The derivatives of the last latency evaluated on a tape: by theta (returned) and by the parameters (added to
+    /// `gradient`, which is as long as the arena's parameters).
     pub(super) fn gradient(
         &mut self,
         of: &mut Expressions,
@@ -272,7 +273,7 @@ impl Evaluator {
         own
     }
 
-    /// From an entry's derivatives by rho and sigma to those of its operands.
+    /// Propagates an entry's derivatives by rho and sigma to those of its operands.
     fn pass_down(&mut self, of: &Expressions, at: usize) {
         let Entry { node, theta, operands: (left, right), .. } = self.tape[at];
         let (rho, sigma) = self.adjoints[at];
@@ -298,7 +299,7 @@ impl Evaluator {
         }
     }
 
-    /// Turns an entry's derivatives by rho and sigma into that by its theta, its operands' being known.
+    /// Converts an entry's derivatives by rho and sigma into that by its theta, once those of its operands are known.
     fn pass_up(&mut self, of: &Expressions, at: usize, gradient: &mut [f64]) {
         let Entry { node, theta, slope, operands: (left, right), .. } = self.tape[at];
         let (rho, sigma) = self.adjoints[at];
@@ -332,7 +333,7 @@ impl Evaluator {
     }
 }
 
-/// A latency that is asked for.
+/// A latency query.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Query {
     pub(super) arrivals: ArrivalId,
@@ -340,15 +341,15 @@ pub(super) struct Query {
     /// 1 - percentile / 100.
     pub(super) excess: f64,
     pub(super) dependent: bool,
-    /// The model of the arrivals, if the percentile is one of steps with requests.
+    /// The model of the arrivals, if the percentile is one over steps with requests.
     pub(super) requests_of: Option<usize>,
 }
 
-/// A relative difference by which derivatives are taken that have no form of their own.
+/// Relative step of numerical derivatives, where there is no closed form.
 const NEARBY: f64 = 1e-5;
 
-/// What sigma of the arrivals grows by when the step in question is known to bring requests. With Hoelder's x, the
-/// indicator of that, over its probability, is taken to the power x as well.
+/// Increase of sigma of the arrivals when the step in question is known to bring requests. With Hoelder's x, the
+/// indicator of that event, divided by its probability, is taken to the power x as well.
 fn own_sigma(of: &mut Expressions, query: &Query, theta: f64, x: f64, models: Models) -> Option<f64> {
     let Some(at) = query.requests_of else { return Some(0.0) };
     let model = &of.models[at];
@@ -405,7 +406,7 @@ mod tests {
             let point = evaluator.latency_on_tape(&mut of, &query, theta, Models::Exact).unwrap();
             let again = evaluator.latency(&mut of, &query, theta, Models::Exact).unwrap();
             assert!((again.latency - point.latency).abs() <= 1e-9 * point.latency);
-            // Once beyond its slack, once within.
+            // Once beyond its slack, and once within it.
             assert!(1e-6 < point.gap && point.gap < 5e-3);
             let mut gradient = vec![0.0; of.parameters.len()];
             let by = (point.latency, Models::Exact);

@@ -8,19 +8,19 @@ use super::latency::Unstable;
 use super::memo::Memo;
 use super::operators::Moments;
 
-/// An arrival process of an arena. Only of use there.
+/// An arrival process of an arena, valid only there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ArrivalId(pub(super) u32);
 
-/// A service process of an arena. Only of use there.
+/// A service process of an arena, valid only there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ServiceId(pub(super) u32);
 
-/// An arrival model of an arena. Only of use there.
+/// An arrival model of an arena, valid only there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ModelId(pub(super) u32);
 
-/// What binds two operands.
+/// Operation that combines two operands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Operator {
     Aggregate,
@@ -33,12 +33,12 @@ pub(super) enum Operator {
 pub(super) enum Node {
     /// A model of arrivals.
     Arrivals { model: u32 },
-    /// A server of this much work a step, after work that is served whole.
+    /// A server of `rate` work per step, after `whole` work that is served first.
     Server { rate: f64, whole: f64 },
-    /// Arrivals that are independent of one another: a range of `operands`.
+    /// Independent arrivals: a range of `operands`.
     Sum { first: u32, count: u32 },
-    /// Two operands and the places of their parameters: `exponent` of Hoelder's inequality, where they may depend on
-    /// one another, `slack` of a convolution, `stretch` of Lyapunov's inequality, where sigma has a term of its own.
+    /// Two operands and the positions of their parameters: `exponent` of Hoelder's inequality, if they may depend on
+    /// one another; `slack` of a convolution; `stretch` of Lyapunov's inequality, if sigma has a term of its own.
     Pair {
         operator: Operator,
         left: u32,
@@ -49,30 +49,30 @@ pub(super) enum Node {
     },
 }
 
-/// A block has at most so many steps.
+/// Largest number of steps of a block.
 const MOST_STEPS: f64 = 1e9;
 
-/// What is known of a node before any theta.
+/// Properties of a node that hold for every theta.
 #[derive(Clone, Copy, Debug)]
 struct Fact {
-    /// rho as theta goes to zero, work a step; of services negative.
+    /// rho as theta goes to zero, in work per step; negative for services.
     mean: f64,
-    /// The theta of its own from which it has no bound.
+    /// Upper limit of the node's theta: from here on it has no bound.
     limit: f64,
     unstable: Option<Unstable>,
-    /// Whether a Hoelder's exponent or a convolution's slack is in it, and whether a stretch is.
+    /// True if the node contains a Hoelder exponent or a convolution slack, and true if it contains a stretch.
     parameters: (bool, bool),
-    /// Of services: the most that they do in a step, which is what they would without other traffic. Of outputs: that of the
-    /// service left.
+    /// For services: most work in a step, which is that without other traffic. For outputs: the same of the left
+    /// service.
     gross: f64,
-    /// Of a server, what is left of it and what leaves that: work that it may have to do first.
+    /// For a server, for the service left of it, and for its output: work that it may have to do first.
     whole: f64,
-    /// The largest of any service in it.
+    /// The largest `gross` of any service in the node.
     fastest: f64,
 }
 
-/// An arena of expressions. Each carries the set of the groups of workloads that are in it: workloads that may depend
-/// on one another are of one group, so two expressions are independent if their sets are disjoint.
+/// An arena of expressions. Each expression has the set of the workload groups in it. Workloads that may depend on
+/// one another share a group, so two expressions are independent if their sets are disjoint.
 #[derive(Clone, Debug)]
 pub struct Expressions {
     pub(super) step: f64,
@@ -80,7 +80,7 @@ pub struct Expressions {
     pub(super) memo: Memo,
     pub(super) nodes: Vec<Node>,
     pub(super) operands: Vec<u32>,
-    /// The free numbers of the nodes; the first is of the latency itself.
+    /// Free parameters of the nodes; the first one belongs to the latency itself.
     pub(super) parameters: Vec<f64>,
     pub(super) evaluator: Evaluator,
     pub(super) lyapunov: bool,
@@ -96,7 +96,11 @@ pub struct Expressions {
 }
 
 impl Expressions {
-    /// An empty arena in steps of `step` seconds, for workloads of `groups` groups.
+    /// An empty arena in steps of `step` seconds, for workloads in `groups` groups.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the step is not positive and finite.
     pub fn new(step: f64, groups: usize) -> Result<Expressions, SncError> {
         if !(step.is_finite() && step > 0.0) {
             return Err(SncError::Step(step));
@@ -121,37 +125,41 @@ impl Expressions {
         })
     }
 
-    /// Whether the least is looked for on the grid of thetas only. Such a latency is a bound as well, a tenth or two
-    /// above the least; all workloads share the thetas of the grid, so that it is sooner had. Off at first.
+    /// Restricts the search for the minimum to the grid of thetas. The result is still a bound, by a tenth or two
+    /// above the minimum. All workloads share the thetas of the grid, so the search is faster. Initially off.
     pub fn coarse(&mut self, on: bool) {
         self.coarse = on;
     }
 
-    /// Whether latencies are tightened by Lyapunov's inequality: E X <= (E X^l)^(1/l) for every l > 1, so an output or
-    /// a convolution at theta may take its bound from l theta, where the sigma of its own is less. Some
-    /// seven to ten times slower, never looser; off at first, as published.
+    /// Tightens latencies by Lyapunov's inequality: E X <= (E X^l)^(1/l) for every l > 1, so an output or a
+    /// convolution at theta may use its bound from l theta, where its own sigma is smaller. About seven to ten times
+    /// slower, never looser; initially off, as published.
     pub fn lyapunov(&mut self, on: bool) {
         self.lyapunov = on;
     }
 
-    /// Whether unions over moments are taken over blocks of steps, about as long as 1 / theta of work takes. Published
-    /// bounds sum over all steps that a busy period may have begun at, traffic may have left at, and so on, which is dear where
-    /// steps are short: each such sum is about log(1 / (theta times the work of a step)) / theta of work. Over blocks it is about
-    /// 1 / theta. It holds for every block: within one, arrivals are no more than in all of it, and a service is short of it
-    /// by no more than it does in one. Off at first, as published.
+    /// Takes unions over moments over blocks of steps, about as long as 1 / theta of work takes. Published bounds sum
+    /// over all steps at which, for example, a busy period may have begun or traffic may have left. Such sums are
+    /// large if steps are short: each is about log(1 / (theta times the work of a step)) / theta of work. Over blocks
+    /// it is about 1 / theta. The bound holds for every block: within a block, arrivals are at most those of the
+    /// whole block, and a service is short by at most one block of service. Initially off, as published.
     pub fn blocks(&mut self, on: bool) {
         self.blocks = on;
     }
 
-    /// Whether percentiles are of the steps that bring requests instead of all steps. Over time a request that comes
-    /// less often than the percentile may be exceeded is not seen at all, not even by its own work. Holds for arrivals
-    /// as a model brings them; the latency of an aggregate or an output stays one over time. Off at first, as
-    /// published.
+    /// Takes percentiles over the steps that bring requests instead of over all steps. Over all steps, a request that
+    /// comes less often than the excess probability has no effect at all, not even by its own work. Applies to
+    /// arrivals straight from a model; the latency of an aggregate or an output stays one over all steps. Initially
+    /// off, as published.
     pub fn by_request(&mut self, on: bool) {
         self.by_request = on;
     }
 
-    /// Takes a model in. Models that are the same are one, and evaluated once.
+    /// Adds a model. Identical models are stored and evaluated once.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the model has another step than the arena.
     pub fn model(&mut self, model: &Mmpp) -> Result<ModelId, SncError> {
         if model.step() != self.step {
             return Err(SncError::OtherStep { found: model.step(), expected: self.step });
@@ -164,7 +172,11 @@ impl Expressions {
         Ok(ModelId(at as u32))
     }
 
-    /// Arrivals of a workload of `group`.
+    /// Arrivals of a workload in `group`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the arena has no such group.
     pub fn arrivals(&mut self, model: ModelId, group: usize) -> Result<ArrivalId, SncError> {
         if group >= self.groups {
             return Err(SncError::Group { group, groups: self.groups });
@@ -185,13 +197,21 @@ impl Expressions {
         Ok(ArrivalId(id))
     }
 
-    /// A server of `rate` work a second, which depends on nothing.
+    /// A server of `rate` work per second, independent of everything else.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the rate is not positive and finite.
     pub fn server(&mut self, rate: f64) -> Result<ServiceId, SncError> {
         self.server_after(rate, 0.0)
     }
 
-    /// The same where up to so much work may have to be done first, or be done without anything leaving: a request in service is
-    /// not interrupted, and leaves whole.
+    /// A server of `rate` work per second that may have to do up to `whole` work first, or do it before anything
+    /// leaves: a request in service is not interrupted, and leaves whole.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the rate is not positive and finite, or if `whole` is not finite or negative.
     pub fn server_after(&mut self, rate: f64, whole: f64) -> Result<ServiceId, SncError> {
         if !(rate.is_finite() && rate > 0.0) {
             return Err(SncError::Rate(rate));
@@ -208,12 +228,12 @@ impl Expressions {
         ServiceId(self.push(Node::Server { rate, whole }, fact))
     }
 
-    /// What `service` leaves when `arrivals` of higher or equal priority are served (theorem 2).
+    /// Service left by `service` after `arrivals` of higher or equal priority (theorem 2).
     pub fn leftover(&mut self, service: ServiceId, arrivals: ArrivalId) -> ServiceId {
         ServiceId(self.pair(Operator::Leftover, arrivals.0, service.0))
     }
 
-    /// How `arrivals` leave `service` (theorem 3).
+    /// Output of `arrivals` behind `service` (theorem 3).
     pub fn output(&mut self, arrivals: ArrivalId, service: ServiceId) -> ArrivalId {
         ArrivalId(self.pair(Operator::Output, arrivals.0, service.0))
     }
@@ -227,8 +247,8 @@ impl Expressions {
         }
     }
 
-    /// Two services in sequence as one (theorem 5); two servers are exactly one of the lesser rate, after as
-    /// long as both take for what comes first.
+    /// Two services in sequence as one (theorem 5). Two servers are exactly one of the lower rate, after as long as
+    /// both take for their initial work.
     pub fn convolution(&mut self, one: ServiceId, two: ServiceId) -> ServiceId {
         let node = |id: ServiceId| self.nodes[id.0 as usize];
         if let (Node::Server { rate: first, whole: here }, Node::Server { rate: second, whole: there }) =
@@ -240,9 +260,9 @@ impl Expressions {
         ServiceId(self.pair(Operator::Convolution, one.0, two.0))
     }
 
-    /// All of `arrivals` together, with as few dependent operators as can be (appendix A.4): each goes into the first
-    /// group without a member it depends on; groups are added up inside, and then the dependent form joins them.
-    /// Nothing if there are none.
+    /// All of `arrivals` together, with as few dependent operators as possible (appendix A.4). Each goes into the
+    /// first group without a member it depends on; groups are added up first, and then joined by the dependent form.
+    /// `None` without arrivals.
     pub fn aggregate_all(&mut self, arrivals: &[ArrivalId]) -> Option<ArrivalId> {
         let mut groups: Vec<(Vec<u64>, Vec<u32>)> = Vec::new();
         for &ArrivalId(id) in arrivals {
@@ -260,12 +280,12 @@ impl Expressions {
         sums.into_iter().reduce(|all, sum| self.aggregate(all, sum))
     }
 
-    /// Whether two expressions share a group of workloads.
+    /// True if two expressions share a group of workloads.
     pub(super) fn dependent(&self, one: u32, two: u32) -> bool {
         self.set(one).iter().zip(self.set(two)).any(|(a, b)| a & b != 0)
     }
 
-    /// Forgets every expression; models stay.
+    /// Removes every expression; models stay.
     pub(super) fn clear(&mut self) {
         self.nodes.clear();
         self.operands.clear();
@@ -274,39 +294,39 @@ impl Expressions {
         self.sets.clear();
     }
 
-    /// Why a latency of `arrivals` at `service` has no bound, if their means say so.
+    /// The reason why a latency of `arrivals` at `service` has no bound, if their means show that.
     pub(super) fn unstable(&self, arrivals: ArrivalId, service: ServiceId) -> Option<Unstable> {
         let (a, s) = (&self.facts[arrivals.0 as usize], &self.facts[service.0 as usize]);
         a.unstable.or(s.unstable).or_else(|| self.overload(a.mean, s.mean))
     }
 
-    /// No theta from here on has a bound, if it is evaluated at that theta.
+    /// Upper limit of theta: no evaluation from here on has a bound.
     pub(super) fn limit(&self, arrivals: ArrivalId, service: ServiceId) -> f64 {
         self.facts[arrivals.0 as usize].limit.min(self.facts[service.0 as usize].limit)
     }
 
-    /// The mean service, work a step.
+    /// Mean service, in work per step.
     pub(super) fn mean_service(&self, service: ServiceId) -> f64 {
         -self.facts[service.0 as usize].mean
     }
 
-    /// Whether theta alone says what a node is: no free number is in it, nor below it.
+    /// True if the node and everything below it depend on theta alone, without free parameters.
     pub(super) fn has_no_parameters(&self, node: u32) -> bool {
         let (any, stretches) = self.facts[node as usize].parameters;
         !(any || stretches && self.lyapunov)
     }
 
-    /// The most that a service does in a step.
+    /// Most work of a service in a step.
     pub(super) fn gross(&self, node: u32) -> f64 {
         self.facts[node as usize].gross
     }
 
-    /// What the union over moments of a node is taken over.
+    /// Parameters of the union over moments of a node.
     pub(super) fn moments(&self, node: u32) -> Moments {
         Moments { block: self.block, gross: self.gross(node), whole: self.facts[node as usize].whole }
     }
 
-    /// The steps of a block for a latency at a theta: a server does about 1 / theta of work in them.
+    /// Steps of a block for a latency at a theta: a server does about 1 / theta of work in them.
     pub(super) fn block(&self, arrivals: ArrivalId, service: ServiceId, theta: f64) -> f64 {
         let fastest = |node: u32| self.facts[node as usize].fastest;
         let work = theta * fastest(arrivals.0).max(fastest(service.0));
@@ -328,7 +348,7 @@ impl Expressions {
         }
         let first = self.operands.len() as u32;
         for &id in ids {
-            // Sums of sums are one sum.
+            // Sums of sums are flattened.
             match self.nodes[id as usize] {
                 Node::Sum { first, count } => {
                     self.operands.extend_from_within(first as usize..(first + count) as usize);

@@ -1,10 +1,10 @@
-//! The least latency bound of an expression at a percentile.
+//! The tightest latency bound of an expression at a percentile.
 //!
-//! Every theta > 0 and every value of the other free numbers give a valid bound (theorem 1), so how the least is
-//! looked for is a matter of time and tightness only. First theta is searched: down a coarse grid from where the
-//! generating functions end, then by Brent's method in the logarithm; at each theta convolutions give up the rate
-//! that is best there. Where operands may depend on one another, all of theta, those gaps and the logarithms of
-//! Hoelder's x - 1 then descend together along the gradient; so do Lyapunov's stretches, where they are asked for.
+//! Every theta > 0 and every value of the other free parameters give a valid bound (theorem 1), so the search only
+//! affects time and tightness. First theta is searched: down a coarse grid from the limit of the generating
+//! functions, then by Brent's method in the logarithm. At each theta, convolutions give up the rate that is best
+//! there. If operands may depend on one another, theta, those gaps and the logarithms of Hoelder's x - 1 then descend
+//! together along the gradient; so do Lyapunov's stretches, if enabled.
 
 use super::error::SncError;
 use super::evaluate::{Evaluator, Point, Query};
@@ -13,48 +13,49 @@ use super::memo::Models;
 use super::minimise::{bfgs, brent};
 use crate::shown::shown;
 
-/// Half octaves that are searched downwards before a bound is given up.
+/// Half octaves that are searched downwards before the search gives up.
 const LONGEST_SCAN: i32 = 200;
-/// The scan ends where the bound is so much above the best: below the best theta it goes as 1 / theta.
+/// The scan ends where the bound exceeds the best by this factor: below the best theta it grows as 1 / theta.
 const FAR: f64 = 4.0;
-/// Other minima of the scan that are within this of the best are looked into as well.
+/// Other minima of the scan within this factor of the best are refined as well.
 const NEAR: f64 = 1.3;
-/// How well log theta is found; the bound is then good to about the square.
+/// Tolerance of log theta; the error of the bound is about its square.
 const TOLERANCE: f64 = 1e-6;
-/// A search ends when a bound falls by less than this, relatively.
+/// A search ends when its relative gain is below this.
 const GAIN: f64 = 1e-11;
-/// The same for a search with models as they nearly are, which is no better than that.
+/// The same for a search with approximate models, which are no more accurate.
 const NEAR_GAIN: f64 = 1e-9;
-/// The bound at the theta that was found nearly, and what it nearly is, differ by less than this, relatively. The theta is
-/// then found to some ten thousandths, and the least bound to the square of that.
+/// Largest relative difference between the bound at an approximately found theta and its approximation. Theta is then
+/// accurate to some ten thousandths, and the minimum to the square of that.
 const AGREEMENT: f64 = 1e-5;
-/// The gap of a convolution, times theta, to begin with.
+/// Initial gap of a convolution, times theta.
 const FIRST_SLACK: f64 = 1e-3;
-/// The same where that much leaves no service: at few units of work a step for requests of many, that is at every theta.
+/// The same where that gap leaves no service: at few units of work per step for large requests, this holds at every
+/// theta.
 const LEAST_SLACK: f64 = 1e-9;
-/// The gap of a convolution is settled in at most so many rounds.
+/// Most iterations for the gap of a convolution.
 const MOST_SETTLING: usize = 8;
-/// A descent with stretches is long, and ends when a bound falls by less than this.
+/// A descent with stretches is long, and ends when its relative gain is below this.
 const STRETCH_GAIN: f64 = 1e-5;
-/// Lyapunov's l - 1 to begin with.
+/// Initial value of Lyapunov's l - 1.
 const FIRST_STRETCH: f64 = 0.3;
-/// A descent is begun again at most so often, while it gains more than this.
+/// Most restarts of a descent; it restarts while it gains more than `RESTART_GAIN`.
 const MOST_DESCENTS: usize = 6;
 const RESTART_GAIN: f64 = 1e-9;
-/// Blocks of fewer steps are tried against steps.
+/// Blocks of fewer steps are compared with single steps.
 const FEW_STEPS: f64 = 8.0;
-/// More of Hoelder's exponents than this are not looked for: they stay 2, which gives a bound as well.
+/// Most Hoelder exponents in a search. Beyond that they stay 2, which gives a bound as well.
 const MOST_EXPONENTS: usize = 256;
-/// Logarithms of parameters stay within this: Hoelder's x is at least 1 + 1e-13.
+/// Limit on logarithms of parameters: Hoelder's x is at least 1 + 1e-13.
 const LARGEST_PARAMETER: f64 = 30.0;
 
-/// Why there is no bound: arrivals come at least as fast, in the mean, as they can be served.
+/// The reason for a missing bound: mean arrivals reach or exceed the service.
 #[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
 #[error("arrivals of {} work a second for a service of {}: unstable", shown(*.load), shown(*.service))]
 pub struct Unstable {
-    /// Mean arrivals, work a second.
+    /// Mean arrivals, in work per second.
     pub load: f64,
-    /// What is left to serve them, work a second.
+    /// Service left for them, in work per second.
     pub service: f64,
 }
 
@@ -63,11 +64,11 @@ pub struct Unstable {
 pub struct Tail {
     /// The bound.
     pub seconds: f64,
-    /// The theta that gives it, per unit of work.
+    /// The theta of this bound, per unit of work.
     pub theta: f64,
 }
 
-/// The answer to a question for latency.
+/// Result of a latency query.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Latency {
     /// The percentile is at most this.
@@ -86,8 +87,12 @@ impl Latency {
     }
 }
 
-/// The percentile each of several stages must keep so that their latencies add up to a bound at `percentile`: what
-/// may exceed it is split in proportion to `weights` (the union bound). Equal weights are the released code's choice.
+/// Percentiles of several stages whose latencies add up to a bound at `percentile`: the excess probability is split
+/// in proportion to `weights` (the union bound). The released code uses equal weights.
+///
+/// # Errors
+///
+/// Fails if the percentile is not above 0 and below 100.
 pub fn split(percentile: f64, weights: &[f64]) -> Result<Vec<f64>, SncError> {
     check(percentile)?;
     let total: f64 = weights.iter().sum();
@@ -105,7 +110,7 @@ fn check(percentile: f64) -> Result<(), SncError> {
 }
 
 impl Expressions {
-    /// The least bound on the `percentile` of the latency of `arrivals` at `service`.
+    /// The tightest bound on the `percentile` of the latency of `arrivals` at `service`.
     pub fn latency(
         &mut self,
         arrivals: ArrivalId,
@@ -116,7 +121,7 @@ impl Expressions {
         Ok(self.latency_beyond(arrivals, service, 1.0 - percentile / 100.0))
     }
 
-    /// The same by the share that may exceed it, in (0, 1).
+    /// The same by excess probability, in (0, 1).
     pub(super) fn latency_beyond(&mut self, arrivals: ArrivalId, service: ServiceId, excess: f64) -> Latency {
         if let Some(unstable) = self.unstable(arrivals, service) {
             return Latency::Unstable(unstable);
@@ -140,7 +145,7 @@ impl Expressions {
             gradient: Vec::new(),
         };
         let mut found = search.run();
-        // Where blocks are of few steps, a convolution may lose more by them than it gains.
+        // If blocks are short, a convolution may lose more by them than it gains.
         if found
             .is_some_and(|found| (2.0..FEW_STEPS).contains(&search.of.block(arrivals, service, found.theta)))
         {
@@ -155,7 +160,7 @@ impl Expressions {
             Some(Tail { seconds: steps, theta }) => {
                 Latency::Bounded(Tail { seconds: steps * self.step, theta })
             }
-            // Stable in the mean, but so close to its capacity that no theta in reach of numbers has a bound.
+            // Stable on average, but so close to capacity that no representable theta has a bound.
             None => {
                 let service = self.mean_service(service) / self.step;
                 Latency::Unstable(Unstable { load: service, service })
@@ -169,14 +174,14 @@ struct Search<'a> {
     of: &'a mut Expressions,
     evaluator: Evaluator,
     query: Query,
-    /// How models are evaluated at present.
+    /// Current evaluation of models.
     models: Models,
-    /// The parameters of the expression: Hoelder's, and those of convolutions.
+    /// Parameters of the expression: Hoelder's, and those of convolutions.
     exponents: Vec<usize>,
     slacks: Vec<usize>,
-    /// Which of the exponents are of convolutions.
+    /// The exponents that belong to convolutions.
     sided: Vec<usize>,
-    /// Those of Lyapunov, if they are asked for.
+    /// Those of Lyapunov's inequality, if enabled.
     stretches: Vec<usize>,
     gradient: Vec<f64>,
 }
@@ -186,10 +191,10 @@ impl Search<'_> {
         self.evaluator.latency(self.of, &self.query, theta, self.models)
     }
 
-    /// The bound at a theta, with the slack of convolutions that is best there, or infinity.
+    /// The bound at a theta with the best slack of convolutions there, or infinity.
     ///
-    /// A convolution under the latency gives up rate until block / (exp(tau block) - 1) = latency + odds, where tau is its gap
-    /// times theta: there the derivative by the gap is zero. Repeated, because the latency follows.
+    /// A convolution under the latency gives up rate until block / (exp(tau block) - 1) = latency + odds, where tau
+    /// is its gap times theta: there the derivative by the gap is zero. Iterated, because the latency changes too.
     fn at(&mut self, theta: f64) -> f64 {
         self.of.block = self.of.block(self.query.arrivals, self.query.service, theta);
         let block = self.of.block;
@@ -204,7 +209,7 @@ impl Search<'_> {
         let Some(mut best) = first else { return f64::INFINITY };
         for _ in 0..MOST_SETTLING {
             let tau = (block / (best.latency + best.odds)).ln_1p() / block;
-            // Neither the slack so far nor this one changes anything.
+            // Neither the previous slack nor this one has any effect.
             if best.gap >= tau.max(kept) {
                 break;
             }
@@ -228,8 +233,9 @@ impl Search<'_> {
         self.slacks.iter().for_each(|&at| self.of.parameters[at] = tau.ln());
     }
 
-    /// Where the operands of a dependent convolution cross, the bound has an edge with a valley to either side: the
-    /// search begins on the edge and to either side of it. Stretches come last, from the best without.
+    /// At the point where the operands of a dependent convolution cross, the bound has an edge with a valley on
+    /// either side: the search starts on the edge and on both sides. Stretches come last, from the best result
+    /// without them.
     fn run(&mut self) -> Option<Tail> {
         self.evaluator.begin(self.of.nodes.len());
         self.free();
@@ -258,7 +264,7 @@ impl Search<'_> {
         Some(self.stretched(best))
     }
 
-    /// The better of a bound and what Lyapunov's stretches make of it, where they are asked for.
+    /// The better of a bound and its improvement by Lyapunov's stretches, if enabled.
     fn stretched(&mut self, best: Tail) -> Tail {
         if self.stretches.is_empty() || self.of.coarse {
             return best;
@@ -271,7 +277,7 @@ impl Search<'_> {
         if found.seconds < best.seconds { found } else { best }
     }
 
-    /// A search anew.
+    /// Repeats the search from the beginning.
     fn again(&mut self) -> Option<Tail> {
         for list in [&mut self.exponents, &mut self.slacks, &mut self.sided, &mut self.stretches] {
             list.clear();
@@ -279,7 +285,7 @@ impl Search<'_> {
         self.run()
     }
 
-    /// Finds the free numbers the expression has.
+    /// Collects the free parameters of the expression.
     fn free(&mut self) {
         if self.query.dependent {
             self.exponents.push(0);
@@ -311,8 +317,8 @@ impl Search<'_> {
         }
     }
 
-    /// The least over theta with all else as it is; on the grid, if that is all that is asked for.
-    /// `first`: [`Models::Near`] where exponents or stretches take models off the grid, on which they are known.
+    /// The minimum over theta with all other parameters fixed; only on the grid for a coarse search. `first`:
+    /// [`Models::Near`] if exponents or stretches take models off the grid of cached thetas.
     fn over_theta(&mut self, first: Models) -> Option<Tail> {
         match self.over_grid(first) {
             None if first == Models::Near => self.over_grid(Models::Exact),
@@ -322,7 +328,7 @@ impl Search<'_> {
 
     fn over_grid(&mut self, models: Models) -> Option<Tail> {
         let limit = self.of.limit(self.query.arrivals, self.query.service);
-        // Without any work there is no end: start where the bound is a millionth of a step.
+        // Without any work there is no limit: start where the bound is a millionth of a step.
         let limit =
             limit.min(1e6 * (1.0 - self.query.excess.ln()) / self.of.mean_service(self.query.service));
         self.models = models;
@@ -364,13 +370,13 @@ impl Search<'_> {
         least.filter(|least| least.seconds.is_finite())
     }
 
-    /// The least in a bracket of thetas with their bounds, by models as they nearly are if that will do.
+    /// The minimum in a bracket of thetas with their bounds, by approximate models if they suffice.
     fn between(&mut self, bracket: [(f64, f64); 3]) -> Tail {
         self.models = Models::Near;
         let near = self.brent(bracket);
         self.models = Models::Exact;
         let found = Tail { seconds: self.at(near.theta), ..near };
-        // Where exponents are still to be found, this is only where to begin.
+        // If exponents are searched next, this result is only a starting point.
         let apart = (found.seconds - near.seconds).abs();
         let will_do = !self.exponents.is_empty() || apart <= AGREEMENT * found.seconds;
         if found.seconds.is_finite() && will_do { found } else { self.brent(bracket) }
@@ -379,13 +385,13 @@ impl Search<'_> {
     fn brent(&mut self, bracket: [(f64, f64); 3]) -> Tail {
         let logarithms = bracket.map(|(theta, steps)| (theta.ln(), steps));
         let (place, steps) = brent(logarithms, TOLERANCE, |logarithm| self.at(logarithm.exp()));
-        // The first point is not a rounded exponential of its logarithm.
+        // The first point is used unrounded, not as the exponential of its logarithm.
         let theta = if place == logarithms[1].0 { bracket[1].0 } else { place.exp() };
         Tail { seconds: steps, theta }
     }
 
-    /// Theta and every parameter together, and some more, from where they are. Because a descent may halt on an edge, it is begun
-    /// again while that helps.
+    /// Minimises over theta, every parameter, and the parameters `more` together, from their current values. A
+    /// descent may stop at an edge, so it restarts while that helps.
     fn descend(&mut self, start: Tail, more: &[usize], models: Models) -> Tail {
         self.models = models;
         self.at(start.theta);
@@ -445,13 +451,13 @@ impl Search<'_> {
     }
 }
 
-/// 1 and 1.5 times powers of two, so that every search meets the same thetas.
+/// 1 and 1.5 times powers of two, so that every search visits the same thetas.
 fn grid(at: i32) -> f64 {
     let power = 2f64.powi(at.div_euclid(2));
     if at.rem_euclid(2) == 0 { power } else { 1.5 * power }
 }
 
-/// The largest of the grid below `limit`.
+/// The largest grid index below `limit`.
 fn grid_below(limit: f64) -> i32 {
     let mut at = 2 * limit.log2().floor() as i32 + 2;
     while grid(at) >= limit {

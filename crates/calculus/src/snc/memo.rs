@@ -1,18 +1,18 @@
-//! What models were last found to be, so that none is evaluated twice at one theta.
+//! Cache of each model's last bound, so that no model is evaluated twice at one theta.
 
 use crate::mmpp::Bound;
 
-/// How models are evaluated.
+/// Accuracy of a model's evaluation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Models {
-    /// As they are.
+    /// Exact values.
     Exact,
-    /// Nearly, and soon ([`crate::mmpp::Mmpp::nearly`]): to look for a theta, not for a bound there.
+    /// Fast approximations ([`crate::mmpp::Mmpp::nearly`]): to search for a theta, not for a bound there.
     Near,
 }
 
-/// What was found at a theta, by its bits; for models that stand in an expression more than once, and for what is
-/// evaluated again with other parameters.
+/// Value at a theta, by its bits. Serves models that occur more than once in an expression, and evaluations with
+/// other parameters at the same theta.
 pub(super) type Last<T> = (u64, Option<T>);
 
 /// The last bounds of each model.

@@ -1,16 +1,19 @@
-//! Least values of functions: of one variable by Brent's method, of several by BFGS along their gradient. Both take a
-//! function that is infinite where it has no value, and are the same on every run.
+//! Minimisers: of one variable by Brent's method, of several by BFGS along the gradient.
+//!
+//! Both are written here rather than taken from a library such as argmin. The functions are infinite outside their
+//! domain, which line searches of libraries do not accept. Bounds must be the same to the last digit on every run, so
+//! no library update may change the order of evaluations.
 
 /// The golden section of an interval.
 const GOLDEN: f64 = 0.381_966_011_250_105_1;
 const MOST_STEPS: usize = 100;
-/// No coordinate moves further in one step of BFGS.
+/// Longest move of a coordinate in one step of BFGS.
 const LONGEST_MOVE: f64 = 2.0;
-/// The share of the decrease the gradient promises that a step must bring (Armijo).
+/// Share of the decrease predicted by the gradient that a step must reach (Armijo).
 const SUFFICIENT: f64 = 1e-4;
 
-/// The least value between the first and the last of three places near the one between them, with its place to about
-/// `tolerance`. Their values may be about those of `f`; where they are not known they are infinite.
+/// The minimum between the first and the last of three places near the middle one, with its place to about
+/// `tolerance`. The given values may be approximations of `f`; unknown ones are infinite.
 pub(super) fn brent(
     [low, start, high]: [(f64, f64); 3],
     tolerance: f64,
@@ -70,8 +73,8 @@ pub(super) fn brent(
     x
 }
 
-/// Descends from `x`, where `f` has a value, until it falls by less than `tolerance` of itself in two steps. `f`
-/// writes the gradient. Returns the least value; `x` is its place.
+/// Descends from `x`, where `f` is finite, until `f` decreases by less than `tolerance` of itself in two steps. `f`
+/// writes the gradient. Returns the minimum; `x` is its place.
 pub(super) fn bfgs(x: &mut [f64], tolerance: f64, mut f: impl FnMut(&[f64], &mut [f64]) -> f64) -> f64 {
     let n = x.len();
     let mut gradient = vec![0.0; n];
@@ -131,7 +134,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
-/// The inverse Hessian after a move, by which the gradient turned.
+/// Updates the inverse Hessian after a move that changed the gradient by `turned`.
 fn update(inverse: &mut [f64], moved: &[f64], turned: &[f64], fresh: bool) {
     let n = moved.len();
     let curvature = dot(moved, turned);

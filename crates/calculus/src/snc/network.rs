@@ -1,4 +1,4 @@
-//! Queues and workloads: what is analysed.
+//! The analysed network: queues and workloads.
 
 use crate::mmpp::Mmpp;
 use crate::queue_order;
@@ -11,44 +11,44 @@ use super::latency::Latency;
 /// A queue of strict priorities.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Queue {
-    /// Its name, for workloads and errors.
+    /// Name of the queue, for workloads and errors.
     pub name: String,
-    /// Work a second.
+    /// Rate, in work per second.
     pub rate: f64,
-    /// Work that it may be busy with when it could begin with a request of any priority, whatever that is and whoever sent it; 0 where
-    /// all of that is among the [`Stage::packet`]s.
+    /// Work already in service when a request of any priority arrives, whatever its origin; 0 if the
+    /// [`Stage::packet`]s account for all of it.
     pub in_service: f64,
 }
 
-/// One pass of a workload through the network: requests on their way in, say, or answers on their way out.
+/// One pass of a workload through the network, for example requests on their way in, or responses on their way out.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Stage {
-    /// The queues passed, in order; at least one, and none twice.
+    /// Queues on the path, in order; at least one, and none twice.
     pub queues: Vec<String>,
-    /// What comes in.
+    /// Arrivals at the first queue.
     pub arrivals: Mmpp,
-    /// Work that is served whole, and goes on to the next queue when all of it is: the largest request, or the largest frame. 0: a
-    /// fluid, as published.
+    /// Work that is served and forwarded whole: the largest request, or the largest frame. 0 is a fluid, as
+    /// published.
     pub packet: f64,
 }
 
-/// A workload with one latency to be kept, over all its stages together.
+/// A workload with one latency objective over all its stages together.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Workload {
-    /// Its name, for errors and dependencies.
+    /// Name of the workload, for errors and dependencies.
     pub name: String,
     /// In percent, above 0 and below 100.
     pub percentile: f64,
-    /// 0 is served first; equal ones are bounded in whatever order.
+    /// Priority; 0 is served first. Bounds for equal priorities hold in any order.
     pub priority: u32,
-    /// Names of workloads whose bursts may come together with its own. Symmetric and transitive, so it is enough to
-    /// say so of one of two.
+    /// Names of workloads whose bursts may coincide with its own. Symmetric and transitive, so one of two may name
+    /// the other.
     pub dependencies: Vec<String>,
-    /// Stages; what may exceed the percentile is split equally over them.
+    /// Stages; the excess probability is split equally over them.
     pub stages: Vec<Stage>,
 }
 
-/// Priorities by latency objective, least first and equal for equal ones (thesis, section 4.3).
+/// Priorities by latency objective: the shortest first, and equal for equal ones (thesis, section 4.3).
 pub fn priorities_by_objective(seconds: &[f64]) -> Vec<u32> {
     let mut distinct = seconds.to_vec();
     distinct.sort_by(f64::total_cmp);
@@ -59,13 +59,13 @@ pub fn priorities_by_objective(seconds: &[f64]) -> Vec<u32> {
 /// The bound of a workload.
 #[derive(Clone, PartialEq, Debug)]
 pub struct WorkloadBound {
-    /// The sum over the stages; nothing if one has no bound.
+    /// Sum over the stages; `None` if a stage has no bound.
     pub seconds: Option<f64>,
     /// The bound of each stage at its share of the percentile.
     pub stages: Vec<Latency>,
 }
 
-/// A stage of a workload as the analyses see it.
+/// A stage of a workload in the analyses.
 #[derive(Clone, Debug)]
 pub(super) struct Flow {
     pub(super) group: usize,
@@ -73,21 +73,21 @@ pub(super) struct Flow {
     /// Indices of its queues.
     pub(super) queues: Vec<usize>,
     pub(super) model: ModelId,
-    /// Served whole.
+    /// Work that is served whole.
     pub(super) packet: f64,
 }
 
-/// Flows and queues, as the analyses read them.
+/// Flows and queues of a network, as the analyses read them.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     pub(super) flows: Vec<Flow>,
-    /// Work a second of each queue.
+    /// Rate of each queue, in work per second.
     pub(super) rates: Vec<f64>,
-    /// Work that each may be busy with, whatever comes.
+    /// Work already in service at each queue.
     pub(super) in_service: Vec<f64>,
-    /// Whether requests come, and busy periods begin, within steps.
+    /// True if requests arrive, and busy periods begin, within steps.
     pub(super) within_steps: bool,
-    /// The flows that pass each queue.
+    /// Flows of each queue.
     pub(super) passing: Vec<Vec<usize>>,
 }
 
@@ -95,13 +95,18 @@ pub(super) struct Plan {
 #[derive(Clone, Debug)]
 pub struct Network {
     plan: Plan,
-    /// What may exceed each workload's bound, and its range of flows.
+    /// Excess probability of each workload, and its range of flows.
     workloads: Vec<(f64, std::ops::Range<usize>)>,
     expressions: Expressions,
 }
 
 impl Network {
-    /// Checks and takes in a network. All models must be in the same steps, and all paths must follow one order of queues.
+    /// Checks and builds a network. All models must have the same step, and all paths must follow one order of
+    /// queues.
+    ///
+    /// # Errors
+    ///
+    /// Fails at the first invalid queue, workload, path, dependency or model.
     pub fn new(queues: &[Queue], workloads: &[Workload]) -> Result<Network, NetworkError> {
         let queue_names = names(queues.iter().map(|queue| &queue.name), "queue")?;
         let names = names(workloads.iter().map(|workload| &workload.name), "workload")?;
@@ -151,34 +156,38 @@ impl Network {
         Ok(network)
     }
 
-    /// Whether bounds are tightened by Lyapunov's inequality ([`Expressions::lyapunov`]); off at first, as published.
+    /// Tightens bounds by Lyapunov's inequality ([`Expressions::lyapunov`]); initially off, as published.
     pub fn lyapunov(&mut self, on: bool) {
         self.expressions.lyapunov(on);
     }
 
-    /// Whether bounds are looked for on a grid only ([`Expressions::coarse`]); off at first.
+    /// Restricts the search for bounds to a grid ([`Expressions::coarse`]); initially off.
     pub fn coarse(&mut self, on: bool) {
         self.expressions.coarse(on);
     }
 
-    /// Whether unions over moments are taken over blocks of steps ([`Expressions::blocks`]); off at first, as published.
+    /// Takes unions over moments over blocks of steps ([`Expressions::blocks`]); initially off, as published.
     pub fn blocks(&mut self, on: bool) {
         self.expressions.blocks(on);
     }
 
-    /// Whether percentiles are of requests instead of time ([`Expressions::by_request`]); off at first, as published.
-    /// Of [`Analysis::HopByHop`] the first queue only.
+    /// Takes percentiles over requests instead of over time ([`Expressions::by_request`]); initially off, as
+    /// published. With [`Analysis::HopByHop`] only at the first queue.
     pub fn by_request(&mut self, on: bool) {
         self.expressions.by_request(on);
     }
 
-    /// Whether requests may come, and busy periods begin, at any moment of a step; off at first, as published: then a step is a moment,
-    /// at whose end all that it serves is done.
+    /// Allows requests to arrive, and busy periods to begin, at any moment of a step. Initially off, as published:
+    /// then a step is one moment, and all its service is done at its end.
     pub fn within_steps(&mut self, on: bool) {
         self.plan.within_steps = on;
     }
 
-    /// Bounds of a workload's stages, given all others.
+    /// Bounds of a workload's stages, given all other workloads.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the workload does not exist, or if its expression would be too large.
     pub fn bound(&mut self, workload: usize, analysis: Analysis) -> Result<WorkloadBound, NetworkError> {
         let (excess, flows) = self.workload(workload)?;
         let stages = flows.map(|flow| self.flow_bound(workload, flow, excess, analysis));
@@ -187,8 +196,13 @@ impl Network {
         Ok(WorkloadBound { seconds, stages })
     }
 
-    /// The bound of one stage of a workload at a percentile of its own, for other splits than equal ones
+    /// The bound of one stage of a workload at its own percentile, for splits other than equal ones
     /// ([`super::split`]).
+    ///
+    /// # Errors
+    ///
+    /// Fails if the workload or stage does not exist, if the percentile is not above 0 and below 100, or if the
+    /// expression would be too large.
     pub fn stage_bound(
         &mut self,
         workload: usize,
@@ -199,8 +213,12 @@ impl Network {
         self.stage_bound_beyond(workload, stage, 1.0 - percentile / 100.0, analysis)
     }
 
-    /// The same by the share that may exceed it, above 0 and below 1: for percentiles of so many nines that no double tells them from
-    /// 100.
+    /// The same by excess probability, above 0 and below 1: for percentiles so close to 100 that a double cannot
+    /// represent them.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`Network::stage_bound`] does.
     pub fn stage_bound_beyond(
         &mut self,
         workload: usize,
@@ -236,7 +254,8 @@ impl Network {
         latency.ok_or(NetworkError::Size { workload, most: MOST_NODES })
     }
 
-    /// Bounds of every workload, in order; those that would take too many terms ([`NetworkError::Size`]) have none.
+    /// Bounds of every workload, in order. Workloads that would need too many terms ([`NetworkError::Size`]) have
+    /// none.
     pub fn bounds(&mut self, analysis: Analysis) -> Vec<WorkloadBound> {
         let none = || WorkloadBound { seconds: None, stages: Vec::new() };
         (0..self.workloads.len()).map(|at| self.bound(at, analysis).unwrap_or_else(|_| none())).collect()
@@ -282,7 +301,7 @@ fn is_work(work: f64) -> bool {
     work.is_finite() && work >= 0.0
 }
 
-/// Names with their places, in order of name.
+/// Names with their indices, sorted by name.
 fn names<'a>(
     names: impl Iterator<Item = &'a String>,
     kind: &'static str,
@@ -299,7 +318,7 @@ fn find(names: &[(&str, usize)], name: &str) -> Option<usize> {
     names.binary_search_by(|known| known.0.cmp(name)).ok().map(|at| names[at].1)
 }
 
-/// The group of each workload: those that depend on one another, directly or over others, are one.
+/// Group of each workload: workloads that depend on one another, directly or through others, share a group.
 fn groups(workloads: &[Workload], names: &[(&str, usize)]) -> Result<Vec<usize>, NetworkError> {
     let mut group: Vec<usize> = (0..workloads.len()).collect();
     for (at, workload) in workloads.iter().enumerate() {

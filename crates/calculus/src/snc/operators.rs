@@ -1,4 +1,4 @@
-//! What operators make of the bounds of their operands, and the derivatives of that.
+//! Results of the operators from the bounds of their operands, and the derivatives of the results.
 
 use crate::mmpp::Bound;
 
@@ -10,9 +10,9 @@ use super::expressions::Operator;
 /// 1 + sum over j >= 1 of exp(gross (block - 1) - rate block j)
 /// ```
 ///
-/// where each term is for the steps of one block together. What comes within less than the block comes within the block, and
-/// a service of so much a step at most (`gross`, times theta) has done so much less before the last of its steps. For blocks
-/// of one step this is -log(1 - exp(-rate)), as published.
+/// Each term covers the steps of one block. Arrivals within part of a block are at most those of the whole block. A
+/// service of at most `gross` (times theta) per step has done at most that much less before the last step of the
+/// block. For blocks of one step this is -log(1 - exp(-rate)), as published.
 pub(super) struct Union {
     pub(super) logarithm: f64,
     /// Its derivatives.
@@ -34,32 +34,32 @@ impl Union {
     }
 }
 
-/// What a union over moments is taken over.
+/// Parameters of a union over moments.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Moments {
     /// Steps of a block, a whole number.
     pub(super) block: f64,
-    /// The most that the service in question does in a step.
+    /// Most work of the service in a step.
     pub(super) gross: f64,
-    /// What it may have to do first, part of its sigma.
+    /// Work that the service may have to do first, part of its sigma.
     pub(super) whole: f64,
 }
 
 impl Moments {
-    /// Whole steps in which that much is done: the moments before an output are those before these steps.
+    /// Whole steps of service for that work: the moments before an output end before these steps.
     fn late(&self) -> f64 {
         if self.whole > 0.0 { (self.whole / self.gross).ceil() } else { 0.0 }
     }
 }
 
-/// The bound of an operator's result; nothing where there is none.
+/// The bound of an operator's result; `None` where there is none.
 ///
-/// A convolution at its best moment is the least of sums over all moments. Moments of a block are taken together: each service
-/// has the block as well as what is before or after, less what it can do in it.
+/// A convolution at its best moment is the minimum of sums over all moments. Moments of a block are taken together:
+/// each service gets the block as well as the time before or after it, minus its possible work in the block.
 ///
-/// A service that may have to do something first is one that comes some steps later: what leaves by a moment is at least what it
-/// would have given by so much before that, and never less than nothing. So an output has not all of `whole` in its sigma, but what
-/// arrives in these steps, of its own and of what the service is left by.
+/// A service with initial work is one that starts some steps later: its output by a moment is at least its service
+/// that many steps earlier, and never negative. The sigma of an output therefore does not contain all of `whole`, but
+/// only the arrivals in these steps, its own and those that the service was left by.
 #[inline]
 pub(super) fn combine(
     operator: Operator,
@@ -92,8 +92,8 @@ pub(super) fn combine(
     }
 }
 
-/// Derivatives of rho and of sigma: by the rho of either operand, by theta itself, by tau. Sigma of the operands is
-/// simply added up.
+/// Derivatives of rho and of sigma: by the rho of either operand, by theta itself, by tau. The sigmas of the operands
+/// are simply added up.
 pub(super) struct Partials {
     pub(super) left: (f64, f64),
     pub(super) right: (f64, f64),

@@ -1,11 +1,11 @@
-//! Reads reference values from where `LEEWARD_SHARED` says, and says that it skips where it says nothing.
+//! Reads reference values from the folder `LEEWARD_SHARED`; prints that it skips if the variable is not set.
 
 use std::path::PathBuf;
 
 use leeward_calculus::TokenBucket;
 use serde_json::Value;
 
-/// The folder of reference values, or none, with a word why.
+/// The folder of reference values; `None`, with a message, if there is none.
 pub fn folder() -> Option<PathBuf> {
     let shared = std::env::var_os("LEEWARD_SHARED");
     if shared.is_none() {
@@ -14,7 +14,7 @@ pub fn folder() -> Option<PathBuf> {
     Some(PathBuf::from(shared?).join("golden/qos"))
 }
 
-/// The files of a folder that end so, in order of name, with their content.
+/// The files of a folder with this ending, in order of name, with their content.
 pub fn files(folder: PathBuf, ending: &str) -> Vec<(String, Value)> {
     let entries = std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
@@ -30,7 +30,7 @@ pub fn json(path: PathBuf) -> Value {
     serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
-/// A number, or infinity where it says "inf".
+/// A number, or infinity for the text "inf".
 pub fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| value.as_str().expect("a number or inf").parse().unwrap())
 }
@@ -40,7 +40,7 @@ pub fn each(value: &Value) -> &[Value] {
     value.as_array().expect("an array")
 }
 
-/// Asserts that a number is a reference value to a millionth of it.
+/// Asserts that a number matches a reference value to a relative error of a millionth.
 pub fn close(found: f64, expected: f64, of: &str) {
     let near = found == expected || (found - expected).abs() <= 1e-6 * expected.abs() + 1e-12;
     assert!(near, "{of}: {found}, expected {expected}");

@@ -1,4 +1,4 @@
-//! Golden data of the authors' released code, read where `LEEWARD_SHARED` says.
+//! Golden data of the authors' released code, from the folder `LEEWARD_SHARED`.
 
 #![allow(dead_code, reason = "each test uses its own part")]
 
@@ -12,7 +12,7 @@ use serde_json::Value;
 /// The step of the released models, seconds.
 pub const STEP: f64 = 1e-5;
 
-/// The folder of the goldens; says that it skips, where there is none.
+/// The folder of the goldens; prints that it skips if there is none.
 pub fn golden(part: &str) -> Option<PathBuf> {
     let Some(shared) = std::env::var_os("LEEWARD_SHARED") else {
         println!("skipped: LEEWARD_SHARED is not set, so there is no golden/qos/{part} to compare with");
@@ -21,7 +21,7 @@ pub fn golden(part: &str) -> Option<PathBuf> {
     Some(PathBuf::from(shared).join("golden/qos").join(part))
 }
 
-/// Every file of a folder whose name ends so, in order of name.
+/// Every file of a folder with this ending, in order of name.
 pub fn files(folder: &PathBuf, ending: &str) -> Vec<PathBuf> {
     let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
         .unwrap()
@@ -33,7 +33,7 @@ pub fn files(folder: &PathBuf, ending: &str) -> Vec<PathBuf> {
     files
 }
 
-/// A file's text, unpacked if it is packed.
+/// The text of a file, decompressed if needed.
 pub fn text(path: &PathBuf) -> String {
     let bytes = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     if path.extension().is_none_or(|ending| ending != "gz") {
@@ -65,7 +65,7 @@ pub fn model(info: &Value, sigma: Sigma) -> Mmpp {
     Mmpp::new(STEP, states.collect(), &transitions, sigma).unwrap()
 }
 
-/// A trace of `ns,size,Get|Put` with the work the released estimator of either direction gives a request.
+/// A trace of `ns,size,Get|Put` with the work that the released estimator of either direction assigns to a request.
 pub fn trace(path: &PathBuf, incoming: bool) -> Vec<Request> {
     text(path)
         .lines()
