@@ -1,4 +1,4 @@
-//! A map file, and behind it what a Prometheus answers to the questions of its rounds, each after an empty line.
+//! A map file and the replies of a Prometheus to the queries of its rounds, separated by empty lines.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

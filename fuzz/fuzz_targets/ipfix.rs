@@ -1,4 +1,4 @@
-//! NetFlow and IPFIX datagrams of one exporter, as they would be captured: each begins with how long it is.
+//! NetFlow and IPFIX datagrams of one exporter as captured: each begins with its length.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Policies as a command line names them, and their settings as a scenario has them.
+//! Policies as named on a command line, and their settings as in a scenario.
 #![no_main]
 
 use leeward_placement::replicas::{self, REGISTRY};

@@ -1,4 +1,4 @@
-//! What hosts that measure read of each other: messages of a connection, and packets of a train.
+//! Messages and train packets that measuring hosts read from each other.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

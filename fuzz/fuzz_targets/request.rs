@@ -1,4 +1,4 @@
-//! Requests to the service, as text: bodies, queries and heads, each read as by its handler.
+//! Requests to the service as text: bodies, queries and heads, each read as by its handler.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Scenario files. Their cluster is a file that is there, whatever its name; their traces are not opened.
+//! Scenario files. Any cluster name refers to an existing file; traces are not opened.
 #![no_main]
 
 use std::path::PathBuf;

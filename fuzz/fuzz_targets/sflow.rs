@@ -1,4 +1,4 @@
-//! sFlow datagrams, as they would be captured.
+//! sFlow datagrams as captured.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Files of workloads with SLOs, and the system that one is.
+//! Files of workloads with SLOs, and the system of one.
 #![no_main]
 
 use leeward_fabric::input::{Files, Text};

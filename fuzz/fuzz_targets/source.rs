@@ -1,4 +1,4 @@
-//! The settings of sources, and what the generator makes of them. Files that they name do not exist.
+//! Settings of sources, and the workload that the generator makes from them. Files that they name do not exist.
 #![no_main]
 
 use leeward_fabric::input::read_yaml;
@@ -11,7 +11,7 @@ fuzz_target!(|text: &str| {
         Ok(source @ Source::Facebook(_)) => {
             check(&source.load(&CLUSTER, &Inputs::default(), 1, HORIZON));
         }
-        // A name from a fuzzer must not open a file of this machine.
+        // A name from the fuzzer must not open a file of this machine.
         Ok(_) => {}
         Err(error) => one_line(&error),
     }

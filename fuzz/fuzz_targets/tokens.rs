@@ -1,4 +1,4 @@
-//! Files of tokens. What is wrong with one is told without what stands in the place of a hash, which may be a token.
+//! Files of tokens. An error never quotes the text at the place of a hash, which may be a token.
 #![no_main]
 
 use leeward_controller::Tokens;

@@ -1,4 +1,4 @@
-//! What the targets share: a small cluster, and what must hold of anything that a reader accepts or refuses.
+//! Shared parts of the targets: a small cluster, and properties of any accepted or rejected input.
 
 use std::collections::BTreeMap;
 use std::io::Cursor;
@@ -13,17 +13,17 @@ use leeward_probe::{Collector, Head, Limits, ProbeError, Sent, Train, estimate};
 use leeward_simulator::stage::workload::{Loaded, Source};
 use serde::de::DeserializeOwned;
 
-/// Seconds that each source is read for.
+/// Seconds to read of each source.
 pub const HORIZON: f64 = 100.0;
 
 const CLUSTER_TEXT: &str = r#"{"racks": 3, "hosts_per_rack": 2, "nic": "1Gbps", "oversubscription": 10,
     "devices": [{"read": "100MB/s", "write": "50MB/s"}]}"#;
 
-/// Three racks of two hosts with a disk each.
+/// Three racks of two hosts with one disk each.
 pub static CLUSTER: LazyLock<Cluster> =
     LazyLock::new(|| Cluster::from_text("cluster", CLUSTER_TEXT).expect("a good cluster file"));
 
-/// Reads a request as the service does. What is wrong with it is told in a short line, and is never the service's fault.
+/// Reads a request as the service does. An error is one short line and never an internal error of the service.
 pub fn request(bytes: &[u8]) {
     let clock = Clock::new("2020-01-01T00:00:00Z".parse().expect("a time"), || Nanos(0));
     let beside = Beside { cluster: &CLUSTER, text: CLUSTER_TEXT, clock: &clock };
@@ -33,8 +33,8 @@ pub fn request(bytes: &[u8]) {
     }
 }
 
-/// Reads what hosts that measure say to each other: what one asks and the other answers, in turn. A question is read as it was
-/// written; an answer that passes its check is one that can be shown.
+/// Reads a conversation of measuring hosts: requests of one and replies of the other, in turn. A request survives writing and
+/// reading; a reply that passes its check can be shown.
 pub fn conversation(mut bytes: &[u8]) {
     let (mut train, mut asked) = (Train::default(), Order::Hops {});
     loop {
@@ -68,12 +68,12 @@ pub fn conversation(mut bytes: &[u8]) {
     }
 }
 
-/// The next message; `None` if there is none, which is told in a short line.
+/// Next message; `None` after an error, which must be one short line.
 fn heard<T: DeserializeOwned>(bytes: &mut &[u8]) -> Option<T> {
     control::read(bytes).map_err(|error| short(&error.to_string())).ok()
 }
 
-/// What was measured can be shown: its rates are numbers.
+/// Checks that a result can be shown: its rates are finite numbers.
 fn shown(outcome: &Outcome) {
     let rates = match outcome {
         Outcome::Train { estimate } => vec![estimate.rate_bps, estimate.train_bps],
@@ -87,8 +87,8 @@ fn shown(outcome: &Outcome) {
     assert!(rates.iter().all(|rate| rate.is_finite() && *rate >= 0.0), "{rates:?}");
 }
 
-/// Takes in packets, each behind two bytes with its length and eight with when it came. What a receiver says of them is what
-/// one can have received.
+/// Receives packets, each after two bytes with its length and eight with its arrival time. The receiver's report must be a
+/// possible one.
 pub fn packets(mut bytes: &[u8]) {
     let train = Train { bursts: 3, packets: 5, bytes: 64, gap_ns: 0 };
     let mut collector = Collector::new(1, train);
@@ -104,8 +104,8 @@ pub fn packets(mut bytes: &[u8]) {
     assert!(received.packets() <= train.total_packets());
 }
 
-/// Reads a map file and what a Prometheus answers to it, each after an empty line. What links are said to carry are loads, over
-/// times that follow each other.
+/// Reads a map file and the replies of a Prometheus to it, separated by empty lines. Reported loads are valid and their times
+/// follow each other.
 pub fn answers(bytes: &[u8]) {
     let mut parts = Vec::new();
     let mut rest = bytes;
@@ -133,12 +133,12 @@ pub fn answers(bytes: &[u8]) {
     }
 }
 
-/// A source from its settings.
+/// Creates a source from its settings.
 pub fn source(settings: &str) -> Source {
     read_yaml("settings", settings).expect("good settings")
 }
 
-/// Reads `bytes` as the file of a source, and checks what comes of it.
+/// Reads `bytes` as the file of a source and checks the result.
 pub fn read(source: &Source, bytes: &[u8]) {
     let read = Text::from_bytes("file", bytes).and_then(|text| match source {
         Source::Coflow(settings) => settings.read(text, &CLUSTER, 1, HORIZON),
@@ -156,7 +156,8 @@ pub fn read(source: &Source, bytes: &[u8]) {
     check(&read);
 }
 
-/// An error is one short line. A workload is in order of time, within the run, of this cluster, and without NaN.
+/// Checks a result: an error is one short line. A workload is in order of time, within the run, within this cluster, and
+/// without NaN.
 pub fn check(read: &Result<Loaded, InputError>) {
     let loaded = match read {
         Ok(loaded) => loaded,
@@ -183,17 +184,17 @@ pub fn check(read: &Result<Loaded, InputError>) {
     }
 }
 
-/// An error fits a terminal whatever the file holds.
+/// Checks that an error fits a terminal, whatever the file contains.
 pub fn one_line(error: &InputError) {
     short(&error.to_string());
 }
 
-/// So does what is told of anything else.
+/// Checks the same of any other message.
 fn short(text: &str) {
     assert!(text.len() < 2000 && !text.contains('\n'), "{text}");
 }
 
-/// Reads a capture by address. What comes of it is finite and within the times that files can say.
+/// Reads a capture by address. The results are finite and within the times that files can hold.
 pub fn capture(bytes: Vec<u8>) {
     let mut capture = Capture::new(Settings::default(), Places::addresses());
     let mut open = match capture.open("file", Cursor::new(bytes)) {

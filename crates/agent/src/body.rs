@@ -1,72 +1,72 @@
-//! What is sent to a controller, and what it answers.
+//! Report to a controller and its reply.
 
 use leeward_fabric::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// The body of `POST /v1/reports`.
+/// Body of `POST /v1/reports`.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Report {
-    /// Where the window begins, RFC 3339.
+    /// Start of the window, RFC 3339.
     pub from: String,
-    /// Where it ends.
+    /// End of the window.
     pub until: String,
-    /// What the host's links carried.
+    /// Traffic of the host's links.
     pub links: [Link; 2],
-    /// What its devices did.
+    /// Work of its devices.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<Device>,
-    /// Where it listens for measurements, if it does.
+    /// Measurement endpoint of the host, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub probe: Option<Probe>,
 }
 
-/// Where a host listens for measurements: at the address that its reports come from.
+/// Measurement endpoint of a host, at the source address of its reports.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
 pub struct Probe {
-    /// Its name.
+    /// Name of the host.
     pub host: String,
-    /// The port.
+    /// Port.
     pub port: u16,
 }
 
-/// What a link carried in the mean.
+/// Mean traffic of a link.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Link {
-    /// Its name, `r3h7:egress`.
+    /// Name of the link, `r3h7:egress`.
     pub link: String,
-    /// Bits per second.
+    /// Load in bits per second.
     pub load_bps: f64,
-    /// What its interfaces carry at most, in bits per second.
+    /// Speed of its interfaces in bits per second.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub speed_bps: Option<u64>,
-    /// Bytes that wait to be sent at the end.
+    /// Bytes queued for sending at the end of the window.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_bytes: Option<u64>,
 }
 
-/// What a device did.
+/// Work of a device.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Device {
-    /// Its name, `r3h7:disk0`.
+    /// Name of the device, `r3h7:disk0`.
     pub device: String,
-    /// The share of the time in which it was busy.
+    /// Share of the time in which it was busy.
     pub busy: f64,
-    /// Bits read in a second.
+    /// Bits read per second.
     pub read_bps: f64,
-    /// Bits written in a second.
+    /// Bits written per second.
     pub write_bps: f64,
-    /// Requests that were with it in the mean.
+    /// Mean number of requests in the device.
     pub queue: f64,
-    /// Requests that are with it at the end.
+    /// Number of requests in the device at the end of the window.
     pub in_flight: u64,
 }
 
-/// A report was taken in.
+/// Reply to an accepted report.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
 pub struct Taken {
-    /// How many of its links were news.
+    /// Number of links with new data.
     pub links: u64,
-    /// How many parts were not.
+    /// Number of parts without new data.
     #[serde(default)]
     pub skipped: Skipped,
     /// Devices that the cluster does not have.
@@ -74,21 +74,21 @@ pub struct Taken {
     pub unknown_devices: Vec<String>,
 }
 
-/// Parts of a report that were no news.
+/// Parts of a report without new data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct Skipped {
-    /// What ends no later than what is known.
+    /// Parts that end at or before the controller's last data.
     pub stale: u64,
-    /// What is of a host that is known to be down.
+    /// Parts of a host that is down.
     pub down: u64,
 }
 
-/// A report was not taken in.
+/// Rejection of a report.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Refused {
-    /// Why, in words.
+    /// Reason as text.
     pub why: String,
-    /// After how long to come again, if the controller said so.
+    /// Retry delay that the controller requested, if any.
     pub after: Option<Nanos>,
 }

@@ -1,4 +1,4 @@
-//! The way to the controller: one connection that is kept, HTTP or HTTPS.
+//! HTTP or HTTPS client with one persistent connection to a controller.
 
 use std::io::ErrorKind;
 use std::sync::Arc;
@@ -12,14 +12,14 @@ use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, TlsProvider, parse_p
 use crate::body::{Refused, Report, Taken};
 use crate::settings::{Settings, token};
 
-/// How long the controller may take for a report; the next one says more than this one by then.
+/// Timeout of a report; by then the next report has newer data.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long a connection may stand idle; the controller closes it after 90 s by default.
+/// Maximum idle time of the connection; the controller closes it after 90 s by default.
 const IDLE: Duration = Duration::from_secs(80);
-/// Bytes of an answer that are read.
+/// Maximum number of bytes read from a reply.
 const LONGEST: u64 = 64 << 10;
 
-/// Who reports are sent to.
+/// Client of one controller.
 pub struct Client {
     agent: ureq::Agent,
     url: String,
@@ -27,13 +27,13 @@ pub struct Client {
     token: Option<String>,
 }
 
-/// What of a problem document is told.
+/// Fields of a problem document that are shown.
 #[derive(Deserialize)]
 struct Problem {
     detail: String,
 }
 
-/// Those who may vouch for the controller.
+/// Certificate authorities to trust for the controller.
 fn authorities(ca: Option<&str>) -> Result<Vec<Certificate<'static>>, InputError> {
     if let Some(file) = ca {
         let wrong = || InputError::new(file, "expected certificates in PEM (-----BEGIN CERTIFICATE-----)");
@@ -56,7 +56,7 @@ fn authorities(ca: Option<&str>) -> Result<Vec<Certificate<'static>>, InputError
     Ok(found.certs.iter().map(|one| Certificate::from_der(one).to_owned()).collect())
 }
 
-/// What went wrong on the way, in words.
+/// Description of a transport error.
 fn told(error: &ureq::Error) -> String {
     let error = match error {
         ureq::Error::Timeout(_) => return format!("no answer in {} s", PATIENCE.as_secs()),
@@ -78,10 +78,10 @@ fn told(error: &ureq::Error) -> String {
 }
 
 impl Client {
-    /// A way to the controller at a URL; nothing is sent yet.
+    /// Creates a client for the controller at a URL. It sends nothing yet.
     ///
     /// # Errors
-    /// An [`InputError`] with the file that is wrong.
+    /// Returns an [`InputError`] with the invalid file.
     pub fn new(settings: &Settings, controller: &str) -> Result<Client, InputError> {
         let config = ureq::Agent::config_builder()
             .http_status_as_error(false)
@@ -112,15 +112,15 @@ impl Client {
         Ok(Client { agent: config.build().into(), url, reports, token })
     }
 
-    /// Where the controller is.
+    /// URL of the controller.
     pub fn url(&self) -> &str {
         &self.url
     }
 
-    /// Sends a report. The token is read each time, so that another one counts at once.
+    /// Sends a report. Reads the token file each time, so that a new token takes effect at once.
     ///
     /// # Errors
-    /// Why it was not taken in.
+    /// Returns the reason for which the report was not accepted.
     pub fn send(&self, report: &Report) -> Result<Taken, Refused> {
         let refused = |why: String| Refused { why, after: None };
         let body = serde_json::to_string(report).map_err(|error| refused(error.to_string()))?;

@@ -1,8 +1,8 @@
-//! Counters become loads: what a host carried between two readings. No input or output, no clock.
+//! Meter: turns interface counters into loads between two readings. No input or output, no clock.
 //!
-//! Every byte counted while an interface was watched stands in exactly one window, however long the gaps between readings
-//! are and however often counters wrap. What cannot be known makes no window: silence is told as what it is, never as an
-//! idle link.
+//! Every byte counted while an interface was watched is in exactly one window, however long the gaps between readings and
+//! however often counters wrap. Unknown traffic makes no window: missing data stays missing and is never reported as an idle
+//! link.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,15 +12,15 @@ use crate::disks::{self, Disk};
 use crate::reading::{Count, Interface, Reading};
 use crate::window::{Gap, Window};
 
-/// Wall and monotonic clock may drift apart so far between two readings, or by a thousandth of the time between if that is
-/// more: NTP slews the wall clock by 500 ppm at most. Beyond it somebody has set the wall clock, and nobody knows when the
-/// window was.
+/// Minimum tolerance for drift between wall clock and monotonic clock between two readings; the tolerance is a thousandth of
+/// the time between if that is more. NTP slews the wall clock by at most 500 ppm. More drift means that the wall clock was set
+/// and the window's times are unknown.
 const DRIFT: Nanos = Nanos(100_000_000);
 
-/// Turns readings into windows.
+/// Converts readings into windows.
 #[derive(Clone, Debug)]
 pub struct Meter {
-    /// Names of interfaces to watch, and the index that each had last; empty for all that are physical.
+    /// Names of interfaces to watch, each with its last known index; empty for all physical ones.
     names: BTreeMap<String, Option<u32>>,
     last: Option<Last>,
 }
@@ -33,27 +33,27 @@ struct Last {
     disks: Vec<Disk>,
 }
 
-/// Bytes from one count to a later one; `None` if the counter began anew or stepped back.
+/// Bytes between two counts; `None` if the counter was reset or decreased.
 fn counted(before: Count, after: Count) -> Option<u64> {
     if after.packets < before.packets {
         return None;
     }
     match after.bytes.checked_sub(before.bytes) {
         Some(bytes) => Some(bytes),
-        // A counter of bytes that fell while that of packets did not has wrapped: drivers of 32 bits do, soon.
+        // A byte counter that fell while the packet counter rose has wrapped; 32-bit drivers wrap often.
         None if before.bytes <= u64::from(u32::MAX) => Some((1 << 32) - before.bytes + after.bytes),
-        // One of 64 bits that wrapped fell by more than half of its range. One that fell by less was set back.
+        // A 64-bit counter that wrapped fell by more than half of its range. One that fell by less was reset.
         None => Some(after.bytes.wrapping_sub(before.bytes)).filter(|&bytes| bytes < 1 << 63),
     }
 }
 
 impl Meter {
-    /// Watches interfaces of these names, also when they are renamed; all that are physical, if there are none.
+    /// Watches interfaces with these names, even if they are renamed; all physical ones if there are no names.
     pub fn new(names: impl IntoIterator<Item = String>) -> Meter {
         Meter { names: names.into_iter().map(|name| (name, None)).collect(), last: None }
     }
 
-    /// Indices of the interfaces that are watched, and the first name that none has.
+    /// Indices of the watched interfaces, and the first name without an interface.
     fn watched(&mut self, interfaces: &[Interface]) -> (BTreeSet<u32>, Option<String>) {
         if self.names.is_empty() {
             let physical = interfaces.iter().filter(|one| one.physical);
@@ -61,7 +61,7 @@ impl Meter {
         }
         let (mut watched, mut missing) = (BTreeSet::new(), None);
         for (name, known) in &mut self.names {
-            // Who has the name now, or who had it last under another one.
+            // Interface with this name now, or the one that had it last under another name.
             let named = interfaces.iter().find(|one| one.name == *name);
             let found = named.or_else(|| interfaces.iter().find(|one| Some(one.index) == *known));
             *known = found.map(|one| one.index);
@@ -73,7 +73,10 @@ impl Meter {
         (watched, missing)
     }
 
-    /// Takes a reading; the window that it ends, or why there is none.
+    /// Takes a reading and returns the window that it ends.
+    ///
+    /// # Errors
+    /// Returns the reason why the reading ends no window.
     pub fn take(&mut self, reading: &Reading) -> Result<Window, Gap> {
         let (watched, missing) = self.watched(&reading.interfaces);
         let of = |one: &Interface| (one.index, [one.sent, one.received]);
@@ -85,7 +88,7 @@ impl Meter {
             (Some(name), _) => Err(Gap::Missing(name)),
             _ if now.counts.is_empty() => Err(Gap::NoInterface),
             (None, None) => Err(Gap::First),
-            // Readings of the same moment: the one before stands, so that nothing is lost.
+            // Readings at the same time: the earlier one stays, so that no bytes are lost.
             (None, Some(last)) if now.at <= last.at => return Err(Gap::First),
             (None, Some(last)) => between(last, &now),
         };
@@ -102,11 +105,11 @@ impl Meter {
     }
 }
 
-/// Whether what waits at an interface is sent by one that is watched: it is that, or a card below it. What waits at a
-/// virtual one below a bridge stays in the machine.
+/// Returns true if a watched interface sends this interface's queue: the interface itself is watched, or it is a card below a
+/// watched one. Queues of virtual interfaces below a bridge stay in the machine.
 fn is_queue_of(watched: &BTreeSet<u32>, one: &Interface, all: &[Interface]) -> bool {
     let master = |one: &Interface| all.iter().find(|other| Some(other.index) == one.master);
-    // A bond may be part of a bridge. No chain is longer than all interfaces.
+    // A bond may be part of a bridge. No chain is longer than the number of interfaces.
     let mut above = std::iter::successors(Some(one), |one| master(one)).take(all.len());
     watched.contains(&one.index) || (one.physical && above.any(|one| watched.contains(&one.index)))
 }
@@ -164,7 +167,7 @@ mod tests {
     }
 
     proptest! {
-        /// Counters of 32 or 64 bits that begin anywhere, read at any times.
+        /// Counters of 32 or 64 bits with any start value, read at any times.
         #[test]
         fn what_is_counted_is_the_sum_of_windows_times_rates(
             begins in [0_u64..1 << 32, 0_u64..1 << 32],
@@ -180,7 +183,7 @@ mod tests {
             let mut unread = [0_u64; 2];
             for (number, &(ms, sent, received, missed)) in steps.iter().enumerate() {
                 at += ms;
-                // A counter of 32 bits that goes round more than once between readings cannot be told from one that did not.
+                // A 32-bit counter that wraps more than once between readings looks like one that does not.
                 let carried = [sent, received].map(|bytes| bytes / if bits == 32 { steps.len() as u64 } else { 1 });
                 for way in 0..2 {
                     totals[way] += carried[way];
@@ -188,7 +191,7 @@ mod tests {
                     whole[way] += carried[way];
                 }
                 packets += 1;
-                // Some readings do not come about; the last one does.
+                // Some readings fail; the last one succeeds.
                 if missed && number + 1 < steps.len() {
                     continue;
                 }
@@ -276,7 +279,7 @@ mod tests {
 
     #[test]
     fn what_waits_at_a_bond_or_bridge_waits_at_the_cards_below() {
-        // Two cards in a bond in a bridge, with a machine's port beside it; a third card by itself.
+        // Two cards in a bond in a bridge, a virtual machine's port beside the bond, and a third card by itself.
         let all = |at: u64| {
             let one = |index, name: &str, master, physical, queued| Interface {
                 master,
@@ -346,7 +349,7 @@ mod tests {
         }
         let told = "interface `eht1` is not there; /sys/class/net lists those that are";
         assert_eq!(Gap::Missing("eht1".to_owned()).to_string(), told);
-        // When it comes, what it carried before is of no window, and then both are in one.
+        // The interface appears later: its earlier traffic is in no window, and afterwards both are in one.
         let mut meter = Meter::new(["eth0", "eth1"].map(str::to_owned));
         let taken = [(1_000, "eth2"), (2_000, "wan0"), (3_000, "eth1"), (4_000, "wan0")]
             .map(|(at, second)| meter.take(&two(at, second)).map(|window| window.egress));
@@ -380,7 +383,7 @@ mod tests {
             ((500, 5), (700, 6), Some(200)),
             ((short - 10, 5), (20, 6), Some(30)),
             ((long - 9, 5), (20, 6), Some(30)),
-            // Of 64 bits, and back by a little: low, in the middle, and high.
+            // 64-bit counters that fall slightly: low, in the middle, and high.
             ((short + 10, 5), (short + 9, 6), None),
             ((long / 2, 5), (long / 2 - 1, 6), None),
             ((long, 5), (long - 1, 6), None),

@@ -1,59 +1,59 @@
-//! What disks count becomes what they did between two readings. No input or output, no clock.
+//! Disk work between two readings, from the kernel's counters. No input or output, no clock.
 
 use leeward_fabric::Nanos;
 
-/// Bytes of a sector, in which the kernel counts whatever a disk's own are.
+/// Bytes of a sector; the kernel counts in this unit for any disk.
 pub(crate) const SECTOR: u64 = 512;
-/// The kernel counts busy time in ticks, so between two readings it may go on by so much more than the time between.
+/// Tolerance for busy time: the kernel counts it in ticks, so it may advance by this much more than the time between readings.
 const TICK_MS: u64 = 100;
 
-/// A disk as it was read. It has counted since it came.
+/// Counters of a disk since it appeared.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Disk {
-    /// What the kernel calls it, `sda`.
+    /// Kernel name, `sda`.
     pub name: String,
-    /// Whether it is a drive of the machine, and no loop, partition, array or mapping, whose requests reach one.
+    /// True for a drive of the machine; false for a loop device, partition, array or mapping, whose requests reach a drive.
     pub physical: bool,
-    /// Whether the kernel counts what it does; who looks after the machine may tell it not to.
+    /// True if the kernel counts its work; the administrator may switch the counters off.
     pub counted: bool,
-    /// Requests served.
+    /// Number of requests served.
     pub served: u64,
     /// Bytes read.
     pub read: u64,
     /// Bytes written.
     pub written: u64,
-    /// Milliseconds in which it had at least one request.
+    /// Milliseconds with at least one request.
     pub busy_ms: u64,
-    /// Milliseconds that requests were with it, summed up over requests.
+    /// Milliseconds in the disk, summed over requests.
     pub waited_ms: u64,
-    /// Requests that are with it now.
+    /// Number of requests in the disk now.
     pub in_flight: u64,
 }
 
-/// What a disk did between two readings.
+/// Work of a disk between two readings.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Work {
-    /// What the kernel calls it.
+    /// Kernel name.
     pub disk: String,
-    /// The share of the time in which it was busy, from 0 to 1.
+    /// Share of the time in which it was busy, from 0 to 1.
     pub busy: f64,
-    /// Bits read in a second.
+    /// Bits read per second.
     pub read_bps: f64,
-    /// Bits written in a second.
+    /// Bits written per second.
     pub write_bps: f64,
-    /// How many requests were with it in the mean.
+    /// Mean number of requests in the disk.
     pub queue: f64,
-    /// How many are with it now.
+    /// Number of requests in the disk now.
     pub in_flight: u64,
 }
 
-/// How far a counter of milliseconds went; the kernel lets it wrap at 2^32.
+/// Increase of a counter of milliseconds; the kernel lets it wrap at 2^32.
 fn went(before: u64, after: u64) -> u64 {
     let wraps = after < before && before <= u64::from(u32::MAX);
     if wraps { (1 << 32) - before + after } else { after.saturating_sub(before) }
 }
 
-/// What a disk did in a time; `None` if it is another one now, its counters began anew, or it is not counted.
+/// Work of a disk in a time; `None` if the disk was replaced, its counters were reset, or it is not counted.
 pub(crate) fn between(before: &Disk, after: &Disk, took: Nanos) -> Option<Work> {
     if !(before.counted && after.counted) {
         return None;
@@ -76,7 +76,7 @@ pub(crate) fn between(before: &Disk, after: &Disk, took: Nanos) -> Option<Work> 
     })
 }
 
-/// A line of `/proc/diskstats`, with the name; `None` if it is none. Whether it is physical and counted it does not say.
+/// Parses a line of `/proc/diskstats`; `None` for a malformed line. The line does not tell if the disk is physical and counted.
 pub(crate) fn disk(line: &str) -> Option<Disk> {
     let mut fields = line.split_ascii_whitespace().skip(2);
     let name = fields.next()?.to_owned();
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Counters that begin anywhere, also short of where they wrap.
+        /// Counters with any start value, including shortly before they wrap.
         #[test]
         fn what_disks_did_is_the_sum_over_windows(
             begins in 0_u64..1 << 32,

@@ -1,4 +1,4 @@
-//! What whoever looks after an agent is told, in words.
+//! Events of an agent as log lines.
 
 use std::fmt;
 
@@ -7,36 +7,36 @@ use leeward_fabric::input::excerpt;
 
 use crate::window::Gap;
 
-/// What whoever looks after the agent is told.
+/// An event for the operator's log.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Event {
-    /// The first report was taken in, or the first one after some were not.
+    /// A report was accepted: the first one, or the first one after rejections.
     Reports {
-        /// How many windows were dropped since the one before.
+        /// Number of windows dropped since the last accepted report.
         dropped: u64,
     },
-    /// A report was not taken in.
+    /// A report was not accepted.
     Refused {
-        /// Why.
+        /// Reason.
         why: String,
-        /// When the next one is sent.
+        /// Time until the next attempt.
         wait: Nanos,
     },
-    /// Reports are taken in, and say nothing new.
+    /// Reports are accepted but have no new data.
     Stale,
-    /// There is nothing to report.
+    /// A reading without a window.
     Gap(Gap),
-    /// Interfaces cannot be read.
+    /// Interfaces could not be read.
     Unread(String),
-    /// Something else cannot be read, and is not in reports.
+    /// Other data could not be read and is missing from reports.
     Less(String),
-    /// A disk that is to be reported is not there.
+    /// A selected disk does not exist.
     NoDisk(String),
-    /// The kernel does not count what this disk does.
+    /// The kernel does not count this disk's work.
     NotCounted(String),
-    /// This disk is the only one of several that is counted, and nobody named it.
+    /// This disk is the only counted one of several, and none was selected by name.
     LeftOver(String),
-    /// The cluster has no device that is called like this disk.
+    /// The cluster has no device with this disk's name.
     NoDevice(String),
 }
 

@@ -1,4 +1,4 @@
-//! The agent of a host: reads what its interfaces and disks count, and reports what they carry to controllers.
+//! Agent of a host: reads the counters of its interfaces and disks and reports their loads to controllers.
 //!
 //! ```text
 //!      machine --Reading--> Reporter --Report--> client --HTTP--> controller
@@ -6,13 +6,13 @@
 //!                 Meter, Pace      '--- Answer -----'
 //! ```
 //!
-//! [`Reporter`] is a plain value: times, readings, answers and random numbers in, reports and [`Event`]s out. [`machine`]
-//! and [`client`] are the edge, and [`run`] the loop between them. One thread does it all, for each controller another one as if it were
-//! alone, and nothing is queued: a window that could not be sent is dropped and counted, since the next one says what is true
-//! now.
+//! [`Reporter`] is a plain state machine: times, readings, replies and random numbers in, reports and [`Event`]s out.
+//! [`machine`] and [`client`] are the adapters, and [`run`] is the loop between them. One thread per controller does
+//! everything, independent of the others. Nothing is queued: a window that could not be sent is dropped and counted, since the
+//! next one has newer data.
 //!
-//! A host whose counters cannot be read, and one whose agent is silent, reports nothing, and the controller then takes its
-//! links for unknown, which is as good as full. Nothing here ever makes up a load of zero.
+//! A host with unreadable counters or a silent agent reports nothing. The controller then treats its links as unknown, which
+//! counts as full. The agent never invents a load of zero.
 
 mod body;
 mod client;

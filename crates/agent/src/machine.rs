@@ -1,6 +1,6 @@
-//! What the kernel says of interfaces and disks: `/sys/class/net`, netlink, `/proc/diskstats` and `/sys/block`.
+//! Machine adapter: reads interfaces and disks from `/sys/class/net`, netlink, `/proc/diskstats` and `/sys/block`.
 //!
-//! The mount of sysfs decides of which network namespace: `ip netns exec` brings its own along.
+//! The mounted sysfs determines the network namespace: `ip netns exec` mounts its own.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,11 +16,11 @@ use crate::reading::{Count, Interface, Reading};
 /// A machine to read.
 pub struct Machine {
     root: PathBuf,
-    /// What tells how much waits at interfaces, or why nothing does.
+    /// Reader of queue lengths, or the error that prevents it.
     queues: io::Result<Queues>,
-    /// Speeds by interface, and how often its link had come or gone by then; of those that are there.
+    /// Speed of each present interface, with the number of link changes at that time.
     speeds: BTreeMap<u32, (u64, u64)>,
-    /// Which disks are drives of the machine, of those that are there.
+    /// For each present disk: true if it is a drive of the machine.
     physical: BTreeMap<String, bool>,
 }
 
@@ -34,28 +34,28 @@ fn number(folder: &Path, name: &str) -> Option<u64> {
     fs::read_to_string(folder.join(name)).ok()?.trim().parse().ok()
 }
 
-/// Whether an interface has no link; `None` if it does not say.
+/// Returns true if an interface has no link; `None` if it does not report its state.
 fn has_no_link(folder: &Path) -> Option<bool> {
     let state = fs::read_to_string(folder.join("operstate")).ok()?;
     Some(matches!(state.trim(), "down" | "lowerlayerdown" | "notpresent"))
 }
 
-/// Whether a disk is a drive of the machine, in which nothing is changed, and no path to one that is there once more.
+/// Returns true for a fixed drive of the machine, not for removable media or for a second path to the same drive.
 fn is_drive(folder: &Path) -> bool {
     folder.join("device").exists()
         && ["hidden", "removable"].iter().all(|flag| number(folder, flag) != Some(1))
 }
 
 impl Machine {
-    /// Reads below a folder that is like `/`.
+    /// Reads files below `root`, a folder laid out like `/`.
     pub(crate) fn new(root: impl Into<PathBuf>, queues: io::Result<Queues>) -> Machine {
         Machine { root: root.into(), queues, speeds: BTreeMap::new(), physical: BTreeMap::new() }
     }
 
-    /// Reads all interfaces and disks at a time of both clocks.
+    /// Reads all interfaces and disks at a given time of both clocks.
     ///
     /// # Errors
-    /// What the system says of interfaces; one that goes meanwhile is left out.
+    /// Returns the system's error about interfaces; an interface that disappears meanwhile is left out.
     pub fn read(&mut self, at: Nanos, wall: Nanos) -> io::Result<Reading> {
         let mut unread = Vec::new();
         let queues = match &self.queues {
@@ -76,13 +76,13 @@ impl Machine {
             unread.push(format!("disks: /proc/diskstats: {error}"));
             Vec::new()
         });
-        // A number or name that comes back may be another one's.
+        // An index or name that comes back may belong to another interface or disk.
         self.speeds.retain(|index, _| interfaces.iter().any(|one| one.index == *index));
         self.physical.retain(|name, _| disks.iter().any(|disk| disk.name == *name));
         Ok(Reading { at, wall, interfaces, disks, unread })
     }
 
-    /// An interface; `None` if it goes while it is read.
+    /// Reads an interface; `None` if it disappears meanwhile.
     fn interface(&mut self, folder: &Path, name: String, queues: &BTreeMap<u32, u64>) -> Option<Interface> {
         let counters = folder.join("statistics");
         let count = |way: &str| {
@@ -91,7 +91,7 @@ impl Machine {
                 packets: number(&counters, &format!("{way}_packets"))?,
             })
         };
-        // What a virtual function carries, its card counts too.
+        // A card's own counters include the traffic of its virtual functions.
         let physical = folder.join("device").exists() && !folder.join("device/physfn").exists();
         let index = u32::try_from(number(folder, "ifindex")?).ok()?;
         let (received, sent) = (count("rx")?, count("tx")?);
@@ -101,8 +101,8 @@ impl Machine {
         Some(Interface { index, name, master, physical, received, sent, speed_bps, queued })
     }
 
-    /// What an interface carries at most each way, in bits per second: nothing while it has no link, and `None` if it does
-    /// not say. Cards are slow to say it, and once they did it is another one only after the link came anew.
+    /// Speed of an interface in each direction, in bits per second: 0 without a link, `None` if the interface does not report
+    /// it. Cards answer slowly, and the speed changes only when the link comes up again, so it is cached.
     fn speed(&mut self, folder: &Path, index: u32) -> Option<u64> {
         if has_no_link(folder)? {
             return Some(0);
@@ -112,7 +112,7 @@ impl Machine {
         if let Some(&(_, speed)) = known {
             return Some(speed);
         }
-        // In Mbit/s; what does not know says -1, 0, or nothing.
+        // In Mbit/s; an interface without a known speed reports -1, 0 or nothing.
         let speed = number(folder, "speed").filter(|&speed| speed > 0)?.checked_mul(1_000_000)?;
         if let Some(changes) = changes {
             self.speeds.insert(index, (changes, speed));
@@ -133,7 +133,7 @@ impl Machine {
                     physical
                 }
             };
-            // A part of a disk is counted as that is, in whose folder its own is.
+            // A partition is counted like its disk, whose folder contains the partition's.
             let part = self.root.join("sys/class/block").join(&disk.name).join("..");
             let asked = number(&folder, "queue/iostats").or_else(|| number(&part, "queue/iostats"));
             let counted = asked != Some(0);
@@ -142,10 +142,10 @@ impl Machine {
         Ok(text.lines().filter_map(disk).collect())
     }
 
-    /// What the machine calls itself.
+    /// Host name of the machine.
     ///
     /// # Errors
-    /// What the system says.
+    /// Returns the system's error.
     pub fn name() -> io::Result<String> {
         Ok(fs::read_to_string("/proc/sys/kernel/hostname")?.trim().to_owned())
     }
@@ -159,7 +159,7 @@ mod tests {
     use crate::pace::Pace;
     use crate::report::{Disks, Reporter};
 
-    /// A machine below a folder, and what writes files there.
+    /// A machine below a temporary folder, and a function that writes files there.
     fn machine() -> (Machine, impl Fn(&str, &str)) {
         let folder = tempfile::tempdir().expect("a folder");
         let none = io::Error::other("there is no kernel");
@@ -222,7 +222,7 @@ mod tests {
         assert_eq!(speed(&[("carrier_changes", "3")]), Some(1_000_000_000));
         assert_eq!(speed(&[("operstate", "down")]), Some(0), "it says so before it counts it");
         assert_eq!(speed(&[("operstate", "up")]), Some(1_000_000_000));
-        // While the link comes up, the card says nothing that is to be remembered.
+        // While the link comes up, the card reports no speed that should be cached.
         for unsaid in ["-1", "0", ""] {
             let coming = [("carrier_changes", "5"), ("speed", unsaid)];
             assert_eq!(speed(&coming), None, "`{unsaid}`");
@@ -278,7 +278,7 @@ mod tests {
         write("sys/class/net/none", "");
         let line = |name: &str| format!("8 0 {name} 1 0 2 0 3 0 4 0 5 6 7 0 0 0 0 0 0\n");
         write("proc/diskstats", &["sda", "sda1", "sdb", "sdc"].map(line).concat());
-        // A part's folder is in that of its disk.
+        // The folder of a partition is inside that of its disk.
         write("sys/block/sda/sda1/size", "1");
         write("sys/class/block/none", "");
         let folder = machine.root.join("sys/class/block/sda1");
@@ -314,7 +314,7 @@ mod tests {
             for file in ["rx_bytes", "rx_packets", "tx_bytes", "tx_packets"] {
                 write(&format!("sys/class/net/eth0/statistics/{file}"), &(1_000_000 * second).to_string());
             }
-            // Of sdb: 3 requests read 4 sectors, 5 wrote 8, busy for 500 ms with 1,000 ms of waiting, 2 there now.
+            // sdb: 3 requests read 4 sectors, 5 wrote 8; busy for 500 ms with 1,000 ms of waiting; 2 in the disk now.
             let [reads, read, writes, written, busy, waited] =
                 [3, 4, 5, 8, 500, 1_000].map(|count: u64| count * second / 2);
             let line = format!("8 16 sdb {reads} 0 {read} 0 {writes} 0 {written} 0 2 {busy} {waited}\n");

@@ -1,23 +1,23 @@
-//! When to read, and when to try again: times and random numbers in, times out.
+//! Report schedule: times of readings and of retries, from given times and random numbers.
 //!
-//! Agents of thousands of hosts must not ask at once, neither when all is well nor when the controller comes back: readings
-//! of each agent have an offset of their own, every report a little of chance, and every wait after a failure more of it.
+//! Agents on thousands of hosts must not report at the same time, neither in normal operation nor when a controller comes back.
+//! Readings of each agent have their own offset, every report has some jitter, and every retry delay has more.
 
 use leeward_fabric::Nanos;
 
-/// The share of an interval by which a report may come later than the rhythm says.
+/// Jitter of a report as a share of the interval.
 const JITTER: f64 = 0.1;
-/// The longest wait after failures.
+/// Longest delay after failures.
 const LONGEST: Nanos = Nanos(60_000_000_000);
 
-/// The rhythm of an agent.
+/// Report schedule of one agent.
 #[derive(Clone, Debug)]
 pub struct Pace {
     interval: Nanos,
-    /// The rhythm without chance; times are this plus multiples of the interval.
+    /// Next time without jitter; all such times differ by multiples of the interval.
     beat: Nanos,
     failures: u32,
-    /// Before then nothing is sent.
+    /// Time until which nothing is sent.
     quiet_until: Nanos,
 }
 
@@ -26,13 +26,13 @@ fn part(of: Nanos, share: f64) -> Nanos {
 }
 
 impl Pace {
-    /// A rhythm that begins within an interval from now. `random` is from 0 up to 1, as everywhere here.
+    /// Creates a schedule that begins within one interval from `now`. All `random` arguments are in [0, 1).
     pub fn new(interval: Nanos, now: Nanos, random: f64) -> Pace {
         let beat = now.plus(part(interval, random));
         Pace { interval, beat, failures: 0, quiet_until: now }
     }
 
-    /// When to read next, after `now`. Beats that were missed are passed over: two readings at once say nothing.
+    /// Time of the next reading after `now`. Missed times are skipped, since two readings at once give no window.
     pub fn next(&mut self, now: Nanos, random: f64) -> Nanos {
         if self.beat <= now {
             let missed = (now.0 - self.beat.0) / self.interval.0 + 1;
@@ -41,23 +41,23 @@ impl Pace {
         self.beat.plus(part(self.interval, JITTER * random))
     }
 
-    /// Whether it may be sent.
+    /// Returns true if a report may be sent at `now`.
     pub fn may_send(&self, now: Nanos) -> bool {
         now >= self.quiet_until
     }
 
-    /// A report was taken in.
+    /// Records an accepted report.
     pub fn succeeded(&mut self) {
         self.failures = 0;
     }
 
-    /// It was not. Each failure in a row doubles the wait, up to a minute; `after` is what the controller asked for. Returns
-    /// the wait.
+    /// Records a failed report and returns the delay. Each failure in a row doubles the delay, up to a minute; `after` is the
+    /// delay that the controller requested.
     pub fn failed(&mut self, now: Nanos, after: Option<Nanos>, random: f64) -> Nanos {
         let doubled =
             self.interval.0.saturating_mul(1 << self.failures.min(20)).min(LONGEST.0.max(self.interval.0));
         self.failures = self.failures.saturating_add(1);
-        // Between a half and the whole of it, and what was asked for and up to as much again.
+        // Half to all of the doubled delay, and at least one to two times the requested one.
         let wait = part(Nanos(doubled), 0.5 + 0.5 * random);
         let asked = after.map_or(Nanos(0), |after| Nanos(after.0.min(LONGEST.0)));
         let wait = wait.max(part(asked, 1.0 + random));

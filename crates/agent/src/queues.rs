@@ -1,4 +1,4 @@
-//! How much waits at interfaces: what their queueing disciplines have, as the kernel tells it over netlink.
+//! Queue lengths at interfaces: reads the backlog of their queueing disciplines over netlink.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,27 +9,27 @@ use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage, TcStats2};
 use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::{Socket, SocketAddr};
 
-/// A part of an answer is no longer: the kernel fills pages of 32 KiB at most.
+/// Maximum length of a netlink datagram: the kernel fills pages of at most 32 KiB.
 const LONGEST: usize = 32 << 10;
 
-/// A way to ask the kernel.
+/// Netlink socket to the kernel.
 pub(crate) struct Queues(Socket);
 
 impl Queues {
-    /// Opens it.
+    /// Opens the socket.
     ///
     /// # Errors
-    /// What the system says.
+    /// Returns the system's error.
     pub fn open() -> io::Result<Queues> {
         let socket = Socket::new(NETLINK_ROUTE)?;
         socket.connect(&SocketAddr::new(0, 0))?;
         Ok(Queues(socket))
     }
 
-    /// Bytes that wait to be sent at each interface, by its index.
+    /// Bytes queued for sending at each interface, by its index.
     ///
     /// # Errors
-    /// What the system says.
+    /// Returns the system's error.
     pub fn read(&self) -> io::Result<BTreeMap<u32, u64>> {
         let mut header = NetlinkHeader::default();
         header.flags = NLM_F_REQUEST | NLM_F_DUMP;
@@ -50,8 +50,8 @@ impl Queues {
     }
 }
 
-/// Takes a part of an answer in; whether it was the last. What is not understood is passed over: a discipline may have
-/// options that the kernel knows and the library does not.
+/// Processes one datagram of a reply; returns true if it was the last. Messages that cannot be parsed are skipped, since a
+/// discipline may have options that the library does not know.
 fn take(mut part: &[u8], queues: &mut BTreeMap<u32, u64>) -> io::Result<bool> {
     while let Some((length, _)) = part.split_first_chunk() {
         let length = (u32::from_ne_bytes(*length) as usize).clamp(4, part.len());
@@ -70,7 +70,7 @@ fn take(mut part: &[u8], queues: &mut BTreeMap<u32, u64>) -> io::Result<bool> {
     Ok(false)
 }
 
-/// What waits at an interface, if this is its outermost discipline; those inside are counted there.
+/// Backlog of an interface, if the message describes its outermost discipline, which includes the inner ones.
 fn waiting(one: &TcMessage) -> Option<(u32, u64)> {
     let index = u32::try_from(one.header.index).ok()?;
     let statistics = one.attributes.iter().find_map(|attribute| match attribute {

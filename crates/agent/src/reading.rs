@@ -1,50 +1,50 @@
-//! What is read of a machine at a time.
+//! One reading of a machine.
 
 use leeward_fabric::Nanos;
 
 use crate::disks::Disk;
 
-/// What an interface counted one way.
+/// Counters of an interface in one direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Count {
     /// Bytes.
     pub bytes: u64,
-    /// Packets; they tell a counter that wrapped from one that began anew.
+    /// Packets; they distinguish a wrapped byte counter from a reset one.
     pub packets: u64,
 }
 
-/// An interface as it was read.
+/// An interface at the time of the reading.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Interface {
-    /// The kernel's number of it, which stays when it is renamed.
+    /// Kernel index, which stays when the interface is renamed.
     pub index: u32,
-    /// What it is called.
+    /// Name.
     pub name: String,
-    /// The kernel's number of the bond or bridge that it is part of.
+    /// Kernel index of the bond or bridge that it belongs to.
     pub master: Option<u32>,
-    /// Whether it is a card of the machine, and no bridge, bond, tunnel or virtual function, whose bytes cross one.
+    /// True for a card of the machine; false for a bridge, bond, tunnel or virtual function, whose bytes cross a card.
     pub physical: bool,
-    /// What came in.
+    /// Received traffic.
     pub received: Count,
-    /// What went out.
+    /// Sent traffic.
     pub sent: Count,
-    /// What it carries at most each way, in bits per second, nothing while it has no link; `None` if it does not say.
+    /// Speed in each direction in bits per second, 0 without a link; `None` if the interface does not report it.
     pub speed_bps: Option<u64>,
-    /// Bytes that wait to be sent at it; `None` if that cannot be read. At a bond nothing waits: it waits at the cards below.
+    /// Bytes queued for sending; `None` if unreadable. A bond has no queue of its own: packets wait at its cards.
     pub queued: Option<u64>,
 }
 
-/// What was read of a machine at a time.
+/// One reading of a machine.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reading {
-    /// The monotonic clock.
+    /// Monotonic clock.
     pub at: Nanos,
-    /// The wall clock, since 1970.
+    /// Wall clock since 1970.
     pub wall: Nanos,
     /// All interfaces.
     pub interfaces: Vec<Interface>,
     /// All disks.
     pub disks: Vec<Disk>,
-    /// What of queues and disks could not be read, in words.
+    /// Errors about queues and disks that could not be read.
     pub unread: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! Readings become reports, and answers what is to be told. No input or output.
+//! Reporter: turns readings into reports, and replies into events. No input or output.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,20 +13,20 @@ use crate::pace::Pace;
 use crate::reading::Reading;
 use crate::window::{Gap, Window};
 
-/// So many things are told once; a controller that has always something new to say is not listened to for ever.
+/// Maximum number of one-time messages, so that a controller with ever new messages cannot fill the log.
 const MOST_BESIDES: usize = 256;
 
-/// Which disks are reported, and what the cluster calls them.
+/// Disks to report, and their names in the cluster.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Disks(BTreeMap<String, String>);
 
 impl Disks {
-    /// These disks under these names; all that are physical under their own, if there are none.
+    /// Selects disks and their names in the cluster; without any, all physical disks under their own names.
     pub fn new(named: impl IntoIterator<Item = (String, String)>) -> Disks {
         Disks(named.into_iter().collect())
     }
 
-    /// What the cluster calls a disk; `None` if it is not reported.
+    /// Name of a disk in the cluster; `None` if it is not reported.
     fn device<'a>(&'a self, disk: &'a Disk) -> Option<&'a str> {
         match self.0.get(&disk.name) {
             Some(device) => Some(device),
@@ -34,8 +34,8 @@ impl Disks {
         }
     }
 
-    /// The one disk of several that could be reported, if nobody named any: by itself it would be taken for the host's only
-    /// one, which it is not.
+    /// The only counted disk of several physical ones, if no disk was selected by name. Reported alone, it would look like the
+    /// host's only disk.
     fn left_over<'a>(&self, disks: &'a [Disk]) -> Option<&'a Disk> {
         let physical: Vec<&Disk> = disks.iter().filter(|disk| self.0.is_empty() && disk.physical).collect();
         let mut counted = physical.iter().filter(|disk| disk.counted);
@@ -43,27 +43,27 @@ impl Disks {
         counted.next().is_none().then_some(*first)
     }
 
-    /// Disks that are to be reported and are not there.
+    /// Selected disks that do not exist.
     fn missing(&self, disks: &[Disk]) -> impl Iterator<Item = &String> {
         self.0.keys().filter(|name| !disks.iter().any(|disk| disk.name == **name))
     }
 }
 
-/// All that an agent decides.
+/// State machine of an agent.
 #[derive(Clone, Debug)]
 pub struct Reporter {
     host: String,
     meter: Meter,
     disks: Disks,
-    /// Where the host listens for measurements, if it does.
+    /// Port of the measurement listener, if any.
     probe: Option<u16>,
     pace: Pace,
-    /// The last window with what its devices did, until it is sent or the next one comes.
+    /// Last window and the work of its devices, until it is sent or replaced.
     window: Option<(Window, Vec<Device>)>,
     dropped: u64,
-    /// What was told last; it is told again when it changes.
+    /// Last logged event; an event is logged again only after a different one.
     told: Option<Event>,
-    /// What was told besides, once each.
+    /// Messages that are logged once each.
     besides: BTreeSet<String>,
 }
 
@@ -72,25 +72,25 @@ fn text(at: Nanos) -> String {
 }
 
 impl Reporter {
-    /// Reports for a host, by a meter and in a rhythm.
+    /// Creates a reporter for a host.
     pub fn new(host: String, meter: Meter, disks: Disks, pace: Pace) -> Reporter {
         let (probe, window, dropped, told, besides) = (None, None, 0, None, BTreeSet::new());
         Reporter { host, meter, disks, probe, pace, window, dropped, told, besides }
     }
 
-    /// The same for a host that listens for measurements at a port, if it does.
+    /// Sets the port of the host's measurement listener, if any.
     pub fn probed_at(self, probe: Option<u16>) -> Reporter {
         Reporter { probe, ..self }
     }
 
-    /// When to read next.
+    /// Time of the next reading.
     pub fn next(&mut self, now: Nanos, random: f64) -> Nanos {
         self.pace.next(now, random)
     }
 
-    /// Takes a reading.
+    /// Processes a reading.
     pub fn read(&mut self, reading: &Reading) -> Vec<Event> {
-        // One that waits is older than what is known now.
+        // A window that still waits is older than the new reading.
         self.dropped += u64::from(self.window.take().is_some());
         let left_over = self.disks.left_over(&reading.disks);
         let mut events: Vec<Event> = match self.meter.take(reading) {
@@ -126,12 +126,12 @@ impl Reporter {
         events
     }
 
-    /// Interfaces could not be read.
+    /// Records that interfaces could not be read.
     pub fn unread(&mut self, why: String) -> Option<Event> {
         self.tell(Event::Unread(why))
     }
 
-    /// What to send now, if anything.
+    /// Report to send now, if any.
     pub fn report(&mut self, now: Nanos) -> Option<Report> {
         if !self.pace.may_send(now) {
             return None;
@@ -148,13 +148,14 @@ impl Reporter {
         Some(Report { from: text(window.from), until: text(window.until), links, devices, probe })
     }
 
-    /// What became of it. A report whose answer was lost may have been taken in; then the next one is news all the same.
+    /// Processes the reply to a report. If the reply was lost, the report may have been accepted; the next report then still
+    /// has new data.
     pub fn answered(&mut self, now: Nanos, answer: Result<Taken, Refused>, random: f64) -> Vec<Event> {
         match answer {
             Ok(taken) => {
                 self.pace.succeeded();
                 let dropped = std::mem::take(&mut self.dropped);
-                // Where hosts have no links, nothing is taken in and nothing is stale.
+                // On a host without links nothing is accepted and nothing is stale.
                 let stale = taken.links == 0 && taken.skipped != Skipped::default();
                 let event = if stale { Event::Stale } else { Event::Reports { dropped } };
                 let mut events: Vec<Event> = self.tell(event).into_iter().collect();
@@ -171,7 +172,7 @@ impl Reporter {
         }
     }
 
-    /// Those of these events that were not told before.
+    /// Events of this list that were not logged before.
     fn besides(&mut self, mut events: Vec<Event>) -> Vec<Event> {
         events.retain(|event| self.besides.len() < MOST_BESIDES && self.besides.insert(event.to_string()));
         events
@@ -179,7 +180,7 @@ impl Reporter {
 
     fn tell(&mut self, event: Event) -> Option<Event> {
         let same = match (&self.told, &event) {
-            // How many were dropped is told with the first one.
+            // The number of dropped windows is logged with the first accepted report only.
             (Some(Event::Reports { .. }), Event::Reports { .. }) => true,
             (told, event) => told.as_ref() == Some(event),
         };
@@ -253,7 +254,7 @@ mod tests {
             Ok(Taken { links, skipped, unknown_devices: Vec::new() })
         };
         let events = reporter.answered(Nanos(0), taken(2), 0.5);
-        // Each of the 999 windows and the last one was made, and that one alone was taken in.
+        // 1,000 windows were made, and only the last one was accepted.
         assert_eq!(events, [Event::Reports { dropped: 999 }]);
         reporter.read(&reading(2_001, 2_000_000));
         assert!(reporter.report(Nanos(2_001 * Nanos::SECOND.0)).is_some());

@@ -1,4 +1,4 @@
-//! The loop: reads, reports, and waits.
+//! Main loop: reads, reports and sleeps.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -18,12 +18,12 @@ use crate::pace::Pace;
 use crate::report::{Disks, Reporter};
 use crate::settings::Settings;
 
-/// Why an agent stopped that nobody told to.
+/// Reason of an unrequested stop.
 #[derive(Debug)]
 pub enum Stopped<E> {
-    /// What it was given is wrong.
+    /// Invalid settings.
     Input(InputError),
-    /// Who is told what happens did not take it.
+    /// The log callback failed.
     Told(E),
 }
 
@@ -33,11 +33,11 @@ impl<E> From<InputError> for Stopped<E> {
     }
 }
 
-/// Reads and reports until the process is ended; what it has sent by then is all that counts. `tell` hears what happens, a line
-/// each; where there are several controllers, it begins with the one that it is about.
+/// Reads and reports until the process ends; only reports sent by then count. `tell` receives events, one line each; with
+/// several controllers a line begins with the controller's URL.
 ///
 /// # Errors
-/// See [`Stopped`].
+/// Returns the reason of the stop; see [`Stopped`].
 pub fn run<E>(
     settings: &Arc<Settings>,
     mut tell: impl FnMut(&str) -> Result<(), E>,
@@ -48,7 +48,7 @@ pub fn run<E>(
     if let Some((address, secret)) = &settings.probe {
         let wrong = |error| InputError::new("--probe-listen", error);
         let listener = Listener::bind(*address, Limits::default(), secret.clone()).map_err(wrong)?;
-        // Which one was found, where port 0 was asked for.
+        // Port in use, in case port 0 was requested.
         probe = Some(listener.address().map_err(wrong)?.port());
         let named = thread::Builder::new().name("leeward-probe".to_owned());
         let serving = named.spawn(move || listener.run());
@@ -63,14 +63,14 @@ pub fn run<E>(
         reporting.map_err(|error| InputError::new("--controller", error))?;
     }
     loop {
-        // As long as this one is held there is always somebody who may say something.
+        // This sender keeps the channel open.
         let Ok((url, event)) = told.recv() else { unreachable!("{events:?} is held") };
         let line = if several { format!("{url}: {event}") } else { event.to_string() };
         tell(&line).map_err(Stopped::Told)?;
     }
 }
 
-/// Reads and reports to one controller, as if it were the only one, until nobody hears what happens any more.
+/// Reads and reports to one controller, independent of others, until nothing receives events any more.
 fn report_to(client: &Client, settings: &Settings, probe: Option<u16>, events: &Sender<(String, Event)>) {
     let (mut machine, clock) = (Machine::default(), Clock::start());
     let pace = Pace::new(settings.interval, clock.now(), random());

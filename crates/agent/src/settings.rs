@@ -1,4 +1,4 @@
-//! What an agent is told on its command line, read and found right.
+//! Settings of an agent, read from its command line and validated.
 
 use std::net::SocketAddr;
 
@@ -8,53 +8,53 @@ use leeward_probe::control::Secret;
 
 use crate::machine::Machine;
 
-/// The shortest interval; shorter ones measure the timer.
+/// Shortest interval; shorter ones measure the timer.
 const SHORTEST: Nanos = Nanos(10_000_000);
 
-/// What the command line says, as it was typed.
+/// Command line arguments as typed.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Given {
-    /// `--controller`, each time.
+    /// `--controller`, one entry each.
     pub controllers: Vec<String>,
-    /// `--host`; the machine's name.
+    /// `--host`; default: the machine's name.
     pub host: Option<String>,
-    /// `--interface`, each time; all that are physical.
+    /// `--interface`, one entry each; default: all physical interfaces.
     pub interfaces: Vec<String>,
-    /// `--device`, each time; all disks that are physical.
+    /// `--device`, one entry each; default: all physical disks.
     pub devices: Vec<String>,
-    /// `--interval`; a second.
+    /// `--interval`; default: one second.
     pub interval: Option<String>,
     /// `--token-file`.
     pub token_file: Option<String>,
-    /// `--ca`: a file; the system's authorities.
+    /// `--ca`: a file; default: the system's authorities.
     pub ca: Option<String>,
-    /// `--probe-listen`: where to take part in measurements.
+    /// `--probe-listen`: address for measurements.
     pub probe_listen: Option<String>,
     /// `--secret`: a file, for measurements.
     pub secret: Option<String>,
 }
 
-/// What an agent is to do.
+/// Settings of an agent.
 pub struct Settings {
-    /// The controllers' URLs, without a slash at their ends; each is reported to.
+    /// URLs of the controllers without a trailing slash; each one gets reports.
     pub controllers: Vec<String>,
-    /// The host's name in the cluster.
+    /// Name of the host in the cluster.
     pub host: String,
-    /// Interfaces to watch; all that are physical, if there are none.
+    /// Interfaces to watch; empty for all physical ones.
     pub interfaces: Vec<String>,
-    /// Disks to report, and what the cluster calls them; all that are physical, if there are none.
+    /// Disks to report and their names in the cluster; empty for all physical ones.
     pub devices: Vec<(String, String)>,
     /// Time between reports.
     pub interval: Nanos,
-    /// The file of the token.
+    /// Token file.
     pub token: Option<String>,
-    /// The file of the authorities that vouch for the controller.
+    /// File of the certificate authorities to trust for the controller.
     pub ca: Option<String>,
-    /// Where to take part in measurements, and what the hosts share.
+    /// Address for measurements, and the hosts' shared secret.
     pub probe: Option<(SocketAddr, Secret)>,
 }
 
-/// The first line of a file that has a secret; errors never repeat it.
+/// First line of a file with a secret; errors never quote it.
 fn secret(file: &str) -> Result<String, InputError> {
     let text = read_text(file)?;
     let line = text.lines().next().unwrap_or_default().trim();
@@ -64,7 +64,7 @@ fn secret(file: &str) -> Result<String, InputError> {
     Ok(line.to_owned())
 }
 
-/// The first line of a file that has a token, as a header may have it; errors never repeat it.
+/// First line of a file with a token, valid as a header value; errors never quote it.
 pub(crate) fn token(file: &str) -> Result<String, InputError> {
     let line = secret(file)?;
     if !line.bytes().all(|byte| byte.is_ascii_graphic()) {
@@ -74,10 +74,10 @@ pub(crate) fn token(file: &str) -> Result<String, InputError> {
 }
 
 impl Settings {
-    /// Reads what was given, and the files that it names.
+    /// Validates the arguments and reads the files that they name.
     ///
     /// # Errors
-    /// An [`InputError`] with the option or the file.
+    /// Returns an [`InputError`] with the invalid option or file.
     pub fn new(given: Given) -> Result<Settings, InputError> {
         let wrong = |option: &str, message: String| InputError::new(option, message);
         let controllers = controllers(&given.controllers)?;
@@ -120,7 +120,7 @@ impl Settings {
     }
 }
 
-/// URLs without a slash at their ends.
+/// Validates URLs and removes trailing slashes.
 fn controllers(given: &[String]) -> Result<Vec<String>, InputError> {
     let wrong = |message: String| InputError::new("--controller", message);
     let mut found: Vec<String> = Vec::new();
@@ -146,7 +146,7 @@ fn controllers(given: &[String]) -> Result<Vec<String>, InputError> {
     Ok(found)
 }
 
-/// Disks, and what the cluster calls them: `DISK=NAME`, or `DISK` if that is the same.
+/// Parses disks and their names in the cluster: `DISK=NAME`, or `DISK` if both are equal.
 fn devices(given: &[String]) -> Result<Vec<(String, String)>, InputError> {
     let mut found: Vec<(String, String)> = Vec::new();
     for text in given {

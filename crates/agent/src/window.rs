@@ -1,4 +1,4 @@
-//! What a host did between two readings, or why that is not known.
+//! Window: traffic of a host between two readings, or the reason why it is unknown.
 
 use std::fmt;
 
@@ -7,47 +7,47 @@ use leeward_fabric::input::excerpt;
 
 use crate::disks::Work;
 
-/// What the interfaces carried together between two readings, and what disks did.
+/// Total traffic of the interfaces between two readings, and the work of disks.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Window {
-    /// When it begins by the wall clock, since 1970.
+    /// Start by the wall clock, since 1970.
     pub from: Nanos,
-    /// When it ends.
+    /// End by the wall clock.
     pub until: Nanos,
-    /// Bytes that the host sent.
+    /// Bytes sent by the host.
     pub egress: u64,
-    /// Bytes that it received.
+    /// Bytes received by the host.
     pub ingress: u64,
-    /// What the interfaces carry at most each way now, in bits per second; `None` if one of them does not say.
+    /// Total speed of the interfaces in each direction now, in bits per second; `None` if one does not report it.
     pub speed_bps: Option<u64>,
-    /// Bytes that wait to be sent now, at cards below bonds too; `None` if that is not known of one of them.
+    /// Bytes queued for sending now, including cards below bonds; `None` if unknown for one of them.
     pub queued: Option<u64>,
-    /// What each disk did that was there at both ends.
+    /// Work of each disk that was present at both ends.
     pub disks: Vec<Work>,
 }
 
 impl Window {
-    /// The mean rate of so many bytes, in bits per second.
+    /// Mean rate of `bytes` over the window, in bits per second.
     pub fn rate_bps(&self, bytes: u64) -> f64 {
         let seconds = Nanos(self.until.0 - self.from.0).as_secs_f64();
         8.0 * bytes as f64 / seconds
     }
 }
 
-/// Why a reading ends no window.
+/// Reason why a reading ends no window.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Gap {
-    /// It is the first.
+    /// The first reading.
     First,
-    /// No interface is to be watched.
+    /// No interface to watch.
     NoInterface,
-    /// No interface has this name that is to be watched; what the others carry is not all that the host does.
+    /// A selected interface does not exist; the traffic of the others is not all of the host's.
     Missing(String),
-    /// An interface came, so what it carried before is not known.
+    /// An interface appeared, so its earlier traffic is unknown.
     Came,
-    /// An interface went, with what it carried last.
+    /// An interface disappeared, and its last traffic with it.
     Went,
-    /// Counters began anew.
+    /// Counters were reset.
     Reset,
     /// The wall clock was set.
     ClockSet,

@@ -1,4 +1,4 @@
-//! `leeward-agent` from the outside: what it sends to a controller that answers as told, and what it costs.
+//! `leeward-agent` from outside: requests that it sends to a scripted controller, and its cost.
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::iter;
@@ -13,10 +13,10 @@ use jiff::Timestamp;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-/// A request as a controller hears it: its head, and its body as JSON.
+/// A request at the controller: its head, and its body as JSON.
 type Heard = (String, serde_json::Value);
 
-/// Reads one request of a connection.
+/// Reads one request from a connection.
 fn heard(reader: &mut impl BufRead) -> Option<Heard> {
     let mut head = String::new();
     while !head.ends_with("\r\n\r\n") {
@@ -33,7 +33,8 @@ fn heard(reader: &mut impl BufRead) -> Option<Heard> {
     Some((head, serde_json::from_slice(&body).ok()?))
 }
 
-/// A controller that answers each request by its number, or hangs up if the answer is empty, and what it hears.
+/// A controller that answers each request by its number, or closes the connection if the answer is empty. Returns its address
+/// and the requests it receives.
 fn controller(answer: impl Fn(usize) -> String + Send + 'static) -> (SocketAddr, Receiver<Heard>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -62,7 +63,7 @@ fn response(status: &str, body: &str) -> String {
 
 const TAKEN: &str = r#"{"epoch":1,"links":2,"skipped":{"down":0,"stale":0}}"#;
 
-/// Carries bytes over the loopback.
+/// Sends bytes over the loopback interface.
 fn carry(bytes: usize) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
@@ -74,12 +75,12 @@ fn carry(bytes: usize) {
     assert_eq!(carried, bytes as u64);
 }
 
-/// A time of a report.
+/// Timestamp in a report.
 fn time(body: &serde_json::Value, field: &str) -> Timestamp {
     body[field].as_str().and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("{field}: {body}"))
 }
 
-/// An agent that is ended when it is dropped, and what it writes.
+/// An agent and its output; the process ends when this is dropped.
 struct Agent(Child);
 
 impl Agent {
@@ -89,25 +90,25 @@ impl Agent {
 
     fn at(url: &str, more: &[&str]) -> Agent {
         let mut command = Command::new(env!("CARGO_BIN_EXE_leeward-agent"));
-        // The loopback is an interface that is everywhere.
+        // Every machine has a loopback interface.
         command.args(["--controller", url, "--host", "r0h1", "--interface", "lo"]).args(more);
         Agent(command.stderr(Stdio::piped()).spawn().expect("it runs"))
     }
 
-    /// Lines, until it ends or none comes soon.
+    /// Lines of output, until the process ends or no line comes soon.
     fn written(&mut self) -> impl Iterator<Item = String> {
         let stderr = BufReader::new(self.0.stderr.take().expect("it is piped"));
         let (tell, told) = channel();
         thread::spawn(move || {
             for line in stderr.lines().map_while(Result::ok) {
-                // Read on when nobody asks any more: an agent that cannot write ends.
+                // Read on without a receiver: an agent that cannot write ends.
                 let _ = tell.send(line);
             }
         });
         iter::from_fn(move || told.recv_timeout(SOON).ok())
     }
 
-    /// Seconds of processor time, and bytes that are resident at most.
+    /// CPU seconds and maximum resident bytes.
     fn cost(&self) -> (f64, u64) {
         let read = |name| std::fs::read_to_string(format!("/proc/{}/{name}", self.0.id())).expect("it runs");
         let stat = read("stat");
@@ -128,7 +129,7 @@ impl Drop for Agent {
 }
 
 const SOON: Duration = Duration::from_secs(20);
-/// Bytes that a test carries over the loopback, many times what others do.
+/// Bytes that a test sends over the loopback interface, many times the traffic of other tests.
 const CARRIED: usize = 16 << 20;
 
 #[test]
@@ -156,7 +157,8 @@ fn reports_come_every_interval_and_cost_little() {
             carry(CARRIED);
         }
     }
-    // On the loopback all that is sent comes in. Both ways are read one after the other, and other tests use it too.
+    // On the loopback interface all sent bytes are received. Both directions are read one after the other, and other tests use
+    // it too.
     let [egress, ingress] = sums;
     assert!(egress >= CARRIED as f64 && ingress >= CARRIED as f64, "{egress} {ingress}");
     assert!((egress - ingress).abs() <= 0.1 * CARRIED as f64, "{egress} {ingress}");
@@ -164,7 +166,7 @@ fn reports_come_every_interval_and_cost_little() {
     let share = seconds / 40.0;
     println!("a report: {:.0} us of a processor, {} KiB resident", 1e6 * share, resident >> 10);
     assert!(resident < 20 << 20, "{resident} bytes resident");
-    // At an interval of 1 s, a report is all that it does in a second. Ticks are 10 ms, and other tests run too.
+    // At an interval of 1 s, a report is all the work per second. Ticks are 10 ms, and other tests run too.
     assert!(share < 0.005, "{share} s a report");
 }
 
@@ -193,7 +195,7 @@ fn each_controller_is_reported_to_and_one_that_is_away_keeps_the_others_from_not
     for heard in [heard, heard_too] {
         let (_, body) = heard.iter().nth(3).expect("it goes on");
         let (egress, ingress) = (&body["links"][0], &body["links"][1]);
-        // The loopback is virtual: it has no speed, and no queue either.
+        // The loopback interface is virtual: it has neither speed nor queue.
         assert!(egress["speed_bps"].is_null() && ingress["queue_bytes"].is_null(), "{body}");
         assert_eq!(egress["queue_bytes"], 0, "{body}");
         for device in body["devices"].as_array().into_iter().flatten() {
@@ -220,7 +222,7 @@ fn a_controller_that_hangs_up_is_tried_less_and_less_and_then_told_what_is_new()
     let line = written.find(|line| line.starts_with("reports are taken in")).expect("a line");
     let dropped = line.rsplit(' ').next().and_then(|number| number.parse::<u64>().ok());
     assert!(dropped.is_some_and(|dropped| (6..200).contains(&dropped)), "{line}");
-    // Each report is news, and none what was dropped.
+    // Each report has new data, and none repeats a dropped window.
     let reports: Vec<_> = (0..8).map(|_| told.recv_timeout(SOON).expect("a report").1).collect();
     assert!(reports.windows(2).all(|two| time(&two[0], "until") <= time(&two[1], "from")), "{reports:?}");
 }
@@ -257,7 +259,7 @@ fn what_is_wrong_is_told_in_a_line_with_code_2() {
     let run = |arguments: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_leeward-agent"));
         let mut agent = Agent(command.args(arguments).stderr(Stdio::piped()).spawn().expect("it runs"));
-        // One that goes on writes nothing more, and is ended when it is dropped.
+        // An agent that goes on writes nothing more, and ends when dropped.
         let told: Vec<String> = agent.written().take(1).collect();
         let told = told.concat();
         assert!(told.starts_with("error: "), "it went on: {told}");
@@ -302,7 +304,7 @@ fn https_is_spoken_with_who_is_vouched_for_and_nobody_else() {
             let Ok(stream) = stream else { return };
             let connection = ServerConnection::new(config.clone()).expect("a connection");
             let mut reader = BufReader::new(StreamOwned::new(connection, stream));
-            // Who does not trust it hangs up.
+            // A client that does not trust the certificate closes the connection.
             while heard(&mut reader).is_some() {
                 if reader.get_mut().write_all(response("200 OK", TAKEN).as_bytes()).is_err() {
                     break;
@@ -324,7 +326,7 @@ fn https_is_spoken_with_who_is_vouched_for_and_nobody_else() {
 #[test]
 fn it_takes_part_in_measurements_if_it_is_told_to() {
     let (at, _told) = controller(|_| response("200 OK", TAKEN));
-    // Somebody else may take a port that is free before the agent does: then another one.
+    // Another process may take a free port before the agent does; the test then tries another one.
     let started = (0..10).find_map(|_| {
         let free = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
         let address = free.expect("a port");

@@ -1,4 +1,4 @@
-//! The agent of a host, until the process is ended: what `leeward-agent` does, by the same code.
+//! Agent of a host, until the process ends: the same code as `leeward-agent`.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 
 use crate::errors::Refused;
 
-/// What the command line says, as a dict.
+/// Command line arguments as a dict.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Said {
@@ -30,8 +30,7 @@ impl From<Said> for Given {
     }
 }
 
-/// Reads interfaces and disks and reports what they carry until the process is ended. `tell` is called with a line for what
-/// happens.
+/// Reads interfaces and disks and reports their loads until the process ends. `tell` receives one line per event.
 #[pyfunction]
 pub fn run_agent(py: Python<'_>, said: Said, tell: Py<PyAny>) -> PyResult<()> {
     let settings = Arc::new(Settings::new(said.into()).map_err(Refused)?);

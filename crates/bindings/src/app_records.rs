@@ -1,4 +1,4 @@
-//! What a run recorded of apps, as Arrow tables; see [`crate::records`].
+//! Records of apps in a run, as Arrow tables; see [`crate::records`].
 
 use std::sync::Arc;
 

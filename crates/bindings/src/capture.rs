@@ -1,4 +1,4 @@
-//! `leeward.matrix.capture`: captures of packets and exports as tables.
+//! `leeward.matrix.capture`: captures of packets and flow exports as tables.
 
 use std::fs::File;
 use std::sync::Arc;
@@ -14,14 +14,14 @@ use pyo3::prelude::*;
 use crate::cluster::{Cluster, table};
 use crate::errors::Refused;
 
-/// Records between two looks at whether the user wants to stop.
+/// Number of records between two checks for a user's interrupt.
 const RECORDS: u64 = 1 << 16;
 const NANOS: i64 = 1_000_000_000;
 
 type Tables = [PyArrowType<Table>; 5];
 
-/// Reads captures into one matrix: tables of cells, sources, unknown addresses, discards and counters of interfaces.
-/// `progress` is called with the bytes read since the last call.
+/// Reads captures into one matrix: tables of cells, sources, unknown addresses, discards and interface counters. `progress`
+/// receives the bytes read since the last call.
 #[pyfunction]
 #[pyo3(signature = (files, *, by, interval_s, mapping = None, cluster = None, size = "frame", content = "auto",
     ports = Vec::new(), sampling = None, counters = false, progress = None))]
@@ -87,7 +87,7 @@ fn opened(path: &str) -> Result<File, Refused> {
     if folder { Err(refuse("this is a folder; expected a file".into())) } else { Ok(file) }
 }
 
-/// What addresses are called, by what the matrix is by.
+/// Names of addresses, by the unit of the matrix.
 fn places(by: By, mapping: Option<&Mapping>, fabric: Option<&Fabric>) -> Result<Places, Refused> {
     let mapping = match (by, mapping) {
         (By::Address, _) => return Ok(Places::addresses()),
@@ -191,7 +191,7 @@ fn texts<T: AsRef<str>>(values: impl Iterator<Item = T>) -> ArrayRef {
     Arc::new(StringArray::from_iter_values(values))
 }
 
-/// A whole number as a column holds it: no cell has more, and sums of them stand at the most there is.
+/// A whole number as a column value, capped at the column's maximum. No cell reaches it; sums may.
 fn whole(number: u128) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

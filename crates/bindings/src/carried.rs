@@ -1,4 +1,4 @@
-//! What the probe makes of traffic that something else carried: the packet plant.
+//! Probe evaluation of traffic carried by something else: the packet simulator.
 
 use leeward_probe::bottleneck::{Question, between_four, from_one};
 use leeward_probe::stability::{Sample, stability};
@@ -11,10 +11,10 @@ use serde_json::json;
 use crate::probe::{lags_of, raised, transfer_of};
 use crate::simulation::as_python;
 
-/// A pair of paths, and the bytes of each 10 ms: of the first alone, of the first beside the second, of the second.
+/// A pair of paths, and the bytes of every 10 ms: of the first path alone, of the first beside the second, of the second.
 type Carried = (Question, Vec<u64>, Vec<u64>, Vec<u64>);
 
-/// What a train says that the packet plant has sent. It is none where too little arrived.
+/// Estimate from a train sent in the packet simulator; `None` if too little arrived.
 pub fn train_estimate(of: &TrainRecord) -> Option<Estimate> {
     let train = Train {
         bursts: of.train.bursts,
@@ -27,24 +27,24 @@ pub fn train_estimate(of: &TrainRecord) -> Option<Estimate> {
         let (burst, number) = (arrival.packet / train.packets, arrival.packet % train.packets);
         collector.packet(Some(Head { session: 0, burst, number }), train.bytes as usize, arrival.at.0);
     }
-    // Giving packets to a NIC takes no time there, so the sender has no rate of its own.
+    // Handing packets to a NIC takes no simulated time, so the sender has no rate of its own.
     let sent = Sent { packets: of.sent, ..Sent::default() };
     estimate(&train, &sent, &collector.finish(0), None).ok()
 }
 
-/// Pairs of paths that a search for bottlenecks tries: between four hosts, and from one.
+/// Pairs of paths of a bottleneck survey: between four hosts, and from one.
 #[pyfunction]
 pub fn probe_questions(hosts: usize, pairs: usize, seed: u64) -> (Vec<Question>, Vec<Question>) {
     (between_four(hosts, pairs, seed), from_one(hosts, pairs, seed))
 }
 
-/// How much earlier than the first the second of two transfers begins, in seconds.
+/// Time in seconds by which the second of two transfers begins before the first.
 #[pyfunction]
 pub fn probe_earlier() -> f64 {
     EARLIER_NS as f64 / 1e9
 }
 
-/// What a search for bottlenecks says of transfers of a duration.
+/// Result of a bottleneck survey from given transfers of one duration.
 #[pyfunction]
 pub fn probe_recognised(
     py: Python<'_>,
@@ -75,7 +75,7 @@ pub fn probe_recognised(
     )
 }
 
-/// How well rates that were measured every so often stand for those some lags later.
+/// Stability of rates measured at intervals, for each lag.
 #[pyfunction]
 pub fn probe_stability(
     py: Python<'_>,

@@ -1,4 +1,4 @@
-//! `leeward.circuits`: schedules of circuits for a demand, and what they serve.
+//! `leeward.circuits`: schedules of circuits for a demand, and the demand that they serve.
 
 use std::sync::{Arc, Mutex};
 
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::errors::Refused;
 use crate::simulation::as_python;
 
-/// Every scheduler there is, with the JSON schema of its settings.
+/// All schedulers, with the JSON schemas of their settings.
 #[pyfunction]
 pub fn circuit_schedulers(py: Python<'_>) -> PyResult<Py<PyAny>> {
     let all: Vec<Value> = REGISTRY
@@ -35,7 +35,7 @@ pub fn circuit_schedulers(py: Python<'_>) -> PyResult<Py<PyAny>> {
     as_python(py, &all)
 }
 
-/// Reads a demand matrix: a square of bytes as CSV without a header, a row for each source rack.
+/// Reads a demand matrix: a square of bytes as CSV without a header, one row per source rack.
 #[pyfunction]
 pub fn read_demand(py: Python<'_>, path: &str) -> PyResult<Vec<Vec<u64>>> {
     let read = || -> Result<Vec<Vec<u64>>, InputError> {
@@ -63,15 +63,15 @@ pub fn read_demand(py: Python<'_>, path: &str) -> PyResult<Vec<Vec<u64>>> {
     Ok(py.detach(read).map_err(Refused)?)
 }
 
-/// A demand matrix as whole bytes.
+/// Rounds a demand matrix to whole bytes and checks it.
 #[pyfunction]
 pub fn check_demand(rows: Vec<Vec<f64>>) -> PyResult<Vec<Vec<u64>>> {
     let demand = DemandMatrix::from_rows(&rows).map_err(|error| refused(error.into()))?;
     Ok(demand.bytes().chunks(demand.racks()).map(<[u64]>::to_vec).collect())
 }
 
-/// The schedule that a scheduler, with its settings after colons, makes for a demand, and what it serves. `settings` are those
-/// settings as YAML, if there are none after colons. `network` is rates and times as texts: circuit, packet, night, week, min_day.
+/// Schedule of a scheduler for a demand, and the demand that it serves. The scheduler's name may carry settings after colons;
+/// otherwise `settings` holds them as YAML. `network` holds rates and times as texts: circuit, packet, night, week, min_day.
 #[pyfunction]
 #[pyo3(signature = (demand, network, scheduler, settings = None))]
 pub fn schedule_circuits(
@@ -94,7 +94,7 @@ pub fn schedule_circuits(
     scheduled(py, &demand, &network, made.promises(), make, &label)
 }
 
-/// What days that a user made serve of a demand.
+/// Demand that a user's days serve.
 #[pyfunction]
 pub fn evaluate_circuits(
     py: Python<'_>,
@@ -108,7 +108,7 @@ pub fn evaluate_circuits(
     scheduled(py, &demand, &network, Promises::default(), make, name)
 }
 
-/// Days of a file with `days`, as `evaluate_circuits` takes them.
+/// Days of a file with `days`, in the form of `evaluate_circuits`.
 #[pyfunction]
 pub fn read_days(py: Python<'_>, path: &str) -> PyResult<OwnDays> {
     let read = || -> Result<OwnDays, InputError> {
@@ -121,10 +121,10 @@ pub fn read_days(py: Python<'_>, path: &str) -> PyResult<OwnDays> {
     Ok(py.detach(read).map_err(Refused)?)
 }
 
-/// Days that a user made: each its length in nanoseconds, and its circuits as source and destination.
+/// Days given by a user: each with its length in nanoseconds, and its circuits as source and destination.
 type OwnDays = Vec<(u64, Vec<[u32; 2]>)>;
 
-/// A file of them.
+/// A file of days.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct DaysFile {
@@ -135,10 +135,10 @@ fn fixed(days: OwnDays) -> Vec<FixedDay> {
     days.into_iter().map(|(length, circuits)| FixedDay { length: Nanos(length), circuits }).collect()
 }
 
-/// What a function in Python raised, until somebody asks.
+/// Exception of a Python function, until it is fetched.
 pub type Raised = Arc<Mutex<Option<PyErr>>>;
 
-/// A scheduler that is a function in Python: from rows of bytes and a network's texts to days.
+/// A scheduler implemented by a Python function from rows of bytes and the network's texts to days.
 pub struct OwnScheduler {
     pub name: String,
     pub call: Py<PyAny>,
@@ -164,7 +164,7 @@ impl Scheduler for OwnScheduler {
         &self.name
     }
 
-    /// Days are the user's, as long as they are.
+    /// Days given by the user have any length.
     fn promises(&self) -> Promises {
         Promises::default()
     }
@@ -215,7 +215,7 @@ fn read_network([circuit, packet, night, week, min_day]: &[String; 5]) -> Result
     network.map_err(|error| refused(error.into()))
 }
 
-/// An error as Python tells it: of which argument, and of which setting of a scheduler.
+/// Converts an error for Python, with the argument and the scheduler's setting.
 fn refused(error: CircuitsError) -> Refused {
     let text = error.to_string();
     Refused(match error {

@@ -15,14 +15,14 @@ use crate::describe::Description;
 use crate::errors::Refused;
 use crate::names;
 
-/// A network: hosts, racks, pods, links and devices, and what each can carry. Immutable.
+/// A network: hosts, racks, pods, links and devices with their capacities. Immutable.
 #[pyclass(frozen, module = "leeward")]
 pub struct Cluster {
     pub inner: leeward_fabric::Cluster,
 }
 
 impl Cluster {
-    /// What a user may give for a cluster: a path, a text (it has more than one line), a mapping, a cluster.
+    /// Converts a user's cluster: a path, a text (of more than one line), a mapping or a cluster.
     fn of(source: &Bound<'_, PyAny>) -> PyResult<leeward_fabric::Cluster> {
         let py = source.py();
         if let Ok(cluster) = source.cast::<Cluster>() {
@@ -41,7 +41,7 @@ impl Cluster {
             let dict = py.get_type::<PyDict>().call1((mapping,))?;
             let json: String = py.import("json")?.call_method1("dumps", (dict,))?.extract()?;
             return Ok(leeward_fabric::Cluster::from_text("<mapping>", &json).map_err(|error| {
-                // A place in the JSON text means nothing to who gave a mapping.
+                // A position in the JSON text has no meaning for the author of a mapping.
                 Refused(InputError { line: None, column: None, ..error })
             })?);
         }
@@ -159,7 +159,7 @@ impl Cluster {
     }
 }
 
-/// The name of a kind of resource, as in a cluster's table of resources.
+/// Name of a kind of resource, as in a cluster's table of resources.
 pub fn kind_name(kind: ResourceKind) -> &'static str {
     match kind {
         ResourceKind::HostEgress => "host_egress",
@@ -173,7 +173,7 @@ pub fn kind_name(kind: ResourceKind) -> &'static str {
     }
 }
 
-/// A `pyarrow.Table` of these columns.
+/// Creates a `pyarrow.Table` from columns.
 pub fn table<const N: usize>(columns: [(&str, ArrayRef); N]) -> PyResult<PyArrowType<Table>> {
     let refuse = |error: arrow_schema::ArrowError| PyValueError::new_err(error.to_string());
     let nullable = columns.map(|(name, array)| (name, array, true));

@@ -1,4 +1,4 @@
-//! What a cluster consists of, as tables: links, racks and hosts by name, for analyses outside Rust.
+//! Parts of a cluster as tables: links, racks and hosts by name, for analyses outside Rust.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use pyo3::prelude::*;
 
 use crate::cluster::table;
 
-/// Thousandths in a processor.
+/// Thousandths per processor.
 const THOUSANDTHS: f64 = 1000.0;
-/// Nanoseconds in a second times the bits of a byte: what turns ns/byte into bits per second.
+/// Nanoseconds per second times bits per byte; converts ns/byte to bits per second.
 const BIT_NANOS: f64 = 8e9;
 
-/// Where a link is: its cross-section and direction, and the places at its lower end.
+/// Position of a link: its cross-section and direction, and the places at its lower end.
 struct Place<'a> {
     cross_section: &'static str,
     direction: &'static str,
@@ -67,7 +67,7 @@ fn place(fabric: &Fabric, id: ResourceId) -> Option<Place<'_>> {
     Some(Place { cross_section, direction, host, rack: name(rack), pod: name(pod) })
 }
 
-/// All racks, one row each, with what their hosts have.
+/// All racks, one row each, with the totals of their hosts.
 pub fn racks(cluster: &Cluster) -> PyResult<PyArrowType<Table>> {
     let fabric = &cluster.fabric;
     let racks = || fabric.all_racks();
@@ -105,7 +105,7 @@ pub fn racks(cluster: &Cluster) -> PyResult<PyArrowType<Table>> {
     ])
 }
 
-/// All hosts, one row each, with where they are.
+/// All hosts, one row each, with their positions.
 pub fn hosts(cluster: &Cluster) -> PyResult<PyArrowType<Table>> {
     let fabric = &cluster.fabric;
     let hosts = || fabric.all_hosts();

@@ -1,4 +1,4 @@
-//! Columns of an Arrow table as the numbers they stand for, without copies where the types are right already.
+//! Columns of an Arrow table as numbers, without copies if the types already match.
 
 use std::fmt::Display;
 use std::ops::Range;
@@ -14,23 +14,23 @@ use leeward_fabric::input::InputError;
 pub struct Column<'a> {
     array: &'a ArrayRef,
     name: &'static str,
-    /// The row of the table that the batch begins with.
+    /// Table row of the batch's first row.
     first_row: usize,
-    /// The lists that these are the elements of.
+    /// Lists that contain these elements.
     lists: Option<&'a Lists>,
 }
 
-/// Numbers of things, from 0; borrowed from the table where it has 32 or 64 bits for each.
+/// Numbers of objects, from 0; borrowed from the table for 32-bit and 64-bit columns.
 pub enum Ids {
     Narrow(ScalarBuffer<u32>),
     Wide(ScalarBuffer<i64>),
 }
 
-/// The lists of a column of lists: where in the elements each begins and ends.
+/// Lists of a column of lists: start and end of each list in the elements.
 pub struct Lists {
     rows: usize,
     offsets: Offsets,
-    /// Only the elements that belong to a list.
+    /// Elements that belong to a list.
     elements: ArrayRef,
 }
 
@@ -45,7 +45,7 @@ impl<'a> Column<'a> {
         batch.column_by_name(name).map(|array| Column { array, name, first_row, lists: None })
     }
 
-    /// An error about the `index`th element. It names the row, from 0 as in the table.
+    /// Error for the `index`th element, with its table row from 0.
     pub fn refuse(&self, index: usize, problem: impl Display) -> InputError {
         let row = self.first_row + self.lists.map_or(index, |lists| lists.row_of(index));
         InputError::new("flows", format!("row {row}: {problem}")).in_field(self.name)
@@ -64,7 +64,7 @@ impl<'a> Column<'a> {
         }
     }
 
-    /// Numbers, none of them null, for each of which `accept` holds.
+    /// Numbers without nulls that all satisfy `accept`.
     pub fn numbers(
         &self,
         accept: impl Fn(f64) -> bool,
@@ -124,7 +124,7 @@ impl<'a> Column<'a> {
         })
     }
 
-    /// Numbers of things below `count`, or names that `find` turns into codes of its own.
+    /// Numbers of objects below `count`, or names that `find` maps to codes of its own.
     pub fn ids(
         &self,
         what: &str,
@@ -187,7 +187,7 @@ impl<'a> Column<'a> {
             .collect()
     }
 
-    /// The lists of a column of lists.
+    /// Lists of a column of lists.
     pub fn lists(&self) -> Result<Lists, InputError> {
         self.refuse_nulls()?;
         let (offsets, first, last, elements) = match self.array.data_type() {
@@ -212,7 +212,7 @@ impl<'a> Column<'a> {
         Ok(Lists { rows: self.array.len(), offsets, elements: elements.slice(first, last - first) })
     }
 
-    /// The elements of `lists`, which this is the column of.
+    /// Elements of `lists`, which come from this column.
     pub fn elements<'b>(&self, lists: &'b Lists) -> Column<'b> {
         Column { array: &lists.elements, name: self.name, first_row: self.first_row, lists: Some(lists) }
     }
@@ -232,7 +232,7 @@ impl Lists {
         self.rows
     }
 
-    /// Where the elements of the `row`th list lie.
+    /// Range of the elements of the `row`th list.
     pub fn range(&self, row: usize) -> Range<usize> {
         match &self.offsets {
             Offsets::Small(at) => (at[row] - at[0]) as usize..(at[row + 1] - at[0]) as usize,
@@ -247,7 +247,7 @@ impl Lists {
     }
 }
 
-/// Texts, however Arrow lays them out.
+/// Strings in any Arrow layout.
 enum Strings<'a> {
     Small(&'a arrow_array::StringArray),
     Large(&'a arrow_array::LargeStringArray),

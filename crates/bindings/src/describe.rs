@@ -1,4 +1,4 @@
-//! A cluster in a few lines: what there is of each kind, and how the tiers of links relate.
+//! Short description of a cluster: the number of each kind of resource, and the ratios between tiers of links.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::cluster::kind_name;
 use crate::errors::Refused;
 
-/// What a cluster consists of. Links and devices that are alike are one line.
+/// Description of a cluster. Equal links and equal devices share one line.
 #[derive(Serialize)]
 pub struct Description {
     name: String,
@@ -24,19 +24,19 @@ pub struct Description {
     devices: Vec<Devices>,
 }
 
-/// The links of one kind, with the least and the greatest of each figure.
+/// Links of one kind, with the smallest and the largest value of each property.
 #[derive(Serialize)]
 struct Links {
     kind: &'static str,
     count: usize,
     least_bps: i64,
     most_bps: i64,
-    /// Sum of the capacities below over the capacity; where something is below.
+    /// Sum of the capacities below divided by the capacity, if there are links below.
     least_oversubscription: Option<f64>,
     most_oversubscription: Option<f64>,
 }
 
-/// Devices with the same name and figures.
+/// Devices with the same name and properties.
 #[derive(Serialize)]
 struct Devices {
     name: String,
@@ -86,7 +86,7 @@ fn links(Cluster { fabric, capacities }: &Cluster) -> Vec<Links> {
     kinds.into_values().collect()
 }
 
-/// The capacities of the links that lead into an uplink, or out of a downlink, added up.
+/// Total capacity of the links into an uplink or out of a downlink.
 fn below(fabric: &Fabric, capacities: &Capacities, link: ResourceId) -> Option<i64> {
     let domain = fabric.domain_of_link(link)?;
     let hosts = || fabric.hosts(domain).map(HostId);
@@ -120,20 +120,20 @@ fn devices(fabric: &Fabric) -> Vec<Devices> {
     alike.into_iter().map(line).collect()
 }
 
-/// A rate as cluster files write it: `10Gbps`; of what leaves, with its sign.
+/// A rate in the form of cluster files: `10Gbps`; negative rates keep their sign.
 #[pyfunction]
 pub fn rate_text(bps: i64) -> String {
     let sign = if bps < 0 { "-" } else { "" };
     format!("{sign}{}", Bandwidth(bps.unsigned_abs()))
 }
 
-/// A size as cluster files write it: `256MiB`.
+/// A size in the form of cluster files: `256MiB`.
 #[pyfunction]
 pub fn bytes_text(bytes: u64) -> String {
     Bytes(bytes).to_string()
 }
 
-/// A time as cluster files write it, such as `5min`, in seconds.
+/// Parses a time in the form of cluster files, such as `5min`, to seconds.
 #[pyfunction]
 pub fn seconds(text: &str) -> Result<f64, Refused> {
     let time: Nanos = text.parse().map_err(|error| InputError::new("time", format!("{error}")))?;

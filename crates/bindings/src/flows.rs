@@ -1,4 +1,4 @@
-//! A table of flows, as users give it: the columns, and what each row asks of the network.
+//! A user's table of flows: its columns, and the network work of each row.
 
 use arrow_array::RecordBatch;
 use arrow_buffer::ScalarBuffer;
@@ -8,10 +8,10 @@ use leeward_fabric::{BITS_PER_BYTE, DomainId, Endpoint, Fabric, Hop, HostId, Res
 use crate::columns::{Column, Ids, Lists};
 use crate::names::{self, Direction};
 
-/// The codes of devices named with `:read` have this bit; no cluster has as many resources.
+/// Flag bit in the codes of devices named with `:read`; no cluster has as many resources.
 const READ: u32 = 1 << 31;
 
-/// The flows of one record batch, checked: every figure is in range and every name known.
+/// Validated flows of one record batch: every value is in range and every name known.
 pub struct Flows {
     arrivals: ScalarBuffer<f64>,
     sizes: ScalarBuffer<f64>,
@@ -20,27 +20,27 @@ pub struct Flows {
     caps_bps: Option<ScalarBuffer<f64>>,
 }
 
-/// The paths of flows.
+/// Paths of flows.
 enum Routes {
-    /// From a place to a place: hosts by number, and after them racks and pods.
+    /// From one place to another: hosts by number, followed by racks and pods.
     Pairs { sources: Ids, destinations: Ids },
-    /// Over these resources.
+    /// Over the listed resources.
     Lists { lists: Lists, resources: Ids, work: Option<ScalarBuffer<f64>> },
 }
 
-/// One flow, but for its path.
+/// One flow, without its path.
 pub struct Flow {
     pub arrival: f64,
     pub bytes: f64,
     pub weight: f64,
-    /// Bytes per second; infinite without a cap.
+    /// Rate limit in bytes per second; infinite without a limit.
     pub cap: f64,
-    /// The same for flows that differ in arrival and size only, where that is easily told.
+    /// Equal for flows that differ only in arrival and size, where this is cheap to determine.
     pub class: Option<u64>,
 }
 
 impl Flows {
-    /// Reads a batch that begins with the row `first_row` of its table.
+    /// Reads a batch whose first row is `first_row` of its table.
     pub fn read(fabric: &Fabric, batch: &RecordBatch, first_row: usize) -> Result<Flows, InputError> {
         let column = |name| Column::of(batch, name, first_row);
         let needed = |name| {
@@ -71,7 +71,7 @@ impl Flows {
         &self.arrivals
     }
 
-    /// The `row`th flow of the batch; its path is put in `hops`.
+    /// The `row`th flow of the batch; its path is written to `hops`.
     pub fn get(&self, fabric: &Fabric, row: usize, hops: &mut Vec<Hop>) -> Flow {
         hops.clear();
         self.routes.path(fabric, row, hops);
@@ -158,7 +158,7 @@ impl Routes {
     }
 }
 
-/// The work of a byte that crosses a link once, or is read from or written to a device.
+/// Work of one byte that crosses a link once, or that is read from or written to a device.
 fn plain_work(fabric: &Fabric, resource: ResourceId, read: bool) -> f64 {
     match fabric.device_of(resource) {
         Some(device) if read => device.read_ns_per_byte,

@@ -1,4 +1,4 @@
-//! `simulate_flows`: a table of flows through the fluid simulator, and when each finishes.
+//! `simulate_flows`: a table of flows in the fluid simulator, and the completion time of each.
 
 use std::sync::Arc;
 
@@ -15,10 +15,10 @@ use crate::cluster::{Cluster, table};
 use crate::errors::Refused;
 use crate::flows::Flows;
 
-/// Steps between two looks at whether the user wants to stop.
+/// Number of steps between two checks for a user's interrupt.
 const STEPS: usize = 8192;
 
-/// When each flow finishes, in the order of the table's rows. Other Python threads run meanwhile.
+/// Completion time of each flow, in the order of the table's rows. Other Python threads run meanwhile.
 #[pyfunction]
 pub fn simulate_flows(
     py: Python<'_>,
@@ -37,7 +37,7 @@ pub fn simulate_flows(
     ])
 }
 
-/// The batches of anything that Arrow can be had from: at least one, so that columns are checked in any case.
+/// Batches of any Arrow source; at least one, so that columns are checked in any case.
 fn batches(flows: &Bound<'_, PyAny>) -> PyResult<Vec<RecordBatch>> {
     if flows.hasattr("__arrow_c_stream__")? {
         let mut reader = RecordBatchStreamReader::from_pyarrow_bound(flows)?;
@@ -57,18 +57,16 @@ fn batches(flows: &Bound<'_, PyAny>) -> PyResult<Vec<RecordBatch>> {
     )))
 }
 
-/// A run of the simulator over a table of flows.
+/// A simulation of a table of flows.
 struct Simulation<'a> {
     cluster: &'a leeward_fabric::Cluster,
-    /// The batches, each with the row of the table that it begins with.
+    /// Batches, each with the table row of its first row.
     batches: Vec<(usize, Flows)>,
-    /// The rows in order of arrival, those that arrive together in the order of the table; absent where the
-    /// table has that order.
+    /// Rows by arrival, simultaneous ones in table order; `None` if the table has that order.
     order: Option<Vec<usize>>,
-    /// How many flows have arrived.
+    /// Number of flows that have arrived.
     arrived: usize,
-    /// When the first flow arrives, which is time 0 of the network: seconds since 1970 would cost its clock
-    /// seven digits.
+    /// Arrival of the first flow, which is time 0 of the network. Seconds since 1970 would cost its clock seven digits.
     origin: f64,
     network: Network,
     /// Row and arrival of the flow in each place of the network.
@@ -110,7 +108,7 @@ impl<'a> Simulation<'a> {
         })
     }
 
-    /// Takes in so many arrivals or, after the last, so many completions. False when nothing is left to happen.
+    /// Processes up to `steps` arrivals or, after the last one, completions. Returns false when all flows are complete.
     fn run(&mut self, steps: usize) -> Result<bool, InputError> {
         for _ in 0..steps {
             if self.arrived < self.finish.len() {

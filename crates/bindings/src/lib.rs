@@ -1,8 +1,8 @@
-//! The extension module `leeward._native`: what Python sees of the Rust crates.
+//! Extension module `leeward._native`: the Rust crates for Python.
 //!
-//! Each file wraps one concern and holds no logic of its own beyond turning Python values into the crates'
-//! types and back. Tables cross the border as Arrow, without copies where their types allow. What users import,
-//! with its documentation and types, is the Python package around this module.
+//! Each file wraps one concern and only converts between Python values and the crates' types. Tables cross the border as Arrow,
+//! without copies if their types allow. Users import the Python package around this module, which has the documentation and
+//! types.
 
 mod agent;
 mod app_records;
@@ -36,11 +36,11 @@ mod tasks;
 mod trace_records;
 mod traces;
 
-/// Decisions allocate little and often. Python's own objects do not come from here.
+/// Decisions allocate small blocks, and often. Python's own objects do not use this allocator.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// The extension module; its types are declared in `_native.pyi`.
+/// Extension module; its types are declared in `_native.pyi`.
 #[pyo3::pymodule]
 mod _native {
     use pyo3::prelude::*;

@@ -1,18 +1,18 @@
-//! What users write for a place or a resource, as the fabric's types.
+//! Names of places and resources as users write them.
 //!
-//! To the fabric's names these add the direction of a device: `r3h7:disk0:read` and `r3h7:disk0:write`; a plain
-//! `r3h7:disk0` is written to.
+//! In addition to the fabric's names, devices have a direction: `r3h7:disk0:read` and `r3h7:disk0:write`; a plain `r3h7:disk0`
+//! means writing.
 
 use leeward_fabric::{Endpoint, Fabric, ResourceId, ResourceKind, Shape};
 
-/// Whether work reads from a device or writes to it; on links there is no difference.
+/// Direction of work on a device; links ignore it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Direction {
     Read,
     Write,
 }
 
-/// Takes `:read` or `:write` off the end of a name.
+/// Splits `:read` or `:write` off the end of a name.
 fn split_direction(name: &str) -> (&str, Option<Direction>) {
     if let Some(device) = name.strip_suffix(":read") {
         (device, Some(Direction::Read))
@@ -23,7 +23,7 @@ fn split_direction(name: &str) -> (&str, Option<Direction>) {
     }
 }
 
-/// The resource of that name; only a device has a direction.
+/// Resource of a name; only a device has a direction.
 pub fn resource(fabric: &Fabric, name: &str) -> Option<(ResourceId, Direction)> {
     let (plain, direction) = split_direction(name);
     let resource = fabric.resource(plain)?;
@@ -31,7 +31,7 @@ pub fn resource(fabric: &Fabric, name: &str) -> Option<(ResourceId, Direction)> 
     directed.then_some((resource, direction.unwrap_or(Direction::Write)))
 }
 
-/// The host, rack, pod or device of that name. The racks of a mesh only group hosts and are no places in it.
+/// Host, rack, pod or device of a name. Racks of a mesh only group hosts and are not places in it.
 pub fn endpoint(fabric: &Fabric, name: &str) -> Option<Endpoint> {
     if let Some(host) = fabric.host(name) {
         return Some(Endpoint::Host(host));

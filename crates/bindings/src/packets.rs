@@ -1,4 +1,4 @@
-//! `leeward.packets`: a scenario of the packet plant, run, and what happened as Arrow tables.
+//! `leeward.packets`: runs scenarios of the packet simulator and returns their records as Arrow tables.
 
 use std::sync::Mutex;
 
@@ -17,15 +17,15 @@ use crate::errors::Refused;
 use crate::records::{ArrowTable, counts, ids, maybe_times, texts, times};
 use crate::simulation::as_python;
 
-/// A scenario of the packet plant, read and checked.
+/// A scenario of the packet simulator, read and validated.
 #[pyclass(frozen, module = "leeward")]
 pub struct PacketScenario {
     inner: leeward_simulator::packets::Scenario,
-    /// What its scheduler raised, where that is a function.
+    /// Exception of its scheduler, if that is a Python function.
     raised: Raised,
 }
 
-/// What a run of it came to.
+/// Result of a run.
 #[pyclass(frozen, module = "leeward")]
 pub struct PacketRun {
     inner: Outcome,
@@ -40,7 +40,7 @@ impl PacketScenario {
         Ok(PacketScenario { inner, raised: Raised::default() })
     }
 
-    /// `scheduler(rows, network)` makes the days of circuits, whatever scheduler the text names.
+    /// `scheduler(rows, network)` computes the days of circuits in place of the scheduler that the text names.
     #[staticmethod]
     #[pyo3(signature = (text, name = "<text>", scheduler = None))]
     fn from_text(
@@ -78,13 +78,13 @@ impl PacketScenario {
         self.inner.horizon().as_secs_f64()
     }
 
-    /// The pairs of racks that are looked at, as source and destination.
+    /// Sampled pairs of racks, as source and destination.
     #[getter]
     fn sampled(&self) -> Vec<(usize, usize)> {
         self.inner.settings().sampled.clone()
     }
 
-    /// Runs it. `progress(share)` is told how far it is.
+    /// Runs the scenario. `progress(share)` receives the share of simulated time.
     #[pyo3(signature = (progress = None))]
     fn run(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<PacketRun> {
         let interrupted: Mutex<Option<PyErr>> = Mutex::new(None);
@@ -162,7 +162,7 @@ impl PacketRun {
         ])
     }
 
-    /// Copies of blocks beside their writers', in the order of blocks and of their chains.
+    /// Replicas besides their writers', in the order of blocks and of their chains.
     fn copies(&self) -> PyResult<ArrowTable> {
         let blocks = &self.inner.records.blocks;
         let each =
@@ -181,7 +181,7 @@ impl PacketRun {
         ])
     }
 
-    /// Trains of packets, by number, and what the probe makes of each.
+    /// Packet trains, by number, and the probe's estimate from each.
     fn trains(&self) -> PyResult<ArrowTable> {
         let trains = &self.inner.records.trains;
         let said: Vec<_> = trains.iter().map(train_estimate).collect();
@@ -198,7 +198,7 @@ impl PacketRun {
         ])
     }
 
-    /// Circuits' days, by their end.
+    /// Days of circuits, by their end.
     fn days(&self) -> PyResult<ArrowTable> {
         let days = &self.inner.records.days;
         let share = |day: &leeward_simulator::packets::DayRecord| {
@@ -214,7 +214,7 @@ impl PacketRun {
         ])
     }
 
-    /// Queues and what has arrived in order, at moments.
+    /// Queues and data received in order, at sampling times.
     fn samples(&self) -> PyResult<ArrowTable> {
         let samples = &self.inner.records.samples;
         table([
@@ -228,7 +228,7 @@ impl PacketRun {
         ])
     }
 
-    /// How long packets with data were in the switch, by path: values and how many there are of each.
+    /// Time of data packets in the switch, by path: values and the number of packets of each.
     fn latencies(&self) -> PyResult<ArrowTable> {
         let records = &self.inner.records;
         let paths = [("packet", Via::Packet), ("circuit", Via::Circuit)];
@@ -243,7 +243,7 @@ impl PacketRun {
         ])
     }
 
-    /// The latency that a share of packets does not exceed, in seconds, by `path`: `packet`, `circuit` or `all`. None without
+    /// Latency in seconds that a given share of packets does not exceed, by `path`: `packet`, `circuit` or `all`. None without
     /// packets.
     fn latency(&self, path: &str, share: f64) -> Result<Option<f64>, Refused> {
         if !(0.0..=1.0).contains(&share) {
@@ -262,7 +262,7 @@ impl PacketRun {
         Ok(found.map(Nanos::as_secs_f64))
     }
 
-    /// The share of circuits' days from one rack to another in which they sent. None without such a day.
+    /// Share of the days of circuits between two racks in which they sent. None without such a day.
     #[pyo3(signature = (source, destination, since_s = 0.0))]
     fn utilization(&self, source: usize, destination: usize, since_s: f64) -> Option<f64> {
         let since = Nanos::from_secs_f64(since_s);

@@ -1,4 +1,4 @@
-//! `place_replicas` and `policies`: one decision on a telemetry file, and what there is to decide with.
+//! `place_replicas` and `policies`: one decision on a telemetry file, and the registered policies.
 
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ use crate::cluster::Cluster;
 use crate::errors::Refused;
 use crate::simulation::as_python;
 
-/// Every policy there is, with the JSON schema of its settings.
+/// All policies, with the JSON schemas of their settings.
 #[pyfunction]
 pub fn policies(py: Python<'_>) -> PyResult<Py<PyAny>> {
     let all: Vec<Value> = (replicas::REGISTRY.iter().map(registered))
@@ -48,7 +48,7 @@ fn registered<Q: Request>(registration: &Registration<Q>) -> Value {
     })
 }
 
-/// Decides where the copies of one block go. Links that the telemetry file does not name are not seen.
+/// Places the replicas of one block. Links missing from the telemetry file are unknown.
 #[pyfunction]
 #[pyo3(signature = (cluster, policy, size, telemetry = None, writer = None, replicas = 3, fault_domains = None,
     exclude = vec![], tags = vec![], collocate = vec![], max_imbalance = None, seed = 1, explain = 0,
@@ -88,7 +88,7 @@ pub fn place_replicas(
         ..Form::of(size)
     };
     let request = form.request(fabric, 0).map_err(Refused)?;
-    // What a file says does not age while a policy waits.
+    // Data of a file does not age while a policy waits.
     let settings = LedgerSettings { unknown_after: 1e9, ..LedgerSettings::default() };
     let interval = settings.interval;
     let ledger = Ledger::new(fabric.clone(), &cluster.capacities, settings);
@@ -99,12 +99,12 @@ pub fn place_replicas(
     as_python(py, &describe(fabric, &spec.label, answer))
 }
 
-/// A clock as Python tells it: seconds since 1970, and how old telemetry may be.
+/// Clock from Python: seconds since 1970, and the maximum age of telemetry.
 pub fn at((now, max_age): (f64, f64)) -> Clock {
     Clock { now, max_age }
 }
 
-/// What the engine answers, given a telemetry file.
+/// Answer of the engine for a telemetry file.
 fn decide(
     engine: &mut Engine,
     telemetry: Option<PathBuf>,
@@ -123,7 +123,7 @@ fn decide(
         engine.handle(now, Input::Report(&samples), &mut outputs);
     }
     engine.handle(now, Input::Ask(0, Ask::Replicas(request)), &mut outputs);
-    // A policy that lets blocks wait for others decides at the end of its interval.
+    // A policy that batches blocks decides at the end of its interval.
     while let Some(at) = waits_until(&outputs) {
         outputs.retain(|output| !matches!(output, Output::WakeAt(_)));
         engine.handle(at, Input::Wake, &mut outputs);
@@ -135,7 +135,7 @@ fn decide(
     Ok(answer.expect("the engine answers at once, or asks to be woken until it has"))
 }
 
-/// When to call again; `None` once the ask is answered.
+/// Time of the next call; `None` once the request is answered.
 fn waits_until(outputs: &[Output]) -> Option<Nanos> {
     let answered = outputs.iter().any(|output| matches!(output, Output::Answer(..)));
     let wake = outputs.iter().rev().find_map(|output| match output {

@@ -1,4 +1,4 @@
-//! Active measurement: hosts that listen, and what is measured between them.
+//! Active measurement: listening hosts, and measurements between them.
 
 use std::net::SocketAddr;
 
@@ -20,10 +20,10 @@ use crate::simulation::as_python;
 
 /// K, B, P and the time between bursts.
 type TrainArguments = (u32, u32, u32, String);
-/// Names of hosts and where they listen.
+/// Names and addresses of hosts.
 type HostArguments = Vec<(String, String)>;
 
-/// Takes part in measurements until the process ends. `listening` is called with the address once there is one.
+/// Takes part in measurements until the process ends. `listening` receives the address once the socket is bound.
 #[pyfunction]
 pub fn probe_listen(
     py: Python<'_>,
@@ -42,7 +42,7 @@ pub fn probe_listen(
     py.detach(|| listener.run()).map_err(raised)
 }
 
-/// Measures a path by trains, one after the other: a list with what each says.
+/// Measures a path with trains, one after the other; returns a list of estimates.
 #[pyfunction]
 pub fn probe_path(
     py: Python<'_>,
@@ -60,7 +60,8 @@ pub fn probe_path(
     as_python(py, &made)
 }
 
-/// Measures every path between hosts; with `hops` also where they are. `cluster` is a cluster file's text of the shape.
+/// Measures every path between hosts, and with `hops` their positions. `cluster` is the text of a cluster file of the given
+/// shape.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "these are the options of a command, named on the Python side")]
 pub fn probe_mesh(
@@ -87,7 +88,7 @@ pub fn probe_mesh(
     as_python(py, &made)
 }
 
-/// Counts the hops between hosts, and fits them to a tree.
+/// Counts the hops between hosts and fits them to a tree.
 #[pyfunction]
 pub fn probe_hops(
     py: Python<'_>,
@@ -100,7 +101,7 @@ pub fn probe_hops(
     as_python(py, &told::Topology::new(&hosts, &placed))
 }
 
-/// Looks for shared bottlenecks; with `hops` also at the links out of racks.
+/// Searches for shared bottlenecks, with `hops` also at the uplinks of racks.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "these are the options of a command, named on the Python side")]
 pub fn probe_bottlenecks(
@@ -120,7 +121,7 @@ pub fn probe_bottlenecks(
     as_python(py, &found)
 }
 
-/// Tries trains against bulk transfers on the first paths of a mesh. Without bursts or packets, the grid is the paper's.
+/// Tests trains against bulk transfers on the first paths of a mesh. Without bursts or packets, the grid is the paper's.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "these are the options of a command, named on the Python side")]
 pub fn probe_calibrate(
@@ -221,7 +222,7 @@ pub fn probe_cross(
     )
 }
 
-/// Measures a path again and again, and says how well earlier measurements stand for later ones.
+/// Measures a path repeatedly and computes how well earlier measurements predict later ones.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "these are the options of a command, named on the Python side")]
 pub fn probe_steady(
@@ -264,7 +265,7 @@ pub fn lags_of(lags: impl IntoIterator<Item = Stability>) -> Vec<serde_json::Val
     lags.into_iter().map(one).collect()
 }
 
-/// What a train says of a link that is known: a token bucket behind a queue, fed at the rate of a line.
+/// Estimate from a train over a simulated link: a token bucket behind a queue, fed at a line rate.
 #[pyfunction]
 pub fn probe_modelled(
     py: Python<'_>,
@@ -285,7 +286,7 @@ pub fn probe_modelled(
     as_python(py, &told::Path::measured("line", "link", &made))
 }
 
-/// Runs a survey while other threads of Python go on; tells `progress` each step, and hears interruptions.
+/// Runs a survey while other Python threads continue; reports each step to `progress` and checks for interrupts.
 fn surveyed<T: Send>(
     py: Python<'_>,
     progress: Option<Py<PyAny>>,
@@ -336,7 +337,7 @@ fn refused(argument: &str, message: String) -> PyErr {
     Refused(InputError::new(argument, message)).into()
 }
 
-/// What was asked for wrongly is an error of input, by the names that Python has; all else is of the system.
+/// Converts an invalid setting to an input error with the argument's Python name, and any other error to a system error.
 pub fn raised(error: ProbeError) -> PyErr {
     match error {
         ProbeError::Setting { field, message } => {

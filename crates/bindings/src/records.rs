@@ -1,5 +1,5 @@
-//! What a run recorded, as Arrow tables. Times are seconds from the start of the run, null where something did not
-//! happen; hosts and links are named.
+//! Records of a run as Arrow tables. Times are seconds from the start of the run, null for events that did not happen. Hosts
+//! and links have their names.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! `Scheduler`: a policy for tasks that sees no load, asked one request after the other.
+//! `Scheduler`: a task policy without load information, for one request after the other.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use crate::cluster::Cluster;
 use crate::errors::Refused;
 
-/// An engine with a policy for tasks, to which nobody reports.
+/// An engine with a task policy and without load reports.
 #[pyclass(frozen, module = "leeward._native")]
 pub struct Scheduler {
     engine: Mutex<Engine>,
@@ -37,7 +37,7 @@ impl Scheduler {
         Ok(Scheduler { engine, fabric: cluster.fabric.clone() })
     }
 
-    /// Places an app, and lets it run; one of the same number that runs ends first. None if it is refused.
+    /// Places an app and starts it; a running app of the same number ends first. Returns None if the app is rejected.
     fn place(&self, number: u64, job: u64, app: &str) -> Result<Option<Vec<String>>, Refused> {
         let app = App::from_text("app", app, &Files::default()).map_err(Refused)?;
         let request = AppRequest { id: number, job, ..app.request };
@@ -50,14 +50,14 @@ impl Scheduler {
         Ok(hosts.map(|hosts| hosts.into_iter().map(name).collect()))
     }
 
-    /// An app ended.
+    /// Records the end of an app.
     fn end(&self, number: u64) {
         self.tell(Input::Ended(number));
     }
 }
 
 impl Scheduler {
-    /// What follows from an input. Nothing is seen and nothing fades, so it is always the same moment.
+    /// Outputs of the engine for an input. Without load information nothing fades, so all inputs have the same time.
     fn tell(&self, input: Input<'_>) -> Vec<Output> {
         let mut outputs = Vec::new();
         let mut engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner);

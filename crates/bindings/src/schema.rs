@@ -1,4 +1,4 @@
-//! JSON schemas of the files that users write, from the types that read them.
+//! JSON schemas of the files that users write, generated from the types that read them.
 
 use leeward_controller::Settings;
 use leeward_fabric::cluster::ClusterFile;
@@ -11,7 +11,7 @@ use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use schemars::{Schema, schema_for};
 
-/// A kind of file, and what makes its schema.
+/// A kind of file, and the function that creates its schema.
 type Entry = (&'static str, fn() -> Schema);
 
 const SCHEMAS: [Entry; 7] = [
@@ -24,13 +24,13 @@ const SCHEMAS: [Entry; 7] = [
     ("packets", || schema_for!(PacketsFile)),
 ];
 
-/// The kinds of files there are schemas for.
+/// Kinds of files with schemas.
 #[pyfunction]
 pub fn schemas() -> Vec<&'static str> {
     SCHEMAS.map(|(kind, _)| kind).to_vec()
 }
 
-/// The JSON schema of a kind of file, as JSON text.
+/// JSON schema of a kind of file, as JSON text.
 #[pyfunction]
 pub fn schema(kind: &str) -> PyResult<String> {
     let make = SCHEMAS.iter().find(|(name, _)| *name == kind).map(|(_, make)| make);

@@ -1,4 +1,4 @@
-//! The service, until the process is told to stop, and tokens for it: what `leewardd` does, by the same code.
+//! Service, until the process is asked to stop, and its tokens: the same code as `leewardd`.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 
 use crate::errors::Refused;
 
-/// What the command line says, as a dict; None leaves things to the file of settings, or to the defaults.
+/// Command line arguments as a dict; None leaves an option to the settings file or the default.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub struct Given {
@@ -51,17 +51,17 @@ impl From<Given> for Flags {
     }
 }
 
-/// Reads everything that a service would be started with, and starts nothing.
+/// Reads everything that the service would start with, and starts nothing.
 #[pyfunction]
 pub fn check_service(given: Given) -> Result<(), Refused> {
     Ok(Ready::new(given.into()).map(drop)?)
 }
 
-/// Serves over HTTP until SIGINT or SIGTERM. `listening` is called with the URL, and the file that decisions are kept in
-/// or None for memory, once it listens. A `demo` shows what somebody puts there.
+/// Serves over HTTP until SIGINT or SIGTERM. Once the service listens, `listening` receives the URL and the file of stored
+/// decisions, or None for memory. With `demo`, the caller fills in demonstration data there.
 ///
-/// Where the log is JSON, it says all of this: `listening` is called for a demo alone, and what goes wrong ends the process
-/// with its code.
+/// With a JSON log, the log carries all of this: `listening` is called only for a demo, and an error ends the process with its
+/// exit code.
 #[pyfunction]
 #[pyo3(signature = (given, listening, demo = false))]
 pub fn serve(py: Python<'_>, given: Given, listening: Py<PyAny>, demo: bool) -> PyResult<()> {
@@ -72,7 +72,7 @@ pub fn serve(py: Python<'_>, given: Given, listening: Py<PyAny>, demo: bool) -> 
         Python::attach(|py| listening.call1(py, (url, store.map(Path::display).map(|file| file.to_string()))))
             .map(drop)
     };
-    // Other threads of Python go on; this one comes back to say where the service listens.
+    // Other Python threads continue; this thread attaches again to report the listening address.
     let served = py.detach(|| Ready::to_run(given.into())?.demo(demo).run(tell));
     served.map_err(|error| match error {
         StartError::Input(error) => logged(&error, 2).unwrap_or_else(|| Refused(error).into()),
@@ -83,12 +83,13 @@ pub fn serve(py: Python<'_>, given: Given, listening: Py<PyAny>, demo: bool) -> 
     })
 }
 
-/// The end of the process with a code, once the log has said why; `None` where that is not the log's to say.
+/// Exit of the process with a code after the log has the reason; `None` if the log is not the place for it.
 fn logged(why: &dyn std::fmt::Display, code: i32) -> Option<PyErr> {
     log_end(why).then(|| PySystemExit::new_err(code))
 }
 
-/// Makes a token, bound to hosts if there are any, and adds its line to a file if one is given; the token and the line.
+/// Creates a token, bound to hosts if any are given, and appends its line to a file if one is given. Returns the token and the
+/// line.
 #[pyfunction]
 pub fn new_token(
     name: &str,

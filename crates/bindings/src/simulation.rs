@@ -1,4 +1,4 @@
-//! `Scenario` and `Run`: a scenario file, and what happened when it was run.
+//! `Scenario` and `Run`: a scenario file, and the records of its run.
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ use crate::errors::Refused;
 use crate::records::{self, ArrowTable};
 use crate::tables;
 
-/// A scenario file, read and checked.
+/// A scenario file, read and validated.
 #[pyclass(frozen, module = "leeward")]
 pub struct Scenario {
     inner: Arc<leeward_simulator::stage::scenario::Scenario>,
@@ -88,13 +88,13 @@ impl Scenario {
         self.inner.ledger.hot
     }
 
-    /// What its policies place: `replicas`, tasks of a `cell`, or `apps`.
+    /// Objects that its policies place: `replicas`, tasks of a `cell`, or `apps`.
     #[getter]
     fn kind(&self) -> &'static str {
         self.inner.kind().word()
     }
 
-    /// Runs every policy under every seed, up to `jobs` at once. `progress(task, share)` is told how far each is.
+    /// Runs every policy with every seed, up to `jobs` at once. `progress(task, share)` receives the share of each.
     #[pyo3(signature = (policies, seeds, jobs = 1, progress = None))]
     fn run(
         &self,
@@ -133,7 +133,7 @@ impl Scenario {
     }
 }
 
-/// Checks that there is such a policy, with such settings, for what a scenario of a kind places.
+/// Checks the name and settings of a policy for a scenario's kind of object.
 #[pyfunction]
 pub fn check_policy(policy: &str, kind: &str) -> Result<(), Refused> {
     let wrong = |message: String| Refused(InputError::new("policy", message));
@@ -145,7 +145,7 @@ pub fn check_policy(policy: &str, kind: &str) -> Result<(), Refused> {
     kind.check(&spec).map_err(|error| wrong(error.to_string()))
 }
 
-/// An error of a run as Python knows it.
+/// Converts an error of a run for Python.
 fn refused(error: RunError) -> PyErr {
     match error {
         RunError::Input(error) => Refused(error).into(),
@@ -180,7 +180,7 @@ impl Run {
         self.scenario.ledger.hot
     }
 
-    /// What the policies of its scenario place.
+    /// Objects that the policies of its scenario place.
     #[getter]
     fn kind(&self) -> &'static str {
         self.scenario.kind().word()
@@ -201,14 +201,14 @@ impl Run {
         self.inner.provenance.clone()
     }
 
-    /// The run in a few numbers.
+    /// Summary of the run.
     fn summary(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let (fabric, warmup) = (&self.scenario.cluster.fabric, self.scenario.warmup.as_secs_f64());
         let summary = Summary::of(&self.inner.record, fabric, self.scenario.ledger.hot, warmup);
         as_python(py, &summary)
     }
 
-    /// How it compares with another run of the same scenario and seed.
+    /// Comparison with another run of the same scenario and seed.
     fn compare(&self, py: Python<'_>, baseline: &Bound<'_, Run>) -> PyResult<Py<PyAny>> {
         let baseline = &baseline.get().inner;
         if baseline.seed != self.inner.seed || baseline.record.jobs.len() != self.inner.record.jobs.len() {
@@ -272,7 +272,7 @@ impl Run {
     }
 }
 
-/// A value as dictionaries, lists and numbers.
+/// Converts a value to dictionaries, lists and numbers.
 pub fn as_python(py: Python<'_>, value: &impl Serialize) -> PyResult<Py<PyAny>> {
     let text = serde_json::to_string(value).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
     Ok(py.import("json")?.call_method1("loads", (text,))?.unbind())

@@ -1,4 +1,4 @@
-//! `leeward.slo`: workloads of a file on a cluster, their bounds, priorities and admission.
+//! `leeward.slo`: the workloads of a file on a cluster, their bounds, priorities and admission.
 
 use std::path::{Path, PathBuf};
 
@@ -45,7 +45,7 @@ impl SloWorkloads {
         })
     }
 
-    /// The bound of every workload.
+    /// Bound of every workload.
     fn bound(&self, py: Python<'_>, method: &str) -> PyResult<Py<PyAny>> {
         let method = method_named(method)?;
         let outcomes = self.outcomes(py, &self.placed.system, Some((method, self.inner.bounds)))?;
@@ -55,7 +55,7 @@ impl SloWorkloads {
         as_python(py, &record)
     }
 
-    /// Priorities, by PriorityMeister's search or by SLO, and what they keep.
+    /// Priorities, by PriorityMeister's search or by SLO, and the bounds they give.
     fn prioritize(&self, py: Python<'_>, by: &str, levels: Option<u32>, method: &str) -> PyResult<Py<PyAny>> {
         let method = method_named(method)?;
         let levels = levels.unwrap_or(self.inner.levels);
@@ -71,7 +71,7 @@ impl SloWorkloads {
                     interrupted =
                         interrupted.take().or_else(|| Python::attach(|py| py.check_signals()).err());
                     if interrupted.is_some() {
-                        // Ends the search soon; what it finds is not looked at.
+                        // Ends the search soon; its result is ignored.
                         let workload = system.promises[promise].workload.name.clone();
                         return Err(Unbounded::Stopped { workload });
                     }
@@ -92,7 +92,7 @@ impl SloWorkloads {
         as_python(py, &record)
     }
 
-    /// What becomes of the workloads of another file that arrive at these.
+    /// Admission of the workloads of another file in addition to these.
     fn admit(&self, py: Python<'_>, arriving: String, method: &str) -> PyResult<Py<PyAny>> {
         let wrong = |message: String| Refused(InputError::new("method", message));
         let spec: PolicySpec = method.parse().map_err(wrong)?;
@@ -111,12 +111,12 @@ impl SloWorkloads {
         let promised = by.admission.by();
         let mut outcomes = self.outcomes(py, system, promised)?;
         if by.paces {
-            // Of what it does not pace it promises nothing.
+            // A workload that is not paced has no guarantee.
             let efforts = outcomes.iter_mut().zip(&system.promises);
             let efforts = efforts.filter(|(_, promise)| promise.workload.slo.is_none());
             efforts.for_each(|(outcome, _)| *outcome = None);
         }
-        // One that changed is as it is now.
+        // A changed workload has its new entry.
         let entry = |promise: &Promise| {
             let mut all = others.entries.iter().chain(&self.inner.entries);
             all.find(|entry| entry.workload.name == promise.workload.name)
@@ -171,7 +171,7 @@ impl SloWorkloads {
         self.inner.entries.iter().collect()
     }
 
-    /// The bound of each promise; none if there is no method.
+    /// Bound of each guarantee; `None` without a method.
     fn outcomes(
         &self,
         py: Python<'_>,
@@ -190,7 +190,7 @@ impl SloWorkloads {
         })
     }
 
-    /// What holds for all workloads.
+    /// Values that hold for all workloads.
     fn head(&self, system: &System, order: &str, merged: Option<usize>, method: &str) -> Value {
         let mut promised = vec![0.0; system.queues.len()];
         for Promise { limits, route, .. } in &system.promises {
@@ -248,7 +248,7 @@ impl SloWorkloads {
         let fabric = &self.cluster.fabric;
         let workload = &promise.workload;
         let bound = outcome.and_then(|outcome| outcome.as_ref().ok());
-        // Best effort has no percentile that could be bounded, and misses nothing.
+        // Best effort has no percentile to bound and misses nothing.
         let why = outcome.and_then(|outcome| outcome.as_ref().err()).filter(|_| workload.slo.is_some());
         let met = |latency: f64| outcome.map(|_| bound.is_some_and(|bound| bound.seconds <= latency));
         let stages = workload.demands.iter().enumerate().map(|(at, demand)| {
@@ -285,7 +285,7 @@ impl SloWorkloads {
     }
 }
 
-/// Files that a file names, from its folder.
+/// Resolver of files named in `file`, relative to its folder.
 pub fn beside(file: &str, data: Option<PathBuf>) -> Files {
     let base = Path::new(file).parent().map(Path::to_path_buf).unwrap_or_default();
     Files { base, data }

@@ -1,4 +1,4 @@
-//! `leeward.slo.check`: what is promised to the workloads of a file, and what a replay of their traces sees.
+//! `leeward.slo.check`: guarantees of the workloads of a file, and latencies in a replay of their traces.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ use crate::traces::open_text;
 
 const OVERS: [(&str, Over); 2] = [("held", Over::Held), ("demoted", Over::Demoted)];
 
-/// Bounds of the workloads of a file, a replay of their traces, and a row for each request if asked for.
+/// Bounds of the workloads of a file, a replay of their traces, and on request one row per request.
 #[pyfunction]
 #[pyo3(signature = (file, cluster, *, data = None, method = "best", over = "held", order = "priority",
     outstanding = None, tails_seed = None, rows = false))]
@@ -95,7 +95,7 @@ pub fn check_slo(
     Ok((as_python(py, &record)?, found))
 }
 
-/// Times without queueing of every request, by workload, and a note of each workload that has none to draw from.
+/// Latencies without queueing of every request, by workload, and a note for each workload without data to draw from.
 fn drawn(
     workloads: &Workloads,
     sent: &Sent,

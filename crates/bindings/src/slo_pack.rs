@@ -23,7 +23,7 @@ use crate::simulation::as_python;
 use crate::slo::beside;
 use crate::traces::open_text;
 
-/// Places the workloads of a file. `progress(round, done)` is told after each.
+/// Places the workloads of a file. `progress(round, done)` is called after each.
 #[pyfunction]
 #[pyo3(signature = (file, cluster, *, data = None, limits = "compactor", settings = "", fast = false,
     margin = None, threads = 1, again = false, progress = None, text = None))]
@@ -73,7 +73,7 @@ pub fn pack_slo(
     as_python(py, &record)
 }
 
-/// The text of a file, as `pack_slo` reads it: for one that cannot be read twice.
+/// Text of a file, read as by `pack_slo`, for a file that cannot be read twice.
 #[pyfunction]
 pub fn file_text(file: &str) -> Result<String, Refused> {
     Ok(read_text(file)?)
@@ -84,7 +84,7 @@ struct Run<'a> {
     cluster: &'a leeward_fabric::Cluster,
     base: PackSettings,
     way: &'a str,
-    /// What is added to the margin that the file's curves have.
+    /// Margin in addition to that of the file's curves.
     more: f64,
     margin: f64,
     /// Hosts that make requests, in order.
@@ -93,7 +93,7 @@ struct Run<'a> {
 
 struct Packed {
     packing: Packing,
-    /// What `bounds` of the file says of those placed, in order of arrival.
+    /// Results of the file's `bounds` for the placed workloads, in order of arrival.
     bounds: Vec<Result<Latency, Unbounded>>,
     system: System,
     ledger: Ledger,
@@ -146,7 +146,7 @@ impl<'a> Run<'a> {
         Ok(Run { workloads, cluster, base, way, more, margin, clients })
     }
 
-    /// Places all, in the order of the file, for what `classes` leave of their SLOs.
+    /// Places all workloads in the order of the file, within the part of their SLOs that `classes` leave.
     fn pack(&self, classes: &Classes, tell: &dyn Fn(usize) -> PyResult<()>) -> PyResult<Packed> {
         let wrong = |error: &dyn std::fmt::Display| Refused(InputError::new(&self.workloads.path, error));
         let fabric = &self.cluster.fabric;
@@ -180,7 +180,7 @@ impl<'a> Run<'a> {
                     }
                     packing.apply(plan);
                 }
-                // It is kept for the report.
+                // The rejection is recorded for the report.
                 Err(_) => drop(packing.place(&request)),
             }
             tell(done + 1)?;
@@ -200,7 +200,7 @@ impl<'a> Run<'a> {
         let Packed { packing, bounds, system, ledger } = packed;
         let report = packing.report();
         let fabric = &self.cluster.fabric;
-        // With the stages that cross nothing: a file that is packed keeps its stages.
+        // Includes stages that cross nothing, since a packed file keeps its stages.
         let whole = packing.system();
         let placed = report.placed.iter().zip(&whole.promises).zip(bounds).map(|((placed, promise), bound)| {
             let slo = self.slo(&placed.workload);

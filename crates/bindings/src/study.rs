@@ -20,10 +20,10 @@ use crate::study_records::{
     Peaked, Peaks, Replayed,
 };
 
-/// A draw as Python has it: trace, where it begins, SLO in seconds.
+/// A draw as Python has it: trace, start, SLO in seconds.
 type Drawn = (usize, f64, f64);
 
-/// Traces of one device, their curves and models made once.
+/// Traces of one device, with curves and models computed once.
 #[pyclass(frozen, module = "leeward")]
 pub struct Study {
     traces: Traces,
@@ -51,7 +51,7 @@ impl Study {
         })
     }
 
-    /// Traces of a cache, drawn as the thesis describes its own.
+    /// Draws traces of a cache as the thesis describes its own.
     #[staticmethod]
     #[pyo3(signature = (asked, device, threads = 1, made = ""))]
     fn cache(
@@ -80,12 +80,12 @@ impl Study {
         self.traces.len()
     }
 
-    /// Payload of a part of a trace, in bytes.
+    /// Payload of a part of a trace in bytes.
     fn payload(&self, trace: usize, part: &str) -> Result<f64, Refused> {
         self.traces.bytes(trace, named(part)?).map_err(refused)
     }
 
-    /// Of each trace, whether it fits on a server by itself.
+    /// For each trace: true if it fits on a server by itself.
     fn fits_alone(&self, py: Python<'_>, slo: f64, asked: &str) -> Result<Vec<bool>, Refused> {
         let asked: Asked = read(asked)?;
         let part = named(&asked.part)?;
@@ -94,7 +94,7 @@ impl Study {
             .map_err(refused)
     }
 
-    /// Packs draws, and replays them if that is asked for.
+    /// Packs draws, and replays them on request.
     #[pyo3(signature = (draws, asked, steps = None))]
     fn pack(
         &self,
@@ -131,7 +131,7 @@ impl Study {
         as_python(py, &outcome?)
     }
 
-    /// Puts draws on the first server where a policy for admission promises all their SLOs.
+    /// Places draws on the first server where an admission policy guarantees all SLOs.
     fn first_fit(&self, py: Python<'_>, draws: Vec<Drawn>, asked: &str) -> PyResult<Py<PyAny>> {
         let asked: AskedFirstFit = read(asked)?;
         let (part, draws, shape) = (named(&asked.part)?, of_python(draws), asked.shape.shape());
@@ -149,7 +149,7 @@ impl Study {
         as_python(py, &outcome)
     }
 
-    /// Asks for draws to be admitted, each on its client and server, and replays those that are if that is asked for.
+    /// Requests admission of draws, each on its client and server, and replays the admitted ones on request.
     fn admit(
         &self,
         py: Python<'_>,
@@ -189,7 +189,7 @@ impl Study {
         as_python(py, &outcome?)
     }
 
-    /// Bounds on the last of some draws on one path, by each analysis.
+    /// Bounds on the last of several draws on one path, by each analysis.
     fn tails(&self, py: Python<'_>, draws: Vec<Drawn>, asked: &str) -> PyResult<Py<PyAny>> {
         let asked: AskedTails = read(asked)?;
         let (part, draws) = (named(&asked.part)?, of_python(draws));
@@ -199,7 +199,7 @@ impl Study {
         as_python(py, &Bounded::from(found))
     }
 
-    /// The bound of every draw, each on its client and server, in seconds.
+    /// Bound of every draw, each on its client and server, in seconds.
     fn bounds(
         &self,
         py: Python<'_>,
@@ -218,7 +218,7 @@ impl Study {
         .map_err(refused)
     }
 
-    /// Peaks and means of draws over windows, and of all of them together.
+    /// Peaks and means of draws over windows, and of their sum.
     fn peaks(&self, py: Python<'_>, draws: Vec<Drawn>, part: &str, window_s: f64) -> PyResult<Py<PyAny>> {
         let (part, draws) = (named(part)?, of_python(draws));
         let window = Nanos::from_secs_f64(window_s.clamp(0.0, 1e6));
@@ -244,14 +244,14 @@ impl Study {
     }
 }
 
-/// So many workloads, each one of `from` (trace, SLO) with replacement and begun anywhere.
+/// Draws `count` workloads, each from `from` (trace, SLO) with replacement and a random start.
 #[pyfunction]
 pub fn study_draws(seed: u64, count: usize, from: Vec<(usize, f64)>) -> Result<Vec<Drawn>, Refused> {
     let draws = study::draws(seed, count, &from).map_err(refused)?;
     Ok(draws.into_iter().map(|draw| (draw.trace, draw.start, draw.slo)).collect())
 }
 
-/// For each of so many workloads a client and a server.
+/// Draws a client and a server for each workload.
 #[pyfunction]
 pub fn study_links(
     seed: u64,
@@ -262,7 +262,7 @@ pub fn study_links(
     study::links(seed, count, clients, servers).map_err(refused)
 }
 
-/// Arrivals and departures in order: which workload, and whether it comes.
+/// Draws arrivals and departures in order: the workload, and true for an arrival.
 #[pyfunction]
 pub fn study_visits(seed: u64, count: usize, stay: f64) -> Result<Vec<(usize, bool)>, Refused> {
     study::visits(seed, count, stay).map_err(refused)

@@ -1,4 +1,4 @@
-//! Workloads that share machines under each scheduler, and those of the thesis that do, for `leeward.reproduce.slo`.
+//! Workloads that share machines under each scheduler, and the thesis's own such workloads, for `leeward.reproduce.slo`.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ use crate::study_records::Machines;
 struct Asked {
     members: Vec<Member>,
     shape: Machines,
-    /// The text of a device file.
+    /// Text of a device file.
     device: String,
     model: Option<String>,
     packet_bytes: f64,
@@ -31,7 +31,7 @@ struct Asked {
     schedulers: Vec<String>,
 }
 
-/// How workloads that are drawn by load and burstiness fare under each scheduler: by its name, one for each workload.
+/// Latencies under each scheduler of workloads drawn by load and burstiness: by scheduler name, one result per workload.
 #[pyfunction]
 pub fn study_contend(py: Python<'_>, seed: u64, asked: &str) -> PyResult<Py<PyAny>> {
     let asked: Asked = read(asked)?;
@@ -59,7 +59,7 @@ pub fn study_contend(py: Python<'_>, seed: u64, asked: &str) -> PyResult<Py<PyAn
     as_python(py, &outcome?)
 }
 
-/// The open-loop workloads of the thesis, by their letters.
+/// Open-loop workloads of the thesis, by their letters.
 #[pyfunction]
 pub fn study_described(py: Python<'_>) -> PyResult<Py<PyAny>> {
     let row = |of: &Described| {

@@ -1,4 +1,4 @@
-//! What experiments are asked, and what they answer, for `leeward.reproduce.slo`.
+//! Requests and results of experiments, for `leeward.reproduce.slo`.
 
 use leeward_calculus::mmpp::FitSettings;
 use leeward_placement::volumes::bound::{BoundSettings, Method};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::errors::Refused;
 use crate::study::read;
 
-/// What a packing is asked for.
+/// Request for a packing.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Asked {
@@ -25,7 +25,7 @@ pub struct Asked {
     pub over: Over,
 }
 
-/// What is done in a replay about requests over a limit.
+/// Treatment of requests over a limit in a replay.
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Over {
@@ -57,17 +57,17 @@ pub struct AskedAdmission {
     pub replay: Option<String>,
     #[serde(default)]
     pub over: Over,
-    /// Of links in the replay, in bytes; requests are sent whole without.
+    /// Packet size of links in the replay, in bytes; without it requests are sent whole.
     pub packet: Option<f64>,
-    /// In place of that of the traces.
+    /// Percentile that replaces that of the traces.
     pub percentile: Option<f64>,
 }
 
-/// How traces become curves and models.
+/// Settings for curves and models of traces.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Made {
-    /// Whether models are fitted as released.
+    /// Set to true to fit models as in the released code.
     pub published: bool,
 }
 
@@ -79,14 +79,14 @@ impl Made {
     }
 }
 
-/// Traces of a cache that are drawn.
+/// Request for drawn traces of a cache.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AskedCache {
     pub seed: u64,
     pub count: u64,
     pub seconds: f64,
-    /// Of every request of the first `small` traces, in bytes; other sizes are drawn.
+    /// Size in bytes of every request of the first `small` traces; other sizes are drawn.
     #[serde(default)]
     pub size: u64,
     #[serde(default)]

@@ -5,8 +5,8 @@ use std::path::Path;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
-/// The columns of a table as CSV; see `leeward.tables.as_csv`. What is wrong with a table is said without the name of the
-/// exception; any other exception is named.
+/// Columns of a table as CSV; see `leeward.tables.as_csv`. An error about the table has no exception name; any other error has
+/// one.
 pub fn csv(path: &Path, columns: &[&str]) -> Result<Vec<u8>, String> {
     Python::attach(|py| {
         let read = || -> PyResult<Vec<u8>> {

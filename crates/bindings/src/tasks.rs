@@ -1,4 +1,4 @@
-//! `place_tasks`, `migrate` and `simulate_apps`: decisions about tasks, on a telemetry file and on a simulated network.
+//! `place_tasks`, `migrate` and `simulate_apps`: task decisions on a telemetry file and on a simulated network.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -20,8 +20,8 @@ use crate::errors::Refused;
 use crate::place::at;
 use crate::simulation::as_python;
 
-/// Decides where the tasks of an app go, together or one after the other. Links that the telemetry file does not name
-/// are not seen. A matrix without an app file is an app of tasks alike, of `cpus` and `memory` each.
+/// Places the tasks of an app, together or one after the other. Links missing from the telemetry file are unknown. A matrix
+/// without an app file is an app of equal tasks, each with `cpus` and `memory`.
 #[pyfunction]
 #[pyo3(signature = (cluster, policy, app = None, matrix = None, square = None, cpus = None, memory = None,
     data = None, telemetry = None, exclude = vec![], tags = vec![], together = true, seed = 1, explain = 0,
@@ -88,7 +88,7 @@ pub fn place_tasks(
     as_python(py, &py.detach(decide).map_err(Refused)?)
 }
 
-/// Decides which of the tasks that run should leave hot racks, in what order, and which stay.
+/// Decides which running tasks should leave hot racks, in which order, and which stay.
 #[pyfunction]
 #[expect(
     clippy::too_many_arguments,
@@ -117,7 +117,7 @@ pub fn migrate(
         let mut scratch = Scratch::default();
         let view = &mut ledger.view(now, &mut scratch);
         let mut context = Context { view, pool: &pool, seed, explain: Explain::Off };
-        // What has no rack's links has none that are hot; that is no answer.
+        // A fabric without rack links has no hot ones; that is an error, not an answer.
         let decided = if fabric.all_racks().any(|rack| fabric.out_of_domain(rack).is_none()) {
             Err(Refusal::NoRackLinks)
         } else {
@@ -148,7 +148,7 @@ fn spec(policy: &str) -> Result<PolicySpec, Refused> {
     policy.parse().map_err(|message| wrong("policy", message))
 }
 
-/// A task of a matrix that comes without an app file.
+/// A task of a matrix without an app file.
 fn alike(cpus: Option<String>, memory: Option<String>) -> Result<Task, InputError> {
     let wrong = |field: &str, message: String| InputError::new("request", message).in_field(field);
     let cpus =
@@ -163,14 +163,14 @@ fn read_app(path: &Path, data: Option<PathBuf>) -> Result<App, InputError> {
     App::read(&path.to_string_lossy(), &Files { base, data })
 }
 
-/// A ledger that knows what a telemetry file says, and the time at the end of it.
+/// A ledger with the data of a telemetry file, and the time of its end.
 fn ledger(
     cluster: &leeward_fabric::Cluster,
     telemetry: Option<&Path>,
     clock: Option<(f64, f64)>,
     hot: Option<f64>,
 ) -> Result<(Ledger, Nanos), InputError> {
-    // What a file says does not age.
+    // Data of a file does not age.
     let mut settings = LedgerSettings { unknown_after: 1e9, ..LedgerSettings::default() };
     settings.hot = hot.unwrap_or(settings.hot);
     let interval = settings.interval;
@@ -183,7 +183,7 @@ fn ledger(
     Ok((ledger, until))
 }
 
-/// Refuses what tasks send each other where each is decided by itself.
+/// Rejects traffic between tasks that are placed one by one.
 fn by_themselves(file: Option<String>, matrix: bool, app: &App) -> Result<(), InputError> {
     let wrong = |name: String, field: &str| {
         let message =
@@ -196,7 +196,7 @@ fn by_themselves(file: Option<String>, matrix: bool, app: &App) -> Result<(), In
     if app.request.transfers.is_empty() { Ok(()) } else { wrong(file.unwrap_or_default(), "transfers") }
 }
 
-/// What is asked: the app, or each of its tasks by itself as a scheduler would.
+/// Requests to decide: the app, or each of its tasks by itself as a scheduler would.
 fn asked(app: &AppRequest, together: bool) -> impl Iterator<Item = AppRequest> + '_ {
     let apart = app.tasks.iter().enumerate().map(|(at, task)| AppRequest {
         id: at as u64,
@@ -218,14 +218,14 @@ fn ask(engine: &mut Engine, now: Nanos, request: AppRequest) -> Result<Placed<As
     answer.expect("the engine answers about tasks at once")
 }
 
-/// What is needed to say when an app's transfers are over: the network as it was before it was placed.
+/// State for predicting the end of an app's transfers: the network before the placement.
 struct Forecast {
     ledger: Ledger,
     now: Nanos,
 }
 
 impl Forecast {
-    /// Each transfer with what limits it.
+    /// Each transfer with its bottleneck.
     fn describe(&self, fabric: &Fabric, app: &App, hosts: &[HostId], by: Estimate) -> (Value, Value) {
         let mut scratch = Scratch::default();
         let view = self.ledger.view(self.now, &mut scratch);
@@ -298,7 +298,7 @@ fn describe(
     })
 }
 
-/// A refusal with the names of tasks for their positions.
+/// A rejection with the names of tasks in place of their positions.
 fn named(refusal: &Refusal, names: &[String]) -> String {
     match refusal {
         Refusal::NoHost { task, .. } => {
@@ -328,11 +328,10 @@ fn describe_moves(fabric: &Fabric, policy: &str, fleet: &Fleet, moves: &Moves, h
     })
 }
 
-/// An app that arrives: when, what its tasks need (processors, bytes of memory), and what they send each other (from,
-/// to, bytes).
+/// An arriving app: its arrival, the needs of its tasks (processors, bytes of memory), and its transfers (from, to, bytes).
 type ArrivingApp = (f64, Vec<(f64, u64)>, Vec<(u32, u32, u64)>);
 
-/// Runs apps on the fluid network, each placed when it arrives.
+/// Simulates apps on the fluid network; each is placed at its arrival.
 #[pyfunction]
 #[pyo3(signature = (cluster, policy, apps, seed = 1, believed = None))]
 pub fn simulate_apps(

@@ -1,4 +1,4 @@
-//! What is said of a trace, its curves and its models.
+//! Descriptions of a trace, its curves and its models.
 
 use leeward_calculus::mmpp::{self, FitSettings};
 use leeward_calculus::{ArrivalCurve, RbCurve, TokenBucket};
@@ -78,7 +78,7 @@ pub struct Model {
     pub batch_s: f64,
     pub mean_work_per_s: f64,
     pub misfit: Misfit,
-    /// All that a file of workloads needs.
+    /// Fields that a file of workloads needs.
     #[serde(flatten)]
     pub record: ModelRecord,
 }

@@ -1,4 +1,4 @@
-//! `leeward.Trace`: requests of a file, and what follows from them: statistics, r-b curves, models.
+//! `leeward.Trace`: the requests of a file, and results from them: statistics, r-b curves, models.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -19,13 +19,13 @@ use crate::errors::Refused;
 use crate::simulation::as_python;
 use crate::trace_records::{Curve, Described, Model, OfStage, bucket, buckets, unit};
 
-/// Requests between two looks at whether the user wants to stop.
+/// Number of requests between two checks for a user's interrupt.
 const REQUESTS: u64 = 1 << 18;
-/// What a Parquet file begins with, and the columns of one that are wanted.
+/// First bytes of a Parquet file, and the columns to read from one.
 const PARQUET: [u8; 4] = *b"PAR1";
 const COLUMNS: [&str; 4] = ["seconds", "kind", "size", "offset"];
 
-/// A trace in a file. It is read anew for every question, in constant memory but for a model.
+/// A trace in a file. Each query reads it again, in constant memory except for a model.
 #[pyclass(frozen, module = "leeward")]
 pub struct Trace {
     file: String,
@@ -87,7 +87,7 @@ impl Trace {
         Ok(Trace { file, files, settings, network, device })
     }
 
-    /// The trace in numbers.
+    /// Statistics of the trace.
     #[pyo3(signature = (window_s = 1.0, percentile = None))]
     fn statistics(&self, py: Python<'_>, window_s: f64, percentile: Option<f64>) -> PyResult<Py<PyAny>> {
         let window = NonZeroU64::new(Nanos::from_secs_f64(window_s).0);
@@ -140,7 +140,7 @@ impl Trace {
         as_python(py, &described)
     }
 
-    /// The r-b curve at a stage.
+    /// R-b curve at a stage.
     #[pyo3(signature = (stage, *, prune = None, error = None, margin = 0.0, multiple = 1.5, deadline_s = None))]
     #[expect(clippy::too_many_arguments, reason = "settings by keyword")]
     fn curve(
@@ -201,7 +201,7 @@ impl Trace {
         )
     }
 
-    /// The trace at a stage as arrivals modulated by a Markov chain.
+    /// Model of the trace at a stage: arrivals modulated by a Markov chain.
     #[pyo3(signature = (stage, *, interval_s = None, step_s = None, batch_s = None, states = None, deviations = None,
         sizes = None, published = false))]
     #[expect(clippy::too_many_arguments, reason = "settings by keyword")]
@@ -259,13 +259,13 @@ impl Trace {
     }
 }
 
-/// Checks the text of a device file.
+/// Validates the text of a device file.
 #[pyfunction]
 pub fn check_device(name: &str, text: &str) -> Result<(), Refused> {
     Ok(Device::from_text(name, text).map(drop)?)
 }
 
-/// A size as files write it, such as `64KiB`, in bytes.
+/// Parses a size in the form of files, such as `64KiB`, to bytes.
 #[pyfunction]
 pub fn byte_count(text: &str) -> Result<u64, Refused> {
     let size: Bytes = text.parse().map_err(|error| InputError::new("size", format!("{error}")))?;
@@ -273,7 +273,7 @@ pub fn byte_count(text: &str) -> Result<u64, Refused> {
 }
 
 impl Trace {
-    /// Reads the trace, and hands over each request. What dialect it was, and what was passed over.
+    /// Reads the trace and passes on each request. Returns the dialect and the number of skipped lines.
     fn each(&self, mut take: impl FnMut(&Request) -> Result<(), InputError>) -> PyResult<(Dialect, u64)> {
         let mut requests = Requests::open(self.text()?, &self.settings).map_err(Refused)?;
         let mut count = 0_u64;
@@ -287,12 +287,12 @@ impl Trace {
         Ok((requests.dialect(), requests.passed_over()))
     }
 
-    /// Reads the trace, and hands over each request's time and work at a stage.
+    /// Reads the trace and passes on each request's time and work at a stage.
     fn work(&self, stage: Stage, mut take: impl FnMut(Nanos, f64)) -> PyResult<()> {
         let mut work = Work::new(self.network, self.device.as_ref());
         self.each(|request| {
             let work = work.of(request).map_err(|error| self.wrong(error))?;
-            // The stage is one that there is work at.
+            // The stage always has work.
             take(request.at, work.at(stage).unwrap_or(0.0));
             Ok(())
         })?;
@@ -300,7 +300,7 @@ impl Trace {
     }
 
     fn rb_curve(&self, stage: Stage) -> PyResult<RbCurve> {
-        // The curve draws arrivals one by one, and so does the reader give them.
+        // The curve pulls arrivals one by one from the reader.
         let mut requests = Requests::open(self.text()?, &self.settings).map_err(Refused)?;
         let mut work = Work::new(self.network, self.device.as_ref());
         let (mut failed, mut count) = (None, 0_u64);
@@ -344,9 +344,9 @@ impl Trace {
     }
 }
 
-/// A file, or what stands for it.
+/// Opens a file or its replacement.
 pub fn open_text(files: &Files, name: &str) -> Result<Text, InputError> {
-    // What is wrong with a name or a file is said here.
+    // Errors about a name or a file arise here.
     let text = files.open(name)?;
     let path = files.path(name)?;
     let mut start = [0; PARQUET.len()];
@@ -357,7 +357,7 @@ pub fn open_text(files: &Files, name: &str) -> Result<Text, InputError> {
     Text::from_reader(name, BufReader::new(Rows::open(&path)?))
 }
 
-/// The rows of a Parquet file as CSV, a batch at a time; see `leeward.tables.batches`.
+/// Rows of a Parquet file as CSV, in batches; see `leeward.tables.batches`.
 struct Rows {
     batches: Py<PyAny>,
     text: Vec<u8>,
@@ -393,7 +393,7 @@ impl Read for Rows {
     }
 }
 
-/// The first line of what an exception says.
+/// First line of an exception's message.
 fn said(py: Python<'_>, error: &PyErr) -> String {
     error.value(py).to_string().lines().next().unwrap_or_default().to_owned()
 }

@@ -1,4 +1,5 @@
-//! `leeward-agent`: what a host's interfaces carry and its disks do, reported to controllers. One program, without Python.
+//! `leeward-agent`: reports the traffic of a host's interfaces and the work of its disks to controllers. A single program
+//! without Python.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
