@@ -1,4 +1,4 @@
-//! What keeps a host out of a decision: one place for all policies.
+//! Constraints on the hosts of a decision, in one place for all policies.
 
 use leeward_fabric::input::{InputError, excerpt};
 use leeward_fabric::{Bytes, DomainId, Fabric, FaultDomainId, HostId};
@@ -6,27 +6,30 @@ use serde::Serialize;
 
 use crate::Pool;
 
-/// So many are looked through one by one, in whatever order they are.
+/// Longest list to search linearly, in any order.
 const FEW: usize = 64;
 
-/// What a request demands of the hosts that take it. A list of more than 64 is in order of ids, since each host is
-/// looked up in it; [`Constraints::sort`] puts lists in order.
+/// Constraints of a request on its hosts. Lists of more than 64 items must be sorted by id, because each host
+/// is looked up by binary search; [`Constraints::sort`] sorts them.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Constraints {
-    /// Hosts that must not take it; in order of ids if there are more than 64.
+    /// Excluded hosts; sorted by id if more than 64.
     pub excluded_hosts: Vec<HostId>,
-    /// Racks and pods that must not take it; in order of ids if there are more than 64.
+    /// Excluded racks and pods; sorted by id if more than 64.
     pub excluded_domains: Vec<DomainId>,
-    /// Tags that a host must have, all of them, as [`Fabric::tag_mask`] gives them.
+    /// Tags that a host must have, all of them, as a [`Fabric::tag_mask`].
     pub tags: u64,
-    /// Hosts of related files: if not empty, no other host may take it. In order of ids if there are more than 64.
+    /// Hosts of related files; if not empty, no other host is eligible. Sorted by id if more than 64.
     pub collocated: Vec<HostId>,
-    /// How much more of its room, as a share, a host may fill than the hosts of the cluster do in the mean.
+    /// Largest excess of a host's fill over the cluster's average, as a share of its storage.
     pub max_imbalance: Option<f64>,
 }
 
 impl Constraints {
-    /// Those of hosts, racks, pods and tags by name. An error names the field of a request.
+    /// Constraints from names of hosts, racks, pods and tags.
+    ///
+    /// # Errors
+    /// [`InputError`] with the field of the request that has an unknown name.
     pub fn named(fabric: &Fabric, exclude: &[String], tags: &[String]) -> Result<Constraints, InputError> {
         let wrong = |field: &str, message: String| InputError::new("request", message).in_field(field);
         let mut constraints = Constraints::default();
@@ -49,7 +52,7 @@ impl Constraints {
         Ok(constraints)
     }
 
-    /// Puts the lists in order of ids, with each host and domain in them once.
+    /// Sorts the lists by id and removes duplicates.
     pub fn sort(&mut self) {
         fn sort<T: Ord>(list: &mut Vec<T>) {
             list.sort_unstable();
@@ -61,12 +64,12 @@ impl Constraints {
         sort(&mut self.collocated);
     }
 
-    /// Whether they demand nothing but tags.
+    /// True if there are no constraints except tags.
     pub fn only_tags(&self) -> bool {
         *self == Constraints { tags: self.tags, ..Constraints::default() }
     }
 
-    /// Why they keep `host` out, whatever it has room for and its rack aside.
+    /// Constraint that `host` violates, regardless of its room and its rack.
     pub(crate) fn refuse(&self, fabric: &Fabric, host: HostId) -> Option<Constraint> {
         if lists(&self.excluded_hosts, &host) {
             Some(Constraint::Excluded)
@@ -79,25 +82,25 @@ impl Constraints {
         }
     }
 
-    /// Whether they keep a whole rack out.
+    /// True if a whole rack is excluded.
     pub(crate) fn exclude(&self, fabric: &Fabric, rack: DomainId) -> bool {
         let excluded = |domain| lists(&self.excluded_domains, &domain);
         !self.excluded_domains.is_empty() && (excluded(rack) || fabric.parent(rack).is_some_and(excluded))
     }
 }
 
-/// Whether a list of constraints has `item`.
+/// True if a list of constraints has `item`.
 fn lists<T: Ord>(list: &[T], item: &T) -> bool {
     if list.len() <= FEW { list.contains(item) } else { list.binary_search(item).is_ok() }
 }
 
-/// Why a candidate cannot take a request.
+/// Reason for which a candidate cannot take a request.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Constraint {
     /// The host is down.
     Down,
-    /// The host is being emptied.
+    /// The host is draining.
     Draining,
     /// The block does not fit on the host.
     Full,
@@ -105,26 +108,26 @@ pub enum Constraint {
     Cpus,
     /// The task needs more memory than the host has left.
     Memory,
-    /// It would be fuller than the mean by more than the request allows.
+    /// The host's fill would exceed the average by more than the request allows.
     Imbalance,
-    /// The request excludes it.
+    /// The request excludes the candidate.
     Excluded,
-    /// It holds none of the related files.
+    /// The host has none of the related files.
     Collocation,
-    /// It lacks a tag that the request demands.
+    /// The host lacks a required tag.
     Tags,
-    /// It holds a copy already.
+    /// The host has a copy already.
     Used,
-    /// It would fail together with a copy that it must outlive.
+    /// The host shares a fault domain with a copy that it must survive.
     FaultDomain,
-    /// Too few of its hosts can take a copy.
+    /// Too few hosts of the domain can take a copy.
     TooFew,
-    /// Its load cannot be seen.
+    /// The load of the candidate is unknown.
     Unknown,
 }
 
 impl Constraint {
-    /// In words, as the end of "refused: ...".
+    /// Reason as text, as the end of "refused: ...".
     pub fn text(self) -> &'static str {
         match self {
             Constraint::Down => "the host is down",
@@ -149,9 +152,9 @@ pub(crate) struct Filter<'a> {
     pub pool: &'a Pool,
     pub constraints: &'a Constraints,
     pub size: Bytes,
-    /// Hosts that hold a copy.
+    /// Hosts with a copy.
     pub used: Vec<HostId>,
-    /// Fault domains that may hold no further copy.
+    /// Fault domains that may take no further copy.
     pub closed: Vec<FaultDomainId>,
 }
 
@@ -160,13 +163,13 @@ impl Filter<'_> {
         self.pool.fabric()
     }
 
-    /// Why `host` cannot take a copy; `None` if it can.
+    /// Reason for which `host` cannot take a copy; `None` if it can.
     pub fn refuses(&self, host: HostId) -> Option<Constraint> {
         let rack = self.fabric().rack_of(host);
         self.refuses_rack(rack).or_else(|| self.refuses_itself(host))
     }
 
-    /// Why `host` cannot take a copy, its rack aside.
+    /// Reason for which `host` cannot take a copy, regardless of its rack.
     fn refuses_itself(&self, host: HostId) -> Option<Constraint> {
         if !self.pool.is_up(host) {
             Some(Constraint::Down)
@@ -196,8 +199,8 @@ impl Filter<'_> {
         }
     }
 
-    /// Why `domain` cannot take `copies` on different hosts of one rack; `None` if it can. The constraint named is
-    /// the last that stood in the way.
+    /// Reason for which `domain` cannot take `copies` on different hosts of one rack; `None` if it can. Of
+    /// several reasons, the last one found.
     pub fn refuses_domain(&self, domain: DomainId, copies: usize) -> Option<Constraint> {
         let children = self.fabric().children(Some(domain));
         if children.len() > 0 {

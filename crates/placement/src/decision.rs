@@ -1,4 +1,4 @@
-//! What a policy says: where, on what grounds, from which candidates, or why not.
+//! Result of a policy: the choice with its grounds and candidates, or the refusal.
 
 use leeward_fabric::{DomainId, Fabric, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::{Transaction, View};
@@ -8,48 +8,48 @@ use serde::{Deserialize, Serialize};
 use crate::Constraint;
 use crate::tasks::Estimate;
 
-/// Where something goes, and why.
+/// A decision of a policy.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Decision<C> {
-    /// Where.
+    /// The chosen hosts or moves.
     pub choice: C,
-    /// What the ledger is to learn of it.
+    /// Ledger transaction of the decision.
     pub change: Transaction,
-    /// What it rests on.
+    /// Grounds of the decision.
     pub basis: Basis,
-    /// Candidates, best first level by level; empty unless an explanation was asked for.
+    /// Candidates, best first, level by level; empty unless an explanation was requested.
     pub why: Vec<Considered>,
 }
 
-/// What a decision rests on.
+/// Grounds of a decision.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Basis {
-    /// The state of the ledger.
+    /// Epoch of the ledger.
     pub epoch: u64,
-    /// End of the oldest window that played a part; `None` where telemetry played none.
+    /// End of the oldest telemetry window used; `None` if the decision used none.
     pub oldest: Option<Nanos>,
-    /// Which policy.
+    /// Name of the policy.
     pub policy: &'static str,
-    /// Why the policy left the choice to another, where it did.
+    /// Reason for which the policy left the choice to the default policy; `None` if it did not.
     pub note: Option<Note>,
-    /// How much of what was made small might still be saved, as a share of it, by a policy that knows: zero is proven
-    /// best.
+    /// Largest possible improvement of the objective, as a share of it, if the policy knows it; 0 is proven
+    /// optimal.
     pub gap: Option<f64>,
-    /// The model by which transfers of an app were placed; `None` where none was asked.
+    /// Model of transfer rates for an app; `None` if none was used.
     pub estimate: Option<Estimate>,
 }
 
-/// Why a policy left a choice to the default policy.
+/// Reason for which a policy left a choice to the default policy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Note {
-    /// The block is smaller than those it looks at.
+    /// The block is smaller than the policy's threshold.
     Small,
-    /// No load can be seen, and the settings say to go on.
+    /// No load is known, and the settings allow the default policy.
     NoTelemetry,
 }
 
 impl Note {
-    /// In words.
+    /// Note as text.
     pub fn text(self) -> &'static str {
         match self {
             Note::Small => "smaller than the policy's threshold: placed as uniform does",
@@ -61,35 +61,35 @@ impl Note {
 /// One candidate of a decision.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Considered {
-    /// Who.
+    /// The host or domain.
     pub candidate: Candidate,
-    /// What limits it, where that was looked at.
+    /// Bottleneck of the candidate, if it was examined.
     pub limit: Option<Limit>,
-    /// The rate that ranks it, in bit/s.
+    /// Rate that ranks the candidate, in bit/s.
     pub value: Option<Load>,
-    /// How the load of its link is known, where it was looked at.
+    /// Source of its link's load, if it was examined.
     pub sight: Option<Sight>,
-    /// What ranks it for a task, where that was asked.
+    /// Objectives that rank it for a task, if it was ranked for one.
     pub objectives: Option<Objectives>,
-    /// What came of it.
+    /// Result for the candidate.
     pub verdict: Verdict,
 }
 
-/// What ranks a host for a task: the first that differs decides, and less is better.
+/// Objectives of a host for a task, in lexicographic order; less is better.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Objectives {
-    /// The position of the task in its request.
+    /// Position of the task in its request.
     pub task: u32,
-    /// Tasks of the same job in the host's rack.
+    /// Number of the job's tasks in the host's rack.
     pub in_rack: u32,
-    /// How loaded it would be, as a share: the host's processors and memory, or the links of its rack.
+    /// Load with the task, as a share: of the host's processors and memory, or of its rack's links.
     pub balance: f64,
-    /// Processors that would be left on the host, in thousandths.
+    /// Processors left on the host with the task, in thousandths.
     pub left: u64,
 }
 
 impl Considered {
-    /// A host that was chosen without a number.
+    /// A host chosen without a number.
     pub(crate) fn chosen(host: HostId) -> Considered {
         let candidate = Candidate::Host(host);
         Considered {
@@ -103,17 +103,17 @@ impl Considered {
     }
 }
 
-/// What limits a candidate.
+/// Bottleneck of a candidate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Limit {
     /// A link or a device.
     Resource(ResourceId),
-    /// What a disk writes at most.
+    /// Largest write rate of a disk.
     DiskWriteCap,
 }
 
 impl Limit {
-    /// Its name in `fabric`, or `disk`.
+    /// Name of the resource in `fabric`, or `disk`.
     pub fn name(self, fabric: &Fabric) -> String {
         match self {
             Limit::Resource(resource) => fabric.resource_name(resource),
@@ -122,24 +122,24 @@ impl Limit {
     }
 }
 
-/// How the load of a link is known.
+/// Source of a link's load.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sight {
-    /// By its own counter.
+    /// The link's own counter.
     Counter,
-    /// As the sum of those below it, traffic inside the rack included.
+    /// Sum over the links below it, traffic inside the rack included.
     Derived,
-    /// Not at all.
+    /// The load is unknown.
     Unseen,
 }
 
-/// End of the oldest window of those links whose load is measured; `None` if none is.
+/// End of the oldest window among the links with known load; `None` without any.
 pub(crate) fn oldest_of(view: &View<'_>, links: impl IntoIterator<Item = ResourceId>) -> Option<Nanos> {
     let seen = links.into_iter().filter(|&link| view.measured(link).is_some());
     seen.map(|link| view.measured_until(link)).min()
 }
 
-/// How `view` knows the load of a link.
+/// Source of a link's load in `view`.
 pub(crate) fn sight(view: &View<'_>, link: ResourceId) -> Sight {
     match view.measured(link) {
         None => Sight::Unseen,
@@ -148,7 +148,7 @@ pub(crate) fn sight(view: &View<'_>, link: ResourceId) -> Sight {
     }
 }
 
-/// Who may be chosen.
+/// A candidate of a decision.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Candidate {
     /// A rack or pod, at an upper level of the tree.
@@ -157,69 +157,69 @@ pub enum Candidate {
     Host(HostId),
 }
 
-/// What came of a candidate.
+/// Result for a candidate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
-    /// It was chosen.
+    /// The policy chose it.
     Chosen,
-    /// Another ranked higher, or won the tie.
+    /// Another candidate ranked higher, or won the tie.
     Outranked,
-    /// It may not.
+    /// A constraint excludes it.
     Refused(Constraint),
 }
 
-/// Why nothing was chosen.
+/// Reason for a refused request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Refusal {
-    /// The policy needs telemetry and has none that is recent.
+    /// The policy needs recent telemetry and has none.
     NoTelemetry {
-        /// End of the newest window of any candidate; `None` if nothing was ever reported.
+        /// End of the newest window of any candidate; `None` if no candidate ever reported.
         newest: Option<Nanos>,
     },
-    /// The cluster has no such host as the writer.
+    /// The writer is not a host of the cluster.
     UnknownWriter,
-    /// So many copies cannot be in as many fault domains as are to hold one.
+    /// The copies are too few for the required fault domains.
     TooFewCopies {
-        /// Copies, or chunks.
+        /// Number of copies, or chunks.
         replicas: u8,
         /// Fault domains besides the first copy's, or that may be lost.
         fault_domains: u8,
     },
-    /// The policy ranks racks by what they can store, and no rack says what that is.
+    /// The policy ranks racks by storage, and no rack has a known storage size.
     NoStorage,
     /// The policy ranks racks by their links, and the cluster has none.
     NoRackLinks,
-    /// The program to be solved would have too many variables.
+    /// The linear program would have too many variables.
     TooLarge {
-        /// So many.
+        /// Number of variables.
         variables: usize,
-        /// What is the most.
+        /// Largest number of variables.
         most: usize,
     },
-    /// A program was not solved.
+    /// The solver failed.
     SolverFailed {
-        /// What the solver says.
+        /// Message of the solver.
         message: String,
     },
-    /// Nobody was chosen to decide requests of this kind.
+    /// No policy is configured for this kind of request.
     NoPolicy {
-        /// The kind.
+        /// Kind of request.
         kind: &'static str,
     },
-    /// No host may take one of the tasks, given where those before it went.
+    /// No host can take one of the tasks, given the places of the earlier ones.
     NoHost {
-        /// Its position in the request.
+        /// Position of the task in the request.
         task: u32,
-        /// Whether none could even by itself; else there may be a placement that was not found.
+        /// True if no host could take the task even alone; if false, a placement may exist.
         alone: bool,
-        /// How many hosts each constraint kept out.
+        /// Number of hosts excluded by each constraint.
         by_constraint: Vec<(Constraint, u32)>,
     },
-    /// All tasks together fit on no hosts, wherever each goes; that is proven.
+    /// No assignment fits all tasks together; this is proven.
     NotTogether,
-    /// No candidate may.
+    /// No candidate is eligible.
     NoCandidate {
-        /// How many candidates each constraint kept out.
+        /// Number of candidates excluded by each constraint.
         by_constraint: Vec<(Constraint, u32)>,
     },
 }

@@ -1,15 +1,17 @@
-//! The policies: who goes where.
+//! Placement policies: decide where copies of blocks, tasks and apps go, and which tasks leave hot racks.
 //!
 //! ```text
-//! requests + View (what the network carries) + Pool (which hosts may take work) --Policy--> Decisions
+//! requests + View (network load) + Pool (eligible hosts) --Policy--> Decisions
 //! ```
 //!
-//! A policy is a value with a name, made from settings with a schema, and called with a batch of requests. It holds
-//! no state: streaks are in the ledger, queues and budgets in the engine. It moves only its view; a decision carries
-//! the transaction that the engine commits, what the decision rests on, and on demand every candidate with the number
-//! that ranked it. Ties are broken by a seeded hash and never by position, or every tie would go to rack 0.
+//! A policy is a value with a name. The registry creates it from settings with a schema, and callers give it
+//! batches of requests. It holds no state: streaks are in the ledger, queues and budgets in the engine. It
+//! changes only its view. A decision carries the transaction for the engine to commit, its grounds, and on
+//! demand every candidate with the number that ranked it. A seeded hash breaks ties, never the position,
+//! because otherwise every tie would go to rack 0.
 //!
-//! Adding a policy is adding one file and one line to its kind's registry ([`replicas::REGISTRY`], [`tasks::REGISTRY`]).
+//! A new policy needs one file and one line in its kind's registry ([`replicas::REGISTRY`],
+//! [`tasks::REGISTRY`]).
 
 mod constraints;
 mod decision;

@@ -1,4 +1,4 @@
-//! What a policy is, and how one is made by name.
+//! The policy trait, and creation of policies by name.
 
 use leeward_fabric::input::{InputError, excerpt, read_yaml};
 use leeward_fabric::{Fabric, HostId, Load, Nanos, ResourceId};
@@ -9,36 +9,37 @@ use serde::de::DeserializeOwned;
 
 use crate::{Constraint, Decision, Pool, Refusal};
 
-/// A kind of question that policies answer.
+/// A kind of request that policies decide.
 pub trait Request {
-    /// What an answer chooses.
+    /// Choice in an answer.
     type Choice;
-    /// The word for this kind, as in `leeward place KIND`.
+    /// Name of the kind, as in `leeward place KIND`.
     const KIND: &'static str;
 }
 
-/// A way of deciding. Holds settings and no state.
+/// A placement algorithm. Holds settings and no state.
 pub trait Policy<Q: Request>: Send + Sync {
-    /// Its name in the registry.
+    /// Name in the registry.
     fn name(&self) -> &'static str;
 
-    /// Answers a batch: one answer a request, in the order of requests, whatever order they are served in.
+    /// Decides a batch. Returns one answer per request, in the order of requests, whatever order the policy
+    /// serves them in.
     fn place(&self, batch: &[Q], context: &mut Context<'_, '_>) -> Vec<Result<Decision<Q::Choice>, Refusal>>;
 
-    /// How long a request waits, so that it can be decided together with others; zero is at once.
+    /// Time for which a request waits to be decided together with others; 0 for an immediate decision.
     fn waits(&self, _request: &Q) -> Nanos {
         Nanos(0)
     }
 
-    /// How often it looks at a host or a link to decide a request, about; some ten nanoseconds each. Zero where
-    /// that is so little that nobody need ask. Who has others wait for a decision asks before.
+    /// Estimated number of host and link lookups to decide `request`, about ten nanoseconds each. 0 stands
+    /// for a negligible number. Callers that block others while they decide check it first.
     fn looks(&self, _request: &Q, _fabric: &Fabric) -> u64 {
         0
     }
 
-    /// How good each of some hosts would be, by what ranks hosts here, for a request's work that also talks to `peers`;
-    /// `None` if nothing here ranks single hosts. Nothing is decided, and what a policy balances over several requests
-    /// plays no part.
+    /// Scores each of `hosts` by this policy's objectives, for a request that also communicates with `peers`;
+    /// `None` if the policy does not rank single hosts. The method decides nothing, and ignores objectives
+    /// that span several requests.
     fn rate(
         &self,
         _request: &Q,
@@ -50,59 +51,59 @@ pub trait Policy<Q: Request>: Send + Sync {
     }
 }
 
-/// Something that runs, and what work that is to be placed sends it and receives from it.
+/// Running work that the request to place will communicate with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Peer {
-    /// Where it is.
+    /// Host of the peer.
     pub host: HostId,
-    /// What it is sent, in bit/s.
+    /// Traffic from the request to the peer, in bit/s.
     pub egress_bps: u64,
-    /// What it sends, in bit/s.
+    /// Traffic from the peer to the request, in bit/s.
     pub ingress_bps: u64,
 }
 
-/// How good a host would be for something.
+/// Score of a host.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Rating {
-    /// Which.
+    /// The host.
     pub host: HostId,
-    /// How loaded it or its links would be, as a share of the fullest of them: less is better, and more than 1 is too
-    /// much. Infinite where nothing may be carried.
+    /// Largest load of the host or its links with the request, as a share: less is better, and above 1 is
+    /// overload. Infinite without capacity.
     pub loaded: f64,
-    /// The link that limits it, where links were looked at.
+    /// The limiting link, if the policy uses links.
     pub limit: Option<ResourceId>,
-    /// What that link would have left, in bit/s; negative where it has too little.
+    /// Capacity left on that link, in bit/s; negative for an overload.
     pub left: Option<Load>,
-    /// Why it cannot take it.
+    /// Reason for which the host cannot take the request.
     pub refused: Option<Constraint>,
 }
 
-/// What a policy decides on.
+/// Input of a decision.
 pub struct Context<'a, 'l> {
-    /// What the network carries; the policy's what-ifs go here.
+    /// Load of the network; the policy's trial changes go here.
     pub view: &'a mut View<'l>,
-    /// Which hosts may take work.
+    /// Eligible hosts.
     pub pool: &'a Pool,
-    /// Seed of ties and random choices.
+    /// Seed of tie-breaking and random choices.
     pub seed: u64,
-    /// How much of the reasons to keep.
+    /// Size of the explanation.
     pub explain: Explain,
 }
 
-/// How much of a decision's reasons to keep.
+/// Size of a decision's explanation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Explain {
     /// None: for hot loops.
     #[default]
     Off,
-    /// The best few at each level.
+    /// The best few candidates at each level.
     Top(u16),
     /// Every candidate.
     All,
 }
 
 impl Explain {
-    /// How many candidates of a level to keep.
+    /// Number of candidates of a level to keep.
     pub(crate) fn limit(self) -> usize {
         match self {
             Explain::Off => 0,
@@ -112,42 +113,45 @@ impl Explain {
     }
 }
 
-/// A policy made from settings, or what is wrong with them.
+/// A policy, or the error in its settings.
 pub type Made<Q> = Result<Box<dyn Policy<Q>>, InputError>;
 
-/// A policy as the registry lists it. The schema of its settings feeds the command line, the API and the docs.
+/// Registry entry of a policy. The schema of its settings feeds the command line, the API and the docs.
 pub struct Registration<Q: Request> {
-    /// What users call it.
+    /// Name that users write.
     pub name: &'static str,
-    /// What it does, in a sentence.
+    /// Summary in one sentence.
     pub summary: &'static str,
-    /// Where it is from.
+    /// Source: paper and section.
     pub source: &'static str,
-    /// JSON schema of its settings.
+    /// JSON schema of the settings.
     pub schema: fn() -> serde_json::Value,
-    /// Makes it from settings: a YAML or JSON mapping, empty for the defaults.
+    /// Constructor from settings: a YAML or JSON mapping, empty for the defaults.
     pub make: fn(&str) -> Made<Q>,
 }
 
-/// A policy that cannot be made.
+/// A policy that cannot be created.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum PolicyError {
-    /// There is none of that name.
+    /// No policy has this name.
     #[error("unknown policy `{name}` for {kind}; there are: {known}")]
     Unknown {
-        /// What was asked for.
+        /// Requested name.
         name: String,
-        /// The kind of request.
+        /// Kind of request.
         kind: &'static str,
-        /// The names there are.
+        /// Known names.
         known: String,
     },
-    /// Its settings are not right.
+    /// Invalid settings.
     #[error(transparent)]
     Settings(#[from] InputError),
 }
 
-/// Finds a policy by name and makes it.
+/// Creates a policy by name.
+///
+/// # Errors
+/// [`PolicyError`] for an unknown name or invalid settings.
 pub(crate) fn make<Q: Request>(
     registry: &'static [Registration<Q>],
     name: &str,
@@ -162,17 +166,20 @@ pub(crate) fn make<Q: Request>(
     }
 }
 
-/// Settings of a policy that has none.
+/// Empty settings, for policies without any.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct NoSettings {}
 
 /// Reads a policy's settings.
+///
+/// # Errors
+/// [`InputError`] with line and field.
 pub(crate) fn settings<T: DeserializeOwned + Default>(policy: &str, text: &str) -> Result<T, InputError> {
     if text.trim().is_empty() { Ok(T::default()) } else { read_yaml(&format!("settings of {policy}"), text) }
 }
 
-/// What is wrong with one setting of a policy.
+/// Error in one setting of a policy.
 pub(crate) fn setting_error(policy: &str, field: &str, message: &str) -> InputError {
     InputError::new(format!("settings of {policy}"), message).in_field(field)
 }

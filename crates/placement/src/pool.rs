@@ -1,28 +1,28 @@
-//! Which hosts may take work. Counts by domain are kept up to date as hosts change, so that a decision passes over a
-//! closed rack without looking at its hosts, and never scans them all.
+//! Eligibility and room of hosts. Counts by domain are updated as hosts change, so a decision skips a closed
+//! rack without looking at its hosts, and never scans all hosts.
 
 use std::sync::Arc;
 
 use foldhash::{HashMap, HashMapExt};
 use leeward_fabric::{Bandwidth, Bytes, Cpus, Device, DomainId, Fabric, HostId};
 
-/// Health and room of every host. A change of a host that the fabric does not have is ignored; a question about one
-/// is a bug of the caller and panics.
+/// Health and room of every host. Changes of unknown hosts are ignored; queries about them panic, since they
+/// are bugs of the caller.
 #[derive(Clone, Debug)]
 pub struct Pool {
     fabric: Arc<Fabric>,
     hosts: Vec<Status>,
-    /// Open hosts below each domain.
+    /// Number of open hosts below each domain.
     open: Vec<u32>,
-    /// What is stored on all hosts with limited room, and that room.
+    /// Bytes stored on all hosts with limited storage, and their total storage.
     stored: u128,
     room: u128,
-    /// What the hosts below each domain can store; `None` where one of them states no limit.
+    /// Storage of the hosts below each domain; `None` if one of them has no limit.
     storage: Vec<Option<u64>>,
-    /// What the hosts below each domain store.
+    /// Bytes stored on the hosts below each domain.
     stored_in: Vec<u128>,
     write_rate: Option<Bandwidth>,
-    /// Tasks of each job by rack, in order of racks, where there are any. Only looked up, never walked through.
+    /// Number of tasks of each job by rack, sorted by rack, without zeros. Only for lookups, never iterated.
     tasks: HashMap<u64, Vec<(DomainId, u32)>>,
 }
 
@@ -32,10 +32,10 @@ struct Status {
     draining: bool,
     stored: u64,
     room: u64,
-    /// What tasks have of the host.
+    /// Processors and memory that tasks take.
     cpus: Cpus,
     memory: Bytes,
-    /// What they may have, here so that a question about a host reads one line of memory.
+    /// Processors and memory in total, stored here so that a query reads one cache line.
     all_cpus: Option<Cpus>,
     all_memory: Option<Bytes>,
 }
@@ -47,7 +47,7 @@ impl Status {
 }
 
 impl Pool {
-    /// All hosts up, none draining, nothing stored.
+    /// A pool with all hosts up, none draining, nothing stored.
     pub fn new(fabric: Arc<Fabric>) -> Pool {
         let room = |host| fabric.storage(host).map_or(u64::MAX, |bytes| bytes.0);
         let status = |host| Status {
@@ -85,7 +85,7 @@ impl Pool {
         pool
     }
 
-    /// A copy that knows of one job only how many tasks of it are in which rack: of jobs there may be a hundred thousand.
+    /// A copy with the task counts of one job only; there may be a hundred thousand jobs.
     pub fn of_job(&self, job: u64) -> Pool {
         let mut tasks = HashMap::new();
         tasks.extend(self.tasks.get(&job).map(|racks| (job, racks.clone())));
@@ -102,52 +102,52 @@ impl Pool {
         }
     }
 
-    /// The fabric the hosts belong to.
+    /// The fabric of the hosts.
     pub fn fabric(&self) -> &Fabric {
         &self.fabric
     }
 
-    /// The rate at which the fastest device of the cluster writes; `None` without devices.
+    /// Write rate of the cluster's fastest device; `None` without devices.
     pub fn write_rate(&self) -> Option<Bandwidth> {
         self.write_rate
     }
 
-    /// The rate at which the fastest device of a host writes; `None` without devices.
+    /// Write rate of a host's fastest device; `None` without devices.
     pub fn write_rate_of(&self, host: HostId) -> Option<Bandwidth> {
         fastest_write(self.fabric.devices(host).iter())
     }
 
-    /// A host goes down or comes up.
+    /// Marks a host as up or down.
     pub fn set_up(&mut self, host: HostId, up: bool) {
         self.change(host, |status| status.up = up);
     }
 
-    /// A host is being emptied and takes no new work, or takes work again.
+    /// Marks a host as draining, so that it takes no new work, or as open again.
     pub fn set_draining(&mut self, host: HostId, draining: bool) {
         self.change(host, |status| status.draining = draining);
     }
 
-    /// A host stores this much now.
+    /// Sets the bytes stored on a host.
     pub fn set_stored(&mut self, host: HostId, stored: Bytes) {
         self.change(host, |status| status.stored = stored.0);
     }
 
-    /// A host stores this much more.
+    /// Adds to the bytes stored on a host.
     pub fn store(&mut self, host: HostId, bytes: Bytes) {
         self.change(host, |status| status.stored = status.stored.saturating_add(bytes.0));
     }
 
-    /// A host stores this much less.
+    /// Subtracts from the bytes stored on a host.
     pub fn discard(&mut self, host: HostId, bytes: Bytes) {
         self.change(host, |status| status.stored = status.stored.saturating_sub(bytes.0));
     }
 
-    /// What a host stores.
+    /// Bytes stored on a host.
     pub fn stored(&self, host: HostId) -> Bytes {
         Bytes(self.hosts[host.index()].stored)
     }
 
-    /// A task of a job is on a host from now on.
+    /// Adds a task of a job to a host.
     pub fn occupy(&mut self, host: HostId, job: u64, cpus: Cpus, memory: Bytes) {
         let Some(status) = self.hosts.get_mut(host.index()) else { return };
         status.cpus.0 = status.cpus.0.saturating_add(cpus.0);
@@ -159,7 +159,7 @@ impl Pool {
         }
     }
 
-    /// A task of a job is on a host no longer.
+    /// Removes a task of a job from a host.
     pub fn vacate(&mut self, host: HostId, job: u64, cpus: Cpus, memory: Bytes) {
         let Some(status) = self.hosts.get_mut(host.index()) else { return };
         status.cpus.0 = status.cpus.0.saturating_sub(cpus.0);
@@ -175,67 +175,67 @@ impl Pool {
         }
     }
 
-    /// Processors of a host that no task has; `None` is without limit.
+    /// Free processors of a host; `None` for no limit.
     pub fn cpus_left(&self, host: HostId) -> Option<Cpus> {
         let status = &self.hosts[host.index()];
         status.all_cpus.map(|all| Cpus(all.0.saturating_sub(status.cpus.0)))
     }
 
-    /// Memory of a host that no task has; `None` is without limit.
+    /// Free memory of a host; `None` for no limit.
     pub fn memory_left(&self, host: HostId) -> Option<Bytes> {
         let status = &self.hosts[host.index()];
         status.all_memory.map(|all| Bytes(all.0.saturating_sub(status.memory.0)))
     }
 
-    /// How many tasks of a job are in a rack.
+    /// Number of a job's tasks in a rack.
     pub fn tasks_of(&self, job: u64, rack: DomainId) -> u32 {
         let racks = self.racks_of(job);
         racks.binary_search_by_key(&rack, |&(rack, _)| rack).map_or(0, |at| racks[at].1)
     }
 
-    /// The racks with tasks of a job, in their order, and how many are in each.
+    /// Racks with tasks of a job, sorted, with the number of tasks in each.
     pub fn racks_of(&self, job: u64) -> &[(DomainId, u32)] {
         self.tasks.get(&job).map_or(&[], Vec::as_slice)
     }
 
-    /// Whether a host is up.
+    /// True if a host is up.
     pub fn is_up(&self, host: HostId) -> bool {
         self.hosts[host.index()].up
     }
 
-    /// Whether a host is being emptied.
+    /// True if a host is draining.
     pub fn is_draining(&self, host: HostId) -> bool {
         self.hosts[host.index()].draining
     }
 
-    /// Whether `bytes` more fit on a host.
+    /// True if `bytes` more fit on a host.
     pub fn fits(&self, host: HostId, bytes: Bytes) -> bool {
         let status = &self.hosts[host.index()];
         bytes.0 <= status.room.saturating_sub(status.stored)
     }
 
-    /// What the hosts of a domain can store; `None` without limit.
+    /// Storage of a domain's hosts; `None` for no limit.
     pub fn storage(&self, domain: DomainId) -> Option<Bytes> {
         self.storage[domain.index()].map(Bytes)
     }
 
-    /// What the hosts of a domain store.
+    /// Bytes stored on a domain's hosts.
     pub fn stored_in(&self, domain: DomainId) -> Bytes {
         Bytes(u64::try_from(self.stored_in[domain.index()]).unwrap_or(u64::MAX))
     }
 
-    /// What a host can still store.
+    /// Free storage of a host.
     pub fn room(&self, host: HostId) -> Bytes {
         let status = &self.hosts[host.index()];
         Bytes(status.room.saturating_sub(status.stored))
     }
 
-    /// How full the hosts of the cluster are in the mean, as a share of their room.
+    /// Average fill of the cluster's hosts, as a share of their storage.
     pub fn mean_fill(&self) -> f64 {
         if self.room == 0 { 0.0 } else { self.stored as f64 / self.room as f64 }
     }
 
-    /// How full a host would be with `bytes` more, as a share of its room. Zero without limit.
+    /// Fill of a host with `bytes` more, as a share of its storage; 0 without limit.
     pub fn fill(&self, host: HostId, bytes: Bytes) -> f64 {
         let status = &self.hosts[host.index()];
         if status.room == u64::MAX {
@@ -244,8 +244,7 @@ impl Pool {
         (status.stored as f64 + bytes.0 as f64) / (status.room as f64).max(1.0)
     }
 
-    /// How much more of its room, as a share, a host would fill with `bytes` more than the hosts of the cluster do in
-    /// the mean. Zero on a host without limit.
+    /// Excess of a host's fill with `bytes` more over the cluster's average; 0 on a host without limit.
     pub fn imbalance(&self, host: HostId, bytes: Bytes) -> f64 {
         if self.hosts[host.index()].room == u64::MAX {
             0.0
@@ -254,12 +253,12 @@ impl Pool {
         }
     }
 
-    /// Whether a host is up, not draining and not full.
+    /// True if a host is up, not draining and not full.
     pub fn is_open(&self, host: HostId) -> bool {
         self.hosts[host.index()].is_open()
     }
 
-    /// How many hosts below a domain are open.
+    /// Number of open hosts below a domain.
     pub fn open(&self, domain: DomainId) -> u32 {
         self.open[domain.index()]
     }
@@ -292,7 +291,7 @@ impl Pool {
         });
     }
 
-    /// Does something to the rack of a host, and to all that it is in.
+    /// Applies a change to the rack of a host and to all enclosing domains.
     fn climb(&mut self, host: HostId, change: impl Fn(&mut Pool, DomainId)) {
         let mut domain = Some(self.fabric.rack_of(host));
         while let Some(at) = domain {
@@ -302,7 +301,7 @@ impl Pool {
     }
 }
 
-/// What the hosts below each domain can store.
+/// Storage of the hosts below each domain.
 fn storage(fabric: &Fabric) -> Vec<Option<u64>> {
     let mut storage = vec![Some(0_u64); fabric.domain_count()];
     for host in fabric.all_hosts() {

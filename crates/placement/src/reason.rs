@@ -1,4 +1,4 @@
-//! What an explanation says of one candidate, by names: the one record that every reader of decisions is given.
+//! Explanation of one candidate with names: the shared record of all outputs.
 
 use std::borrow::Cow;
 
@@ -8,30 +8,31 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Candidate, Considered, Objectives, Sight, Verdict};
 
-/// One candidate of a decision, as it is shown.
+/// One candidate of a decision.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Reason {
-    /// The host, rack or pod.
+    /// Name of the host, rack or pod.
     pub candidate: String,
-    /// The link or device that limits it, or `disk` for what a disk writes at most; where that was looked at.
+    /// Name of the limiting link or device, or `disk` for the largest write rate of a disk; null if it was
+    /// not examined.
     pub limit: Option<String>,
-    /// How the load of its link is known: `counter`, `derived` (the sum of those below it) or `unseen`.
+    /// Source of the link's load: `counter`, `derived` (the sum of the links below it) or `unseen`.
     #[schemars(extend("enum" = ["counter", "derived", "unseen", null]))]
     pub sight: Option<Cow<'static, str>>,
-    /// The number that ranked it, in bit/s.
+    /// Rate that ranked the candidate, in bit/s.
     pub value_bps: Option<i64>,
-    /// What ranks it for a task, the first that differs deciding; where that was asked.
+    /// Objectives that ranked the host for a task, in lexicographic order; absent for other requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub objectives: Option<Objectives>,
-    /// `chosen`, `outranked` or `refused`.
+    /// Result: `chosen`, `outranked` or `refused`.
     #[schemars(extend("enum" = ["chosen", "outranked", "refused"]))]
     pub verdict: Cow<'static, str>,
-    /// Why it was refused.
+    /// Reason of a refusal.
     pub because: Option<Cow<'static, str>>,
 }
 
 impl Reason {
-    /// A candidate of a decision on `fabric`.
+    /// Record of a candidate of a decision on `fabric`.
     pub fn of(fabric: &Fabric, considered: &Considered) -> Reason {
         let Considered { candidate, limit, value, sight, objectives, verdict } = *considered;
         let (verdict, because) = match verdict {

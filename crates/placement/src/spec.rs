@@ -1,4 +1,4 @@
-//! A policy as it is written: a name, with settings or without.
+//! A policy in a file or on the command line: a name, with or without settings.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,14 +8,15 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::{self, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A policy and its settings: `sinbad`, `sinbad:remote_racks=2:interval=1s`, or `{sinbad: {remote_racks: 2}}`.
+/// A policy and its settings: `sinbad`, `sinbad:remote_racks=2:interval=1s`, or `{sinbad: {remote_racks:
+/// 2}}`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PolicySpec {
-    /// Its name in the registry.
+    /// Name in the registry.
     pub name: String,
-    /// Its settings, as a YAML mapping; empty for the defaults.
+    /// Settings as a YAML mapping; empty for the defaults.
     pub settings: String,
-    /// What results call it: the text it was made from.
+    /// Label in results: the original text.
     pub label: String,
 }
 

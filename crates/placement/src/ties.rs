@@ -1,7 +1,9 @@
-//! Seeded choices. Splitmix64 (Steele, Lea, Flood: "Fast splittable pseudorandom number generators", 2014): a
-//! bijection good enough to break ties and cheap enough to do so for every candidate.
+//! Seeded tie-breaking and random draws by Splitmix64 (Steele, Lea, Flood: "Fast splittable pseudorandom
+//! number generators", 2014). The mixer is a bijection of sufficient quality to break ties, and cheap enough
+//! to run for every candidate. It stays hand-written because results must be bit-identical across versions of
+//! any random library.
 
-/// The hash by which the ties of one request are broken.
+/// Hash that breaks the ties of one request.
 #[derive(Clone, Copy)]
 pub(crate) struct Ties(u64);
 
@@ -10,7 +12,7 @@ impl Ties {
         Ties(splitmix(splitmix(seed) ^ request))
     }
 
-    /// The rank of a thing among its equals: the same seed, request and thing, the same rank.
+    /// Rank of an item among equals; a function of seed, request and item.
     pub fn rank(self, thing: u64) -> u64 {
         splitmix(self.0 ^ thing)
     }
@@ -23,7 +25,7 @@ fn splitmix(state: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The draws of one request.
+/// Sequence of random draws of one request.
 pub(crate) struct Draws {
     ties: Ties,
     next: u64,
@@ -34,7 +36,7 @@ impl Draws {
         Draws { ties: Ties::new(seed, request), next: 0 }
     }
 
-    /// A position below `n`, each as likely (to one part in 2^32 for the sizes of clusters).
+    /// A random position below `n`, uniform up to one part in 2^32 for cluster sizes.
     pub fn below(&mut self, n: u32) -> u32 {
         self.next += 1;
         let draw = self.ties.rank(self.next) >> 32;

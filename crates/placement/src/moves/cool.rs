@@ -1,4 +1,4 @@
-//! Which racks could take a task that leaves a hot one.
+//! Racks that can take a task from a hot rack.
 
 use std::ops::Range;
 
@@ -7,29 +7,29 @@ use leeward_fabric::{Bytes, Cpus, DomainId, Fabric, HostId, Load};
 use crate::Context;
 use crate::tasks::Task;
 
-/// The racks of which no link is loaded more than what is allowed.
+/// Racks whose links are all below the load limit.
 pub(super) struct Cool {
-    /// The most that a link may be loaded with what comes.
+    /// Largest load of a link with the new tasks, as a share.
     most: f64,
-    /// In order.
+    /// Cool racks, in order.
     racks: Vec<Rack>,
-    /// The most processors and the most memory that a host of each rack has left at first.
+    /// Most processors and most memory left on a host of each rack, at the start.
     left: Vec<(Cpus, Bytes)>,
-    /// What each host has left now.
+    /// Room left on each host now.
     hosts: Vec<(Cpus, Bytes)>,
 }
 
-/// What a rack could take at most.
+/// Headroom of a rack.
 #[derive(Clone, Copy)]
 struct Rack {
     rack: DomainId,
-    /// Out of it and into it, in bit/s.
+    /// Headroom of the links out of it and into it, in bit/s.
     links: [f64; 2],
     left: (Cpus, Bytes),
 }
 
 impl Cool {
-    /// All racks as they are.
+    /// Evaluates all racks in their current state.
     pub fn new(context: &Context<'_, '_>, most: f64) -> Cool {
         let (pool, fabric) = (context.pool, context.pool.fabric());
         let left = |host: HostId| {
@@ -46,14 +46,14 @@ impl Cool {
         Cool { most, racks: fabric.all_racks().zip(&left).filter_map(cool).collect(), left, hosts }
     }
 
-    /// A task has gone to a host.
+    /// Subtracts the room of a task placed on a host.
     pub fn took(&mut self, task: &Task, host: HostId) {
         let (cpus, memory) = &mut self.hosts[host.index()];
         *cpus = Cpus(cpus.0.saturating_sub(task.cpus.0));
         *memory = Bytes(memory.0.saturating_sub(task.memory.0));
     }
 
-    /// A rack carries something else than before.
+    /// Updates a rack whose load changed.
     pub fn changed(&mut self, context: &Context<'_, '_>, rack: DomainId) {
         let at = self.racks.binary_search_by_key(&rack, |cool| cool.rack);
         match (at, headroom(context, rack, self.most)) {
@@ -66,8 +66,8 @@ impl Cool {
         }
     }
 
-    /// The racks other than `from` that would stay cool with a task, in order, less those that had no room for it at first; none if
-    /// no host of theirs has room now.
+    /// Racks other than `from` that would stay cool with a task, in order, without those that had no room for
+    /// it at the start. Empty if none of their hosts has room now.
     pub fn with(&self, fabric: &Fabric, task: &Task, from: DomainId) -> Vec<DomainId> {
         let adds = [task.egress_in_all().peak_bps, task.ingress_in_all().peak_bps].map(|bps| bps as f64);
         let may = |cool: &&Rack| {
@@ -87,14 +87,14 @@ fn of_rack(fabric: &Fabric, rack: DomainId) -> Range<usize> {
     start as usize..end as usize
 }
 
-/// Whether no rack other than `from` can be seen.
+/// True if the load of every rack other than `from` is unknown.
 pub(super) fn all_unseen(context: &Context<'_, '_>, from: DomainId) -> bool {
     let mut others = context.pool.fabric().all_racks().filter(|&rack| rack != from);
     others.all(|rack| headroom(context, rack, f64::INFINITY).is_none())
 }
 
-/// What the links of a rack could carry beside what they do, out of it and into it, without being loaded more than `most`, in
-/// bit/s; none if one is already, or cannot be seen.
+/// Additional load in bit/s that the links of a rack, out of it and into it, can carry below the share
+/// `most`. `None` if a link exceeds it already, or if its load is unknown.
 fn headroom(context: &Context<'_, '_>, rack: DomainId, most: f64) -> Option<[f64; 2]> {
     let (fabric, mut links) = (context.pool.fabric(), [f64::INFINITY; 2]);
     for (left, link) in links.iter_mut().zip([fabric.out_of_domain(rack), fabric.into_domain(rack)]) {

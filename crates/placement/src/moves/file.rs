@@ -1,4 +1,4 @@
-//! Files of running tasks, as people write them: what `leeward migrate` is asked about.
+//! Files of running tasks: the input of `leeward migrate`.
 
 use std::collections::BTreeMap;
 
@@ -11,20 +11,20 @@ use super::{Budget, MoveRequest, Running};
 use crate::Pool;
 use crate::tasks::{TaskFile, TaskId};
 
-/// What runs, with its names.
+/// Running tasks with their names.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Fleet {
-    /// The names of the tasks, in the order of the request.
+    /// Names of the tasks, in the order of the request.
     pub names: Vec<String>,
-    /// The request, with number 0.
+    /// The request, with id 0.
     pub request: MoveRequest,
 }
 
-/// Tasks that run, and the jobs they belong to.
+/// Running tasks, and their jobs.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct FleetFile {
-    /// The jobs that tasks belong to, and what they can bear. If there is none, all can bear anything.
+    /// Jobs of the tasks with their budgets. Without jobs, no budget applies.
     #[serde(default)]
     #[schemars(with = "Vec<JobFile>")]
     pub jobs: Vec<Spanned<JobFile>>,
@@ -37,12 +37,12 @@ pub struct FleetFile {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JobFile {
-    /// Its name.
+    /// Name of the job.
     pub name: String,
-    /// How much moving it can bear.
+    /// Limits on moves of its tasks.
     #[serde(default)]
     pub budget: BudgetFile,
-    /// Tasks of it that are down now. Default 0.
+    /// Number of its tasks that are down now. Default 0.
     #[serde(default)]
     pub down: u32,
     /// Evictions in the last hour. Default 0.
@@ -50,32 +50,32 @@ pub struct JobFile {
     pub evictions: u32,
 }
 
-/// How much moving a job can bear; without limit where it says nothing.
+/// Limits on moves of a job's tasks; no limit where a field is left out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct BudgetFile {
-    /// Tasks that may be down at once.
+    /// Largest number of tasks down at once.
     pub down: Option<u32>,
-    /// Evictions in an hour.
+    /// Largest number of evictions in an hour.
     pub evictions_per_hour: Option<u32>,
 }
 
-/// A task that runs on a host.
+/// A running task.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunningFile {
-    /// The host it is on.
+    /// Host of the task.
     pub host: String,
-    /// The job it belongs to; a job by itself if not given.
+    /// Job of the task; a job by itself if left out.
     pub job: Option<String>,
-    /// What it sends out of its rack now; the mean that it demands if not given.
+    /// Measured traffic out of its rack; the average of its demand if left out.
     pub egress_now: Option<Bandwidth>,
-    /// What it receives from outside its rack now; the mean that it demands if not given.
+    /// Measured traffic into its rack; the average of its demand if left out.
     pub ingress_now: Option<Bandwidth>,
-    /// Whether it was moved so recently that it must stay. Default false.
+    /// True if the task was moved recently and must stay. Default false.
     #[serde(default)]
     pub cooling: bool,
-    /// Its name and demand.
+    /// Name and demand of the task.
     pub task: TaskFile,
 }
 
@@ -83,12 +83,15 @@ impl Fleet {
     /// Reads a file of running tasks.
     ///
     /// # Errors
-    /// An [`InputError`] with file, line and field.
+    /// [`InputError`] with file, line and field.
     pub fn read(path: &str, fabric: &Fabric) -> Result<Fleet, InputError> {
         Fleet::from_text(path, &read_text(path)?, fabric)
     }
 
-    /// The same from a text, with the name it has in errors.
+    /// Reads running tasks from text; `path` names the file in errors.
+    ///
+    /// # Errors
+    /// [`InputError`] with file, line and field.
     pub fn from_text(path: &str, text: &str, fabric: &Fabric) -> Result<Fleet, InputError> {
         let file: FleetFile = read_yaml(path, text)?;
         let mut fleet = Fleet { names: Vec::new(), request: MoveRequest::default() };
@@ -161,7 +164,7 @@ impl Fleet {
         job
     }
 
-    /// Takes the room that the tasks have.
+    /// Occupies the room of the tasks in a pool.
     pub fn occupy(&self, pool: &mut Pool) {
         for running in &self.request.running {
             let job = self.request.budgets[running.job as usize].job;

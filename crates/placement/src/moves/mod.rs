@@ -1,8 +1,8 @@
-//! Which tasks leave a hot rack, and where they go (Hotspots section 5.1, the reactive part).
+//! Moves of tasks from hot racks to cool ones (Hotspots section 5.1, the reactive part).
 //!
-//! A request lists what runs and what each job can still bear; the answer lists moves in the order in which they are
-//! to be made, and for each hot link the tasks that stay though they would help, with the reason. Cooldowns and budgets
-//! are the engine's; a policy sees only what is left of them.
+//! A request lists the running tasks and the remaining budget of each job. The answer lists moves in the
+//! order of execution. For each hot link it also lists the tasks that would help but stay, with the reason.
+//! The engine manages cooldowns and budgets; a policy sees only what is left of them.
 
 mod cool;
 mod file;
@@ -16,108 +16,108 @@ pub use reactive::{Reactive, ReactiveSettings};
 use crate::tasks::{Task, TaskId, Traffic};
 use crate::{Policy, PolicyError, Registration, Request};
 
-/// A cell after a report.
+/// State of a cell after a report.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct MoveRequest {
-    /// Tells requests apart, and seeds their ties.
+    /// Number of the request; it seeds the tie-breaking hash.
     pub id: u64,
-    /// The tasks that run, in any order: at least those of racks with a hot link that may be moved now.
+    /// Running tasks, in any order: at least those of racks with a hot link that may be moved now.
     pub running: Vec<Running>,
-    /// What each job can still bear, by position.
+    /// Remaining budget of each job, by position.
     pub budgets: Vec<Budget>,
 }
 
-/// A task that runs.
+/// A running task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Running {
-    /// Which.
+    /// Id of the task.
     pub task: TaskId,
-    /// Where it is.
+    /// Host of the task.
     pub host: HostId,
-    /// The position of its job in [`MoveRequest::budgets`].
+    /// Position of its job in [`MoveRequest::budgets`].
     pub job: u32,
-    /// What it demands.
+    /// Stated demand.
     pub demand: Task,
-    /// What it sends out of its rack now, in bit/s.
+    /// Measured traffic out of its rack, in bit/s.
     pub egress_bps: u64,
-    /// What it receives from outside its rack now, in bit/s.
+    /// Measured traffic into its rack, in bit/s.
     pub ingress_bps: u64,
-    /// Tags that its host must have, as [`leeward_fabric::Fabric::tag_mask`] gives them.
+    /// Tags that its host must have, as a [`leeward_fabric::Fabric::tag_mask`].
     pub tags: u64,
-    /// Whether it was moved so recently that it must stay.
+    /// True if the task was moved recently and must stay.
     pub cooling: bool,
 }
 
 impl Running {
-    /// What it sends out of its rack and receives from outside now.
+    /// Measured traffic out of its rack and into it.
     pub fn measured(&self) -> [Traffic; 2] {
         [Traffic::steady(self.egress_bps), Traffic::steady(self.ingress_bps)]
     }
 
-    /// What it is taken to demand where it goes: what is stated, or where that is more what is measured. A decision has
-    /// as many entries for it as this has.
+    /// Demand assumed at its destination: in each direction the larger of stated and measured. A decision has
+    /// as many entries for the task as this demand has.
     pub fn bears(&self) -> Task {
         self.demand.raised(self.measured())
     }
 }
 
-/// What a job can still bear.
+/// Remaining budget of a job.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Budget {
-    /// Which job.
+    /// Id of the job.
     pub job: u64,
-    /// How many of its tasks may be moved now.
+    /// Number of its tasks that may be moved now.
     pub moves: u32,
 }
 
-/// Who moves, and who does not.
+/// Moves, and tasks that stay.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Moves {
-    /// In the order in which they are to be made.
+    /// Moves in the order of execution.
     pub moves: Vec<Move>,
-    /// Tasks of hot links that stay, where the link is still hot after the moves.
+    /// Tasks that stay on links that are still hot after the moves.
     pub kept: Vec<Kept>,
 }
 
-/// A task goes to another host.
+/// A move of a task to another host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Move {
-    /// Its position in [`MoveRequest::running`].
+    /// Position of the task in [`MoveRequest::running`].
     pub at: u32,
-    /// Where it goes.
+    /// Destination host.
     pub to: HostId,
-    /// The hot link that it leaves.
+    /// Hot link that the task leaves.
     pub link: ResourceId,
 }
 
-/// A task stays on a hot link.
+/// A task that stays on a hot link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Kept {
-    /// Its position in [`MoveRequest::running`].
+    /// Position of the task in [`MoveRequest::running`].
     pub at: u32,
     /// The hot link.
     pub link: ResourceId,
-    /// Why.
+    /// Reason.
     pub why: Stays,
 }
 
-/// Why a task stays.
+/// Reason for which a task stays.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Stays {
-    /// It is sensitive to latency.
+    /// The task is sensitive to latency.
     Sensitive,
-    /// It was moved a short time ago.
+    /// The task was moved recently.
     Cooling,
-    /// Its job's budget is spent.
+    /// The budget of its job is spent.
     Budget,
-    /// No host elsewhere has room for it without its rack's becoming hot.
+    /// No host elsewhere has room for the task without making its rack hot.
     NoHost,
-    /// Hosts elsewhere have room for it, but the load of none of their racks is known.
+    /// Hosts elsewhere have room for the task, but the load of none of their racks is known.
     Unseen,
 }
 
 impl Stays {
-    /// In words.
+    /// Reason as text.
     pub fn text(self) -> &'static str {
         match self {
             Stays::Sensitive => "it is sensitive to latency",
@@ -134,11 +134,14 @@ impl Request for MoveRequest {
     const KIND: &'static str = "moves";
 }
 
-/// Every policy for moves there is, under the name of the policy for tasks that it belongs to.
+/// All move policies, each under the name of its task policy.
 pub const REGISTRY: &[Registration<MoveRequest>] =
     &[reactive::UTP_REACTIVE, reactive::UTP, reactive::LEEWARD];
 
-/// Makes a policy by name; `settings` is a YAML or JSON mapping, empty for the defaults.
+/// Creates a policy by name; `settings` is a YAML or JSON mapping, empty for the defaults.
+///
+/// # Errors
+/// [`PolicyError`] for an unknown name or invalid settings.
 pub fn make(name: &str, settings: &str) -> Result<Box<dyn Policy<MoveRequest>>, PolicyError> {
     crate::policy::make(REGISTRY, name, settings)
 }

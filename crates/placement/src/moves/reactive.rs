@@ -1,14 +1,16 @@
-//! `utp` for moves: the largest tolerant tasks first, until no link of a rack is hot (Hotspots section 5.1).
+//! Move policy `utp`: moves the largest tolerant tasks first, until no link of a rack is hot (Hotspots
+//! section 5.1).
 //!
-//! A link is hot when it was so for a telemetry interval and still would be after the moves that were decided. Links
-//! are served from the hottest on; of a link's tasks the one with the most bandwidth in its direction leaves first, so
-//! that as few as can be leave. It goes where the proactive rule would put it, but never to a rack of which a link
-//! would then be loaded more than what is hot less `margin`. What is hot is a setting of the ledger, 75 % by default. There
-//! it counts with what it states, or in each direction with what is measured of it where that is more.
+//! A link is hot if it was hot for a telemetry interval and would still be after the moves decided so far.
+//! The policy serves the hottest link first. Of a link's tasks, the one with the most bandwidth in its
+//! direction leaves first, to keep the number of moves low. The proactive rule chooses its destination, but
+//! never a rack with a link that would then exceed the hot threshold minus `margin`. The hot threshold is a
+//! setting of the ledger, 75 % by default. At the destination the task counts with the larger of stated and
+//! measured traffic in each direction.
 //!
-//! What the paper leaves open: the margin, without which two racks near the threshold would exchange tasks; cooldowns
-//! and budgets are kept by whoever asks. Where a task finds no host, those that demand no less are not tried after it in
-//! the same round.
+//! Points that the paper leaves open: without the margin, two racks near the threshold would exchange tasks.
+//! The caller manages cooldowns and budgets. If a task finds no host, tasks with at least its demand are not
+//! tried in the same round.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -30,9 +32,10 @@ use crate::{Basis, Constraints, Context, Decision, Made, Policy, Refusal, Regist
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ReactiveSettings {
-    /// How far below the utilization of a hot link those of a rack must stay that a task is moved to. Default 0.05.
+    /// Distance below the hot threshold that the links of a destination rack must keep, as a share. Default
+    /// 0.05.
     pub margin: f64,
-    /// How many hosts with room in racks that stay cool are looked at for a task. Default 100.
+    /// Number of hosts with room, in racks that stay cool, to examine for a task. Default 100.
     pub sample: u32,
 }
 
@@ -42,14 +45,14 @@ impl Default for ReactiveSettings {
     }
 }
 
-/// The policy.
+/// Moves of large tolerant tasks from hot racks.
 #[derive(Clone, Debug)]
 pub struct Reactive {
     name: &'static str,
     settings: ReactiveSettings,
 }
 
-/// The same policy under a name of tasks' registry.
+/// Registers the policy under the name of a task policy.
 macro_rules! registration {
     ($name:literal) => {
         Registration {
@@ -111,7 +114,7 @@ impl Reactive {
         let mut turn =
             Turn { destination, cool, request, context, by_rack, budgets, gone, taken, stuck, answer };
         hot.iter().for_each(|(_, side)| turn.cool(*side));
-        // A task that left one link of its rack for another's sake may have cooled this one.
+        // A move from one link of a rack may have cooled the rack's other link.
         let mut kept = std::mem::take(&mut turn.answer.kept);
         kept.retain(|kept| turn.is_hot(kept.link));
         Moves { kept, ..turn.answer }
@@ -157,52 +160,52 @@ struct Side {
 }
 
 impl Side {
-    /// Both of a rack; none on a mesh.
+    /// Both directions of a rack; none on a mesh.
     fn both(fabric: &Fabric, rack: DomainId) -> impl Iterator<Item = Side> + use<> {
         let links = [(fabric.out_of_domain(rack), true), (fabric.into_domain(rack), false)];
         links.into_iter().filter_map(move |(link, outward)| link.map(|link| Side { rack, link, outward }))
     }
 
-    /// What a task carries over it, in bit/s.
+    /// Traffic of a task over the link, in bit/s.
     fn rate(self, task: &Running) -> u64 {
         if self.outward { task.egress_bps } else { task.ingress_bps }
     }
 }
 
-/// A request that is being answered.
+/// State of the answer to one request.
 struct Turn<'t, 'a, 'l> {
     /// The proactive rule.
     destination: Borg,
-    /// Where tasks may go.
+    /// Possible destinations.
     cool: Cool,
     request: &'t MoveRequest,
     context: &'t mut Context<'a, 'l>,
-    /// The tasks of each rack.
+    /// Tasks of each rack.
     by_rack: Vec<Vec<u32>>,
-    /// Moves that each job can still bear.
+    /// Remaining moves of each job.
     budgets: Vec<u32>,
     /// Tasks that were moved.
     gone: Vec<bool>,
-    /// What they have of the hosts where they go.
+    /// Room that moved tasks take on their new hosts.
     taken: Taken,
-    /// What found no host outside the rack that is being cooled: egress and ingress at their peak, processors, memory;
-    /// and tags. And why.
+    /// Demands that found no host outside the current rack: peak egress and ingress, processors, memory; then
+    /// tags, and the reason.
     stuck: Vec<([u64; 4], u64, Stays)>,
     answer: Moves,
 }
 
 impl Turn<'_, '_, '_> {
-    /// Moves tasks off one link until it is hot no more.
+    /// Moves tasks away from one link until it is no longer hot.
     fn cool(&mut self, side: Side) {
         let request = self.request;
-        // What has no host outside one rack may have one outside another.
+        // A task without a host outside one rack may find one outside another.
         self.stuck.clear();
         let here = self.by_rack[side.rack.index()].iter().filter(|at| !self.gone[**at as usize]);
         let ranked = here.map(|&at| {
             let task = &request.running[at as usize];
             (side.rate(task), Reverse(task.task), at)
         });
-        // Most often the first few are enough, so the rest is not put in order.
+        // Usually the first few suffice, so a heap replaces a sort.
         let mut tasks: BinaryHeap<_> = ranked.filter(|(rate, ..)| *rate > 0).collect();
         let mut kept = Vec::new();
         let mut hot = self.is_hot(side.link);
@@ -226,7 +229,7 @@ impl Turn<'_, '_, '_> {
         utilization.is_some_and(|utilization| utilization > self.context.view.hot_above())
     }
 
-    /// Lets a task leave its rack, if it may and there is somewhere to go.
+    /// Moves a task out of its rack if it may leave and a destination exists.
     fn leave(&mut self, task: &Running, side: Side) -> Result<HostId, Stays> {
         if !task.demand.tolerant {
             return Err(Stays::Sensitive);
@@ -252,7 +255,8 @@ impl Turn<'_, '_, '_> {
         Ok(to)
     }
 
-    /// Where the proactive rule puts a task that bears this outside its rack, if that stays cool.
+    /// Destination of a task with demand `bears` outside its rack by the proactive rule, if the destination
+    /// stays cool.
     fn elsewhere(&mut self, task: &Running, bears: Task, rack: DomainId) -> Result<HostId, Stays> {
         let (egress, ingress) = (bears.egress_in_all(), bears.ingress_in_all());
         let demand = [egress.peak_bps, ingress.peak_bps, bears.cpus.0, bears.memory.0];
@@ -279,9 +283,9 @@ impl Turn<'_, '_, '_> {
         hosts.map(|hosts| hosts[0]).map_err(|_| self.stays(task, demand, Stays::NoHost))
     }
 
-    /// Remembers why a task of this demand stays.
+    /// Records the reason for which a task of this demand stays.
     fn stays(&mut self, task: &Running, demand: [u64; 4], why: Stays) -> Stays {
-        // One that demands more says nothing that this one does not.
+        // Larger known demands add nothing to this one.
         let more = |(other, tags, _): &([u64; 4], u64, Stays)| {
             *tags == task.tags && demand.iter().zip(other).all(|(ours, theirs)| ours <= theirs)
         };

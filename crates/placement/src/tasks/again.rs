@@ -1,18 +1,19 @@
-//! Re-placement: whether an app that runs should go on elsewhere (Choreo section 2.4).
+//! Re-evaluation of a running app: decides if its tasks should move to other hosts (Choreo section 2.4).
 //!
-//! The policy places what is left of the app once more, as if the app were not there: its own load is taken out of the
-//! view, its tasks out of the pool. Both placements are then judged by one model, when the rest of the transfers would be
-//! over ([`super::completion()`]). The paper says that apps are re-evaluated every T minutes and leaves open what a
-//! migration is worth; here:
+//! The policy places the rest of the app as if the app were absent: its own load is removed from the view,
+//! its tasks from the pool. One model then predicts for both placements when the remaining transfers end
+//! ([`super::completion()`]). The paper re-evaluates apps every T minutes and does not price a migration;
+//! here:
 //!
 //! ```text
 //! cost  = pause + time to carry the memory of every task that moves, all at once, from its host to its next
-//! moves if  cost + (the rest, on the new hosts)  <  (1 - margin) * (the rest, where it is)
+//! moves if  cost + (the rest, on the new hosts)  <  (1 - margin) * (the rest, on the current hosts)
 //! ```
 //!
-//! A task that has nothing more to send or receive stays where it is, if the others leave it room; and in apps that are not
-//! too large so does every other by whose move the rest would be over no earlier. So what is predicted gets shorter with
-//! every migration, by `margin` at least, costs included: two placements that are about as good are not exchanged for
+//! A task with nothing left to send or receive stays, if the other tasks leave it room. In apps that are not
+//! too large, every other task whose move does not make the rest end earlier stays too. So each migration
+//! shortens the prediction by at least `margin`, costs included: two placements of similar quality do not
+//! alternate.
 //! each other again and again.
 
 use leeward_fabric::{HostId, Nanos};
@@ -22,46 +23,46 @@ use super::seats::Seats;
 use super::{AppRequest, Assignment, Transfer, change, completion};
 use crate::{Basis, Context, Decision, Policy, Pool, Refusal};
 
-/// Apps with more tasks or transfers than these go where the policy says: every task would have to be looked at by itself.
+/// Larger apps skip the search for tasks that can stay, which examines every task alone.
 const MOST_TASKS: usize = 256;
 const MOST_TRANSFERS: usize = 20_000;
 
-/// What a migration costs besides carrying memory, and what it must save.
+/// Cost of a migration besides carrying memory, and the gain it must bring.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Worth {
-    /// For how long the app stands still once its memory is carried.
+    /// Time for which the app pauses once its memory is carried.
     pub pause: Nanos,
-    /// The share of the time left, at least, that must be saved when all costs are paid; 0 to 1.
+    /// Share of the remaining time that a migration must save at least, all costs included; 0 to 1.
     pub margin: f64,
 }
 
-/// An app placed once more. Times are predictions, in seconds from now; infinite where a link carries nothing.
+/// Result of a re-evaluation. Times are predictions, in seconds from now; infinite if a link has no capacity.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Again {
-    /// Where its tasks would go, and what the ledger would learn of it.
+    /// New hosts of the tasks, and the ledger entries for them.
     pub decision: Decision<Assignment>,
-    /// When the rest would be over where it is.
+    /// End of the remaining transfers on the current hosts.
     pub stays: f64,
-    /// When the rest would be over there, without the cost of going there.
+    /// End of the remaining transfers on the new hosts, without the cost of the migration.
     pub moves: f64,
-    /// How long going there takes.
+    /// Duration of the migration.
     pub cost: f64,
-    /// Tasks that would change hosts.
+    /// Number of tasks that would change hosts.
     pub moved: u32,
 }
 
 impl Again {
-    /// Whether it should go there.
+    /// True if the app should migrate.
     pub fn is_worth(&self, margin: f64) -> bool {
         self.moved > 0 && self.cost + self.moves < (1.0 - margin) * self.stays
     }
 }
 
-/// Places `left` once more: an app that runs on `hosts`, with what it has still to send. The context's pool is one
-/// without the tasks of the app; its own load is taken out of the view here.
+/// Places `left` again: an app that runs on `hosts`, with its remaining transfers. The context's pool
+/// excludes the tasks of the app; this function removes the app's load from the view.
 ///
 /// # Errors
-/// The policy's refusal, with which an app stays where it is.
+/// [`Refusal`] of the policy; the app then stays on its hosts.
 pub fn again(
     policy: &dyn Policy<AppRequest>,
     left: &AppRequest,
@@ -78,7 +79,7 @@ pub fn again(
     let next = stay_put(left, hosts, &decision.choice, context.pool);
     let next = next.unwrap_or_else(|| decision.choice.clone());
     let next = go_back(left, hosts, next, context.pool, over);
-    // Each task is an end where it is, and another where it goes.
+    // A moving task is one endpoint on its current host, and another on its new host.
     let tasks = left.tasks.len() as u32;
     let moving = (0..tasks).filter(|&task| hosts[task as usize] != next[task as usize]);
     let memory = |task: u32| left.tasks[task as usize].memory;
@@ -96,8 +97,8 @@ pub fn again(
     Ok(Again { stays, moves, cost: pause.as_secs_f64() + carrying, moved: carried.len() as u32, decision })
 }
 
-/// `next`, but tasks that have nothing more to send or receive stay on `hosts` where there is room for them beside those
-/// that do. `None` if one of them has no room then.
+/// `next`, except that tasks with nothing left to send or receive stay on `hosts` if the active tasks leave
+/// them room. `None` if one of them has no room on either host.
 fn stay_put(left: &AppRequest, hosts: &[HostId], next: &[HostId], pool: &Pool) -> Option<Assignment> {
     let mut talks = vec![false; next.len()];
     for transfer in left.transfers.iter().filter(|transfer| transfer.bytes.0 > 0) {
@@ -115,7 +116,8 @@ fn stay_put(left: &AppRequest, hosts: &[HostId], next: &[HostId], pool: &Pool) -
     Some(seats.assignment())
 }
 
-/// Sends tasks of `next` back to where they are, one after the other, where they have room and the rest is `over` no later.
+/// Returns tasks of `next` to their current hosts, one after another, if the hosts have room and `over` does
+/// not grow.
 fn go_back(
     left: &AppRequest,
     hosts: &[HostId],

@@ -1,15 +1,18 @@
-//! `borg` and its kin: a cell's scheduler, and UTP in it (Hotspots section 5.1).
+//! Policies `borg`, `utp-proactive`, `utp-reactive` and `utp`: a cell's scheduler, and UTP within it
+//! (Hotspots section 5.1).
 //!
-//! For each task a sample of hosts with room is drawn, and the best is taken by a vector of objectives in which the
-//! first that differs decides: fewest tasks of the job in the rack (spread), then balance, then fewest processors left
-//! (packing), then a seeded hash. Spread and balance are in steps, or what ranks lower would never decide: racks that
-//! hold the same twentieth of a job's tasks are as good as each other.
+//! For each task the policy draws a sample of hosts with room and ranks them by objectives in lexicographic
+//! order. The order is: fewest tasks of the job in the rack (spread), then balance, then fewest processors
+//! left (packing), then a seeded hash. Spread and balance count in steps, so that lower objectives can
+//! decide. Racks with the same twentieth of a job's tasks are equal.
 //!
-//! `borg` balances processors and memory. `utp-proactive` puts in place of that, and of nothing above it, how loaded the
-//! busier direction of the rack's link would be with the task: what telemetry shows, what is placed and not seen yet,
-//! and the task's peak demand. `utp` moves tasks from hot racks too ([`crate::moves`]); `utp-reactive` does only that.
+//! `borg` balances processors and memory. `utp-proactive` replaces only this balance, by the load of the
+//! busier direction of the rack's link with the task. That load includes telemetry, placements that are not
+//! visible yet, and the task's peak demand. `utp` also moves tasks from hot racks ([`crate::moves`]);
+//! `utp-reactive` only moves.
 //!
-//! Borg's own vector is not published; this one has the objectives that the paper names. Nothing is overcommitted.
+//! Borg's own objectives are not published; these are the ones that the paper names. Nothing is
+//! overcommitted.
 
 use leeward_fabric::{DomainId, Fabric, HostId, Nanos, ResourceId};
 use schemars::JsonSchema;
@@ -26,18 +29,19 @@ use crate::{
     Considered, Context, Decision, Explain, Made, Objectives, Peer, Policy, Rating, Refusal, Registration,
 };
 
-/// Draws for each host of the sample before every host is looked at in turn.
+/// Draws per host of the sample before a scan of all hosts.
 const DRAWS: u32 = 4;
 
 /// Settings of `borg` and `utp`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct BorgSettings {
-    /// How many hosts with room are looked at for a task. Default 100.
+    /// Number of hosts with room to examine for a task. Default 100.
     pub sample: u32,
-    /// Shares of a load that count as equal, from 0.001 to 1. Default 0.02.
+    /// Step of load: shares within one step are equal. From 0.001 to 1. Default 0.02.
     pub step: f64,
-    /// Shares of a job's tasks in a rack that count as equal, from 0 (each task counts) to 1. Default 0.05.
+    /// Step of spread: shares of a job's tasks in a rack within one step are equal. From 0 (each task counts)
+    /// to 1. Default 0.05.
     pub spread: f64,
 }
 
@@ -47,12 +51,12 @@ impl Default for BorgSettings {
     }
 }
 
-/// The policy.
+/// Placement by a sample of hosts and lexicographic objectives.
 #[derive(Clone, Debug)]
 pub struct Borg {
     name: &'static str,
     settings: BorgSettings,
-    /// Whether racks' links are balanced, and not hosts.
+    /// True if the policy balances racks' links rather than hosts.
     pub(super) proactive: bool,
 }
 
@@ -107,12 +111,15 @@ fn make(name: &'static str, proactive: bool, text: &str) -> Made<AppRequest> {
 }
 
 impl Borg {
-    /// UTP's proactive part.
+    /// Creates UTP's proactive part.
     pub(crate) fn proactive(settings: BorgSettings) -> Borg {
         Borg { name: "utp-proactive", settings, proactive: true }
     }
 
-    /// Places the tasks of a request one after the other.
+    /// Places the tasks of a request one after another.
+    ///
+    /// # Errors
+    /// [`Refusal`] if a task finds no host, or loads are unknown.
     pub(crate) fn assign(
         &self,
         request: &AppRequest,
@@ -122,13 +129,18 @@ impl Borg {
         self.assign_beside(request, None, context, &mut Taken::default(), why)
     }
 
-    /// End of the oldest window among the links that ranked the racks of these hosts; `None` where links play no part.
+    /// End of the oldest window among the links that ranked the racks of these hosts; `None` if the policy
+    /// does not use links.
     pub(super) fn rests_on(&self, hosts: &[HostId], context: &Context<'_, '_>) -> Option<Nanos> {
         let hosts = hosts.iter().filter(|_| self.proactive);
         oldest_of(context.view, hosts.flat_map(|&host| rack_links(context.view.fabric(), host)))
     }
 
-    /// The same on hosts of some racks, where others have taken some of the room that the pool shows; what these tasks take is added.
+    /// Places the tasks of a request on hosts of some racks. `taken` is room that others took beyond the
+    /// pool's knowledge; the room of these tasks is added to it.
+    ///
+    /// # Errors
+    /// [`Refusal`] if a task finds no host, or loads are unknown.
     pub(crate) fn assign_beside(
         &self,
         request: &AppRequest,
@@ -177,7 +189,7 @@ impl Borg {
         let mut newest = Nanos(0);
         let field = Field::new(context.pool.fabric(), among);
         for host in self.sample(at, &field, seats, &mut Draws::new(context.seed, id)) {
-            // Who cannot win is looked at no further, unless somebody wants to know why.
+            // Skip hosts that cannot win, unless the caller wants an explanation.
             let beat = best.filter(|((unseen, ..), _)| !explained && !unseen);
             let beat = beat.map(|((_, spread, steps, ..), _)| (spread, steps));
             let Some(score) = racks.score(host, seats, beat) else { continue };
@@ -196,7 +208,7 @@ impl Borg {
             }
         }
         let Some(((unseen, ..), chosen)) = best else {
-            // Tasks that could leave hot racks come by the thousand, and nobody asks what keeps each where it is.
+            // Thousands of tasks may try to leave hot racks, and no caller needs the reason for each.
             let none = Refusal::NoHost { task: at, alone: true, by_constraint: Vec::new() };
             return Err(if among.is_none() { seats.no_host(at) } else { none });
         };
@@ -207,7 +219,7 @@ impl Borg {
             ranked.sort_by_key(|(rank, _)| *rank);
             ranked.dedup_by_key(|((_, host), _)| *host);
             if context.explain != Explain::All {
-                // Hosts of a rack are much alike: the best of each rack says more.
+                // Hosts of a rack are similar: the best of each rack tells more.
                 let mut seen = std::collections::BTreeSet::new();
                 ranked.retain(|((_, host), _)| seen.insert(context.pool.fabric().rack_of(*host)));
             }
@@ -218,31 +230,31 @@ impl Borg {
         Ok(())
     }
 
-    /// How often hosts are looked at for the tasks of a request: for each as many as are drawn, which may be all.
+    /// Estimated number of host lookups for a request: the number of draws for each task, at most all hosts.
     pub(super) fn looks(&self, request: &AppRequest, fabric: &Fabric) -> u64 {
         let drawn = u64::from(self.settings.sample).saturating_mul(u64::from(DRAWS));
         (request.tasks.len() as u64).saturating_mul(drawn.min(fabric.host_count() as u64))
     }
 
-    /// How many tasks of a request's job make a step of spread.
+    /// Number of tasks of a request's job that make a step of spread.
     fn spread_step(&self, in_racks: &[(DomainId, u32)], request: &AppRequest) -> u32 {
         let placed: u64 = in_racks.iter().map(|&(_, tasks)| u64::from(tasks)).sum();
         let all = placed + request.tasks.len() as u64;
         (all as f64 * self.settings.spread).clamp(1.0, f64::from(u32::MAX)) as u32
     }
 
-    /// A share of load in steps.
+    /// Converts a share of load to steps.
     pub(super) fn steps(&self, balance: f64) -> u64 {
         (balance.clamp(0.0, 1e6) / self.settings.step) as u64
     }
 
-    /// Hosts with room, drawn at random; all there are, if there are few.
+    /// Random hosts with room; all hosts with room in a small cluster.
     fn sample(&self, task: u32, field: &Field<'_>, seats: &Seats<'_>, draws: &mut Draws) -> Vec<HostId> {
         let size = field.size();
         let wanted = self.settings.sample.min(size) as usize;
         let mut found = Vec::with_capacity(wanted);
         let may = |host: &HostId| seats.refuses(*host, task).is_none();
-        // In a small cluster a sample would meet some hosts twice and others never.
+        // In a small cluster a sample would repeat some hosts and miss others.
         if wanted * 2 >= size as usize {
             return (0..size).filter_map(|at| field.host(at)).filter(may).collect();
         }
@@ -262,10 +274,11 @@ impl Borg {
     }
 }
 
-/// The hosts of which a sample is drawn, by position.
+/// Hosts to sample from, by position.
 struct Field<'a> {
     fabric: &'a Fabric,
-    /// Their racks, each with as many positions as the largest has hosts; all hosts of the fabric without.
+    /// Racks to sample from, and the size of the largest, which each rack has as number of positions; `None`
+    /// for all hosts.
     racks: Option<(&'a [DomainId], u32)>,
 }
 
@@ -275,12 +288,12 @@ impl<'a> Field<'a> {
         Field { fabric, racks: racks.map(|racks| (racks, largest(racks).unwrap_or(0))) }
     }
 
-    /// How many positions there are.
+    /// Number of positions.
     fn size(&self) -> u32 {
         self.racks.map_or(self.fabric.host_count() as u32, |(racks, largest)| racks.len() as u32 * largest)
     }
 
-    /// The host at a position; none behind the last of a smaller rack.
+    /// Host at a position; `None` beyond the last host of a smaller rack.
     fn host(&self, at: u32) -> Option<HostId> {
         let Some((racks, largest)) = self.racks else { return Some(HostId(at)) };
         self.fabric.hosts(racks[(at / largest) as usize]).nth((at % largest) as usize).map(HostId)
@@ -319,12 +332,12 @@ impl Policy<AppRequest> for Borg {
     }
 }
 
-/// The links of a host's rack, out of it and into it; none on a mesh.
+/// Links of a host's rack, out of it and into it; empty on a mesh.
 pub(crate) fn rack_links(fabric: &Fabric, host: HostId) -> impl Iterator<Item = ResourceId> + use<> {
     let rack = fabric.rack_of(host);
     [fabric.out_of_domain(rack), fabric.into_domain(rack)].into_iter().flatten()
 }
 
-/// What ranks a host, the first first: whether it cannot be seen, steps of spread in its rack, steps of balance,
-/// processors left, and a hash; then the host, which no two share.
+/// Sort key of a host, least first: unknown load, steps of spread in its rack, steps of balance, processors
+/// left, and a hash; then the host, which is unique.
 type Rank = ((bool, u32, u64, u64, u64), HostId);

@@ -1,4 +1,4 @@
-//! What the ledger learns of tasks that are placed, and the decision that says so.
+//! Ledger entries of placed tasks, and the decision that contains them.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use super::{AppRequest, Assignment, Task, Traffic};
 use crate::decision::oldest_of;
 use crate::{Basis, Considered, Context, Decision, Refusal};
 
-/// Answers requests one after the other, each on what those before it will carry.
+/// Answers requests one after another; each sees the load of those before it.
 pub(super) fn one_by_one(
     policy: &'static str,
     batch: &[AppRequest],
@@ -31,7 +31,7 @@ pub(super) fn one_by_one(
     answers
 }
 
-/// What a policy says of an answer besides the hosts.
+/// Parts of an answer besides the hosts.
 #[derive(Default)]
 pub(super) struct Notes {
     /// See [`Decision::why`].
@@ -40,11 +40,11 @@ pub(super) struct Notes {
     pub gap: Option<f64>,
     /// See [`Basis::estimate`].
     pub estimate: Option<Estimate>,
-    /// See [`Basis::oldest`]; what the model looked at is added.
+    /// See [`Basis::oldest`]; the windows that the model uses are added.
     pub oldest: Option<Nanos>,
 }
 
-/// The decision to put tasks on these hosts.
+/// Decision to place tasks on these hosts.
 pub(super) fn decision(
     policy: &'static str,
     request: &AppRequest,
@@ -62,14 +62,14 @@ pub(super) fn decision(
     }
 }
 
-/// End of the oldest window among the links that an app's transfers cross and the model looks at.
+/// End of the oldest window among the links that an app's transfers cross and the model uses.
 fn oldest_of_paths(
     request: &AppRequest,
     hosts: &[HostId],
     estimate: Estimate,
     view: &View<'_>,
 ) -> Option<Nanos> {
-    // Flows are counted, not measured.
+    // Flow counts do not come from telemetry.
     let transfers = request.transfers.iter().filter(|transfer| transfer.bytes.0 > 0 && !estimate.flows_only);
     let mut pairs: Vec<(HostId, HostId)> =
         transfers.map(|one| (hosts[one.from as usize], hosts[one.to as usize])).collect();
@@ -79,7 +79,7 @@ fn oldest_of_paths(
     pairs.iter().filter_map(|&(from, to)| oldest_of(view, rates.path(from, to).iter().copied())).min()
 }
 
-/// What the ledger learns of what a task sends out of its rack and receives from outside, which comes or leaves now.
+/// Ledger entries of a task's traffic out of its rack and into it, which starts or stops now.
 pub(crate) fn streams(
     fabric: &Fabric,
     owner: Owner,
@@ -97,7 +97,7 @@ pub(crate) fn streams(
     })
 }
 
-/// The same of a task of a request.
+/// Ledger entries of a request's task.
 pub(super) fn task_streams(
     fabric: &Fabric,
     request: &AppRequest,
@@ -109,7 +109,7 @@ pub(super) fn task_streams(
     streams(fabric, owner, task.egress_in_all(), task.ingress_in_all(), host, Sign::Adds, now)
 }
 
-/// An entry for all transfers between two hosts, and one for each direction of a task's own traffic.
+/// One entry for all transfers between two hosts, and one for each direction of a task's own traffic.
 fn change(fabric: &Fabric, request: &AppRequest, hosts: &[HostId], now: Nanos) -> Transaction {
     let mut between = BTreeMap::<(HostId, HostId), (u64, u32)>::new();
     for transfer in &request.transfers {
@@ -135,12 +135,12 @@ fn change(fabric: &Fabric, request: &AppRequest, hosts: &[HostId], now: Nanos) -
     Transaction { add, ..Transaction::default() }
 }
 
-/// The hops from a host out of all that it is in.
+/// Hops from a host out of all its domains.
 fn outward(fabric: &Fabric, host: HostId) -> Vec<Hop> {
     hops(fabric, host, fabric.egress(host), |domain| fabric.out_of_domain(domain))
 }
 
-/// The hops into a host from outside of all that it is in.
+/// Hops into a host from outside all its domains.
 fn inward(fabric: &Fabric, host: HostId) -> Vec<Hop> {
     hops(fabric, host, fabric.ingress(host), |domain| fabric.into_domain(domain))
 }

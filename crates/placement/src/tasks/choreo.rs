@@ -1,13 +1,14 @@
-//! `choreo`: greedy placement by a traffic matrix (Choreo section 5, algorithm 1).
+//! Policy `choreo`: greedy placement by a traffic matrix (Choreo section 5, algorithm 1).
 //!
-//! Transfers are served by bytes, the largest first. Each goes to the path with the largest rate among those that its
-//! unplaced ends may take, given the transfers placed before; a path within a host is infinitely fast. A task without
-//! transfers goes to any host with room.
+//! The policy serves transfers by bytes, the largest first. Each transfer takes the path of the largest rate
+//! among those open to its unplaced endpoints, given the transfers placed before. A path within a host is
+//! infinitely fast. A task without transfers goes to any host with room.
 //!
-//! What the paper leaves open: transfers of equal size are served by the positions of their tasks; among paths of
-//! equal rate the first wins in an order of hosts that the seed and the request shuffle, or with `ties: lowest` the
-//! first of the cluster file. Where the two ends of a transfer fit on no pair of hosts, though each would fit
-//! somewhere, or a task fits nowhere, the app is refused with the task's name: tasks placed before are not moved.
+//! Points that the paper leaves open: transfers of equal size are served by the positions of their tasks.
+//! Among paths of equal rate the first wins, in an order of hosts that the seed and the request shuffle, or
+//! with `ties: lowest` in the order of the cluster file. If the two endpoints of a transfer fit on no pair of
+//! hosts, though each fits somewhere, or if a task fits nowhere, the policy refuses the app with the task's
+//! name. Placed tasks are not moved.
 
 use leeward_fabric::{Fabric, HostId};
 use schemars::JsonSchema;
@@ -23,16 +24,16 @@ use crate::{Context, Decision, Policy, Refusal, Registration};
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ChoreoSettings {
-    /// Which of several equally fast paths is taken. Default `seeded`.
+    /// Choice among equally fast paths. Default `seeded`.
     pub ties: Ties,
-    /// Whether on a hose mesh the links into hosts count too. Default false, as in the paper, whose hose is limited at
-    /// the source alone.
+    /// On a hose mesh, counts the links into hosts too. Default false, as in the paper, whose hose is limited
+    /// at the source only.
     pub into_hosts: bool,
-    /// Whether flows alone are counted, C / (N + 1), whatever telemetry shows. Default false.
+    /// Counts flows alone, C / (N + 1), and ignores telemetry. Default false.
     pub flows_only: bool,
 }
 
-/// Which of several equally fast paths is taken.
+/// Choice among equally fast paths.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Ties {
@@ -43,7 +44,7 @@ pub enum Ties {
     Lowest,
 }
 
-/// The policy.
+/// Greedy placement by a traffic matrix.
 #[derive(Clone, Debug, Default)]
 pub struct Choreo {
     settings: ChoreoSettings,
@@ -58,26 +59,29 @@ pub(super) const REGISTRATION: Registration<AppRequest> = Registration {
 };
 
 impl Choreo {
-    /// The policy with these settings.
+    /// Creates the policy from settings.
     pub fn new(settings: ChoreoSettings) -> Choreo {
         Choreo { settings }
     }
 
-    /// The model that it places by.
+    /// Model of transfer rates.
     fn estimate(&self) -> Estimate {
         let ChoreoSettings { into_hosts, flows_only, .. } = self.settings;
         Estimate { into_hosts, flows_only }
     }
 
-    /// How often hosts are looked at for a request: all of them for each task; and all pairs of them, if its tasks send each
-    /// other something and no host has room for two.
+    /// Estimated number of host lookups for a request: all hosts for each task. If tasks exchange data, also
+    /// all pairs of hosts, in case no host has room for two tasks.
     pub(super) fn looks(request: &AppRequest, fabric: &Fabric) -> u64 {
         let hosts = fabric.host_count() as u64;
         let pairs = if request.has_traffic() { hosts.saturating_mul(hosts) } else { 0 };
         looks(request, fabric).saturating_add(pairs)
     }
 
-    /// Where the tasks of one request go.
+    /// Hosts of the tasks of one request.
+    ///
+    /// # Errors
+    /// [`Refusal::NoHost`] with the task that finds no host.
     pub(super) fn assign(
         &self,
         request: &AppRequest,
@@ -128,16 +132,16 @@ impl Policy<AppRequest> for Choreo {
     }
 }
 
-/// One app to be placed.
+/// Placement of one app.
 struct Search<'a, 'l> {
     seats: Seats<'a>,
     rates: Rates<'a, 'l>,
-    /// All hosts, the first of equals first.
+    /// All hosts, in the order that breaks ties.
     order: Vec<HostId>,
 }
 
 impl Search<'_, '_> {
-    /// Places what is not placed of a transfer's ends.
+    /// Places the unplaced endpoints of a transfer.
     fn serve(&mut self, from: u32, to: u32) -> Result<(), Refusal> {
         let (from_host, to_host) = match (self.seats.host_of(from), self.seats.host_of(to)) {
             (Some(from_host), Some(to_host)) => (from_host, to_host),
@@ -157,7 +161,7 @@ impl Search<'_, '_> {
         Ok(())
     }
 
-    /// The host with room for a task to or from which the rate is largest.
+    /// Host with room for a task and the largest rate.
     fn best(
         &mut self,
         task: u32,
@@ -176,8 +180,8 @@ impl Search<'_, '_> {
         best.map(|(_, host)| host).ok_or_else(|| self.seats.no_host(task))
     }
 
-    /// The pair of hosts with room for two tasks between which the rate is largest: a single one if it has room for
-    /// both.
+    /// Pair of hosts with room for two tasks and the largest rate between them; a single host if it has room
+    /// for both.
     fn best_pair(&mut self, from: u32, to: u32) -> Result<(HostId, HostId), Refusal> {
         let both = |host: &&HostId| self.seats.refuses_all(**host, &[from, to]).is_none();
         if let Some(&host) = self.order.iter().find(both) {
@@ -190,7 +194,7 @@ impl Search<'_, '_> {
         let (senders, receivers) = (takers(from), takers(to));
         let mut best = None;
         for &sender in &senders {
-            // Most senders are no better than the best path so far, whoever receives.
+            // Most senders are no better than the best path so far, for any receiver.
             let bound = self.rates.bound(sender);
             if best.is_some_and(|(most, _)| bound <= most) {
                 continue;
@@ -206,7 +210,7 @@ impl Search<'_, '_> {
             }
         }
         let Some((_, pair)) = best else {
-            // The sender may have the last room there is for the receiver.
+            // The sender may take the last room that the receiver could use.
             let sender = senders.first().ok_or_else(|| self.seats.no_host(from))?;
             self.seats.take(from, *sender);
             return Err(self.seats.no_host(to));

@@ -1,8 +1,10 @@
-//! When an app's transfers are over, by a model (Choreo appendix): all begin together, transfers that cross a link share
-//! it, and each link carries for the app what one more transfer would get on it. The link that takes longest decides.
+//! End of an app's transfers, by a model (Choreo appendix). All transfers start together. Transfers that
+//! cross a link share it, and each link carries for the app the rate that one more transfer would get on it.
+//! The slowest link determines the end.
 //!
-//! In the appendix's words: E over R at each link, where S, which paths share a bottleneck, is which paths cross a link of
-//! the fabric. On a pipe mesh no two do; on a hose mesh those out of one host do.
+//! In the appendix's terms: E over R at each link. S, the paths that share a bottleneck, are the paths that
+//! cross a link of the fabric. On a pipe mesh no two paths share one; on a hose mesh those out of one host
+//! do.
 
 use leeward_fabric::{BITS_PER_BYTE, HostId, ResourceId};
 use leeward_ledger::View;
@@ -10,25 +12,25 @@ use leeward_ledger::View;
 use super::Transfer;
 use super::rates::{Estimate, Rates};
 
-/// When an app's transfers are over.
+/// End of an app's transfers.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Completion {
-    /// When the last is, in seconds from the start; infinite where a link carries nothing.
+    /// End of the last transfer, in seconds from the start; infinite if a link has no capacity.
     pub seconds: f64,
     /// Each transfer, in the order of the request.
     pub transfers: Vec<Carried>,
 }
 
-/// What holds a transfer up.
+/// Bottleneck of a transfer.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Carried {
-    /// The link on its path that takes longest; `None` within a host.
+    /// Slowest link on its path; `None` within a host.
     pub limit: Option<ResourceId>,
-    /// When that link has carried everything that crosses it, in seconds.
+    /// Time at which that link has carried everything that crosses it, in seconds.
     pub seconds: f64,
 }
 
-/// When `transfers` between tasks on these hosts are over, one for each.
+/// End of each of `transfers` between tasks on these hosts.
 pub fn completion(
     view: &View<'_>,
     transfers: &[Transfer],
@@ -65,7 +67,7 @@ pub fn completion(
     Completion { seconds, transfers: carried }
 }
 
-/// How long a link takes for so many bytes at a rate in bit/s.
+/// Time of a link for `bytes` at a rate in bit/s.
 pub(super) fn seconds(bytes: u64, rate: f64) -> f64 {
     if bytes == 0 { 0.0 } else { bytes as f64 * BITS_PER_BYTE / rate }
 }

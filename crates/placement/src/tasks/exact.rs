@@ -1,12 +1,13 @@
-//! `choreo-exact`: the placement whose slowest link is fastest (Choreo appendix).
+//! Policy `choreo-exact`: the placement with the fastest slowest link (Choreo appendix).
 //!
-//! The appendix's program, linearised: X_im is 1 if task i is on host m, y_imjn stands for X_im X_jn, and z, the time of
-//! the slowest link, is made small. Where the appendix has y <= X_im, y <= X_jn and one sum over all y, here for
-//! each i, j and m the y_imjn add up to X_im, and for each n to X_jn: the same whole solutions, but a tighter bound, so
-//! that fewer nodes are needed. For j < i the program uses y_jnim, an exchange that the printed objective forgets.
+//! The module solves the appendix's program in linear form. X_im is 1 if task i is on host m, y_imjn stands
+//! for X_im X_jn, and the objective minimises z, the time of the slowest link. The appendix has y <= X_im, y
+//! <= X_jn and one sum over all y. Here, for each i, j and m, the y_imjn add up to X_im, and for each n to
+//! X_jn. The integer solutions are the same, but the bound is tighter, so the search needs fewer nodes. For j
+//! < i the program uses y_jnim, a swap that the printed objective omits.
 //!
-//! The search begins from what `leeward` finds, or where that finds nothing from nothing, and ends after `nodes` nodes, never by a clock; where it was cut short,
-//! the decision says how much might still be gained.
+//! The search starts from the placement of `leeward`, or without one if that finds none. It ends after
+//! `nodes` nodes, never by a clock; if it stops early, the decision states the remaining gap.
 
 use std::collections::BTreeMap;
 
@@ -23,22 +24,21 @@ use super::{AppRequest, Assignment, Leeward, LeewardSettings};
 use crate::policy::settings;
 use crate::{Context, Decision, Policy, Refusal, Registration};
 
-/// Variables that a program may have: more would not be solved, and would fill memory.
+/// Largest number of variables; larger programs would not be solved and would exhaust memory.
 const MOST_VARIABLES: usize = 500_000;
 
-/// A node of a program takes about as long as so many looks at a link for each of its variables: an estimate, to refuse by
-/// and not to plan by.
+/// Estimated cost of a search node per variable, in link lookups. It serves to refuse requests, not to plan.
 const LOOKS_A_VARIABLE: u64 = 20;
 
 /// Settings of `choreo-exact`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ExactSettings {
-    /// Nodes of the search at most. Default 2000.
+    /// Largest number of search nodes. Default 2000.
     pub nodes: u32,
-    /// Whether on a hose mesh the links into hosts count too. Default false, as in the paper.
+    /// On a hose mesh, counts the links into hosts too. Default false, as in the paper.
     pub into_hosts: bool,
-    /// Whether flows alone are counted, C / (N + 1), whatever telemetry shows. Default false.
+    /// Counts flows alone, C / (N + 1), and ignores telemetry. Default false.
     pub flows_only: bool,
 }
 
@@ -48,7 +48,7 @@ impl Default for ExactSettings {
     }
 }
 
-/// The policy.
+/// Exact placement by mixed-integer programming.
 #[derive(Clone, Debug)]
 pub struct Exact {
     settings: ExactSettings,
@@ -87,8 +87,8 @@ impl Exact {
         let seconds =
             |hosts: &[HostId]| completion(context.view, &request.transfers, hosts, estimate).seconds;
         let unit = seconds(&first);
-        // Nothing is faster than nothing. Where a link carries nothing there is no time to begin with, and whether
-        // another placement keeps off such links was not looked at.
+        // No placement is faster than zero. If a link has no capacity, the starting time is infinite; the
+        // search does not check if another placement avoids such links.
         if unit == 0.0 || !unit.is_finite() {
             notes.gap = Some(unit);
             return Ok(first);
@@ -105,11 +105,14 @@ impl Exact {
         };
         notes.gap = Some(solution.gap);
         let found = model.hosts_of(&solution);
-        // The solver's numbers are rounded; the placement it means is not.
+        // The solver's numbers are rounded; the placement is exact.
         Ok(if seconds(&found) <= unit { found } else { first })
     }
 
-    /// The same where greedy found nothing to begin with; `refusal` is what it says.
+    /// Search without a greedy placement to start from; `refusal` is the greedy policy's.
+    ///
+    /// # Errors
+    /// `refusal` if the solver finds no placement in time; [`Refusal::NotTogether`] if none exists.
     fn assign_without_start(
         &self,
         request: &AppRequest,
@@ -122,7 +125,8 @@ impl Exact {
         let Ok(model) = Model::new(request, context, estimate, unit) else { return Err(refusal) };
         let solution = match model.program.minimise(Limits { nodes: self.settings.nodes }, None) {
             Ok(solution) => solution,
-            // Times are not negative, so the solver, which may not tell the two apart, means this one.
+            // Times are not negative, so the program is never unbounded; the solver may confuse the two
+            // cases.
             Err(SolverError::Infeasible | SolverError::Unbounded) => return Err(Refusal::NotTogether),
             Err(SolverError::Limit { .. }) => return Err(refusal),
             Err(error) => return Err(Refusal::SolverFailed { message: error.to_string() }),
@@ -148,7 +152,8 @@ impl Policy<AppRequest> for Exact {
     fn looks(&self, request: &AppRequest, fabric: &Fabric) -> u64 {
         let first = self.first.looks_for_app(request, fabric);
         let variables = variables(request.tasks.len(), request.transfers.len(), fabric.host_count());
-        // Some hosts may be closed, and two transfers be of one pair: the program may be smaller, and is not solved if larger.
+        // Some hosts may be closed, and two transfers may connect one pair: the program may be smaller. It is
+        // not solved if larger.
         let variables = variables.min(MOST_VARIABLES);
         let node = (variables as u64).saturating_mul(LOOKS_A_VARIABLE);
         first.saturating_add(node.saturating_mul(u64::from(self.settings.nodes)))
@@ -165,12 +170,12 @@ impl Policy<AppRequest> for Exact {
     }
 }
 
-/// Variables of the program for so many tasks, of which so many pairs send each other something, and so many hosts.
+/// Number of variables of the program for a number of tasks, of communicating pairs, and of hosts.
 fn variables(tasks: usize, pairs: usize, hosts: usize) -> usize {
     tasks.saturating_add(pairs.saturating_mul(hosts)).saturating_mul(hosts).saturating_add(1)
 }
 
-/// How long the largest transfer takes on the fastest path there is, in seconds: a time for others to be told in.
+/// Time of the largest transfer on the fastest path, in seconds; the unit for other times.
 fn least_seconds(request: &AppRequest, context: &Context<'_, '_>, estimate: Estimate) -> f64 {
     let bytes = request.transfers.iter().map(|transfer| transfer.bytes.0).max().unwrap_or(0);
     let mut rates = Rates::new(context.view, estimate);
@@ -181,13 +186,13 @@ fn least_seconds(request: &AppRequest, context: &Context<'_, '_>, estimate: Esti
     if seconds > 0.0 && seconds.is_finite() { seconds } else { 1.0 }
 }
 
-/// Two tasks, the first before the second, and the bytes that go from one to the other and back.
+/// Two tasks, the first before the second, and the bytes from one to the other and back.
 type Pair = ((u32, u32), (u64, u64));
 
-/// The program of one app.
+/// Program of one app.
 struct Model {
     program: Program,
-    /// Hosts that any task may be on.
+    /// Hosts that are open to tasks.
     hosts: Vec<HostId>,
     pairs: Vec<Pair>,
     /// X: for each task, for each host.
@@ -195,7 +200,8 @@ struct Model {
 }
 
 impl Model {
-    /// `unit` is the time in seconds that z counts in, so that the numbers are near 1.
+    /// Builds the program. `unit` is the time in seconds that counts as 1 in z, so that the numbers are near
+    /// 1.
     fn new(
         request: &AppRequest,
         context: &Context<'_, '_>,
@@ -226,7 +232,7 @@ impl Model {
         Ok(model)
     }
 
-    /// Every task is on one host, and no host has more than it has room for.
+    /// Constrains every task to one host, and every host to its room.
     fn keep_to_room(&mut self, request: &AppRequest, context: &Context<'_, '_>) {
         for places in &self.on {
             let once: Vec<_> = places.iter().map(|&place| (place, 1.0)).collect();
@@ -240,7 +246,7 @@ impl Model {
             for (left, needs) in [(cpus, needs_cpus), (memory, needs_memory)] {
                 let total: f64 = needs.iter().sum();
                 let Some(left) = left.filter(|&left| left < total) else { continue };
-                // As shares of what is left; a task that needs more than that is kept out.
+                // In shares of the room left; a task that needs more stays out.
                 let share = |need: f64| if left > 0.0 { need / left } else { f64::from(need > 0.0) * 2.0 };
                 let terms = self.on.iter().zip(&needs);
                 let terms: Vec<_> = terms.map(|(places, &need)| (places[at], share(need).min(2.0))).collect();
@@ -249,7 +255,7 @@ impl Model {
         }
     }
 
-    /// y, what it stands for, and that no link takes longer than the slowest.
+    /// Defines y, and constrains every link's time by z.
     fn bound_links(&mut self, context: &Context<'_, '_>, estimate: Estimate, slowest: Variable, unit: f64) {
         let mut rates = Rates::new(context.view, estimate);
         let mut rows = BTreeMap::<ResourceId, Vec<(Variable, f64)>>::new();
@@ -287,7 +293,7 @@ impl Model {
         }
     }
 
-    /// The values of all variables for a placement, in the order in which they were added; z is 1, the unit.
+    /// Values of all variables for a placement, in the order in which they were added; z is 1, the unit.
     fn values_of(&self, hosts: &[HostId]) -> Vec<f64> {
         let is = |task: u32, host: HostId| f64::from(u8::from(hosts[task as usize] == host));
         let mut values = vec![1.0];

@@ -1,4 +1,4 @@
-//! App files: tasks and their traffic matrix as people write them. `read` gives a request and the names in it.
+//! App files: tasks and their traffic matrix. `read` returns a request and the names in it.
 
 use std::collections::BTreeMap;
 
@@ -9,50 +9,50 @@ use serde::Deserialize;
 
 use super::{AppRequest, Class, Task, Traffic, Transfer, square};
 
-/// Tasks of an app at most: a larger count is a slip of the pen.
+/// Largest number of tasks of an app; a larger count is a mistake.
 pub(super) const MOST_TASKS: usize = 100_000;
-/// Transfers of an app at most: names of several tasks stand for each pair of them.
+/// Largest number of transfers of an app; names of several tasks stand for each pair of them.
 pub(super) const MOST_TRANSFERS: usize = 2_000_000;
-/// What a traffic matrix may carry in all.
+/// Largest sum of bytes of a traffic matrix.
 pub(super) const MOST_BYTES: f64 = (1_u64 << 62) as f64;
 
-/// An app, or a job of tasks that do not talk to each other.
+/// An app, or a job of independent tasks.
 #[derive(Clone, PartialEq, Debug)]
 pub struct App {
-    /// What people call it.
+    /// Display name.
     pub name: String,
-    /// The names of its tasks, in the order of the request.
+    /// Names of its tasks, in the order of the request.
     pub names: Vec<String>,
-    /// The request, with number and job 0 and without constraints.
+    /// The request, with id and job 0 and without constraints.
     pub request: AppRequest,
 }
 
-/// An app: tasks, and what they send each other.
+/// An app: tasks, and the traffic between them.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AppFile {
-    /// What people call it.
+    /// Display name.
     #[serde(default, deserialize_with = "one_line")]
     pub name: Option<String>,
-    /// Its tasks, at least one.
+    /// Tasks of the app, at least one.
     #[schemars(with = "Vec<TaskFile>", length(min = 1))]
     pub tasks: Vec<Spanned<TaskFile>>,
-    /// What tasks send each other; or else `matrix`.
+    /// Traffic between tasks; alternatively `matrix`.
     #[serde(default)]
     #[schemars(with = "Vec<TransferFile>")]
     pub transfers: Vec<Spanned<TransferFile>>,
-    /// A file with a square of bytes as CSV, without a header: a row and column for each task, in their order.
+    /// CSV file with a square of bytes, without a header: a row and a column for each task, in their order.
     pub matrix: Option<String>,
 }
 
-/// A task, or `count` tasks alike.
+/// A task, or `count` identical tasks.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskFile {
-    /// Its name: letters, digits, `.`, `_` and `-`.
+    /// Name of the task: letters, digits, `.`, `_` and `-`.
     #[schemars(regex(pattern = "^[A-Za-z0-9._-]+$"))]
     pub name: String,
-    /// This many tasks like this one, with their numbers after the name.
+    /// Number of tasks like this one; their numbers are appended to the name.
     #[schemars(range(min = 1, max = MOST_TASKS))]
     pub count: Option<u32>,
     /// Processors. Default 0.
@@ -61,24 +61,24 @@ pub struct TaskFile {
     /// Memory. Default 0B.
     #[serde(default)]
     pub memory: Bytes,
-    /// What it sends out of its rack.
+    /// Traffic out of its rack.
     #[serde(default)]
     pub egress: DirectionFile,
-    /// What it receives from outside its rack.
+    /// Traffic into its rack.
     #[serde(default)]
     pub ingress: DirectionFile,
-    /// Whether it may be moved. Default false.
+    /// True if the task may be moved. Default false.
     #[serde(default)]
     pub tolerant: bool,
 }
 
-/// What a task sends or receives: in the class `non_critical`, or by class.
+/// Rates in one direction: in the class `non_critical`, or by class.
 #[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DirectionFile {
-    /// In the mean; the peak if not given.
+    /// Average rate; the peak if left out.
     pub mean: Option<Bandwidth>,
-    /// At its peak; the mean if not given.
+    /// Peak rate; the average if left out.
     pub peak: Option<Bandwidth>,
     /// Performance-critical traffic.
     pub critical: Option<RateFile>,
@@ -88,13 +88,13 @@ pub struct DirectionFile {
     pub best_effort: Option<RateFile>,
 }
 
-/// A rate: its mean, its peak, or both.
+/// A rate: its average, its peak, or both.
 #[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct RateFile {
-    /// In the mean; the peak if not given.
+    /// Average rate; the peak if left out.
     pub mean: Option<Bandwidth>,
-    /// At its peak; the mean if not given.
+    /// Peak rate; the average if left out.
     pub peak: Option<Bandwidth>,
 }
 
@@ -102,11 +102,11 @@ pub struct RateFile {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TransferFile {
-    /// The task that sends, or with a name of several tasks each of them.
+    /// Name of the sending task; a name of several tasks stands for each of them.
     pub from: String,
-    /// The task that receives, or each of several.
+    /// Name of the receiving task; a name of several tasks stands for each of them.
     pub to: String,
-    /// How much, from each to each.
+    /// Bytes from each sender to each receiver.
     pub bytes: Bytes,
 }
 
@@ -114,12 +114,15 @@ impl App {
     /// Reads an app file; its matrix is looked up from the folder of `files`.
     ///
     /// # Errors
-    /// An [`InputError`] with file, line and field.
+    /// [`InputError`] with file, line and field.
     pub fn read(path: &str, files: &Files) -> Result<App, InputError> {
         App::from_text(path, &read_text(path)?, files)
     }
 
-    /// The same from a text, with the name it has in errors.
+    /// Reads an app file from text; `path` names it in errors.
+    ///
+    /// # Errors
+    /// [`InputError`] with file, line and field.
     pub fn from_text(path: &str, text: &str, files: &Files) -> Result<App, InputError> {
         let file: AppFile = read_yaml(path, text)?;
         Reader { path, groups: BTreeMap::new(), names: Vec::new(), tasks: Vec::new() }.read(file, files)
@@ -128,7 +131,7 @@ impl App {
 
 struct Reader<'a> {
     path: &'a str,
-    /// The tasks of each name, as positions.
+    /// Tasks of each name, as positions.
     groups: BTreeMap<String, std::ops::Range<u32>>,
     names: Vec<String>,
     tasks: Vec<Task>,
@@ -207,7 +210,7 @@ impl Reader<'_> {
             if senders == receivers && senders.len() == 1 {
                 return Err(wrong("to", format!("`{}`: a task sends nothing to itself", excerpt(to))));
             }
-            // Before they are made, so that a short hostile file costs no memory.
+            // Check before creation, so that a short hostile file costs no memory.
             if bytes.len() + senders.len() * receivers.len() > MOST_TRANSFERS {
                 return Err(wrong("to", format!("more than {MOST_TRANSFERS} transfers in one app")));
             }
@@ -227,7 +230,10 @@ impl Reader<'_> {
 }
 
 impl TaskFile {
-    /// What it demands, or which field is wrong and how.
+    /// Demand of the task.
+    ///
+    /// # Errors
+    /// The name of the invalid field, and a message.
     pub fn demand(&self) -> Result<Task, (&'static str, String)> {
         let allowed = |c: char| c.is_ascii_alphanumeric() || ['.', '_', '-'].contains(&c);
         if self.name.is_empty() || !self.name.chars().all(allowed) {

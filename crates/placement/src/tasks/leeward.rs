@@ -1,11 +1,12 @@
-//! `leeward` for tasks: one policy for a scheduler's single tasks and for apps with a traffic matrix.
+//! Policy `leeward` for tasks: one policy for a scheduler's single tasks and for apps with a traffic matrix.
 //!
-//! An app with transfers begins as `choreo` places it. Local search then shortens the time that its slowest link takes
-//! ([`super::completion()`]): a task whose transfers cross that link moves to another host or changes places with
-//! another task. When nothing helps any more, a few of these tasks are thrown elsewhere and the search goes on from
-//! there; the best placement it met is taken. It ends after so many tries or steps, never by a clock.
+//! An app with transfers starts at the placement of `choreo`. Local search then shortens the time of its
+//! slowest link ([`super::completion()`]): a task whose transfers cross that link moves to another host or
+//! swaps with another task. If no change helps, the search moves a few tasks at random and continues from
+//! there; the best placement found wins. It ends after a number of tries or lookups, never by a clock.
 //!
-//! What has no transfers is placed as `utp` places it, and on a mesh, where there are no racks to compare, anywhere.
+//! Requests without transfers are placed as by `utp`. On a mesh, which has no racks to compare, they are
+//! placed on any host.
 
 use leeward_fabric::{Fabric, HostId, Shape};
 use schemars::JsonSchema;
@@ -24,14 +25,14 @@ use crate::{Context, Decision, Peer, Policy, Rating, Refusal, Registration};
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LeewardSettings {
-    /// How often the search begins anew after it could not improve any more. Default 200.
+    /// Number of restarts of the search without an improvement. Default 200.
     pub tries: u32,
-    /// How many millions of links the search may look at, over all tries; what bounds its time. Default 2.
+    /// Budget of the search, in millions of link lookups over all tries; it limits the time. Default 2.
     pub effort: u32,
-    /// Whether on a hose mesh the links into hosts count too. Default false, as in the paper, whose hose is limited at
-    /// the source alone.
+    /// On a hose mesh, counts the links into hosts too. Default false, as in the paper, whose hose is limited
+    /// at the source only.
     pub into_hosts: bool,
-    /// Whether flows alone are counted, C / (N + 1), whatever telemetry shows. Default false.
+    /// Counts flows alone, C / (N + 1), and ignores telemetry. Default false.
     pub flows_only: bool,
 }
 
@@ -41,7 +42,7 @@ impl Default for LeewardSettings {
     }
 }
 
-/// The policy.
+/// Greedy placement, improved by local search.
 #[derive(Clone, Debug)]
 pub struct Leeward {
     settings: LeewardSettings,
@@ -64,37 +65,40 @@ pub(super) const REGISTRATION: Registration<AppRequest> = Registration {
 };
 
 impl Leeward {
-    /// The policy with these settings.
+    /// Creates the policy from settings.
     pub fn new(settings: LeewardSettings) -> Leeward {
         let LeewardSettings { into_hosts, flows_only, .. } = settings;
         let first = Choreo::new(ChoreoSettings { into_hosts, flows_only, ..ChoreoSettings::default() });
         Leeward { settings, first, single: Borg::proactive(BorgSettings::default()) }
     }
 
-    /// The model that it places apps by.
+    /// Model of transfer rates for apps.
     pub(super) fn estimate(&self) -> Estimate {
         let LeewardSettings { into_hosts, flows_only, .. } = self.settings;
         Estimate { into_hosts, flows_only }
     }
 
-    /// Links that a search may look at.
+    /// Budget of a search, in link lookups.
     fn links(&self) -> u64 {
         u64::from(self.settings.effort) * 1_000_000
     }
 
-    /// How often hosts and links are looked at for an app.
+    /// Estimated number of host and link lookups for an app.
     pub(super) fn looks_for_app(&self, request: &AppRequest, fabric: &Fabric) -> u64 {
         let search = if request.has_traffic() { self.links() } else { 0 };
         Choreo::looks(request, fabric).saturating_add(search)
     }
 
-    /// Where the tasks of an app go.
+    /// Hosts of the tasks of an app.
+    ///
+    /// # Errors
+    /// [`Refusal`] if no placement is found.
     pub(super) fn assign(
         &self,
         request: &AppRequest,
         context: &Context<'_, '_>,
     ) -> Result<Assignment, Refusal> {
-        // Where greedy is stuck, the largest tasks first may still fit.
+        // Largest tasks first may still fit if the greedy policy fails.
         let first = self.first.assign(request, context);
         let first = first.or_else(|refusal| by_size(request, context).ok_or(refusal))?;
         let effort = Effort { tries: self.settings.tries, links: self.links() };
@@ -143,7 +147,7 @@ impl Policy<AppRequest> for Leeward {
     }
 }
 
-/// Tasks by size, each on the first host that has room.
+/// Places tasks by size, each on the first host with room.
 fn by_size(request: &AppRequest, context: &Context<'_, '_>) -> Option<Assignment> {
     let mut seats = Seats::new(context.pool, request);
     let order = shuffled(context.pool, context.seed, request.id);

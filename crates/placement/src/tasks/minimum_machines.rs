@@ -1,5 +1,6 @@
-//! `minimum-machines`: a host that the app uses already, if one has room; else a new one (Choreo section 6, the third
-//! baseline). Which of several is new is the first in an order that the seed and the request shuffle.
+//! Policy `minimum-machines`: a host that the app uses already, if one has room; else a new one (Choreo
+//! section 6, the third baseline). The new host is the first in an order that the seed and the request
+//! shuffle.
 
 use leeward_fabric::{Fabric, HostId};
 
@@ -8,7 +9,7 @@ use super::{AppRequest, Assignment, change};
 use crate::policy::{NoSettings, settings};
 use crate::{Context, Decision, Policy, Refusal, Registration};
 
-/// The policy.
+/// Placement on as few hosts as possible.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MinimumMachines;
 

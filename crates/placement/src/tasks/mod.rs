@@ -1,8 +1,8 @@
-//! Where tasks go.
+//! Placement of tasks.
 //!
-//! One kind of request serves both kinds of placer: a scheduler's stream asks for one task at a time, with its peak
-//! demand (Hotspots section 5.1); a tenant asks for an app, tasks that come together with a traffic matrix (Choreo
-//! section 5). A policy answers with a host for each task, or refuses all of them.
+//! One kind of request serves two kinds of clients. A scheduler sends one task at a time, with its peak
+//! demand (Hotspots section 5.1). A tenant sends an app: tasks that arrive together with a traffic matrix
+//! (Choreo section 5). A policy answers with a host for each task, or refuses all of them.
 
 mod again;
 mod borg;
@@ -39,35 +39,35 @@ pub use seats::still_fits;
 
 use crate::{Constraints, Policy, PolicyError, Registration, Request};
 
-/// Tasks that are placed together.
+/// Tasks to place together.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct AppRequest {
-    /// Tells requests apart, and seeds their ties.
+    /// Number of the request; it seeds the tie-breaking hash.
     pub id: u64,
-    /// The job that they belong to: its tasks are spread over racks.
+    /// Job of the tasks; policies spread the tasks of a job over racks.
     pub job: u64,
-    /// At least one.
+    /// Tasks, at least one.
     pub tasks: Vec<Task>,
-    /// The traffic matrix: what one task sends to another. A pair of tasks stands there once, and no task sends to
+    /// Traffic matrix: bytes from one task to another. Each pair of tasks appears once, and no task sends to
     /// itself.
     pub transfers: Vec<Transfer>,
-    /// What the hosts must satisfy besides having room.
+    /// Constraints on the hosts besides room.
     pub constraints: Constraints,
 }
 
 impl AppRequest {
-    /// Whether its tasks send each other anything.
+    /// True if its tasks exchange any data.
     pub(super) fn has_traffic(&self) -> bool {
         self.transfers.iter().any(|transfer| transfer.bytes > Bytes(0))
     }
 }
 
-/// A task of a request that was placed.
+/// A task of a placed request.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct TaskId {
-    /// The request, [`AppRequest::id`].
+    /// Id of the request, [`AppRequest::id`].
     pub app: u64,
-    /// The task's position in it.
+    /// Position of the task in the request.
     pub index: u32,
 }
 
@@ -78,27 +78,27 @@ pub struct Task {
     pub cpus: Cpus,
     /// Memory.
     pub memory: Bytes,
-    /// What it sends out of its rack, by class of service.
+    /// Traffic out of its rack, by class of service.
     pub egress: [Traffic; Class::COUNT],
-    /// What it receives from outside its rack, by class of service.
+    /// Traffic into its rack, by class of service.
     pub ingress: [Traffic; Class::COUNT],
-    /// Whether it may be moved: a batch task, say.
+    /// True if the task may be moved; a batch task, for example.
     pub tolerant: bool,
 }
 
 impl Task {
-    /// What it sends out of its rack, all classes together.
+    /// Traffic out of its rack, all classes together.
     pub fn egress_in_all(&self) -> Traffic {
         Traffic::sum(&self.egress)
     }
 
-    /// What it receives from outside its rack, all classes together.
+    /// Traffic into its rack, all classes together.
     pub fn ingress_in_all(&self) -> Traffic {
         Traffic::sum(&self.ingress)
     }
 
-    /// The same, but of each direction the larger of what is stated and what was seen, out of its rack and into it. What
-    /// is more counts as best effort.
+    /// The task with the larger of stated and measured traffic in each direction, out of its rack and into
+    /// it. The excess counts as best effort.
     pub fn raised(&self, [egress, ingress]: [Traffic; 2]) -> Task {
         let mut task = *self;
         let directions = [
@@ -113,25 +113,25 @@ impl Task {
         task
     }
 
-    /// How many entries of a decision are its own: one for each direction in which it has traffic. They are the last,
-    /// in the order of tasks, after those of transfers.
+    /// Number of a decision's entries for this task: one for each direction with traffic. They come last, in
+    /// the order of tasks, after the entries of transfers.
     pub fn entries(&self) -> usize {
         let some = |traffic: Traffic| usize::from(traffic != Traffic::default());
         some(self.egress_in_all()) + some(self.ingress_in_all())
     }
 }
 
-/// What a task sends or receives.
+/// Traffic of a task in one direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Traffic {
-    /// In the mean, in bit/s.
+    /// Average rate, in bit/s.
     pub mean_bps: u64,
-    /// At its peak, in bit/s.
+    /// Peak rate, in bit/s.
     pub peak_bps: u64,
 }
 
 impl Traffic {
-    /// So much all the time, in bit/s.
+    /// A constant rate, in bit/s.
     pub fn steady(bps: u64) -> Traffic {
         Traffic { mean_bps: bps, peak_bps: bps }
     }
@@ -154,22 +154,22 @@ pub enum Class {
 }
 
 impl Class {
-    /// How many there are.
+    /// Number of classes.
     pub const COUNT: usize = 3;
 }
 
 /// An element of a traffic matrix.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transfer {
-    /// The position of the task that sends.
+    /// Position of the sending task.
     pub from: u32,
-    /// The position of the task that receives.
+    /// Position of the receiving task.
     pub to: u32,
-    /// How much.
+    /// Bytes to send.
     pub bytes: Bytes,
 }
 
-/// The host of each task, in the order of the request.
+/// Host of each task, in the order of the request.
 pub type Assignment = Vec<HostId>;
 
 impl Request for AppRequest {
@@ -177,7 +177,7 @@ impl Request for AppRequest {
     const KIND: &'static str = "tasks";
 }
 
-/// Every policy for tasks there is.
+/// All task policies.
 pub const REGISTRY: &[Registration<AppRequest>] = &[
     random::REGISTRATION,
     round_robin::REGISTRATION,
@@ -191,7 +191,10 @@ pub const REGISTRY: &[Registration<AppRequest>] = &[
     leeward::REGISTRATION,
 ];
 
-/// Makes a policy by name; `settings` is a YAML or JSON mapping, empty for the defaults.
+/// Creates a policy by name; `settings` is a YAML or JSON mapping, empty for the defaults.
+///
+/// # Errors
+/// [`PolicyError`] for an unknown name or invalid settings.
 pub fn make(name: &str, settings: &str) -> Result<Box<dyn Policy<AppRequest>>, PolicyError> {
     crate::policy::make(REGISTRY, name, settings)
 }

@@ -1,4 +1,5 @@
-//! `random`: any host with enough processors and memory, each as likely (Choreo section 6, the first baseline).
+//! Policy `random`: any host with enough processors and memory, with equal probability (Choreo section 6, the
+//! first baseline).
 
 use leeward_fabric::{Fabric, HostId};
 
@@ -8,10 +9,10 @@ use crate::policy::{NoSettings, settings};
 use crate::ties::Draws;
 use crate::{Context, Decision, Policy, Refusal, Registration};
 
-/// Draws before every host is looked at in turn.
+/// Number of draws before a scan of all hosts.
 const DRAWS: u32 = 16;
 
-/// The policy.
+/// Random placement.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Random;
 
@@ -48,7 +49,7 @@ fn assign(request: &AppRequest, context: &Context<'_, '_>) -> Result<Assignment,
     for task in 0..request.tasks.len() as u32 {
         let drawn = std::iter::repeat_with(|| HostId(draws.below(hosts))).take(DRAWS as usize);
         let first = drawn.collect::<Vec<_>>();
-        // Hardly any may: look at all, from the last draw on.
+        // Few hosts may have room: scan all, starting at the last draw.
         let last = first.last().map_or(0, |host| host.0);
         let turn = (0..hosts).map(|i| HostId(((u64::from(last) + u64::from(i)) % u64::from(hosts)) as u32));
         seats.take_first(task, first.into_iter().chain(turn))?;

@@ -1,8 +1,9 @@
-//! How good hosts would be for a single task, for schedulers that ask about hosts of their own choice: by the objective
-//! that balances load in `borg` and its kin, as a share.
+//! Scores of hosts for a single task, for schedulers that ask about hosts of their own choice. The score is
+//! the load-balance objective of `borg` and its variants, as a share.
 //!
-//! `borg` itself looks at the host's processors and memory. Where links are balanced it is the fullest link that the
-//! task's traffic would cross with its peak on it: the two of the host's rack, and those on the way to and from its peers.
+//! `borg` itself uses the host's processors and memory. The link-balancing variants use the fullest link that
+//! the task's traffic would cross at its peak: the two links of the host's rack, and those on the paths to
+//! and from its peers.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +15,7 @@ use super::score::Racks;
 use super::seats::Seats;
 use crate::{Constraint, Context, Peer, Rating};
 
-/// Rates hosts for the one task of a request, in order.
+/// Scores hosts for the single task of a request, in order.
 pub(super) fn rate(
     policy: &Borg,
     request: &AppRequest,
@@ -40,14 +41,14 @@ pub(super) fn rate(
                 let left = score.limit().map(|limit| left(context, limit, loaded));
                 Rating { host, loaded, limit: score.limit(), left, refused: None }
             }
-            // Nothing is ranked below what there is not, so it is one that cannot be seen.
+            // `score` returns `None` only with `beat`, so the load is unknown here.
             _ => refused(Constraint::Unknown),
         }
     };
     hosts.iter().copied().map(one).collect()
 }
 
-/// The same by all links that the traffic of the task and its peers would cross.
+/// Score by all links that the traffic of the task and its peers would cross.
 fn beside(
     host: HostId,
     request: &AppRequest,
@@ -82,7 +83,7 @@ fn beside(
     Ok(fullest)
 }
 
-/// What a link has left when it is loaded to this share; nothing at all where it carries nothing.
+/// Capacity left on a link at this load, as a share; 0 for a link without capacity.
 fn left(context: &Context<'_, '_>, link: ResourceId, loaded: f64) -> Load {
     let capacity = context.view.capacity(link).0 as f64;
     Load(if loaded.is_finite() { ((1.0 - loaded) * capacity).round() as i64 } else { 0 })

@@ -1,31 +1,31 @@
-//! The rate that a transfer would get between two hosts: the least of what one more gets on each link of the path.
+//! Rate of a transfer between two hosts: the least rate that one more transfer gets on each link of the path.
 //! Within a host it is infinite.
 //!
-//! Choreo (section 5) counts R (c + 1) / (c + 1 + placed), the measured rate shared with c flows of others and the
-//! transfers placed: in the ledger's words C / (N + 1). Where telemetry shows that more is left, more is counted, which
-//! is [`View::share`]; a link that fell silent carries nothing.
+//! Choreo (section 5) uses R (c + 1) / (c + 1 + placed): the measured rate, shared with c flows of others and
+//! the placed transfers. In the ledger's terms this is C / (N + 1). If telemetry shows more capacity left,
+//! that counts; see [`View::share`]. A link that stopped reporting has rate 0.
 
 use leeward_fabric::{Endpoint, Fabric, Hop, HostId, Nanos, ResourceId, ResourceKind, Shape};
 use leeward_ledger::View;
 
-/// Which links count, and how the rate of one more transfer on a link is told.
+/// Links that count, and the estimate of the rate of one more transfer on a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Estimate {
-    /// Whether on a hose mesh the links into hosts count too.
+    /// On a hose mesh, counts the links into hosts too.
     pub into_hosts: bool,
-    /// Whether flows alone are counted, C / (N + 1), whatever telemetry shows.
+    /// Counts flows alone, C / (N + 1), and ignores telemetry.
     pub flows_only: bool,
 }
 
-/// What a link without capacity counts for in a search, in bit/s, so that times stay finite and fewer bytes there are
-/// better.
+/// Rate in a search of a link without capacity, in bit/s. Times then stay finite, and fewer bytes on such a
+/// link are better.
 pub(super) const SLOWEST: f64 = 1e-6;
 
-/// The rates on a view, with what a policy has placed on top of it.
+/// Rates on a view, with the transfers that a policy has placed in addition.
 pub(super) struct Rates<'v, 'l> {
     view: &'v View<'l>,
     estimate: Estimate,
-    /// The rate of one more transfer on each link; NaN where nobody asked yet.
+    /// Rate of one more transfer on each link; NaN if not computed yet.
     known: Vec<f64>,
     /// Transfers placed on each link.
     placed: Vec<u32>,
@@ -34,14 +34,14 @@ pub(super) struct Rates<'v, 'l> {
 }
 
 impl<'v, 'l> Rates<'v, 'l> {
-    /// Nothing placed.
+    /// Rates without placed transfers.
     pub fn new(view: &'v View<'l>, estimate: Estimate) -> Rates<'v, 'l> {
         let links = view.fabric().resource_count();
         let (known, placed) = (vec![f64::NAN; links], vec![0; links]);
         Rates { view, estimate, known, placed, hops: Vec::new(), path: Vec::new() }
     }
 
-    /// What one more transfer from one host to another would get, in bit/s.
+    /// Rate of one more transfer from one host to another, in bit/s.
     pub fn between(&mut self, from: HostId, to: HostId) -> f64 {
         if from == to {
             return f64::INFINITY;
@@ -62,12 +62,12 @@ impl<'v, 'l> Rates<'v, 'l> {
         }
     }
 
-    /// What any transfer out of a host can get at most, in bit/s, for an early end of a search.
+    /// Upper bound on the rate of any transfer out of a host, in bit/s, to end a search early.
     pub fn bound(&mut self, from: HostId) -> f64 {
         self.view.fabric().egress(from).map_or(f64::INFINITY, |link| self.of_link(link))
     }
 
-    /// What one more transfer would get on a link, in bit/s.
+    /// Rate of one more transfer on a link, in bit/s.
     pub fn of_link(&mut self, link: ResourceId) -> f64 {
         let known = self.known[link.index()];
         if !known.is_nan() {
@@ -86,12 +86,12 @@ impl<'v, 'l> Rates<'v, 'l> {
         rate
     }
 
-    /// The links that [`Rates::path`] found last.
+    /// Result of the last [`Rates::path`].
     pub fn last_path(&self) -> &[ResourceId] {
         &self.path
     }
 
-    /// The links between two hosts that count; none within a host.
+    /// Links between two hosts that count; empty within a host.
     pub fn path(&mut self, from: HostId, to: HostId) -> &[ResourceId] {
         self.hops.clear();
         self.path.clear();

@@ -1,6 +1,6 @@
-//! `round-robin`: the next host of the cluster file with enough processors and memory (Choreo section 6, the second
-//! baseline). Policies hold no state, so an app begins at a host that the seed and the request choose, and each of its
-//! tasks goes on after the last one's.
+//! Policy `round-robin`: the next host of the cluster file with enough processors and memory (Choreo section
+//! 6, the second baseline). Policies hold no state, so the seed and the request choose the first host of an
+//! app; each task continues after the last one's host.
 
 use leeward_fabric::{Fabric, HostId};
 
@@ -10,7 +10,7 @@ use crate::policy::{NoSettings, settings};
 use crate::ties::Draws;
 use crate::{Context, Decision, Policy, Refusal, Registration};
 
-/// The policy.
+/// Placement in turn.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RoundRobin;
 

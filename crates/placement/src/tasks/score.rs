@@ -1,5 +1,5 @@
-//! What ranks a host for a task of `borg` and its kin. Hosts of a rack share what is dear to find, so it is found once for each rack, and
-//! not at all where a host cannot win.
+//! Sort keys of hosts for a task of `borg` and its variants. Hosts of a rack share the expensive parts, so
+//! these are computed once per rack, and not at all if a host cannot win.
 
 use leeward_fabric::{DomainId, HostId, Load, Nanos, ResourceId};
 
@@ -9,36 +9,36 @@ use super::{AppRequest, Task};
 use crate::decision::sight;
 use crate::{Candidate, Considered, Constraint, Context, Limit, Objectives, Verdict};
 
-/// What the hosts of a rack have in common for one task, found once for each rack.
+/// Shared parts of the hosts of a rack for one task, computed once per rack.
 pub(super) struct Racks<'c, 'a, 'l> {
     policy: &'c Borg,
     request: &'c AppRequest,
     at: u32,
     context: &'c Context<'a, 'l>,
-    /// How many tasks of the job each rack has.
+    /// Number of the job's tasks in each rack.
     in_racks: &'c [(DomainId, u32)],
-    /// So many of these make a step of spread.
+    /// Number of tasks that make a step of spread.
     spread_step: u32,
     seen: Vec<Common>,
     /// For each rack, 1 + its position in `seen`, or 0.
     slots: Vec<u32>,
 }
 
-/// Of one rack.
+/// Shared parts of one rack.
 #[derive(Clone, Copy)]
 struct Common {
     in_rack: u32,
     links: Busier,
 }
 
-/// What is known of the busier link of a rack, with the task.
+/// State of a rack's busier link, with the task.
 #[derive(Clone, Copy)]
 enum Busier {
-    /// It was not looked at yet.
+    /// Not computed yet.
     Open,
-    /// It is busier than that of a rack that ranks as high otherwise.
+    /// Busier than the link of a rack with an otherwise equal rank.
     Beaten,
-    /// It is this; none where links play no part.
+    /// The busier link; `None` if the policy does not use links.
     Found(Option<Links>),
 }
 
@@ -47,20 +47,20 @@ enum Busier {
 struct Links {
     limit: ResourceId,
     utilization: f64,
-    /// Where it cannot be seen: until when it was.
+    /// For unknown load: the time until which it was known.
     unseen: Option<Nanos>,
 }
 
-/// What ranks one host.
+/// Sort key of one host.
 pub(super) struct Score {
     pub objectives: Objectives,
     limit: Option<ResourceId>,
-    /// Where its load cannot be seen: until when it was.
+    /// For unknown load: the time until which it was known.
     pub unseen: Option<Nanos>,
 }
 
 impl<'c, 'a, 'l> Racks<'c, 'a, 'l> {
-    /// Nothing is known yet of any rack, for a task of a request by its number.
+    /// Starts without known racks, for the task at position `at` of a request.
     pub fn new(
         policy: &'c Borg,
         (request, at): (&'c AppRequest, u32),
@@ -72,7 +72,7 @@ impl<'c, 'a, 'l> Racks<'c, 'a, 'l> {
         Racks { policy, request, at, context, in_racks, spread_step, seen: Vec::new(), slots }
     }
 
-    /// What ranks a host; `None` if it ranks below `beat`, steps of spread and of balance.
+    /// Score of a host; `None` if it ranks below `beat`, given as steps of spread and of balance.
     pub fn score(&mut self, host: HostId, seats: &Seats<'_>, beat: Option<(u32, u64)>) -> Option<Score> {
         let Racks { policy, request, at, context, .. } = *self;
         let (pool, fabric) = (context.pool, context.pool.fabric());
@@ -132,7 +132,8 @@ impl<'c, 'a, 'l> Racks<'c, 'a, 'l> {
     }
 }
 
-/// The busier direction of a rack's link, were the task there; beaten, if one of them is `worse` than another rack's.
+/// The busier direction of a rack's link with the task; beaten if one direction is `worse` than another
+/// rack's.
 fn busier(context: &Context<'_, '_>, rack: DomainId, task: &Task, worse: impl Fn(f64) -> bool) -> Busier {
     let fabric = context.view.fabric();
     let load = |bps: u64| Load(i64::try_from(bps).unwrap_or(i64::MAX));
@@ -165,12 +166,12 @@ fn busier(context: &Context<'_, '_>, rack: DomainId, task: &Task, worse: impl Fn
 }
 
 impl Score {
-    /// The link that limits it, where links play a part.
+    /// The limiting link, if the policy uses links.
     pub fn limit(&self) -> Option<ResourceId> {
         self.limit
     }
 
-    /// What is said of it to who asks why.
+    /// Entry of the host in an explanation.
     pub fn considered(&self, host: HostId, chosen: bool, context: &Context<'_, '_>) -> Considered {
         let verdict = match self.unseen {
             Some(_) => Verdict::Refused(Constraint::Unknown),

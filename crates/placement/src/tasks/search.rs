@@ -1,8 +1,8 @@
-//! Local search for a placement of an app whose slowest link is as fast as can be.
+//! Local search for a placement of an app with the fastest slowest link.
 //!
-//! Better is a smaller time of the slowest link; among equals a smaller sum of the squares of all links' times, which
-//! lets the search walk over plateaus. Only what touches the slowest link can help, so only tasks whose transfers cross
-//! it are tried elsewhere.
+//! A placement is better if its slowest link takes less time; among equals, if the sum of squares of all
+//! links' times is smaller. The second criterion lets the search cross plateaus. Only changes that affect the
+//! slowest link can help, so the search moves only tasks whose transfers cross it.
 
 use leeward_fabric::{HostId, ResourceId};
 
@@ -13,21 +13,21 @@ use super::{AppRequest, Assignment};
 use crate::Context;
 use crate::ties::Draws;
 
-/// Tasks that are thrown elsewhere when the search begins anew.
+/// Number of tasks moved at random at a restart of the search.
 const THROWN: u32 = 3;
-/// Improvements smaller than this share are rounding.
+/// Improvements smaller than this share are rounding errors.
 const ROUNDING: f64 = 1e-9;
 
-/// When a search ends.
+/// Budget of a search.
 #[derive(Clone, Copy)]
 pub(super) struct Effort {
-    /// New beginnings after the last improvement.
+    /// Restarts without an improvement.
     pub tries: u32,
-    /// Links looked at.
+    /// Link lookups.
     pub links: u64,
 }
 
-/// What is made small.
+/// Objective of the search.
 #[derive(Clone, Copy)]
 struct Cost {
     /// Time of the slowest link, in seconds.
@@ -44,24 +44,24 @@ impl Cost {
     }
 }
 
-/// A transfer as one of its ends sees it.
+/// A transfer from the view of one endpoint.
 struct Edge {
     other: u32,
     outgoing: bool,
     bytes: u64,
 }
 
-/// One app, placed.
+/// Search state of one app.
 struct Search<'a, 'l> {
     request: &'a AppRequest,
     rates: Rates<'a, 'l>,
     edges: Vec<Vec<Edge>>,
-    /// Hosts that any task may be on, if it has room.
+    /// Hosts that are open to tasks with room.
     open: Vec<HostId>,
     /// Processors and memory left, by host.
     room: Vec<(u64, u64)>,
     hosts: Assignment,
-    /// Bytes that cross each link, those links that any cross, and for each link where it stands among them.
+    /// Bytes on each link, the links with any bytes, and the position of each link among those.
     bytes: Vec<u64>,
     crossed: Vec<ResourceId>,
     stands: Vec<u32>,
@@ -69,7 +69,7 @@ struct Search<'a, 'l> {
     looked: u64,
 }
 
-/// Improves a placement that keeps to the request; so does what it returns, and it is never worse.
+/// Improves a placement within the request's constraints. The result satisfies them too, and is never worse.
 pub(super) fn improve(
     request: &AppRequest,
     context: &Context<'_, '_>,
@@ -147,7 +147,7 @@ impl<'a, 'l> Search<'a, 'l> {
         self.hosts[task as usize]
     }
 
-    /// Improves as long as something helps.
+    /// Improves the placement until no change helps.
     fn descend(&mut self, most: u64) -> Cost {
         let (mut cost, mut slowest) = self.cost();
         while self.looked < most && self.step(&mut cost, slowest, most) {
@@ -156,8 +156,8 @@ impl<'a, 'l> Search<'a, 'l> {
         cost
     }
 
-    /// Takes the first change that helps, of tasks whose transfers cross the slowest link, and looks no further than `most`
-    /// allows: on many hosts one step alone may look at more than that.
+    /// Applies the first helpful change to tasks whose transfers cross the slowest link. Stops at `most`
+    /// lookups: on many hosts a single step may need more.
     fn step(&mut self, cost: &mut Cost, slowest: Option<ResourceId>, most: u64) -> bool {
         let Some(slowest) = slowest else { return false };
         for task in self.crossing(slowest) {
@@ -186,7 +186,7 @@ impl<'a, 'l> Search<'a, 'l> {
         false
     }
 
-    /// Tasks with a transfer over a link, those that bring the most bytes there first.
+    /// Tasks with a transfer over a link, in descending order of their bytes there.
     fn crossing(&mut self, link: ResourceId) -> Vec<u32> {
         let mut brought = vec![0_u64; self.hosts.len()];
         for transfer in &self.request.transfers {
@@ -204,7 +204,7 @@ impl<'a, 'l> Search<'a, 'l> {
         tasks
     }
 
-    /// Whether a task has room on a host, once `leaving` has left it.
+    /// True if a host has room for a task, after `leaving` has left it.
     fn fits(&self, task: u32, host: HostId, leaving: Option<u32>) -> bool {
         let (mut cpus, mut memory) = self.room[host.index()];
         if let Some(leaving) = leaving.map(|leaving| &self.request.tasks[leaving as usize]) {
@@ -215,7 +215,7 @@ impl<'a, 'l> Search<'a, 'l> {
         task.cpus.0 <= cpus && task.memory.0 <= memory
     }
 
-    /// Makes a change and keeps it if it helps.
+    /// Applies a change and keeps it if it helps.
     fn helps(&mut self, change: &[(u32, HostId)], cost: &mut Cost) -> bool {
         let squares = self.squares;
         let before: Vec<(u32, HostId)> = change.iter().map(|&(task, _)| (task, self.host(task))).collect();
@@ -230,7 +230,7 @@ impl<'a, 'l> Search<'a, 'l> {
         false
     }
 
-    /// Throws a few tasks elsewhere, among them one that crosses the slowest link.
+    /// Moves a few tasks at random, among them one that crosses the slowest link.
     fn throw(&mut self, draws: &mut Draws) {
         let (_, slowest) = self.cost();
         let crossing = slowest.map(|link| self.crossing(link)).unwrap_or_default();
@@ -246,7 +246,7 @@ impl<'a, 'l> Search<'a, 'l> {
         }
     }
 
-    /// Puts every task where it is in another placement.
+    /// Moves every task to its host in another placement.
     fn go_to(&mut self, hosts: &[HostId]) {
         let away: Vec<(u32, HostId)> =
             (0..).zip(hosts.iter().copied()).filter(|&(task, host)| self.host(task) != host).collect();
@@ -273,13 +273,13 @@ impl<'a, 'l> Search<'a, 'l> {
     fn sit(&mut self, task: u32, host: HostId) {
         let needs = &self.request.tasks[task as usize];
         let room = &mut self.room[host.index()];
-        // In a swap the first to come has room only once the other has left.
+        // In a swap the first task to arrive may exceed the room until the other leaves.
         room.0 = room.0.wrapping_sub(needs.cpus.0);
         room.1 = room.1.wrapping_sub(needs.memory.0);
         self.hosts[task as usize] = host;
     }
 
-    /// Adds or takes away all that a task sends and receives.
+    /// Adds or removes all traffic of a task.
     fn carry_all(&mut self, task: u32, add: bool) {
         for at in 0..self.edges[task as usize].len() {
             let Edge { other, outgoing, bytes } = self.edges[task as usize][at];
@@ -316,7 +316,7 @@ impl<'a, 'l> Search<'a, 'l> {
         self.crossed.push(link);
     }
 
-    /// Nothing crosses a link any more: it need not be looked at.
+    /// Removes a link without traffic from the crossed links.
     fn is_left(&mut self, link: ResourceId) {
         let at = self.stands[link.index()] as usize;
         self.crossed.swap_remove(at);
@@ -325,7 +325,7 @@ impl<'a, 'l> Search<'a, 'l> {
         }
     }
 
-    /// The cost of the placement, and its slowest link.
+    /// Cost of the placement, and its slowest link.
     fn cost(&mut self) -> (Cost, Option<ResourceId>) {
         let mut slowest = (0.0, None);
         for at in 0..self.crossed.len() {

@@ -1,4 +1,4 @@
-//! Which hosts have room for a task, given those of the request that are placed already.
+//! Room of hosts for the tasks of a request, given its tasks that are placed already.
 
 use std::collections::BTreeMap;
 
@@ -9,42 +9,42 @@ use crate::decision::count_refusals;
 use crate::ties::Ties;
 use crate::{Constraint, Pool, Refusal};
 
-/// What tasks have of hosts beside what the pool knows.
+/// Room of hosts that tasks take beyond the pool's knowledge.
 pub(crate) type Taken = BTreeMap<HostId, (Cpus, Bytes)>;
 
 /// Room for the tasks of one request.
 pub(super) struct Seats<'a> {
     pool: &'a Pool,
     request: &'a AppRequest,
-    /// What tasks of the request have of hosts.
+    /// Room that tasks of the request take, by host.
     taken: Taken,
     placed: Vec<Option<HostId>>,
 }
 
 impl<'a> Seats<'a> {
-    /// All of the pool's, none of them taken by the request.
+    /// All room of the pool; the request takes none yet.
     pub fn new(pool: &'a Pool, request: &'a AppRequest) -> Seats<'a> {
         Seats::beside(pool, request, Taken::default())
     }
 
-    /// The same, where others have taken some of the pool's.
+    /// Room of the pool, of which others have taken some.
     pub fn beside(pool: &'a Pool, request: &'a AppRequest, taken: Taken) -> Seats<'a> {
         Seats { pool, request, taken, placed: vec![None; request.tasks.len()] }
     }
 
-    /// Where a task is; `None` if it is not placed.
+    /// Host of a task; `None` if it is not placed.
     pub fn host_of(&self, task: u32) -> Option<HostId> {
         self.placed[task as usize]
     }
 
-    /// What tasks of the request have of a host.
+    /// Room that tasks of the request take on a host.
     pub fn taken(&self, host: HostId) -> (Cpus, Bytes) {
         self.taken.get(&host).copied().unwrap_or_default()
     }
 
-    /// How many tasks of the request are in a rack.
+    /// Number of the request's tasks in a rack.
     pub fn in_rack(&self, rack: DomainId) -> u32 {
-        // Single tasks come by the million.
+        // Shortcut for single tasks, which are frequent.
         if self.placed.len() < 2 {
             return 0;
         }
@@ -52,12 +52,12 @@ impl<'a> Seats<'a> {
         self.placed.iter().flatten().filter(|&&host| fabric.rack_of(host) == rack).count() as u32
     }
 
-    /// Why a host cannot take a task; `None` if it can.
+    /// Reason for which a host cannot take a task; `None` if it can.
     pub fn refuses(&self, host: HostId, task: u32) -> Option<Constraint> {
         self.refuses_all(host, &[task])
     }
 
-    /// Why a host cannot take these tasks together; `None` if it can.
+    /// Reason for which a host cannot take these tasks together; `None` if it can.
     pub fn refuses_all(&self, host: HostId, tasks: &[u32]) -> Option<Constraint> {
         let (fabric, constraints) = (self.pool.fabric(), &self.request.constraints);
         if !self.pool.is_up(host) {
@@ -86,7 +86,7 @@ impl<'a> Seats<'a> {
         }
     }
 
-    /// Puts a task on a host that does not refuse it.
+    /// Places a task on a host that does not refuse it.
     pub fn take(&mut self, task: u32, host: HostId) {
         debug_assert!(self.placed[task as usize].is_none(), "task {task} is placed already");
         let Task { cpus, memory, .. } = *self.task(task);
@@ -96,7 +96,10 @@ impl<'a> Seats<'a> {
         self.placed[task as usize] = Some(host);
     }
 
-    /// The first of `hosts` that can take a task, which is put there.
+    /// Places a task on the first of `hosts` that can take it.
+    ///
+    /// # Errors
+    /// [`Refusal::NoHost`] if none can.
     pub fn take_first(
         &mut self,
         task: u32,
@@ -111,7 +114,7 @@ impl<'a> Seats<'a> {
         }
     }
 
-    /// Says that no host may take a task, and counts why.
+    /// Refusal of a task that fits no host, with the reasons counted.
     pub fn no_host(&self, task: u32) -> Refusal {
         let hosts = || self.pool.fabric().all_hosts();
         let by_constraint = count_refusals(hosts().filter_map(|host| self.refuses(host, task)));
@@ -120,12 +123,12 @@ impl<'a> Seats<'a> {
         Refusal::NoHost { task, alone, by_constraint }
     }
 
-    /// What is taken now.
+    /// Room taken at the end.
     pub fn into_taken(self) -> Taken {
         self.taken
     }
 
-    /// Where all tasks are. Every one is placed.
+    /// Hosts of all tasks; every task must be placed.
     pub fn assignment(&self) -> Assignment {
         self.placed.iter().map(|host| host.expect("every task is placed")).collect()
     }
@@ -135,7 +138,7 @@ impl<'a> Seats<'a> {
     }
 }
 
-/// Whether hosts can still take the tasks of a request that was decided on before: all of them are up and open, and have room.
+/// True if hosts can still take the tasks of an earlier decision: all are up and open, and have room.
 pub fn still_fits(pool: &Pool, request: &AppRequest, hosts: &[HostId]) -> bool {
     let mut seats = Seats::new(pool, request);
     hosts.len() == request.tasks.len()
@@ -148,12 +151,12 @@ pub fn still_fits(pool: &Pool, request: &AppRequest, hosts: &[HostId]) -> bool {
         })
 }
 
-/// How often every host may be looked at to put each task of a request on the first that has room.
+/// Estimated number of host lookups to place each task of a request on the first host with room.
 pub(super) fn looks(request: &AppRequest, fabric: &Fabric) -> u64 {
     (request.tasks.len() as u64).saturating_mul(fabric.host_count() as u64)
 }
 
-/// All hosts, in an order that depends on the seed and the request: the first of those that are equal wins.
+/// All hosts, in an order that depends on the seed and the request; the first of equal hosts wins.
 pub(super) fn shuffled(pool: &Pool, seed: u64, request: u64) -> Vec<HostId> {
     let ties = Ties::new(seed, request);
     let mut hosts: Vec<HostId> = pool.fabric().all_hosts().collect();

@@ -1,5 +1,6 @@
-//! Traffic matrices as squares of bytes: a row for each task that sends, a column for each that receives. As CSV without
-//! a header, as profilers of MPI programs write them, or as rows of numbers. A square by itself is an app of tasks alike.
+//! Traffic matrices as squares of bytes: a row for each sending task, a column for each receiving one. The
+//! format is CSV without a header, as profilers of MPI programs write it, or rows of numbers. A square by
+//! itself is an app of identical tasks.
 
 use leeward_fabric::Bytes;
 use leeward_fabric::input::{Files, InputError, read_square, shown};
@@ -7,7 +8,7 @@ use leeward_fabric::input::{Files, InputError, read_square, shown};
 use super::file::{App, MOST_BYTES, MOST_TASKS, MOST_TRANSFERS};
 use super::{AppRequest, Task, Transfer};
 
-/// What a square has come to so far.
+/// A partly read square.
 #[derive(Default)]
 struct Square {
     transfers: Vec<Transfer>,
@@ -15,17 +16,20 @@ struct Square {
 }
 
 impl Square {
-    /// Takes the next number in, or says what is wrong with it.
+    /// Adds the next number.
+    ///
+    /// # Errors
+    /// A message for an invalid number, or an app that is too large.
     fn add(&mut self, from: u64, to: u64, bytes: f64) -> Result<(), String> {
         self.total += bytes;
-        // Not a number is none of these.
+        // NaN fails this test.
         if !(bytes >= 0.0 && bytes.is_finite()) {
             return Err(format!("{}: expected a number of bytes, not negative", shown(bytes)));
         }
         if self.total > MOST_BYTES {
             return Err(format!("{}: too much for one app", shown(bytes)));
         }
-        // What a task sends to itself crosses nothing.
+        // Data from a task to itself crosses no link.
         if bytes < 0.5 || from == to {
             return Ok(());
         }
@@ -38,7 +42,8 @@ impl Square {
     }
 }
 
-/// Reads a square as CSV; `tasks` is how many rows it must have, if that is known. Returns how many it has.
+/// Reads a square from CSV; `tasks` is the expected number of rows, if known. Returns the number of rows and
+/// the transfers.
 pub(super) fn read(
     name: &str,
     files: &Files,
@@ -72,11 +77,11 @@ pub(super) fn read(
 }
 
 impl App {
-    /// An app of tasks alike that send each other what a square of bytes says, as many as it has rows; they are
-    /// called `task0`, `task1` and so on.
+    /// Creates an app of identical tasks from a square of bytes, one task per row; the names are `task0`,
+    /// `task1` and so on.
     ///
     /// # Errors
-    /// An [`InputError`] with file, line and column.
+    /// [`InputError`] with file, line and column.
     pub fn from_square(name: &str, files: &Files, task: Task) -> Result<App, InputError> {
         let (rows, transfers) = read(name, files, None)?;
         let mut app = App::alike(name, rows, task);
@@ -84,10 +89,10 @@ impl App {
         Ok(app)
     }
 
-    /// The same from rows of numbers.
+    /// Creates an app of identical tasks from rows of numbers.
     ///
     /// # Errors
-    /// An [`InputError`] about `matrix`, which names what is wrong where.
+    /// [`InputError`] about `matrix`, with the position of the invalid number.
     pub fn from_rows(rows: &[Vec<f64>], task: Task) -> Result<App, InputError> {
         if rows.is_empty() || rows.len() > MOST_TASKS {
             let message = format!("{} rows: expected 1 to {MOST_TASKS}", rows.len());
@@ -98,7 +103,7 @@ impl App {
         Ok(app)
     }
 
-    /// Tasks alike, which send each other nothing.
+    /// Identical tasks without traffic.
     fn alike(name: &str, tasks: usize, task: Task) -> App {
         let file = name.rsplit(['/', ':']).next().unwrap_or(name);
         let stem = file.strip_suffix(".csv").unwrap_or(file);
@@ -109,20 +114,20 @@ impl App {
         }
     }
 
-    /// Puts a square of bytes, as CSV, in the place of what tasks send each other.
+    /// Replaces the traffic between tasks by a square of bytes from CSV.
     ///
     /// # Errors
-    /// An [`InputError`] with file, line and column.
+    /// [`InputError`] with file, line and column.
     pub fn set_square(&mut self, name: &str, files: &Files) -> Result<(), InputError> {
         self.request.transfers = read(name, files, Some(self.names.len()))?.1;
         Ok(())
     }
 
-    /// Puts a square of bytes in the place of what tasks send each other: a row for each sender, a column for each
+    /// Replaces the traffic between tasks by a square of bytes: a row for each sender, a column for each
     /// receiver.
     ///
     /// # Errors
-    /// An [`InputError`] about `matrix`, which names what is wrong where.
+    /// [`InputError`] about `matrix`, with the position of the invalid number.
     pub fn set_matrix(&mut self, rows: &[Vec<f64>]) -> Result<(), InputError> {
         let wrong = |message: String| Err(InputError::new("matrix", message));
         let tasks = self.names.len();
