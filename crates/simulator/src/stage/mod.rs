@@ -1,4 +1,4 @@
-//! What every simulated plant shares: workloads, random streams, the telemetry model, scenarios, records.
+//! Foundations of every simulated plant: workloads, random streams, the telemetry model, scenarios, records.
 //!
 //! ```text
 //! scenario file -> Scenario -- arrivals(seed) --> Workload      the same for every policy

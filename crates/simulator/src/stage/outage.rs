@@ -1,45 +1,45 @@
-//! What is true of capacities: what links can carry, and which hosts and racks are down.
+//! True capacities: capacities of links, and failed hosts and racks.
 
 use std::sync::Arc;
 
 use leeward_fabric::{Capacities, DomainId, Fabric, HostId, Load, ResourceId};
 
-/// True capacities, and what is down at the moment. What is down has no capacity until it is up again.
+/// True capacities, and current failures. Failed elements have no capacity until they recover.
 #[derive(Debug)]
 pub(crate) struct Outages {
     fabric: Arc<Fabric>,
-    /// What each resource carries while it works.
+    /// Capacity of each resource while it works.
     working: Capacities,
-    /// What each resource carries now.
+    /// Current capacity of each resource.
     truth: Capacities,
     host_up: Vec<bool>,
     domain_up: Vec<bool>,
 }
 
 impl Outages {
-    /// Everything up.
+    /// Creates a state without failures.
     pub fn new(fabric: Arc<Fabric>, capacities: Capacities) -> Outages {
         let host_up = vec![true; fabric.host_count()];
         let domain_up = vec![true; fabric.domain_count()];
         Outages { fabric, working: capacities.clone(), truth: capacities, host_up, domain_up }
     }
 
-    /// What each resource carries now.
+    /// Current capacity of each resource.
     pub fn truth(&self) -> &Capacities {
         &self.truth
     }
 
-    /// Whether a host is up.
+    /// Returns true if a host is up.
     pub fn is_up(&self, host: HostId) -> bool {
         self.host_up[host.index()]
     }
 
-    /// Whether the switch of a rack or pod is up.
+    /// Returns true if the switch of a rack or pod is up.
     pub fn is_domain_up(&self, domain: DomainId) -> bool {
         self.domain_up[domain.index()]
     }
 
-    /// A resource carries `capacity` from now on, or once it works again.
+    /// Sets the capacity of a resource, which takes effect now or when it works again.
     pub fn set_capacity(
         &mut self,
         resource: ResourceId,
@@ -50,7 +50,7 @@ impl Outages {
         self.settle(resource, changed);
     }
 
-    /// A host fails with its links and devices, or works again.
+    /// A host fails with its links and devices, or recovers.
     pub fn set_host_up(&mut self, host: HostId, up: bool, changed: &mut Vec<(ResourceId, Load)>) {
         self.host_up[host.index()] = up;
         let fabric = self.fabric.clone();
@@ -62,7 +62,7 @@ impl Outages {
         }
     }
 
-    /// The links of a rack or pod fail, or work again.
+    /// The links of a rack or pod fail, or recover.
     pub fn set_domain_up(&mut self, domain: DomainId, up: bool, changed: &mut Vec<(ResourceId, Load)>) {
         self.domain_up[domain.index()] = up;
         for resource in
@@ -72,7 +72,7 @@ impl Outages {
         }
     }
 
-    /// A resource carries what it can, if all it belongs to is up.
+    /// Updates the current capacity of a resource: 0 unless everything it belongs to is up.
     fn settle(&mut self, resource: ResourceId, changed: &mut Vec<(ResourceId, Load)>) {
         let fabric = &self.fabric;
         let pair = fabric.hosts_of_pair(resource);

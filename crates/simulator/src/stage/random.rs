@@ -1,22 +1,22 @@
-//! Random streams, one for each thing that draws: a function of (seed, kind of thing, its index) and of nothing else.
+//! Random streams, one for each entity that draws: a function of (seed, kind of entity, its index) only.
 //!
-//! Because a stream belongs to a job, a rack or a host and not to a run, what one of them draws never shifts what
-//! another draws. Two policies under one seed therefore see the same arrivals, and a longer horizon, a thinned
-//! trace or one more source leaves every draw that both runs have in common as it was.
+//! A stream belongs to a job, a rack or a host and not to a run, so the draws of one entity never shift those
+//! of another. Two policies under one seed therefore see the same arrivals. A longer horizon, a thinned trace
+//! or one more source does not change the draws that both runs have in common.
 //!
-//! A stream is ChaCha with 8 rounds (the same on every machine, unlike the default generators of `rand`). Its key is
-//! the seed followed by the name of the kind, its stream number is the index: no two of them can coincide.
-//! Distributions come from `rand_distr`.
+//! A stream is ChaCha with 8 rounds, which is the same on every machine, unlike the default generators of
+//! `rand`. Its key is the seed followed by the name of the kind; its stream number is the index. No two
+//! streams can coincide. Distributions come from `rand_distr`.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-/// A kind of thing that draws, by name. The name is part of the key: to rename is to redraw.
+/// A kind of entity that draws, by name. The name is part of the key: a new name means new draws.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Kind([u8; 24]);
 
 impl Kind {
-    /// The kind of that name, of at most 24 bytes; longer names do not compile in a constant.
+    /// Creates the kind of a name of at most 24 bytes; longer names do not compile in a constant.
     pub const fn named(name: &str) -> Kind {
         let (name, mut bytes) = (name.as_bytes(), [0; 24]);
         assert!(name.len() <= bytes.len(), "the name of a kind has at most 24 bytes");
@@ -29,7 +29,7 @@ impl Kind {
     }
 }
 
-/// The stream of the `index`th thing of a kind.
+/// Returns the stream of the `index`th entity of a kind.
 pub fn stream(seed: u64, kind: Kind, index: u64) -> ChaCha8Rng {
     let mut key = [0; 32];
     key[..8].copy_from_slice(&seed.to_le_bytes());
@@ -39,23 +39,23 @@ pub fn stream(seed: u64, kind: Kind, index: u64) -> ChaCha8Rng {
     stream
 }
 
-/// Draws by number, for things that draw so often that a stream for each would cost more than what it is for: the
-/// `number`th draw of the `index`th thing of a kind, from 0 to 1. Splitmix64 (Steele, Lea, Flood: "Fast splittable
-/// pseudorandom number generators", 2014) over seed, kind, index and number.
+/// Draws by number, for entities that draw too often for a stream of their own: the `number`th draw of the
+/// `index`th entity of a kind, from 0 to 1. Splitmix64 (Steele, Lea, Flood: "Fast splittable pseudorandom
+/// number generators", 2014) over seed, kind, index and number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Draws(u64);
 
 impl Draws {
-    /// Those of a kind of thing.
+    /// Creates the draws of a kind of entity.
     pub fn new(seed: u64, kind: Kind) -> Draws {
         let words =
             kind.0.chunks_exact(8).map(|word| word.iter().rev().fold(0, |all, &b| all << 8 | u64::from(b)));
         Draws(words.fold(splitmix(seed), |all, word| splitmix(all ^ word)))
     }
 
-    /// From 0 to 1, 1 not included.
+    /// Returns a draw from 0 to 1, 1 excluded.
     pub fn draw(self, index: u64, number: u64) -> f64 {
-        // The high 53 bits, which is what a float holds.
+        // A float holds the high 53 bits.
         (splitmix(splitmix(self.0 ^ index) ^ number) >> 11) as f64 / (1_u64 << 53) as f64
     }
 }
@@ -110,7 +110,7 @@ mod tests {
                 *sum += draw;
             }
         }
-        // The mean of 10,000 even draws has a standard deviation of 0.003.
+        // The mean of 10,000 uniform draws has a standard deviation of 0.003.
         assert!(sums.iter().all(|sum| (sum / 10_000.0 - 0.5).abs() < 0.012), "{sums:?}");
     }
 }

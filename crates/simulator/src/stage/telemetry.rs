@@ -1,7 +1,7 @@
-//! How a simulated network is seen: counters read at intervals, reports that come late, or not at all, or with noise.
+//! Telemetry of a simulated network: counters read at intervals; reports may be late, lost or noisy.
 //!
-//! A host reports its interfaces, a switch the links of its rack or pod, each in one message. Every reporter draws
-//! from a stream of its own, so what one loses does not change what another does.
+//! A host reports its interfaces, a switch the links of its rack or pod, each in one message. Every reporter
+//! draws from its own stream, so the losses of one do not affect another.
 
 use leeward_fabric::{DomainId, Fabric, Load, Nanos, ResourceId};
 use leeward_ledger::Sample;
@@ -16,21 +16,21 @@ use super::random::{Kind, stream};
 
 const REPORTER: Kind = Kind::named("reporter");
 
-/// How the network is seen.
+/// Telemetry of the network.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Telemetry {
     /// Time between readings of a counter. Default 1s (Sinbad section 6.2).
     pub interval: Nanos,
-    /// How long a report is under way. Default 0s.
+    /// Delay of a report. Default 0s.
     pub delay: Nanos,
-    /// By how much longer, at most; each report draws. Default 0s.
+    /// Largest additional random delay of a report. Default 0s.
     pub jitter: Nanos,
-    /// Share of reports that never come. Default 0.
+    /// Share of lost reports. Default 0.
     pub loss: f64,
     /// Standard deviation of a reading, as a share of it. Default 0.
     pub noise: f64,
-    /// Which counters there are. Default hosts, racks, pods.
+    /// Kinds of available counters. Default hosts, racks, pods.
     pub counters: Vec<Counter>,
 }
 
@@ -62,7 +62,10 @@ impl Default for Telemetry {
 }
 
 impl Telemetry {
-    /// What is wrong with these settings: the field, and what was expected.
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// Returns the first invalid field, and the expected value.
     pub fn check(&self) -> Result<(), (&'static str, String)> {
         if self.interval.0 == 0 {
             return Err(("interval", format!("{}: expected a positive time", self.interval)));
@@ -77,7 +80,7 @@ impl Telemetry {
     }
 }
 
-/// Somebody who reads counters and sends what they say.
+/// An entity that reads counters and sends the readings.
 #[derive(Debug)]
 struct Reporter {
     at: Candidate,
@@ -85,7 +88,7 @@ struct Reporter {
     random: ChaCha8Rng,
 }
 
-/// All reporters of a network, and what their counters said last.
+/// All reporters of a network, and the last readings of their counters.
 #[derive(Debug)]
 pub struct Reporters {
     settings: Telemetry,
@@ -95,11 +98,11 @@ pub struct Reporters {
     last: Nanos,
 }
 
-/// Samples on their way, by when they arrive.
+/// Samples in transit, with their arrival times.
 pub type Sent = Vec<(Nanos, Vec<Sample>)>;
 
 impl Reporters {
-    /// Those that `settings` say there are.
+    /// Creates the reporters that `settings` define.
     pub fn new(settings: Telemetry, fabric: &Fabric, seed: u64) -> Reporters {
         let has = |counter| settings.counters.contains(&counter);
         let mut reporters = Vec::new();
@@ -132,12 +135,12 @@ impl Reporters {
         Reporters { settings, reporters, carried: vec![0.0; fabric.resource_count()], last: Nanos(0) }
     }
 
-    /// How often counters are read.
+    /// Interval between readings.
     pub fn interval(&self) -> Nanos {
         self.settings.interval
     }
 
-    /// Reads every counter at `now`. `carried` says how much work a resource has carried so far; hosts and
+    /// Reads every counter at `now`. `carried` returns the total work that a resource has carried; hosts and
     /// switches that are not `up` send nothing.
     pub fn read(
         &mut self,

@@ -1,77 +1,78 @@
-//! What is recorded of apps, and of their migrations.
+//! Records of apps, and of their migrations.
 
 use leeward_fabric::HostId;
 
 /// An app that arrived.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct App {
-    /// What the scenario calls it.
+    /// Name in the scenario.
     pub name: String,
-    /// When it arrived.
+    /// Arrival time.
     pub arrived: f64,
-    /// When it first had hosts.
+    /// Time at which it first had hosts.
     pub placed: Option<f64>,
-    /// When its last transfer was over.
+    /// End of its last transfer.
     pub finished: Option<f64>,
-    /// How many tasks it has.
+    /// Number of its tasks.
     pub tasks: u32,
-    /// The host of each, or the last one; empty if it was never placed.
+    /// Current or last host of each task; empty if the app was never placed.
     pub hosts: Vec<HostId>,
-    /// What its tasks send each other, in bytes.
+    /// Bytes that its tasks send each other.
     pub bytes: u64,
-    /// What of that crossed the network, in bytes; more than all of it where an app began anew.
+    /// Bytes of these that crossed the network; more than all of them if the app restarted.
     pub network_bytes: f64,
-    /// Memory of tasks that crossed the network because they moved, in bytes.
+    /// Bytes of memory of moved tasks that crossed the network.
     pub memory_bytes: f64,
-    /// When its transfers should be over after it had its hosts, by the model and on what was known then, in seconds;
-    /// `None` if it was never placed, or never on a link that was believed to carry nothing.
+    /// Predicted time from its placement to the end of its transfers, by the model and the knowledge at
+    /// placement, in seconds. `None` if it was never placed, or never on a link that was believed to carry
+    /// nothing.
     pub forecast: Option<f64>,
-    /// How often it moved.
+    /// Number of migrations.
     pub migrations: u32,
-    /// Tasks that changed hosts, in all migrations together.
+    /// Number of tasks that changed hosts, over all migrations.
     pub tasks_moved: u32,
-    /// How often no hosts were found.
+    /// Number of failed placements.
     pub refused: u32,
-    /// How often it began anew because a host failed.
+    /// Number of restarts because a host failed.
     pub restarts: u32,
 }
 
-/// An app went elsewhere while it ran. Predictions are those of the moment, in seconds.
+/// Migration of a running app. Predictions are those of the moment, in seconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Migration {
-    /// When.
+    /// Time of the migration.
     pub at: f64,
-    /// Which, by position in [`super::Record::apps`].
+    /// The app, by position in [`super::Record::apps`].
     pub app: u32,
-    /// Tasks that changed hosts.
+    /// Number of tasks that changed hosts.
     pub tasks: u32,
-    /// How long the rest would have taken where it was; `None` if for ever.
+    /// Predicted remaining time without the migration; `None` if infinite.
     pub stays: Option<f64>,
-    /// How long the rest should take where it went.
+    /// Predicted remaining time on the new hosts.
     pub moves: f64,
-    /// How long going there should take.
+    /// Predicted time of the migration.
     pub cost: f64,
-    /// When it sent again.
+    /// Time at which it sent again.
     pub resumed: Option<f64>,
 }
 
 impl App {
-    /// From its arrival to its last transfer, in seconds.
+    /// Time from arrival to the last transfer, in seconds.
     pub fn duration(&self) -> Option<f64> {
         self.finished.map(|finished| finished - self.arrived)
     }
 
-    /// From its first hosts to its last transfer, in seconds: the paper's run time.
+    /// Time from the first hosts to the last transfer, in seconds: the paper's run time.
     pub fn running(&self) -> Option<f64> {
         self.finished.zip(self.placed).map(|(finished, placed)| finished - placed)
     }
 
-    /// From its arrival to its first hosts, in seconds.
+    /// Time from arrival to the first hosts, in seconds.
     pub fn waited(&self) -> Option<f64> {
         self.placed.map(|placed| placed - self.arrived)
     }
 
-    /// On how many hosts it is.
+    /// Number of distinct hosts.
     pub fn host_count(&self) -> usize {
         let mut hosts = self.hosts.clone();
         hosts.sort_unstable();

@@ -1,4 +1,4 @@
-//! What is recorded of a cell: its tasks, the moves among them, and its racks' links taken together.
+//! Records of a cell: its tasks, their moves, and the links of its racks in total.
 
 use std::collections::BTreeSet;
 
@@ -12,40 +12,40 @@ use crate::stage::summary::quantile;
 pub struct Task {
     /// Its job, by position in [`crate::stage::workload::Workload::cell_jobs`].
     pub job: u32,
-    /// When it arrived.
+    /// Arrival time.
     pub arrived: f64,
-    /// How long it runs where nothing holds it up.
+    /// Run time without any delay.
     pub duration: f64,
-    /// When it first had a host.
+    /// Time at which it first had a host.
     pub placed: Option<f64>,
-    /// When it had done its work.
+    /// Time at which its work was finished.
     pub finished: Option<f64>,
-    /// Where it is, or was last.
+    /// Current or last host.
     pub host: Option<HostId>,
-    /// How often it was moved.
+    /// Number of moves.
     pub moves: u32,
-    /// At how many intervals no host would take it.
+    /// Number of intervals at which no host accepted it.
     pub refused: u32,
-    /// How long it was stopped: while it moved, or because its host failed.
+    /// Time for which it was stopped by moves or failures of its host.
     pub down: f64,
-    /// Whether it may be moved.
+    /// True if it may be moved.
     pub tolerant: bool,
-    /// Whether it is network-intensive: among the tenth of all tasks with the most bandwidth per processor.
+    /// True if it is network-intensive: among the tenth of all tasks with the most bandwidth per processor.
     pub intensive: bool,
 }
 
-/// A task goes to another host.
+/// Move of a task to another host.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Move {
-    /// When.
+    /// Time of the move.
     pub at: f64,
     /// The task, by position in [`super::Record::tasks`].
     pub task: u32,
-    /// Where it was.
+    /// Previous host.
     pub from: HostId,
-    /// Where it goes.
+    /// New host.
     pub to: HostId,
-    /// The hot link that it leaves.
+    /// Hot link that the task leaves.
     pub link: ResourceId,
 }
 
@@ -56,41 +56,41 @@ pub struct CellInterval {
     pub start: f64,
     /// Its length, in seconds.
     pub length: f64,
-    /// How many racks there are.
+    /// Number of racks.
     pub tors: u32,
-    /// Racks of which a link was hot, in either direction.
+    /// Number of racks with a hot link, in either direction.
     pub hot_tors: u32,
-    /// Racks of which the uplink was hot.
+    /// Number of racks with a hot uplink.
     pub hot_uplinks: u32,
     /// 98th percentile over racks of the utilization of their uplinks (Hotspots table 2).
     pub tor_p98: f64,
-    /// What all racks' uplinks carry over what they can (Hotspots table 2).
+    /// Load of all racks' uplinks over their capacity (Hotspots table 2).
     pub utilization: f64,
-    /// What tasks and moves came to in the meantime.
+    /// Activity of tasks in the interval.
     pub tasks: CellTasks,
 }
 
-/// What happened to the tasks of a cell in an interval.
+/// Activity of a cell's tasks in an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct CellTasks {
-    /// Tasks that were put on a host, moves among them.
+    /// Tasks placed on a host, moves included.
     pub scheduled: u32,
-    /// Those among them that are network-intensive.
+    /// Number of them that are network-intensive.
     pub intensive: u32,
-    /// Those of these that were put on a rack of which a link was hot in the telemetry interval before.
+    /// Number of these placed on a rack with a hot link in the telemetry interval before.
     pub intensive_on_hot: u32,
     /// Tasks moved.
     pub moved: u32,
     /// Tasks on hosts at the end of the interval.
     pub running: u32,
-    /// Tasks that no host would take then.
+    /// Tasks that no host accepted at the end of the interval.
     pub waiting: u32,
-    /// Share of the cell's processors that tasks had then.
+    /// Share of the cell's processors in use at the end of the interval.
     pub processors: f64,
 }
 
 impl CellInterval {
-    /// What the links of one interval come to, which ends at `end`, and beside them what happened to tasks.
+    /// Summarizes the links of one interval that ends at `end`, together with the activity of tasks.
     pub(crate) fn of(
         links: &[Link],
         end: f64,
@@ -124,12 +124,12 @@ impl CellInterval {
 }
 
 impl Task {
-    /// From its arrival to its first host, in seconds.
+    /// Time from arrival to the first host, in seconds.
     pub fn waited(&self) -> Option<f64> {
         self.placed.map(|placed| placed - self.arrived)
     }
 
-    /// How much longer it took from its first host than its work alone would, as a factor.
+    /// Time since the first host, relative to the undisturbed run time.
     pub fn stretch(&self) -> Option<f64> {
         let (placed, finished) = self.placed.zip(self.finished)?;
         (self.duration > 0.0).then(|| (finished - placed) / self.duration)

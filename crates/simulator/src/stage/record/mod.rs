@@ -1,5 +1,5 @@
-//! What happened in a run, row by row. Times are seconds from its start; links are recorded up to the horizon, blocks
-//! until the last of them is written, tasks of a cell up to the horizon.
+//! Records of a run, row by row. Times are seconds from its start. Links and tasks of a cell are recorded up
+//! to the horizon, blocks until the last of them is written.
 
 mod app;
 mod cell;
@@ -10,10 +10,10 @@ pub use cell::{CellInterval, CellTasks, Move, Task};
 use leeward_fabric::{Bytes, Capacities, Fabric, HostId, ResourceId, ResourceKind};
 pub use reads::{NotMade, Read};
 
-/// Everything recorded of one run.
+/// All records of one run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Record {
-    /// Block writes, in the order in which they were asked for.
+    /// Block writes, in order of request.
     pub blocks: Vec<Block>,
     /// File writes, in order of start.
     pub files: Vec<File>,
@@ -21,29 +21,29 @@ pub struct Record {
     pub jobs: Vec<Job>,
     /// Mean loads of rack and pod links, interval by interval.
     pub links: Vec<Link>,
-    /// How evenly load is spread, interval by interval.
+    /// Balance of loads, interval by interval.
     pub balance: Vec<Balance>,
-    /// Runs of hot intervals of rack and pod links.
+    /// Consecutive hot intervals of rack and pod links.
     pub hotspots: Vec<Hotspot>,
-    /// What each host stores in the end.
+    /// Blocks stored by each host at the end.
     pub hosts: Vec<Host>,
-    /// Tasks of a cell, in the order in which they arrive.
+    /// Tasks of a cell, in order of arrival.
     pub tasks: Vec<Task>,
     /// Tasks that were moved, in order of time.
     pub moves: Vec<Move>,
-    /// What a cell's racks carry together, interval by interval.
+    /// Links of a cell's racks in total, interval by interval.
     pub cell: Vec<CellInterval>,
-    /// Reads, in the order in which they were asked for.
+    /// Reads, in order of request.
     pub reads: Vec<Read>,
     /// Reads that were not made; `None` without a source of reads.
     pub reads_not_made: Option<NotMade>,
-    /// Apps, in the order in which they arrive.
+    /// Apps, in order of arrival.
     pub apps: Vec<App>,
     /// Apps that moved while they ran, in order of time.
     pub migrations: Vec<Migration>,
     /// Background flows that ended, and those that did not within the run.
     pub flows: (u64, u64),
-    /// Samples that the ledger did not take in.
+    /// Samples that the ledger rejected.
     pub discarded: u64,
 }
 
@@ -54,63 +54,63 @@ pub struct Block {
     pub file: u32,
     /// Its position in the file.
     pub index: u32,
-    /// Who wrote it.
+    /// Host that wrote it.
     pub writer: HostId,
-    /// Its size.
+    /// Size.
     pub bytes: Bytes,
-    /// Whether it is of its file's block size, and not the rest at a file's end.
+    /// True if it has its file's block size; false for the rest at a file's end.
     pub full: bool,
-    /// Where its copies are, in the order of the chain; empty if it was never placed.
+    /// Hosts of its copies, in the order of the chain; empty if it was never placed.
     pub copies: Vec<HostId>,
-    /// When it was first asked for.
+    /// Time of the first placement request.
     pub asked: f64,
-    /// When it was placed, the last time if more than once.
+    /// Time of its last placement.
     pub placed: Option<f64>,
-    /// Whether the policy could see no load and left it to the default one.
+    /// True if the policy saw no load and fell back to the default policy.
     pub blind: bool,
-    /// When the last copy was on disk.
+    /// Time at which the last copy was on disk.
     pub finished: Option<f64>,
-    /// How often it was refused, or had to be placed again because a host failed.
+    /// Number of rejections, and of new placements because a host failed.
     pub retries: u32,
 }
 
-/// A task: what it fetched, and the file that it wrote.
+/// A task: its fetches, and the file that it wrote.
 #[derive(Clone, Debug, PartialEq)]
 pub struct File {
     /// Its job, by position in [`Record::jobs`].
     pub job: Option<u32>,
-    /// Who wrote it.
+    /// Host that wrote it.
     pub writer: HostId,
-    /// Its size.
+    /// Size.
     pub bytes: Bytes,
-    /// What the task had to fetch over the network before it wrote.
+    /// Bytes that the task fetched over the network before its write.
     pub fetches: Bytes,
-    /// When the task began: to fetch, or else to write.
+    /// Start of the task: of its fetches, or else of its write.
     pub start: f64,
-    /// When its first block was asked for.
+    /// Time of the first block's request.
     pub write_start: Option<f64>,
-    /// When its last block was written.
+    /// Time at which its last block was written.
     pub finished: Option<f64>,
 }
 
-/// A job, as far as it shuffles and writes.
+/// A job: its shuffle and its writes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
-    /// What its source calls it.
+    /// Name in its source.
     pub name: String,
-    /// When it was submitted.
+    /// Submission time.
     pub start: f64,
-    /// What those of its files hold together that were written to the end.
+    /// Total bytes of its completely written files.
     pub bytes: Bytes,
-    /// When the first block of any of its files was asked for.
+    /// Time of the first request of a block of its files.
     pub write_start: Option<f64>,
-    /// How long at least one of its tasks fetched or wrote, in seconds.
+    /// Time in which at least one of its tasks fetched or wrote, in seconds.
     pub communication: f64,
-    /// When its last file was written.
+    /// Time at which its last file was written.
     pub finished: Option<f64>,
 }
 
-/// The mean load of a link over an interval.
+/// Mean load of a link over an interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Link {
     /// Start of the interval.
@@ -119,24 +119,25 @@ pub struct Link {
     pub resource: ResourceId,
     /// Mean load, bit/s.
     pub load: f64,
-    /// Of its capacity at the end of the interval; 1 if it had none and carried something.
+    /// Utilization: load over the capacity at the end of the interval; 1 if there was no capacity and some
+    /// load.
     pub utilization: f64,
 }
 
-/// How evenly the links of a tier are loaded in an interval.
+/// Balance of load over the links of a tier in an interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Balance {
     /// Start of the interval.
     pub start: f64,
-    /// Which links.
+    /// Kind of the links.
     pub kind: ResourceKind,
     /// Mean over the links of their mean load, bit/s.
     pub mean: f64,
-    /// Coefficient of variation, standard deviation over mean (Sinbad section 4.3); `None` where nothing is carried.
+    /// Coefficient of variation, standard deviation over mean (Sinbad section 4.3); `None` without load.
     pub variation: Option<f64>,
 }
 
-/// Intervals without a break in which a link was hot.
+/// Consecutive intervals in which a link was hot.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Hotspot {
     /// The link.
@@ -149,71 +150,71 @@ pub struct Hotspot {
     pub utilization: f64,
 }
 
-/// What a host stores of the blocks of a run.
+/// Blocks of a run stored by a host.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct Host {
-    /// In bytes.
+    /// Number of bytes.
     pub bytes: Bytes,
-    /// In blocks.
+    /// Number of blocks.
     pub blocks: u64,
 }
 
 impl Record {
-    /// The blocks of files that began at `warmup` or later. By the file's start and not the block's, because that is
-    /// the same under every policy.
+    /// Returns the blocks of files that began at `warmup` or later. The file's start counts, not the block's,
+    /// because it is the same under every policy.
     pub fn blocks_after(&self, warmup: f64) -> impl Iterator<Item = &Block> {
         self.blocks.iter().filter(move |block| self.files[block.file as usize].start >= warmup)
     }
 }
 
 impl Block {
-    /// From the question where it goes to its last copy on disk, in seconds.
+    /// Time from the placement request to the last copy on disk, in seconds.
     pub fn duration(&self) -> Option<f64> {
         self.finished.map(|finished| finished - self.asked)
     }
 }
 
 impl File {
-    /// From the start of its task, in seconds.
+    /// Time from the start of its task, in seconds.
     pub fn duration(&self) -> Option<f64> {
         self.finished.map(|finished| finished - self.start)
     }
 
-    /// From its first block: the write phase of its task.
+    /// Time from its first block, in seconds: the write phase of its task.
     pub fn writing(&self) -> Option<f64> {
         self.finished.zip(self.write_start).map(|(finished, start)| finished - start)
     }
 }
 
 impl Job {
-    /// From submission to its last file, in seconds.
+    /// Time from submission to the last file, in seconds.
     pub fn duration(&self) -> Option<f64> {
         self.finished.map(|finished| finished - self.start)
     }
 
-    /// How long its tasks fetched or wrote, if all of them did.
+    /// Time in which its tasks fetched or wrote, if the job ended.
     pub fn communicating(&self) -> Option<f64> {
         self.finished.map(|_| self.communication)
     }
 
-    /// The share of its time from the first block of its files to the last.
+    /// Share of its time from the first block of its files to the last.
     pub fn write_share(&self) -> Option<f64> {
         let (start, finished) = self.write_start.zip(self.finished)?;
         let all = finished - self.start;
         (all > 0.0).then(|| (finished - start) / all)
     }
 
-    /// Its bin by that share, 1 to 5 (Sinbad table 3).
+    /// Bin of its write share, 1 to 5 (Sinbad table 3).
     pub fn bin(&self) -> Option<u8> {
         let share = self.write_share()?;
         Some(WRITE_SHARES.iter().filter(|&&from| share >= from).count() as u8)
     }
 }
 
-/// Where the bins of jobs begin, as shares of time in writing (Sinbad table 3).
+/// Lower limits of the bins of jobs, as shares of time in writing (Sinbad table 3).
 pub const WRITE_SHARES: [f64; 5] = [0.0, 0.25, 0.50, 0.75, 0.90];
 
-/// Tiers of links over which evenness is measured.
+/// Tiers of links whose balance is measured.
 const TIERS: [ResourceKind; 6] = [
     ResourceKind::HostEgress,
     ResourceKind::HostIngress,
@@ -223,21 +224,21 @@ const TIERS: [ResourceKind; 6] = [
     ResourceKind::PodDownlink,
 ];
 
-/// Turns work carried into rows, interval by interval.
+/// Recorder that turns carried work into rows, interval by interval.
 #[derive(Debug)]
 pub struct LinkRecorder {
     /// Links by tier.
     tiers: Vec<(ResourceKind, Vec<ResourceId>)>,
     carried: Vec<f64>,
     last: f64,
-    /// Utilization over which an interval is hot.
+    /// Utilization above which an interval is hot.
     hot: f64,
-    /// For each link, where its current run of hot intervals began, and the utilizations of it.
+    /// Current run of hot intervals of each link: its start, the sum of utilizations, and their number.
     streaks: Vec<Option<(f64, f64, u32)>>,
 }
 
 impl LinkRecorder {
-    /// A recorder of the links of `fabric`; `hot` as in [`leeward_ledger::LedgerSettings::hot`].
+    /// Creates a recorder of the links of `fabric`; `hot` as in [`leeward_ledger::LedgerSettings::hot`].
     pub fn new(fabric: &Fabric, hot: f64) -> LinkRecorder {
         let resources = (0..fabric.resource_count() as u32).map(ResourceId);
         let mut tiers: Vec<(ResourceKind, Vec<ResourceId>)> = TIERS.map(|kind| (kind, Vec::new())).into();
@@ -252,14 +253,14 @@ impl LinkRecorder {
         LinkRecorder { tiers, carried: vec![0.0; count], last: 0.0, hot, streaks: vec![None; count] }
     }
 
-    /// The same recorder without the links of hosts, where a plant does not know what they carry.
+    /// Drops the links of hosts, for a plant that does not know their load.
     pub fn without_hosts(mut self) -> LinkRecorder {
         self.tiers.retain(|(kind, _)| !matches!(kind, ResourceKind::HostEgress | ResourceKind::HostIngress));
         self
     }
 
-    /// Ends an interval at `now`; `carried` says how much work a resource has carried so far. What an interval that
-    /// begins before `count_from` carried is not recorded.
+    /// Ends an interval at `now`; `carried` returns the total work that a resource has carried. An interval
+    /// that begins before `count_from` is not recorded.
     pub fn interval(
         &mut self,
         now: f64,
@@ -305,7 +306,7 @@ impl LinkRecorder {
         }
     }
 
-    /// Ends the runs of hot intervals that are still going on.
+    /// Ends the current runs of hot intervals.
     pub fn finish(&mut self, record: &mut Record) {
         for (at, streak) in self.streaks.iter_mut().enumerate() {
             if let Some(streak) = streak.take() {

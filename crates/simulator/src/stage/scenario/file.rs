@@ -1,4 +1,4 @@
-//! The fields of a scenario file, as written.
+//! Fields of a scenario file.
 
 use leeward_fabric::input::{Spanned, one_line};
 use leeward_fabric::{Bandwidth, Nanos};
@@ -10,50 +10,49 @@ use serde::Deserialize;
 use crate::stage::telemetry::Telemetry;
 use crate::stage::workload::{Share, Source};
 
-/// A scenario: one cluster, some workloads, what happens, and the policies to try.
+/// A scenario: one cluster, its workloads, events, and the policies to compare.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScenarioFile {
-    /// What people call it.
+    /// Name of the scenario.
     #[serde(default, deserialize_with = "one_line")]
     pub name: Option<String>,
-    /// A cluster file, by its path from this file.
+    /// Path of the cluster file, relative to this file.
     #[schemars(with = "String")]
     pub cluster: Spanned<String>,
-    /// What arrives; all of these together.
+    /// Workloads; all of them together.
     #[schemars(with = "Vec<Source>")]
     pub workloads: Vec<Spanned<Source>>,
-    /// Policies to try, each on the same arrivals; the first is what the others are compared with. Default uniform and
-    /// sinbad.
+    /// Policies to compare, each on the same arrivals; the first is the baseline. Default uniform and sinbad.
     #[schemars(with = "Option<Vec<PolicySpec>>")]
     pub policies: Option<Spanned<Vec<PolicySpec>>>,
-    /// How the network is seen.
+    /// Telemetry of the network.
     #[serde(default = "unplaced::<Telemetry>")]
     #[schemars(with = "Telemetry")]
     pub telemetry: Spanned<Telemetry>,
-    /// How what is seen becomes estimates. Its `interval` is that of `telemetry`.
+    /// Estimation from telemetry. Its `interval` is that of `telemetry`.
     #[serde(default = "unplaced::<LedgerSettings>")]
     #[schemars(with = "LedgerSettings")]
     pub ledger: Spanned<LedgerSettings>,
-    /// What happens besides work.
+    /// Events: failures and changes of capacity.
     #[serde(default)]
     #[schemars(with = "Vec<EventFile>")]
     pub events: Vec<Spanned<EventFile>>,
-    /// When apps that run are placed again, and what moving them costs. Default never.
+    /// Re-placement of running apps, and the cost of moves. Default never.
     #[schemars(with = "Option<MigrationFile>")]
     pub migration: Option<Spanned<MigrationFile>>,
     /// Fault domains besides the first copy's that must hold a copy of each block. Default 1, or none
     /// where a block has one copy.
     #[schemars(with = "Option<u8>")]
     pub fault_domains: Option<Spanned<u8>>,
-    /// How much more of its room, as a share, a host may fill than the hosts of the cluster do in the mean (a limit on
-    /// imbalance: Sinbad section 7.4). Default no limit.
+    /// Fill limit of a host: the share of its room by which it may exceed the mean fill of the cluster's
+    /// hosts (a limit on imbalance: Sinbad section 7.4). Default no limit.
     pub max_imbalance: Option<Share>,
-    /// How long it runs. Default 1h.
+    /// Duration of the run. Default 1h.
     #[serde(default = "hour")]
     #[schemars(with = "Nanos")]
     pub horizon: Spanned<Nanos>,
-    /// How long results are not counted at the beginning. Default 0s.
+    /// Initial time without results. Default 0s.
     #[serde(default = "unplaced::<Nanos>")]
     #[schemars(with = "Nanos")]
     pub warmup: Spanned<Nanos>,
@@ -61,7 +60,7 @@ pub struct ScenarioFile {
     #[serde(default = "ten_seconds")]
     #[schemars(with = "Nanos")]
     pub sample: Spanned<Nanos>,
-    /// Seed of everything random. Default 1.
+    /// Seed of all random draws. Default 1.
     #[serde(default = "first")]
     pub seed: u64,
 }
@@ -70,18 +69,18 @@ pub struct ScenarioFile {
 #[derive(Clone, PartialEq, Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct MigrationFile {
-    /// How often all apps that run are placed again.
+    /// Interval between re-placements of all running apps.
     pub every: Nanos,
-    /// For how long an app stands still when it moves, once the memory of its tasks is carried. Default 10s.
+    /// Pause of an app when it moves, after the memory of its tasks has arrived. Default 10s.
     #[serde(default = "ten")]
     pub pause: Nanos,
-    /// The share of the time left that moving must save, costs included. Default 0.1.
+    /// Share of the remaining time that a move must save, costs included. Default 0.1.
     #[serde(default = "tenth")]
     pub margin: Share,
 }
 
 impl MigrationFile {
-    /// What is wrong with these settings: the field, and what was expected.
+    /// Checks the settings. On failure, returns the field and the expected value.
     pub(super) fn check(&self, horizon: Nanos) -> Result<(), (&'static str, String)> {
         const MOST: u64 = 1_000_000;
         if self.every.0 == 0 || horizon.0 / self.every.0 > MOST {
@@ -96,38 +95,38 @@ impl MigrationFile {
     }
 }
 
-/// Something that happens at a time: exactly one of `host`, `rack` and `link` is given.
+/// An event: exactly one of `host`, `rack` and `link` is given.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EventFile {
-    /// When.
+    /// Time of the event.
     pub at: Nanos,
-    /// To which host.
+    /// Host that changes.
     pub host: Option<String>,
-    /// To which rack or pod.
+    /// Rack or pod that changes.
     pub rack: Option<String>,
-    /// To which link, such as `r3:uplink`.
+    /// Link that changes, such as `r3:uplink`.
     pub link: Option<String>,
-    /// What a host or rack becomes.
+    /// New state of the host or rack.
     pub state: Option<HostState>,
-    /// What a link carries from then on.
+    /// New capacity of the link.
     pub capacity: Option<Bandwidth>,
-    /// Whether the ledger is told; otherwise it must find out by telemetry. Default true.
+    /// If true, the ledger is informed; otherwise it must detect the event by telemetry. Default true.
     #[serde(default = "yes")]
     pub told: bool,
 }
 
-/// What a host becomes.
+/// New state of a host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum HostState {
-    /// It fails: what crosses it stands still, blocks under way to it are written elsewhere.
+    /// Failure: its transfers stall, and unfinished blocks on it are written elsewhere.
     Down,
-    /// It works again.
+    /// Recovery.
     Up,
-    /// It takes no new blocks.
+    /// Drain: the host takes no new blocks.
     Draining,
-    /// It takes new blocks again.
+    /// End of the drain: the host takes new blocks again.
     Serving,
 }
 
@@ -155,7 +154,7 @@ fn tenth() -> Share {
     Share::new(0.1).expect("a share")
 }
 
-/// The default of what the file does not mention.
+/// Default of fields that the file does not mention.
 fn unplaced<T: Default>() -> Spanned<T> {
     nowhere(T::default())
 }

@@ -1,23 +1,24 @@
-//! What the policies of a scenario place: one kind of thing, whatever arrives beside it.
+//! Kind of a scenario: the entities that its policies place.
 
 use leeward_placement::{PolicyError, replicas, tasks};
 
 use super::PolicySpec;
 use crate::stage::workload::Source;
 
-/// What the policies of a scenario place.
+/// Entities that the policies of a scenario place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// Copies of blocks, beside background.
+    /// Copies of blocks, with background.
     Replicas,
-    /// Tasks of a cell, and nothing beside them.
+    /// Tasks of a cell, without background.
     Cell,
-    /// Apps, beside background.
+    /// Apps, with background.
     Apps,
 }
 
 impl Kind {
-    /// What these sources make. Otherwise the position of one that does not go with the others, and why.
+    /// Returns the kind of these sources. On conflict, returns the position of the first source that does not
+    /// match, and the reason.
     pub(super) fn of<'a>(sources: impl Iterator<Item = &'a Source> + Clone) -> Result<Kind, (usize, String)> {
         let all = || sources.clone();
         let (kind, wrong) = if all().any(Source::makes_tasks) {
@@ -42,7 +43,7 @@ impl Kind {
         ))
     }
 
-    /// The policies of a scenario that names none.
+    /// Returns the default policies of a scenario.
     pub(super) fn default_policies(self) -> [&'static str; 2] {
         match self {
             Kind::Replicas => ["uniform", "sinbad"],
@@ -51,10 +52,10 @@ impl Kind {
         }
     }
 
-    /// Whether there is such a policy with such settings.
+    /// Checks the name and the settings of a policy.
     ///
     /// # Errors
-    /// There is no policy of that name, or it has no such settings.
+    /// Returns an error for an unknown policy or invalid settings.
     pub fn check(self, policy: &PolicySpec) -> Result<(), PolicyError> {
         let PolicySpec { name, settings, .. } = policy;
         match self {
@@ -64,7 +65,7 @@ impl Kind {
         }
     }
 
-    /// The word for it: `replicas`, `cell` or `apps`.
+    /// Name of the kind: `replicas`, `cell` or `apps`.
     pub fn word(self) -> &'static str {
         match self {
             Kind::Replicas => "replicas",
@@ -73,7 +74,7 @@ impl Kind {
         }
     }
 
-    /// The kind of that word.
+    /// Returns the kind of a name.
     pub fn of_word(word: &str) -> Option<Kind> {
         [Kind::Replicas, Kind::Cell, Kind::Apps].into_iter().find(|kind| kind.word() == word)
     }

@@ -1,4 +1,4 @@
-//! Scenarios: one cluster, some workloads, what happens, and the policies to try, ready to run.
+//! Scenarios: one cluster, its workloads, events, and the policies to compare, ready to run.
 
 mod file;
 mod kind;
@@ -16,61 +16,62 @@ pub use leeward_placement::PolicySpec;
 use super::telemetry::Telemetry;
 use super::workload::{Inputs, MOST_RECORDS, ReadTable, Share, Source, Workload};
 
-/// The longest run. Further on, nanoseconds are finer than the simulator's clock.
+/// Longest run. Beyond it, nanoseconds are finer than the simulator's clock.
 const LONGEST: Nanos = Nanos(100 * 86_400 * Nanos::SECOND.0);
 
-/// Reports of one counter in a run, at most.
+/// Most reports of one counter in a run.
 const MOST_REPORTS: u64 = 100_000_000;
 
-/// A scenario, checked and with its files found.
+/// A checked scenario, with its files located.
 #[derive(Debug)]
 pub struct Scenario {
-    /// What people call it.
+    /// Name of the scenario.
     pub name: String,
-    /// The cluster as its file says, which is what is true at the start and believed throughout unless told.
+    /// The cluster of its file: the true state at the start, and the believed state until the ledger learns
+    /// of changes.
     pub cluster: Cluster,
-    /// Policies to try; the first is the baseline.
+    /// Policies to compare; the first is the baseline.
     pub policies: Vec<PolicySpec>,
-    /// How the network is seen.
+    /// Telemetry of the network.
     pub telemetry: Telemetry,
-    /// How what is seen becomes estimates.
+    /// Estimation from telemetry.
     pub ledger: LedgerSettings,
-    /// What happens, by time.
+    /// Events, by time.
     pub events: Vec<Event>,
-    /// When apps that run are placed again; never if `None`.
+    /// Re-placement of running apps; never if `None`.
     pub migration: Option<MigrationFile>,
     /// Fault domains besides the first copy's that must hold a copy.
     pub fault_domains: Option<u8>,
-    /// How much more of its room, as a share, a host may fill than the mean.
+    /// Fill limit of a host: the share of its room by which it may exceed the mean.
     pub max_imbalance: Option<f64>,
-    /// How long it runs.
+    /// Duration of the run.
     pub horizon: Nanos,
-    /// From when on results are counted.
+    /// Time from which on results are counted.
     pub warmup: Nanos,
     /// Length of the intervals over which loads are recorded.
     pub sample: Nanos,
-    /// Seed of everything random, unless a run is given another.
+    /// Seed of all random draws, unless a run has its own.
     pub seed: u64,
     kind: Kind,
     sources: Vec<Source>,
     inputs: Inputs,
 }
 
-/// Something that happens besides work.
+/// An event besides work.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Event {
-    /// When.
+    /// Time of the event.
     pub at: Nanos,
-    /// What.
+    /// The change.
     pub change: Change,
-    /// Whether the ledger is told.
+    /// True if the ledger is informed.
     pub told: bool,
 }
 
-/// What happens.
+/// A change of the cluster.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Change {
-    /// A link has another capacity.
+    /// A link changes its capacity.
     Capacity(ResourceId, Load),
     /// A host changes state.
     Host(HostId, HostState),
@@ -78,23 +79,29 @@ pub enum Change {
     Domain(DomainId, HostState),
 }
 
-/// What arrives in one run, and what each source says of itself.
+/// Arrivals of one run, and the provenance of each source.
 #[derive(Clone, Debug)]
 pub struct Arrivals {
-    /// What arrives.
+    /// Workload that arrives.
     pub workload: Arc<Workload>,
-    /// One line for each source: what it is, how many of what, and what was left out.
+    /// One line per source: its kind, its counts, and omissions.
     pub provenance: Vec<String>,
 }
 
 impl Scenario {
     /// Reads a scenario file. `data` is the folder of traces, for files named `data:...`.
+    ///
+    /// # Errors
+    /// Returns an error if a file is missing or unreadable, or for an invalid field.
     pub fn from_file(path: &str, data: Option<&Path>) -> Result<Scenario, InputError> {
         let base = Path::new(path).parent().unwrap_or(Path::new(""));
         Scenario::from_text(path, &read_text(path)?, base, data)
     }
 
-    /// Reads a scenario from text; `file` names it in errors, other files are looked up from `base`.
+    /// Reads a scenario from text; `file` names it in errors, other files are relative to `base`.
+    ///
+    /// # Errors
+    /// Returns an error if another file is missing or unreadable, or for an invalid field.
     pub fn from_text(
         file: &str,
         text: &str,
@@ -223,22 +230,25 @@ impl Scenario {
         })
     }
 
-    /// The same scenario, with something that reads tables in Parquet.
+    /// Sets the reader of Parquet tables.
     pub fn reading_tables(self, read: ReadTable) -> Scenario {
         Scenario { inputs: Inputs { tables: Some(read), ..self.inputs }, ..self }
     }
 
-    /// What its policies place.
+    /// Entities that its policies place.
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// What arrives under a seed: the same for every policy.
+    /// Returns the arrivals under a seed, which are the same for every policy.
+    ///
+    /// # Errors
+    /// Returns an error for a trace with an invalid line, or a source that does not suit the cluster.
     pub fn arrivals(&self, seed: u64) -> Result<Arrivals, InputError> {
         let mut workload = Workload::default();
         let mut provenance = Vec::with_capacity(self.sources.len());
         for (i, source) in self.sources.iter().enumerate() {
-            // Sources draw apart from each other: each has a seed of its own.
+            // Each source has its own seed, so that sources draw independently.
             let seed = seed.wrapping_add((i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
             let loaded = source.load(&self.cluster, &self.inputs, seed, self.horizon.as_secs_f64())?;
             workload.merge(loaded.workload);
@@ -248,14 +258,14 @@ impl Scenario {
     }
 }
 
-/// The ledger's settings, with what telemetry says of them.
+/// Returns the ledger's settings, adapted to the telemetry.
 fn ledger(read: &LedgerSettings, telemetry: &Telemetry) -> Result<LedgerSettings, (String, String)> {
     let interval = telemetry.interval;
     if read.interval != LedgerSettings::default().interval && read.interval != interval {
         let message = "the interval stands under `telemetry`; leave it out here";
         return Err(("ledger.interval".into(), message.into()));
     }
-    // Reports that are always late are not missing: the ledger is told how late they come.
+    // Reports that are always late are not missing: the ledger knows the delay.
     let late = telemetry.delay.plus(telemetry.jitter);
     let grace = read.grace.or(Some(Nanos(interval.0 / 2).plus(late)));
     let unknown_after = read.unknown_after + late.0 as f64 / interval.0 as f64;
@@ -266,7 +276,7 @@ fn ledger(read: &LedgerSettings, telemetry: &Telemetry) -> Result<LedgerSettings
     Ok(ledger)
 }
 
-/// What happens, or the field that is wrong and why.
+/// Returns the event of a file entry, or the invalid field and the reason.
 fn event(cluster: &Cluster, file: &EventFile, horizon: Nanos) -> Result<Event, (&'static str, String)> {
     let fabric = &cluster.fabric;
     if file.at >= horizon {

@@ -1,48 +1,48 @@
-//! What the apps of a run amount to: the numbers of Choreo section 6, and of its section 2.4.
+//! Summary of apps in a run: the numbers of Choreo section 6, and of its section 2.4.
 
 use serde::Serialize;
 
 use super::Times;
 use crate::stage::record::{App, Record};
 
-/// A run of apps in a few numbers. Apps that arrived before the warm-up ended are left out.
+/// Summary of a run of apps, without apps that arrived before the end of the warm-up.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct AppSummary {
-    /// Apps that arrived.
+    /// Number of apps.
     pub count: u64,
-    /// Those whose last transfer was over when the run ended.
+    /// Number of apps whose last transfer ended within the run.
     pub finished: u64,
-    /// Those that never had hosts.
+    /// Number of apps that never had hosts.
     pub unplaced: u64,
-    /// Those that had to wait for hosts and got some.
+    /// Number of apps that waited for hosts and got some.
     pub waited: u64,
-    /// From arrival to hosts.
+    /// Time from arrival to hosts.
     pub wait_s: Times,
-    /// From hosts to the last transfer (Choreo section 6.3: run times, of which it compares the sum).
+    /// Time from hosts to the last transfer (Choreo section 6.3: run times, of which it compares the sum).
     pub run_s: Times,
-    /// From arrival to the last transfer.
+    /// Time from arrival to the last transfer.
     pub completion_s: Times,
-    /// How far the model's prediction at placement was from the run time, as a share of the run time; of apps that ran
-    /// through undisturbed, mean. `None` if there are none.
+    /// Mean distance of the model's prediction at placement from the run time, as a share of the run time,
+    /// over undisturbed apps. `None` without such apps.
     pub forecast_error: Option<f64>,
-    /// Hosts that an app is on, mean over those that were placed.
+    /// Mean number of hosts of an app, over placed apps.
     pub hosts: f64,
-    /// What crossed the network of all that tasks sent each other, as a share.
+    /// Share of the bytes between tasks that crossed the network.
     pub network_share: f64,
-    /// How often apps moved.
+    /// Number of migrations.
     pub migrations: u64,
-    /// Tasks that changed hosts then.
+    /// Number of tasks that changed hosts in migrations.
     pub tasks_moved: u64,
-    /// Memory carried over the network for that, in bytes.
+    /// Memory that migrations carried over the network, in bytes.
     pub memory_bytes: f64,
-    /// How often no hosts were found for an app.
+    /// Number of failed placements of apps.
     pub refused: u64,
-    /// How often an app began anew because a host failed.
+    /// Number of restarts of apps because a host failed.
     pub restarts: u64,
 }
 
 impl AppSummary {
-    /// Sums up a run of apps; `None` of any other.
+    /// Summarizes a run of apps; `None` for other runs.
     pub fn of(record: &Record, warmup: f64) -> Option<AppSummary> {
         if record.apps.is_empty() {
             return None;

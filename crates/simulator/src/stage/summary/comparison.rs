@@ -1,17 +1,18 @@
-//! How two runs on the same arrivals compare, each write with the same write (Sinbad section 7).
+//! Comparison of two runs on the same arrivals, each write with the same write (Sinbad section 7).
 //!
-//! A factor is the baseline's time over this run's, so above one is better (section 7.1). The paper reports factors of
-//! blocks, of writers and of jobs: a writer is a task, and its time is what it fetched and what it wrote; a job's is its
-//! communication time, *weighted by size* (section 7.2). The paper defines neither the weight nor the mean; here the
-//! factor is that of two weighted means, and the weight what the job writes:
+//! A factor is the baseline's time over this run's, so above one is better (section 7.1). The paper reports
+//! factors of blocks, of writers and of jobs. A writer is a task, and its time includes its fetches and its
+//! write; a job's is its communication time, *weighted by size* (section 7.2). The paper defines neither the
+//! weight nor the mean. Here the factor is that of two weighted means, and the weight is the bytes that the
+//! job writes:
 //!
 //! ```text
 //! sum over jobs of bytes * time under the baseline  /  sum over jobs of bytes * time under this policy
 //! ```
 //!
-//! Jobs are also compared in groups: by the share of their time that they spend in writing (table 3, figure 6), and by
-//! how much they write (figure 7, whose limits the text does not give: decades from 100 MB here). The share is
-//! the baseline's, so that a job is in one group whatever it is compared with.
+//! Jobs are also compared in groups: by the share of their time in writing (table 3, figure 6), and by bytes
+//! written (figure 7, whose limits the text does not give: decades from 100 MB here). The share is the
+//! baseline's, so that a job has the same group in every comparison.
 
 use std::collections::HashMap;
 
@@ -19,14 +20,14 @@ use serde::Serialize;
 
 use crate::stage::record::{App, Block, File, Job, Read, Record, WRITE_SHARES};
 
-/// How a run compares with a baseline.
+/// Comparison of a run with a baseline.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Comparison {
     /// Blocks of any size.
     pub blocks: Paired,
-    /// Full blocks, which are the ones that policies look at load for.
+    /// Full blocks, which policies place by load.
     pub full_blocks: Paired,
-    /// The others.
+    /// Partial blocks.
     pub partial_blocks: Paired,
     /// Files, each from the start of its task: the paper's writers.
     pub files: Paired,
@@ -36,63 +37,63 @@ pub struct Comparison {
     pub jobs: Paired,
     /// Communication time of jobs.
     pub communication: Paired,
-    /// The factor of communication time, with jobs weighted by what they write.
+    /// Factor of communication time, with jobs weighted by the bytes they write.
     pub communication_by_bytes: f64,
-    /// Jobs by the share of their time that they spend in writing.
+    /// Jobs by the share of their time in writing.
     pub by_write_share: Vec<Group>,
-    /// Jobs by what they write.
+    /// Jobs by the bytes they write.
     pub by_bytes: Vec<Group>,
-    /// Reads, each with the read that came up at the same time by the same host; none of runs without a source of reads.
+    /// Reads, each with the read of the same number; `None` for runs without a source of reads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reads: Option<Paired>,
-    /// Apps, from arrival to the last transfer; none of other runs.
+    /// Apps, from arrival to the last transfer; `None` for other runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub apps: Option<Paired>,
-    /// How far apart two times may be and count as the same, as a share of the baseline's.
+    /// Tolerance within which two times count as the same, as a share of the baseline's.
     pub same_within: f64,
 }
 
 /// Writes of a kind that ended in both runs, compared one by one.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct Paired {
-    /// How many.
+    /// Number of pairs.
     pub count: u64,
-    /// Mean time of the baseline over mean time of this run; one if there are none.
+    /// Mean time of the baseline over mean time of this run; one without pairs.
     pub factor: f64,
-    /// Share that was faster.
+    /// Share of faster writes.
     pub faster: f64,
-    /// Share that took as long.
+    /// Share of writes with the same time.
     pub same: f64,
-    /// Share that was slower.
+    /// Share of slower writes.
     pub slower: f64,
-    /// Share that took half the time or less.
+    /// Share of writes in half the time or less.
     pub twice_as_fast: f64,
 }
 
-/// Jobs that are alike.
+/// A group of jobs.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Group {
-    /// From where on a job is in this group.
+    /// Lower limit of the group.
     pub from: f64,
-    /// Up to where, this not included; none for the last.
+    /// Upper limit, exclusive; none for the last group.
     pub to: Option<f64>,
-    /// The jobs, from submission to the last file.
+    /// Jobs, from submission to the last file.
     pub jobs: Paired,
-    /// Their write phases: for each job, how long its tasks wrote together.
+    /// Write phases: for each job, the summed write time of its tasks.
     pub writes: Paired,
-    /// Their communication time.
+    /// Communication time.
     pub communication: Paired,
-    /// Its factor, with jobs weighted by what they write.
+    /// Factor of communication time, with jobs weighted by the bytes they write.
     pub communication_by_bytes: f64,
 }
 
 /// Two write times within this share of each other count as the same.
 const SAME_WITHIN: f64 = 0.01;
 
-/// Where groups begin by bytes written.
+/// Lower limits of groups by bytes written.
 const WRITE_SIZES: [f64; 5] = [0.0, 1e8, 1e9, 1e10, 1e11];
 
-/// A time under this run and under the baseline, as far as there were any.
+/// Times under this run and under the baseline, if known.
 type Pair = (Option<f64>, Option<f64>);
 
 impl Paired {
@@ -128,7 +129,7 @@ fn factor(ours: f64, baseline: f64) -> f64 {
 struct JobPair<'a> {
     ours: &'a Job,
     baseline: &'a Job,
-    /// How long its tasks wrote together, where all of them did.
+    /// Summed write time of its tasks, if all of them ended.
     writes: Pair,
 }
 
@@ -142,7 +143,7 @@ impl JobPair<'_> {
     }
 }
 
-/// The factor of communication time, with jobs weighted by what they write.
+/// Factor of communication time, with jobs weighted by the bytes they write.
 fn by_bytes<'a>(jobs: impl IntoIterator<Item = &'a JobPair<'a>>) -> f64 {
     let (mut sum, mut baseline_sum) = (0.0, 0.0);
     for job in jobs {
@@ -153,7 +154,7 @@ fn by_bytes<'a>(jobs: impl IntoIterator<Item = &'a JobPair<'a>>) -> f64 {
     factor(sum, baseline_sum)
 }
 
-/// Jobs in groups that begin at `limits`, by what `of` gives for each.
+/// Groups jobs by the value of `of`; groups begin at `limits`.
 fn groups(jobs: &[JobPair<'_>], limits: &[f64], of: impl Fn(&JobPair<'_>) -> Option<f64>) -> Vec<Group> {
     let group = |(at, &from): (usize, &f64)| {
         let to = limits.get(at + 1).copied();
@@ -171,7 +172,7 @@ fn groups(jobs: &[JobPair<'_>], limits: &[f64], of: impl Fn(&JobPair<'_>) -> Opt
     limits.iter().enumerate().map(group).collect()
 }
 
-/// For each job how long its tasks wrote together; none where one did not end.
+/// Returns the summed write time of each job's tasks; `None` if one did not end.
 fn writes_of_jobs(record: &Record) -> Vec<Option<f64>> {
     let mut sums = vec![Some(0.0); record.jobs.len()];
     for file in &record.files {
@@ -183,7 +184,7 @@ fn writes_of_jobs(record: &Record) -> Vec<Option<f64>> {
     sums
 }
 
-/// The times of reads that were made in both runs, which each have them in the order of their numbers.
+/// Returns the times of reads that were made in both runs; each run has them in the order of their numbers.
 fn read_pairs<'a>(
     record: &'a Record,
     baseline: &'a Record,
@@ -200,7 +201,7 @@ fn read_pairs<'a>(
 impl Comparison {
     /// Compares a run with a baseline on the same arrivals; `warmup` in seconds.
     pub fn of(record: &Record, baseline: &Record, warmup: f64) -> Comparison {
-        // Blocks of one file follow each other, so their order over all files differs from run to run.
+        // Files interleave their blocks, so the order of blocks over all files differs from run to run.
         let key = |block: &Block| (block.file, block.index);
         let before: HashMap<(u32, u32), f64> =
             baseline.blocks.iter().filter_map(|block| Some((key(block), block.duration()?))).collect();

@@ -1,4 +1,4 @@
-//! What a run amounts to, and how two runs on the same arrivals compare.
+//! Summary of a run, and comparison of two runs on the same arrivals.
 
 mod apps;
 mod comparison;
@@ -14,63 +14,63 @@ pub use tasks::TaskSummary;
 
 use super::record::{Block, File, Job, Link, Record};
 
-/// A run in a few numbers. Times in seconds; what began before the warm-up ended is left out, blocks with their file. What
-/// is stored counts from the beginning.
+/// Summary of a run. Times in seconds. Files that began before the end of the warm-up are left out with their
+/// blocks. Stored bytes count from the beginning.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Summary {
     /// Blocks written.
     pub blocks: u64,
-    /// Blocks asked for and not written when the run ended.
+    /// Number of blocks not written when the run ended.
     pub blocks_unfinished: u64,
-    /// How often a block was refused or placed again.
+    /// Number of rejections and new placements of blocks.
     pub retries: u64,
-    /// Blocks that a policy left to the default one because it could see no load.
+    /// Number of blocks that a policy left to the default policy because it saw no load.
     pub placed_blindly: u64,
-    /// Time from asking for a block to its last copy on disk.
+    /// Time from the request of a block to its last copy on disk.
     pub block_write_s: Times,
-    /// The same for full blocks only, which are the ones that policies look at load for.
+    /// Write time of full blocks only, which policies place by load.
     pub full_block_write_s: Times,
-    /// The same for the others: the rest at a file's end.
+    /// Write time of partial blocks: the rest at a file's end.
     pub partial_block_write_s: Times,
-    /// The same for files, from the first block asked for to the last written.
+    /// Write time of files, from the request of the first block to the last one written.
     pub file_write_s: Times,
-    /// The same for tasks: their file, and what they fetched before.
+    /// Time of tasks: their file, and their fetches before it.
     pub task_s: Times,
-    /// The same for jobs, from submission to the last file written.
+    /// Time of jobs, from submission to the last file written.
     pub job_s: Times,
-    /// How long at least one task of a job fetched or wrote.
+    /// Time in which at least one task of a job fetched or wrote.
     pub job_communication_s: Times,
-    /// Mean of these, each weighted by what the job wrote; zero if there are none.
+    /// Mean communication time, each job weighted by the bytes it wrote; zero without jobs.
     pub job_communication_by_bytes_s: f64,
     /// Coefficient of variation of interval means over racks' uplinks, median over intervals.
     pub rack_uplink_cv: Option<f64>,
-    /// Over racks' downlinks.
+    /// Coefficient of variation over racks' downlinks.
     pub rack_downlink_cv: Option<f64>,
-    /// Over hosts' egress.
+    /// Coefficient of variation over hosts' egress.
     pub host_egress_cv: Option<f64>,
-    /// Over hosts' ingress.
+    /// Coefficient of variation over hosts' ingress.
     pub host_ingress_cv: Option<f64>,
     /// Share of rack-link intervals that were hot.
     pub hot_share: f64,
-    /// Standard deviation over mean of the bytes stored by rack at the end, those of the warm-up among them.
+    /// Standard deviation over mean of the bytes stored by rack at the end, including those of the warm-up.
     pub rack_storage_cv: Option<f64>,
-    /// The same by host.
+    /// Standard deviation over mean of the bytes stored by host at the end.
     pub host_storage_cv: Option<f64>,
-    /// What the tasks of a cell come to; none of other runs.
+    /// Summary of a cell's tasks; absent for other runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tasks: Option<TaskSummary>,
-    /// What reads come to; none of runs without a source of reads.
+    /// Summary of reads; absent for runs without a source of reads.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reads: Option<ReadSummary>,
-    /// What apps come to; none of other runs.
+    /// Summary of apps; absent for other runs.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub apps: Option<AppSummary>,
 }
 
-/// The distribution of some durations, in seconds; all zero if there are none.
+/// Distribution of durations, in seconds; all zero without durations.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct Times {
-    /// How many.
+    /// Number of durations.
     pub count: u64,
     /// Mean.
     pub mean: f64,
@@ -85,7 +85,7 @@ pub struct Times {
 }
 
 impl Times {
-    /// The distribution of `durations`.
+    /// Returns the distribution of `durations`.
     pub fn of(durations: impl IntoIterator<Item = f64>) -> Times {
         let mut sorted: Vec<f64> = durations.into_iter().collect();
         if sorted.is_empty() {
@@ -104,7 +104,7 @@ impl Times {
     }
 }
 
-/// The `p` quantile of sorted values, linear between ranks.
+/// Returns the `p` quantile of sorted values, linear between ranks.
 pub(crate) fn quantile(sorted: &[f64], p: f64) -> f64 {
     let at = p * (sorted.len() - 1) as f64;
     let (below, above) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);
@@ -120,7 +120,7 @@ fn variation(values: &[f64]) -> Option<f64> {
 }
 
 impl Summary {
-    /// Sums a record up; `warmup` in seconds.
+    /// Summarizes a record; `warmup` in seconds.
     pub fn of(record: &Record, fabric: &Fabric, hot: f64, warmup: f64) -> Summary {
         let counted = || record.blocks_after(warmup);
         let files = || record.files.iter().filter(|file| file.start >= warmup);

@@ -1,41 +1,42 @@
-//! What reads amount to.
+//! Summary of reads.
 
 use serde::Serialize;
 
 use super::Times;
 use crate::stage::record::{Read, Record};
 
-/// Reads in a few numbers. Those asked for before the warm-up ended are left out, but for the ones that were not made.
+/// Summary of reads, without those requested before the end of the warm-up, except for reads that were not
+/// made.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct ReadSummary {
     /// Reads that ended.
     pub finished: u64,
-    /// Reads that were under way when the run ended, or whose reader failed.
+    /// Reads in progress when the run ended, or whose reader failed.
     pub unfinished: u64,
-    /// Reads given up because too few hosts that they could be read from were up.
+    /// Reads that failed because too few of their possible hosts were up.
     pub lost: u64,
-    /// Reads that came up before any block was written, from the beginning of the run.
+    /// Reads generated before any block was written, from the beginning of the run.
     pub without_data: u64,
-    /// Reads of hosts that were down when they came up, from the beginning of the run.
+    /// Reads of hosts that were down, from the beginning of the run.
     pub reader_down: u64,
-    /// Share of all reads that a host made from a device of its own.
+    /// Share of reads from a device of the reader's host.
     pub local_share: Option<f64>,
-    /// Share of all reads that took other chunks of the stripe (Hotspots section 3.4).
+    /// Share of reads that used other chunks of the stripe (Hotspots section 3.4).
     pub degraded_share: Option<f64>,
-    /// From the question to the last byte.
+    /// Time from the request to the last byte.
     pub time_s: Times,
-    /// The same of degraded reads only, the time in which the chunk did not come included.
+    /// Time of degraded reads only, including the wait for the missing chunk.
     pub degraded_time_s: Times,
-    /// What the reads that ended asked for.
+    /// Requested bytes of finished reads.
     pub bytes: u64,
-    /// What these fetched for it: more where chunks were read in the place of one.
+    /// Fetched bytes of finished reads: more where several chunks replaced one.
     pub fetched: u64,
-    /// What was carried by transfers that were given up.
+    /// Bytes carried by abandoned transfers.
     pub wasted: u64,
 }
 
 impl ReadSummary {
-    /// Sums up the reads of a run; `None` if there was no source of any.
+    /// Summarizes the reads of a run; `None` without a source of reads.
     pub fn of(record: &Record, warmup: f64) -> Option<ReadSummary> {
         let not_made = record.reads_not_made?;
         let counted = || record.reads.iter().filter(|read| read.asked >= warmup);

@@ -1,4 +1,4 @@
-//! What the tasks of a cell amount to: the numbers of the tables about UTP (Hotspots section 5.1).
+//! Summary of a cell's tasks: the numbers of the tables about UTP (Hotspots section 5.1).
 
 use serde::Serialize;
 
@@ -7,48 +7,48 @@ use crate::stage::record::{CellInterval, CellTasks, Record, Task};
 
 const DAY: f64 = 86_400.0;
 
-/// A cell's run in a few numbers. Tasks that arrived before the warm-up ended are left out of what is said of tasks,
-/// and intervals before then of all that is counted in time.
+/// Summary of a cell's run. Counts of tasks leave out tasks that arrived before the end of the warm-up;
+/// values over time leave out intervals before it.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct TaskSummary {
-    /// Tasks that arrived.
+    /// Number of tasks.
     pub count: u64,
-    /// Those that had done their work at the end of the run.
+    /// Number of tasks that finished their work within the run.
     pub finished: u64,
-    /// Those that never had a host.
+    /// Number of tasks that never had a host.
     pub unplaced: u64,
-    /// From arrival to the first host.
+    /// Time from arrival to the first host.
     pub wait_s: Times,
-    /// How many times as long as its work alone a tolerant task took, from its first host on; of those that finished.
+    /// Time of a finished tolerant task from its first host on, relative to its undisturbed run time.
     pub stretch: Times,
-    /// The same of tolerant tasks that are network-intensive.
+    /// The same ratio for network-intensive tolerant tasks.
     pub intensive_stretch: Times,
-    /// Tasks moved.
+    /// Number of moves.
     pub moves: u64,
-    /// Tasks moved, a day (Hotspots table 3).
+    /// Number of moves per day (Hotspots table 3).
     pub moves_per_day: f64,
-    /// How often tasks were put anywhere, moves among them.
+    /// Number of placements, moves included.
     pub scheduled: u64,
-    /// How often those that are network-intensive were.
+    /// Number of placements of network-intensive tasks.
     pub scheduled_intensive: u64,
-    /// How often these were put on a rack of which a link was hot in the interval before (Hotspots table 3).
+    /// Number of these on a rack with a hot link in the interval before (Hotspots table 3).
     pub intensive_on_hot: u64,
     /// Racks with a hot link, in either direction, summed over intervals (Hotspots table 2).
     pub hot_tor_intervals: u64,
-    /// The same as a share of racks and intervals.
+    /// Share of racks and intervals with a hot link.
     pub hot_tor_share: f64,
     /// 98th percentile over racks of the utilization of uplinks, mean over intervals (Hotspots table 2).
     pub tor_p98: f64,
-    /// What all uplinks carry over what they can, mean over intervals (Hotspots table 2).
+    /// Load of all uplinks over their capacity, mean over intervals (Hotspots table 2).
     pub utilization: f64,
-    /// Share of processors that tasks have, mean over intervals.
+    /// Share of processors in use, mean over intervals.
     pub processors: f64,
-    /// Tasks that wait, at the end of an interval, at most.
+    /// Most waiting tasks at the end of an interval.
     pub most_waiting: u32,
 }
 
 impl TaskSummary {
-    /// Sums up a run of a cell; `None` of any other.
+    /// Summarizes a run of a cell; `None` for other runs.
     pub fn of(record: &Record, warmup: f64) -> Option<TaskSummary> {
         if record.cell.is_empty() && record.tasks.is_empty() {
             return None;

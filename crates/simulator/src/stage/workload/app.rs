@@ -1,7 +1,7 @@
-//! Apps that arrive: tasks with a traffic matrix, which a policy places together (Choreo sections 2 and 6).
+//! Arriving apps: tasks with a traffic matrix, which a policy places together (Choreo sections 2 and 6).
 //!
-//! An app is an app file, or a bare matrix: a square of bytes as CSV, each row of it a task. One source is one app, once
-//! or again `every` so often; several sources make apps of several kinds.
+//! An app is an app file, or a bare matrix: a square of bytes as CSV with one row per task. One source is one
+//! app, once or repeated at an interval of `every`; several sources generate apps of several kinds.
 
 use std::num::NonZeroU32;
 use std::path::Path;
@@ -18,15 +18,15 @@ use super::settings::{Factor, amount, whole_bytes};
 use super::source::Loaded;
 use super::{AppArrival, MOST_RECORDS, Workload};
 
-/// Apps that a policy places when they arrive.
+/// Apps that a policy places on arrival.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct App {
-    /// An app file: a path from the scenario's folder, or `data:NAME/FILE`. Or else `matrix`.
+    /// An app file: a path from the scenario's folder, or `data:NAME/FILE`. Alternative: `matrix`.
     pub file: Option<String>,
-    /// A square of bytes as CSV without a header, by the same kind of name: an app of as many tasks as it has rows.
+    /// A square of bytes as CSV without a header, named like `file`: an app with one task per row.
     pub matrix: Option<String>,
-    /// What results call it; by default as its file does. Of several, each has its number after it.
+    /// Name in results; default is the name in its file. Of several apps, each has its number appended.
     #[serde(default, deserialize_with = "one_line")]
     pub name: Option<String>,
     /// Processors of each task of a `matrix`. Default 1.
@@ -36,17 +36,21 @@ pub struct App {
     /// Factor on the bytes of each transfer.
     #[serde(default = "Factor::one")]
     pub scale: Factor,
-    /// When it arrives, or the first of them. Default 0s.
+    /// Arrival time of the first app. Default 0s.
     #[serde(default)]
     pub at: Nanos,
-    /// How often one arrives; without it all arrive at once.
+    /// Interval between arrivals; without it all apps arrive at once.
     pub every: Option<Nanos>,
-    /// How many arrive; by default one, or with `every` as many as the run has time for.
+    /// Number of apps; default is one, or with `every` as many as fit in the run.
     pub count: Option<NonZeroU32>,
 }
 
 impl App {
-    /// Reads the app, and lets it arrive within `horizon` seconds.
+    /// Reads the app, and generates its arrivals within `horizon` seconds.
+    ///
+    /// # Errors
+    /// Returns an error for invalid settings, an invalid file, or a task with `egress` or `ingress` to no
+    /// other task.
     pub fn read(&self, inputs: &Inputs, horizon: f64) -> Result<Loaded, InputError> {
         if self.every == Some(Nanos(0)) {
             return Err(wrong("every", "0s: must be positive; without `every` all arrive at once"));
@@ -92,7 +96,7 @@ impl App {
         Ok(Loaded { workload, provenance })
     }
 
-    /// The app, and the name of its file.
+    /// Returns the app, and the name of its file.
     fn tasks(&self, inputs: &Inputs) -> Result<(&str, AppTasks), InputError> {
         let of_matrix = [("cpus", self.cpus.is_some()), ("memory", self.memory.is_some())];
         match (&self.file, &self.matrix) {
@@ -100,7 +104,7 @@ impl App {
                 if let Some((field, _)) = of_matrix.iter().find(|(_, given)| *given) {
                     return Err(wrong(field, "the app file says it; it goes with `matrix`"));
                 }
-                // What is wrong with the name is said here, and its matrix is looked up from its own folder.
+                // This call reports errors of the name. Its matrix is relative to its own folder.
                 inputs.files.open(file)?;
                 let path = inputs.files.path(file)?;
                 let base = path.parent().unwrap_or(Path::new("")).to_owned();
@@ -117,7 +121,7 @@ impl App {
         }
     }
 
-    /// When they arrive, in seconds.
+    /// Returns the arrival times, in seconds.
     fn arrivals(&self, transfers: usize, horizon: f64) -> Result<Vec<f64>, InputError> {
         let (first, count) = (self.at.as_secs_f64(), self.count.map(NonZeroU32::get));
         let gap = self.every.map_or(0.0, Nanos::as_secs_f64);
@@ -137,10 +141,10 @@ impl App {
     }
 }
 
-/// What an app may send in all.
+/// Most bytes that an app may send in total.
 const MOST_BYTES: u128 = 1 << 62;
 
-/// An error about the settings of this source.
+/// Creates an error about the settings of this source.
 fn wrong(field: &str, message: impl std::fmt::Display) -> InputError {
     InputError::new("app", message).in_field(field)
 }

@@ -1,8 +1,8 @@
-//! A list of block or file writes as CSV: what a name node's log comes to.
+//! A list of block or file writes as CSV, like the log of a name node.
 //!
-//! The columns are `t_arrival_s` (seconds), `writer` (the name of a host, or its number) and `size_bytes`; `job` and
-//! `replicas` may be there, and so may others. A line is a file, written by one task, in blocks of `block`; lines with
-//! the same `job` are one job, submitted with the first of them.
+//! The columns are `t_arrival_s` (seconds), `writer` (the name of a host, or its number) and `size_bytes`;
+//! `job` and `replicas` are optional, and other columns are ignored. A line is a file, written by one task,
+//! in blocks of `block`; lines with the same `job` are one job, submitted with the first of them.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU8;
@@ -18,9 +18,9 @@ use super::settings::{Coding, Factor, Window, amount, copies, enough_hosts, posi
 use super::source::Loaded;
 use super::{FileWrite, Job, MOST_RECORDS, Workload, swim};
 
-/// The columns of the list.
+/// Required columns of the list.
 pub(super) const COLUMNS: [&str; 3] = ["t_arrival_s", "writer", "size_bytes"];
-/// Those that it may have.
+/// Optional columns.
 pub(super) const OPTIONAL: [&str; 2] = ["job", "replicas"];
 
 /// File writes from a list, CSV or Parquet.
@@ -29,30 +29,33 @@ pub(super) const OPTIONAL: [&str; 2] = ["job", "replicas"];
 pub struct Blocks {
     /// The list: a path from the scenario's folder, or `data:NAME/FILE`.
     pub file: String,
-    /// Where in the list the run begins.
+    /// Start of the run within the list.
     #[serde(default)]
     pub from: Nanos,
-    /// How much of the list is used; all that the run has time for if not given.
+    /// Used duration of the list; default is the rest of the run.
     pub duration: Option<Nanos>,
     /// Factor on the bytes of each file.
     #[serde(default = "Factor::one")]
     pub scale: Factor,
-    /// The size of blocks.
+    /// Block size.
     #[serde(default = "swim::block", deserialize_with = "positive")]
     pub block: Bytes,
-    /// Copies of each block, where the list does not say.
+    /// Copies of each block, if the list does not say.
     #[serde(default = "swim::replicas")]
     pub replicas: NonZeroU8,
     /// An erasure code instead of copies, such as `6+3`.
     #[serde(default)]
     pub coding: Option<Coding>,
-    /// Whether writers could be anywhere (Sinbad section 7.2): their own links out never hold a block up.
+    /// If true, writers could be anywhere (Sinbad section 7.2): their own outbound links never delay a block.
     #[serde(default)]
     pub flexible: bool,
 }
 
 impl Blocks {
     /// Reads the list.
+    ///
+    /// # Errors
+    /// Returns an error with the line and column of the first invalid value.
     pub fn read(&self, text: Text, cluster: &Cluster, horizon: f64) -> Result<Loaded, InputError> {
         let window = Window::new(self.from, self.duration, horizon);
         let mut lines = text.lines();
@@ -125,7 +128,7 @@ impl Blocks {
     }
 }
 
-/// A host by its name or number.
+/// Returns a host by its name or number.
 fn host(cluster: &Cluster, line: &Line<'_>, text: &str) -> Result<HostId, InputError> {
     let fabric = &cluster.fabric;
     if let Some(host) = fabric.host(text) {

@@ -1,13 +1,13 @@
 //! The coflow benchmark's trace format: shuffles of a cluster at rack level, as background flows.
 //!
-//! The first line holds the number of racks and of coflows; each further line is a coflow: id, arrival in
-//! milliseconds, the number of mappers and their racks, the number of reducers and `rack:megabytes` for each. Racks
-//! count from 0. Varys and Aalo (SIGCOMM 2014, 2015) publish an hour of Facebook's cluster in this form, the cluster
-//! of Sinbad's traces.
+//! The first line has the number of racks and of coflows. Each further line is a coflow: id, arrival in
+//! milliseconds, the number of mappers and their racks, the number of reducers and `rack:megabytes` for each.
+//! Racks count from 0. Varys and Aalo (SIGCOMM 2014, 2015) publish an hour of Facebook's cluster in this
+//! form, the cluster of Sinbad's traces.
 //!
-//! A reducer's megabytes (of 10^6 bytes) come in equal parts from all mappers, so each pair of a mapper and a reducer
-//! is one flow, which starts when the coflow arrives. A pair within one rack carries nothing across the network of
-//! racks and is dropped; the report says how many were. The format has no write of a file in it.
+//! A reducer's megabytes (of 10^6 bytes) come in equal parts from all mappers. So each pair of a mapper and a
+//! reducer is one flow, which starts when the coflow arrives. A pair within one rack carries nothing across
+//! the network of racks and is dropped; the report has their number. The format contains no file writes.
 
 use leeward_fabric::input::{Clock, InputError, Line, Lines, Text, excerpt};
 use leeward_fabric::{Bytes, Cluster, DomainId, Endpoint, HostId, Nanos};
@@ -28,38 +28,43 @@ const HOSTS: Kind = Kind::named("coflow.hosts");
 pub struct Coflow {
     /// The trace: a path from the scenario's folder, or `data:NAME/FILE`.
     pub file: String,
-    /// Where in the trace the run begins.
+    /// Start of the run within the trace.
     #[serde(default)]
     pub from: Nanos,
-    /// How much of the trace is used; all that the run has time for if not given.
+    /// Used duration of the trace; default is the rest of the run.
     pub duration: Option<Nanos>,
-    /// How often the part that is used comes again, each time alike; once if not given. An hour of trace makes a day.
+    /// Interval at which the used part repeats unchanged; once if not given. With it, an hour of trace fills
+    /// a day.
     pub every: Option<Nanos>,
     /// Factor on the bytes of each flow.
     #[serde(default = "Factor::one")]
     pub scale: Factor,
-    /// Which end points the flows have.
+    /// End points of the flows.
     #[serde(default)]
     pub spread: Spread,
-    /// Whether the racks of a larger trace come round again on a smaller cluster (rack id modulo racks), rather than
-    /// being an error.
+    /// If true, the racks of a larger trace wrap around on a smaller cluster (rack id modulo racks);
+    /// otherwise they are an error.
     #[serde(default)]
     pub fold: bool,
 }
 
-/// What stands for a rack of the trace.
+/// End point that represents a rack of the trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Spread {
     /// The rack itself: only links between racks carry the flow.
     #[default]
     Racks,
-    /// A host of it, drawn anew for each mapper and reducer of a coflow.
+    /// A host of the rack, drawn for each mapper and reducer of a coflow.
     Hosts,
 }
 
 impl Coflow {
     /// Reads the trace.
+    ///
+    /// # Errors
+    /// Returns an error with the line and field of the first invalid value, or if the trace does not suit the
+    /// cluster.
     pub fn read(&self, text: Text, cluster: &Cluster, seed: u64, horizon: f64) -> Result<Loaded, InputError> {
         if self.spread == Spread::Racks {
             check_rack_links(cluster, "`spread: hosts`")
@@ -98,7 +103,7 @@ impl Coflow {
         Ok(Loaded { workload: Workload { flows: flows.made, ..Workload::default() }, provenance })
     }
 
-    /// The numbers of racks and of coflows that the first line announces.
+    /// Reads the numbers of racks and of coflows from the first line.
     fn header(&self, lines: &mut Lines, cluster: &Cluster) -> Result<(u32, u64), InputError> {
         let Some(line) = lines.next_line()? else { return Err(lines.error("the file is empty")) };
         let mut words = Words::of(line);
@@ -118,17 +123,17 @@ impl Coflow {
     }
 }
 
-/// Turns coflows into flows, and counts.
+/// Converts coflows into flows, and counts them.
 struct FlowMaker<'a> {
     settings: &'a Coflow,
     cluster: &'a Cluster,
     seed: u64,
     made: Vec<Flow>,
-    /// Bytes of the flows made.
+    /// Bytes of the generated flows.
     bytes: u128,
-    /// Pairs within a rack.
+    /// Number of pairs within a rack.
     dropped: u64,
-    /// Bytes of those.
+    /// Bytes of these pairs.
     lost: u128,
 }
 
@@ -156,7 +161,7 @@ impl FlowMaker<'_> {
                 return Err(line.error("reducers", format!("{megabytes:e} MB: too much for one reducer")));
             };
             for (part, &(from_rack, from)) in (0..).zip(&mappers) {
-                // The parts differ by a byte at most and add up to the whole.
+                // Parts differ by a byte at most and add up to the whole.
                 let bytes = bytes / parts + u64::from(part < bytes % parts);
                 if from_rack == to_rack {
                     self.dropped += 1;
@@ -172,7 +177,7 @@ impl FlowMaker<'_> {
 }
 
 impl FlowMaker<'_> {
-    /// Makes all flows again every so often, to the end of the run; returns a word on it for the report.
+    /// Repeats all flows at an interval, to the end of the run; returns a note for the report.
     fn repeat(&mut self, every: Option<Nanos>, horizon: f64) -> Result<String, InputError> {
         let Some(gap) = every else { return Ok(String::new()) };
         let wrong = |message: String| InputError::new(&self.settings.file, message).in_field("every");
@@ -193,7 +198,7 @@ impl FlowMaker<'_> {
             self.bytes += again.iter().map(|flow| u128::from(flow.bytes.0)).sum::<u128>();
             self.made.extend(again);
         }
-        // A round that is shorter than what is repeated begins before the one before is over.
+        // If the interval is shorter than the repeated part, rounds overlap.
         self.made.sort_by(|a, b| a.start.total_cmp(&b.start));
         Ok(format!(", every {gap} s"))
     }

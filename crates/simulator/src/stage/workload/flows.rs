@@ -1,8 +1,8 @@
 //! A list of transfers as CSV: background flows.
 //!
-//! The columns are `t_arrival_s` (seconds), `src`, `dst` and `size_bytes`, in any order and with others beside them.
-//! An end is the name of a host, a rack or a pod, or a number (see `numbers`). A transfer from somewhere to itself
-//! crosses no link and is dropped; the report says how many were.
+//! The columns are `t_arrival_s` (seconds), `src`, `dst` and `size_bytes`, in any order; other columns are
+//! ignored. An end is the name of a host, a rack or a pod, or a number (see `numbers`). A transfer from an
+//! end to itself crosses no link and is dropped; the report has their number.
 
 use leeward_fabric::input::{Clock, InputError, Line, Table, Text, excerpt};
 use leeward_fabric::{Bytes, Cluster, DomainId, Endpoint, HostId, Nanos};
@@ -22,20 +22,20 @@ pub(super) const COLUMNS: [&str; 4] = ["t_arrival_s", "src", "dst", "size_bytes"
 pub struct Flows {
     /// The list: a path from the scenario's folder, or `data:NAME/FILE`.
     pub file: String,
-    /// Where in the list the run begins.
+    /// Start of the run within the list.
     #[serde(default)]
     pub from: Nanos,
-    /// How much of the list is used; all that the run has time for if not given.
+    /// Used duration of the list; default is the rest of the run.
     pub duration: Option<Nanos>,
     /// Factor on the bytes of each flow.
     #[serde(default = "Factor::one")]
     pub scale: Factor,
-    /// What a number among the ends counts, from 0.
+    /// Meaning of numeric ends, which count from 0.
     #[serde(default)]
     pub numbers: Numbers,
 }
 
-/// What a number stands for where a name could stand.
+/// Meaning of a number in place of a name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Numbers {
@@ -48,6 +48,10 @@ pub enum Numbers {
 
 impl Flows {
     /// Reads the list.
+    ///
+    /// # Errors
+    /// Returns an error with the line and column of the first invalid value, or if the cluster's racks have
+    /// no links.
     pub fn read(&self, text: Text, cluster: &Cluster, horizon: f64) -> Result<Loaded, InputError> {
         if self.numbers == Numbers::Racks {
             check_rack_links(cluster, "`numbers: hosts`")

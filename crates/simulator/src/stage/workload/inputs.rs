@@ -1,9 +1,9 @@
-//! What sources read from: text files, and tables in Parquet where something is at hand that can read them.
+//! Inputs of sources: text files, and Parquet tables if the caller provides a reader.
 //!
-//! A list may be Parquet in place of CSV, told apart by its first bytes. It is not read here: a reader of Parquet is a
-//! library of its own size, and who runs scenarios has one (from Python, pyarrow). That reader gives the wanted columns
-//! as the CSV that they stand for, and so every rule and every error of a list is the same for both; line N of an error is
-//! row N - 1 of the table.
+//! A list may be Parquet instead of CSV; its first bytes tell. This crate does not read Parquet: a reader is
+//! a large library of its own, and users of scenarios have one (pyarrow, from Python). That reader returns
+//! the wanted columns as equivalent CSV, so every rule and every error of a list is the same for both. Line N
+//! of an error is row N - 1 of the table.
 
 use std::fs::File;
 use std::io::Read;
@@ -11,24 +11,25 @@ use std::path::{Path, PathBuf};
 
 use leeward_fabric::input::{Files, InputError, Text};
 
-/// Reads some columns of a table, as far as it has them, as CSV with a header; or says on one line why not.
+/// Reads the available columns of a table as CSV with a header; or returns the reason for failure on one
+/// line.
 pub type ReadTable = fn(&Path, &[&str]) -> Result<Vec<u8>, String>;
 
 const PARQUET_MAGIC: &[u8; 4] = b"PAR1";
 
-/// Where the files of sources are found, and how tables among them are read.
+/// Location of the sources' files, and the reader of their tables.
 #[derive(Clone, Debug, Default)]
 pub struct Inputs {
-    /// Where files are looked up.
+    /// Folders of files.
     pub files: Files,
-    /// What reads Parquet, if anything does.
+    /// Reader of Parquet, if any.
     pub tables: Option<ReadTable>,
 }
 
 impl Inputs {
-    /// Opens a list of which `columns` are wanted.
+    /// Opens a list with the wanted `columns`.
     pub(super) fn list(&self, name: &str, columns: &[&str]) -> Result<Text, InputError> {
-        // What is wrong with a name or a file is said here.
+        // This call reports errors of the name or the file.
         let text = self.files.open(name)?;
         let path = self.path(name);
         let mut start = [0; PARQUET_MAGIC.len()];
@@ -45,7 +46,7 @@ impl Inputs {
         Text::from_bytes(name, read(&path, columns).map_err(refuse)?)
     }
 
-    /// Where a file is that was opened by this name.
+    /// Returns the path of a file opened by this name.
     fn path(&self, name: &str) -> PathBuf {
         match (name.strip_prefix("data:"), &self.files.data) {
             (Some(below), Some(data)) => data.join(below),

@@ -1,9 +1,9 @@
-//! Lists as CSV whose columns may be left out, or are named by a setting. (Where all columns are known beforehand, there
-//! is [`leeward_fabric::input::Table`]; the cells follow its rules.)
+//! CSV lists with optional columns, or columns named by a setting. (If all columns are fixed, use
+//! [`leeward_fabric::input::Table`]; the cells follow its rules.)
 
 use leeward_fabric::input::{InputError, Line, Lines, cells, excerpt};
 
-/// Where the wanted columns of a list are.
+/// Positions of the wanted columns of a list.
 pub(super) struct List<'a> {
     names: Vec<&'a str>,
     places: Vec<Option<usize>>,
@@ -11,7 +11,7 @@ pub(super) struct List<'a> {
 }
 
 impl<'a> List<'a> {
-    /// Reads the header: columns that must be there, then such that may.
+    /// Reads the header: required columns, then optional ones.
     pub fn open(
         lines: &mut Lines,
         required: impl IntoIterator<Item = &'a str>,
@@ -39,7 +39,7 @@ impl<'a> List<'a> {
         Ok(List { names, places, width })
     }
 
-    /// The wanted cells of a line, in the order asked for; those of columns that are not there are empty.
+    /// Returns the wanted cells of a line, in the order of the columns; cells of missing columns are empty.
     pub fn cells<'b, const N: usize>(&self, line: &Line<'b>) -> Result<[&'b str; N], InputError> {
         let mut row = [""; N];
         let mut width = 0;

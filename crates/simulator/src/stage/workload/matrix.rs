@@ -1,13 +1,13 @@
-//! Traffic matrices: what ranks of an MPI program, or racks, send each other, as background.
+//! Traffic matrices between the ranks of an MPI program, or between racks, as background.
 //!
-//! A file is a square of numbers as CSV without a header (a row is a source), or with `pairs` a list as CSV whose header
-//! has the three columns of that name: source, destination, amount; the first two count from 0. Numbers are bytes, or
-//! with `total` or `rate` shares of it. A matrix has no time in it: its flows all start at once, and again `every` so
-//! often, or it is a rate on each link that its pairs cross.
+//! A file is a square of numbers as CSV without a header (a row is a source). With `pairs`, it is a CSV list
+//! with three columns of these names: source, destination, amount; the first two count from 0. Numbers are
+//! bytes, or shares of `total` or `rate`. A matrix has no time in it: its flows all start at once, and again
+//! at an interval of `every`, or it is a rate on each link that its pairs cross.
 //!
-//! Which host or rack stands for a rank is drawn, one for each: a matrix knows no placement, and ranks in the order of the
-//! hosts would put neighbours into one rack, which a scheduler may do or not. `order: file` does that. What stays
-//! within one host or rack crosses nothing and is dropped. Rows and columns of zeros, as some files have them at the end,
+//! The host or rack of each rank is drawn: a matrix knows no placement. Ranks in the order of the hosts would
+//! put neighbors into one rack, which a scheduler may do or not; `order: file` does that. Traffic within one
+//! host or rack crosses nothing and is dropped. Rows and columns of zeros, which some files have at the end,
 //! need no host.
 
 use leeward_fabric::input::{InputError, Line, Lines, Text, read_square};
@@ -30,63 +30,66 @@ const PLACES: Kind = Kind::named("matrix.places");
 pub struct Matrix {
     /// The matrix: a path from the scenario's folder, or `data:NAME/FILE`.
     pub file: String,
-    /// The columns of source, destination and amount, if the file is a list of pairs and not a square of numbers.
+    /// Columns of source, destination and amount, if the file is a list of pairs and not a square of numbers.
     #[serde(default)]
     pub pairs: Option<[String; 3]>,
-    /// What stands for a row and column.
+    /// Meaning of a row and column.
     #[serde(default)]
     pub numbers: Numbers,
-    /// Which host or rack stands for which.
+    /// Assignment of rows to hosts or racks.
     #[serde(default)]
     pub order: Order,
-    /// Whether hosts or racks come round again if there are fewer than rows, rather than that being an error.
+    /// If true, hosts or racks wrap around if there are fewer than rows; otherwise that is an error.
     #[serde(default)]
     pub fold: bool,
-    /// What all flows of a round carry together; by default the numbers are bytes.
+    /// Total bytes of all flows of a round; by default the numbers are bytes.
     pub total: Option<Bytes>,
-    /// The rate of everything together, for rates on links in place of flows.
+    /// Total rate, for rates on links instead of flows.
     pub rate: Option<Bandwidth>,
     /// Factor on bytes or rates.
     #[serde(default = "Factor::one")]
     pub scale: Factor,
-    /// When it begins.
+    /// Start time.
     #[serde(default)]
     pub start: Nanos,
-    /// How long it goes on; to the end of the run if not given.
+    /// Duration; default is the rest of the run.
     pub duration: Option<Nanos>,
-    /// How often all flows start; once if not given.
+    /// Interval at which all flows start; once if not given.
     pub every: Option<Nanos>,
 }
 
-/// Which host or rack stands for which row and column.
+/// Assignment of rows and columns to hosts or racks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Order {
-    /// Drawn by the seed.
+    /// Drawn from the seed.
     #[default]
     Drawn,
-    /// The first for the first, and so on.
+    /// In order: the first row is the first host or rack.
     File,
 }
 
-/// One number of the matrix that is not zero.
+/// A non-zero number of the matrix.
 struct Entry {
     from: Endpoint,
     to: Endpoint,
     amount: f64,
 }
 
-/// What a file comes to on a cluster.
+/// Entries of a file on a cluster.
 #[derive(Default)]
 struct Entries {
     kept: Vec<Entry>,
-    /// Sum of all that are kept, and of those from somewhere to itself.
+    /// Sum of all kept entries, and of those from an end to itself.
     sum: f64,
     local: f64,
 }
 
 impl Matrix {
     /// Reads the matrix.
+    ///
+    /// # Errors
+    /// Returns an error for invalid settings, an invalid line, or a matrix without traffic.
     pub fn read(&self, text: Text, cluster: &Cluster, seed: u64, horizon: f64) -> Result<Loaded, InputError> {
         self.check(cluster)?;
         let places = self.places(cluster, seed);
@@ -126,7 +129,7 @@ impl Matrix {
         Ok(())
     }
 
-    /// What stands for the first row, the second, and so on.
+    /// Returns the end points of the rows, in order.
     fn places(&self, cluster: &Cluster, seed: u64) -> Vec<Endpoint> {
         let fabric = &cluster.fabric;
         let mut places: Vec<Endpoint> = match self.numbers {
@@ -210,7 +213,7 @@ impl Matrix {
         if whole_bytes(wanted).is_none() {
             return Err(lines.error(format!("{wanted:e} bytes: too much for one round")));
         }
-        // Each gets what the rounded sum up to it grows by, so that all together carry what they should.
+        // Each flow gets the growth of the rounded running sum, so that all together have the exact total.
         let (mut sum, mut given, mut round) = (0.0, 0, Vec::new());
         for Entry { from, to, amount } in &entries.kept {
             sum += amount;
@@ -284,7 +287,7 @@ impl Matrix {
         Loaded { workload: Workload { rates: all, ..Workload::default() }, provenance }
     }
 
-    /// What of the matrix stays within a host or rack, for the report.
+    /// Returns the local share of the matrix, for the report.
     fn within(&self, entries: &Entries) -> String {
         let things = if self.numbers == Numbers::Hosts { "host" } else { "rack" };
         format!("{:.1} % within a {things}", 100.0 * entries.local / (entries.local + entries.sum))

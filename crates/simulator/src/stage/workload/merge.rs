@@ -1,4 +1,4 @@
-//! Several workloads as one.
+//! Merge of several workloads into one.
 
 use std::collections::BTreeMap;
 
@@ -7,9 +7,10 @@ use leeward_fabric::{Load, ResourceId};
 use super::{CellTask, RateChange, Workload};
 
 impl Workload {
-    /// Adds `other`, all in order of time; of what starts at one time, what was here before comes first.
+    /// Adds `other`, all in order of time; for equal times, existing entries come first.
     ///
-    /// Rates of the two on one link add up: each says what it puts on the link, not what the link carries.
+    /// Rates of both on one link add up: each rate is the load it puts on the link, not the link's total
+    /// load.
     pub fn merge(&mut self, other: Workload) {
         let here = self.jobs.len() as u32;
         self.flows.extend(other.flows);
@@ -46,7 +47,7 @@ impl Workload {
     }
 }
 
-/// The rates of two parts, by time, as changes of their sums.
+/// Returns the sum of two lists of rates, as changes by time.
 fn sums(parts: [Vec<RateChange>; 2]) -> Vec<RateChange> {
     let mut last = BTreeMap::<ResourceId, [i64; 2]>::new();
     let changes = parts.into_iter().enumerate();

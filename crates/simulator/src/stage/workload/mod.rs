@@ -1,9 +1,9 @@
-//! What a simulated cluster is asked to carry, before anything is placed.
+//! Workload of a simulated cluster, before any placement.
 //!
 //! A workload is plain data in order of time: background that placement does not move (flows, or rates on
-//! links), and file writes whose replicas a policy places. A file is written by one task, which may fetch a share of
-//! its job's shuffle first; tasks that come together are a job. Every source (a generator, an importer) makes one of
-//! these, and a scenario merges several.
+//! links), and file writes whose replicas a policy places. One task writes each file, and may fetch a share
+//! of its job's shuffle first; tasks that arrive together are a job. Every source (a generator, an importer)
+//! produces one workload, and a scenario merges several.
 //!
 //! ```text
 //! facebook          generated           writes, and background as rates or flows
@@ -18,8 +18,9 @@
 //! app               app file, CSV       apps, which a policy places
 //! ```
 //!
-//! A source is read whole or refused whole, with the file, line and field of what is wrong ([`leeward_fabric::input`]); what
-//! it drew depends on the seed alone ([`crate::stage::random`]); what it left out stands in its provenance line.
+//! A source is read completely or rejected with the file, line and field of the error
+//! ([`leeward_fabric::input`]). Its draws depend on the seed only ([`crate::stage::random`]). Its provenance
+//! line lists omissions.
 
 mod app;
 mod blocks;
@@ -61,10 +62,10 @@ pub use source::{Loaded, Source};
 pub use swim::Swim;
 pub use tasks::Tasks;
 
-/// Flows, files, fetches or rates of one source at most: what a wrong setting or a damaged file can make of memory.
+/// Most flows, files, fetches or rates of one source: protects memory from wrong settings and damaged files.
 pub(crate) const MOST_RECORDS: usize = 30_000_000;
 
-/// Blocks of one file at most; a block's id is its file's number and its own.
+/// Most blocks of one file; a block's id combines its file's number and its own.
 pub(crate) const MOST_BLOCKS: u64 = 1 << 24;
 
 /// Everything that arrives at a cluster in one run.
@@ -80,134 +81,134 @@ pub struct Workload {
     pub jobs: Vec<Job>,
     /// Tasks of a cell, by arrival.
     pub tasks: Vec<CellTask>,
-    /// What tasks have in common.
+    /// Kinds of tasks of a cell.
     pub cell_kinds: Vec<CellKind>,
-    /// Jobs that the tasks belong to.
+    /// Jobs of the tasks.
     pub cell_jobs: Vec<CellJob>,
-    /// Reads of what was written, a stream for each source.
+    /// Reads of written blocks, one stream per source.
     pub reads: Vec<ReadStream>,
-    /// How the scheduler estimates what tasks of a cell demand, if it does.
+    /// Estimation of task demands from history, if enabled.
     pub history: Option<HistorySettings>,
     /// Apps, by arrival.
     pub apps: Vec<AppArrival>,
 }
 
-/// An app that arrives: it is placed, sends what its matrix says, all at once, and ends with the last transfer.
+/// An arriving app: it is placed, starts all transfers of its matrix at once, and ends with the last one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AppArrival {
-    /// When it arrives, in seconds.
+    /// Arrival time, in seconds.
     pub arrive: f64,
-    /// What results call it.
+    /// Name in results.
     pub name: String,
-    /// Its tasks and transfers. Its number and job are given by the plant.
+    /// Tasks and transfers. The plant assigns the app's number and job.
     pub request: Arc<AppRequest>,
 }
 
-/// A task of a cell: it arrives, is put on a host, runs, and leaves.
+/// A task of a cell: it arrives, is placed on a host, runs, and leaves.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CellTask {
-    /// When it arrives, in seconds.
+    /// Arrival time, in seconds.
     pub arrive: f64,
-    /// How long it runs where nothing holds it up, in seconds.
+    /// Run time without any delay, in seconds.
     pub duration: f64,
     /// Its job, by position in [`Workload::cell_jobs`].
     pub job: u32,
-    /// What it is like, by position in [`Workload::cell_kinds`].
+    /// Its kind, by position in [`Workload::cell_kinds`].
     pub kind: u32,
-    /// What it truly sends out of its rack in the mean, in bit/s.
+    /// True mean rate that it sends out of its rack, in bit/s.
     pub egress_bps: u64,
-    /// What it truly receives from outside its rack in the mean, in bit/s.
+    /// True mean rate that it receives from outside its rack, in bit/s.
     pub ingress_bps: u64,
 }
 
-/// What tasks have in common.
+/// Common properties of tasks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CellKind {
-    /// What the scheduler is told that each demands.
+    /// Demand of each task as the scheduler knows it.
     pub told: Task,
-    /// Peak over mean of what each truly sends and receives; at least 1.
+    /// True peak over mean of each task's send and receive rates; at least 1.
     pub peak: f64,
-    /// How far the mean rises above itself over a day, and falls below, as a share.
+    /// Swing of the mean over a day, as a share of it, up and down.
     pub day: f64,
-    /// The share of its work that waits for the network, if it is tolerant.
+    /// Share of a tolerant task's work that waits for the network.
     pub network_share: f64,
-    /// How long it is down when it is moved, in seconds.
+    /// Down time of a move, in seconds.
     pub restart: f64,
 }
 
 /// A job of a cell.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CellJob {
-    /// What the source calls it.
+    /// Name in its source.
     pub name: String,
-    /// How much moving it can bear.
+    /// Limits on its moves.
     pub availability: Availability,
-    /// Tags that its tasks' hosts must have, as [`leeward_fabric::Fabric::tag_mask`] gives them.
+    /// Tags that its tasks' hosts must have, as bits of [`leeward_fabric::Fabric::tag_mask`].
     pub tags: u64,
 }
 
 /// A background transfer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Flow {
-    /// When it starts, in seconds.
+    /// Start time, in seconds.
     pub start: f64,
-    /// Where it comes from.
+    /// Source.
     pub from: Endpoint,
-    /// Where it goes.
+    /// Destination.
     pub to: Endpoint,
-    /// What it carries.
+    /// Size.
     pub bytes: Bytes,
 }
 
-/// From `at` on, `resource` carries `rate` of traffic that yields to nobody (in its native unit).
+/// From `at` on, `resource` carries `rate` of traffic that does not share its capacity (in its native unit).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RateChange {
-    /// When, in seconds.
+    /// Time, in seconds.
     pub at: f64,
     /// The link.
     pub resource: ResourceId,
-    /// Its background from then on.
+    /// New background rate.
     pub rate: Load,
 }
 
-/// A file to be written by one task, block after block, once the task has fetched what it needs.
+/// A file that one task writes, block after block, once the task has fetched its input.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FileWrite {
-    /// When its task begins, in seconds: to fetch, or else to ask for the first block.
+    /// Start of its task, in seconds: of its fetches, or else of its first block.
     pub start: f64,
     /// The job it belongs to, by position in [`Workload::jobs`].
     pub job: Option<u32>,
-    /// The host of the task that writes it.
+    /// Host of the task that writes it.
     pub writer: HostId,
-    /// Its size.
+    /// Size.
     pub bytes: Bytes,
-    /// The size of its blocks; the last may be smaller.
+    /// Block size; the last block may be smaller.
     pub block: Bytes,
     /// Copies of each block, the writer's included.
     pub replicas: u8,
-    /// Whether they are copies, or chunks.
+    /// Layout: copies or chunks.
     pub layout: Layout,
-    /// The task's share of its job's shuffle, as transfers to the writer that all begin with the task; the first block
-    /// is asked for when the last of them is there.
+    /// The task's share of its job's shuffle, as transfers to the writer that all begin with the task. The
+    /// first block is requested when the last of them has arrived.
     pub fetches: Vec<Fetch>,
-    /// Whether the writer could be anywhere: its own links out then never hold its blocks up.
+    /// If true, the writer could be anywhere: its own outbound links never delay its blocks.
     pub flexible: bool,
 }
 
 /// A part of a shuffle: from the host of a map task to that of the task that fetches it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fetch {
-    /// Where it lies.
+    /// Host of the part.
     pub from: HostId,
-    /// How much it is.
+    /// Size.
     pub bytes: Bytes,
 }
 
-/// Tasks that come together, each with its file; a job ends with the last of them.
+/// Tasks that arrive together, each with its file; a job ends with the last of them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
-    /// What the source calls it.
+    /// Name in its source.
     pub name: String,
-    /// When it was submitted, in seconds. Negative for a job that was under way when the run began.
+    /// Submission time, in seconds. Negative for a job in progress when the run began.
     pub start: f64,
 }

@@ -1,8 +1,8 @@
-//! Rates on links over time as CSV: background that yields to nobody.
+//! Rates on links over time as CSV: background that does not share its capacity.
 //!
-//! The columns are `t_s` (seconds), `link` (its name, such as `r3:downlink` or `r3h7:ingress`) and `rate_bps` (bits per
-//! second), in any order and with others beside them. A rate holds from its time on until the link's next line; a
-//! link without lines carries nothing. What a link carries when the window opens is carried over into it.
+//! The columns are `t_s` (seconds), `link` (its name, such as `r3:downlink` or `r3h7:ingress`) and `rate_bps`
+//! (bits per second), in any order; other columns are ignored. A rate holds from its time on until the link's
+//! next line; a link without lines carries nothing. The rate at the start of the window carries over into it.
 
 use leeward_fabric::input::{Clock, InputError, Line, Table, Text, excerpt};
 use std::collections::BTreeMap;
@@ -24,10 +24,10 @@ pub(super) const COLUMNS: [&str; 3] = ["t_s", "link", "rate_bps"];
 pub struct Rates {
     /// The list: a path from the scenario's folder, or `data:NAME/FILE`.
     pub file: String,
-    /// Where in the list the run begins.
+    /// Start of the run within the list.
     #[serde(default)]
     pub from: Nanos,
-    /// How much of the list is used; all that the run has time for if not given. Rates end with it.
+    /// Used duration of the list; default is the rest of the run. Rates end with it.
     pub duration: Option<Nanos>,
     /// Factor on each rate.
     #[serde(default = "Factor::one")]
@@ -36,11 +36,14 @@ pub struct Rates {
 
 impl Rates {
     /// Reads the list.
+    ///
+    /// # Errors
+    /// Returns an error with the line and column of the first invalid value.
     pub fn read(&self, text: Text, cluster: &Cluster, horizon: f64) -> Result<Loaded, InputError> {
         let window = Window::new(self.from, self.duration, horizon);
         let mut table = Table::open(text, COLUMNS)?;
         let (mut clock, mut read, mut above) = (Clock::default(), 0_u64, 0_u64);
-        // What each link carries when the window opens; then the changes in it.
+        // Rates when the window opens, by link; then the changes within it.
         let (mut opening, mut rates) = (BTreeMap::new(), Vec::new());
         while let Some(row) = table.next_row()? {
             let [time, link, rate] = row.cells;
@@ -99,5 +102,5 @@ impl Rates {
     }
 }
 
-/// Above this a rate is an error: 1 Eb/s.
+/// Largest valid rate: 1 Eb/s.
 const MOST_BPS: f64 = 1e18;

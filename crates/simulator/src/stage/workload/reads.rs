@@ -1,9 +1,10 @@
-//! Reads of what was written: a Poisson process of requests for a part of a block that is on disk by then.
+//! Reads of written blocks: a Poisson process of requests for a part of a block on disk.
 //!
-//! What is read depends on what a run has written, and so on its policy. What can be drawn beforehand is: when, by whom, and
-//! of three numbers from 0 to 1, which of the blocks that are there, which of its copies or chunks, and which others in
-//! their place. Each is a function of the seed and of the read's own number, so that two policies see the same reads, of the same
-//! blocks as nearly as what they have written by then allows. Nothing is kept of a read before it is asked for.
+//! The read blocks depend on the writes of the run, and so on its policy. The other properties are drawn
+//! beforehand: time, reader, and three numbers from 0 to 1 for the block among those written, the copy or
+//! chunk, and its replacements. Each is a function of the seed and of the read's own number. Two policies
+//! thus see the same reads, of the same blocks as far as their writes allow. Reads use no memory before their
+//! request.
 
 use std::fmt;
 use std::sync::Arc;
@@ -21,49 +22,50 @@ use crate::stage::random::{Draws, Kind};
 
 const READ: Kind = Kind::named("reads.read");
 
-/// Reads of one source at most: each is a row of the results.
+/// Most reads of one source; each is a row of the results.
 const MOST_READS: f64 = 10_000_000.0;
 
-/// What the draws of a read are for.
+/// Purposes of a read's draws.
 const GAP: u64 = 0;
 const BLOCK: u64 = 1;
 const READER: u64 = 2;
 const HOLDER: u64 = 3;
 const OTHERS: u64 = 4;
 
-/// Reads of blocks that were written in the run.
+/// Reads of blocks written in the run.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Reads {
-    /// What all readers ask for together, in the mean, if each read is of `size`. Either this or `per_second` is given.
+    /// Mean total rate of all readers, if each read is of `size`. Exactly one of this and `per_second` is
+    /// given.
     pub rate: Option<Bandwidth>,
-    /// How many reads a second, in the mean: 0 to 1000000.
+    /// Mean number of reads per second: 0 to 1000000.
     pub per_second: Option<Factor>,
-    /// What is read of a block, or of a chunk of it; all of it where that is less.
+    /// Bytes read of a block, or of a chunk of it; a smaller one is read completely.
     #[serde(deserialize_with = "positive")]
     pub size: Bytes,
-    /// The hosts that read, each as often as any other.
+    /// Hosts that read, each equally often.
     #[serde(default)]
     pub readers: Readers,
-    /// Exponent of Zipf's law by which blocks are chosen, 0 to 4. At 0 all are read alike; else what is first in the order of
-    /// files is read most.
+    /// Exponent of Zipf's law over blocks, 0 to 4. At 0 all are read equally; otherwise the first in the
+    /// order of files is read most.
     #[serde(default = "none")]
     pub skew: Factor,
-    /// When it begins.
+    /// Start time.
     #[serde(default)]
     pub start: Nanos,
-    /// How long it goes on; to the end of the run if not given.
+    /// Duration; default is the rest of the run.
     pub duration: Option<Nanos>,
-    /// Whether a chunk that does not come is made up for by others of its stripe; not if not given.
+    /// Replacement of missing chunks by others of the stripe; none if not given.
     pub degraded: Option<Degraded>,
 }
 
-/// Degraded reads (Hotspots section 3.4): a client that cannot have a chunk fetches others of the stripe, as many as there
-/// are data chunks, and computes it from them.
+/// Degraded reads (Hotspots section 3.4): a client without access to a chunk fetches as many others of the
+/// stripe as there are data chunks, and computes it from them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Degraded {
-    /// How long a chunk is waited for, unless its host is known to be down.
+    /// Time to wait for a chunk, unless its host is known to be down.
     pub after: Nanos,
 }
 
@@ -72,7 +74,7 @@ pub struct Degraded {
 #[serde(transparent)]
 pub struct Readers(Vec<String>);
 
-/// The name of all hosts.
+/// Name of all hosts.
 const ALL: &str = "all";
 
 fn none() -> Factor {
@@ -130,7 +132,7 @@ impl JsonSchema for Readers {
 }
 
 impl Readers {
-    /// The hosts, in the order of their numbers, each once.
+    /// Returns the hosts in the order of their numbers, each once.
     fn hosts(&self, cluster: &Cluster) -> Result<Arc<[HostId]>, String> {
         let fabric = &cluster.fabric;
         let mut hosts: Vec<HostId> = Vec::new();
@@ -163,7 +165,10 @@ impl Readers {
 }
 
 impl Reads {
-    /// Generates `horizon` seconds for `cluster`.
+    /// Generates `horizon` seconds of reads for `cluster`.
+    ///
+    /// # Errors
+    /// Returns an error for invalid settings, unknown readers, or too many reads.
     pub fn generate(&self, cluster: &Cluster, seed: u64, horizon: f64) -> Result<Loaded, InputError> {
         let per_second = self.check()?;
         let start = self.start.as_secs_f64();
@@ -200,7 +205,7 @@ impl Reads {
         Ok(Loaded { workload, provenance })
     }
 
-    /// How many reads a second, if the settings are in order.
+    /// Checks the settings and returns the number of reads per second.
     fn check(&self) -> Result<f64, InputError> {
         let per_second = match (self.rate, self.per_second) {
             (Some(rate), None) => rate.0 as f64 / 8.0 / self.size.0 as f64,
@@ -218,7 +223,7 @@ impl Reads {
     }
 }
 
-/// An error about the settings of this source.
+/// Creates an error about the settings of this source.
 fn wrong(field: &str, message: impl fmt::Display) -> InputError {
     InputError::new("reads", message).in_field(field)
 }
@@ -226,52 +231,54 @@ fn wrong(field: &str, message: impl fmt::Display) -> InputError {
 /// Reads of one source, each by its number.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ReadStream {
-    /// When they begin, in seconds.
+    /// Start time, in seconds.
     pub start: f64,
-    /// Before when they are asked for, in seconds.
+    /// End time, in seconds; no read is requested then or later.
     pub end: f64,
-    /// How many a second, in the mean.
+    /// Mean number per second.
     pub per_second: f64,
-    /// What is read of a block or chunk.
+    /// Bytes read of a block or chunk.
     pub size: Bytes,
-    /// Exponent of Zipf's law by which blocks are chosen.
+    /// Exponent of Zipf's law over blocks.
     pub skew: f64,
-    /// How long a chunk is waited for before others are read in its place, in seconds.
+    /// Time to wait for a chunk before others are read in its place, in seconds.
     pub degraded_after: Option<f64>,
-    /// The hosts that read.
+    /// Hosts that read.
     pub readers: Arc<[HostId]>,
     draws: Draws,
 }
 
 impl ReadStream {
-    /// When the `number`th read comes, if that is before the end; `last` is when the one before it did, or the start.
+    /// Returns the time of the `number`th read, if it is before the end; `last` is the time of the read
+    /// before it, or the start.
     pub fn arrival(&self, number: u64, last: f64) -> Option<f64> {
         let gap = -(-self.draws.draw(number, GAP)).ln_1p() / self.per_second;
         Some(last + gap).filter(|&at| at < self.end)
     }
 
-    /// Who asks for it.
+    /// Returns the reading host.
     pub fn reader(&self, number: u64) -> HostId {
         self.readers[one_of(self.readers.len(), self.draws.draw(number, READER))]
     }
 
-    /// Where in what is written its block lies, as a share from 0 to 1.
+    /// Returns the position of its block among the written ones, as a share from 0 to 1.
     pub fn block(&self, number: u64) -> f64 {
         self.draws.draw(number, BLOCK)
     }
 
-    /// Which of `count` copies or chunks it is of.
+    /// Returns the copy or chunk to read, of `count`.
     pub fn holder(&self, number: u64, count: usize) -> usize {
         one_of(count, self.draws.draw(number, HOLDER))
     }
 
-    /// By which other chunks take the place of one: those with the least of these. `chunk` is a position in the stripe.
+    /// Returns the rank of a replacement chunk; the chunks with the least ranks are used. `chunk` is a
+    /// position in the stripe.
     pub fn rank(&self, number: u64, chunk: usize) -> f64 {
         self.draws.draw(number, OTHERS + chunk as u64)
     }
 }
 
-/// One of `count` things by a draw from 0 to 1.
+/// Maps a draw from 0 to 1 to one of `count` indices.
 fn one_of(count: usize, draw: f64) -> usize {
     ((draw * count as f64) as usize).min(count.saturating_sub(1))
 }

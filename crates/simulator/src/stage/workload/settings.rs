@@ -1,4 +1,4 @@
-//! What the settings of several sources share: checked numbers, the window of a trace, words for reports.
+//! Shared settings of sources: checked numbers, the window of a trace, number formats of reports.
 
 use std::fmt;
 use std::num::NonZeroU8;
@@ -22,7 +22,7 @@ pub struct Share(f64);
 macro_rules! checked_number {
     ($name:ident, $most:literal, $expected:literal) => {
         impl $name {
-            /// The number, if it is in range.
+            /// Returns the number if it is in range.
             pub const fn new(number: f64) -> Option<Self> {
                 if number >= 0.0 && number <= $most { Some($name(number)) } else { None }
             }
@@ -63,23 +63,24 @@ checked_number!(Factor, 1e6, "a number from 0 to 1e6");
 checked_number!(Share, 1.0, "a share from 0 to 1");
 
 impl Factor {
-    /// A factor that changes nothing.
+    /// Neutral factor.
     pub const ONE: Factor = Factor(1.0);
 
-    /// For the defaults of settings.
+    /// Default of settings.
     pub(super) fn one() -> Factor {
         Factor::ONE
     }
 }
 
 impl Share {
-    /// All of it.
+    /// The whole.
     pub(super) fn all() -> Share {
         Share(1.0)
     }
 }
 
-/// An erasure code, written `data+parity`: a block is cut into so many chunks, and so many more make up for lost ones.
+/// An erasure code, written `data+parity`: a block is split into `data` chunks, and `parity` more replace
+/// lost ones.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Coding {
@@ -115,7 +116,7 @@ impl JsonSchema for Coding {
     }
 }
 
-/// How many hosts hold a part of each block, and what they hold.
+/// Returns the number of hosts that hold a part of each block, and the layout.
 pub(super) fn copies(replicas: NonZeroU8, coding: Option<Coding>) -> (u8, Layout) {
     match coding {
         None => (replicas.get(), Layout::Chain),
@@ -123,7 +124,7 @@ pub(super) fn copies(replicas: NonZeroU8, coding: Option<Coding>) -> (u8, Layout
     }
 }
 
-/// Whether each copy of a block, or each chunk, can lie on a host of its own.
+/// Checks that each copy of a block, or each chunk, can have its own host.
 pub(super) fn enough_hosts(cluster: &Cluster, replicas: u8, layout: Layout) -> Result<(), String> {
     let (hosts, things) =
         (cluster.fabric.host_count(), if layout == Layout::Chain { "copies" } else { "chunks" });
@@ -135,7 +136,7 @@ pub(super) fn enough_hosts(cluster: &Cluster, replicas: u8, layout: Layout) -> R
     ))
 }
 
-/// The part of a trace that a run sees; its times count from the beginning of the window.
+/// The part of a trace that a run uses; its times count from the beginning of the window.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Window {
     from: f64,
@@ -143,18 +144,18 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// From `from` on, for `duration` or until the end of the run, whichever is first.
+    /// Creates a window from `from` on, for `duration` or until the end of the run, whichever is first.
     pub fn new(from: Nanos, duration: Option<Nanos>, horizon: f64) -> Window {
         let duration = duration.map_or(f64::INFINITY, Nanos::as_secs_f64);
         Window { from: from.as_secs_f64(), length: duration.min(horizon) }
     }
 
-    /// Where an event of the trace lies in the run, in seconds, if it lies in it.
+    /// Returns the time of a trace event in the run, in seconds, if it is in the window.
     pub fn place(&self, seconds: f64) -> Option<f64> {
         self.hold(seconds).filter(|_| seconds >= self.from)
     }
 
-    /// The same for a state that lasts: one that began before the window holds at its beginning.
+    /// Returns the time of a lasting state; a state that began before the window holds at its beginning.
     pub fn hold(&self, seconds: f64) -> Option<f64> {
         let placed = (seconds - self.from).max(0.0);
         (placed < self.length).then_some(placed)
@@ -171,7 +172,7 @@ impl fmt::Display for Window {
     }
 }
 
-/// For sizes that must not be zero; serde's message then has the place.
+/// Deserializes a size that must not be zero; serde's message then has the location.
 pub(super) fn positive<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Bytes, D::Error> {
     match Bytes::deserialize(deserializer)? {
         Bytes(0) => Err(serde::de::Error::custom("0B: must be positive")),
@@ -179,7 +180,7 @@ pub(super) fn positive<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Res
     }
 }
 
-/// The same for rates.
+/// Deserializes a rate that must not be zero.
 pub(super) fn positive_rate<'de, D: serde::Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Bandwidth, D::Error> {
@@ -189,13 +190,13 @@ pub(super) fn positive_rate<'de, D: serde::Deserializer<'de>>(
     }
 }
 
-/// Bytes of a quantity from a trace, times a factor; `None` if that is more than any run could move.
+/// Rounds bytes of a scaled quantity; `None` if there are more than any run could move.
 pub(super) fn whole_bytes(bytes: f64) -> Option<u64> {
     // Up to 2^53 every whole number of bytes is exact.
     (0.0..=9e15).contains(&bytes).then(|| bytes.round() as u64)
 }
 
-/// The hosts that tasks run on: all but those of disk racks, unless there are no others.
+/// Returns the hosts that tasks run on: all but those of disk racks, unless there are no others.
 pub(super) fn task_hosts(cluster: &Cluster) -> Vec<HostId> {
     let fabric = &cluster.fabric;
     let runs_tasks = |host: &HostId| fabric.rack_kind(fabric.rack_of(*host)) != RackKind::Disk;
@@ -203,7 +204,7 @@ pub(super) fn task_hosts(cluster: &Cluster) -> Vec<HostId> {
     if hosts.is_empty() { fabric.all_hosts().collect() } else { hosts }
 }
 
-/// Refuses flows between racks on a cluster where racks have no links; says what to use `instead`.
+/// Rejects flows between racks on a cluster whose racks have no links; the message recommends `instead`.
 pub(super) fn check_rack_links(cluster: &Cluster, instead: &str) -> Result<(), String> {
     match cluster.fabric.shape() {
         Shape::Tree => Ok(()),
@@ -211,7 +212,7 @@ pub(super) fn check_rack_links(cluster: &Cluster, instead: &str) -> Result<(), S
     }
 }
 
-/// An amount of data as a report says it: three digits and a unit.
+/// Formats an amount of data for a report: three digits and a unit.
 pub(super) fn amount(bytes: u128) -> String {
     let units = [("PB", 1e15), ("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)];
     let bytes = bytes as f64;

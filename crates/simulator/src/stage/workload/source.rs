@@ -1,8 +1,8 @@
-//! The sources of a workload, as a scenario names them, and what loading one gives.
+//! Sources of a workload, as a scenario names them, and the result of loading one.
 //!
-//! A source is a map with one key, its kind: `coflow: {file: "data:fb2010-coflow/FB2010-1Hr-150-0.txt"}`. The kind is
-//! the key and not a field beside the others (`kind: coflow`), because a reader that must find the kind first has
-//! to hold the other fields back, and then no longer knows on which line each of them stood.
+//! A source is a map with one key, its kind: `coflow: {file: "data:fb2010-coflow/FB2010-1Hr-150-0.txt"}`. The
+//! kind is the key and not a field beside the others (`kind: coflow`), because a reader that must find the
+//! kind first has to buffer the other fields, and then loses their line numbers.
 
 use std::fmt;
 
@@ -28,7 +28,7 @@ use super::swim::Swim;
 use super::tasks::{self, Tasks};
 use super::{FileWrite, MOST_BLOCKS, Workload};
 
-/// Where a workload comes from.
+/// Source of a workload.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
@@ -50,7 +50,7 @@ pub enum Source {
     Cell(Cell),
     /// The tasks of a cell from a list, CSV or Parquet.
     Tasks(Tasks),
-    /// Generated: reads of the blocks that were written.
+    /// Generated: reads of written blocks.
     Reads(Reads),
     /// Apps: tasks with a traffic matrix.
     App(App),
@@ -61,7 +61,7 @@ const KINDS: &[&str] =
 
 impl<'de> Deserialize<'de> for Source {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        // Not `deserialize_map`: asked for anything, the reader says what it found where no map is.
+        // `deserialize_map` would hide the type of a value that is not a map; `deserialize_any` reports it.
         deserializer.deserialize_any(SourceVisitor)
     }
 }
@@ -115,25 +115,25 @@ impl<'de> Visitor<'de> for SourceVisitor {
     }
 }
 
-/// A workload, and what a report says of it.
+/// A loaded workload, and its provenance.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Loaded {
-    /// What arrives.
+    /// Workload that arrives.
     pub workload: Workload,
-    /// What it is and how many of what, on one line, with everything that was left out.
+    /// Kind and counts of the source, on one line, with all omissions.
     pub provenance: String,
 }
 
 impl Source {
-    /// Loads this source for a run of `horizon` seconds on `cluster`. What it draws depends on `seed` alone; two
-    /// sources of one kind in a scenario need two seeds, or they draw alike.
+    /// Loads this source for a run of `horizon` seconds on `cluster`. Its draws depend on `seed` only; two
+    /// sources of one kind in a scenario need two seeds, or their draws are equal.
     ///
-    /// The cluster's capacities are what its file says: loads that are a share of a link's capacity refer to them,
-    /// so what happens to links later in a run does not change the workload.
+    /// Loads that are a share of a link's capacity refer to the capacities of the cluster's file. Later
+    /// changes of links do not change the workload.
     ///
     /// # Errors
-    /// An [`InputError`] with the file and line of the trace, or with the field of the settings that does not suit
-    /// this cluster.
+    /// Returns an [`InputError`] with the file and line of the trace, or with the field of the settings that
+    /// does not suit this cluster.
     pub fn load(
         &self,
         cluster: &Cluster,
@@ -175,7 +175,7 @@ impl Source {
         Ok(loaded)
     }
 
-    /// Whether a file can be written at all.
+    /// Checks that a file can be written.
     fn check(&self, file: &FileWrite, cluster: &Cluster) -> Result<(), InputError> {
         let wrong = |field: &str, message: String| Err(InputError::new(self.kind(), message).in_field(field));
         enough_hosts(cluster, file.replicas, file.layout).or_else(|message| match file.layout {
@@ -190,22 +190,22 @@ impl Source {
         Ok(())
     }
 
-    /// Whether it makes the tasks of a cell, and nothing else.
+    /// Returns true if it generates tasks of a cell only.
     pub fn makes_tasks(&self) -> bool {
         matches!(self, Source::Cell(_) | Source::Tasks(_))
     }
 
-    /// Whether it makes apps, and nothing else.
+    /// Returns true if it generates apps only.
     pub fn makes_apps(&self) -> bool {
         matches!(self, Source::App(_))
     }
 
-    /// Whether it makes background, and nothing else.
+    /// Returns true if it generates background only.
     pub fn is_background(&self) -> bool {
         matches!(self, Source::Coflow(_) | Source::Flows(_) | Source::Rates(_) | Source::Matrix(_))
     }
 
-    /// The key that names this kind of source.
+    /// Name of the kind, as in the file.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
             Source::Facebook(_) => "facebook",

@@ -1,17 +1,17 @@
-//! SWIM traces of jobs (Chen et al., MASCOTS 2011): the files that jobs write, and what they shuffle.
+//! SWIM traces of jobs (Chen et al., MASCOTS 2011): the files that jobs write, and their shuffles.
 //!
-//! A line is a job, with tabs between its fields: name, submission in seconds, gap to the job before, and the bytes of
-//! map input, of shuffle and of output; a seventh field may name the input. The output is split evenly over writer
-//! tasks, as a reducer's hash does, each on a host drawn for it, and each writes one file.
+//! A line is a job with fields separated by tabs: name, submission in seconds, gap to the job before, and the
+//! bytes of map input, of shuffle and of output; a seventh field may name the input. The output is split
+//! evenly over writer tasks, as a reducer's hash does, each on a random host, and each writes one file.
 //!
-//! The trace has no tasks and no durations. Without `phases` all writers of a job start when it is submitted, and
-//! nothing is shuffled: the default, because a coflow trace beside it is usually there to bring the shuffles, which
-//! would otherwise be there twice. With `phases` a job has a map task for each block of its input, which takes as long
-//! as a disk needs to read that block; then the writers fetch the shuffle, and then they write. A job that shuffles and
-//! writes nothing sends the same flows, to hosts drawn for it, as background. Facebook's traces are
-//! of clusters of 600 machines (2009) and 3000 (2010): a cluster of N hosts is loaded alike with `keep` at N/600 or
-//! N/3000, which thins the jobs and leaves each as it was. `scale` shrinks every job instead, for clusters on which
-//! a single large job would not fit (the largest of 2010 write tens of terabytes).
+//! The trace has no tasks and no durations. Without `phases`, the default, all writers of a job start when it
+//! is submitted, and nothing is shuffled. A coflow trace beside it usually brings the shuffles, which would
+//! otherwise count twice. With `phases` a job has a map task for each block of its input, which takes as long
+//! as a disk needs to read that block; then the writers fetch the shuffle, and then they write. A job that
+//! shuffles and writes nothing sends the same flows, to random hosts, as background. Facebook's traces are of
+//! clusters of 600 machines (2009) and 3000 (2010). A cluster of N hosts has the same load with `keep` at
+//! N/600 or N/3000, which thins the jobs and leaves each unchanged. `scale` shrinks every job instead, for
+//! clusters too small for a single large job (the largest of 2010 write tens of terabytes).
 
 use leeward_fabric::input::{Clock, InputError, Line, Text};
 use leeward_fabric::{Bytes, Cluster, Endpoint, HostId, Nanos};
@@ -26,7 +26,7 @@ use super::{FileWrite, Flow, Job, MOST_RECORDS, Workload};
 use crate::stage::random::{Kind, stream};
 
 const JOB: Kind = Kind::named("swim.job");
-/// Apart from the draws above, so that files are the same with phases and without.
+/// Separate from the draws above, so that files are the same with and without phases.
 const PHASES: Kind = Kind::named("swim.phases");
 
 /// File writes from a SWIM trace.
@@ -35,21 +35,21 @@ const PHASES: Kind = Kind::named("swim.phases");
 pub struct Swim {
     /// The trace: a path from the scenario's folder, or `data:NAME/FILE`.
     pub file: String,
-    /// Where in the trace the run begins.
+    /// Start of the run within the trace.
     #[serde(default)]
     pub from: Nanos,
-    /// How much of the trace is used; all that the run has time for if not given.
+    /// Used duration of the trace; default is the rest of the run.
     pub duration: Option<Nanos>,
-    /// Share of the jobs that is kept, drawn for each.
+    /// Share of kept jobs, drawn for each job.
     #[serde(default = "Share::all")]
     pub keep: Share,
     /// Factor on the bytes of each job.
     #[serde(default = "Factor::one")]
     pub scale: Factor,
-    /// The most that one task writes: a job has as many writers as this needs.
+    /// Most bytes of one writer task; it determines the number of writers of a job.
     #[serde(default = "gibibyte", deserialize_with = "positive")]
     pub bytes_per_writer: Bytes,
-    /// The size of blocks.
+    /// Block size.
     #[serde(default = "block", deserialize_with = "positive")]
     pub block: Bytes,
     /// Copies of each block.
@@ -58,10 +58,10 @@ pub struct Swim {
     /// An erasure code instead of copies, such as `6+3`.
     #[serde(default)]
     pub coding: Option<Coding>,
-    /// Whether jobs map and shuffle before they write, and how; not if not given.
+    /// Map and shuffle phases of jobs before their writes; none if not given.
     #[serde(default)]
     pub phases: Option<Phases>,
-    /// Whether writers could be anywhere (Sinbad section 7.2): their own links out never hold a block up.
+    /// If true, writers could be anywhere (Sinbad section 7.2): their own outbound links never delay a block.
     #[serde(default)]
     pub flexible: bool,
 }
@@ -75,13 +75,16 @@ pub(super) fn block() -> Bytes {
     Bytes(256 << 20)
 }
 
-/// Three copies, the default of the file systems that Sinbad is about.
+/// Three copies, the default of the file systems that Sinbad studies.
 pub(super) fn replicas() -> std::num::NonZeroU8 {
     std::num::NonZeroU8::new(3).expect("three is not zero")
 }
 
 impl Swim {
     /// Reads the trace.
+    ///
+    /// # Errors
+    /// Returns an error with the line and field of the first invalid value.
     pub fn read(&self, text: Text, cluster: &Cluster, seed: u64, horizon: f64) -> Result<Loaded, InputError> {
         let window = Window::new(self.from, self.duration, horizon);
         let (mut lines, mut clock, mut read, mut used) = (text.lines(), Clock::default(), 0, 0);
@@ -101,14 +104,14 @@ impl Swim {
             let submitted = clock.reach(&line, "submission", record.submitted)?;
             let mut random = stream(seed, JOB, read);
             read += 1;
-            // Drawn for every job, so that the jobs kept at one share are among those kept at any larger one.
+            // Every job draws, so that the jobs kept at one share are among those kept at any larger one.
             let kept = random.random::<f64>() < self.keep.get();
             let Some(start) = window.place(submitted).filter(|_| kept) else { continue };
             used += 1;
             jobs.add(&record, read - 1, start, &mut random, line)?;
         }
         let JobMaker { mut made, written, fetches, shuffled, late, .. } = jobs;
-        // Maps take their time, so jobs submitted in order need not write in order.
+        // Maps take time, so jobs submitted in order need not write in order.
         made.files.sort_by(|a, b| a.start.total_cmp(&b.start));
         made.flows.sort_by(|a, b| a.start.total_cmp(&b.start));
         let mut provenance = format!(
@@ -128,19 +131,19 @@ impl Swim {
     }
 }
 
-/// Turns jobs into tasks, and counts.
+/// Converts jobs into tasks, and counts them.
 struct JobMaker<'a> {
     settings: &'a Swim,
     hosts: Vec<HostId>,
     seed: u64,
     horizon: f64,
     made: Workload,
-    /// Bytes of the files made.
+    /// Bytes of the generated files.
     written: u128,
-    /// Fetches made, and their bytes.
+    /// Generated fetches, and their bytes.
     fetches: usize,
     shuffled: u128,
-    /// Jobs whose maps are not over at the end of the run.
+    /// Jobs whose maps do not end within the run.
     late: u64,
 }
 
@@ -221,13 +224,13 @@ impl JobMaker<'_> {
     }
 }
 
-/// Any of `hosts`, each as likely as another.
+/// Draws one of `hosts` uniformly.
 pub(super) fn draw(hosts: &[HostId], random: &mut impl rand::Rng) -> HostId {
     // A cluster has at least one host.
     hosts[random.random_range(0..hosts.len())]
 }
 
-/// The fields of a line that are used; bytes are scaled.
+/// Used fields of a line; bytes are scaled.
 struct Record<'a> {
     name: &'a str,
     submitted: f64,

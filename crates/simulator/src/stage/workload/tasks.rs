@@ -1,8 +1,8 @@
-//! A list of a cell's tasks as CSV: what a scheduler's log comes to.
+//! A list of a cell's tasks as CSV, like the log of a scheduler.
 //!
-//! The columns are `arrive_s` and `duration_s` (seconds) and `cpus`; `job`, `memory_bytes`, `egress_bps`, `ingress_bps`
-//! (means), `peak_factor` (peak over mean) and `tolerant` (`true` or `false`) may be there, and so may others. The
-//! scheduler is told of each task what is true.
+//! The columns are `arrive_s` and `duration_s` (seconds) and `cpus`. Optional are `job`, `memory_bytes`,
+//! `egress_bps`, `ingress_bps` (means), `peak_factor` (peak over mean) and `tolerant` (`true` or `false`);
+//! other columns are ignored. The scheduler knows the true demand of each task.
 
 use std::collections::BTreeMap;
 
@@ -18,9 +18,9 @@ use super::settings::{Share, Window, check_rack_links, whole_bytes};
 use super::source::Loaded;
 use super::{CellJob, CellKind, CellTask, MOST_RECORDS, Workload};
 
-/// The columns of the list.
+/// Required columns of the list.
 pub(super) const COLUMNS: [&str; 3] = ["arrive_s", "duration_s", "cpus"];
-/// Those that it may have.
+/// Optional columns.
 pub(super) const OPTIONAL: [&str; 6] =
     ["job", "memory_bytes", "egress_bps", "ingress_bps", "peak_factor", "tolerant"];
 
@@ -30,20 +30,20 @@ pub(super) const OPTIONAL: [&str; 6] =
 pub struct Tasks {
     /// The list: a path from the scenario's folder, or `data:NAME/FILE`.
     pub file: String,
-    /// Where in the list the run begins.
+    /// Start of the run within the list.
     #[serde(default)]
     pub from: Nanos,
-    /// How much of the list is used; all that the run has time for if not given.
+    /// Used duration of the list; default is the rest of the run.
     pub duration: Option<Nanos>,
-    /// How long a task is down when it is moved. Default 1min.
+    /// Down time of a moved task. Default 1min.
     #[serde(default = "minute")]
     pub restart: Nanos,
     /// Share of a tolerant task's work that waits for the network. Default 0.5.
     #[serde(default = "half")]
     pub network_share: Share,
-    /// Tasks of a job that may be down at once; without limit if not given.
+    /// Most tasks of a job that may be down at once; no limit if not given.
     pub down: Option<u32>,
-    /// Evictions of a job in an hour; without limit if not given.
+    /// Most evictions of a job per hour; no limit if not given.
     pub evictions_per_hour: Option<u32>,
 }
 
@@ -55,10 +55,10 @@ fn half() -> Share {
     Share::new(0.5).expect("a share")
 }
 
-/// What tells kinds apart: the scheduler's view of a task, and the bits of its peak over mean.
+/// Key of a kind: the scheduler's view of a task, and the bits of its peak over mean.
 type Alike = (u64, u64, [u64; 2], u64, bool);
 
-/// What the list has come to so far.
+/// Contents of the list read so far.
 #[derive(Default)]
 struct Read {
     workload: Workload,
@@ -68,6 +68,10 @@ struct Read {
 
 impl Tasks {
     /// Reads the list.
+    ///
+    /// # Errors
+    /// Returns an error with the line and column of the first invalid value, or if the cluster's racks have
+    /// no links.
     pub fn read(&self, text: Text, cluster: &Cluster, horizon: f64) -> Result<Loaded, InputError> {
         check_rack_links(cluster, "a tree of racks")
             .map_err(|message| InputError::new(&self.file, message))?;
@@ -99,7 +103,7 @@ impl Tasks {
         Ok(Loaded { workload, provenance })
     }
 
-    /// The task of a line, but for its time.
+    /// Returns the task of a line, without its arrival time.
     fn task(&self, line: &Line<'_>, cells: [&str; 9], read: &mut Read) -> Result<CellTask, InputError> {
         let [_, duration, cpus, job, memory, egress, ingress, peak, tolerant] = cells;
         let duration = line.number("duration_s", "seconds", duration)?;
@@ -159,7 +163,7 @@ impl Tasks {
             workload.cell_jobs.push(CellJob { name, availability, tags: 0 });
             workload.cell_jobs.len() as u32 - 1
         };
-        // A task without a job is one by itself.
+        // A task without a job is a job by itself.
         let job = match job {
             "" => new_job(String::new()),
             name => *jobs.entry(name.to_owned()).or_insert_with(|| new_job(name.to_owned())),
@@ -168,7 +172,7 @@ impl Tasks {
     }
 }
 
-/// Above these a number is an error.
+/// Largest valid numbers.
 const LONGEST: f64 = 3e10;
 const MOST_CPUS: f64 = 1e6;
 const MOST_BPS: f64 = 1e15;

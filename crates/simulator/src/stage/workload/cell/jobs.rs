@@ -1,4 +1,4 @@
-//! Jobs and their tasks, each job from a stream of its own.
+//! Jobs and their tasks, each job from its own stream.
 
 use leeward_engine::Availability;
 use leeward_fabric::input::InputError;
@@ -17,22 +17,22 @@ const JOB: Kind = Kind::named("cell.job");
 const FIRST: Kind = Kind::named("cell.first");
 const GAPS: Kind = Kind::named("cell.gaps");
 
-/// Thousandths of a processor that a task needs, and the share of jobs whose tasks do.
+/// Thousandths of a processor per task, and the share of jobs with such tasks.
 const SIZES: [(u64, f64); 5] = [(500, 0.30), (1000, 0.30), (2000, 0.20), (4000, 0.15), (8000, 0.05)];
 /// Memory of a task, as a multiple of its processors' share of the hosts' memory.
 const MEMORY: [(f64, f64); 4] = [(0.25, 0.3), (0.5, 0.3), (1.0, 0.3), (1.5, 0.1)];
-/// Memory for each processor where hosts state none.
+/// Memory per processor if hosts state none.
 const MEMORY_PER_CPU: f64 = (4_u64 << 30) as f64;
 /// Deviation of the logarithm of times over jobs of a class.
 const TIMES: f64 = 1.0;
-/// The same of times, and of rates, over tasks of a job.
+/// Deviation of the logarithm of times, and of rates, over tasks of a job.
 const WITHIN: f64 = 0.3;
-/// Share of what a job's tasks carry that they send, from and to; they receive the rest.
+/// Range of the sent share of a job's traffic; its tasks receive the rest.
 const SENT: (f64, f64) = (0.2, 0.8);
-/// Share of a batch task's work that waits for the network, from and to (Hotspots section 4: compute ratios of 0.1 to
-/// 0.9).
+/// Range of the share of a batch task's work that waits for the network (Hotspots section 4: compute ratios
+/// of 0.1 to 0.9).
 const NETWORK_SHARE: (f64, f64) = (0.1, 0.9);
-/// Share of the processors that the tasks of the largest job need.
+/// Share of the processors that the largest job's tasks need.
 const LARGEST_JOB: f64 = 0.02;
 
 /// A class of jobs.
@@ -42,24 +42,24 @@ enum Sort {
     Batch,
 }
 
-/// What jobs are drawn from.
+/// Distributions of jobs.
 pub(super) struct Model<'a> {
     settings: &'a Cell,
     /// Thousandths of processors of all hosts.
     processors: f64,
     memory_per_cpu: f64,
-    /// Sizes of tasks that hosts have room for.
+    /// Sizes of tasks that fit on the hosts.
     sizes: Vec<(u64, f64)>,
     most_tasks: u32,
-    /// Mean bit/s in each direction for each thousandth of a processor.
+    /// Mean bit/s in each direction per thousandth of a processor.
     bandwidth: f64,
-    /// The most that a task may send in the mean: its peak is what the slowest interface carries.
+    /// Largest mean rate of a task: at its peak it fills the slowest interface.
     most_bps: f64,
     /// Tags that constrained jobs demand, and the normal deviate of bandwidth from which on they do.
     constrained: (u64, f64),
 }
 
-/// Jobs as they are drawn, and the tasks of each.
+/// Generated jobs with their tasks.
 #[derive(Default)]
 struct Drawn {
     workload: Workload,
@@ -111,12 +111,12 @@ impl<'a> Model<'a> {
         self.processors / 1000.0
     }
 
-    /// Processors that tasks ask for in the mean.
+    /// Mean number of processors that tasks request.
     pub fn asked(&self) -> f64 {
         self.all_processors() * self.settings.processors.get()
     }
 
-    /// How many tasks there are in a run, about.
+    /// Expected number of tasks in a run.
     pub fn expected_tasks(&self, horizon: f64) -> f64 {
         let tasks = |sort| {
             let running = self.wanted(sort) / mean(&self.sizes);
@@ -125,20 +125,20 @@ impl<'a> Model<'a> {
         tasks(Sort::Service) + tasks(Sort::Batch)
     }
 
-    /// Thousandths of processors that tasks of a class are to have.
+    /// Target of thousandths of processors for tasks of a class.
     fn wanted(&self, sort: Sort) -> f64 {
         let tolerant = self.settings.tolerant.get();
         let share = if sort == Sort::Batch { tolerant } else { 1.0 - tolerant };
         self.processors * self.settings.processors.get() * share
     }
 
-    /// Mean time that tasks of a class run.
+    /// Mean run time of tasks of a class.
     fn seconds(&self, sort: Sort) -> f64 {
         let time = if sort == Sort::Batch { self.settings.batch } else { self.settings.service };
         time.as_secs_f64()
     }
 
-    /// What arrives.
+    /// Generates the arrivals.
     pub fn generate(&self, seed: u64, horizon: f64) -> Workload {
         let mut drawn = Drawn::default();
         for (number, sort) in [(0, Sort::Service), (1, Sort::Batch)] {
@@ -147,7 +147,7 @@ impl<'a> Model<'a> {
             let mut index = 0;
             while drawn.processors < wanted {
                 let mut random = stream(seed, FIRST, 2 * index + number);
-                // A job that runs at a time is the likelier to be a long one, and the time is anywhere in its own.
+                // A job running at a given time tends to be a long one, and the time is uniform within it.
                 let whole = self.seconds(sort) * log_normal(&mut random, TIMES) * (TIMES * TIMES).exp();
                 let rest = whole * random.random::<f64>();
                 self.job(&mut random, sort, 0.0, rest, &mut drawn);
@@ -157,7 +157,7 @@ impl<'a> Model<'a> {
             let per_second = wanted / (a_job * self.seconds(sort));
             let mut gaps = stream(seed, GAPS, number);
             let (mut at, mut index) = (0.0, 0);
-            // At a rate of zero the first arrival is never.
+            // At a rate of zero nothing ever arrives.
             loop {
                 at -= (1.0 - gaps.random::<f64>()).ln() / per_second;
                 if at.is_nan() || at >= horizon {
@@ -174,10 +174,10 @@ impl<'a> Model<'a> {
         workload
     }
 
-    /// Draws one job, whose tasks run for `seconds` in the mean.
+    /// Draws one job, whose tasks run for `seconds` on average.
     fn job(&self, random: &mut ChaCha8Rng, sort: Sort, arrive: f64, seconds: f64, drawn: &mut Drawn) {
         let settings = self.settings;
-        // Log-uniform: one task to the most, with as many jobs of 1 as of 2 and 3 together.
+        // Log-uniform from one task to the most, with as many jobs of 1 as of 2 and 3 together.
         let tasks = (f64::from(self.most_tasks) + 1.0).powf(random.random::<f64>()) as u32;
         let tasks = tasks.clamp(1, self.most_tasks);
         let cpus = pick(random, &self.sizes);
@@ -224,14 +224,14 @@ impl<'a> Model<'a> {
             let factor = log_normal(random, WITHIN);
             let [egress_bps, ingress_bps] =
                 means.map(|mean| (mean * factor).min(self.most_bps).round() as u64);
-            // Shorter than a second is shorter than anybody looks.
+            // Durations below a second are shorter than any observation interval.
             let duration = (seconds * within).max(1.0);
             all.push(CellTask { arrive, duration, job, kind, egress_bps, ingress_bps });
         }
         drawn.processors += cpus as f64 * f64::from(tasks);
     }
 
-    /// What the scheduler is told of a rate.
+    /// Returns a rate as the scheduler knows it.
     fn told(&self, mean: f64, known: bool) -> Traffic {
         let bps = |rate: f64| rate.round() as u64;
         match (known, self.settings.unknown_peak) {
@@ -242,13 +242,13 @@ impl<'a> Model<'a> {
     }
 }
 
-/// A factor with a mean of one, whose logarithm deviates by `sigma`.
+/// Returns a factor with a mean of one, whose logarithm deviates by `sigma`.
 fn log_normal(random: &mut ChaCha8Rng, sigma: f64) -> f64 {
     let deviate: f64 = StandardNormal.sample(random);
     (sigma * deviate - sigma * sigma / 2.0).exp()
 }
 
-/// One of some things, each as likely as its weight says.
+/// Draws one of `things` by weight.
 fn pick<T: Copy>(random: &mut ChaCha8Rng, things: &[(T, f64)]) -> T {
     let total: f64 = things.iter().map(|(_, weight)| weight).sum();
     let mut left = random.random::<f64>() * total;
@@ -264,7 +264,7 @@ fn mean(sizes: &[(u64, f64)]) -> f64 {
     sizes.iter().map(|(size, weight)| *size as f64 * weight).sum::<f64>() / total
 }
 
-/// Mean tasks of a job: k of them are as likely as ln((k + 1) / k).
+/// Mean number of tasks of a job: k tasks have a probability proportional to ln((k + 1) / k).
 fn mean_tasks(most: u32) -> f64 {
     let all = (f64::from(most) + 1.0).ln();
     (1..=most).map(f64::from).map(|k| k * ((k + 1.0) / k).ln() / all).sum()

@@ -1,19 +1,20 @@
-//! The generated tasks of a cell: what a cluster's scheduler is asked to place (Hotspots sections 3.2 and 5.1).
+//! Generated tasks of a cell, for a cluster scheduler to place (Hotspots sections 3.2 and 5.1).
 //!
-//! Jobs of two classes come as Poisson processes, with as many tasks and processors that tasks have the share of the
-//! cluster's that is asked for. Services are sensitive to latency, run for days and may not be moved; batch jobs are
-//! tolerant and run for hours. A run begins in the middle of things: what would run at its start arrives then, with the
-//! rest of its time to go.
+//! Jobs of two classes arrive as Poisson processes, at rates that keep the requested share of the cluster's
+//! processors in use. Services are sensitive to latency, run for days and may not be moved; batch jobs are
+//! tolerant and run for hours. A run begins in a steady state: tasks that would run at its start arrive then,
+//! with the rest of their run time.
 //!
-//! What a task sends and receives grows with its processors. Bandwidth per processor is log-normal over jobs, with a tail
-//! more than ten times the median (Hotspots figure 7), and of such a size that all racks' uplinks together carry the
-//! share asked for. Over time each task's rate is drawn anew every few minutes, never above its peak
+//! Traffic of a task grows with its processors. Bandwidth per processor is log-normal over jobs, with a tail
+//! more than ten times the median (Hotspots figure 7). Its scale makes all racks' uplinks together carry the
+//! requested share. Over time each task's rate is drawn again every few minutes, never above its peak
 //! ([`crate::cell`]), around a mean that swings over the day.
 //!
-//! The scheduler is told a mean and a peak by job, as a history of the job would show them: right, or off by a factor
-//! that is drawn for each job, or nothing of a job that is new.
+//! The scheduler knows a mean and a peak by job, as a history of the job would show them: right, or off by a
+//! factor drawn for each job, or nothing for a new job.
 //!
-//! No cell's trace says both what tasks need and what they send; nothing here is fitted to more than the above.
+//! No cell's trace has both the needs and the traffic of tasks; nothing here is fitted to more than the
+//! above.
 
 mod jobs;
 
@@ -30,66 +31,67 @@ use super::settings::{Factor, Share};
 use super::source::Loaded;
 use super::{MOST_RECORDS, Workload};
 
-/// The generated tasks of a cell.
+/// Generated tasks of a cell.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Cell {
-    /// Share of all hosts' processors that tasks ask for in the mean, above 0 to 0.95.
+    /// Share of all hosts' processors that tasks request on average, above 0 to 0.95.
     pub processors: Share,
-    /// Share of these that batch jobs have, which may be moved.
+    /// Share of these for batch jobs, which may be moved.
     pub tolerant: Share,
-    /// What tasks send out of racks in the mean, as a share of what all uplinks together can carry; they receive as much.
-    /// At most 10.
+    /// Mean traffic of tasks out of racks, as a share of the capacity of all uplinks together; they receive
+    /// as much. At most 10.
     pub network: Factor,
-    /// Deviation of the logarithm of bandwidth per processor over jobs, at most 3. At 1.2 the 99th percentile is 16 times
-    /// the median (Hotspots figure 7: more than ten times).
+    /// Deviation of the logarithm of bandwidth per processor over jobs, at most 3. At 1.2 the 99th percentile
+    /// is 16 times the median (Hotspots figure 7: more than ten times).
     pub spread: Factor,
     /// Peak over mean of a task's rate, 1 to 100; 1 is a steady rate.
     pub peak: Factor,
-    /// How far rates rise above their mean over a day, and fall below it.
+    /// Swing of rates over a day, as a share of their mean, up and down.
     pub day: Share,
-    /// Tasks of a job at most, up to 10000; sizes are log-uniform. By default as many as need 2 % of the processors.
+    /// Most tasks of a job, up to 10000; sizes are log-uniform. By default as many as need 2 % of the
+    /// processors.
     pub tasks_per_job: Option<NonZeroU32>,
-    /// Mean time that a service runs.
+    /// Mean run time of a service.
     pub service: Nanos,
-    /// Mean time that a batch job's task runs, where nothing holds it up.
+    /// Mean run time of a batch job's task, without any delay.
     pub batch: Nanos,
-    /// How long a task is down when it is moved.
+    /// Down time of a moved task.
     pub restart: Nanos,
     /// Share of a job's tasks that may be down at once, but at least one of them.
     pub down: Share,
-    /// Evictions in an hour, as a multiple of a job's tasks, but at least one.
+    /// Evictions per hour, as a multiple of a job's tasks, but at least one.
     pub evictions: Factor,
-    /// Deviation of the logarithm of what the scheduler is told over what is true, at most 3; 0 is right.
+    /// Deviation of the logarithm of the scheduler's knowledge over the truth, at most 3; 0 is exact.
     pub error: Factor,
-    /// Share of jobs that are new, so that the scheduler knows no peak.
+    /// Share of new jobs, whose peak the scheduler does not know.
     pub unknown: Share,
-    /// What it takes the demand of these for.
+    /// Assumed demand of new jobs.
     pub unknown_peak: UnknownPeak,
-    /// Estimates demands from what tasks of the job were seen to send; not if not given. Of several sources the first that
-    /// says so counts, for the tasks of all.
+    /// Estimates demands from observed traffic of the job's tasks; none if not given. Of several sources, the
+    /// first with a history applies to the tasks of all.
     pub history: Option<History>,
-    /// Jobs that may not go anywhere; none if not given.
+    /// Jobs with constrained hosts; none if not given.
     pub constrained: Option<Constrained>,
 }
 
-/// What stands for a peak that is not known (Hotspots section 5.1 leaves it open).
+/// Substitute for an unknown peak (Hotspots section 5.1 leaves it open).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum UnknownPeak {
-    /// Nothing.
+    /// Zero.
     #[default]
     Zero,
     /// The job's mean.
     Mean,
 }
 
-/// Demands from what was seen (Hotspots section 5.1): a percentile over a window of what tasks of the job sent, where that
-/// is more than the scheduler is told. Both numbers are ours.
+/// Estimated demands (Hotspots section 5.1): a percentile over a window of the observed traffic of a job's
+/// tasks, where it exceeds the scheduler's knowledge. Both default values are ours.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct History {
-    /// How long what was seen counts, at least 5min.
+    /// Time for which observations count, at least 5min.
     pub window: Nanos,
     /// The percentile that stands for the peak, as a share above 0.
     pub percentile: Share,
@@ -109,7 +111,7 @@ impl Default for History {
 pub struct Constrained {
     /// The tag.
     pub tag: String,
-    /// Which share of all jobs, about.
+    /// Approximate share of all jobs.
     pub share: Share,
 }
 
@@ -140,7 +142,11 @@ impl Default for Cell {
 }
 
 impl Cell {
-    /// Generates `horizon` seconds for `cluster`.
+    /// Generates `horizon` seconds of tasks for `cluster`.
+    ///
+    /// # Errors
+    /// Returns an error for invalid settings, too many tasks, or a cluster that is a mesh or has no
+    /// processors.
     pub fn generate(&self, cluster: &Cluster, seed: u64, horizon: f64) -> Result<Loaded, InputError> {
         self.check(horizon)?;
         let tags = self.tags(cluster)?;
@@ -210,7 +216,7 @@ impl Cell {
         }
     }
 
-    /// The tags that constrained jobs demand.
+    /// Returns the tags that constrained jobs demand.
     fn tags(&self, cluster: &Cluster) -> Result<u64, InputError> {
         let Some(Constrained { tag, .. }) = &self.constrained else { return Ok(0) };
         let unknown = || wrong("constrained.tag", format!("`{}`: no host has this tag", excerpt(tag)));
@@ -218,13 +224,13 @@ impl Cell {
     }
 }
 
-/// The shortest window of a history: what tasks send is told that often.
+/// Shortest window of a history: the interval of traffic reports.
 const SHORTEST: Nanos = Nanos(300 * Nanos::SECOND.0);
 
-/// The longest time in the settings.
+/// Longest time in the settings.
 const LONGEST: Nanos = Nanos(366 * 86_400 * Nanos::SECOND.0);
 
-/// Refuses clusters that tasks cannot be generated for.
+/// Rejects clusters without rack links or without processors.
 fn check_cluster(cluster: &Cluster) -> Result<(), String> {
     let fabric = &cluster.fabric;
     if fabric.shape() != Shape::Tree {
@@ -239,7 +245,7 @@ fn check_cluster(cluster: &Cluster) -> Result<(), String> {
     Ok(())
 }
 
-/// An error about the settings of this source.
+/// Creates an error about the settings of this source.
 fn wrong(field: &str, message: impl std::fmt::Display) -> InputError {
     InputError::new("cell", message).in_field(field)
 }

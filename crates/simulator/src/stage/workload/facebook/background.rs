@@ -1,23 +1,24 @@
 //! Reads and shuffles across racks, as rates on links or as flows.
 //!
-//! Three kinds of traffic, whose mean bytes are fixed by the shares of Sinbad table 2:
+//! Three kinds of traffic, whose mean bytes follow from the shares of Sinbad table 2:
 //!
-//! * reads: the same share of every link's capacity, always. Input is local for nine tasks in ten (section 4.1), and
-//!   what is not comes from anywhere;
-//! * wide shuffles: into and out of 30 to 100 % of the racks, each at a low rate (as mappers finish), for ten minutes;
-//! * hot shuffles: into and out of some 6 % of the racks, as fast as their links go (at `ceiling`), for a minute or
-//!   two, each rack for a time of its own.
+//! * reads: the same share of every link's capacity, always. Input is local for nine tasks in ten (section
+//!   4.1), and other input comes from anywhere;
+//! * wide shuffles: into and out of 30 to 100 % of the racks, each at a low rate (as mappers finish), for ten
+//!   minutes;
+//! * hot shuffles: into and out of some 6 % of the racks, at the full rate of their links (`ceiling`), for a
+//!   minute or two, each rack for its own time.
 //!
-//! The hot ones make the hotspots: while none runs, links are about even; while one runs, some 6 % of the links are
-//! full, and the 95th percentile with them. That is how a cluster with links at 9 % on average can have Cv > 1 for
-//! half of the time and a 95th percentile above 75 % for a quarter of it. Racks are drawn evenly, so over hours every
-//! link is as likely to be hot as another (section 4.3). Wide shuffles come and go often enough that the background
-//! of the least predictable link leaves a band of 5 % as often as the paper says: about every 90 s. All in all that
-//! is 55 large shuffles an hour; in the public coflow trace of this cluster the largest 55 of 526 carry 99 % of the
-//! bytes, and the small ones are left out here.
+//! Hot shuffles cause the hotspots: without one, links are about even; during one, some 6 % of the links are
+//! full, and the 95th percentile with them. So links can be at 9 % on average, with Cv > 1 for half of the
+//! time and a 95th percentile above 75 % for a quarter of it. Racks are drawn uniformly, so over hours every
+//! link is equally likely to be hot (section 4.3). Wide shuffles come and go often enough that the background
+//! of the least predictable link leaves a band of 5 % as often as in the paper: about every 90 s. In total
+//! there are 55 large shuffles an hour; in the public coflow trace of this cluster the largest 55 of 526
+//! carry 99 % of the bytes. Small ones are left out here.
 //!
-//! Gaps, widths and lengths are drawn so that every twenty draws hit each twentieth of their distribution once: an
-//! hour has only some 15 hot shuffles, and should be like other hours.
+//! Gaps, widths and lengths are drawn so that every twenty draws hit each twentieth of their distribution
+//! once: an hour has only some 15 hot shuffles, and should be like other hours.
 
 use leeward_fabric::input::InputError;
 use leeward_fabric::{Bytes, Cluster, Endpoint, Load, ResourceId, Shape};
@@ -32,11 +33,11 @@ use crate::stage::workload::{Flow, MOST_RECORDS, RateChange, Workload};
 
 /// A kind of shuffle.
 struct Pattern {
-    /// Streams of: gaps, widths and lengths; then of each shuffle by number.
+    /// Streams of gaps, widths and lengths; then of each shuffle by number.
     draws: [Kind; 4],
-    /// Racks it goes into, and as many that it comes from, as a share of all: from, to.
+    /// Range of the racks it goes into, and of those it comes from, as a share of all.
     racks: (f64, f64),
-    /// Mean time that it takes at a rack. Shuffles take half to one and a half of it, and racks of one alike.
+    /// Mean time at a rack. A shuffle takes half to one and a half of it, and so does each of its racks.
     seconds: f64,
 }
 
@@ -50,9 +51,10 @@ const WIDE: Pattern = Pattern {
     racks: (0.3, 1.0),
     seconds: 600.0,
 };
-/// Rate of a wide shuffle at each rack, as a share of the rack's link. Fitted, as all here, to section 4.3.
+/// Rate of a wide shuffle at each rack, as a share of the rack's link. Fitted, like all numbers here, to
+/// section 4.3.
 const WIDE_LEVEL: f64 = 0.0035;
-/// Share of shuffled bytes that wide shuffles move.
+/// Share of shuffled bytes in wide shuffles.
 const WIDE_SHARE: f64 = 0.35;
 
 const HOT: Pattern = Pattern {
@@ -68,19 +70,20 @@ const HOT: Pattern = Pattern {
 
 const READS: Kind = Kind::named("facebook.reads");
 const WAVES: Kind = Kind::named("facebook.waves");
-/// With `background: flows`, reads and a wide shuffle are a flow into each rack every so many seconds.
+/// With `background: flows`, reads and a wide shuffle are one flow into each rack at this interval in
+/// seconds.
 const WAVE: f64 = 10.0;
 
-/// A rack, or a host of a hose mesh: what has a link that may be a bottleneck.
+/// An end with a link that may be a bottleneck: a rack, or a host of a hose mesh.
 struct Site {
     endpoint: Endpoint,
     into: Option<ResourceId>,
     out_of: Option<ResourceId>,
-    /// Capacities of the two, in bits a second.
+    /// Capacities of both links, in bits per second.
     capacity: (f64, f64),
 }
 
-/// One shuffle: from each of `from` to each of `to`. The `i`th of both are done at `ends[i]`.
+/// A shuffle from each of `from` to each of `to`. The `i`th of both end at `ends[i]`.
 struct Shuffle {
     start: f64,
     from: Vec<usize>,
@@ -88,7 +91,7 @@ struct Shuffle {
     ends: Vec<f64>,
 }
 
-/// The background of one run, and what a report says of it.
+/// Generates the background of one run, and its note for the report.
 pub(super) fn generate(
     settings: &Facebook,
     cluster: &Cluster,
@@ -109,7 +112,7 @@ pub(super) fn generate(
     let cross_rack = crossing / (shares.output.get() + shares.other.get());
     let capacity: f64 = sites.iter().map(|site| site.capacity.0 / 8.0).sum();
     let reads = cross_rack * shares.reads.get();
-    // With phases the shuffles are the jobs' own.
+    // With phases the shuffles belong to the jobs.
     let shuffled = if settings.phases.is_some() { 0.0 } else { cross_rack * shares.shuffle.get() };
     let ceiling = settings.ceiling.get();
     let per_second = |pattern: &Pattern, level: f64, bytes: f64| {
@@ -152,7 +155,7 @@ fn sites(cluster: &Cluster) -> Vec<Site> {
     }
 }
 
-/// The shuffles of one kind, from before the run to its end.
+/// Generates the shuffles of one kind, from before the run to its end.
 fn shuffles(pattern: &Pattern, per_second: f64, sites: usize, seed: u64, horizon: f64) -> Vec<Shuffle> {
     let [mut gaps, mut widths, mut lengths] =
         [0, 1, 2].map(|i| Even { stream: stream(seed, pattern.draws[i], 0), left: Vec::new() });
@@ -186,7 +189,7 @@ fn shuffles(pattern: &Pattern, per_second: f64, sites: usize, seed: u64, horizon
     }
 }
 
-/// Draws from 0 to 1 of which every twenty lie in different twentieths.
+/// Draws from 0 to 1; every twenty consecutive draws lie in different twentieths.
 struct Even {
     stream: ChaCha8Rng,
     left: Vec<u8>,
@@ -204,7 +207,7 @@ impl Even {
     }
 }
 
-/// Shuffles and where they go, ready to be written out as rates or as flows.
+/// Shuffles and their ends, ready for output as rates or as flows.
 struct Run<'a> {
     sites: &'a [Site],
     wide: &'a [Shuffle],
@@ -215,9 +218,9 @@ struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Every link's rate over time; `reads` is their share of each link.
+    /// Returns every link's rate over time; `reads` is their share of each link.
     fn rates(&self, reads: f64) -> (Workload, String) {
-        // What each link is asked to carry, as changes; integers, so that what comes and goes leaves nothing.
+        // Requested load of each link, as changes; integers, so that changes cancel exactly.
         let mut asked = Vec::new();
         let mut ask = |link: Option<ResourceId>, capacity: f64, share: f64, from: f64, to: f64| {
             let bps = (capacity * share).round() as i64;
@@ -243,7 +246,7 @@ impl Run<'_> {
         self.capped(asked)
     }
 
-    /// The sum on each link, cut off at the ceiling.
+    /// Sums the changes on each link, limited by the ceiling.
     fn capped(&self, mut asked: Vec<(f64, ResourceId, i64, f64)>) -> (Workload, String) {
         asked.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
         let links = asked.iter().map(|change| change.1.index() + 1).max().unwrap_or(0);
@@ -257,7 +260,7 @@ impl Run<'_> {
             bits_cut += (*sum - most).max(0) as f64 * (at - *since);
             (*sum, *since) = (*sum + change, at);
             let rate = Load((*sum).min(most));
-            // What ends with the run needs no last change, and changes at one time are one.
+            // Changes at the end of the run are dropped, and changes at one time are merged.
             if at < self.horizon {
                 match rates.last_mut().filter(|last| last.at == at && last.resource == resource) {
                     Some(last) => last.rate = rate,
@@ -274,7 +277,7 @@ impl Run<'_> {
         (Workload { rates, ..Workload::default() }, provenance)
     }
 
-    /// The same traffic as flows, which then go as fast as they can.
+    /// Returns the same traffic as flows without a rate.
     fn flows(&self, reads: f64) -> (Workload, String) {
         let mut flows = Vec::new();
         let mut send = |start: f64, from: usize, to: usize, bytes: f64| {
@@ -305,8 +308,8 @@ impl Run<'_> {
         (Workload { flows, ..Workload::default() }, provenance)
     }
 
-    /// What comes at the pace of tasks and not of links: in each wave, at some time in it, `to` fetches from one of
-    /// `from` what it gets in a wave at `level`.
+    /// Sends traffic at the pace of tasks and not of links: once in each wave, `to` fetches from one of
+    /// `from` the bytes of a wave at `level`.
     fn waves(
         &self,
         random: &mut ChaCha8Rng,
@@ -327,8 +330,8 @@ impl Run<'_> {
         }
     }
 
-    /// A hot shuffle, in as many flows into each rack as leave one more the rest above the ceiling. What it had moved
-    /// before the run is left out.
+    /// Sends a hot shuffle, with so many flows into each rack that one more flow gets the rest above the
+    /// ceiling. Bytes moved before the run are left out.
     fn fetches(&self, shuffle: &Shuffle, send: &mut impl FnMut(f64, usize, usize, f64)) {
         let fetches = (self.ceiling / (1.0 - self.ceiling)).round().max(1.0);
         let start = shuffle.start.max(0.0);

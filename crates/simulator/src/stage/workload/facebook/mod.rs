@@ -1,26 +1,29 @@
-//! The built-in workload: an hour like those of the Facebook cluster that Sinbad is about.
+//! The built-in workload: an hour like those of the Facebook cluster in Sinbad.
 //!
-//! That trace is not public; this is a model fitted to what the paper says of it (Sinbad sections 4 and 7.1). All
-//! arrivals grow with the number of hosts from the paper's 3000, and with `load`.
+//! The trace is not public; this model is fitted to the data in the paper (Sinbad sections 4 and 7.1). All
+//! arrivals scale with the number of hosts relative to the paper's 3000, and with `load`.
 //!
-//! Two parts, each with the assumptions it makes: `writes` (jobs, their writers, their files) and `background`
-//! (reads and shuffles, as rates on links or as flows). The size of the background follows from that of the writes
-//! by the paper's shares of cross-rack bytes, with each block crossing racks `crossings` times.
+//! The model has two parts, each with its assumptions: `writes` (jobs, their writers, their files) and
+//! `background` (reads and shuffles, as rates on links or as flows). The size of the background follows from
+//! that of the writes by the paper's shares of cross-rack bytes, with each block crossing racks `crossings`
+//! times.
 //!
-//! What is fitted, on the paper's cluster (150 racks of 20 hosts, 10:1): full blocks a second, their share of blocks
-//! and of bytes; jobs a week, the share and bytes of each kind of job, the mean write time of a job; the shares of
-//! cross-rack bytes; how often the downlinks' 10 s means have Cv > 1; how often the 95th percentile over links is
-//! above 75 %; how long a link's background stays within 5 %. The test `workload_facebook` prints each beside the
-//! paper's value.
+//! Fitted values, on the paper's cluster (150 racks of 20 hosts, 10:1): full blocks per second, their share
+//! of blocks and of bytes; jobs per week, the share and bytes of each kind of job, the mean write time of a
+//! job; the shares of cross-rack bytes; the frequency of Cv > 1 over the downlinks' 10 s means, and of a 95th
+//! percentile over links above 75 %; the time for which a link's background stays within 5 %. The test
+//! `workload_facebook` prints each beside the paper's value.
 //!
-//! By default the background is independent of jobs, as in the paper's simulation, and is what the imbalance of
-//! section 4.3 is fitted with. With `phases` the shuffles belong to the jobs that write, and nothing is fitted to them.
+//! By default the background is independent of jobs, as in the paper's simulation; the imbalance of section
+//! 4.3 is fitted with it. With `phases` the shuffles belong to the jobs that write, and nothing is fitted to
+//! them.
 //!
-//! What is not: tasks that write nothing and the 63 writers a job that the paper's counts imply (4 full blocks a
-//! second make 29); bytes by kind of job, where tables 2 and 3 disagree (table 2 is followed); racks that are down; a
-//! pattern over the day; uplinks that are as uneven as downlinks *with* the writes on them (at a disk's
-//! rate, 4 blocks a second are some 25 writers at a time, few for 150 uplinks); the stability of links with the
-//! writes on them, which 4 blocks a second alone make less than the paper's; stability with `background: flows`.
+//! Not modeled: tasks that write nothing, and the 63 writers per job that the paper's counts imply (4 full
+//! blocks per second give 29); bytes by kind of job, where tables 2 and 3 disagree (table 2 is followed);
+//! failed racks; a pattern over the day; uplinks as uneven as downlinks *with* the writes on them (at a
+//! disk's rate, 4 blocks per second are some 25 writers at a time, few for 150 uplinks); the stability of
+//! links with the writes on them, which 4 blocks per second alone make less than the paper's; stability with
+//! `background: flows`.
 
 mod background;
 mod writes;
@@ -36,9 +39,9 @@ use super::settings::{Coding, Factor, Share, amount, positive};
 use super::source::Loaded;
 use super::{Phases, Workload, swim};
 
-/// Hosts of the paper's cluster: rates below are those of as many.
+/// Hosts of the paper's cluster; rates below refer to this number.
 const HOSTS: f64 = 3000.0;
-/// Seconds that are generated before the run begins, so that it begins in the middle of things.
+/// Seconds generated before the run begins, so that it begins in a steady state.
 const WARM_UP: f64 = 3600.0;
 
 /// A generated hour like those of Facebook's cluster (of any length; the name is the paper's).
@@ -47,34 +50,34 @@ const WARM_UP: f64 = 3600.0;
 pub struct Facebook {
     /// Factor on all arrivals, writes and background alike (Sinbad figure 11 has 0.5, 1 and 2).
     pub load: Factor,
-    /// Full blocks written a second on 3000 hosts (Sinbad section 7.2: about 4).
+    /// Full blocks written per second on 3000 hosts (Sinbad section 7.2: about 4).
     pub full_blocks: Factor,
-    /// Jobs that write, a week on 3000 hosts (Sinbad table 1: 175,000).
+    /// Jobs that write, per week on 3000 hosts (Sinbad table 1: 175,000).
     pub jobs: Factor,
     /// Squared coefficient of variation of the gaps between jobs, 1 for a Poisson process. 2 is that of the public
     /// coflow trace of the same cluster.
     pub burstiness: Factor,
-    /// The size of blocks.
+    /// Block size.
     #[serde(deserialize_with = "positive")]
     pub block: Bytes,
     /// Copies of each block.
     pub replicas: NonZeroU8,
     /// An erasure code instead of copies, such as `6+3`.
     pub coding: Option<Coding>,
-    /// What cross-rack bytes are made of; sizes the background.
+    /// Composition of cross-rack bytes; determines the size of the background.
     pub shares: Shares,
-    /// How often a block crosses racks on average, for `shares`: once with copies in two racks (the paper's text),
-    /// twice with copies in three.
+    /// Mean number of times that a block crosses racks, for `shares`: once with copies in two racks (the
+    /// paper's text), twice with copies in three.
     pub crossings: NonZeroU8,
-    /// What the background is made of.
+    /// Form of the background.
     pub background: Background,
-    /// The most of a link that the background takes. At 0.95 one more flow finds what it would get beside 19 others,
-    /// about one a host of the rack.
+    /// Largest share of a link for the background. At 0.95 one more flow gets as much as beside 19 others,
+    /// about one per host of the rack.
     pub ceiling: Share,
-    /// Whether jobs of kinds 1 to 4 shuffle before they write, and how; not if not given. Their shuffles then take the
-    /// place of those of the background.
+    /// Shuffle phases of jobs of kinds 1 to 4 before their writes; none if not given. These shuffles replace
+    /// those of the background.
     pub phases: Option<Phases>,
-    /// Whether writers could be anywhere (Sinbad section 7.2): their own links out never hold a block up.
+    /// If true, writers could be anywhere (Sinbad section 7.2): their own outbound links never delay a block.
     pub flexible: bool,
 }
 
@@ -92,18 +95,18 @@ pub struct Shares {
     pub other: Share,
 }
 
-/// What the background is made of.
+/// Form of the background.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Background {
-    /// Rates on the racks' links (on a hose mesh, the hosts') that yield to nobody: the paper's simulation, which
-    /// replays the trace's.
+    /// Rates on the racks' links (on a hose mesh, the hosts') that do not share their capacity: the paper's
+    /// simulation, which replays the trace's.
     #[default]
     Rates,
-    /// Flows between racks that share links with the writes: they slow down where replicas are put. Reads and wide
-    /// shuffles then come in small pieces at the pace of tasks, hot shuffles at once.
+    /// Flows between racks that share links with the writes: they slow down where replicas are placed. Reads
+    /// and wide shuffles come in small pieces at the pace of tasks, hot shuffles at once.
     Flows,
-    /// Nothing.
+    /// No background.
     None,
 }
 
@@ -136,6 +139,9 @@ impl Default for Facebook {
 
 impl Facebook {
     /// Generates `horizon` seconds for `cluster`.
+    ///
+    /// # Errors
+    /// Returns an error for invalid settings, or more records than a source may have.
     pub fn generate(&self, cluster: &Cluster, seed: u64, horizon: f64) -> Result<Loaded, InputError> {
         self.check(horizon)?;
         let writes = writes::Writes::new(self, cluster)?;
@@ -182,7 +188,7 @@ impl Facebook {
     }
 }
 
-/// An error about the settings of this source.
+/// Creates an error about the settings of this source.
 fn wrong(field: &str, message: impl std::fmt::Display) -> InputError {
     InputError::new("facebook", message).in_field(field)
 }

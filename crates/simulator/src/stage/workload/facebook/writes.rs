@@ -1,20 +1,20 @@
-//! Jobs, their writers, and the files these write.
+//! Jobs, their writers, and their files.
 //!
-//! Each writer task writes one file. File sizes are log-normal, cut at 64 blocks: of its two parameters one fits that
-//! 32 % of blocks are full, the other that these hold 81 % of the bytes (Sinbad section 4.3). Most files are then a
-//! few megabytes, and 8 % are larger than a block.
+//! Each writer task writes one file. File sizes are log-normal, cut at 64 blocks. One parameter is fitted so
+//! that 32 % of blocks are full, the other so that these hold 81 % of the bytes (Sinbad section 4.3). Most
+//! files are then a few megabytes, and 8 % are larger than a block.
 //!
-//! Jobs come with Gamma gaps and are of the five kinds of Sinbad table 3, by the share of a job's duration that it
-//! spends in writing. Kinds 1 to 4 have a shuffle and write `output`, kind 5 (ingestion, preprocessing) writes `other`:
-//! the bytes of the two groups follow the shares of table 2 (25 and 75 % of what is written, where table 3 has 33
-//! and 67), within the first group table 3. Writers a job are log-normal. They start over a span of time, in
-//! waves of tasks, whose mean makes the mean write time of a job 291 s at 50 MB/s (section 7.1). A job is
-//! submitted before its first file by the time that its kind spends on other things.
+//! Jobs have Gamma gaps and are of the five kinds of Sinbad table 3, by the share of a job's duration in
+//! writing. Kinds 1 to 4 have a shuffle and write `output`, kind 5 (ingestion, preprocessing) writes `other`.
+//! The bytes of the two groups follow the shares of table 2 (25 and 75 % of written bytes, where table 3 has
+//! 33 and 67). Within the first group they follow table 3. Writers per job are log-normal. They start over a
+//! span of time, in waves of tasks; its mean makes the mean write time of a job 291 s at 50 MB/s (section
+//! 7.1). A job is submitted before its first file by the time that its kind spends on other phases.
 //!
-//! With `phases` the writers of kinds 1 to 4 shuffle in that time: each fetches, for each byte that it writes, what
-//! table 2 has of shuffle for a byte of output, from the hosts of its job's maps, and begins so long before its write
-//! as that takes at a task's own rate (but not before its job is submitted). It writes when it has everything, which on
-//! a busy network is later than without phases. What a task had fetched before the run is left out.
+//! With `phases` the writers of kinds 1 to 4 shuffle in that time. Each fetches, for each byte that it
+//! writes, table 2's ratio of shuffle to output, from the hosts of its job's maps. It begins as long before
+//! its write as that takes at a task's own rate, but not before its job is submitted. It writes when all has
+//! arrived, which on a busy network is later than without phases. Bytes fetched before the run are left out.
 
 use leeward_fabric::input::InputError;
 use leeward_fabric::{Bytes, Cluster, HostId};
@@ -32,22 +32,23 @@ use crate::stage::workload::{
 
 const ARRIVALS: Kind = Kind::named("facebook.arrivals");
 const JOB: Kind = Kind::named("facebook.job");
-/// Apart from the draws above, so that files are the same with phases and without.
+/// Separate from the draws above, so that files are the same with and without phases.
 const PHASES: Kind = Kind::named("facebook.phases");
 
 const WEEK: f64 = 7.0 * 86_400.0;
-/// Of file sizes in blocks: the mean and deviation of the logarithm, and the largest. See `Sizes`.
+/// File sizes in blocks: the mean and deviation of the logarithm, and the largest. See `Sizes`.
 const SIZE: (f64, f64, f64) = (-4.186, 3.02, 64.0);
-/// Of the files that `SIZE` gives: full blocks a file and mean size in blocks.
+/// Full blocks per file and mean size in blocks, for files of `SIZE`.
 const FULL_BLOCKS_A_FILE: f64 = 0.4706;
 const BLOCKS_A_FILE: f64 = 0.5812;
-/// Deviation of the logarithm of writers a job: the largest of a thousand jobs then has about 30 times the mean.
+/// Deviation of the logarithm of writers per job: the largest of a thousand jobs then has about 30 times the
+/// mean.
 const WRITERS_SIGMA: f64 = 1.5;
-/// Mean writers of a job at most: more than any cluster has use for.
+/// Largest mean number of writers of a job, more than any cluster can use.
 const MOST_WRITERS: f64 = 10_000.0;
 /// Mean seconds from the first to the last start of a job's writers.
 const SPAN: f64 = 420.0;
-/// Bytes a second that a writer gets in quiet, one disk's (Sinbad section 7.1); times jobs, nothing else.
+/// Bytes per second of an undisturbed writer: one disk's rate (Sinbad section 7.1). Used for job times only.
 const DISK: f64 = 50e6;
 
 /// A kind of job: Sinbad table 3.
@@ -56,11 +57,11 @@ struct Bin {
     jobs: f64,
     /// Share of bytes.
     bytes: f64,
-    /// Shares of a job's duration that are spent in writing, from and to. Nothing is known below 5 %.
+    /// Range of the share of a job's duration spent in writing. The paper has no data below 5 %.
     writing: (f64, f64),
 }
 
-/// How many of the kinds shuffle: the first.
+/// Number of kinds that shuffle: the first ones.
 const SHUFFLING: usize = 4;
 
 const BINS: [Bin; 5] = [
@@ -71,7 +72,7 @@ const BINS: [Bin; 5] = [
     Bin { jobs: 0.52, bytes: 0.67, writing: (0.90, 1.00) },
 ];
 
-/// The model of writes for one cluster.
+/// Model of writes for one cluster.
 pub(super) struct Writes<'a> {
     settings: &'a Facebook,
     files_per_second: f64,
@@ -79,16 +80,16 @@ pub(super) struct Writes<'a> {
     kinds: WeightedIndex<f64>,
     /// Mean writers of a job, by kind.
     writers: [f64; 5],
-    /// File sizes in blocks, not yet cut.
+    /// File sizes in blocks, before the cut.
     sizes: LogNormal<f64>,
     /// With phases: bytes shuffled for each byte written by a job that shuffles.
     shuffled: f64,
 }
 
-/// One job of a run, and where it is.
+/// A job of a run, and its context.
 struct Drawn<'a> {
     index: u64,
-    /// When its first file would be written on a quiet network.
+    /// Time of its first file's write on a quiet network.
     first_file: f64,
     horizon: f64,
     hosts: &'a [HostId],
@@ -131,7 +132,7 @@ impl<'a> Writes<'a> {
         Ok(Writes { settings, files_per_second, jobs_per_second, kinds, writers, sizes, shuffled })
     }
 
-    /// Bytes written a second on average, before replication.
+    /// Mean bytes written per second, before replication.
     pub fn bytes_per_second(&self) -> f64 {
         self.files_per_second * BLOCKS_A_FILE * self.settings.block.0 as f64
     }
@@ -177,13 +178,13 @@ impl<'a> Writes<'a> {
         Ok(workload)
     }
 
-    /// How long before its write a task begins to fetch at most, in seconds.
+    /// Longest lead of a task's fetches over its write, in seconds.
     fn longest_shuffle(&self) -> f64 {
         let bytes = SIZE.2 * self.settings.block.0 as f64 * self.shuffled;
         self.settings.phases.as_ref().map_or(0.0, |phases| phases.seconds(bytes))
     }
 
-    /// A job and those of its tasks that are in the run, if any. Adds to the fetches made so far.
+    /// Draws a job and its tasks within the run, if any. Adds to the number of fetches.
     fn job(
         &self,
         drawn: &Drawn<'_>,
@@ -200,7 +201,7 @@ impl<'a> Writes<'a> {
             let bytes = self.file_size(random);
             last_end = last_end.max(start + bytes as f64 / DISK);
             let writer = draw(hosts, random);
-            // What was written before the run is left out.
+            // Files written before the run are left out.
             if start >= 0.0 {
                 files.push(FileWrite {
                     start,
@@ -226,7 +227,7 @@ impl<'a> Writes<'a> {
         Ok((!files.is_empty()).then_some((job, files)))
     }
 
-    /// Puts a shuffle before the files of a job.
+    /// Adds a shuffle before the files of a job.
     fn shuffle(
         &self,
         drawn: &Drawn<'_>,
@@ -257,8 +258,8 @@ impl<'a> Writes<'a> {
         Ok(())
     }
 
-    /// How many writers a job has: log-normal, rounded at random so that the mean is kept. A job of none leaves no
-    /// trace.
+    /// Draws the number of writers of a job: log-normal, rounded at random so that the mean is kept. A job
+    /// without writers is dropped.
     fn writers(&self, bin: usize, random: &mut ChaCha8Rng) -> u64 {
         let centre = self.writers[bin].ln() - WRITERS_SIGMA * WRITERS_SIGMA / 2.0;
         let writers = LogNormal::new(centre, WRITERS_SIGMA).map_or(0.0, |spread| spread.sample(random));
