@@ -1,5 +1,5 @@
-//! How long one decision takes: `sinbad` and `leeward` beside `uniform`, on two sizes of cluster, with every link seen and busy.
-//! The time of `uniform`, which looks at no load, is what looking costs is measured against.
+//! Time of one decision: `sinbad` and `leeward` beside `uniform`, on two cluster sizes, with every link
+//! reported and busy. `uniform` ignores load, so it is the baseline.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
@@ -32,7 +32,7 @@ fn main() {
     }
 }
 
-/// Median, 99th percentile and mean time of a decision and its commit, in microseconds.
+/// Median, 99th percentile and average time of a decision and its commit, in microseconds.
 fn measure(racks: usize, policy: &str) -> (f64, f64, f64) {
     let text = format!(
         "racks: {racks}\nhosts_per_rack: 20\nnic: 1Gbps\noversubscription: 10\ndevices: [{{read: 50MB/s, write: 50MB/s}}]\n"
@@ -60,7 +60,8 @@ fn measure(racks: usize, policy: &str) -> (f64, f64, f64) {
     let hosts = cluster.fabric.host_count() as u64;
     let mut times = Vec::with_capacity(DECISIONS);
     for id in 0..DECISIONS as u64 {
-        // A report a second, four blocks a second for 3,000 hosts: a few thousand blocks are under way at once.
+        // A report per second, four blocks per second for 3,000 hosts: a few thousand blocks are active at
+        // once.
         let now = Nanos(1_000_000_000 + id * 50_000);
         let request = ReplicaRequest {
             id,

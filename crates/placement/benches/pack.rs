@@ -1,7 +1,8 @@
-//! Workloads packed onto servers with limits by linear programs: servers used and seconds, beside what was measured with the
-//! thesis' released code on another day (one thread, a busy machine).
+//! Packing of workloads onto servers with limits by linear programs: servers used and seconds. The reference
+//! values were measured with the thesis' released code on another day (one thread, a busy machine).
 //!
-//! With `LEEWARD_SHARED` the released code's example curves and topologies; without, curves made here.
+//! With `LEEWARD_SHARED` the benchmark uses the released code's example curves and topologies; without it,
+//! synthetic curves.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
@@ -17,7 +18,8 @@ use leeward_placement::volumes::pack::{Client, Event, PackSettings, Packing, Req
 use leeward_placement::volumes::{Demand, Promise, Queue, Slo, System, Workload};
 use leeward_traces::Stage;
 
-/// Workloads, whether fast, servers tried at once, and what the released code took with one thread: servers, seconds.
+/// Workloads, fast first fit, servers tried at once, and the released code's result with one thread: servers,
+/// seconds.
 const CASES: [(usize, bool, usize, &str, &str); 12] = [
     (62, false, 1, "11", "1.55"),
     (62, true, 1, "11", "0.85"),
@@ -71,7 +73,7 @@ fn main() {
     }
 }
 
-/// The time of one linear program, with all workloads at one large server.
+/// Time of one linear program, with all workloads at one large server.
 fn programs(workloads: &[Workload]) {
     println!("{:>9} {:>12}", "workloads", "program");
     for count in [5, 10, 50] {
@@ -96,7 +98,7 @@ fn programs(workloads: &[Workload]) {
     }
 }
 
-/// More servers than are needed, and as many clients of 15 slots.
+/// More servers than needed, and as many clients of 15 slots.
 fn star(count: usize) -> Site {
     let hosts = (count * 26).div_ceil(100).max(12);
     let clients = (0..hosts).map(|at| Client { name: format!("client{at:05}"), slots: Some(15) }).collect();
@@ -104,7 +106,7 @@ fn star(count: usize) -> Site {
     Site::star(clients, servers, 125e6).expect("a right site")
 }
 
-/// The workloads over and over, in another order each time and with names of their own.
+/// Repeats the workloads in a different order each time, under new names.
 fn again(workloads: &[Workload], count: usize) -> Vec<Workload> {
     let of = |at: usize| {
         let workload = &workloads[(at * 7 + at / workloads.len()) % workloads.len()];
@@ -113,7 +115,7 @@ fn again(workloads: &[Workload], count: usize) -> Vec<Workload> {
     (0..count).map(of).collect()
 }
 
-/// Workloads of 60 kinds with bursts of several time scales, and one of five SLOs.
+/// Workloads of 60 kinds, with bursts at several time scales, and one of five SLOs.
 fn made(count: usize) -> Vec<Workload> {
     let mut state = 1u64;
     let mut draw = move || {

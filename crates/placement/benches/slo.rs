@@ -1,6 +1,6 @@
-//! How long latency SLOs take: bounds of 180 workloads by each method, and their admission one after another. Each line has its
-//! ratio to the stochastic bounds of all of them once, measured in the same run. Seconds are those of the processor, so that others on
-//! the machine count for little.
+//! Time of latency SLOs: bounds of 180 workloads by each method, and their admission one after another. Each
+//! line has its ratio to the stochastic bounds of all workloads in the same run. Times are processor seconds,
+//! so other load on the machine has little effect.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
@@ -25,7 +25,7 @@ const STEP: f64 = 1e-5;
 fn main() {
     println!("{:<52} {:>10} {:>10} {:>10} {:>8}", "", "median", "least", "most", "ratio");
     let whole = system(180);
-    // Models remember what they were asked for, so that the first time is told apart.
+    // Models cache results, so the first run is measured apart.
     let mut systems: Vec<System> = (0..RUNS).map(|_| system(180)).collect();
     let unit = time("bounds of 180, snc, models new", 1.0, || {
         bounds(&systems.pop().expect("one a run"), Method::Snc)
@@ -86,7 +86,7 @@ fn main() {
     }
 }
 
-/// Deterministic bounds of 50: how long they take, and how much lower the program for order of arrival is.
+/// Deterministic bounds of 50 workloads: their time, and the improvement by the program for order of arrival.
 fn fifty(unit: f64) {
     for (what, one) in [("", false), (" of one priority", true)] {
         let mut system = system(50);
@@ -118,7 +118,7 @@ fn bounds(system: &System, method: Method) -> usize {
     (0..system.promises.len()).filter(|&promise| of.bound(promise, method).is_ok()).count()
 }
 
-/// Seconds that this thread has had a processor; those of the wall clock where the system does not say.
+/// Processor seconds of this thread; wall-clock seconds on systems without that counter.
 fn now() -> f64 {
     static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
@@ -126,7 +126,8 @@ fn now() -> f64 {
     nanos.map_or_else(|| BEGAN.elapsed().as_secs_f64(), |nanos| nanos / 1e9)
 }
 
-/// Prints the time of some runs and returns the median, in seconds. `run` says how many of its workloads were bounded, or kept.
+/// Prints the time of some runs and returns the median, in seconds. `run` returns the number of workloads
+/// with a bound or kept SLO.
 fn time(name: &str, unit: f64, mut run: impl FnMut() -> usize) -> f64 {
     let mut count = 0;
     let mut seconds: Vec<f64> = (0..RUNS)
@@ -144,7 +145,7 @@ fn time(name: &str, unit: f64, mut run: impl FnMut() -> usize) -> f64 {
     median
 }
 
-/// Workloads of a few kinds between clients and servers, each with its own model, in and out.
+/// Workloads of a few kinds between clients and servers, each with its own models, in and out.
 fn system(count: usize) -> System {
     let mut queues = Vec::new();
     for (kind, hosts) in [("c", CLIENTS), ("s", SERVERS)] {
@@ -184,7 +185,7 @@ fn system(count: usize) -> System {
     system
 }
 
-/// Requests at a fifth to twice the rate, with a curve of five buckets that twenty of them at once conform to.
+/// Requests at 0.2 to 2 times the rate, with a curve of five buckets that twenty such workloads fit at once.
 fn demand(stage: Stage, rate: f64, size: f64) -> Demand {
     let states: Vec<State> = [0.2, 0.8, 2.0]
         .map(|share| State {

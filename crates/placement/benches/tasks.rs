@@ -1,6 +1,6 @@
-//! How long apps take to place: `choreo` and `leeward` on meshes, beside a greedy that looks at every path of every transfer;
-//! one score of `utp` for a thousand candidates; and what apps of some sizes take on 10,000 hosts, beside what the policy says
-//! beforehand, and beside a copy of what is known.
+//! Time to place apps: `choreo` and `leeward` on meshes, beside a greedy baseline that examines every path of
+//! every transfer; one score of `utp` for a thousand candidates; and apps of several sizes on 10,000 hosts,
+//! beside the policy's own cost estimate and beside a copy of the state.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
@@ -19,7 +19,7 @@ fn main() {
     turns();
 }
 
-/// A hash for whatever is drawn.
+/// Hash for random draws.
 fn draw(of: u64) -> u64 {
     let mut z = of.wrapping_add(0x9e37_79b9_7f4a_7c15);
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -46,7 +46,7 @@ fn mesh(shape: &str, hosts: usize) -> Cluster {
     cluster
 }
 
-/// Tasks of 0.5 to 4 processors, each with about `degree` transfers, as many as fill half of the hosts.
+/// Tasks of 0.5 to 4 processors, each with about `degree` transfers, enough to fill half of the hosts.
 fn app(count: u32, degree: u32) -> AppRequest {
     let task = |at| Task { cpus: Cpus(500 + draw(at) % 7 * 500), ..Task::default() };
     let mut transfers = std::collections::BTreeMap::new();
@@ -96,7 +96,7 @@ fn apps() {
     }
 }
 
-/// What is known of so many racks of 20 hosts whose links all carry something, and the hosts.
+/// Ledger and pool of `racks` racks of 20 hosts with load on all links.
 fn informed(racks: u32, cpus: u32) -> (Ledger, Pool) {
     let text =
         format!("racks: {racks}\nhosts_per_rack: 20\nnic: 10Gbps\noversubscription: 4\ncpus: {cpus}\n");
@@ -139,10 +139,10 @@ fn scores() {
     }
 }
 
-/// So many entries are in the ledger beside: those of a few busy minutes.
+/// Other entries in the ledger: those of a few busy minutes.
 const ENTRIES: u32 = 300_000;
 
-/// One app on 10,000 hosts: a copy of what is known, deciding, and committing what was decided.
+/// One app on 10,000 hosts: a copy of the state, the decision, and its commit.
 fn turns() {
     let (mut ledger, pool) = informed(500, 16);
     let entry = |number: u32| {

@@ -1,4 +1,4 @@
-//! Re-placement: when an app that runs goes elsewhere, and what it keeps to.
+//! Re-evaluation of running apps: the conditions for a move, and the constraints it keeps.
 
 mod world;
 
@@ -13,7 +13,7 @@ use world::{NOW, World};
 
 const APP: u64 = 3;
 
-/// An app of tasks with so many thousandths of a processor and so many MB of memory, and a matrix in MB.
+/// An app of tasks, each with thousandths of a processor and MB of memory, and a matrix in MB.
 fn app(tasks: &[(u64, u64)], transfers: &[(u32, u32, u64)]) -> AppRequest {
     let task = |&(cpus, mb)| Task { cpus: Cpus(cpus), memory: Bytes(mb * 1_000_000), ..Task::default() };
     let transfer = |&(from, to, mb)| Transfer { from, to, bytes: Bytes(mb * 1_000_000) };
@@ -43,7 +43,7 @@ fn hose(cpus: u64) -> World {
     World::new(&format!("shape: hose\nhosts: 4\nnic: {{up: 800Mbps, down: 100Gbps}}\ncpus: {cpus}\n"))
 }
 
-/// A link is known to carry this much from now on.
+/// Sets the believed capacity of a host's outbound link.
 fn believe(world: &mut World, host: u32, mbps: i64) {
     let link = world.fabric.egress(HostId(host)).expect("a hose has it");
     world.ledger.believe(link, Load(mbps * 1_000_000), NOW);
@@ -172,7 +172,7 @@ proptest! {
             prop_assert!(*cpus <= world.pool.cpus_left(host).map_or(u64::MAX, |cpus| cpus.0));
             prop_assert!(*memory <= world.pool.memory_left(host).map_or(u64::MAX, |memory| memory.0));
         }
-        // What the ledger would learn is about the hosts that were chosen.
+        // The ledger entries belong to the app.
         for entry in &made.decision.change.add {
             prop_assert_eq!(entry.owner, Owner { kind: OwnerKind::App, id: APP });
         }

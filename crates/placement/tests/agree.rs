@@ -1,4 +1,4 @@
-//! Workloads that come to those in force, one by one.
+//! Online admission and packing: workloads that arrive one by one beside the active ones.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ fn cluster(text: &str) -> Cluster {
     Cluster::from_text("test", text).expect("the test writes a right cluster")
 }
 
-/// A workload that is asked for.
+/// A requested workload.
 #[derive(Clone, Debug)]
 struct Ask {
     client: u32,
@@ -69,7 +69,7 @@ fn policy(text: &str) -> PolicySpec {
     text.parse().expect("a policy")
 }
 
-/// What is in force, in a ledger that enforces it.
+/// Active workloads, with a ledger that holds their promises.
 struct House {
     cluster: Cluster,
     ledger: Ledger,
@@ -85,7 +85,7 @@ impl House {
         House { cluster, ledger, standing: Vec::new(), entries: BTreeMap::new() }
     }
 
-    /// Puts an agreement in force: all of it is committed anew, expecting what it read.
+    /// Activates an agreement: commits all of its entries again, expecting the versions it rests on.
     fn settle(&mut self, id: u64, form: Form, agreement: &Agreement) {
         let mut scratch = Scratch::default();
         let view = self.ledger.view(Nanos(0), &mut scratch);
@@ -105,8 +105,8 @@ impl House {
         }
     }
 
-    /// Every SLO is kept by its bound; and a file with all that is in force says the same bounds, and that what is
-    /// reserved on each link is what its limits let pass.
+    /// Checks three properties. Every bound keeps its SLO. A file of all active workloads gives the same
+    /// bounds. The reservation on each link equals the sum of its limits.
     fn check(&self) -> Result<(), TestCaseError> {
         let forms: Vec<Value> = self.standing.iter().map(in_force).collect();
         let file = json!({ "workloads": forms, "levels": 3 }).to_string();
@@ -141,7 +141,7 @@ impl House {
     }
 }
 
-/// The form of a workload as a file has it once it is promised something.
+/// Form of a workload in a file, with its promise.
 fn in_force(standing: &Standing) -> Value {
     let mut form = Value::Object(standing.form.clone());
     form["server"] = standing.agreed.volume.clone().into();
@@ -165,7 +165,7 @@ fn in_force(standing: &Standing) -> Value {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Whoever comes where, by admission or by packing, all that was promised stays promised.
+    /// All promises hold after any sequence of admissions and packings.
     #[test]
     fn whatever_is_agreed_keeps_every_slo_and_the_ledger_has_what_is_enforced(
         asks in prop::collection::vec((ask(), any::<bool>()), 1..7),
@@ -215,8 +215,8 @@ fn what_is_refused_names_the_workload_and_the_stage_that_takes_its_time() {
     assert!(why.contains("none of 6 servers") || why.contains("on an empty server"), "{why}");
 }
 
-/// A workload of requests that come by chance: its curve lets bursts through of which the largest takes far longer than its
-/// SLO, if they are `large`, and hardly any request does.
+/// A workload with random requests. Its curve passes bursts; if they are `large`, the largest takes far
+/// longer than the SLO, though hardly any request does.
 fn by_chance(name: &str, server: Option<&str>, large: bool) -> Form {
     let model = |stage: &str, mean: f64, buckets: Value| {
         json!({
@@ -241,7 +241,7 @@ fn by_chance(name: &str, server: Option<&str>, large: bool) -> Form {
 
 #[test]
 fn what_packing_would_not_promise_itself_stays_as_it_is_and_is_no_ones_obstacle() {
-    // On a way that all racks share, by a bound of another kind, and by none.
+    // On a path that all racks share: by a bound of another kind, and without a bound.
     for by in ["snc", "none"] {
         let mut house = House::new();
         let form = by_chance("chance", Some("r1h1"), true);
@@ -270,7 +270,7 @@ fn what_packing_would_not_promise_itself_stays_as_it_is_and_is_no_ones_obstacle(
 
 #[test]
 fn one_that_another_bound_keeps_is_kept_by_it_still() {
-    // More and more is packed beside it, of a shorter SLO and on its links, and refused before the SLO is lost.
+    // Workloads of shorter SLOs are packed on its links until one is refused; its SLO holds throughout.
     let mut house = House::new();
     let form = by_chance("chance", Some("r1h1"), true);
     let agreement = admit(&house.cluster, &[], &form, 0, &policy("snc")).expect("it is admitted");
@@ -295,7 +295,7 @@ fn one_that_another_bound_keeps_is_kept_by_it_still() {
     let (id, why) = refused.expect("a link has an end");
     assert!(id > 3, "{id}: {why}");
     assert!(house.standing.iter().any(|one| one.agreed.by.as_deref() == Some("snc")), "{:?}", house.standing);
-    // Beside one of which no model is known, nothing can be said of chance.
+    // Beside a workload without a model, no stochastic bound exists.
     let ask = Ask { client: 0, server: 0, millis: 50, share: 1, burst: 1, bytes: 1 };
     let packed = pack(
         &house.cluster,
@@ -319,7 +319,7 @@ fn what_was_promised_on_a_link_that_carries_nothing_now_is_no_ones_obstacle() {
     }
     let dead = house.cluster.fabric.resource("r1h1:ingress").expect("a link");
     house.cluster.capacities.set(dead, leeward_fabric::Load(0));
-    // Across the links of the one that is lost, and in a rack where it is not.
+    // Across the links of the lost workload, and in a rack without it.
     for (id, client, closed) in [(2, 1, vec![]), (3, 0, vec![HostId(0), HostId(1), HostId(2)])] {
         let ask = Ask { client, server: 0, millis: 200, share: 2, burst: 1, bytes: 1 };
         let form = ask.form(&format!("w{id}"), false);
@@ -330,7 +330,7 @@ fn what_was_promised_on_a_link_that_carries_nothing_now_is_no_ones_obstacle() {
                 assert!(new.bound_s.is_some_and(|bound| bound <= 0.2) && new.server != "r1h1", "{new:?}");
                 assert_eq!(packed.agreed[0].stages[1].limits, house.standing[0].agreed.stages[1].limits);
             }
-            // The links of the one that is lost have no room that is sure.
+            // The links of the lost workload have no guaranteed capacity.
             Err(Declined::Refused(why)) => assert!(id == 3 && why.contains("`w0`"), "{id}: {why}"),
             Err(other) => panic!("{other}"),
         }
@@ -344,7 +344,7 @@ fn what_was_promised_on_a_link_that_carries_nothing_now_is_no_ones_obstacle() {
 #[test]
 fn what_shares_no_queue_with_a_volume_that_comes_keeps_its_priorities() {
     let mut house = House::new();
-    // In the one rack by itself, of the longest SLO; alone it is first.
+    // Alone in its rack, with the longest SLO; the first priority without others.
     let ask = Ask { client: 0, server: 1, millis: 400, share: 5, burst: 1, bytes: 1 };
     let form = ask.form("apart", true);
     let agreement = admit(&house.cluster, &[], &form, 0, &policy("dnc")).expect("there is room");
@@ -385,7 +385,7 @@ fn a_workload_that_depended_on_one_that_ended_stands_without_it() {
     house.settle(1, second.clone(), &agreement);
     house.standing.remove(0);
     assert!(admit(&house.cluster, &house.standing, &ask.form("c", true), 2, &policy("dnc")).is_ok());
-    // One that is new depends on what is there only.
+    // A new workload may depend only on existing ones.
     let wrong = admit(&house.cluster, &[], &second, 3, &policy("dnc"));
     let Err(Declined::Wrong(error)) = wrong else { panic!("{wrong:?}") };
     assert_eq!(error.field.as_deref(), Some("depends_on[0]"), "{error}");
@@ -440,7 +440,7 @@ fn what_is_wrong_with_a_form_is_told_with_its_field() {
 
 #[test]
 fn a_promise_that_is_lost_with_its_link_is_no_obstacle_where_priorities_change() {
-    // One more SLO than priorities: each that comes changes the order of those that are there.
+    // One more SLO than priorities: each arrival changes the order of the existing ones.
     let mut house = House::new();
     let asks = [(0, 1, 100), (0, 1, 150), (0, 1, 200), (0, 1, 250), (3, 4, 120)];
     for (id, (client, server, millis)) in (0..).zip(asks) {

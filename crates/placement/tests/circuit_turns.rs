@@ -1,4 +1,5 @@
-//! What `leeward` and `rehdfs` promise on a network of circuits: one other rack at a time, all of them in turn.
+//! Behaviour of `leeward` and `rehdfs` on a network of circuits: one other rack at a time, all of them in
+//! turn.
 
 mod world;
 
@@ -15,7 +16,7 @@ fn cluster(racks: u32, hosts: u32) -> String {
     format!("racks: {racks}\nhosts_per_rack: {hosts}\nnic: 10Gbps\nrack_link: 90Gbps\n")
 }
 
-/// The rack of each copy besides the first, of a block that a rack writes at a time.
+/// Rack of each copy besides the first, for a block that a rack writes at a time.
 fn ahead(world: &World, settings: &str, now: Nanos, request: &ReplicaRequest) -> Vec<DomainId> {
     let policy = replicas::make("leeward", settings).expect("right settings");
     let copies = world.place_with(&*policy, now, request).expect("all is open").choice;
@@ -62,7 +63,7 @@ fn a_partner_that_cannot_take_the_copies_is_passed_over() {
     world.pool.set_draining(HostId(4), true);
     assert_ne!(others(&world), partner, "one host of it is left for two copies");
     world.pool.set_draining(HostId(4), false);
-    // What cannot be seen takes no copies, circuits or not.
+    // Links with unknown load take no copies, with circuits or without.
     let silent = world.fabric.into_domain(partner).expect("a tree");
     let mut world = World::new(&cluster(6, 2));
     let fabric = world.fabric.clone();

@@ -1,5 +1,5 @@
-//! What every policy for replicas holds, on random clusters, loads and requests: it answers where an answer exists, and
-//! the answer keeps to the request.
+//! Properties of every replica policy on random clusters, loads and requests: it answers if an answer exists,
+//! and the answer satisfies the request.
 
 mod world;
 
@@ -11,7 +11,7 @@ use leeward_placement::replicas::{Layout, REGISTRY, ReplicaRequest};
 use proptest::prelude::*;
 use world::{BLOCK, World, request};
 
-/// Hosts that may take a copy, written down plainly.
+/// Reference implementation of a host's eligibility.
 fn may(world: &World, host: HostId, constraints: &Constraints) -> bool {
     let rack = world.fabric.rack_of(host);
     let pool = &world.pool;
@@ -24,7 +24,7 @@ fn may(world: &World, host: HostId, constraints: &Constraints) -> bool {
         && world.fabric.tags(host) & constraints.tags == constraints.tags
 }
 
-/// Whether any layout keeps to the request.
+/// True if any layout satisfies the request.
 fn feasible(world: &World, request: &ReplicaRequest) -> bool {
     let mut domains: BTreeMap<_, usize> = BTreeMap::new();
     for host in world.fabric.all_hosts().filter(|&host| may(world, host, &request.constraints)) {

@@ -1,4 +1,4 @@
-//! What limits keep, whoever chooses them, and what the check says.
+//! Properties of limits by every algorithm, and results of the check.
 
 mod loads;
 
@@ -17,7 +17,7 @@ fn queue(name: &str, capacity: f64) -> Queue {
     Queue { name: name.to_owned(), capacity, resource: None }
 }
 
-/// Workloads of two clients on one server; priorities by SLO, limits that are not chosen yet.
+/// Workloads of two clients on one server, with priorities by SLO and limits to be chosen.
 fn system(workloads: &[Arc<Workload>]) -> System {
     let queues = vec![
         queue("a-out", LINK),
@@ -45,7 +45,7 @@ fn system(workloads: &[Arc<Workload>]) -> System {
     System { promises: promises.collect(), queues }
 }
 
-/// One device, and workloads that only use it.
+/// One device, with workloads that use nothing else.
 fn device(workloads: &[(f64, ArrivalCurve)]) -> System {
     let promises = workloads.iter().enumerate().map(|(at, (latency, arrivals))| {
         let workload = Workload {
@@ -87,7 +87,7 @@ proptest! {
             if registration.name != "effective-bandwidth" {
                 for (demand, limits) in promise.workload.demands.iter().zip(&promise.limits) {
                     for limit in limits.buckets() {
-                        // The least burst is a difference of works, and as exact as these are.
+                        // The least burst is a difference of amounts of work, with their precision.
                         let least = demand.arrivals.burst_at(limit.rate()).unwrap();
                         let most = demand.arrivals.vertices().map(|(_, work)| work).fold(least, f64::max);
                         prop_assert!(
@@ -104,7 +104,7 @@ proptest! {
     fn where_some_other_way_of_one_bucket_keeps_every_slo_of_a_device_so_does_the_compactor_at_lower_rates(
         curves in prop::collection::vec(curve(1.0), 1..8), slo in 0.05..1.0_f64,
     ) {
-        // With one stage and one priority the program leaves nothing out of account.
+        // With one stage and one priority the program is exact.
         let workloads: Vec<_> = curves.into_iter().map(|curve| (slo, curve)).collect();
         let system = device(&workloads);
         let all: Vec<usize> = (0..workloads.len()).collect();
@@ -113,7 +113,7 @@ proptest! {
         for (name, settings) in [("knee", ""), ("average", "multiple: 1.5"), ("average", "multiple: 2")] {
             let other = limits::make(name, settings).unwrap();
             if let Ok(other) = settle(&system, &all, &*other, Packets::Fluid) {
-                // A millionth is left unused, so a set at the very limit is not found.
+                // A millionth stays unused, so the program misses a set at the exact limit.
                 let tight = other.bounds.iter().any(|bound| bound.seconds() > slo * (1.0 - 2e-6));
                 let full = rates(&other.limits) > 1.0 - 2e-6;
                 prop_assert!(tight || full || ours.is_ok(), "{name}");
@@ -154,7 +154,7 @@ proptest! {
 
 #[test]
 fn a_burst_is_larger_behind_a_queue_by_what_comes_while_it_waits() {
-    // Each waits 0.1 s at its own link, and comes to the next like one of 1 + 2 x 0.1.
+    // Each waits 0.1 s at its own link, and arrives at the next with a burst of 1 + 2 x 0.1.
     let mut queues = vec![queue("a", 10.0), queue("b", 10.0), queue("both", 10.0)];
     let of = |name: &str, from: usize| {
         let arrivals: ArrivalCurve = bucket(2.0, 1.0).into();
@@ -171,7 +171,7 @@ fn a_burst_is_larger_behind_a_queue_by_what_comes_while_it_waits() {
     for bound in bounds(&system, Packets::Fluid).unwrap() {
         assert!((bound.unwrap().seconds() - (0.1 + 2.4 / 10.0)).abs() < 1e-12);
     }
-    // Alone, what left a queue of the same rate does not wait again; at a slower one it does.
+    // Alone, traffic from a queue of the same rate does not wait again; at a slower queue it does.
     system.promises.pop();
     assert!((bounds(&system, Packets::Fluid).unwrap()[0].clone().unwrap().seconds() - 0.1).abs() < 1e-12);
     queues[2].capacity = 5.0;
@@ -185,7 +185,7 @@ fn limits_are_in_the_order_in_which_they_were_asked_for() {
         ArrivalCurve::new(&[bucket(0.4 * scale, 0.01 * scale), bucket(0.1 * scale, 0.2 * scale)]).unwrap()
     };
     let system = device(&[(2.0, curve(1.0)), (3.0, curve(0.5)), (4.0, curve(0.7))]);
-    // Of the compactor's sets of least rates there may be several; here each workload has its own choice.
+    // The compactor may have several sets of least rates; here each workload has its own choice.
     let average = limits::make("average", "").unwrap();
     let settled = |free: &[usize]| settle(&system, free, &*average, Packets::Fluid).unwrap().limits;
     let (forward, backward) = (settled(&[0, 1, 2]), settled(&[2, 1, 0]));

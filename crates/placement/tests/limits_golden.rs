@@ -10,7 +10,7 @@ use leeward_placement::volumes::limits::{
 };
 use reference::shared::{self, number};
 
-/// Rates as shares of the first queues' capacities, together.
+/// Sum of rates as shares of the first queues' capacities.
 fn objective(system: &System) -> f64 {
     let of = |promise: &leeward_placement::volumes::Promise| -> f64 {
         let rates = promise.limits.iter().zip(&promise.route);
@@ -59,7 +59,7 @@ fn least_rates_are_those_of_the_released_code() {
     assert!(feasible > 10);
 }
 
-/// The least of two bounds that another analysis has for each workload.
+/// The lesser of the two bounds of another analysis, for each workload.
 fn by_network(system: &System) -> Vec<f64> {
     let flows = system.promises.iter().flat_map(|promise| {
         (0..promise.route.len()).map(|demand| Flow {

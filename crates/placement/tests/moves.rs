@@ -1,4 +1,4 @@
-//! Which tasks leave hot racks: what holds on random cells, and each reason to stay.
+//! Moves from hot racks: properties on random cells, and each reason to stay.
 
 mod world;
 
@@ -17,7 +17,7 @@ fn cell(racks: u32) -> World {
     World::new(&format!("racks: {racks}\nhosts_per_rack: 4\nnic: 1Gbps\nrack_link: 1Gbps\ncpus: 8\n"))
 }
 
-/// A task of one processor that sends so much, all the time.
+/// A task of one processor with constant outbound traffic.
 fn task(number: u64, host: u32, mbps: u64) -> Running {
     let mut demand = Task { cpus: Cpus(1000), tolerant: true, ..Task::default() };
     demand.egress[0] = Traffic { mean_bps: mbps * MBPS, peak_bps: mbps * MBPS };
@@ -34,7 +34,7 @@ fn task(number: u64, host: u32, mbps: u64) -> Running {
     }
 }
 
-/// A cell that carries what its tasks send, with these moves left to their one job.
+/// A cell with the traffic of its tasks, and the remaining moves of their single job.
 fn running(mut world: World, tasks: &[Running], moves: u32) -> (World, MoveRequest) {
     for task in tasks {
         world.pool.occupy(task.host, 5, task.demand.cpus, Bytes(0));
@@ -62,13 +62,13 @@ fn decide(world: &World, settings: &str, request: &MoveRequest) -> Moves {
         .choice
 }
 
-/// The links out of a rack and into it.
+/// Links out of a rack and into it.
 fn links(world: &World, rack: DomainId) -> [ResourceId; 2] {
     let links = [world.fabric.out_of_domain(rack), world.fabric.into_domain(rack)];
     links.map(|link| link.expect("a tree"))
 }
 
-/// What each rack sends and receives after the moves, by what is measured, in Mb/s.
+/// Measured traffic of each rack after the moves, in Mb/s.
 fn after(world: &World, request: &MoveRequest, moves: &Moves) -> Vec<[u64; 2]> {
     let mut carried = vec![[0; 2]; world.fabric.rack_count()];
     for (at, task) in (0..).zip(&request.running) {
@@ -159,7 +159,7 @@ fn what_one_rack_has_no_host_for_says_nothing_of_what_leaves_another() {
         Running { ingress_bps: receives * MBPS, ..task }
     };
     let mut world = cell(3);
-    // Hosts with room for more than small tasks are in the first rack alone.
+    // Only hosts of the first rack have room for more than small tasks.
     (4..12).for_each(|host| {
         world.pool.occupy(HostId(host), 9, Cpus(if host == 4 { 4000 } else { 7000 }), Bytes(0))
     });
@@ -170,7 +170,8 @@ fn what_one_rack_has_no_host_for_says_nothing_of_what_leaves_another() {
     let tasks = [large[0], small[0], small[1], small[2], large[1], stays];
     let (world, request) = running(world, &tasks, 9);
     let moves = decide(&world, "", &request);
-    // The first rack's large task has nowhere to go; once the small ones have left, the second's goes to the first.
+    // The first rack's large task finds no host; once the small ones have left, the second's goes to the
+    // first.
     let moved: Vec<(u32, u32)> = moves.moves.iter().map(|one| (one.at, one.to.0 / 4)).collect();
     assert_eq!(moved, [(1, 2), (2, 2), (4, 0)]);
     assert!(moves.kept.is_empty(), "{:?}", moves.kept);
@@ -223,7 +224,7 @@ fn a_rack_that_was_hot_and_is_relieved_in_the_ledger_is_left_alone() {
     let (mut world, request) = running(cell(2), &tasks, 9);
     let first = decide(&world, "", &request);
     assert_eq!(first.moves.len(), 1);
-    // Committed, but telemetry does not show it yet.
+    // Committed, but not yet visible in telemetry.
     let policy = moves::make("utp", "").expect("a policy of the registry");
     let mut scratch = Scratch::default();
     let view = &mut world.ledger.view(NOW, &mut scratch);
@@ -252,7 +253,7 @@ fn a_rack_that_was_hot_and_is_relieved_in_the_ledger_is_left_alone() {
 #[test]
 fn tasks_that_leave_in_one_round_share_the_room_there_is() {
     let mut world = cell(2);
-    // Of the other rack one processor is left.
+    // The other rack has one processor left.
     for host in 4..8 {
         world.pool.occupy(HostId(host), 9, Cpus(if host == 4 { 7000 } else { 8000 }), Bytes(0));
     }

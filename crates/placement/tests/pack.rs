@@ -1,4 +1,4 @@
-//! What a packing keeps, whatever comes and goes.
+//! Invariants of a packing under any sequence of arrivals and departures.
 
 mod loads;
 
@@ -15,7 +15,7 @@ use loads::LINK;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 
-/// Three clients of four slots, and five servers, of which every other has two devices.
+/// Three clients of four slots, and five servers, every other one with two devices.
 fn site() -> Site {
     let clients = (0..3).map(|at| Client { name: format!("c{at}"), slots: Some(4) }).collect();
     let servers = (0..5).map(|at| (format!("s{at}"), 1 + at % 2)).collect();
@@ -200,18 +200,19 @@ fn where_no_server_has_room_the_refusal_names_who_stands_in_the_way_on_the_first
     let rates = told(strict(), Storage, [1.0, 1.0], 0.6, 0.1);
     assert!(rates.contains("on 1 the least rates are more than a queue has (the first: "), "{rates}");
     assert!(rates.contains("most of it by `there`)"), "{rates}");
-    // Two bursts of 0.4 s, and before them a rate: 0.875 s where 0.75 are asked for, or 0.885 s where 0.85 are.
+    // Two bursts of 0.4 s, after a higher-priority rate: 0.875 s for an SLO of 0.75, or 0.885 s for one of
+    // 0.85.
     for (slos, whose) in [([0.7, 0.75], "comes"), ([0.85, 0.7], "there")] {
         let bursts = told(strict(), Storage, slos, 0.1, 0.4);
         let named =
             format!("on 1 the least bursts take too long (the first: the SLO of `{whose}` at storage, s");
         assert!(bursts.contains(&named), "{bursts}");
-        // On links of several hops only the program knows.
+        // On links of several hops only the program detects it.
         let links = told(strict(), NetworkOut, slos, 0.1 * LINK, 0.4 * LINK);
         assert!(links.contains("on 1 no limits keep every SLO (the first: no limits keep all"), "{links}");
         assert!(links.contains("is exceeded, that is the SLO of `"), "{links}");
     }
-    // Fast first fit goes by what is configured.
+    // Fast first fit uses the configured rates.
     let fast = told(PackSettings { fast: true, ..strict() }, Storage, [1.0, 1.0], 0.4999999, 0.1);
     assert!(fast.contains("fast first fit) (the first: "), "{fast}");
 }
@@ -222,7 +223,7 @@ fn where_no_limits_keep_all_slos_the_refusal_names_what_stands_in_the_way() {
         Site::star(vec![Client { name: "c".to_owned(), slots: None }], vec![("s".to_owned(), 1)], LINK);
     let mut packing =
         Packing::new(site.unwrap(), PackSettings { margin: 0.0, ..PackSettings::default() }, "").unwrap();
-    // 0.4 s of a link each way: 0.8 s, where 0.6 s are asked for.
+    // 0.4 s on a link each way: 0.8 s, for an SLO of 0.6 s.
     let bucket = |rate: f64, burst: f64| leeward_calculus::TokenBucket::new(rate, burst).unwrap().into();
     let demand = |stage, arrivals, largest| leeward_placement::volumes::Demand {
         stage,

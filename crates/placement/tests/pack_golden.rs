@@ -1,4 +1,5 @@
-//! Packings of the released code's examples (`golden/qos/placement`, `golden/qos/bench`). Those of 1000 are in the bench.
+//! Packings of the released code's examples (`golden/qos/placement`, `golden/qos/bench`). Those of 1000
+//! workloads are in the benchmark.
 
 mod reference;
 
@@ -32,7 +33,8 @@ fn pack(folder: &Path, file: &str, fast: bool) -> Packing {
 #[test]
 fn examples_take_about_as_many_servers_as_with_the_released_code() {
     let Some(folder) = shared::folder() else { return };
-    // Least rates are the same, and not unique: which of them are configured decides what fast first fit passes over.
+    // Least rates are equal but not unique; the configured ones determine the servers that fast first fit
+    // skips.
     let cases = [
         ("placement/topo-example.txt", false, 11, 11),
         ("placement/topo-example.txt", true, 11, 11),

@@ -1,4 +1,4 @@
-//! Packings of a cluster become promises in a ledger, whole or not at all.
+//! Packings of a cluster become promises in a ledger, completely or not at all.
 
 mod loads;
 
@@ -57,7 +57,7 @@ fn promises_are_committed_with_those_they_change_and_conflict_where_the_ledger_m
         let request = workload(&format!("w{at}"), latency);
         let plan = packing.plan(&request).unwrap();
         let made = transaction(&packing, &plan, &promised, &ledger.view(now, &mut scratch), owner).unwrap();
-        // Something else changes first: a link the plan rests on is believed to carry a little less.
+        // The ledger changes first: a link that the plan rests on loses a little capacity.
         let (link, _) = made.0.expect[0];
         let before = ledger.view(now, &mut scratch).capacity(link);
         ledger.believe(link, Load(before.0 - 1000), now);
@@ -80,7 +80,7 @@ fn promises_are_committed_with_those_they_change_and_conflict_where_the_ledger_m
         assert!(packing.apply(plan));
     }
     assert!(released > 0, "workloads that are there get other limits");
-    // What the ledger has set aside is what the packing has configured.
+    // The ledger's reservations equal the packing's configured rates.
     let system = packing.system();
     let view = ledger.view(now, &mut scratch);
     for (index, queue) in system.queues.iter().enumerate() {
@@ -98,7 +98,7 @@ fn promises_are_committed_with_those_they_change_and_conflict_where_the_ledger_m
         );
         assert!(view.unreserved(resource).unwrap().0 >= 0 || reserved == 0.0, "{}", queue.name);
     }
-    // A device that stops has no bound any more, and nothing goes where what is there is not kept.
+    // A device without capacity has no bound, and no workload is placed beside promises that are not kept.
     let device = system.queues.iter().find(|queue| queue.capacity < 10.0).unwrap().resource.unwrap();
     ledger.believe(device, Load(0), now);
     believe(&mut packing, &ledger.view(now, &mut scratch));

@@ -1,4 +1,4 @@
-//! What the tables of policies promise, case by case.
+//! Documented behaviour of replica policies, case by case.
 
 mod world;
 
@@ -53,7 +53,7 @@ fn unknown_policies_and_settings_are_named() {
 #[test]
 fn sinbad_file_serves_the_file_with_the_least_left_first() {
     let mut world = World::new(SMALL);
-    // One rack is far better than the others; who is served first gets it.
+    // One rack is far better than the others; the first served request gets it.
     let best = world.fabric.into_domain(DomainId(4)).expect("a tree");
     world.report(|r| if r == best { 0.0 } else { 0.9 });
     let batch: Vec<ReplicaRequest> = [9, 2, 5]
@@ -71,7 +71,7 @@ fn sinbad_file_serves_the_file_with_the_least_left_first() {
     assert_eq!((waits("sinbad-file", ""), waits("sinbad", "")), (Nanos::SECOND, Nanos(0)));
 }
 
-/// Six racks with the same disks: two with half the uplink, two with the mean, two with more.
+/// Six racks with the same disks: two with half the uplink, two with the average, two with more.
 const UPLINKS: &str = "nic: 1Gbps\noversubscription: 2\nhosts_per_rack: 4\nracks:\n\
     - {link: 1Gbps}\n- {link: 1Gbps}\n- {link: 2Gbps}\n- {link: 2Gbps}\n- {link: 3Gbps}\n- {link: 3Gbps}\n\
     devices: [{read: 50MB/s, write: 50MB/s, capacity: 100GiB}]\n";
@@ -88,7 +88,7 @@ fn ccp_prefers_racks_with_much_uplink_for_what_they_store() {
     assert!(chosen[..4].iter().sum::<i32>() < 8, "{chosen:?}");
     // Two racks share 600: 300 each, standard deviation 12.
     assert!((240..360).contains(&chosen[4]), "{chosen:?}");
-    // Against a guideline that all of them exceed, they are alike.
+    // Against a guideline that all of them exceed, they are equal.
     let generous: Vec<_> = (0..600)
         .map(|id| {
             world.place_one("ccp", "uplink_per_tb: 1Mbps", &request(id, 0)).expect("all is open").choice[1]
@@ -103,7 +103,7 @@ fn ccp_leaves_a_rack_that_is_fuller_than_the_others_by_more_than_its_bound() {
     for host in 16..24 {
         world.pool.set_stored(HostId(host), Bytes(40 << 30));
     }
-    // The mean is 13 %, the racks with the most uplink are at 40 %.
+    // The average is 13 %, the racks with the most uplink are at 40 %.
     let rack = |settings| {
         let copies = world.place_one("ccp", settings, &request(1, 0)).expect("all is open").choice;
         world.fabric.rack_of(copies[1]).0
@@ -143,7 +143,7 @@ fn leeward_sees_what_limits_the_chain_anywhere() {
     let mut world = World::new(SMALL);
     let fabric = world.fabric.clone();
     let idle = |rack: u32| fabric.into_domain(DomainId(rack)).expect("a tree");
-    // Rack 2 is the only one with room on its downlink, but the disks of its hosts 8 and 9 are busy.
+    // Only the downlink of rack 2 has room, but the disks of its hosts 8 and 9 are busy.
     let disk = |host: u32| fabric.device(HostId(host), 0).expect("one disk each");
     let kind = |r| fabric.kind(r);
     world.report(|r| match r {
@@ -162,7 +162,8 @@ fn leeward_passes_over_an_idle_rack_whose_disks_are_all_busy() {
     let mut world = World::new(SMALL);
     let fabric = world.fabric.clone();
     let into = |rack: u32| fabric.into_domain(DomainId(rack));
-    // Rack 2 is idle but for its disks; rack 4 has less on its link, more on its disks; the others are worse at both.
+    // Rack 2 is idle but for its disks; rack 4 has less left on its link, more on its disks; the others are
+    // worse at both.
     world.report(|r| match (fabric.kind(r), fabric.host_of(r).map(|host| fabric.rack_of(host).0)) {
         (ResourceKind::Device, Some(2)) => 0.9,
         (ResourceKind::Device, Some(4)) => 0.0,
@@ -175,7 +176,7 @@ fn leeward_passes_over_an_idle_rack_whose_disks_are_all_busy() {
     for id in 0..50 {
         let decision = world.place_one("leeward", "", &request(id, 0)).expect("all is open");
         assert!(decision.choice[1..].iter().all(|&host| fabric.rack_of(host) == DomainId(4)));
-        // What limits rack 2 is a disk of it, at a tenth of its rate.
+        // The bottleneck of rack 2 is one of its disks, at a tenth of its rate.
         let rack = |c: &&leeward_placement::Considered| c.candidate == Candidate::Domain(DomainId(2));
         let considered = decision.why.iter().find(rack).expect("every rack is explained");
         let Some(Limit::Resource(limit)) = considered.limit else { panic!("{considered:?}") };
@@ -225,7 +226,7 @@ fn leeward_refuses_without_telemetry_and_looks_beyond_its_sample_where_that_may_
     assert!(world.place_one("leeward", "without_telemetry: default", &request(1, 0)).is_ok());
     world.report(|_| 0.1);
     for id in 0..50 {
-        // Whichever rack is looked at first, five of six are excluded.
+        // Five of six racks are excluded, so the first sampled rack usually is.
         let excluded_domains = (0..6).filter(|&rack| rack != 4).map(DomainId).collect();
         let constraints = Constraints { excluded_domains, ..Constraints::default() };
         let request = ReplicaRequest { fault_domains: 0, constraints, ..request(id, 0) };

@@ -1,4 +1,4 @@
-//! What policies that read telemetry do where it is missing, and what they say of every candidate; one table for all.
+//! Policies that use telemetry: behaviour without it, and explanation of every candidate; one table for all.
 
 mod world;
 
@@ -20,7 +20,7 @@ const PIPE: &str = "shape: pipe\nhosts: 6\npair: 1Gbps\ndevices: [{read: 5GB/s, 
 /// A minute after the first report.
 const LATER: Nanos = Nanos(60_000_000_000);
 
-/// A report of the last second before [`LATER`], after nothing for a minute.
+/// A report of the last second before [`LATER`], after a minute of silence.
 fn report_later(world: &mut World, share: impl Fn(ResourceId) -> Option<f64>) {
     world.ledger.advance(LATER);
     world.report_at(LATER, (Nanos(LATER.0 - 1_000_000_000), LATER), share);
@@ -53,12 +53,12 @@ fn a_host_that_fell_silent_is_not_preferred_to_one_that_is_seen() {
     for policy in RANKING {
         for what in [ResourceKind::HostIngress, ResourceKind::Device] {
             if policy != "leeward" && what == ResourceKind::Device {
-                continue; // It reads no load of disks.
+                continue; // The policy uses no disk loads.
             }
             let mut world = World::new(TREE);
             world.report(|_| 0.3);
             let fabric = world.fabric.clone();
-            // Two hosts of each rack fall silent, the others are busy.
+            // Two hosts of each rack stop reporting, the others are busy.
             let silent = |r| fabric.kind(r) == what && fabric.host_of(r).is_some_and(|host| host.0 % 4 >= 2);
             report_later(&mut world, |r| (!silent(r)).then_some(0.9));
             for id in 0..20 {
@@ -97,7 +97,7 @@ fn a_link_on_the_way_that_fell_silent_leaves_nothing() {
     let mut world = World::new(pods);
     world.report(|_| 0.1);
     let fabric = world.fabric.clone();
-    // Into pods 1 and 2, where pod 1 is idle but fell silent, and pod 2 is busy and is seen.
+    // Into pods 1 and 2: pod 1 is idle but stopped reporting, pod 2 is busy and reports.
     let pods: Vec<DomainId> = fabric.children(None).collect();
     let into = |pod: usize| fabric.into_domain(pods[pod]).expect("a tree");
     report_later(&mut world, |r| match r {
@@ -106,7 +106,7 @@ fn a_link_on_the_way_that_fell_silent_leaves_nothing() {
         _ => Some(0.1),
     });
     for id in 0..20 {
-        // Of pod 0 one rack is the writer's, and the other may not.
+        // In pod 0, one rack is the writer's and the other is excluded.
         let constraints = Constraints { excluded_domains: vec![DomainId(1)], ..Constraints::default() };
         let request = ReplicaRequest { writer: Some(HostId(0)), constraints, ..request(id, 0) };
         let decision = world.place_at(LATER, "leeward", &request).expect("pod 2 is seen");
@@ -163,14 +163,14 @@ fn an_explanation_has_each_candidate_of_a_level_once_and_those_that_cannot_be_se
         let fabric = world.fabric.clone();
         let unseen = [DomainId(2), DomainId(4)].map(|rack| fabric.into_domain(rack));
         let hidden = |host: HostId| [2, 4].contains(&fabric.rack_of(host).0);
-        // No switch of racks 2 and 4 counts, nor does any host there, so no sum stands for it.
+        // No counters exist for the switches of racks 2 and 4 or their hosts, so no sum can replace them.
         world.report_some(|r| {
             let blind = unseen.contains(&Some(r)) || fabric.host_of(r).is_some_and(hidden);
             (!blind).then(|| (r.index() % 11) as f64 / 12.0)
         });
         for id in 0..20 {
             let decision = world.place_one(policy, "", &request(id, 0)).expect("three racks are open");
-            // The writer stands first, by itself.
+            // The writer is the first entry.
             let why = &decision.why[1..];
             let names: BTreeSet<Candidate> = why.iter().map(|c| c.candidate).collect();
             assert_eq!((why.len(), names.len()), (6 + 4, 6 + 4), "{policy}: six racks, and the hosts of one");
@@ -191,7 +191,7 @@ fn a_refusal_counts_hosts_that_may_not_and_hosts_that_cannot_be_seen_apart() {
     {
         let mut world = World::new(TREE);
         let fabric = world.fabric.clone();
-        // Of racks 0 and 1 everything is seen, of the others nothing ever was.
+        // Everything in racks 0 and 1 reports; the others never did.
         world.report_some(|r| {
             let rack = fabric.host_of(r).map(|host| fabric.rack_of(host)).or(fabric.domain_of_link(r));
             let near = rack.is_some_and(|rack| rack.0 < 2);

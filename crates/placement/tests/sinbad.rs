@@ -1,4 +1,4 @@
-//! `sinbad` beside the pseudocode of its paper, and where the paper is silent.
+//! `sinbad` against the pseudocode of its paper, and its behaviour beyond the paper.
 
 mod world;
 
@@ -40,7 +40,8 @@ proptest! {
     }
 }
 
-/// Pseudocode 2, written down plainly: sort everything, add the increments as the paper prints them.
+/// Reference implementation of pseudocode 2: sorts everything, and adds the increments as the paper prints
+/// them.
 struct Literal<'w> {
     world: &'w World,
     estimate: Vec<f64>,
@@ -64,7 +65,7 @@ impl<'w> Literal<'w> {
         (self.capacity(r) - self.estimate[r.index()]).min(self.cap)
     }
 
-    /// Whatever was chosen must have been a best one (ties may go either way), and is then charged.
+    /// Checks that the chosen link is one of the best (ties may differ), then charges it.
     fn take(&mut self, chosen: ResourceId, candidates: &[ResourceId]) {
         let best = candidates.iter().map(|&r| self.value(r)).fold(f64::MIN, f64::max);
         assert!(self.value(chosen) >= best - 1.0, "chose {} where {best} was to be had", self.value(chosen));
@@ -148,7 +149,7 @@ fn an_explanation_has_every_candidate_of_a_level_and_what_was_chosen_first() {
     assert_eq!((basis.oldest, basis.policy), (Some(Nanos::SECOND), "sinbad"));
 }
 
-/// What only the switches of racks (or pods) count, at a third of the capacity of each.
+/// Reports from the switches of racks (or pods) alone, at a third of each capacity.
 fn only(world: &mut World, kinds: &[ResourceKind]) {
     let fabric = world.fabric.clone();
     world.report_some(|resource| kinds.contains(&fabric.kind(resource)).then_some(0.3));

@@ -1,4 +1,4 @@
-//! Admission: never a silent yes, and what is promised stays promised.
+//! Admission never promises without a bound, and promises stay kept.
 
 mod systems;
 
@@ -25,14 +25,14 @@ fn admission(name: &str) -> Box<dyn Admission> {
     make(name, "").unwrap()
 }
 
-/// One after another: the system in the end, and who was refused.
+/// Admits all promises one after another: the final system, and the refusals.
 fn all(policy: &dyn Admission, system: System) -> (System, Vec<Option<Refused>>) {
     let (mut system, arrivals) = apart(system);
     let mut refused = Vec::new();
     for arrival in arrivals {
         let outcome = policy.arrive(&system, arrival).unwrap();
         assert_eq!(outcome.system.promises.len(), system.promises.len() + 1);
-        // One that others cannot even wait for a request of does not run.
+        // A workload does not run if others cannot even wait for one of its requests.
         if outcome.disturbed.is_empty() {
             system = outcome.system;
         }
@@ -41,7 +41,7 @@ fn all(policy: &dyn Admission, system: System) -> (System, Vec<Option<Refused>>)
     (system, refused)
 }
 
-/// SLOs that the bounds of a policy do not keep, all of them looked at.
+/// Number of SLOs that the bounds of a policy do not keep, over all promises.
 fn misses(system: &System, method: Method, settings: BoundSettings) -> usize {
     let bounds = bounds(system, method, settings);
     let misses = system.promises.iter().zip(bounds).filter(|(promise, bound)| {
@@ -57,7 +57,7 @@ fn paced() -> BoundSettings {
     BoundSettings { unit: Unit::Frames, frame: 1500.0, paced: true, ..BoundSettings::default() }
 }
 
-/// Networks of 1 Gb/s: two clients, two servers, bytes.
+/// Networks of 1 Gb/s: two clients, two servers, work in bytes.
 fn networks(draws: &[systems::Draw]) -> System {
     let names = ["c0-up", "c1-up", "s0-down", "s1-down", "s0-up", "s1-up", "c0-down", "c1-down"];
     let queues = names.iter().map(|name| queue(name, 125e6)).collect();
@@ -137,7 +137,7 @@ proptest! {
     }
 }
 
-/// An arrival at one link of 1 Gb/s, of bytes.
+/// An arrival at one link of 1 Gb/s, with work in bytes.
 fn arrival(name: &str, rate: f64, burst: f64, latency: f64) -> Arrival {
     let mut of = demand(Stage::NetworkIn, curve(&[(rate, burst)]), burst / 10.0);
     of.model = Some(model(rate / (burst / 20.0), burst / 20.0));
@@ -200,7 +200,7 @@ fn refusals_say_whose_slo_which_stage_and_which_queue() {
 #[test]
 fn an_overload_is_a_refusal_even_where_only_the_last_priority_has_no_bound() {
     let first = with(&link(), "snc", &arrival("first", 5e7, 1e4, 0.05)).system;
-    // It comes last, and so only it has no bound.
+    // It has the last priority, so it alone has no bound.
     let outcome = with(&first, "snc", &arrival("second", 8e7, 1e4, 10.0));
     assert!(matches!(outcome.refused, Some(Refused::Unbounded(Unbounded::Overload { .. }))), "{outcome:?}");
 }
@@ -255,14 +255,14 @@ fn best_effort_that_a_promise_cannot_wait_for_is_named() {
     let first = with(&link(), "dnc", &arrival("first", 1e6, 1e5, 0.0009)).system;
     let mut effort = arrival("effort", 1e6, 1e5, 0.1);
     Arc::make_mut(&mut effort.workload).slo = None;
-    // 1e5 bytes of its own take 0.0008 s. A request of 1e4 more fits, one of 2e4 does not.
+    // The first workload's 1e5 bytes take 0.0008 s. One more request of 1e4 fits, one of 2e4 does not.
     let runs = with(&first, "dnc", &effort);
     assert!(runs.disturbed.is_empty() && runs.admitted());
     Arc::make_mut(&mut effort.workload).demands[0].largest = 2e4;
     let does_not = with(&first, "dnc", &effort);
     assert_eq!(does_not.disturbed, [0]);
     assert!(!does_not.admitted(), "what may not run has not what it asked for");
-    // A percentile waits for it as well.
+    // A percentile includes this wait as well.
     let first = with(&link(), "snc", &arrival("first", 1e6, 1e5, 0.1)).system;
     assert!(with(&first, "snc", &effort).admitted());
     Arc::make_mut(&mut effort.workload).demands[0].largest = 2e7;
@@ -278,7 +278,7 @@ fn best_effort_asks_for_nothing_and_gets_the_last_priority() {
         let system = policy.arrive(&link(), of.clone()).unwrap();
         assert!(system.admitted());
         let outcome = policy.arrive(&system.system, arrival("easy", 1e6, 1e4, 10.0)).unwrap();
-        // Whole requests of a hundred megabytes are waited for, frames are not.
+        // Whole requests of a hundred megabytes cause waits, frames do not.
         assert!(outcome.admitted(), "{}: {:?}", registration.name, outcome.refused);
         assert!(outcome.system.promises[1].priorities < outcome.system.promises[0].priorities);
     }
@@ -288,7 +288,7 @@ fn best_effort_asks_for_nothing_and_gets_the_last_priority() {
 fn who_is_refused_is_told_of_its_own_miss_before_that_of_others() {
     let of = |name: &str, burst: f64, latency: f64| systems::simple(name, 0, &[(2.0, burst)], 0.0, latency);
     let promises = vec![of("mail", 6.0, 0.7), of("index", 5.0, 0.4)];
-    // Alone index may take 5 / 10 s; the search puts mail, which misses by less, after it.
+    // Alone, index may take 5 / 10 s; the search puts mail after it, because mail misses by less.
     let (_, refused) = all(&*admission("dnc"), System { queues: vec![queue("link", 10.0)], promises });
     assert_eq!(refused[0], None);
     let Some(Refused::Miss { workload, slo, .. }) = &refused[1] else { panic!("{refused:?}") };
@@ -308,7 +308,8 @@ fn who_is_admitted_is_told_how_priorities_came_about() {
             system = outcome.system;
         }
     }
-    // Behind the tight one, which takes more of the link, the loose one is late; behind the loose one neither is.
+    // After the tight workload, which takes more of the link, the loose one is late; after the loose one,
+    // neither is.
     let of = |name: &str, rate: f64, latency: f64| {
         let made = systems::simple(name, 0, &[(rate, 1.0)], 0.0, latency);
         Arrival { workload: made.workload, route: made.route }

@@ -27,12 +27,12 @@ const FLUID: BoundSettings = BoundSettings {
 };
 const TREE: &[&[usize]] = &[&[0, 2], &[0, 3], &[1, 2], &[1, 3], &[2], &[0]];
 const LINE: &[&[usize]] = &[&[0, 1, 2, 3], &[0, 1], &[1, 2], &[2, 3], &[1, 2, 3], &[3]];
-/// Paths that part and meet again, which one time a queue would not do for.
+/// Paths that part and meet again; one time per queue would not suffice for them.
 const DIAMOND: &[&[usize]] = &[&[0, 1, 3], &[0, 2, 3], &[0, 3], &[1, 3], &[2, 3], &[0, 1]];
 const PATHS: [&[&[usize]]; 3] = [TREE, LINE, DIAMOND];
 const DETERMINISTIC: [Method; 3] = [Method::Dnc, Method::PriorityMeister, Method::Plp];
 
-/// Not above, but for the rounding of a solver.
+/// At most `b`, within the precision of a solver.
 fn at_most(a: f64, b: f64) -> bool {
     a <= b * (1.0 + 1e-5) + 1e-9
 }
@@ -58,13 +58,13 @@ proptest! {
         }
     }
 
-    // What comes before a workload is in any order to the program; the curves know of priorities among it. Where paths part and meet
-    // again, the program has the queues before once for each way.
+    // The program takes traffic of higher priority in any order; the curves use the priorities within it. If
+    // paths part and meet again, the program has the earlier queues once per path.
     #[test]
     fn the_program_is_never_above_the_curves_for_the_last_after_others_of_one_priority(
         draws in draws(5, true), paths in 0usize..2,
     ) {
-        // Of whole packets the program counts one at each queue but the last, hop by hop none.
+        // With whole packets the program counts one packet at each queue but the last, hop by hop none.
         let mut system = on_paths(&draws, PATHS[paths], 0.95);
         system.promises.iter_mut().for_each(|promise| promise.priorities[0] = 0);
         for at in 0..draws.len() {
@@ -76,7 +76,8 @@ proptest! {
         }
     }
 
-    // A priority is seen by itself, so where there is but one all that the curves know is known.
+    // The method analyses each priority alone, so with a single priority it uses everything that the curves
+    // use.
     #[test]
     fn requests_in_order_are_never_later_than_the_curves_for_one_priority(draws in draws(5, true), paths in 0usize..3) {
         let mut system = on_paths(&draws, PATHS[paths], 0.95);
@@ -107,7 +108,7 @@ proptest! {
     fn more_capacity_never_raises_a_deterministic_bound(
         draws in draws(5, true), paths in 0usize..3, at in 0usize..4, more in 1.0..3.0f64,
     ) {
-        // In order of arrival it may: a faster link lets more of a burst come at once to the next.
+        // In order of arrival a bound may grow: a faster link passes more of a burst at once to the next.
         for method in [Method::Dnc, Method::PriorityMeister] {
             let system = on_paths(&draws, PATHS[paths], 0.95);
             let mut faster = system.clone();
@@ -139,7 +140,7 @@ proptest! {
 
     #[test]
     fn what_asks_for_more_than_there_is_has_no_bound(draws in draws(5, true), paths in 0usize..3, over in 1.01..3.0f64) {
-        // One workload more, that passes the first queue before all others and asks for more than it has.
+        // One more workload passes the first queue at the highest priority, with a rate above its capacity.
         let mut system = on_paths(&draws, PATHS[paths], 0.95);
         let capacity = system.queues[0].capacity;
         let arrivals = curve(&[(over * capacity, 1.0)]);
@@ -166,7 +167,7 @@ proptest! {
         if let Some(last) = system.promises.last_mut() && draws.len() > 2 {
             Arc::make_mut(&mut last.workload).dependencies = vec![first, "nobody".into()];
         }
-        // A device whose requests have tails may be busy with any of them.
+        // A device with tails may be busy with any of its requests.
         let inside = |at: usize| {
             let all = system.promises.iter().flat_map(|promise| promise.workload.demands.iter().zip(&promise.route));
             let of = all.filter(|(demand, route)| demand.unloaded > 0.0 && route.contains(&at));
@@ -216,7 +217,8 @@ fn one_queue(promises: Vec<Promise>) -> System {
 
 #[test]
 fn requests_in_order_are_as_the_author_of_the_program_has_them() {
-    // Two queues of 10 that a first priority takes 0.1 s of; over both twice, and over each: all of one priority, half of each queue.
+    // Two queues of 10, of which a first priority takes 0.1 s. Two flows cross both, and one crosses each;
+    // all have one priority and half of each queue.
     let of = |name: &str, rate: f64, priority: u32, route: &[usize]| {
         let of = demand(Stage::NetworkIn, curve(&[(rate, 1.0)]), 1.0);
         promise(name, None, vec![(of, route.to_vec(), priority)])
@@ -232,7 +234,8 @@ fn requests_in_order_are_as_the_author_of_the_program_has_them() {
     ];
     let system = System { queues: vec![queue("up", 10.0), queue("down", 10.0)], promises };
     let found = seconds(&system, Method::Plp, FLUID);
-    // Both as one flow in separated flow analysis, so a little below the 0.6333 of one of two.
+    // Separated flow analysis merges both into one flow, so the bound is a little below the 0.6333 of one of
+    // two.
     assert!(found[0] == found[1] && found[0].unwrap() <= 0.633_333_4, "{found:?}");
     assert!((found[2].unwrap() - 0.4).abs() < 1e-9 && (found[4].unwrap() - 0.1).abs() < 1e-9, "{found:?}");
     assert!(found[0].unwrap() < seconds(&system, Method::Dnc, FLUID)[0].unwrap());
@@ -250,7 +253,7 @@ fn what_may_come_in_another_order_has_no_bound_that_is_for_one() {
         Err(error @ Unbounded::Order { .. }) => error.to_string(),
         other => panic!("{other:?}"),
     };
-    // Of equal priorities in any order, and of a device of several places that passes something on.
+    // Equal priorities in any order, and a device with parallel requests that forwards traffic.
     insta::assert_snapshot!(order(&on(Stage::NetworkIn, 0.0), any));
     order(&on(Stage::Storage, 0.1), BoundSettings::default());
     assert!(bounds(&on(Stage::Storage, 0.0), Method::Plp, BoundSettings::default())[0].is_ok());
@@ -275,7 +278,7 @@ fn a_request_larger_than_its_bucket_counts_whole() {
     let mut small = simple("small", 0, &[(2.0, 6.0)], 5.0, 1.0);
     small.limits[0] = curve(&[(2.0, 6.0), (20.0, 1.0)]);
     let beside = simple("beside", 1, &[(1.0, 1.0)], 1.0, 1.0);
-    // (5 + 1) / 10 / (1 - the rate before) at the least: the bucket of 1 lets a request of 5 pass.
+    // At least (5 + 1) / 10 / (1 - the rate before): the bucket of 1 passes a request of 5.
     let bound = only(&one_queue(vec![small, beside]), 1, Method::Dnc).unwrap();
     assert!(bound >= 0.6, "{bound}");
 }
@@ -329,7 +332,7 @@ fn curves_that_bring_more_than_is_served_are_an_overload_whatever_models_say() {
         for at in [0, 3] {
             assert!(only(&system, at, method).is_ok(), "{method:?} {at}");
         }
-        // The one behind meets on its way what has passed the queue that is full.
+        // The last workload meets traffic that has passed the overloaded queue.
         for at in [1, 2] {
             let Err(Unbounded::Overload { queue, overload, .. }) = only(&system, at, method) else {
                 panic!("{method:?} {at}: {:?}", only(&system, at, method));

@@ -1,4 +1,4 @@
-//! Files of workloads: what is read, and that whatever is wrong is one clear error.
+//! Workload files: the result of reading them, and one clear error for every mistake.
 
 mod systems;
 
@@ -49,7 +49,7 @@ fn one(fields: &str) -> String {
 
 const GOOD: &str = "server: r1h1, slo: {percentile: 99.9, latency: 20ms}, trace: t.csv";
 
-/// What is said of a file: of reading it, or of the system that it is.
+/// Error for a file: from reading it, or from its system.
 fn said(text: &str) -> String {
     said_on(CLUSTER, text)
 }
@@ -117,7 +117,7 @@ fn a_client_that_is_its_server_crosses_no_link_and_has_its_storage_alone_bounded
     );
     assert!(read(&one(GOOD)).unwrap().without_links(&cluster).is_empty());
 
-    // Without storage nothing is left that takes time.
+    // Without storage no stage takes time.
     let nothing = "stages: [network-in, network-out]";
     let nothing = read(&one(&format!("{}, {nothing}", GOOD.replace("r1h1", "r0h0")))).unwrap();
     let nothing = nothing.system(&cluster).unwrap();
@@ -187,7 +187,7 @@ fn a_trace_that_workloads_share_is_read_once_and_they_have_the_same_curves() {
     for (one, other) in a.workload.demands.iter().zip(&c.workload.demands) {
         assert_eq!((&one.arrivals, &one.model), (&other.arrivals, &other.model));
     }
-    // A device's tail is that of the workload's own percentile; of best effort, the highest that is promised.
+    // A device's tail is at the workload's own percentile; for best effort, at the highest promised one.
     assert!(a.workload.demands[1].unloaded < c.workload.demands[1].unloaded);
     assert_eq!(b.workload.demands[1].unloaded, c.workload.demands[1].unloaded);
 }
@@ -253,7 +253,7 @@ fn what_the_curve_and_model_commands_print_is_what_a_file_may_name() {
     assert_eq!(storage.model, None);
     assert_eq!(network_out.arrivals, curve);
     assert_eq!((network_out.largest, network_out.model.as_ref()), (4e4, Some(&model)));
-    // What was profiled at 99.9 % says nothing of 99.99 %.
+    // A profile at 99.9 % gives no value for 99.99 %.
     let higher = read("curves: c.json, slo: {percentile: 99.99, latency: 1s}").unwrap();
     assert_eq!((higher.entries[0].workload.demands[0].unloaded, higher.notes.len()), (0.0, 1));
 
@@ -559,7 +559,7 @@ fn who_is_admitted_has_its_promise_and_who_is_refused_has_none_but_best_effort()
         - {name: b, client: r0h1, server: r1h1, trace: t.csv, slo: {percentile: 99, latency: 1s}}\n\
         - {name: c, client: r0h1, server: r1h1, trace: t.csv, slo: {percentile: 99, latency: 1100us}}\n";
     let new = Workloads::from_text("new.yaml", text, &cluster, &files(), &open, Some(&there)).unwrap();
-    // The second arrival asks for less than any bound on it.
+    // The second arrival's SLO is below any bound on it.
     for name in ["dnc", "snc", "best", "none"] {
         let by = there.admission(name, "").unwrap();
         let admitted = there.admit(&placed, &new, &cluster, &by).unwrap();
@@ -580,7 +580,7 @@ fn who_is_admitted_has_its_promise_and_who_is_refused_has_none_but_best_effort()
             }
         }
     }
-    // Nothing with a device is for those that pace networks.
+    // Policies for networks refuse every workload with a device.
     for name in ["silo++", "qjump++"] {
         let by = there.admission(name, "").unwrap();
         let admitted = there.admit(&placed, &new, &cluster, &by).unwrap();
@@ -593,7 +593,7 @@ fn who_is_admitted_has_its_promise_and_who_is_refused_has_none_but_best_effort()
     assert!(wrong.contains("serch: unknown field"), "{wrong}");
 }
 
-/// States of any kind.
+/// States of all kinds.
 fn states() -> impl Strategy<Value = Vec<State>> {
     let share = 1e-6..1.0_f64;
     let sizes = prop_oneof![

@@ -1,4 +1,4 @@
-//! Bounds of systems against those that the thesis' released code gave (`golden/qos/dnc`).
+//! Bounds of systems against those of the thesis' released code (`golden/qos/dnc`).
 
 #[path = "../../calculus/tests/shared/mod.rs"]
 #[allow(dead_code, reason = "each test uses some of it")]

@@ -1,4 +1,4 @@
-//! The search for priorities, against every order there is.
+//! The priority search, against all orders.
 
 mod systems;
 
@@ -38,7 +38,7 @@ fn in_line(draws: &[Draw]) -> System {
     }
 }
 
-/// Whether some order, the same at all stages, keeps all SLOs.
+/// True if some order, the same at all stages, keeps all SLOs.
 fn some_order(system: &System, method: Method, settings: BoundSettings) -> bool {
     let count = system.promises.len();
     let mut orders: Vec<Vec<u32>> = vec![vec![]];
@@ -135,7 +135,8 @@ proptest! {
 
 #[test]
 fn the_search_finds_what_the_order_of_slos_does_not() {
-    // First, the small one with the tighter SLO would leave the large one 7 of 10: 9.2 / 7. Last, it has 9.2 / 9.
+    // At the first priority, the small workload with the tighter SLO would leave the large one 7 of 10: 9.2 /
+    // 7. At the last, it has 9.2 / 9.
     let large = simple("large", 0, &[(1.0, 9.0)], 0.0, 1.031);
     let small = simple("small", 0, &[(3.0, 0.2)], 0.0, 1.03);
     let mut system = System { queues: vec![queue("link", 10.0)], promises: vec![large, small] };
@@ -152,7 +153,7 @@ fn the_search_finds_what_the_order_of_slos_does_not() {
 fn an_slo_that_no_order_keeps_is_reported_and_the_search_ends() {
     let of = |name| simple(name, 0, &[(4.0, 5.0)], 0.0, 0.6);
     let system = System { queues: vec![queue("link", 10.0)], promises: vec![of("a"), of("b"), of("c")] };
-    // 12 of 10 are asked: the first has a bound, the last has none.
+    // Load 12 on capacity 10: the first has a bound, the last has none.
     assert_eq!(search(&system, Method::Dnc, fluid(), LEVELS).1, 2);
 }
 
@@ -166,6 +167,6 @@ fn the_search_asks_for_no_bound_where_the_open_bring_more_than_a_queue_has() {
         Bounds::new(system, fluid()).unwrap().bound(promise, Method::Dnc)
     });
     assert_eq!(found.missed.len(), 30);
-    // One for each of the ten that are left, which all keep their SLOs, and one for each at the end.
+    // One bound for each of the remaining ten, which all keep their SLOs, and one for each at the end.
     assert_eq!(asked, 50);
 }

@@ -8,7 +8,7 @@ use leeward_traces::Stage;
 use proptest::prelude::*;
 use systems::{Draw, curve, demand, draws, promise, queue};
 
-/// A request: when it came, its work, and whose it is.
+/// A request: arrival time, work and workload.
 #[derive(Clone, Copy)]
 struct Request {
     at: f64,
@@ -16,8 +16,9 @@ struct Request {
     of: usize,
 }
 
-/// The longest time of each workload's requests at a device of `places`, each with a speed of one of `places`: no request is interrupted,
-/// and the next is the first of the least priority.
+/// Longest latency of each workload's requests at a device with `places` parallel slots, each with one
+/// `places`th of the speed. Service is not interrupted, and the next request is the first one of the highest
+/// priority.
 fn serve(mut requests: Vec<Request>, priorities: &[u32], places: usize) -> Vec<f64> {
     requests.sort_by(|a, b| a.at.total_cmp(&b.at));
     let (mut free, mut longest) = (vec![0.0f64; places], vec![0.0f64; priorities.len()]);
@@ -41,7 +42,7 @@ fn serve(mut requests: Vec<Request>, priorities: &[u32], places: usize) -> Vec<f
     longest
 }
 
-/// As early as the buckets let it, but for pauses.
+/// Requests as early as the buckets allow, with pauses.
 fn greedy(
     arrivals: &leeward_calculus::ArrivalCurve,
     sizes: &[(f64, f64)],
@@ -71,7 +72,7 @@ fn sends() -> impl Strategy<Value = Vec<(f64, f64)>> {
     prop::collection::vec((size, pause), 1..60)
 }
 
-/// Workloads at one device of capacity 1, each with what it sends.
+/// Workloads at one device of capacity 1, each with its requests.
 fn device(
     draws: &[Draw],
     sends: &[Vec<(f64, f64)>],
@@ -88,7 +89,7 @@ fn device(
             sends[at % sends.len()].iter().map(|&(size, pause)| (size * largest, pause)).collect();
         let start = if together { 0.0 } else { draw.latency / 10.0 };
         requests.extend(greedy(&arrivals, &sizes, at, start));
-        // Alone a request takes its work at each place.
+        // Alone, a request takes its work times the number of slots.
         let unloaded = (places - 1) as f64 * largest;
         let of = Demand { unloaded, ..demand(Stage::Storage, arrivals, largest) };
         promises.push(promise(&format!("w{at}"), None, vec![(of, vec![0], draw.priorities[0])]));
@@ -120,7 +121,7 @@ proptest! {
 
 #[test]
 fn several_places_are_later_than_one_server_of_their_work_would_be() {
-    // Seven of eight places are taken when a burst comes: what one server would need is not enough.
+    // Seven of eight slots are taken when a burst arrives: the bound of a single server does not suffice.
     let places = 8;
     let of = |name: &str, priority, unloaded| {
         let of = Demand { unloaded, ..demand(Stage::Storage, curve(&[(0.01, 0.8)]), 0.1) };

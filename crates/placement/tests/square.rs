@@ -1,4 +1,4 @@
-//! Squares of bytes as apps: what is read, and what is refused where.
+//! Squares of bytes as apps: accepted input, and the position of errors.
 
 use std::path::PathBuf;
 
@@ -48,8 +48,8 @@ fn what_is_wrong_with_a_square_is_said_with_its_line() {
 
 #[test]
 fn a_square_is_refused_at_the_first_transfer_too_many() {
-    // So that a short file that expands without end, as gzip can, costs no memory.
-    // A row makes 1,499, so 1,334 of them leave room for 334.
+    // A short file that expands without end, as gzip allows, must not exhaust memory. A row makes 1,499
+    // transfers, so 1,334 rows leave room for 334.
     let row = vec!["1"; 1500].join(",") + "\n";
     let error = read("bomb", row.repeat(1500).as_bytes()).expect_err("it should be refused");
     assert_eq!(error, "m.csv:1335: column 335: more than 2000000 transfers in one app");

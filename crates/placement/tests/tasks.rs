@@ -1,4 +1,4 @@
-//! Policies for tasks: what each of them holds on random clusters and apps, and what the papers show of theirs.
+//! Task policies: properties on random clusters and apps, and results shown in the papers.
 
 mod world;
 
@@ -40,7 +40,7 @@ impl World {
     }
 }
 
-/// An app of tasks with so many thousandths of a processor, and a matrix in MB.
+/// An app of tasks, each with thousandths of a processor, and a matrix in MB.
 fn app(cpus: &[u64], transfers: &[(u32, u32, u64)]) -> AppRequest {
     let task = |&cpus| Task { cpus: Cpus(cpus), ..Task::default() };
     let transfer = |&(from, to, mb)| Transfer { from, to, bytes: Bytes(mb * 1_000_000) };
@@ -65,12 +65,12 @@ fn pipe(hosts: usize, cpus: u64, rate: impl Fn(usize, usize) -> u64) -> World {
 
 /// Choreo's figure 9: a ring of four machines, each with room for one task.
 fn figure_9() -> (World, AppRequest) {
-    // TL, TR, BL, BR; no diagonals, which are so slow here that nobody takes them.
+    // TL, TR, BL, BR; the diagonals are so slow here that no policy takes them.
     let rates = [[0, 1000, 10_000, 1], [1000, 0, 1, 8000], [10_000, 1, 0, 9000], [1, 8000, 9000, 0]];
     (pipe(4, 1, |from, to| rates[from][to]), app(&[1000; 4], &[(0, 1, 100), (0, 2, 50), (1, 3, 50)]))
 }
 
-/// Algorithm 1 by the letter: every path of every transfer is looked at, in a fixed order of hosts.
+/// Reference implementation of algorithm 1: examines every path of every transfer, in a fixed order of hosts.
 fn literal(world: &World, app: &AppRequest, cpus: u64) -> Option<Assignment> {
     let hosts: Vec<HostId> = world.fabric.all_hosts().collect();
     let mut scratch = Scratch::default();
@@ -122,7 +122,7 @@ fn literal(world: &World, app: &AppRequest, cpus: u64) -> Option<Assignment> {
     Some(placed.into_values().collect())
 }
 
-/// Random matrices: pairs of tasks that stand there once.
+/// Random matrices in which each pair of tasks appears once.
 fn transfers(tasks: u32) -> impl Strategy<Value = Vec<(u32, u32, u64)>> {
     let pairs = prop::collection::btree_map((0..tasks, 0..tasks), 0_u64..1000, 0..20);
     pairs.prop_map(|pairs| {
@@ -224,7 +224,7 @@ fn figure_9_traps_greedy_and_not_leeward() {
     let (world, app) = figure_9();
     let greedy = world.assign("choreo", "", &app).expect("there is room");
     let ours = world.assign("leeward", "", &app).expect("there is room");
-    // Bytes there are MB and rates Mb/s: the figure's units of time are 8 s here, and its 1 is 1000.
+    // Bytes are in MB and rates in Mb/s: the figure's unit of time is 8 s here, and its 1 is 1000.
     let units = |hosts: &[HostId]| world.seconds(&app, hosts) * 1000.0 / 8.0;
     assert!((units(&greedy) - 50.0).abs() < 1e-9, "greedy must use the link of 1 then");
     assert!((units(&ours) - 100.0 / 9.0).abs() < 1e-9);
@@ -333,7 +333,7 @@ fn cell(racks: u32) -> World {
     ))
 }
 
-/// One task of one processor that sends at most so much.
+/// One task of one processor with a peak rate.
 fn sender(peak_mbps: u64) -> AppRequest {
     let mut app = app(&[1000], &[]);
     app.tasks[0].egress[0] = Traffic { mean_bps: peak_mbps * 500_000, peak_bps: peak_mbps * 1_000_000 };
@@ -363,7 +363,7 @@ proptest! {
         };
         world.report(load);
         let task = sender(peak);
-        // Tasks of the job that make a step of spread, itself among them.
+        // Number of the job's tasks per step of spread, this one included.
         let step = (((there.len() + 1) as f64 * spread) as u32).max(1);
         let settings = format!("{{step: 0.001, spread: {spread}}}");
         for policy in PROACTIVE {
@@ -375,7 +375,7 @@ proptest! {
             let borg = world.decide("borg", &settings, &task).expect("there is room");
             let of_borg = borg.why.iter().find(|one| one.verdict == Verdict::Chosen).expect("one is chosen");
             prop_assert_eq!(in_rack(of_borg) / step, least);
-            // Worked out again from the loads that were reported.
+            // Recomputed from the reported loads.
             let busier = |rack: u32| {
                 let up = f64::from(loads[2 * rack as usize]) / 100.0 + peak as f64 / 1000.0;
                 up.max(f64::from(loads[2 * rack as usize + 1]) / 100.0)
@@ -425,12 +425,12 @@ fn a_rack_that_cannot_be_seen_is_not_chosen() {
     assert!(decision.why.iter().any(|one| one.verdict == Verdict::Refused(Constraint::Unknown)));
 }
 
-/// Whether a resource is the hidden link, or a host's link that it could be derived from.
+/// True for the hidden link, and for a host's link that its load could be derived from.
 fn world_rack(resource: leeward_fabric::ResourceId, hidden: leeward_fabric::ResourceId) -> bool {
     resource == hidden || resource.0 < 8
 }
 
-/// The best there is, by trying everything.
+/// Best result by exhaustive search.
 fn best(world: &World, app: &AppRequest, cpus: u64) -> Option<f64> {
     let (hosts, tasks) = (world.fabric.host_count() as u32, app.tasks.len() as u32);
     let placements = (0..hosts.pow(tasks)).map(|number| {
@@ -471,7 +471,7 @@ proptest! {
                 prop_assert!(ours <= best * (1.0 + 1e-6), "{ours} instead of {best}");
                 prop_assert_eq!(decision.basis.gap, Some(0.0));
             }
-            // Where greedy and the largest first are both stuck, there may still be room.
+            // If greedy and largest-first both fail, a placement may still exist.
             (Err(_), _) => {}
             (Ok(_), None) => return Err(TestCaseError::fail("there is no room")),
         }

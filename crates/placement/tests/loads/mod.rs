@@ -1,4 +1,4 @@
-//! Made-up workloads for the tests of limits and packings.
+//! Synthetic workloads for the tests of limits and packings.
 #![allow(dead_code, reason = "each test uses a part")]
 
 use std::sync::Arc;
@@ -8,14 +8,14 @@ use leeward_placement::volumes::{Demand, Slo, Workload};
 use leeward_traces::Stage;
 use proptest::prelude::*;
 
-/// What a link carries, in bytes a second.
+/// Capacity of a link, in bytes per second.
 pub const LINK: f64 = 1e8;
 
 pub fn bucket(rate: f64, burst: f64) -> TokenBucket {
     TokenBucket::new(rate, burst).expect("a bucket")
 }
 
-/// A curve of up to three buckets for a queue of this capacity: rates are shares of it, bursts seconds.
+/// A curve of up to three buckets for a queue of this capacity: rates as shares of it, bursts in seconds.
 pub fn curve(capacity: f64) -> impl Strategy<Value = ArrivalCurve> {
     let bucket = (0.01..0.3_f64, 0.001..0.1_f64)
         .prop_map(move |(rate, burst)| self::bucket(rate * capacity, burst * capacity));
@@ -44,7 +44,7 @@ pub fn workload(name: String) -> impl Strategy<Value = Workload> {
     )
 }
 
-/// So many workloads, named by number.
+/// Workloads in a number from `count`, named by number.
 pub fn workloads(count: std::ops::Range<usize>) -> impl Strategy<Value = Vec<Arc<Workload>>> {
     count.prop_flat_map(|count| {
         (0..count).map(|at| workload(format!("w{at}")).prop_map(Arc::new)).collect::<Vec<_>>()

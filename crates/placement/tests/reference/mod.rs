@@ -1,4 +1,4 @@
-//! Reads the thesis' released code's inputs as systems and workloads (`golden/qos`).
+//! Reads inputs of the thesis' released code as systems and workloads (`golden/qos`).
 #![allow(dead_code, reason = "each test uses a part")]
 
 #[path = "../../../calculus/tests/shared/mod.rs"]
@@ -19,7 +19,7 @@ pub fn text(value: &Value) -> &str {
     value.as_str().expect("a name")
 }
 
-/// The queues and clients of an input of the optimiser, with priorities by SLO and limits that are not chosen yet.
+/// Queues and clients of an optimiser input, with priorities by SLO and limits to be chosen.
 pub fn system(input: &Value) -> System {
     let queues: Vec<Queue> = each(&input["queues"])
         .iter()
@@ -65,7 +65,8 @@ pub fn system(input: &Value) -> System {
     System { queues, promises }
 }
 
-/// The arrival curve of an example trace at a stage, as the released code cached it: rows of seconds, work and slope.
+/// Arrival curve of an example trace at a stage, from the released code's cache: rows of seconds, work and
+/// slope.
 pub fn cached_curve(folder: &Path, trace: &str, estimator: &str) -> ArrivalCurve {
     let path = folder.join(format!("placement/arrivalCurves/arrivalCurve{trace}.txt{estimator}.txt"));
     let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
@@ -102,7 +103,7 @@ pub fn workloads(folder: &Path, topology: &Value) -> Vec<Workload> {
     each(&topology["clients"]).iter().map(workload).collect()
 }
 
-/// A topology of the released code, packed or not.
+/// A topology of the released code, compressed or not.
 pub fn topology(path: &Path) -> Value {
     let text = match path.extension() {
         Some(extension) if extension == "gz" => {
@@ -117,7 +118,8 @@ pub fn topology(path: &Path) -> Value {
     serde_json::from_str(&text).expect("JSON")
 }
 
-/// Its clients, each with a slot a virtual machine, and its servers with one SSD each, on links of 1 Gb/s.
+/// The topology's clients, with one slot per virtual machine, and its servers with one SSD each, on links of
+/// 1 Gb/s.
 pub fn site(topology: &Value) -> Site {
     let mut clients: BTreeMap<String, u32> = BTreeMap::new();
     for vm in each(&topology["clientVMs"]) {

@@ -22,7 +22,7 @@ pub fn demand(stage: Stage, arrivals: ArrivalCurve, largest: f64) -> Demand {
     Demand { stage, arrivals, largest, model: None, unloaded: 0.0 }
 }
 
-/// A promise whose limits are its arrivals.
+/// A promise whose limits are its arrival curves.
 pub fn promise(name: &str, slo: Option<Slo>, stages: Vec<(Demand, Vec<usize>, u32)>) -> Promise {
     let limits = stages.iter().map(|stage| stage.0.arrivals.clone()).collect();
     let route = stages.iter().map(|stage| stage.1.clone()).collect();
@@ -38,7 +38,8 @@ pub fn simple(name: &str, priority: u32, buckets: &[(f64, f64)], largest: f64, l
     promise(name, slo, vec![(demand(Stage::NetworkIn, curve(buckets), largest), vec![0], priority)])
 }
 
-/// Requests of exponential work that come at `rate` a second, half and one and a half times that in turn.
+/// Arrivals with exponential work and an average `rate` per second; the rate alternates between 0.5 and 1.5
+/// times that.
 pub fn model(rate: f64, mean: f64) -> Mmpp {
     const STEP: f64 = 1e-4;
     let state = |share: f64| State {
@@ -49,7 +50,7 @@ pub fn model(rate: f64, mean: f64) -> Mmpp {
     Mmpp::new(STEP, vec![state(0.5), state(1.5)], &rows, Sigma::Stationary).unwrap()
 }
 
-/// What a random workload is made of.
+/// Random parameters of a workload.
 #[derive(Clone, Debug)]
 pub struct Draw {
     pub rate: f64,
@@ -62,7 +63,7 @@ pub struct Draw {
 }
 
 impl Draw {
-    /// Its curve where rates are taken times `share`.
+    /// Curve with rates multiplied by `share`.
     pub fn curve(&self, share: f64) -> ArrivalCurve {
         let mut buckets = vec![(self.rate * share, self.burst)];
         if let Some((faster, smaller)) = self.second {
@@ -91,7 +92,7 @@ pub fn draws(most: usize, buckets: bool) -> impl Strategy<Value = Vec<Draw>> {
 
 pub const CAPACITY: f64 = 10.0;
 
-/// One stage over paths of queues of about [`CAPACITY`], loaded to at most `load` of it.
+/// One stage over paths of queues of about [`CAPACITY`], with a load of at most `load` of it.
 pub fn on_paths(draws: &[Draw], paths: &[&[usize]], load: f64) -> System {
     let queues = (0..4).map(|at| queue(&format!("q{at}"), [1.0, 0.9, 0.95, 1.1][at] * CAPACITY)).collect();
     let share = load * 0.9 * CAPACITY / draws.len() as f64;

@@ -1,4 +1,4 @@
-//! What the tests of policies share. Each test program uses some of it.
+//! Shared parts of the policy tests. Each test program uses some of it.
 #![allow(dead_code, reason = "each test program uses some of it")]
 
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use leeward_placement::{Constraints, Context, Decision, Explain, Policy, Pool, R
 pub const NOW: Nanos = Nanos(1_500_000_000);
 pub const BLOCK: Bytes = Bytes(256 << 20);
 
-/// A cluster with the state that a policy reads.
+/// A cluster with the state that policies read.
 pub struct World {
     pub fabric: Arc<Fabric>,
     pub ledger: Ledger,
@@ -26,17 +26,17 @@ impl World {
         World { pool: Pool::new(cluster.fabric.clone()), fabric: cluster.fabric, ledger }
     }
 
-    /// Every resource carries the share of its capacity that `share` says.
+    /// Reports a load for every resource, as a share of its capacity.
     pub fn report(&mut self, share: impl Fn(ResourceId) -> f64) {
         self.report_some(|resource| Some(share(resource)));
     }
 
-    /// The same, of those for which it says something.
+    /// Reports a load for the resources with a share.
     pub fn report_some(&mut self, share: impl Fn(ResourceId) -> Option<f64>) {
         self.report_at(NOW, (Nanos(0), Nanos::SECOND), share);
     }
 
-    /// The same, of another window.
+    /// Reports a load for a given window.
     pub fn report_at(
         &mut self,
         now: Nanos,
