@@ -1,5 +1,5 @@
-//! How fast captures become matrices, on one core, beside reading the same bytes as a plain copy through a buffer of the
-//! same size, and beside a walk over the records that looks at nothing in them.
+//! Speed of converting captures to matrices, on one core, beside a plain copy of the same bytes through a buffer of
+//! the same size, and beside a walk over the records without parsing.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
@@ -14,7 +14,7 @@ use leeward_capture::{Capture, Content, Places, Settings};
 const BYTES: usize = 256 << 20;
 const REPEATS: usize = 5;
 const HOSTS: u32 = 1000;
-/// Records between two looks at the clock of whoever reads.
+/// Records between two looks of the reader at the clock.
 const STEP: u64 = 1 << 16;
 
 fn main() {
@@ -44,7 +44,7 @@ fn main() {
     }
 }
 
-/// Seconds of the fastest run, which others on the machine disturb least.
+/// Seconds of the fastest run, which other programs disturb least.
 fn fastest(mut run: impl FnMut()) -> f64 {
     let times = (0..REPEATS).map(|_| {
         let start = Instant::now();
@@ -54,7 +54,7 @@ fn fastest(mut run: impl FnMut()) -> f64 {
     times.fold(f64::INFINITY, f64::min)
 }
 
-/// A capture of UDP packets between hosts, whole, and how many there are.
+/// A capture of whole UDP packets between hosts, and their number.
 fn pcap(sizes: &[usize]) -> (Arc<[u8]>, u64) {
     let mut file = Vec::with_capacity(BYTES + 2000);
     file.extend([0xd4, 0xc3, 0xb2, 0xa1, 2, 0, 4, 0]);

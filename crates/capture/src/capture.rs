@@ -1,4 +1,4 @@
-//! From files to a matrix: what each record is, whose its traffic is, and where it is summed.
+//! Reads files into a matrix: determines the kind of each record, the places of its traffic, and the sums.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::{self, Read};
@@ -15,23 +15,23 @@ use crate::matrix::{MOST_CELLS, Matrix, Source, Sums};
 use crate::packet::{Datagram, Packet};
 use crate::places::Places;
 
-/// What the packets of a capture are to this.
+/// Interpretation of the packets in a capture.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Content {
-    /// What the first IP packet of a file says: an exported datagram makes all of them exports.
+    /// Decided by the first IP packet of a file: an exported datagram makes all of them exports.
     #[default]
     Auto,
     /// Traffic: each packet counts.
     Packets,
-    /// Datagrams of sFlow, NetFlow or IPFIX: what is told in them counts, and they do not.
+    /// Datagrams of sFlow, NetFlow or IPFIX: their contents count, the datagrams themselves do not.
     Exports,
 }
 
 impl Content {
-    /// All of them.
+    /// All kinds of content.
     pub const ALL: [Content; 3] = [Content::Auto, Content::Packets, Content::Exports];
 
-    /// Its name in settings.
+    /// Name of the content in settings.
     pub fn name(self) -> &'static str {
         match self {
             Content::Auto => "auto",
@@ -40,26 +40,26 @@ impl Content {
         }
     }
 
-    /// The content of that name.
+    /// The content with this name.
     pub fn named(name: &str) -> Option<Content> {
         Content::ALL.into_iter().find(|content| content.name() == name)
     }
 }
 
-/// How captures are read.
+/// Settings for reading captures.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// The length of an interval.
+    /// Length of an interval, in seconds.
     pub interval_s: u32,
-    /// Which bytes count.
+    /// Length of a packet that counts.
     pub size: Size,
-    /// What captured packets are.
+    /// Interpretation of captured packets.
     pub content: Content,
-    /// More ports that datagrams of exports are sent to, beside 6343, 2055 and 4739.
+    /// Further ports of exported datagrams, in addition to 6343, 2055 and 4739.
     pub ports: Vec<u16>,
-    /// How many packets each seen one stands for where nothing tells.
+    /// Sampling rate of exporters that do not state theirs.
     pub sampling: Option<u32>,
-    /// Whether counters of interfaces are kept.
+    /// True to keep counters of interfaces.
     pub counters: bool,
 }
 
@@ -76,11 +76,11 @@ impl Default for Settings {
     }
 }
 
-/// Addresses that belong nowhere and are remembered; beyond twice as many, those of the fewest bytes are forgotten.
+/// Addresses without a place in memory; beyond twice as many, those with the fewest bytes are dropped.
 const MOST_UNKNOWN: usize = 50_000;
-/// Agents and exporters that are told apart.
+/// Most agents and exporters that are kept apart.
 const MOST_SOURCES: usize = 10_000;
-/// Readings of counters that are kept at most.
+/// Most readings of counters in memory.
 const MOST_COUNTERS: usize = 20_000_000;
 
 /// Reads files into one matrix.
@@ -92,7 +92,7 @@ pub struct Capture {
     discards: Discards,
 }
 
-/// What the flows of all files came to.
+/// Sums over the flows of all files.
 struct Taken {
     places: Places,
     sums: Sums,
@@ -106,20 +106,20 @@ pub struct Open {
     name: String,
     frames: Frames,
     content: Content,
-    /// Records so far.
+    /// Number of records so far.
     records: u64,
     packets: Source,
 }
 
 impl Open {
-    /// Bytes of it that were read; of what is compressed, those that came out.
+    /// Bytes of the file read so far; for compressed files, after decompression.
     pub fn passed(&self) -> u64 {
         self.frames.passed()
     }
 }
 
 impl Capture {
-    /// Begins a matrix.
+    /// An empty matrix.
     pub fn new(settings: Settings, places: Places) -> Capture {
         let exports = Exports::new(settings.size, settings.sampling);
         let taken = Taken {
@@ -132,7 +132,11 @@ impl Capture {
         Capture { settings, exports, taken, counters: Vec::new(), discards: Discards::default() }
     }
 
-    /// Opens a file: pcap, pcapng, or IPFIX messages, plain or gzip. What it is, its content says.
+    /// Opens a file: pcap, pcapng, or IPFIX messages, plain or gzip. The content determines the format.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file cannot be read or has an unknown format.
     pub fn open(&self, name: &str, reader: impl Read + 'static) -> Result<Open, InputError> {
         let frames = Frames::open(reader).map_err(|refusal| {
             let message = match refusal {
@@ -150,14 +154,18 @@ impl Capture {
         Ok(Open { name: name.to_owned(), frames, content, records: 0, packets })
     }
 
-    /// Reads up to `records` more of a file; `false` after the last.
+    /// Reads up to `records` more records of a file; `false` after the last.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file cannot be read, or if there are too many cells or readings of counters.
     pub fn read(&mut self, open: &mut Open, records: u64) -> Result<bool, InputError> {
         let broken = |name: &str, error: io::Error| InputError::new(name, error);
         for _ in 0..records {
             match open.frames.next(&mut self.discards) {
                 Ok(Some(Record::Frame(frame))) => {
                     open.records += 1;
-                    // What the first IP packet is decides.
+                    // The first IP packet decides.
                     if open.content == Content::Auto {
                         open.content = auto(&frame, &self.settings.ports);
                     }
@@ -199,7 +207,7 @@ impl Capture {
         Ok(true)
     }
 
-    /// What all files came to.
+    /// The matrix of all files.
     pub fn finish(mut self) -> Matrix {
         self.exports.finish(&mut self.discards);
         let Taken { places, sums, mut sources, exporters, unknown } = self.taken;
@@ -248,7 +256,7 @@ impl Capture {
         self.taken.take(&flow, packet.fragment, &mut self.discards);
     }
 
-    /// Reads a packet as a datagram of exports.
+    /// Reads a packet as an exported datagram.
     fn exported(&mut self, frame: &Frame<'_>, record: u64) {
         let mut refuse = |reason, detail: &str| {
             self.discards.count(reason, detail, frame.length, || format!("packet {record}"))
@@ -343,7 +351,7 @@ fn add(to: &mut Source, from: Source) {
     *to = Source { flows, bytes, ..from };
 }
 
-/// What a file holds, by one of its packets; `Auto` if it does not tell.
+/// Content of a file, judged by one of its packets; `Auto` if the packet does not decide.
 fn auto(frame: &Frame<'_>, ports: &[u16]) -> Content {
     let Ok(packet) = Packet::read(frame.link_type, frame.data, frame.length) else { return Content::Auto };
     let exported = packet.ports.is_some_and(|(_, to)| is_port(to, ports))

@@ -1,30 +1,30 @@
-//! What was not counted, or counted with a doubt, by reason. Nothing is dropped without being here.
+//! Traffic that was not counted, or counted with a doubt, by reason. Nothing is dropped without an entry here.
 
 use std::collections::BTreeMap;
 
 macro_rules! reasons {
     ($($reason:ident, $name:literal, $kept:literal, $meaning:literal;)*) => {
-        /// Why something was not counted, or was with a doubt.
+        /// Reason why traffic was not counted, or was counted with a doubt.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
         pub enum Reason {
             $(#[doc = $meaning] $reason,)*
         }
 
         impl Reason {
-            /// All of them.
+            /// All reasons.
             pub const ALL: &[Reason] = &[$(Reason::$reason),*];
 
-            /// Its name in reports.
+            /// Name of the reason in reports.
             pub fn name(self) -> &'static str {
                 match self { $(Reason::$reason => $name,)* }
             }
 
-            /// Whether what it is about was counted all the same.
+            /// True if the traffic was counted nevertheless.
             pub fn kept(self) -> bool {
                 match self { $(Reason::$reason => $kept,)* }
             }
 
-            /// What it means, in a line.
+            /// Explanation of the reason, on one line.
             pub fn meaning(self) -> &'static str {
                 match self { $(Reason::$reason => $meaning,)* }
             }
@@ -60,23 +60,23 @@ reasons! {
     NoFlowTime, "no-flow-time", true, "exported records without usable times: counted at the time of export";
 }
 
-/// Kinds of one reason that are told apart; what comes later is counted together.
+/// Most kinds of one reason that are kept apart; later ones are counted together.
 const MOST_DETAILS: usize = 64;
-/// Examples of each kind.
+/// Number of examples of each kind.
 const EXAMPLES: usize = 3;
 
-/// How often something happened, how many bytes it was, and the first few times.
+/// Number and bytes of the discards of one kind, with the first few examples.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Discard {
-    /// How often.
+    /// Number of occurrences.
     pub count: u64,
-    /// Bytes of traffic or of the file, as far as they are known.
+    /// Bytes of traffic or of the file, as far as known.
     pub bytes: u64,
-    /// Where, the first few times.
+    /// Places of the first few occurrences.
     pub examples: Vec<String>,
 }
 
-/// All that was not counted, or counted with a doubt.
+/// All traffic that was not counted, or counted with a doubt.
 #[derive(Clone, Default, Debug)]
 pub struct Discards {
     kinds: BTreeMap<(Reason, String), Discard>,
@@ -84,7 +84,7 @@ pub struct Discards {
 }
 
 impl Discards {
-    /// Counts something. `detail` tells kinds of one reason apart (an EtherType, a link type) and may be empty.
+    /// Counts an occurrence. `detail` separates kinds of one reason (an EtherType, a link type) and may be empty.
     pub fn count(&mut self, reason: Reason, detail: &str, bytes: u64, example: impl FnOnce() -> String) {
         let mut key = (reason, detail.to_owned());
         if !self.kinds.contains_key(&key) {
@@ -103,7 +103,7 @@ impl Discards {
         }
     }
 
-    /// Counts something more than once, without an example of its own.
+    /// Counts several occurrences, with an example for the first only.
     pub(crate) fn count_many(&mut self, reason: Reason, count: u64, example: impl FnOnce() -> String) {
         if count > 0 {
             self.count(reason, "", 0, example);
@@ -112,12 +112,12 @@ impl Discards {
         }
     }
 
-    /// Each reason and kind of it, in order, with what was counted.
+    /// Each kind of each reason, in order, with its counts.
     pub fn iter(&self) -> impl Iterator<Item = (Reason, &str, &Discard)> {
         self.kinds.iter().map(|((reason, detail), discard)| (*reason, detail.as_str(), discard))
     }
 
-    /// How often one reason was counted.
+    /// Number of occurrences of one reason.
     pub fn of(&self, reason: Reason) -> u64 {
         self.iter().filter(|(found, _, _)| *found == reason).map(|(_, _, discard)| discard.count).sum()
     }

@@ -1,44 +1,44 @@
-//! What one packet or one exported record says of traffic.
+//! Flows: the traffic of one packet or of one exported record.
 
 use std::net::IpAddr;
 
-/// Traffic from one address to another, as it was seen: not yet scaled by `rate`.
+/// Observed traffic from one address to another, not yet scaled by `rate`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Flow {
-    /// When it began and ended, in nanoseconds since 1970; the same for a packet.
+    /// Time of the first packet, in nanoseconds since 1970; equal to the end for a single packet.
     pub start_ns: i64,
-    /// The end; not before the start.
+    /// Time of the last packet, not before the start.
     pub end_ns: i64,
-    /// Who sent it.
+    /// Address of the sender.
     pub source: IpAddr,
-    /// Who it was for.
+    /// Address of the receiver.
     pub destination: IpAddr,
-    /// Its ports at the two ends, where there are any.
+    /// Ports of source and destination, if there are any.
     pub ports: Option<(u16, u16)>,
-    /// Bytes of the packets that were seen.
+    /// Bytes of the observed packets.
     pub bytes: u64,
-    /// Packets that were seen, at least one.
+    /// Number of observed packets, at least one.
     pub packets: u64,
-    /// How many packets each seen one stands for, at least 1: the sampling rate.
+    /// Sampling rate, at least 1: the number of packets for each observed one.
     pub rate: u32,
 }
 
-/// Which bytes of a packet count.
+/// Length of a packet that counts.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Size {
-    /// The frame, from its Ethernet header to the end of its payload, without the check sequence: what a capture
-    /// calls the original length.
+    /// The frame, from its Ethernet header to the end of its payload, without the check sequence: the original length
+    /// in a capture.
     #[default]
     Frame,
-    /// The IP packet with its headers (layer 3), which is what NetFlow and IPFIX count.
+    /// The IP packet with its headers (layer 3), as in NetFlow and IPFIX.
     Ip,
 }
 
 impl Size {
-    /// Both.
+    /// Both lengths.
     pub const ALL: [Size; 2] = [Size::Frame, Size::Ip];
 
-    /// Its name in settings.
+    /// Name of the length in settings.
     pub fn name(self) -> &'static str {
         match self {
             Size::Frame => "frame",
@@ -46,12 +46,12 @@ impl Size {
         }
     }
 
-    /// The size of that name.
+    /// The length with this name.
     pub fn named(name: &str) -> Option<Size> {
         Size::ALL.into_iter().find(|size| size.name() == name)
     }
 
-    /// Of a packet whose frame and IP lengths are known.
+    /// The length of a packet with known frame and IP lengths.
     pub(crate) fn of(self, frame: u64, ip: u64) -> u64 {
         match self {
             Size::Frame => frame,
@@ -60,7 +60,7 @@ impl Size {
     }
 }
 
-/// Bytes of an Ethernet header, which a record of IP bytes leaves out.
+/// Bytes of an Ethernet header, which records of IP bytes leave out.
 pub(crate) const ETHERNET: u64 = 14;
 /// Bytes of the check sequence behind an Ethernet frame, which sFlow counts and captures do not.
 pub(crate) const CHECK_SEQUENCE: u64 = 4;

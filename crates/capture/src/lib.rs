@@ -1,23 +1,22 @@
-//! Traffic matrices from packets: who sent how many bytes to whom, from captures and from what switches and routers
-//! export.
+//! Traffic matrices from packets: bytes between pairs of places, from captures and from the exports of switches and
+//! routers.
 //!
 //! ```text
 //! pcap, pcapng --frames--> packet -----------------------------\
 //!                            \--UDP--> exports: sFlow, NetFlow --> Flow --Places--> Matrix: bytes[interval][i][j]
-//! IPFIX file --------------------------/                              \--> Discards: what was not counted, and why
+//! IPFIX file --------------------------/                              \--> Discards: uncounted traffic, with reasons
 //! ```
 //!
-//! Choreo takes traffic matrices from "sFlow or tcpdump" (section 2.1). A [`Flow`] is what one packet or one exported
-//! record says: addresses, bytes, packets, how many packets each seen one stands for. [`Places`] turn addresses into
-//! hosts, racks or services; what belongs nowhere is counted and listed, as is everything that cannot be read.
+//! Choreo takes traffic matrices from "sFlow or tcpdump" (section 2.1). A [`Flow`] is the content of one packet or
+//! one exported record: addresses, bytes, packets, sampling rate. [`Places`] map addresses to hosts, racks or
+//! services. Traffic without a place is counted and listed, as is everything that cannot be read.
 //!
-//! Sampled traffic is scaled by its sampling rate, with the error that comes of it: from `n` sampled packets the number
+//! Sampled traffic is scaled by its sampling rate, with the error that follows: from `n` sampled packets the number
 //! of packets is known within 196 √(1/n) % at 95 % confidence (Phaal and Panchen, "Packet Sampling Basics", which
-//! sFlow.org publishes). That of bytes is greater, since packets differ in size: [`Cell::standard_error`].
+//! sFlow.org publishes). The error of bytes is larger, since packets differ in size: [`Cell::standard_error`].
 //!
-//! What comes from outside is read by etherparse (headers), pcap-parser (files) and netflow_parser (NetFlow, IPFIX).
-//! sFlow is read here: its layout is fixed, and the parser there is for it (sflow-parser 0.7) recurses as deep as a
-//! datagram says, until the stack ends, and gives up a whole datagram for one record it does not know.
+//! The input is parsed by etherparse (headers), pcap-parser (files) and netflow_parser (NetFlow, IPFIX). This crate
+//! parses sFlow itself, for the reasons in `exports/sflow.rs`.
 
 mod capture;
 mod discards;

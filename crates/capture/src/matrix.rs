@@ -1,4 +1,4 @@
-//! Bytes by interval and pair of places, with the error that sampling leaves.
+//! Bytes by interval and pair of places, with the sampling error.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -10,96 +10,95 @@ use crate::exports::Counter;
 use crate::flow::Flow;
 use crate::places::PlaceId;
 
-/// Cells that a matrix may have.
+/// Most cells of a matrix.
 pub const MOST_CELLS: usize = 20_000_000;
-/// Bytes, and packets, of a record and of all together, scaled: two hours at a petabit a second. A cell or a sum of
-/// cells is no more, and so fits the whole numbers of tables.
+/// Most bytes, and most packets, of one record and of all together, scaled: two hours at a petabit per second. A cell
+/// or a sum of cells is not larger, and so fits the integers of tables.
 pub const MOST_BYTES: u128 = 10_u128.pow(18);
-/// Intervals that one record may cover.
+/// Most intervals of one record.
 pub const MOST_INTERVALS: i64 = 4096;
 const SECOND: i64 = 1_000_000_000;
 
-/// What a pair sent in an interval.
+/// Traffic of a pair in an interval.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct Cell {
     /// Bytes, scaled by the sampling rate.
     pub bytes: u128,
     /// Packets, scaled by the sampling rate.
     pub packets: u128,
-    /// Packets that were seen.
+    /// Number of observed packets.
     pub samples: u64,
-    /// Of the bytes, from sampling.
+    /// Variance of the bytes from sampling.
     variance: f64,
 }
 
 impl Cell {
-    /// The standard error of the bytes; 0 where every packet was seen.
+    /// Standard error of the bytes; 0 if every packet was observed.
     ///
-    /// Each packet is taken with probability 1/N, whatever becomes of the others, so that the bytes of the sampled
-    /// ones times N are right in the mean with a variance of (N - 1) Σ L² over all packets of lengths L, which
-    /// N (N - 1) Σ L² over the sampled ones estimates (Horvitz and Thompson). With packets alike and N large it is
-    /// the published one: bytes √(1/n) of n samples, 196 √(1/n) % at 95 %. Within one exported record, packets are
-    /// taken to be alike.
+    /// Each packet is sampled independently with probability 1/N. N times the bytes of the sampled packets is
+    /// unbiased, with a variance of (N - 1) Σ L² over all packets of lengths L. N (N - 1) Σ L² over the sampled ones
+    /// estimates that variance (Horvitz and Thompson). For equal packets and large N the error is the published one:
+    /// bytes √(1/n) of n samples, 196 √(1/n) % at 95 %. Packets within one exported record are assumed to be equal.
     pub fn standard_error(&self) -> f64 {
         self.variance.sqrt()
     }
 }
 
-/// A cell with where it is.
+/// A cell with its interval and pair.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Pair {
-    /// When the interval begins, in seconds since 1970: a multiple of its length.
+    /// Start of the interval, in seconds since 1970: a multiple of its length.
     pub start_s: i64,
-    /// The place that sent, by its number in [`Matrix::places`].
+    /// Source of the traffic, as an index into [`Matrix::places`].
     pub source: PlaceId,
-    /// The place that it was for.
+    /// Destination of the traffic, as an index into [`Matrix::places`].
     pub destination: PlaceId,
-    /// What was sent.
+    /// Traffic of the pair in the interval.
     pub cell: Cell,
 }
 
-/// Who saw traffic: a captured file, an sFlow agent, an exporter.
+/// Observer of traffic: a captured file, an sFlow agent, an exporter.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Source {
     /// `packets`, `sflow`, `netflow 5`, `netflow 9` or `ipfix`.
     pub protocol: &'static str,
-    /// The file or the address.
+    /// Name of the file, or address.
     pub name: String,
-    /// Packets or records it gave, of places known or not.
+    /// Number of its packets or records, with known places or not.
     pub flows: u64,
-    /// Their bytes, scaled.
+    /// Their bytes, scaled by the sampling rate.
     pub bytes: u128,
 }
 
-/// All that came of one or more files.
+/// Traffic matrix of one or more files.
 pub struct Matrix {
-    /// The names of places.
+    /// Names of the places.
     pub places: Vec<String>,
-    /// The length of an interval.
+    /// Length of an interval, in seconds.
     pub interval_s: u32,
-    /// The cells, by time, then by the names of places.
+    /// Cells, by time, then by the names of places.
     pub pairs: Vec<Pair>,
-    /// Who saw it. Traffic that two of them saw is counted twice.
+    /// Observers of the traffic. Traffic that two of them observed is counted twice.
     pub sources: Vec<Source>,
-    /// Addresses that belong nowhere, with their bytes, the most first.
+    /// Addresses without a place, with their bytes, the largest first.
     pub unknown: Vec<(IpAddr, u128)>,
-    /// What was not counted, or with a doubt.
+    /// Traffic that was not counted, or counted with a doubt.
     pub discards: Discards,
     /// Counters of interfaces that sFlow agents sent, in order of arrival.
     pub counters: Vec<Counter>,
 }
 
-/// What a flow is too much of to be counted.
+/// Limit that a flow exceeds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Beyond {
-    /// It covers too many intervals.
+    /// The number of intervals of one record.
     Time,
-    /// With it there would be more bytes or packets than there can be.
+    /// The total number of bytes or packets.
     Bytes,
 }
 
 impl Beyond {
-    /// Its name in reports.
+    /// Name of the limit in reports.
     pub fn name(self) -> &'static str {
         match self {
             Beyond::Time => "time",
@@ -126,7 +125,7 @@ impl Sums {
         self.cells.len() > MOST_CELLS
     }
 
-    /// Adds a flow, spread evenly over its time, or nothing of it if it is beyond what there can be.
+    /// Adds a flow, spread evenly over its duration. A flow beyond a limit is not added at all.
     #[inline]
     pub fn add(&mut self, flow: &Flow, source: PlaceId, destination: PlaceId) -> Result<(), Beyond> {
         let first = flow.start_ns.div_euclid(self.interval_ns);
@@ -157,7 +156,7 @@ impl Sums {
         for interval in first..=last {
             let end = i128::from(interval + 1) * i128::from(self.interval_ns);
             let passed = (end - i128::from(flow.start_ns)).min(length);
-            // What has passed by the end of each interval, in whole bytes, so that the parts add up to the whole.
+            // Amounts up to the end of each interval, in whole bytes, so that the parts add up to the total.
             let part = |whole: u128| part(whole, passed as u128, length as u128);
             let now = (part(bytes), part(packets), part(flow.packets.into()));
             let cell = self.cells.entry((interval, source, destination)).or_default();
@@ -190,7 +189,7 @@ impl Sums {
     }
 }
 
-/// Where each name is when they are in order: millions of cells are sorted by numbers much faster than by names.
+/// Rank of each name in sorted order: millions of cells sort much faster by numbers than by names.
 fn ranks(names: &[String]) -> Vec<u32> {
     let mut order: Vec<u32> = (0..names.len() as u32).collect();
     order.sort_unstable_by_key(|&at| &names[at as usize]);
@@ -201,9 +200,9 @@ fn ranks(names: &[String]) -> Vec<u32> {
     ranks
 }
 
-/// What of `whole` has come when `passed` of `length` has passed, evenly.
+/// Part of `whole` after `passed` of `length`, spread evenly.
 fn part(whole: u128, passed: u128, length: u128) -> u128 {
-    // Both are below 2^64, but for bytes that are scaled: quotient and rest apart stay within 128 bits.
+    // Both are below 2^64, except for scaled bytes: quotient and remainder taken apart stay within 128 bits.
     whole / length * passed + whole % length * passed / length
 }
 

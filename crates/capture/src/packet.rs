@@ -1,5 +1,5 @@
-//! A captured frame as what it says of traffic: link layers and tags are taken off by hand, since they are a few bytes
-//! each, and IP with its extensions is read by etherparse, which takes headers that were cut off.
+//! Parses a captured frame to an IP packet. Link layers and tags are parsed here, since they are a few bytes each. IP
+//! with its extensions is parsed by etherparse, which accepts truncated headers.
 //!
 //! In a tunnel (VXLAN, GRE, IP in IP) the outer addresses count: they are the ends on this network.
 
@@ -13,12 +13,12 @@ use crate::discards::Reason;
 pub mod link_type {
     pub const NULL: u32 = 0;
     pub const ETHERNET: u32 = 1;
-    /// Raw IP: the number of captures, and those that some systems write instead.
+    /// Raw IP: the number of the standard, and those that some systems write instead.
     pub const RAW: [u32; 5] = [101, 12, 14, 228, 229];
     pub const LOOP: u32 = 108;
     pub const LINUX_SLL: u32 = 113;
     pub const LINUX_SLL2: u32 = 276;
-    /// A stack of MPLS labels; what sFlow calls it.
+    /// A stack of MPLS labels; sFlow has a protocol number for it.
     pub const MPLS: u32 = 219;
 }
 
@@ -28,29 +28,29 @@ mod ether_type {
     pub const TAGS: [u16; 4] = [0x8100, 0x88a8, 0x9100, 0x9200];
     pub const MPLS: [u16; 2] = [0x8847, 0x8848];
     pub const PPPOE: u16 = 0x8864;
-    /// What is less is the length of an IEEE 802.3 frame.
+    /// Smallest EtherType; a smaller number is the length of an IEEE 802.3 frame.
     pub const LEAST: u16 = 0x0600;
 }
 
-/// Tags and labels in front of a packet.
+/// Most tags and labels in front of a packet.
 const MOST_TAGS: usize = 16;
 
 /// An IP packet, as far as it was captured.
 pub struct Packet<'a> {
     pub source: IpAddr,
     pub destination: IpAddr,
-    /// Of TCP, UDP, SCTP and DCCP, where they were captured and are not in an earlier fragment.
+    /// Ports of TCP, UDP, SCTP and DCCP, if they were captured and the packet is not a later fragment.
     pub ports: Option<(u16, u16)>,
     pub protocol: u8,
-    /// Whether it is a part of a datagram, the first one or another.
+    /// True for any fragment of a datagram, the first one included.
     pub fragment: bool,
-    /// Its length with its headers.
+    /// Length of the packet with its headers.
     pub ip_bytes: u64,
-    /// What was captured behind the IP headers.
+    /// Captured bytes behind the IP headers.
     payload: &'a [u8],
 }
 
-/// Why a frame is not counted, and what tells it apart from others of the same reason.
+/// Reason why a frame is not counted, with a detail that separates kinds of one reason.
 pub struct Refused {
     pub reason: Reason,
     pub detail: String,
@@ -59,10 +59,10 @@ pub struct Refused {
 /// The payload of a UDP datagram.
 pub enum Datagram<'a> {
     Whole(&'a [u8]),
-    /// Not all of it was captured.
+    /// A datagram that was not captured whole.
     CutOff,
     Fragment,
-    /// It is none.
+    /// Not a UDP datagram.
     Other,
 }
 
@@ -87,7 +87,7 @@ impl<'a> Packet<'a> {
             LaxIpSlice::Ipv6(ip) => {
                 let payload = u64::from(ip.header().payload_length());
                 let later = |extension| matches!(extension, Ipv6ExtensionSlice::Fragment(part) if part.fragment_offset().value() > 0);
-                // A jumbogram says 0; its true length is in an option.
+                // A jumbogram states 0; its true length is in an option.
                 let told = if payload == 0 { 0 } else { payload + 40 };
                 (told, ip.extensions().clone().into_iter().any(later))
             }
@@ -114,7 +114,7 @@ impl<'a> Packet<'a> {
         })
     }
 
-    /// What it carries as UDP.
+    /// The packet's payload as a UDP datagram.
     pub fn datagram(&self) -> Datagram<'a> {
         if self.protocol != ip_number::UDP.0 {
             return Datagram::Other;
@@ -134,18 +134,18 @@ fn refuse(reason: Reason) -> Refused {
     Refused { reason, detail: String::new() }
 }
 
-/// Takes off the link layer: what is left begins with an IP header.
+/// Removes the link layer: the rest begins with an IP header.
 fn unwrapped(link: u32, frame: &[u8]) -> Result<&[u8], Refused> {
     match link {
         link_type::ETHERNET => untagged(word(frame, 12)?, frame.get(14..).unwrap_or_default()),
         link_type::LINUX_SLL => untagged(word(frame, 14)?, frame.get(16..).unwrap_or_default()),
         link_type::LINUX_SLL2 => untagged(word(frame, 0)?, frame.get(20..).unwrap_or_default()),
         link_type::NULL | link_type::LOOP => {
-            // The family is in the order of the machine that captured, which nothing tells.
+            // The family is in the byte order of the capturing machine, which the file does not state.
             let family = [word(frame, 0)?, word(frame, 2)?];
             let family = if family[0] == 0 { family[1] } else { family[0].swap_bytes() };
             match family {
-                // Of IPv6 the number differs between systems.
+                // The number of IPv6 differs between systems.
                 2 | 10 | 24 | 28 | 30 => Ok(frame.get(4..).unwrap_or_default()),
                 _ => Err(Refused { reason: Reason::NotIp, detail: format!("address family {family}") }),
             }
@@ -156,7 +156,7 @@ fn unwrapped(link: u32, frame: &[u8]) -> Result<&[u8], Refused> {
     }
 }
 
-/// Takes off VLAN tags and MPLS labels. `of` is the EtherType of what follows.
+/// Removes VLAN tags and MPLS labels. `of` is the EtherType of the following bytes.
 fn untagged(mut of: u16, mut bytes: &[u8]) -> Result<&[u8], Refused> {
     for _ in 0..MOST_TAGS {
         match of {
@@ -181,7 +181,7 @@ fn untagged(mut of: u16, mut bytes: &[u8]) -> Result<&[u8], Refused> {
     Err(Refused { reason: Reason::NotIp, detail: "too many tags".into() })
 }
 
-/// Takes off MPLS labels. What follows the last says only by its first bits whether it is IP.
+/// Removes MPLS labels. Only the first bits behind the last label show whether IP follows.
 fn unlabelled(mut bytes: &[u8], of: u16) -> Result<&[u8], Refused> {
     for _ in 0..MOST_TAGS {
         let last = word(bytes, 2)? & 0x0100 != 0;
@@ -197,7 +197,7 @@ fn unlabelled(mut bytes: &[u8], of: u16) -> Result<&[u8], Refused> {
     Err(Refused { reason: Reason::NotIp, detail: "too many labels".into() })
 }
 
-/// An EtherType, with the name of those that most networks carry.
+/// An EtherType, with the names of the common ones.
 fn named(of: u16) -> String {
     let name = match of {
         0x0806 => " ARP",

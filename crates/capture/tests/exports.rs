@@ -1,4 +1,4 @@
-//! sFlow, NetFlow and IPFIX: what was told is what is read, scaled by its rate, whatever the order and the bytes.
+//! sFlow, NetFlow and IPFIX: every exported flow is read, scaled by its rate, whatever the order and the bytes.
 
 mod support;
 
@@ -12,7 +12,7 @@ use support::exports::*;
 use support::files::{Captured, Order, pcap};
 use support::{Udp, cells, read, reasons, v4, v6};
 
-/// The header bytes that a record of IP bytes leaves out.
+/// Header bytes that a record of IP bytes leaves out.
 const ETHERNET: u128 = 14;
 
 fn exports(size: Size) -> Settings {
@@ -116,7 +116,7 @@ proptest! {
         let matrix = read(&captured(&sent), Settings { sampling: Some(1), ..exports(Size::Ip) });
         prop_assert_eq!(found(&matrix), truth(&flows, 1, Size::Ip));
         prop_assert_eq!(matrix.discards.of(Reason::NoTemplate) + matrix.discards.of(Reason::BrokenDatagram), 0);
-        // Without it they are lost, and that is said.
+        // Without the template they are lost, and the discards show that.
         sent.pop();
         let matrix = read(&captured(&sent), exports(Size::Ip));
         prop_assert_eq!((found(&matrix).len(), matrix.discards.of(Reason::NoTemplate)), (0, sent.len() as u64));
@@ -152,7 +152,7 @@ proptest! {
                 0 => sampled_frame(&udp.frame()),
                 _ => sampled_ip(from, to, (1, 2), length - 14),
             };
-            // A record that is not known stands before it.
+            // An unknown record comes first.
             samples.push(flow_sample(expanded, rate, &[(1001, vec![0; 16]), told]));
             let sum = expected.entry((from.to_string(), to.to_string())).or_default();
             let (rate, length) = (f64::from(rate), f64::from(length));
@@ -266,7 +266,7 @@ fn a_file_of_ipfix_messages_is_read_as_it_is() {
     let file = datagrams(Kind::Ipfix, &[flow(); 3], 100, 1).concat();
     let matrix = read(&file, exports(Size::Ip));
     assert_eq!(found(&matrix), truth(&[flow(); 3], 100, Size::Ip));
-    // Thirty sampled packets of 100 bytes: 196 √(1/30) % but for the share that was taken.
+    // Thirty sampled packets of 100 bytes: 196 √(1/30) %, less the sampled share.
     let error = 196.0 * matrix.pairs[0].cell.standard_error() / matrix.pairs[0].cell.bytes as f64;
     assert!((error - 196.0 * (0.99_f64 / 30.0).sqrt()).abs() < 1e-9, "{error}");
 }
@@ -356,7 +356,7 @@ fn a_wrong_sample_costs_no_other_and_counters_are_kept_where_they_are_asked_for(
 
 #[test]
 fn records_nested_without_end_do_not_end_the_stack() {
-    // What the parser there is for sFlow follows to the end of its stack: aggregations within aggregations.
+    // Nested aggregations, which the sFlow library follows until its stack overflows.
     let mut inner = vec![0; 4];
     for _ in 0..3000 {
         inner = [&[0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 3, 248][..], &(inner.len() as u32).to_be_bytes(), &inner]
@@ -419,7 +419,7 @@ fn the_stated_error_holds_in_nineteen_of_twenty_draws() {
     }
     let share = |count: usize| count as f64 / draws as f64;
     assert!((0.93..0.97).contains(&share(held)), "{}", share(held));
-    // The published error is of packets; bytes vary more, by their sizes.
+    // The published error is that of packets; bytes vary more, by their sizes.
     assert!((0.80..0.93).contains(&share(published)), "{}", share(published));
 }
 

@@ -1,4 +1,4 @@
-//! Packets in pcap and pcapng files: what was sent is what is read, in every byte order, and whatever the bytes.
+//! Packets in pcap and pcapng files: every packet is read, in every byte order, and no bytes make a reader fail.
 
 mod support;
 
@@ -29,7 +29,7 @@ fn udp() -> impl Strategy<Value = Udp> {
 
 type Sums = BTreeMap<(i64, String, String), (u128, u128)>;
 
-/// What a list of packets comes to, counted one by one.
+/// Expected matrix of a list of packets, counted one by one.
 fn truth(sent: &[Udp], size: impl Fn(&Udp) -> usize) -> Sums {
     let mut sums = Sums::new();
     for packet in sent {
@@ -153,7 +153,7 @@ proptest! {
     }
 }
 
-/// Reads whatever it is; each packet is counted or discarded at most once, and no time or number is out of bounds.
+/// Reads any bytes; each packet is counted or discarded at most once, and no time or number is out of bounds.
 fn swallow(bytes: &[u8]) {
     let mut capture = Capture::new(Settings::default(), Places::addresses());
     let Ok(mut open) = capture.open("file", Cursor::new(bytes.to_vec())) else { return };
@@ -263,7 +263,7 @@ fn a_wrong_block_costs_no_other() {
     let order = Order { big: true };
     let frame = Captured::whole(0, one(v4(1), v4(2)).frame());
     let mut wrong = enhanced(order, 0, 0, &frame, false);
-    // It says that more was captured than the block has room for.
+    // The captured length is larger than the block.
     wrong[20..24].copy_from_slice(&order.w32(5000));
     let blocks = [
         section(order),

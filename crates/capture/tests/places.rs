@@ -1,4 +1,4 @@
-//! Whose addresses are: the longest prefix decides, and services are told by port and place.
+//! Places of addresses: the longest prefix wins, and services depend on port and address.
 
 mod support;
 
@@ -18,7 +18,7 @@ proptest! {
         let mut found = Prefixes::default();
         let mut kept: Vec<(u32, u8, usize)> = Vec::new();
         for (number, &(bits, length)) in prefixes.iter().enumerate() {
-            // Few first bits, so that prefixes lie within each other.
+            // Few leading bits, so that prefixes lie within each other.
             let bits = bits & 0xe000_00ff;
             found.insert(Prefix::new(Ipv4Addr::from_bits(bits).into(), length).expect("a prefix"), number);
             let covers = u32::MAX.checked_shl(32 - u32::from(length)).unwrap_or(0);
@@ -119,7 +119,7 @@ fn a_wrong_mapping_says_where_and_what() {
     }
 }
 
-/// Cells of packets (from, its port, to, its port), without their times.
+/// Cells of packets (source, its port, destination, its port), without their times.
 fn by(places: Places, sent: &[(u8, u16, u8, u16)]) -> (Vec<(String, String, u128)>, leeward_capture::Matrix) {
     let frames = sent.iter().map(|&(from, from_port, to, to_port)| {
         let address = |host: u8| if host < 100 { v4(host) } else { Ipv4Addr::new(10, 0, 1, host).into() };
@@ -170,7 +170,7 @@ fn services_are_told_by_port_then_by_place_and_others_are_their_clients() {
         (1, 80, 3, 50_000),
         (1, 80, 2, 5432),
         (120, 50_000, 109, 5432),
-        // The data base's port elsewhere is no data base, and so between strangers.
+        // The data base's port elsewhere is no data base, and so the packet is between strangers.
         (3, 50_000, 4, 5432),
     ];
     let (cells, matrix) = by(Places::services(&mapping), &sent);

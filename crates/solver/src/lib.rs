@@ -1,10 +1,10 @@
-//! Linear and mixed-integer programs, solved by HiGHS (Huangfu, Hall: "Parallelizing the dual revised simplex method",
-//! 2018). The only room that links it.
+//! Linear and mixed-integer programs, solved by HiGHS (Huangfu, Hall: "Parallelizing the dual revised simplex
+//! method", 2018). The only crate that links HiGHS.
 //!
 //! ```
 //! use leeward_solver::{Limits, Program};
 //!
-//! // The most of x + 2 y with x + y <= 4, x + 3 y <= 6 and whole y.
+//! Maximise x + 2 y with x + y <= 4, x + 3 y <= 6 and integer y.
 //! let mut program = Program::new();
 //! let x = program.add(-1.0, 0.0..=f64::INFINITY);
 //! let y = program.add_whole(-2.0, 0.0..=f64::INFINITY);
@@ -16,22 +16,22 @@
 //! # Ok::<(), leeward_solver::SolverError>(())
 //! ```
 //!
-//! A program without whole variables is a linear one. Its rows are first divided by their largest coefficients, because
-//! HiGHS takes a row as kept when it is off by an amount that does not ask how large the row's numbers are; and it is
-//! solved by the simplex method without presolve, which at a few hundred rows takes longer than it saves.
+//! A program without integer variables is a linear one. Its rows are first divided by their largest coefficients,
+//! because HiGHS tolerates an absolute violation of a row, whatever the size of the row's numbers. It is solved by
+//! the simplex method without presolve, which at a few hundred rows takes longer than it saves.
 //!
-//! A search ends by a number of nodes and never by a clock, on one thread and with a fixed seed, so that the same
-//! program has the same solution each time. What a limit cut short says how far from the best it may be.
+//! A search ends at a number of nodes and never at a time, on one thread and with a fixed seed, so that the same
+//! program always has the same solution. A solution cut short by a limit states its distance from the optimum.
 
 use std::num::NonZeroU32;
 use std::ops::RangeInclusive;
 
 use highs::{Col, HighsModelStatus, HighsSolutionStatus, Model, RowProblem, Sense, SolvedModel};
 
-/// How much a row of a linear program, divided by its largest coefficient, may be off; HiGHS takes no less than 1e-10.
+/// Tolerance of a row of a linear program, after division by its largest coefficient; the minimum in HiGHS is 1e-10.
 const TOLERANCE: f64 = 1e-9;
 
-/// HiGHS's numbers for the dual and the primal simplex method.
+/// HiGHS's numbers of the dual and the primal simplex method.
 const DUAL: i32 = 1;
 const PRIMAL: i32 = 4;
 
@@ -39,7 +39,7 @@ const PRIMAL: i32 = 4;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Variable(usize);
 
-/// What is to be made as small as can be, and what holds.
+/// A minimisation problem: an objective, and constraints.
 #[derive(Clone, Debug, Default)]
 pub struct Program {
     columns: Vec<Column>,
@@ -59,10 +59,10 @@ struct Row {
     terms: Vec<(Variable, f64)>,
 }
 
-/// When a search ends before its end.
+/// Limits of a search.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Nodes of the tree of whole variables.
+    /// Number of nodes of the branch-and-bound tree.
     pub nodes: u32,
 }
 
@@ -72,46 +72,45 @@ impl Default for Limits {
     }
 }
 
-/// The best that was found.
+/// The best solution found.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Solution {
     values: Vec<f64>,
-    /// What was made small.
+    /// Value of the objective.
     pub objective: f64,
-    /// How much of the objective, as a share of it, might still be saved; zero for the best there is, infinite where
-    /// nothing is known.
+    /// Share of the objective that a better solution might still save; zero for an optimum, infinite if unknown.
     pub gap: f64,
 }
 
 impl Solution {
-    /// The value of a variable of the program that was solved.
+    /// Value of a variable of the solved program.
     pub fn value(&self, variable: Variable) -> f64 {
         self.values[variable.0]
     }
 }
 
-/// Why there is no solution.
+/// The reason for a missing solution.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum SolverError {
-    /// Nothing satisfies all constraints.
+    /// No values satisfy all constraints.
     #[error("no values satisfy all constraints")]
     Infeasible,
-    /// The objective can be made as small as one likes.
+    /// The objective has no lower bound.
     #[error("the objective has no least value")]
     Unbounded,
-    /// The search was cut short before it found any values.
+    /// The search reached its limit before it found a solution.
     #[error("no values were found within {nodes} nodes")]
     Limit {
         /// The limit.
         nodes: u32,
     },
-    /// A cost, bound or coefficient is not a number, or the solver failed.
+    /// A cost, bound or coefficient is NaN, or the solver failed.
     #[error("the solver failed: {0}")]
     Failed(String),
 }
 
 impl Row {
-    /// Its largest coefficient, and 1 for a row without any.
+    /// The largest coefficient, or 1 for a row without any.
     fn scale(&self) -> f64 {
         let largest = self.terms.iter().map(|(_, coefficient)| coefficient.abs()).fold(0.0, f64::max);
         if largest > 0.0 { largest } else { 1.0 }
@@ -119,17 +118,17 @@ impl Row {
 }
 
 impl Program {
-    /// Without variables.
+    /// A program without variables.
     pub fn new() -> Program {
         Program::default()
     }
 
-    /// Adds a variable within bounds that adds `cost` for each unit.
+    /// Adds a variable within bounds; each unit adds `cost` to the objective.
     pub fn add(&mut self, cost: f64, bounds: RangeInclusive<f64>) -> Variable {
         self.column(cost, bounds, false)
     }
 
-    /// Adds a variable that is a whole number.
+    /// Adds an integer variable.
     pub fn add_whole(&mut self, cost: f64, bounds: RangeInclusive<f64>) -> Variable {
         self.column(cost, bounds, true)
     }
@@ -139,26 +138,26 @@ impl Program {
         Variable(self.columns.len() - 1)
     }
 
-    /// Keeps a sum of variables, each with its coefficient, within bounds. A variable stands there once.
+    /// Bounds a sum of variables, each with its coefficient. A variable may occur once.
     pub fn constrain(&mut self, bounds: RangeInclusive<f64>, terms: &[(Variable, f64)]) {
         self.rows.push(Row { bounds, terms: terms.to_vec() });
     }
 
-    /// How many variables there are.
+    /// Number of variables.
     pub fn len(&self) -> usize {
         self.columns.len()
     }
 
-    /// Whether there are none.
+    /// True if there are no variables.
     pub fn is_empty(&self) -> bool {
         self.columns.is_empty()
     }
 
-    /// Finds the least objective. `start` has a value for each variable that satisfies all constraints, for the search
-    /// to begin with.
+    /// Minimises the objective. `start` has a value for each variable that satisfies all constraints; the search
+    /// begins there.
     ///
     /// # Errors
-    /// [`SolverError`], where there are no values to return.
+    /// A [`SolverError`] if there are no values to return.
     pub fn minimise(&self, limits: Limits, start: Option<&[f64]>) -> Result<Solution, SolverError> {
         self.check()?;
         let whole = self.columns.iter().any(|column| column.whole);
@@ -170,7 +169,7 @@ impl Program {
             HighsModelStatus::UnboundedOrInfeasible,
         ];
         if !whole && !ended.contains(&solved.status()) {
-            // Where nothing satisfies all rows, the dual method at times cannot prove it; the primal one can.
+            // If nothing satisfies all rows, the dual method sometimes cannot prove it; the primal one can.
             solved = self.solve(whole, limits, start, PRIMAL)?;
             if !ended.contains(&solved.status()) {
                 return Err(SolverError::Failed(format!("it ended as {:?}", solved.status())));
@@ -192,7 +191,7 @@ impl Program {
         Ok(Solution { values, objective, gap })
     }
 
-    /// Has HiGHS solve it, a linear program by this simplex method.
+    /// Solves the program with HiGHS, a linear program by the given simplex method.
     fn solve(
         &self,
         whole: bool,
@@ -235,7 +234,7 @@ impl Program {
         model.try_solve().map_err(|e| failed(&format!("{e:?}")))
     }
 
-    /// Whether everything is a number.
+    /// Rejects NaN.
     fn check(&self) -> Result<(), SolverError> {
         let bounded = |bounds: &RangeInclusive<f64>| !bounds.start().is_nan() && !bounds.end().is_nan();
         let columns = self.columns.iter().all(|column| column.cost.is_finite() && bounded(&column.bounds));

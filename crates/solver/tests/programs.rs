@@ -1,11 +1,11 @@
-//! Programs whose best values are known otherwise.
+//! Programs whose optimum is known from another method.
 
 use leeward_solver::{Limits, Program, SolverError, Variable};
 use proptest::prelude::*;
 
 const ANY: f64 = f64::INFINITY;
 
-/// Things of some worth and weight, of which a bag holds so much weight.
+/// Items with a value and a weight, and a knapsack with a weight limit.
 fn bag(things: &[(u32, u32)], most: u32) -> (Program, Vec<Variable>) {
     let mut program = Program::new();
     let variables: Vec<Variable> =
@@ -53,7 +53,7 @@ fn what_has_no_solution_says_why() {
 
 #[test]
 fn a_search_that_is_cut_short_is_no_worse_than_its_start_and_says_how_far_it_may_be() {
-    // Two bags that are to be equally heavy: hard to prove for odd weights.
+    // Two knapsacks of equal weight: hard to prove for odd weights.
     let mut program = Program::new();
     let weights: Vec<f64> = (0..40).map(|i| f64::from((i * i * 7919 + 101) % 9973)).collect();
     let most = program.add(1.0, 0.0..=ANY);

@@ -14,7 +14,11 @@ fn main() -> io::Result<()> {
     write(&mut BufWriter::new(io::stdout().lock()))
 }
 
-/// The trace as CSV.
+/// Writes the trace as CSV.
+///
+/// # Errors
+///
+/// Fails if `out` cannot be written.
 pub fn write(out: &mut impl Write) -> io::Result<()> {
     let described = TABLE_3_1.iter().find(|described| described.letter == 'B').expect("it is in the table");
     let shape = Shape {

@@ -1,4 +1,4 @@
-//! Request traces of storage: what a request is, and the work it makes at each stage of its way.
+//! Storage request traces: requests, and the work of each at the stages of its path.
 //!
 //! ```text
 //! trace file --read--> Request (when, read or write, size, offset) --Work--> network-in, storage, network-out
@@ -6,8 +6,8 @@
 //!                                         \-> statistics
 //! ```
 //!
-//! Work on a network is bytes; at a device it is seconds of service at saturation, so that a device does one second of work in a
-//! second, however many requests it serves at once (SLO section 2.3.2).
+//! Work on a network is bytes. Work at a device is seconds of service at saturation: a device does one second of work
+//! per second, however many requests it serves at once (SLO section 2.3.2).
 
 pub mod device;
 pub mod read;

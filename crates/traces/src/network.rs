@@ -1,12 +1,13 @@
-//! What a request carries over the network.
+//! Network work of a request.
 
 use crate::work::WorkError;
 use crate::{Kind, Request};
 
-/// Bytes that a request carries in each direction (SLO section 2.3.2): the payload goes in with a write and out with a read, and
-/// something small goes the other way.
+/// Bytes of a request in each direction (SLO section 2.3.2): the payload travels in with a write and out with a read,
+/// and a small message travels the other way.
 ///
-/// Both are `overhead` and a factor times the size. The thesis gives no numbers; the defaults are those of the released code.
+/// Both are `overhead` and a factor times the size. The thesis gives no numbers; the defaults are those of the
+/// released code.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct NetworkWork {
     overhead: f64,
@@ -25,17 +26,18 @@ impl Default for NetworkWork {
 }
 
 impl NetworkWork {
-    /// Bytes a request in each direction, as released.
+    /// Bytes per request in each direction, as released.
     pub const OVERHEAD: f64 = 200.0;
-    /// Bytes for each of its size, with the payload, as released.
+    /// Bytes per byte of size, in the direction of the payload, as released.
     pub const PAYLOAD: f64 = 1.1;
-    /// Bytes for each of its size, the other way, as released.
+    /// Bytes per byte of size, in the other direction, as released.
     pub const OTHER: f64 = 0.025;
 
-    /// `overhead` bytes a request in each direction, and so many bytes for each of its size, with the payload and the other way.
+    /// `overhead` bytes per request in each direction, and a number of bytes per byte of size, in the direction of
+    /// the payload and in the other one.
     ///
     /// # Errors
-    /// A number that is negative, above 1e9 or none.
+    /// A number that is negative, above 1e9 or NaN.
     pub fn new(overhead: f64, payload: f64, other: f64) -> Result<NetworkWork, WorkError> {
         for (name, number) in [("overhead", overhead), ("payload", payload), ("other", other)] {
             if !(0.0..=1e9).contains(&number) {
@@ -45,7 +47,7 @@ impl NetworkWork {
         Ok(NetworkWork { overhead, payload, other })
     }
 
-    /// The same, as released where a number is left out.
+    /// The same, with the released numbers as defaults.
     ///
     /// # Errors
     /// As [`NetworkWork::new`].
@@ -71,7 +73,7 @@ impl NetworkWork {
         self.bytes(request, Kind::Read)
     }
 
-    /// Bytes in the direction in which this kind of request has its payload.
+    /// Bytes in the direction in which requests of kind `carrier` have their payload.
     fn bytes(&self, request: &Request, carrier: Kind) -> f64 {
         let factor = if request.kind == carrier { self.payload } else { self.other };
         self.overhead + factor * request.size as f64

@@ -2,7 +2,7 @@
 
 use leeward_fabric::Nanos;
 
-/// Which way the payload goes.
+/// Direction of the payload.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Kind {
     /// From the volume to the client.
@@ -14,12 +14,12 @@ pub enum Kind {
 /// One request to a volume.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Request {
-    /// When it was made, from wherever the trace counts.
+    /// Time of the request, from the origin of the trace.
     pub at: Nanos,
     /// Read or write.
     pub kind: Kind,
     /// Payload, in bytes.
     pub size: u64,
-    /// Where on the volume its payload starts, in bytes; None if the trace does not say.
+    /// Start of the payload on the volume, in bytes; `None` if the trace has no offsets.
     pub offset: Option<u64>,
 }

@@ -1,10 +1,14 @@
-//! Parts of a trace, and the same trace begun elsewhere.
+//! Parts of a trace, and rotated traces.
 
 use leeward_fabric::Nanos;
 
 use crate::Request;
 
-/// The requests from `from` on and before `to`, at their own times. Reads no further than that.
+/// The requests from `from` on and before `to`, at their original times. Reads no further than `to`.
+///
+/// # Errors
+///
+/// Yields an error of the input as it is.
 pub fn window<E>(
     requests: impl Iterator<Item = Result<Request, E>>,
     from: Nanos,
@@ -15,18 +19,19 @@ pub fn window<E>(
         .take_while(move |request| request.as_ref().map_or(true, |request| request.at < to))
 }
 
-/// The two halves of a trace by time: models are made from the first and tried on the second (SLO section 4.3). A request in the
-/// middle belongs to the second.
+/// The two halves of a trace by time: models are fitted to the first and tested on the second (SLO section 4.3). A
+/// request in the middle belongs to the second half.
 pub fn halves(requests: &[Request]) -> (&[Request], &[Request]) {
     let (Some(first), Some(last)) = (requests.first(), requests.last()) else { return (requests, requests) };
     let middle = first.at.plus(Nanos(last.at.since(first.at).0.div_ceil(2)));
     requests.split_at(requests.partition_point(|request| request.at < middle))
 }
 
-/// The trace begun at `share` (from 0 to below 1) of its length and gone through once, so that several workloads can be made of one
-/// trace whose bursts do not come together.
+/// The trace rotated to start at `share` (from 0 to below 1) of its length, so that several workloads can use one
+/// trace without coinciding bursts.
 ///
-/// The first request comes as long after the last as requests are apart on average. Times count from where it begins, stay in order, and
+/// The first request follows the last after the mean gap. Times count from the new start, stay in order, and end
+/// within the same length.
 /// end within the same length.
 pub fn rotated(requests: &[Request], share: f64) -> Vec<Request> {
     let (Some(first), Some(last)) = (requests.first(), requests.last()) else { return Vec::new() };
@@ -37,7 +42,7 @@ pub fn rotated(requests: &[Request], share: f64) -> Vec<Request> {
     let cut = requests.partition_point(|request| request.at.since(first.at).0 < start);
     let (before, after) = requests.split_at(cut);
     let moved = |request: &Request, by: u64| {
-        // Without the larger first no time is left that a number could not hold.
+        // Without the first subtraction a time could overflow.
         let at = request.at.since(first.at).0;
         Request { at: Nanos(if by > 0 { by.saturating_add(at) } else { at - start }), ..*request }
     };

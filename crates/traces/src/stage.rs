@@ -1,8 +1,8 @@
-//! The stages of a request's way.
+//! Stages on the path of a request.
 
 use std::fmt;
 
-/// A stage: requests pass the three in this order, and each has queues, curves and limits of its own (SLO section 2.1).
+/// A stage: requests pass the three in this order, and each has its own queues, curves and limits (SLO section 2.1).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum Stage {
     /// From the client to the server; work is bytes.
@@ -14,10 +14,10 @@ pub enum Stage {
 }
 
 impl Stage {
-    /// All, in the order in which a request passes them.
+    /// All stages, in the order in which a request passes them.
     pub const ALL: [Stage; 3] = [Stage::NetworkIn, Stage::Storage, Stage::NetworkOut];
 
-    /// What users call it.
+    /// Name of the stage, for users.
     pub fn name(self) -> &'static str {
         match self {
             Stage::NetworkIn => "network-in",
@@ -26,7 +26,7 @@ impl Stage {
         }
     }
 
-    /// The stage of that name.
+    /// The stage with this name.
     pub fn named(name: &str) -> Option<Stage> {
         Stage::ALL.into_iter().find(|stage| stage.name() == name)
     }

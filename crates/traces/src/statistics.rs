@@ -1,6 +1,6 @@
-//! Numbers that describe a trace, from one pass over it.
+//! Summary statistics of a trace, from one pass over it.
 //!
-//! A number that a trace does not have (the rate of a single request, say) is None.
+//! Undefined statistics (the rate of a single request, for example) are `None`.
 
 use std::num::NonZeroU64;
 
@@ -8,7 +8,7 @@ use leeward_fabric::Nanos;
 
 use crate::{Kind, Request, Stage, StageWork};
 
-/// Takes in the requests of a trace, in order of time, and keeps sums.
+/// Accepts the requests of a trace, in order of time, and maintains sums.
 #[derive(Clone, Debug)]
 pub struct Statistics {
     window: NonZeroU64,
@@ -19,54 +19,54 @@ pub struct Statistics {
     gaps: Moments,
     bytes: u128,
     largest: u64,
-    /// Which window the last request was in, from that of the first.
+    /// Index of the window of the last request, from that of the first.
     at: u64,
     in_windows: Peak,
     work: [Stages; Stage::ALL.len()],
 }
 
-/// What a trace is like.
+/// Statistics of a trace.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Summary {
-    /// How many requests.
+    /// Number of requests.
     pub requests: u64,
-    /// From the first request to the last, in seconds.
+    /// Time from the first request to the last, in seconds.
     pub seconds: f64,
-    /// Requests a second, over that time; None if they all come at one moment.
+    /// Requests per second over that time; `None` if they all come at one moment.
     pub rate: Option<f64>,
-    /// C^2, the squared coefficient of variation of the gaps between requests: variance over squared mean, 1 for a Poisson stream and 0
-    /// for a constant gap. None for fewer than two gaps, or if all are 0.
+    /// C^2, the squared coefficient of variation of the gaps between requests: variance over squared mean, 1 for a
+    /// Poisson stream and 0 for a constant gap. `None` for fewer than two gaps, or if all are 0.
     pub gap_c2: Option<f64>,
-    /// Requests of the busiest window over the mean of a window, at least 1. Windows follow one another from the first request on. None
-    /// for a trace shorter than one.
+    /// Requests of the busiest window over the mean of a window, at least 1. Consecutive windows start at the first
+    /// request. `None` for a trace shorter than one window.
     pub peak_over_mean: Option<f64>,
-    /// Reads, of all requests.
+    /// Share of reads among all requests.
     pub read_share: Option<f64>,
-    /// All payload.
+    /// Total payload, in bytes.
     pub bytes: u128,
-    /// Payload of a request, in bytes.
+    /// Mean payload of a request, in bytes.
     pub mean_size: Option<f64>,
     /// The largest payload, in bytes.
     pub largest_size: Option<u64>,
-    /// For each stage, in the order of [`Stage::ALL`], its work; None where a request had none.
+    /// Work at each stage, in the order of [`Stage::ALL`]; `None` if a request had none.
     pub work: [Option<WorkSummary>; Stage::ALL.len()],
 }
 
 /// The work of a trace at one stage: bytes, or seconds of service.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct WorkSummary {
-    /// All of it.
+    /// Total work.
     pub total: f64,
-    /// A second, from the first request to the last: its mean load. None if they all come at one moment.
+    /// Work per second, from the first request to the last: the mean load. `None` if they all come at one moment.
     pub rate: Option<f64>,
-    /// Of the largest request.
+    /// Work of the largest request.
     pub largest: f64,
-    /// Of the busiest window over the mean of a window, at least 1.
+    /// Work of the busiest window over the mean of a window, at least 1.
     pub peak_over_mean: Option<f64>,
 }
 
 impl Statistics {
-    /// Of no request yet. `window` is what peaks are taken over.
+    /// Empty statistics. `window` is the window for peaks.
     pub fn new(window: NonZeroU64) -> Statistics {
         Statistics {
             window,
@@ -83,7 +83,7 @@ impl Statistics {
         }
     }
 
-    /// Takes in a request, not before the last, and its work.
+    /// Adds a request, not before the last, with its work.
     pub fn push(&mut self, request: &Request, work: StageWork) {
         let first = *self.first.get_or_insert(request.at);
         if self.requests > 0 {
@@ -106,14 +106,14 @@ impl Statistics {
         }
     }
 
-    /// What the trace is like so far.
+    /// The statistics so far.
     pub fn summary(&self) -> Summary {
         let nanos = self.first.map_or(0, |first| self.last.since(first).0);
         let seconds = Nanos(nanos).as_secs_f64();
         let count = self.requests as f64;
         let over = |total: f64, of: f64| (of > 0.0).then(|| total / of);
         let windows = if nanos >= self.window.get() { nanos as f64 / self.window.get() as f64 } else { 0.0 };
-        // The mean is over the time, and what comes last may be in a window that the time has no part of.
+        // The mean is over the whole duration; the last requests may be in a window beyond it.
         let peak_over_mean = |peak: f64, total: f64| {
             over(total, windows)
                 .and_then(|mean| over(peak, mean))
@@ -168,7 +168,7 @@ struct Peak {
 }
 
 impl Peak {
-    /// Adds to this window, or to the next.
+    /// Adds to the current window, or to the next.
     fn add(&mut self, amount: f64, next: bool) {
         if next {
             self.before = self.peak();
@@ -182,7 +182,7 @@ impl Peak {
     }
 }
 
-/// Mean and squared deviations, updated so that nothing cancels (Welford).
+/// Mean and squared deviations, updated without cancellation (Welford).
 #[derive(Clone, Copy, Debug, Default)]
 struct Moments {
     count: f64,

@@ -1,8 +1,8 @@
-//! Traces that are drawn: a rate, a burstiness, sizes, a mix of reads and writes, and how sequential it is.
+//! Synthetic traces: drawn from a rate, a burstiness, sizes, a mix of reads and writes, and a sequential share.
 //!
-//! The workloads of the thesis are private; it gives their load and C^2, the squared coefficient of variation of the gaps
-//! between requests (SLO table 3.1). These make others with the same numbers. What the numbers do not say is not in them: gaps
-//! are drawn independently of each other, so there are no bursts of bursts as in real traces.
+//! The workloads of the thesis are private; it states their load and C^2, the squared coefficient of variation of the
+//! gaps between requests (SLO table 3.1). The traces here have the same numbers and nothing beyond them: gaps are
+//! independent, so there are no bursts of bursts as in real traces.
 //!
 //! A load is a rate times the mean work of a request: draw at any rate, take the work of a request from
 //! [`Statistics`](crate::statistics::Statistics), and draw again at load times capacity over it.
@@ -12,7 +12,7 @@
 //! | 0 | constant |
 //! | below 1 | Gamma |
 //! | 1 | exponential: a Poisson stream |
-//! | above 1 | hyperexponential of two branches, each of which has half of the time ("balanced means") |
+//! | above 1 | hyperexponential of two branches, each with half of the time ("balanced means") |
 
 use leeward_fabric::Nanos;
 use leeward_fabric::input::shown;
@@ -24,51 +24,52 @@ use rand_distr::{Distribution, Exp1, Gamma, LogNormal};
 use crate::random::stream;
 use crate::{Kind, Request};
 
-/// Sizes and offsets are whole blocks, except for sizes that are chosen from a list.
+/// Sizes and offsets are whole blocks, except for sizes chosen from a list.
 const BLOCK: u64 = 512;
 
-/// How large requests are.
+/// Distribution of request sizes.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Sizes {
-    /// One of these sizes in bytes, each as often as its weight says.
+    /// One of these sizes in bytes, with probabilities in proportion to their weights.
     Choice(Vec<(u64, f64)>),
     /// Log-normal, rounded up to whole blocks of 512 bytes and cut at `largest`.
     LogNormal {
-        /// Mean in bytes, before both.
+        /// Mean in bytes, before rounding and cutting.
         mean: f64,
         /// Squared coefficient of variation.
         c2: f64,
-        /// In bytes; a multiple of 512.
+        /// Largest size, in bytes; a multiple of 512.
         largest: u64,
     },
 }
 
-/// What a trace to be drawn is like.
+/// Parameters of a synthetic trace.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Shape {
-    /// Mean requests a second.
+    /// Mean number of requests per second.
     pub rate: f64,
     /// C^2 of the gaps between requests.
     pub gap_c2: f64,
-    /// Sizes.
+    /// Distribution of sizes.
     pub sizes: Sizes,
-    /// Reads, of all requests; from 0 to 1.
+    /// Share of reads among all requests; from 0 to 1.
     pub read_share: f64,
-    /// Requests that start where the one before ended, of all but the first; from 0 to 1. The others start at any block.
+    /// Share of requests, of all but the first, that start at the end of the previous one; from 0 to 1. The others
+    /// start at any block.
     pub sequential_share: f64,
-    /// Bytes of the volume that requests go to.
+    /// Size of the volume, in bytes.
     pub volume: u64,
 }
 
-/// A shape that no trace has.
+/// A shape out of range.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 #[error("{field} {}: expected {expected}", shown(*.number))]
 pub struct ShapeError {
-    /// Which field.
+    /// Name of the field.
     pub field: &'static str,
-    /// What was given.
+    /// The rejected number.
     pub number: f64,
-    /// What would do.
+    /// Description of valid values.
     pub expected: &'static str,
 }
 
@@ -77,7 +78,7 @@ enum Gaps {
     Constant,
     Gamma(Gamma<f64>),
     Exponential,
-    /// Share of the first branch.
+    /// Probability of the first branch.
     Hyperexponential(f64),
 }
 
@@ -86,8 +87,8 @@ enum Drawn {
     LogNormal(LogNormal<f64>, u64),
 }
 
-/// The requests of a drawn trace, without end. Arrivals, sizes, kinds and places have streams of their own, so changing one leaves
-/// the others as they were.
+/// The endless requests of a synthetic trace. Arrivals, sizes, kinds and offsets have separate streams, so changing
+/// one leaves the others unchanged.
 pub struct Synthetic {
     shape: Shape,
     gaps: Gaps,
@@ -99,7 +100,7 @@ pub struct Synthetic {
 }
 
 impl Synthetic {
-    /// The trace of that shape and seed. Its first request comes a gap after time 0.
+    /// The trace with this shape and seed. Its first request comes one gap after time 0.
     ///
     /// # Errors
     /// Names the first field that is out of range.
@@ -118,7 +119,7 @@ impl Synthetic {
             0.0 => Gaps::Constant,
             1.0 => Gaps::Exponential,
             c2 if c2 < 1.0 => {
-                // One that is all but constant is not told from it.
+                // A nearly constant gap cannot be told from a constant one.
                 let wrong = ShapeError { field: "gap_c2", number: c2, expected: "0, or 1e-9 and more" };
                 let c2 = (c2 >= 1e-9).then_some(c2).ok_or(wrong.clone())?;
                 Gaps::Gamma(Gamma::new(1.0 / c2, c2).map_err(|_| wrong)?)
@@ -204,21 +205,21 @@ impl Sizes {
     }
 }
 
-/// A workload of the thesis, as far as its table 3.1 says what it is.
+/// A workload of the thesis, as far as its table 3.1 describes it.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Described {
-    /// Its letter.
+    /// Letter of the workload.
     pub letter: char,
-    /// Load of the disk, as a share of it; None where it was held in memory.
+    /// Load of the disk, as a share of its capacity; `None` if the data was in memory.
     pub storage_load: Option<f64>,
-    /// Load of the network, as a share of it.
+    /// Load of the network, as a share of its capacity.
     pub network_load: f64,
-    /// C^2 of the gaps between its requests.
+    /// C^2 of the gaps between requests.
     pub gap_c2: f64,
 }
 
-/// The open-loop workloads of SLO table 3.1. E's load of the disk is only said to be above all that there is; L is a copy of files that
-/// asks for the next when it has the last, and so is no trace.
+/// The open-loop workloads of SLO table 3.1. The table only says that the load of E on the disk exceeds the capacity.
+/// L copies files in a closed loop, and so is not a trace.
 pub const TABLE_3_1: [Described; 11] = [
     described('A', Some(0.05), 0.05, 1.3),
     described('B', Some(0.05), 0.05, 14.0),

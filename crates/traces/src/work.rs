@@ -5,24 +5,24 @@ use leeward_fabric::input::shown;
 use crate::device::{Device, Head, UnloadedError};
 use crate::{NetworkWork, Request, Stage};
 
-/// Why work cannot be said.
+/// The reason why work is unknown.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum WorkError {
     /// A setting out of range.
     #[error("{name} {}: expected a number from 0 to 1e9", shown(*.number))]
     Setting {
-        /// Which.
+        /// Name of the setting.
         name: &'static str,
-        /// What was given.
+        /// The rejected number.
         number: f64,
     },
-    /// A disk's seeks depend on offsets, and a request has none.
+    /// A request without an offset at a disk whose seek time depends on it.
     #[error(
         "the request at {at} s has no offset, and the disk's seek time depends on it; take a trace with offsets, \
          or a constant seek time"
     )]
     NoOffset {
-        /// When it was made, in seconds.
+        /// Time of the request, in seconds.
         at: f64,
     },
 }
@@ -32,14 +32,14 @@ pub enum WorkError {
 pub struct StageWork {
     /// Bytes from the client to the server.
     pub network_in: f64,
-    /// Seconds of service at the device; None if no device was given.
+    /// Seconds of service at the device; `None` without a device.
     pub storage: Option<f64>,
     /// Bytes from the server to the client.
     pub network_out: f64,
 }
 
 impl StageWork {
-    /// At one stage.
+    /// Work at one stage.
     pub fn at(self, stage: Stage) -> Option<f64> {
         match stage {
             Stage::NetworkIn => Some(self.network_in),
@@ -49,8 +49,8 @@ impl StageWork {
     }
 }
 
-/// Gives the work of each request of one workload. It keeps what a disk remembers of the requests before, so each request is
-/// asked for once, and in order.
+/// Computes the work of each request of one workload. It tracks the state of the disk's head, so each request is
+/// passed once, and in order.
 #[derive(Clone, Debug)]
 pub struct Work<'d> {
     network: NetworkWork,
@@ -58,7 +58,7 @@ pub struct Work<'d> {
 }
 
 impl<'d> Work<'d> {
-    /// On this network, and at this device. Without one, nothing is said of storage.
+    /// Work on this network, and at this device. Without a device, storage work is `None`.
     pub fn new(network: NetworkWork, device: Option<&'d Device>) -> Work<'d> {
         Work { network, device: device.map(|device| (device, Head::default())) }
     }
@@ -77,7 +77,7 @@ impl<'d> Work<'d> {
     }
 }
 
-/// The largest profiled latency without queueing of the requests of a workload: what its bound is raised by.
+/// The largest profiled latency without queueing over the requests of a workload, which is added to its bound.
 #[derive(Clone, Debug)]
 pub struct Tail<'d> {
     device: &'d Device,
@@ -86,15 +86,15 @@ pub struct Tail<'d> {
 }
 
 impl<'d> Tail<'d> {
-    /// At this device, at a percentile in percent.
+    /// Latency at this device, at a percentile in percent.
     pub fn new(device: &'d Device, percentile: f64) -> Tail<'d> {
         Tail { device, percentile, largest: None }
     }
 
-    /// Takes in a request.
+    /// Adds a request.
     ///
     /// # Errors
-    /// A percentile that the profile does not reach.
+    /// A percentile beyond those of the profile.
     pub fn push(&mut self, request: &Request) -> Result<(), UnloadedError> {
         let seconds = self.device.unloaded(request.kind, request.size, self.percentile)?;
         if let Some(seconds) = seconds {
@@ -103,7 +103,7 @@ impl<'d> Tail<'d> {
         Ok(())
     }
 
-    /// Seconds; None without a request, or if the device's profile has no latencies.
+    /// The latency in seconds; `None` without a request, or if the device's profile has no latencies.
     pub fn seconds(&self) -> Option<f64> {
         self.largest
     }

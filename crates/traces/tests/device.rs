@@ -1,4 +1,4 @@
-//! Device files, and the work and latencies that they say.
+//! Device files, and the work and latencies that follow from them.
 
 use leeward_fabric::Nanos;
 use leeward_traces::device::{Device, Disk, Head, Latency, Rates, Seek, Service, TableError, Unloaded};
@@ -112,19 +112,19 @@ fn latency_without_queueing_is_that_of_the_next_percentile_measured() {
 fn a_disk_seeks_by_distance_and_not_at_all_where_a_stream_goes_on() {
     let (disk, head) = (device(DISK), &mut Head::default());
     let read = |head: &mut Head, size, offset| seconds(&disk, head, Kind::Read, size, offset);
-    // The first as far as the table goes.
+    // The first seek is as long as the table.
     close(read(head, 1000, 0), 0.010 + 0.001);
     close(read(head, 1000, 1000), 0.001);
     // Another stream, 500 further.
     close(read(head, 1000, 1500), 0.003 + 0.001);
-    // Both streams go on in turn.
+    // Both streams continue in turn.
     close(read(head, 1000, 2000), 0.001);
     close(read(head, 1000, 2500), 0.001);
     close(seconds(&disk, head, Kind::Write, 1000, 3000), 0.002);
-    // What is further than the table.
+    // Distances beyond the table.
     close(read(head, 1000, 1 << 40), 0.010 + 0.001);
     close(read(head, 1000, 1 << 20), 0.010 + 0.001);
-    // The history is of two requests: the first streams are forgotten.
+    // The history has two requests: the first streams are forgotten.
     assert!(read(head, 1000, 3500) > 0.001);
     assert_eq!(
         disk.seconds(&mut Head::default(), &request(Kind::Read, 1, None)),

@@ -1,4 +1,4 @@
-//! The example of the guide is what its program writes.
+//! The example of the guide matches the output of its program.
 
 use std::io::Read;
 

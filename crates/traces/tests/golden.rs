@@ -1,4 +1,4 @@
-//! Work of the reference traces against what the released code gives (`golden/qos`), and the released traces.
+//! Work of the reference traces against that of the released code (`golden/qos`), and the released traces.
 
 use std::path::PathBuf;
 
@@ -73,6 +73,6 @@ fn every_released_trace_is_read_to_its_end() {
             }
         }
     }
-    // As the description of the data says.
+    // As in the description of the data.
     assert_eq!(requests, 772_831);
 }

@@ -1,4 +1,4 @@
-//! Numbers that describe traces, traces that are drawn to such numbers, and parts of traces.
+//! Summary statistics, synthetic traces drawn to such statistics, and parts of traces.
 
 use std::num::NonZeroU64;
 
@@ -84,7 +84,7 @@ fn drawn_traces_have_the_numbers_they_were_asked_for() {
         let made: Vec<Request> = Synthetic::new(shape(250.0, c2), 7).unwrap().take(COUNT).collect();
         assert!(made.is_sorted_by_key(|request| request.at));
         let found = summary(&made);
-        // Six standard deviations of the mean of so many independent gaps.
+        // Six standard deviations of the mean of that many independent gaps.
         let off = (found.rate.unwrap() / 250.0 - 1.0).abs();
         assert!(off < 6.0 * (c2.max(1e-6) / COUNT as f64).sqrt() + 1e-4, "C^2 {c2}: rate off by {off}");
         let found_c2 = found.gap_c2.unwrap();

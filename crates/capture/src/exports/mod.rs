@@ -1,4 +1,4 @@
-//! What switches and routers export of the traffic they see: sFlow, NetFlow and IPFIX datagrams as flows.
+//! Exports of switches and routers about their traffic: sFlow, NetFlow and IPFIX datagrams as flows.
 
 mod netflow;
 mod sampling;
@@ -11,50 +11,50 @@ pub use sflow::Counter;
 use crate::discards::{Discards, Reason};
 use crate::flow::{Flow, Size};
 
-/// The ports that datagrams of exports are sent to: sFlow, NetFlow, IPFIX.
+/// Default ports of exported datagrams: sFlow, NetFlow, IPFIX.
 pub const PORTS: [u16; 3] = [6343, 2055, 4739];
 
-/// Where a datagram came from and when.
+/// Sender and time of a datagram.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
-    /// Who sent it, with its port; `None` of a file of messages.
+    /// Address and port of the sender; `None` for a file of messages.
     pub from: Option<(IpAddr, u16)>,
-    /// When it was captured, in nanoseconds since 1970; `None` of a file of messages.
+    /// Time of the capture, in nanoseconds since 1970; `None` for a file of messages.
     pub time_ns: Option<i64>,
-    /// How errors name it.
+    /// Number of the record, for errors.
     pub record: u64,
 }
 
-/// What comes out of a datagram.
+/// Receiver of a datagram's contents.
 pub struct Found<'a> {
-    /// Given each flow, with who saw it.
+    /// Called for each flow, with its observer.
     pub flow: &'a mut dyn FnMut(&Flow, Exporter, &mut Discards),
-    /// Takes counters of interfaces, where they are wanted.
+    /// Collects counters of interfaces, if requested.
     pub counters: Option<&'a mut Vec<Counter>>,
     pub discards: &'a mut Discards,
 }
 
-/// Who saw a flow: an agent or exporter.
+/// Observer of a flow: an agent or exporter.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Exporter {
     pub protocol: &'static str,
-    /// Its address; `None` of a file of messages.
+    /// Address of the exporter; `None` for a file of messages.
     pub address: Option<IpAddr>,
 }
 
-/// What all exporters said so far that later datagrams rest on.
+/// State of all exporters that later datagrams depend on.
 pub struct Exports {
     netflow: netflow::Exporters,
     sflow: sflow::Settings,
 }
 
 impl Exports {
-    /// `sampling` is the rate of those who do not tell theirs.
+    /// `sampling` is the rate of exporters that do not state theirs.
     pub fn new(size: Size, sampling: Option<u32>) -> Exports {
         Exports { netflow: netflow::Exporters::new(size, sampling), sflow: sflow::Settings { size } }
     }
 
-    /// Reads a datagram, whose first bytes say what it is.
+    /// Reads a datagram; its first bytes determine the protocol.
     pub fn read(&mut self, datagram: &[u8], arrival: Arrival, found: &mut Found<'_>) {
         match datagram {
             [0, 0, 0, 5, ..] => sflow::read(datagram, arrival, &self.sflow, found),
@@ -69,7 +69,7 @@ impl Exports {
         }
     }
 
-    /// Counts what still waits for a template.
+    /// Counts the sets that still wait for a template.
     pub fn finish(&mut self, discards: &mut Discards) {
         self.netflow.finish(discards);
     }

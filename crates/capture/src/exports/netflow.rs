@@ -1,7 +1,8 @@
-//! NetFlow 5 and 9 and IPFIX: records of flows, whose layout exporters tell in templates, and whose sampling in options.
+//! NetFlow 5 and 9 and IPFIX: records of flows. Exporters send the layout of records in templates, and their sampling
+//! in options.
 //!
-//! Read by netflow_parser, which bounds what a message may make of itself. Each exporter has its own templates. Records
-//! that come before their template wait for it.
+//! netflow_parser parses the datagrams and limits the memory that they can take. Each exporter has its own templates.
+//! Records that arrive before their template wait for it.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -21,20 +22,20 @@ use crate::discards::{Discards, Reason};
 use crate::flow::{ETHERNET, Flow, Size};
 use crate::matrix::MOST_BYTES;
 
-/// Exporters that are kept apart, each with its templates.
+/// Most exporters that are kept apart, each with its templates.
 const MOST_EXPORTERS: usize = 4096;
-/// Bytes that may wait for templates, of each exporter.
+/// Most bytes of an exporter that wait for templates.
 const MOST_WAITING: usize = 4 << 20;
-/// Records of one set, which has 65,535 bytes.
+/// Most records of one set, which has at most 65,535 bytes.
 const MOST_RECORDS: usize = 65_535;
-/// The longest time that a record may cover; exporters end a flow after minutes.
+/// Longest duration of a record; exporters end a flow after minutes.
 const LONGEST_NS: i64 = 30 * 86_400 * 1_000_000_000;
 /// Seconds from 1900, where NTP begins, to 1970.
 const NTP_S: i64 = 2_208_988_800;
 const MILLI: i64 = 1_000_000;
 const SECOND: i64 = 1_000_000_000;
 
-/// Fields by number (RFC 7012 and IANA; NetFlow 9 has the same numbers, RFC 3954).
+/// Field numbers (RFC 7012 and IANA; NetFlow 9 has the same numbers, RFC 3954).
 pub mod field {
     pub const OCTETS: u16 = 1;
     pub const PACKETS: u16 = 2;
@@ -73,7 +74,7 @@ pub mod field {
     pub const LAYER_2_OCTETS: u16 = 352;
 }
 
-/// The fields of a record, by number. Those of enterprises are left out.
+/// The fields of a record, by number. Enterprise-specific fields are left out.
 pub struct Fields<'a>(Vec<(u16, &'a FieldValue)>);
 
 impl<'a> Fields<'a> {
@@ -95,7 +96,7 @@ impl<'a> Fields<'a> {
 
     pub fn number(&self, number: u16) -> Option<u64> {
         match self.get(number)? {
-            // Of another length than the library has a type for, which exporters may choose (RFC 7011 section 6.2).
+            // A length for which the library has no type, which exporters may choose (RFC 7011 section 6.2).
             FieldValue::DataNumber(DataNumber::Vec(bytes)) | FieldValue::Vec(bytes) if bytes.len() <= 8 => {
                 Some(bytes.iter().fold(0, |sum, &byte| sum << 8 | u64::from(byte)))
             }
@@ -116,7 +117,7 @@ impl<'a> Fields<'a> {
             FieldValue::Ip6Addr(address) => Some(IpAddr::from(*address)),
             _ => None,
         };
-        // Records for both kinds leave the other one 0.
+        // Records for both address families set the unused one to 0.
         let (four, six) = (found(ipv4), found(ipv6));
         four.filter(|address| !address.is_unspecified())
             .or(six.filter(|a| !a.is_unspecified()))
@@ -141,7 +142,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The number of a field, which the library gives names to.
+/// Number of a field, for which the library has names.
 fn number_of(field: netflow_parser::variable_versions::ipfix::lookup::IANAIPFixField) -> u16 {
     use netflow_parser::variable_versions::ipfix::lookup::IANAIPFixField as Iana;
     use std::sync::LazyLock;
@@ -153,19 +154,19 @@ fn number_of(field: netflow_parser::variable_versions::ipfix::lookup::IANAIPFixF
     }
 }
 
-/// The clock of an exporter, as a datagram's header tells it.
+/// The clock of an exporter, from a datagram's header.
 #[derive(Clone, Copy)]
 struct Clock {
-    /// When the datagram was sent, in nanoseconds since 1970.
+    /// Time of sending, in nanoseconds since 1970.
     sent_ns: i64,
-    /// How long the exporter had been up, in milliseconds; IPFIX does not tell.
+    /// Uptime of the exporter, in milliseconds; IPFIX does not state it.
     uptime_ms: Option<u32>,
-    /// When it started; IPFIX may tell in options.
+    /// Start of the exporter, in nanoseconds since 1970; IPFIX may state it in options.
     boot_ns: Option<i64>,
 }
 
 impl Clock {
-    /// When its uptime was that many milliseconds. The number starts again after 49.7 days.
+    /// Time at an uptime in milliseconds. The number wraps around after 49.7 days.
     fn at_uptime(self, uptime_ms: u64) -> Option<i64> {
         if let Some(boot) = self.boot_ns {
             return boot.checked_add(i64::try_from(uptime_ms).ok()?.checked_mul(MILLI)?);
@@ -179,7 +180,7 @@ impl Clock {
 struct Key {
     version: u16,
     from: Option<IpAddr>,
-    /// IPFIX has templates by session, which has a port; NetFlow only by exporter.
+    /// IPFIX has templates per session, which has a port; NetFlow only per exporter.
     port: u16,
     domain: u32,
 }
@@ -201,7 +202,7 @@ impl Exporters {
         Exporters { size, sampling, known: BTreeMap::new() }
     }
 
-    /// Reads a datagram that begins with a version that is known.
+    /// Reads a datagram with a known version.
     pub fn read(&mut self, datagram: &[u8], arrival: Arrival, found: &mut Found<'_>) {
         let word = |at: usize| {
             let bytes = datagram.get(at..at + 4).unwrap_or_default();
@@ -246,8 +247,8 @@ impl Exporters {
                 Ok(_) | Err(_) => break,
             }
         }
-        // The library passes over what follows something that contradicts itself, so what came is held against what is
-        // there. Sets that begin to wait are not among those that came, and those that waited are.
+        // The library skips the bytes after a contradiction, so the number of parsed sets is compared with the number
+        // present. Sets that start to wait are not among the parsed ones; sets that stop waiting are.
         let (whole, left) = framing(datagram, version);
         let came = if version == 5 { records } else { (sets + known.waiting()).saturating_sub(waiting) };
         if left >= 4 || came < whole {
@@ -279,12 +280,12 @@ impl Known {
             .with_max_records_per_flowset(MOST_RECORDS)
             .with_pending_flows(waiting)
             .build();
-        // Without these limits, what an exporter sends could fill memory.
+        // Without these limits an exporter could fill the memory.
         let parser = parser.expect("the versions are known, and no limit is 0");
         Known { parser, sampling: Sampling::default(), boot_ns: None }
     }
 
-    /// Sets that waited for a template and have not come yet.
+    /// Number of sets that wait for a template.
     fn waiting(&self) -> usize {
         let waiting = [self.parser.v9_cache_info(), self.parser.ipfix_cache_info()]
             .map(|info| info.metrics.pending_cached.saturating_sub(info.metrics.pending_replayed));
@@ -301,17 +302,17 @@ fn exporter(key: &Key) -> Exporter {
     Exporter { protocol, address: key.from }
 }
 
-/// One datagram that is being read.
+/// A datagram that is being read.
 struct Reading<'a, 'b> {
     exporter: Exporter,
     arrival: Arrival,
     size: Size,
-    /// The rate of those who do not tell theirs.
+    /// The rate of exporters that do not state theirs.
     otherwise: Option<u32>,
     found: &'a mut Found<'b>,
 }
 
-/// What one record says, in one direction.
+/// Content of one record, in one direction.
 struct Seen {
     ends: (Option<IpAddr>, Option<IpAddr>),
     ports: Option<(u16, u16)>,
@@ -330,7 +331,7 @@ impl Reading<'_, '_> {
             uptime_ms: Some(header.sys_up_time),
             boot_ns: None,
         };
-        // The two bits above say how packets are chosen.
+        // The upper two bits are the sampling mode.
         let rate = match header.sampling_interval & 0x3fff {
             0 => Rate::Unknown,
             rate => Rate::Told(rate.into()),
@@ -412,7 +413,7 @@ impl Reading<'_, '_> {
         }
     }
 
-    /// Takes in a record: one flow, or both directions of one.
+    /// Reads a record: one flow, or both directions of one.
     fn record(&mut self, fields: &Fields<'_>, sampling: &mut Sampling, clock: Clock) {
         let (source, destination) = (
             fields.address(field::SOURCE_IPV4, field::SOURCE_IPV6),
@@ -454,7 +455,7 @@ impl Reading<'_, '_> {
         let Some(ip_bytes) = octets.or(seen.frame_octets.filter(|_| self.size == Size::Frame)) else {
             return self.refuse(Reason::NoBytes, "", 0);
         };
-        // Who counts no packets has seen one at least.
+        // An exporter that counts no packets has seen at least one.
         let packets = seen.packets.unwrap_or(1).max(1);
         let added = packets.checked_mul(ETHERNET).and_then(|added| ip_bytes.checked_add(added));
         let frame_bytes = seen.frame_octets.or(added);
@@ -509,7 +510,7 @@ impl Reading<'_, '_> {
     }
 }
 
-/// How many sets a datagram is made of (of NetFlow 5, records), and how many bytes are left that are none.
+/// Number of sets in a datagram (for NetFlow 5, of records), and of trailing bytes that are not part of one.
 fn framing(datagram: &[u8], version: u16) -> (usize, usize) {
     let word = |bytes: &[u8], at: usize| {
         Some(usize::from(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?])))
@@ -552,7 +553,7 @@ fn end(fields: &Fields<'_>, clock: Clock) -> Option<i64> {
     moment(fields, clock, absolute, field::END_UPTIME, field::END_DELTA_US)
 }
 
-/// A time that may be said in several ways.
+/// A time from several alternative fields.
 fn moment(fields: &Fields<'_>, clock: Clock, absolute: [(u16, i64); 4], up: u16, before: u16) -> Option<i64> {
     if let Some(time) = absolute.into_iter().find_map(|(number, unit)| fields.time(number, unit)) {
         return Some(time);

@@ -1,31 +1,31 @@
-//! Sampling rates as NetFlow and IPFIX exporters tell them: in a record, or once in options that records refer to.
+//! Sampling rates of NetFlow and IPFIX exporters: in a record, or once in options that records refer to.
 
 use std::collections::BTreeMap;
 
 use super::netflow::{Fields, field};
 
-/// Samplers of one exporter.
+/// Most samplers of one exporter.
 const MOST_SAMPLERS: usize = 10_000;
 
 /// The rates of one exporter.
 #[derive(Default)]
 pub struct Sampling {
-    /// By the number of the sampler or selector; `None` is that of all records that name none.
+    /// Rates by number of the sampler or selector; `None` is the rate of all records without a number.
     rates: BTreeMap<Option<u64>, u32>,
-    /// Whether records came before any rate.
+    /// Number of records before any rate.
     unsampled: u64,
 }
 
-/// Where the rate of a record is from.
+/// Sampling rate of a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rate {
     Told(u32),
-    /// Nothing tells it.
+    /// Not stated anywhere.
     Unknown,
 }
 
 impl Sampling {
-    /// Takes in a record of options. If it is the first that tells of sampling, gives how many records came before it.
+    /// Reads a record of options. If it is the first with a sampling rate, returns the number of records before it.
     pub fn learn(&mut self, options: &Fields<'_>) -> u64 {
         let Some(rate) = told(options) else { return 0 };
         let (first, sampler) = (self.rates.is_empty(), sampler(options));
@@ -58,11 +58,11 @@ impl Sampling {
 }
 
 fn sampler(fields: &Fields<'_>) -> Option<u64> {
-    // 0 stands for no sampler.
+    // 0 means no sampler.
     fields.number(field::SELECTOR).or_else(|| fields.number(field::SAMPLER)).filter(|&id| id > 0)
 }
 
-/// The rate that fields tell, rounded to a whole number; `None` if they tell none.
+/// The rate in these fields, rounded to a whole number; `None` if they state none.
 fn told(fields: &Fields<'_>) -> Option<u32> {
     let whole = |number: u64| u32::try_from(number).ok().filter(|&rate| rate > 0);
     let ratio = |of: u64, part: u64| {

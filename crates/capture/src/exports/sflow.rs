@@ -1,7 +1,11 @@
 //! sFlow version 5 (<https://sflow.org/sflow_version_5.txt>): sampled packets with their rate, and interface counters.
 //!
-//! A datagram is a header and samples, a sample a header and records, each with its length, so that what is not known
-//! is passed over, and one wrong record costs no other.
+//! A datagram is a header and samples, a sample a header and records, each with its length. Unknown parts are
+//! therefore skipped, and an invalid record does not affect others.
+//!
+//! The parser is written here: the layout is fixed, and the available library (sflow-parser 0.7) has two defects. It
+//! recurses as deep as a datagram states, until the stack overflows, and it drops a whole datagram because of one
+//! unknown record.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -21,7 +25,7 @@ mod format {
     pub const IPV4: u32 = 3;
     pub const IPV6: u32 = 4;
     pub const INTERFACE_COUNTERS: u32 = 1;
-    /// Records below are of the packet itself; those from here on only add to it.
+    /// Smaller numbers describe the packet itself; numbers from here on only add to it.
     pub const FIRST_EXTENSION: u32 = 5;
 }
 
@@ -29,24 +33,24 @@ pub struct Settings {
     pub size: Size,
 }
 
-/// Counters of an interface as sFlow exports them, at one time.
+/// Counters of an interface at one time, as exported by sFlow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Counter {
-    /// In nanoseconds since 1970.
+    /// Time of the reading, in nanoseconds since 1970.
     pub time_ns: i64,
-    /// The device.
+    /// Address of the agent.
     pub agent: IpAddr,
-    /// The number of the interface (ifIndex).
+    /// Number of the interface (ifIndex).
     pub interface: u32,
-    /// Its speed in bits per second; 0 is unknown.
+    /// Speed of the interface in bits per second; 0 is unknown.
     pub speed_bps: u64,
-    /// Bytes that came in since some time.
+    /// Received bytes since an arbitrary start.
     pub in_octets: u64,
-    /// Bytes that went out since some time.
+    /// Sent bytes since an arbitrary start.
     pub out_octets: u64,
 }
 
-/// Bytes in XDR: words of four bytes, the greatest first.
+/// Bytes in XDR: words of four bytes, big-endian.
 #[derive(Clone, Copy)]
 struct Xdr<'a>(&'a [u8]);
 
@@ -65,7 +69,7 @@ impl<'a> Xdr<'a> {
         Some(bytes)
     }
 
-    /// Bytes that say how many they are, filled up to whole words.
+    /// A byte string with its length, padded to whole words.
     fn opaque(&mut self) -> Option<&'a [u8]> {
         let length = self.word()? as usize;
         let bytes = self.bytes(length)?;
@@ -88,7 +92,7 @@ impl<'a> Xdr<'a> {
     }
 }
 
-/// What of a datagram concerns all its samples.
+/// Fields of a datagram that concern all its samples.
 struct Datagram {
     exporter: Exporter,
     time_ns: i64,
@@ -102,7 +106,7 @@ pub fn read(bytes: &[u8], arrival: Arrival, settings: &Settings, found: &mut Fou
     let header = || -> Option<(Option<IpAddr>, u32)> {
         xdr.word()?;
         let agent = xdr.address()?;
-        // The part of the agent, a number in order, and the time since it started.
+        // The sub-agent, a sequence number, and the uptime.
         xdr.bytes(12)?;
         Some((agent, xdr.word()?))
     };
@@ -148,10 +152,10 @@ pub fn read(bytes: &[u8], arrival: Arrival, settings: &Settings, found: &mut Fou
 impl Datagram {
     /// Reads a sampled packet; `None` if the sample contradicts itself.
     fn flow(&self, mut xdr: Xdr<'_>, expanded: bool, found: &mut Found<'_>) -> Option<()> {
-        // Its number in order, and the source in one word or two.
+        // The sequence number, and the source in one word or two.
         xdr.bytes(if expanded { 12 } else { 8 })?;
         let rate = xdr.word()?;
-        // Packets that could have been sampled, samples lost, and the interfaces.
+        // Packets that could have been sampled, lost samples, and the interfaces.
         xdr.bytes(if expanded { 24 } else { 16 })?;
         let records = xdr.word()?;
         if rate == 0 {
@@ -165,7 +169,7 @@ impl Datagram {
             }
             match self.packet(kind, Xdr(body))? {
                 Ok(flow) => seen = Some(flow),
-                // A record of the frame says less than one of the IP packet beside it.
+                // A record of the frame has less information than one of the IP packet beside it.
                 Err(reason) => refused = Some(refused.unwrap_or(reason)),
             }
         }
@@ -179,7 +183,8 @@ impl Datagram {
         Some(())
     }
 
-    /// What a record says of the packet that was sampled, or why it does not; `None` if it contradicts itself.
+    /// Flow of a record about the sampled packet, or the reason why there is none; `None` if the record contradicts
+    /// itself.
     fn packet(&self, kind: u32, mut xdr: Xdr<'_>) -> Option<Result<Flow, (Reason, String, u64)>> {
         match kind {
             format::HEADER => {
@@ -187,7 +192,7 @@ impl Datagram {
                 let length = u64::from(xdr.word()?);
                 xdr.word()?;
                 let header = xdr.opaque()?;
-                // Of Ethernet the check sequence is counted, stripped or not.
+                // Lengths of Ethernet frames include the check sequence, stripped or not.
                 let (link, length) = match protocol {
                     1 => (link_type::ETHERNET, length.saturating_sub(CHECK_SEQUENCE)),
                     11 | 12 => (link_type::RAW[0], length),
@@ -238,7 +243,7 @@ impl Datagram {
         xdr.bytes(if expanded { 12 } else { 8 })?;
         for _ in 0..xdr.word()? {
             let (kind, body) = xdr.word().zip(xdr.opaque())?;
-            // Counters of hosts, queues and processors are not of traffic between two ends.
+            // Counters of hosts, queues and processors do not concern traffic between two endpoints.
             if let (format::INTERFACE_COUNTERS, Some(agent)) = (kind, self.exporter.address) {
                 let counter = self.counter(agent, Xdr(body))?;
                 if let Some(counters) = &mut found.counters {

@@ -1,11 +1,11 @@
-//! Files of IPFIX messages one after the other (RFC 5655).
+//! Files of consecutive IPFIX messages (RFC 5655).
 
 use std::io;
 
 use super::{Window, broken, cut_off};
 use crate::discards::Discards;
 
-/// Bytes of a message's header.
+/// Bytes of a message header.
 const HEADER: usize = 16;
 
 pub fn next<'a>(window: &'a mut Window, discards: &mut Discards) -> io::Result<Option<&'a [u8]>> {

@@ -1,4 +1,4 @@
-//! Files as frames: pcap and pcapng, told apart by their first bytes, and files of IPFIX messages (RFC 5655).
+//! Files as frames: pcap and pcapng, recognised by their first bytes, and files of IPFIX messages (RFC 5655).
 
 mod ipfix;
 mod pcap;
@@ -11,7 +11,7 @@ pub use window::Window;
 
 use crate::discards::{Discards, Reason};
 
-/// What the next record of a file is.
+/// A record of a file.
 pub enum Record<'a> {
     /// A frame.
     Frame(Frame<'a>),
@@ -19,15 +19,15 @@ pub enum Record<'a> {
     Message(&'a [u8]),
 }
 
-/// A frame as it was captured.
+/// A captured frame.
 pub struct Frame<'a> {
-    /// In nanoseconds since 1970.
+    /// Time of the capture, in nanoseconds since 1970.
     pub time_ns: i64,
-    /// What the first header is, as numbered by tcpdump.org.
+    /// Type of the first header, as numbered by tcpdump.org.
     pub link_type: u32,
-    /// What was captured of it.
+    /// Captured bytes of the frame.
     pub data: &'a [u8],
-    /// Its length on the wire.
+    /// Length of the frame on the wire.
     pub length: u64,
 }
 
@@ -43,13 +43,13 @@ enum Format {
     Ipfix,
 }
 
-/// Why a file cannot be read at all.
+/// Reason why a file cannot be read at all.
 pub enum Refusal {
     Broken(io::Error),
     Empty,
-    /// It ends inside the header of a pcap file.
+    /// The file ends inside the pcap header.
     CutOff,
-    /// Its first bytes, which no format begins with.
+    /// Unknown first bytes.
     Unknown([u8; 4]),
 }
 
@@ -85,12 +85,12 @@ impl Frames {
         Ok(Frames { window, format })
     }
 
-    /// Whether these are IPFIX messages and not frames.
+    /// True if the file contains IPFIX messages rather than frames.
     pub fn are_messages(&self) -> bool {
         matches!(self.format, Format::Ipfix)
     }
 
-    /// Bytes of the file that were read.
+    /// Bytes of the file read so far.
     pub fn passed(&self) -> u64 {
         self.window.passed()
     }
@@ -114,7 +114,7 @@ fn first(window: &Window) -> [u8; 4] {
     first
 }
 
-/// Counts what is left of a file that ends inside a record, and passes it.
+/// Counts the rest of a file that ends inside a record, and skips it.
 fn cut_off(window: &mut Window, discards: &mut Discards) {
     let (at, left) = (window.passed(), window.bytes().len());
     if left > 0 || window.is_cut_off() {
@@ -123,7 +123,7 @@ fn cut_off(window: &mut Window, discards: &mut Discards) {
     }
 }
 
-/// Counts a record that cannot be right, and passes the rest of the file: there is no telling where the next begins.
+/// Counts an invalid record, and skips the rest of the file: the start of the next record is unknown.
 fn broken(window: &mut Window, discards: &mut Discards, why: impl FnOnce() -> String) -> io::Result<()> {
     let at = window.passed();
     while window.reach(1)? {

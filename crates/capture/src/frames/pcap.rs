@@ -14,7 +14,7 @@ use crate::discards::Discards;
 
 /// Bytes before the first record.
 pub const HEADER: usize = 24;
-/// What a file begins with, as little-endian numbers: microseconds, nanoseconds and Kuznetzov's, in either order.
+/// First bytes of a file, as little-endian numbers: microseconds, nanoseconds and Kuznetzov's, in either byte order.
 pub const MAGICS: [u32; 5] = [0xa1b2_c3d4, 0xd4c3_b2a1, 0xa1b2_3c4d, 0x4d3c_b2a1, 0xa1b2_cd34];
 
 type Parse = for<'a> fn(&'a [u8]) -> IResult<&'a [u8], LegacyPcapBlock<'a>, PcapError<&'a [u8]>>;
@@ -30,7 +30,7 @@ pub struct Pcap {
 }
 
 impl Pcap {
-    /// What a header says; `None` if it is none.
+    /// The format according to the file header; `None` if the header is invalid.
     pub fn open(bytes: &[u8]) -> Option<Pcap> {
         let (_, header) = parse_pcap_header(bytes).ok()?;
         let (parse, record_header): (Parse, usize) = if header.is_modified_format() {
@@ -41,7 +41,7 @@ impl Pcap {
             (parse_pcap_frame, 16)
         };
         Some(Pcap {
-            // Above the 16 bits is whether and how long check sequences were captured.
+            // The bits above the lower 16 describe captured check sequences.
             link_type: header.network.0 as u32 & 0xffff,
             record_header,
             big_endian: header.is_bigendian(),
@@ -65,7 +65,7 @@ impl Pcap {
             return Ok(None);
         }
         let record = window.pass(self.record_header + captured);
-        // All its bytes are there, so a record is always read.
+        // The record is complete, so the parser always succeeds.
         let Ok((_, block)) = (self.parse)(record) else { return Ok(None) };
         Ok(Some(Frame {
             time_ns: i64::from(block.ts_sec) * 1_000_000_000 + i64::from(block.ts_usec) * self.unit_ns,
@@ -75,7 +75,7 @@ impl Pcap {
         }))
     }
 
-    /// How many bytes of the next packet were captured.
+    /// Number of captured bytes of the next packet.
     fn captured(&self, record: &[u8]) -> usize {
         let field = [record[8], record[9], record[10], record[11]];
         let captured = if self.big_endian { u32::from_be_bytes(field) } else { u32::from_le_bytes(field) };

@@ -1,4 +1,8 @@
 //! pcapng files (draft-ietf-opsawg-pcapng): sections of either byte order, with several interfaces each.
+//!
+//! pcap-parser parses single blocks. The loop over blocks is written here: an invalid block costs only itself, and
+//! every discard is counted with its place in the file. Options of interfaces are decoded here too, since the library
+//! reads time offsets only in little-endian order and rejects resolutions that are powers of two.
 
 use std::io;
 
@@ -9,12 +13,12 @@ use super::window::LONGEST;
 use super::{Frame, Window, broken, cut_off};
 use crate::discards::{Discards, Reason};
 
-/// What a section begins with, in both byte orders alike.
+/// First bytes of a section, the same in both byte orders.
 pub const MAGIC: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
 const BIG_ENDIAN: [u8; 4] = [0x1a, 0x2b, 0x3c, 0x4d];
-/// The block of a packet that pcapng had before the enhanced one.
+/// Type of the packet block before the enhanced packet block.
 const OBSOLETE_PACKET: u32 = 2;
-/// Interfaces of a section.
+/// Most interfaces of a section.
 const MOST_INTERFACES: usize = 100_000;
 const NANOS: i128 = 1_000_000_000;
 
@@ -27,12 +31,12 @@ pub struct PcapNg {
 #[derive(Clone, Copy)]
 struct Interface {
     link_type: u32,
-    /// Units of time in a second; `None` if that cannot be written down.
+    /// Units of time per second; `None` if the number is not representable.
     resolution: Option<u64>,
     offset_s: i64,
 }
 
-/// Where in a block the data of a packet is, and what is said of it.
+/// Position of a packet's data in a block, with its metadata.
 struct Packet {
     time_ns: Option<i64>,
     link_type: u32,
@@ -81,7 +85,7 @@ impl PcapNg {
         }
     }
 
-    /// Takes in a whole block; gives the packet in it, if it has one.
+    /// Reads a complete block; returns its packet, if it has one.
     fn read(&mut self, bytes: &[u8], at: u64, discards: &mut Discards) -> Option<Packet> {
         let parse = if self.big_endian { parse_block_be } else { parse_block_le };
         let Ok((_, block)) = parse(bytes) else {
@@ -127,7 +131,7 @@ impl PcapNg {
                     format!("byte {at}")
                 });
             }
-            // Names, statistics, secrets: nothing that was sent.
+            // Names, statistics, secrets: no traffic.
             _ => {}
         }
         None
@@ -138,7 +142,7 @@ impl PcapNg {
         None
     }
 
-    /// How an interface counts time. The library reads offsets in little-endian only and refuses powers of two.
+    /// Time format of an interface. The library reads offsets only in little-endian order and rejects powers of two.
     fn interface(&self, described: &InterfaceDescriptionBlock<'_>) -> Interface {
         let (mut resolution, mut offset_s) = (Some(1_000_000), 0);
         for option in &described.options {
@@ -172,13 +176,13 @@ impl Interface {
     fn time_ns(&self, time: u64) -> Option<i64> {
         let resolution = i128::from(self.resolution?);
         let time = i128::from(time);
-        // Whole seconds apart: a resolution of 2^-63 times 10^9 leaves no room in 64 bits.
+        // Whole seconds are converted separately: with a resolution of 2^-63 the product with 10^9 overflows 64 bits.
         let ns = time / resolution * NANOS + time % resolution * NANOS / resolution;
         i64::try_from(ns + i128::from(self.offset_s) * NANOS).ok()
     }
 }
 
-/// Where `part` lies in the `whole` that it was taken from.
+/// Range of `part` within the `whole` that it was taken from.
 fn inside(whole: &[u8], part: &[u8]) -> std::ops::Range<usize> {
     let start = (part.as_ptr() as usize).saturating_sub(whole.as_ptr() as usize).min(whole.len());
     start..(start + part.len()).min(whole.len())

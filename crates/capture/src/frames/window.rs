@@ -1,11 +1,11 @@
-//! A file as a window of bytes that moves over it: constant memory, whatever the length of the file.
+//! A window of bytes that moves over a file: constant memory, whatever the length of the file.
 
 use std::io::{self, BufReader, Read};
 
 use flate2::bufread::MultiGzDecoder;
 
 const GZIP_MAGIC: [u8; 2] = [0x1f, 0x8b];
-/// Bytes that are read at once.
+/// Bytes per read.
 const CHUNK: usize = 1 << 20;
 /// Bytes of the longest record.
 pub const LONGEST: usize = 64 << 20;
@@ -16,9 +16,9 @@ pub struct Window {
     buffer: Vec<u8>,
     start: usize,
     end: usize,
-    /// Bytes before `start`.
+    /// Bytes of the file before `start`.
     passed: u64,
-    /// Whether compressed data ended in the middle.
+    /// True if compressed data ended in the middle.
     cut_off: bool,
 }
 
@@ -36,22 +36,22 @@ impl Window {
         Ok(Window { reader, buffer: vec![0; 2 * CHUNK], start: 0, end: 0, passed: 0, cut_off: false })
     }
 
-    /// What is in sight.
+    /// The bytes in the window.
     pub fn bytes(&self) -> &[u8] {
         &self.buffer[self.start..self.end]
     }
 
-    /// Bytes of the file before what is in sight.
+    /// Bytes of the file before the window.
     pub fn passed(&self) -> u64 {
         self.passed
     }
 
-    /// Whether the file ended in the middle of compressed data.
+    /// True if the file ended in the middle of compressed data.
     pub fn is_cut_off(&self) -> bool {
         self.cut_off
     }
 
-    /// Brings `length` bytes into sight, if the file has so many left.
+    /// Extends the window to `length` bytes; `false` if the file has fewer left.
     pub fn reach(&mut self, length: usize) -> io::Result<bool> {
         debug_assert!(length <= LONGEST);
         while self.end - self.start < length {
@@ -74,7 +74,7 @@ impl Window {
         Ok(true)
     }
 
-    /// Moves on by `length` bytes, which are in sight, and gives them.
+    /// Advances by `length` bytes of the window, and returns them.
     pub fn pass(&mut self, length: usize) -> &[u8] {
         let from = self.start;
         self.start = (from + length).min(self.end);

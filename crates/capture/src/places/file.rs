@@ -1,4 +1,4 @@
-//! Files that say whose addresses are: YAML, CSV, or lines as in `/etc/hosts`.
+//! Files that map addresses to places: YAML, CSV, or lines as in `/etc/hosts`.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -9,10 +9,10 @@ use serde::Deserialize;
 
 use super::Prefix;
 
-/// Addresses and prefixes that a mapping may have.
+/// Most addresses and prefixes of a mapping.
 const MOST: usize = 4_000_000;
 
-/// Whose addresses are, and what services there are.
+/// Names of addresses, and the services.
 #[derive(Default, Debug)]
 pub struct Mapping {
     file: String,
@@ -23,7 +23,7 @@ pub struct Mapping {
 #[derive(Debug)]
 struct Called {
     name: String,
-    /// As it was written, for errors.
+    /// The address as written, for errors.
     written: String,
     line: Option<u64>,
 }
@@ -31,11 +31,11 @@ struct Called {
 /// A service of a mapping.
 #[derive(Debug)]
 pub struct Service {
-    /// What it is called; several entries may be of one service.
+    /// Name of the service; several entries may belong to one service.
     pub name: String,
-    /// The ports that it listens at; any, if there are none.
+    /// Ports of the service; empty for any port.
     pub ports: Vec<RangeInclusive<u16>>,
-    /// Where it is; anywhere, if nothing is said.
+    /// Addresses of the service; `None` for any address.
     pub at: Option<Vec<Prefix>>,
 }
 
@@ -66,13 +66,21 @@ enum WrittenPorts {
 }
 
 impl Mapping {
-    /// Reads a file: YAML if its name ends so, CSV with the columns `address` and `host` if its name ends so, otherwise
-    /// lines of an address and a name, as in `/etc/hosts`.
+    /// Reads a file by its ending: YAML, CSV with the columns `address` and `host`, or otherwise lines of an address
+    /// and a name, as in `/etc/hosts`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the file cannot be read, and as [`Mapping::of`] does.
     pub fn read(path: &str) -> Result<Mapping, InputError> {
         Mapping::of(path, &read_text(path)?)
     }
 
-    /// Reads the text of a file of that name.
+    /// Reads the text of a file with this name.
+    ///
+    /// # Errors
+    ///
+    /// Fails at the first invalid line or entry, or if there are too many addresses.
     pub fn of(name: &str, text: &str) -> Result<Mapping, InputError> {
         let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
         match ending.to_ascii_lowercase().as_str() {
@@ -82,22 +90,26 @@ impl Mapping {
         }
     }
 
-    /// Prefixes and what they are called.
+    /// Prefixes with their names.
     pub fn addresses(&self) -> impl Iterator<Item = (Prefix, &str)> {
         self.addresses.iter().map(|(prefix, called)| (*prefix, called.name.as_str()))
     }
 
-    /// Services in order.
+    /// Services in order of the file.
     pub fn services(&self) -> &[Service] {
         &self.services
     }
 
-    /// What errors call it.
+    /// Name of the file, for errors.
     pub fn file(&self) -> &str {
         &self.file
     }
 
-    /// Checks what addresses are called.
+    /// Checks the names of all addresses with `right`.
+    ///
+    /// # Errors
+    ///
+    /// Fails at the first name that `right` rejects.
     pub fn check(&self, right: impl Fn(&str) -> Result<(), String>) -> Result<(), InputError> {
         for called in self.addresses.values() {
             right(&called.name).map_err(|problem| {
@@ -164,7 +176,8 @@ impl Mapping {
             let Some(address) = words.next() else { continue };
             let error = |message: String| InputError::new(name, message).at_line(line);
             let host = words.next().ok_or_else(|| error("expected an address and a name".into()))?;
-            // The first name is the host's own, the others are aliases. Each machine's loopback is its own.
+            // The first name is the host's own, the others are aliases. Loopback addresses belong to each machine
+            // itself.
             if address.parse().is_ok_and(|address: IpAddr| address.is_loopback()) {
                 continue;
             }
@@ -191,7 +204,7 @@ impl Mapping {
         }
     }
 
-    /// An address, a prefix, or all prefixes of a name.
+    /// An address, a prefix, or all prefixes with a name.
     fn prefixes(&self, place: &str) -> Result<Vec<Prefix>, String> {
         if let Ok(prefix) = parsed(place) {
             return Ok(vec![prefix]);
@@ -233,7 +246,7 @@ fn parsed(text: &str) -> Result<Prefix, String> {
     length.parse().ok().and_then(|length| Prefix::new(address, length)).ok_or_else(wrong)
 }
 
-/// A name that lists and matrices can hold.
+/// A name that is valid in lists and matrices.
 fn checked(name: &str) -> Result<&str, String> {
     let name = name.trim();
     let right = !name.is_empty()

@@ -1,6 +1,6 @@
-//! Whose an address is: hosts, racks or services, from a mapping of addresses and prefixes.
+//! Maps addresses to places: hosts, racks or services, from a mapping of addresses and prefixes.
 //!
-//! The longest prefix decides, an address being the longest of all.
+//! The longest prefix wins; a single address is the longest of all.
 
 mod file;
 mod services;
@@ -13,24 +13,24 @@ use foldhash::fast::FixedState;
 pub use file::Mapping;
 use services::Services;
 
-/// What a matrix is by.
+/// Kind of the places of a matrix.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum By {
-    /// Addresses themselves; needs no mapping.
+    /// Single addresses; needs no mapping.
     Address,
-    /// What the mapping calls them: hosts, as a rule.
+    /// Names of the mapping: usually hosts.
     Host,
-    /// Racks: what the mapping calls them, or the rack of the host that it names.
+    /// Racks: names of the mapping, or the racks of the hosts it names.
     Rack,
-    /// Services, by port and by where they are.
+    /// Services, by port and by address.
     Service,
 }
 
 impl By {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [By; 4] = [By::Address, By::Host, By::Rack, By::Service];
 
-    /// Its name in settings.
+    /// Name of the kind in settings.
     pub fn name(self) -> &'static str {
         match self {
             By::Address => "address",
@@ -40,19 +40,19 @@ impl By {
         }
     }
 
-    /// The one of that name.
+    /// The kind with this name.
     pub fn named(name: &str) -> Option<By> {
         By::ALL.into_iter().find(|by| by.name() == name)
     }
 }
 
-/// The name of clients of services, whatever their address.
+/// Name of the clients of services, whatever their address.
 pub const OTHERS: &str = "others";
 
 /// Places are numbered in order of their first appearance.
 pub type PlaceId = u32;
 
-/// Addresses as numbers, with how many of the first bits count; IPv4 and IPv6 apart.
+/// An address as a number, with the number of leading bits that count. IPv4 and IPv6 are separate.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Prefix {
     v6: bool,
@@ -61,20 +61,21 @@ pub struct Prefix {
 }
 
 impl Prefix {
-    /// The prefix of `length` bits that `address` is in; `None` if the address has not so many.
+    /// The prefix of `length` bits of `address`; `None` if the address has fewer bits.
     pub fn new(address: IpAddr, length: u8) -> Option<Prefix> {
         let (v6, bits, most) = numbered(address);
         (length <= most).then(|| Prefix { v6, bits: bits & mask(length), length })
     }
 
-    /// The prefix of one address.
+    /// The prefix of a single address.
     pub fn whole(address: IpAddr) -> Prefix {
         let (v6, bits, length) = numbered(address);
         Prefix { v6, bits, length }
     }
 }
 
-/// The first bits of an address stand first in the number; an IPv4 address within IPv6 is one of IPv4.
+/// The leading bits of an address are the leading bits of the number. An IPv4 address mapped into IPv6 is an IPv4
+/// address.
 fn numbered(address: IpAddr) -> (bool, u128, u8) {
     match address.to_canonical() {
         IpAddr::V4(address) => (false, u128::from(address.to_bits()) << 96, 32),
@@ -86,16 +87,16 @@ fn mask(length: u8) -> u128 {
     u128::MAX.checked_shl(128 - u32::from(length)).unwrap_or(0)
 }
 
-/// Prefixes with what belongs to each.
+/// Prefixes with their values.
 #[derive(Default)]
 pub struct Prefixes<T> {
     by_prefix: HashMap<Prefix, T, FixedState>,
-    /// Lengths that there are of each kind, the longest first.
+    /// Existing lengths for IPv4 and IPv6, the longest first.
     lengths: [Vec<u8>; 2],
 }
 
 impl<T> Prefixes<T> {
-    /// Adds a prefix; gives back what it had before.
+    /// Adds a prefix; returns its previous value.
     pub fn insert(&mut self, prefix: Prefix, what: T) -> Option<T> {
         let lengths = &mut self.lengths[usize::from(prefix.v6)];
         if let Err(at) = lengths.binary_search_by(|length| prefix.length.cmp(length)) {
@@ -104,7 +105,7 @@ impl<T> Prefixes<T> {
         self.by_prefix.insert(prefix, what)
     }
 
-    /// What belongs to the longest prefix that the address is in.
+    /// The value of the longest prefix that contains the address.
     pub fn find(&self, address: IpAddr) -> Option<&T> {
         let (v6, bits, _) = numbered(address);
         let prefix = |length: u8| Prefix { v6, bits: bits & mask(length), length };
@@ -112,10 +113,10 @@ impl<T> Prefixes<T> {
     }
 }
 
-/// Addresses that were looked up and are remembered.
+/// Most addresses in the look-up cache.
 const MOST_REMEMBERED: usize = 1 << 18;
 
-/// Turns the ends of a flow into places.
+/// Maps the endpoints of a flow to places.
 pub struct Places {
     names: Vec<String>,
     numbers: HashMap<String, PlaceId>,
@@ -125,19 +126,19 @@ pub struct Places {
 
 enum Kind {
     Addresses,
-    /// Nothing is for addresses whose name is no place of this kind: a shorter prefix must not claim them.
+    /// `None` for prefixes whose name is not a place of this kind: a shorter prefix must not match instead.
     Mapped(Prefixes<Option<PlaceId>>),
     Services(Services),
 }
 
 impl Places {
-    /// Each address is a place of its own.
+    /// Each address is a place by itself.
     pub fn addresses() -> Places {
         Places::new(Kind::Addresses)
     }
 
-    /// Places by what a mapping calls addresses, once `name` has turned that into the name of a place; addresses that it
-    /// turns into nothing belong nowhere.
+    /// Places by the names of a mapping, after `name` has converted each to the name of a place. Addresses for which
+    /// it returns `None` have no place.
     pub fn mapped(mapping: &Mapping, name: impl Fn(&str) -> Option<String>) -> Places {
         let mut places = Places::new(Kind::Addresses);
         let mut prefixes = Prefixes::default();
@@ -161,17 +162,17 @@ impl Places {
         Places { names: Vec::new(), numbers: HashMap::new(), kind, remembered: HashMap::default() }
     }
 
-    /// The names of all places.
+    /// Names of all places.
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// Whether ports tell places apart.
+    /// True if places depend on ports.
     pub fn need_ports(&self) -> bool {
         matches!(self.kind, Kind::Services(_))
     }
 
-    /// The places of the ends of a flow; nothing for an end that belongs nowhere.
+    /// Places of the endpoints of a flow; `None` for an endpoint without a place.
     #[inline]
     pub fn of(
         &mut self,

@@ -1,19 +1,19 @@
-//! Services: what listens at ports, and what runs at addresses.
+//! Services: programs that listen at ports, and programs that run at addresses.
 
 use std::net::IpAddr;
 
 use super::{Mapping, PlaceId, Prefixes};
 
-/// Which service an end belongs to.
+/// Determines the service of an endpoint.
 ///
-/// The first service of the mapping that has its port, and its address if the service is said to be somewhere. If none
-/// has, the service that is at its address and has no ports. If none is, the end is a client of the other one, `others`,
-/// as long as that belongs to a service.
+/// The first service of the mapping with its port wins; a service with addresses also needs the endpoint's address.
+/// If there is none, the service at its address without ports wins. Otherwise the endpoint is a client of the other
+/// endpoint, `others`, provided that the other endpoint belongs to a service.
 pub struct Services {
     all: Vec<Service>,
-    /// Services that have each port, by their place in the list.
+    /// Services with each port, by index in `all`.
     by_port: Vec<Vec<u32>>,
-    /// Services without ports.
+    /// Services without ports, by index in `all`.
     anywhere: Vec<u32>,
     others: PlaceId,
 }

@@ -84,7 +84,7 @@ pub fn counter_sample(interface: u32, speed: u64, octets: (u64, u64)) -> (u32, V
     (2, bytes)
 }
 
-/// A flow that an exporter tells of; times in milliseconds since 1970.
+/// A flow in an export; times in milliseconds since 1970.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Told {
     pub source: Ipv4Addr,
@@ -96,11 +96,11 @@ pub struct Told {
     pub end_ms: u64,
 }
 
-/// When exporters of tests started, and when they send.
+/// Start of the exporters of tests, and time of sending.
 pub const BOOT_MS: u64 = 1_700_000_000_000;
 pub const SENT_MS: u64 = 1_700_003_600_000;
 
-/// A NetFlow 5 datagram. `sampling` is the field of its header: two bits of how, fourteen of the rate.
+/// A NetFlow 5 datagram. `sampling` is the field of its header: two bits of mode, fourteen of the rate.
 pub fn v5(flows: &[Told], sampling: u16) -> Vec<u8> {
     let mut bytes = vec![0, 5];
     bytes.extend((flows.len() as u16).to_be_bytes());
@@ -123,7 +123,7 @@ pub fn v5(flows: &[Told], sampling: u16) -> Vec<u8> {
     bytes
 }
 
-/// A set: its number, length, body filled up to whole words.
+/// A set: its number, length, body padded to whole words.
 pub fn set(id: u16, body: &[u8]) -> Vec<u8> {
     let padded = body.len().next_multiple_of(4);
     let mut bytes = Vec::new();
@@ -170,7 +170,7 @@ pub fn v9_data(id: u16, flows: &[Told]) -> Vec<u8> {
     set(id, &body)
 }
 
-/// A template of options of the whole system: the sampling interval and how; and the options themselves.
+/// A template of options of the whole system: the sampling interval and its mode; and the options themselves.
 pub fn v9_sampling(id: u16, rate: u32) -> Vec<u8> {
     let mut options = Vec::new();
     options.extend(id.to_be_bytes());
@@ -181,7 +181,7 @@ pub fn v9_sampling(id: u16, rate: u32) -> Vec<u8> {
     [set(1, &options), set(id, &body)].concat()
 }
 
-/// A NetFlow 9 datagram of a domain; `records` is how many templates and records its sets have.
+/// A NetFlow 9 datagram of a domain; `records` is the number of templates and records in its sets.
 pub fn v9(domain: u32, records: u16, sets: &[Vec<u8>]) -> Vec<u8> {
     let mut bytes = vec![0, 9];
     bytes.extend(records.to_be_bytes());

@@ -14,7 +14,7 @@ impl Captured {
         Captured { time_ns, data, length }
     }
 
-    /// The first bytes only, as a snap length leaves them.
+    /// Only the first bytes, as with a snap length.
     pub fn snapped(mut self, length: usize) -> Captured {
         self.data.truncate(length);
         self
@@ -58,7 +58,7 @@ pub fn pcap(order: Order, nanoseconds: bool, link_type: u32, frames: &[Captured]
     file
 }
 
-/// A block: type, length, body filled up to whole words, length.
+/// A block: type, length, body padded to whole words, length.
 pub fn block(order: Order, kind: u32, body: &[u8]) -> Vec<u8> {
     let padded = body.len().next_multiple_of(4);
     let length = order.w32(padded as u32 + 12);
@@ -80,7 +80,7 @@ pub fn section(order: Order) -> Vec<u8> {
     block(order, 0x0a0d_0d0a, &body)
 }
 
-/// An interface. `resolution` is the option as it stands in the file: a power of ten, or of two with the first bit set.
+/// An interface. `resolution` is the raw option of the file: a power of ten, or of two with the first bit set.
 pub fn interface(order: Order, link_type: u16, resolution: Option<u8>, offset_s: Option<i64>) -> Vec<u8> {
     let mut body = Vec::new();
     body.extend(order.w16(link_type));

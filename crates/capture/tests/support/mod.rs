@@ -1,4 +1,4 @@
-//! Writers of packets, captures and exports, from the specifications and not from the readers.
+//! Writers of packets, captures and exports, written from the specifications and not from the readers.
 #![allow(dead_code, reason = "each test uses its part")]
 
 pub mod exports;
@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use leeward_capture::{Capture, Content, Matrix, Places, Settings};
 
-/// A packet of a test: who, to whom, at which ports, how much UDP payload.
+/// A packet of a test: source, destination, ports, length of the UDP payload.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Udp {
     pub time_ns: u64,
@@ -28,12 +28,12 @@ pub fn v6(last: u16) -> IpAddr {
 }
 
 impl Udp {
-    /// Its IP packet.
+    /// The IP packet.
     pub fn ip(&self) -> Vec<u8> {
         ip(self.source, self.destination, 17, &datagram(self.ports, &vec![7; self.payload]))
     }
 
-    /// In an Ethernet frame.
+    /// The packet in an Ethernet frame.
     pub fn frame(&self) -> Vec<u8> {
         ethernet(self.destination, &self.ip())
     }
@@ -80,7 +80,7 @@ pub fn ethernet(destination: IpAddr, packet: &[u8]) -> Vec<u8> {
     tagged(&[], ether_type(destination), packet)
 }
 
-/// An Ethernet frame with tags or labels: what stands between the addresses and the packet.
+/// An Ethernet frame with tags or labels: the bytes between the addresses and the packet.
 pub fn tagged(tags: &[u8], of: u16, packet: &[u8]) -> Vec<u8> {
     let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
     frame.extend(tags);

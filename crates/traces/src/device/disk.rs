@@ -6,21 +6,21 @@ use super::table::{TableError, between, rising};
 use crate::work::WorkError;
 use crate::{Kind, Request};
 
-/// Seconds from one request's place to the next's, rotation included.
+/// Seconds to move from one request's place to the next's, rotation included.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Seek {
-    /// Rows of (bytes between the offsets of the two, seconds), and straight lines between them. The first and the last row
-    /// stand for all that is nearer or further.
+    /// Rows of (distance in bytes, seconds), interpolated linearly. The first and the last row also apply to smaller
+    /// and larger distances.
     Table(Vec<(u64, f64)>),
-    /// The same for every request, sequential or not: a model that knows nothing of places (SLO figure 3.8).
+    /// The same for every request, sequential or not: a model without places (SLO figure 3.8).
     Constant(f64),
 }
 
 /// A disk (SLO section 2.3.2).
 ///
-/// A request that starts where one of the last few ended goes on with that stream and has no seek. Any other seeks by the distance
-/// of its offset from that of the request before; the first of all as far as the table goes. Then it is transferred at
-/// a rate by kind.
+/// A request that starts at the end of one of the last few continues that stream and has no seek. Any other request
+/// seeks by the distance of its offset from that of the previous request; the first request of all seeks the whole
+/// distance of the table. Then it is transferred at the rate of its kind.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Disk {
     seek: Seek,
@@ -29,23 +29,23 @@ pub struct Disk {
     history: usize,
 }
 
-/// What a disk remembers of the requests before: where the last one started and the last few ended.
+/// Head state of a disk: the start of the last request and the ends of the last few.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Head {
     last: Option<u64>,
     ends: VecDeque<u64>,
 }
 
-/// Requests that are remembered, at most.
+/// Most requests in the history.
 pub(super) const LONGEST_HISTORY: usize = 1024;
 
 impl Disk {
-    /// A disk that transfers so many bytes a second and recognises streams among the last `history` requests (none if 0, at most
-    /// 1024 are kept).
+    /// A disk with transfer rates in bytes per second. It recognises streams among the last `history` requests (none
+    /// if 0, at most 1024).
     ///
     /// # Errors
-    /// A seek table that is empty or whose distances do not rise; a time that is negative or above 1e6 s; a rate that is not from 1
-    /// to 1e18. An error about the constant or a rate is one about row 0.
+    /// A seek table that is empty or whose distances do not increase; a time that is negative or above 1e6 s; a rate
+    /// that is not from 1 to 1e18. An error about the constant or a rate has row 0.
     pub fn new(seek: Seek, read_rate: f64, write_rate: f64, history: usize) -> Result<Disk, TableError> {
         let times: Vec<f64> = match &seek {
             Seek::Table(rows) => {
@@ -76,7 +76,7 @@ impl Disk {
         Disk::new(Seek::Constant(seconds), self.read_rate, self.write_rate, self.history)
     }
 
-    /// Seconds of service of a request, after those that `head` remembers; `head` then remembers it too.
+    /// Seconds of service of a request, after those in `head`; the call then records it in `head`.
     ///
     /// # Errors
     /// A request without an offset, unless the seek time is constant.
@@ -102,7 +102,7 @@ impl Disk {
 }
 
 impl Head {
-    /// A stream that goes on takes the place of what it was.
+    /// A continued stream replaces its previous end.
     fn remember(&mut self, start: u64, end: u64, history: usize) {
         match self.ends.iter().position(|&known| known == start) {
             Some(at) => drop(self.ends.remove(at)),

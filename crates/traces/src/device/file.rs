@@ -9,10 +9,10 @@ use super::{
 };
 use crate::Kind;
 
-/// Requests among which a disk looks for streams, if the file does not say.
+/// Length of the stream history of a disk, if the file does not set it.
 const HISTORY: usize = 8;
 
-/// What a device may be given at once: more than any has queues for.
+/// Limit on outstanding requests: more than any device has queues for.
 const MOST_REQUESTS: u64 = 1_000_000;
 const MOST_BYTES: u64 = 1_000_000_000_000_000;
 
@@ -21,7 +21,7 @@ const MOST_BYTES: u64 = 1_000_000_000_000_000;
 struct File {
     #[serde(default, deserialize_with = "one_line")]
     name: Option<String>,
-    /// How it was measured; for people.
+    /// Notes on the measurement, for people.
     #[serde(default, deserialize_with = "one_line")]
     measured: Option<String>,
     #[serde(alias = "bandwidthTable")]
@@ -37,7 +37,7 @@ struct File {
     outstanding_read_bytes: Option<u64>,
     #[serde(alias = "maxOutstandingWriteBytes")]
     outstanding_write_bytes: Option<u64>,
-    /// What a released profile says of itself: `storageSSD`.
+    /// Type that a released profile states: `storageSSD`.
     #[serde(default, rename = "type", deserialize_with = "one_line")]
     estimator: Option<String>,
 }
@@ -92,7 +92,7 @@ enum KindName {
 pub(super) fn read(name: &str, text: &str) -> Result<Device, InputError> {
     let file: File = read_yaml(name, text)?;
     let wrong = |field: &str, message: &str| InputError::new(name, message).in_field(field);
-    // Not used, but read, so that a field of another type is an error.
+    // Unused, but read, so that a field of the wrong type is an error.
     let (_, _) = (&file.measured, &file.estimator);
     let service = match (&file.table, &file.disk) {
         (Some(table), None) => Service::Solid(solid(name, table)?),
@@ -171,7 +171,7 @@ fn disk_of(name: &str, disk: &DiskFile) -> Result<Disk, InputError> {
         ("read_bytes_per_second", disk.read_bytes_per_second),
         ("write_bytes_per_second", disk.write_bytes_per_second),
     ] {
-        // A disk without a seek is enough to try a rate.
+        // A disk without a seek suffices to check a rate.
         Disk::new(Seek::Constant(0.0), rate, rate, 0).map_err(|error| wrong(field, &error.to_string()))?;
     }
     let of = |seek| Disk::new(seek, disk.read_bytes_per_second, disk.write_bytes_per_second, history);

@@ -1,4 +1,4 @@
-//! What a device does with a request: its work, in seconds of service at saturation, and how long it takes without any queueing.
+//! Device profiles: the work of a request, in seconds of service at saturation, and its latency without any queueing.
 //!
 //! ```text
 //! device file --> Device --+-- Solid   bandwidth by kind and size
@@ -6,7 +6,8 @@
 //!                          \-- unloaded latency by kind, size and percentile
 //! ```
 //!
-//! (SLO sections 2.3.2 and 2.3.3.) The file is described in `docs/reference/device-file.md`; `leeward device profile` measures one.
+//! (SLO sections 2.3.2 and 2.3.3.) The format is described in `docs/reference/device-file.md`; `leeward device
+//! profile` measures a device.
 
 mod disk;
 mod file;
@@ -24,39 +25,39 @@ pub use solid::Solid;
 pub use table::{Rates, TableError};
 pub use unloaded::{Latency, Unloaded, UnloadedError};
 
-/// How long a device is busy with a request.
+/// Service time of a device per request.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Service {
-    /// By kind and size.
+    /// Depends on kind and size.
     Solid(Solid),
-    /// By where the request is, too.
+    /// Depends on the place of the request as well.
     Disk(Disk),
 }
 
-/// How many requests are given to a device at once. Nothing here depends on it; it is what was true when the profile was made, and
-/// what an enforcer has to keep.
+/// Limits on the requests outstanding at a device. No computation uses them; they were in force when the profile was
+/// measured, and an enforcer must keep them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Outstanding {
-    /// Reads, at most.
+    /// Most outstanding reads.
     pub reads: Option<u64>,
-    /// Writes, at most.
+    /// Most outstanding writes.
     pub writes: Option<u64>,
-    /// Bytes of reads, at most.
+    /// Most outstanding bytes of reads.
     pub read_bytes: Option<u64>,
-    /// Bytes of writes, at most.
+    /// Most outstanding bytes of writes.
     pub write_bytes: Option<u64>,
 }
 
 /// The profile of a device and the software in front of it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Device {
-    /// What it is called, if the file says.
+    /// Name of the device, if the file states one.
     pub name: Option<String>,
-    /// How long it is busy with a request.
+    /// Service time per request.
     pub service: Service,
-    /// How long a request takes without queueing.
+    /// Latency of a request without queueing.
     pub unloaded: Unloaded,
-    /// How many requests it is given at once.
+    /// Limits on outstanding requests.
     pub outstanding: Outstanding,
 }
 
@@ -77,7 +78,7 @@ impl Device {
         file::read(file, text)
     }
 
-    /// Seconds of service that a request is, after those that `head` remembers; `head` then remembers it too.
+    /// Seconds of service of a request, after those in `head`; the call then records it in `head`.
     ///
     /// # Errors
     /// A request without an offset at a disk whose seek time depends on it.
@@ -88,10 +89,11 @@ impl Device {
         }
     }
 
-    /// Seconds that a request takes without any queueing, at a percentile in percent. None if the profile has no latencies.
+    /// Latency of a request without any queueing in seconds, at a percentile in percent. `None` if the profile has no
+    /// latencies.
     ///
     /// # Errors
-    /// A percentile that the profile does not reach.
+    /// A percentile beyond those of the profile.
     pub fn unloaded(&self, kind: Kind, size: u64, percentile: f64) -> Result<Option<f64>, UnloadedError> {
         self.unloaded.seconds(kind, size, percentile)
     }

@@ -3,12 +3,12 @@
 use super::Rates;
 use crate::Kind;
 
-/// A device whose work depends on the kind and the size of requests only (SLO section 2.3.2, figure 2.3).
+/// A device whose work depends only on the kind and the size of requests (SLO section 2.3.2, figure 2.3).
 #[derive(Clone, PartialEq, Debug)]
 pub struct Solid {
-    /// For reads.
+    /// Rates of reads.
     pub reads: Rates,
-    /// For writes.
+    /// Rates of writes.
     pub writes: Rates,
 }
 

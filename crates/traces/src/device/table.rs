@@ -1,43 +1,43 @@
-//! Numbers by size, between which lies a straight line.
+//! Tables by size, with linear interpolation.
 
 use leeward_fabric::input::shown;
 
-/// What is wrong with a table.
+/// An invalid table.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum TableError {
     /// No row.
     #[error("the table is empty; expected at least one row")]
     Empty,
-    /// A size or distance that does not rise.
+    /// A size or distance that does not increase.
     #[error("{at} after {before}: expected a larger one than in the row before")]
     Order {
-        /// Which row, from 0.
+        /// Index of the row, from 0.
         row: usize,
-        /// Its size or distance, in bytes.
+        /// Size or distance of the row, in bytes.
         at: u64,
-        /// That of the row before.
+        /// Size or distance of the previous row.
         before: u64,
     },
     /// A size of 0.
     #[error("0 bytes; expected a size of at least one byte")]
     Zero {
-        /// Which row, from 0.
+        /// Index of the row, from 0.
         row: usize,
     },
     /// A rate or time out of range.
     #[error("{}: expected {expected}", shown(*.number))]
     Number {
-        /// Which row, from 0.
+        /// Index of the row, from 0.
         row: usize,
-        /// What was given.
+        /// The rejected number.
         number: f64,
-        /// What would do.
+        /// Description of valid values.
         expected: &'static str,
     },
 }
 
 impl TableError {
-    /// Which row, from 0, if it is about one.
+    /// Index of the row, from 0, if the error is about one.
     pub fn row(&self) -> Option<usize> {
         match self {
             TableError::Empty => None,
@@ -48,7 +48,7 @@ impl TableError {
     }
 }
 
-/// Checks that sizes or distances rise.
+/// Checks that sizes or distances increase.
 pub(super) fn rising(rows: &[(u64, f64)]) -> Result<(), TableError> {
     if rows.is_empty() {
         return Err(TableError::Empty);
@@ -61,7 +61,7 @@ pub(super) fn rising(rows: &[(u64, f64)]) -> Result<(), TableError> {
     Ok(())
 }
 
-/// The number on the straight line between the two rows about `x`; outside the table, that of its first or last row.
+/// Linear interpolation at `x`; outside the table, the value of its first or last row.
 pub(super) fn between(rows: &[(u64, f64)], x: u64) -> f64 {
     let after = rows.partition_point(|row| row.0 <= x);
     match (after.checked_sub(1).map(|before| rows[before]), rows.get(after)) {
@@ -71,11 +71,12 @@ pub(super) fn between(rows: &[(u64, f64)], x: u64) -> f64 {
     }
 }
 
-/// Bytes a second at saturation, by size of request.
+/// Bandwidth at saturation in bytes per second, by size of request.
 ///
-/// Between two sizes the bandwidth lies on a straight line, as in the released code. A request smaller than the first size takes as
-/// long as one of that size: a device does not do more requests a second than were ever measured. (The released code draws the
-/// first line on to the left.) One larger than the last size has the bandwidth of the last, as there.
+/// Between two sizes the bandwidth is interpolated linearly, as in the released code. A request smaller than the
+/// first size takes as long as one of that size: a device does not serve more requests per second than were ever
+/// measured. (The released code extends the first line to the left.) A request larger than the last size has the
+/// bandwidth of the last, as in the released code.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Rates(Vec<(u64, f64)>);
 
@@ -83,7 +84,7 @@ impl Rates {
     /// From rows of (bytes of a request, bytes a second).
     ///
     /// # Errors
-    /// No row; sizes that do not rise or are 0; a rate that is not from 1 to 1e18.
+    /// No row; sizes that do not increase or are 0; a rate that is not from 1 to 1e18.
     pub fn new(rows: Vec<(u64, f64)>) -> Result<Rates, TableError> {
         rising(&rows)?;
         for (row, &(size, number)) in rows.iter().enumerate() {
@@ -98,7 +99,7 @@ impl Rates {
         Ok(Rates(rows))
     }
 
-    /// Seconds of service of a request of `size` bytes: its size over the bandwidth, which is one over the IOPS.
+    /// Seconds of service of a request of `size` bytes: its size over the bandwidth, or one over the IOPS.
     pub fn seconds(&self, size: u64) -> f64 {
         let size = size.max(self.0[0].0);
         size as f64 / between(&self.0, size)

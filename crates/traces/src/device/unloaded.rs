@@ -1,4 +1,4 @@
-//! How long requests take without any queueing.
+//! Latencies of requests without any queueing.
 
 use leeward_fabric::input::shown;
 
@@ -8,71 +8,71 @@ use crate::Kind;
 /// One measured latency.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Latency {
-    /// Of reads or of writes.
+    /// Reads or writes.
     pub kind: Kind,
-    /// Of requests of so many bytes.
+    /// Size of the requests, in bytes.
     pub size: u64,
-    /// In percent, above 0 and at most 100.
+    /// Percentile in percent, above 0 and at most 100.
     pub percentile: f64,
-    /// That share of them took no longer, in seconds.
+    /// Latency that this share of the requests did not exceed, in seconds.
     pub seconds: f64,
 }
 
-/// What is wrong with measured latencies, or with a question about them.
+/// Invalid latencies, or an invalid query for one.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum UnloadedError {
     /// An invalid row.
     #[error("{field} {}: expected {expected}", shown(*.number))]
     Row {
-        /// Which row, from 0.
+        /// Index of the row, from 0.
         row: usize,
-        /// Which of its fields.
+        /// Name of the field.
         field: &'static str,
-        /// What was given.
+        /// The rejected number.
         number: f64,
-        /// What would do.
+        /// Description of valid values.
         expected: &'static str,
     },
-    /// Two rows of one kind, size and percentile.
+    /// Two rows with the same kind, size and percentile.
     #[error("a second row of this kind, size and percentile")]
     Twice {
-        /// Which row, from 0.
+        /// Index of the row, from 0.
         row: usize,
     },
-    /// A percentile with a smaller latency than one below it.
+    /// A percentile with a smaller latency than a lower percentile.
     #[error("{} s at a percentile of {}, but {} s at {}", shown(*.seconds), shown(*.percentile), shown(.lower.1), shown(.lower.0))]
     Falls {
-        /// Which row, from 0.
+        /// Index of the row, from 0.
         row: usize,
         /// Its percentile.
         percentile: f64,
         /// Its latency.
         seconds: f64,
-        /// The percentile below it, and its latency.
+        /// The lower percentile, and its latency.
         lower: (f64, f64),
     },
-    /// Reads are known but writes are not, or the other way round.
+    /// Latencies of reads without latencies of writes, or the reverse.
     #[error("no latency of {0}s, but some of the other kind: expected both")]
     Kind(&'static str),
-    /// An invalid percentile that was asked for.
+    /// An invalid percentile in a query.
     #[error("percentile {}: expected one above 0 and below 100", shown(*.0))]
     Percentile(f64),
-    /// A percentile beyond those that were measured.
+    /// A percentile beyond the measured ones.
     #[error(
         "percentile {}: the profile's latencies without queueing go up to {}; expected one within, or a longer profile",
         shown(*.asked),
         shown(*.largest)
     )]
     Beyond {
-        /// Asked for.
+        /// The requested percentile.
         asked: f64,
-        /// The largest that there is.
+        /// The largest measured percentile.
         largest: f64,
     },
 }
 
 impl UnloadedError {
-    /// Which row, from 0, if it is about one.
+    /// Index of the row, from 0, if the error is about one.
     pub fn row(&self) -> Option<usize> {
         match self {
             UnloadedError::Row { row, .. }
@@ -83,18 +83,18 @@ impl UnloadedError {
     }
 }
 
-/// Latencies of one percentile: (size, seconds), sizes rising.
+/// Latencies at one percentile: (size, seconds), sizes increasing.
 #[derive(Clone, PartialEq, Debug)]
 struct Level {
     percentile: f64,
     sizes: Vec<(u64, f64)>,
 }
 
-/// Latencies without queueing by kind, size and percentile; or none, if nothing is known.
+/// Latencies without queueing by kind, size and percentile; empty if nothing was measured.
 ///
-/// At a percentile that was not measured, those of the next higher one count. Between two sizes lies a straight line; a request
-/// smaller than all that were measured takes as long as the smallest, a larger one longer than the largest in
-/// proportion to its size.
+/// For a percentile that was not measured, those of the next higher one apply. Between two sizes the latency is
+/// interpolated linearly. A request smaller than all measured ones takes as long as the smallest; a larger one takes
+/// the time of the largest in proportion to its size.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Unloaded {
     reads: Vec<Level>,
@@ -105,7 +105,7 @@ impl Unloaded {
     /// From measured latencies, in any order.
     ///
     /// # Errors
-    /// A number out of range, a row given twice, latencies that fall with the percentile, only one of the kinds.
+    /// A number out of range, a duplicate row, latencies that fall with the percentile, only one of the kinds.
     pub fn new(rows: &[Latency]) -> Result<Unloaded, UnloadedError> {
         let of = |kind| levels(rows, kind);
         let made = Unloaded { reads: of(Kind::Read)?, writes: of(Kind::Write)? };
@@ -116,10 +116,10 @@ impl Unloaded {
         }
     }
 
-    /// Seconds that a request takes; None if nothing is known.
+    /// Latency of a request in seconds; `None` if nothing was measured.
     ///
     /// # Errors
-    /// An invalid percentile, or one beyond the largest that was measured.
+    /// An invalid percentile, or one beyond the largest measured one.
     pub fn seconds(&self, kind: Kind, size: u64, percentile: f64) -> Result<Option<f64>, UnloadedError> {
         if !(percentile > 0.0 && percentile < 100.0) {
             return Err(UnloadedError::Percentile(percentile));

@@ -1,30 +1,30 @@
-//! What blkparse prints of a Linux block trace, in its default format:
-//! `8,0 3 1 0.000000000 697 Q W 223490 + 8 [cp]`, which is device, processor, sequence number, seconds, process, action, kind of
-//! operation, sector, sectors.
+//! The output of blkparse for a Linux block trace, in its default format: `8,0 3 1 0.000000000 697 Q W 223490 + 8
+//! [cp]`, which is device, processor, sequence number, seconds, process, action, kind of operation, sector, sectors.
 //!
-//! A request has several events. By default it is the one at which it was queued (`Q`): when the workload asked, whatever the traced
-//! device was doing. At `D` it was given to the device, after the scheduler merged, sorted and held it back; those times
-//! describe the traced system as much as the workload, and hide bursts that waited there.
+//! A request has several events. By default the reader takes the event of queueing (`Q`): the moment of the
+//! workload's request, independent of the traced device. At `D` the request was issued to the device, after the
+//! scheduler merged, sorted and delayed it. Those times describe the traced system as much as the workload, and hide
+//! bursts that waited there.
 //!
-//! Flushes and discards carry no payload and are passed over, and so are the sums that blkparse prints at the end.
+//! Flushes and discards carry no payload and are skipped, and so are the totals that blkparse prints at the end.
 
 use leeward_fabric::input::{InputError, Line, excerpt};
 
 use super::{Fields, Parse, Parsed, fields};
 use crate::{Kind, Request};
 
-/// Which event of a block trace is a request.
+/// Event of a block trace that counts as a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Event {
-    /// It was asked for (`Q`).
+    /// The request was queued (`Q`).
     #[default]
     Queued,
-    /// It was given to the device (`D`).
+    /// The request was issued to the device (`D`).
     Issued,
 }
 
 impl Event {
-    /// What blkparse calls it.
+    /// Name of the event in blkparse.
     pub fn name(self) -> &'static str {
         match self {
             Event::Queued => "Q",
@@ -32,7 +32,7 @@ impl Event {
         }
     }
 
-    /// The event of that name.
+    /// The event with this name.
     pub fn named(name: &str) -> Option<Event> {
         [Event::Queued, Event::Issued].into_iter().find(|event| event.name() == name)
     }
@@ -49,7 +49,7 @@ pub(super) fn looks(line: &str) -> bool {
 pub(super) struct Parser {
     pub event: Event,
     pub volume: Option<String>,
-    /// Whether the sums at the end have begun.
+    /// True once the totals at the end have begun.
     pub over: bool,
 }
 
@@ -87,7 +87,7 @@ impl Parse for Parser {
         let Some(kind) = kind(line, operation)? else { return Ok(Parsed::PassedOver) };
         let sector = words.next().unwrap_or("[");
         let plus = words.next();
-        // A flush has the name of a process here, a command to the device its bytes.
+        // A flush has the name of a process here; a command to the device has its bytes.
         if sector.starts_with('[') || plus.is_some_and(|word| word.starts_with('(')) {
             return Ok(Parsed::PassedOver);
         }
@@ -109,9 +109,9 @@ fn is_device(word: &str) -> bool {
     word.split_once(',').is_some_and(|(major, minor)| digits(major) && digits(minor))
 }
 
-/// Read or write; None for what has no payload.
+/// Read or write; `None` for operations without payload.
 fn kind(line: &Line<'_>, operation: &str) -> Result<Option<Kind>, InputError> {
-    // `D` is a discard, `E` an erase, `N` nothing, `F` alone a flush; the other letters say how a read or write is to be done.
+    // `D` is a discard, `E` an erase, `N` no data, `F` alone a flush; the other letters are flags of a read or write.
     if operation.contains(['D', 'E', 'N']) {
         Ok(None)
     } else if operation.contains('R') {

@@ -1,7 +1,8 @@
 //! The dialect of the traces released with SNC-Meister and WorkloadCompactor: `564037000,0x00001000,DiskWrite`.
 //!
-//! Nanoseconds, bytes in hexadecimal, and `DiskRead`, `DiskWrite`, `Get` or `Put`. An offset in bytes may follow, decimal or with
-//! `0x`: for disks. The released reader takes any word but `DiskRead` for a write; here it must be one of the four.
+//! Nanoseconds, bytes in hexadecimal, and `DiskRead`, `DiskWrite`, `Get` or `Put`. An offset in bytes may follow,
+//! decimal or with `0x`: for disks. The released reader takes any word except `DiskRead` for a write; here it must be
+//! one of the four.
 
 use leeward_fabric::input::{InputError, Line, cells, excerpt};
 

@@ -1,4 +1,4 @@
-//! The dialects of trace files, and how one is told from another.
+//! Dialects of trace files, and their detection.
 
 use std::fmt;
 
@@ -6,7 +6,7 @@ use leeward_fabric::input::{InputError, Line, excerpt};
 
 use super::{Parse, Parsed, ReadSettings, blktrace, checked, compactor, leeward, msr, spc};
 
-/// How the lines of a trace are written.
+/// Format of the lines of a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Dialect {
     /// A CSV with the header `seconds,kind,size,offset`: Leeward's own.
@@ -17,16 +17,16 @@ pub enum Dialect {
     Msr,
     /// The format of the Storage Performance Council: `ASU,LBA,Size,Opcode,Timestamp`.
     Spc,
-    /// What blkparse prints of a block trace.
+    /// The output of blkparse for a block trace.
     Blktrace,
 }
 
 impl Dialect {
-    /// All.
+    /// All dialects.
     pub const ALL: [Dialect; 5] =
         [Dialect::Leeward, Dialect::Compactor, Dialect::Msr, Dialect::Spc, Dialect::Blktrace];
 
-    /// What users call it.
+    /// Name of the dialect, for users.
     pub fn name(self) -> &'static str {
         match self {
             Dialect::Leeward => "leeward",
@@ -37,12 +37,12 @@ impl Dialect {
         }
     }
 
-    /// The dialect of that name.
+    /// The dialect with this name.
     pub fn named(name: &str) -> Option<Dialect> {
         Dialect::ALL.into_iter().find(|dialect| dialect.name() == name)
     }
 
-    /// What a line of it looks like.
+    /// An example of a line.
     fn example(self) -> &'static str {
         match self {
             Dialect::Leeward => "a header with seconds,kind,size",
@@ -53,7 +53,7 @@ impl Dialect {
         }
     }
 
-    /// What a volume is called in it.
+    /// The name for a volume in this dialect.
     pub(super) fn volumes(self) -> &'static str {
         match self {
             Dialect::Msr => "its HOST.DISK, such as usr.0",
@@ -67,7 +67,7 @@ impl Dialect {
         !matches!(self, Dialect::Leeward | Dialect::Compactor)
     }
 
-    /// The dialect whose lines look like this one.
+    /// The dialect that matches this line.
     pub(super) fn detect(line: &Line<'_>) -> Result<Dialect, InputError> {
         let looks = |dialect: &Dialect| match dialect {
             Dialect::Leeward => leeward::looks(line.text),
@@ -87,7 +87,7 @@ impl Dialect {
         })
     }
 
-    /// A reader of its lines, and what the first says.
+    /// A parser of its lines, and the result for the first line.
     pub(super) fn parser(
         self,
         first: &Line<'_>,

@@ -1,4 +1,4 @@
-//! What fields of several dialects have in common.
+//! Field parsers that several dialects share.
 
 use leeward_fabric::Nanos;
 use leeward_fabric::input::{InputError, Line, cells, excerpt};
@@ -6,11 +6,11 @@ use leeward_fabric::input::{InputError, Line, cells, excerpt};
 use crate::Kind;
 
 const SECOND: u64 = 1_000_000_000;
-/// What dialects that count in sectors mean by one.
+/// Size of a sector, for dialects that count in sectors.
 const SECTOR: u64 = 512;
 
-/// The cells of a line of a dialect with these columns. The last may be left out from `least` on, and are then empty; others may
-/// follow if `more`.
+/// The cells of a line of a dialect with these columns. Columns from `least` on are optional, and empty if absent;
+/// with `more`, other cells may follow.
 pub(super) fn row<'a, const N: usize>(
     line: &Line<'a>,
     names: [&str; N],
@@ -33,8 +33,8 @@ pub(super) fn row<'a, const N: usize>(
     Ok(row)
 }
 
-/// Seconds as a decimal number, to the nanosecond: the digits are read as they stand, because a double has not enough of them for
-/// times since 1970.
+/// Seconds as a decimal number, to the nanosecond. The digits are parsed directly, because a double has too few of
+/// them for times since 1970.
 pub(super) fn seconds(line: &Line<'_>, field: &str, text: &str) -> Result<Nanos, InputError> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -55,14 +55,14 @@ pub(super) fn seconds(line: &Line<'_>, field: &str, text: &str) -> Result<Nanos,
     Ok(Nanos::from_secs_f64(seconds))
 }
 
-/// A number of units of so many nanoseconds.
+/// A number of units of `nanos` nanoseconds.
 pub(super) fn ticks(line: &Line<'_>, field: &str, text: &str, nanos: u64) -> Result<Nanos, InputError> {
     let what = if nanos == 1 { "nanoseconds" } else { "ticks of 100 ns" };
     let ticks = signed(line, field, what, text)?;
     ticks.checked_mul(nanos).map(Nanos).ok_or_else(|| too_large(line, field, text))
 }
 
-/// A whole number; one below 0 is told from what is no number.
+/// A whole number; negative numbers have an error of their own.
 pub(super) fn signed(line: &Line<'_>, field: &str, what: &str, text: &str) -> Result<u64, InputError> {
     if text.strip_prefix('-').is_some_and(|rest| rest.parse::<u64>().is_ok_and(|number| number > 0)) {
         let message = format!("`{}`: must not be negative; expected {what}", excerpt(text));
@@ -77,7 +77,7 @@ pub(super) fn sectors(line: &Line<'_>, field: &str, text: &str) -> Result<u64, I
     count.checked_mul(SECTOR).ok_or_else(|| too_large(line, field, text))
 }
 
-/// Whether a request reads: what its type is called, in small letters or capitals.
+/// The kind of a request from its type name, in lower or upper case.
 pub(super) fn kind(
     line: &Line<'_>,
     field: &str,
@@ -98,7 +98,7 @@ pub(super) fn kind(
     }
 }
 
-/// A time in seconds, all digits of it.
+/// A time in seconds, with all digits.
 pub(super) fn exact(at: Nanos) -> String {
     let text = format!("{}.{:09}", at.0 / SECOND, at.0 % SECOND);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

@@ -1,5 +1,5 @@
-//! Leeward's own dialect: CSV with a header. The columns `seconds`, `kind` and `size` must be there, `offset` may, in any order;
-//! others are passed over.
+//! Leeward's own dialect: CSV with a header. The columns `seconds`, `kind` and `size` are required, `offset` is
+//! optional, in any order; others are ignored.
 
 use leeward_fabric::input::{InputError, Line, cells, excerpt};
 
@@ -7,7 +7,7 @@ use super::{Fields, Parse, Parsed, fields};
 use crate::Request;
 
 const COLUMNS: [&str; 4] = ["seconds", "kind", "size", "offset"];
-/// As many of them as must be there.
+/// Number of required columns.
 const LEAST: usize = 3;
 
 pub(super) fn looks(line: &str) -> bool {
@@ -15,7 +15,7 @@ pub(super) fn looks(line: &str) -> bool {
 }
 
 pub(super) struct Parser {
-    /// For each cell of a line, the column it is.
+    /// Column of each cell of a line.
     columns: Vec<Option<usize>>,
 }
 

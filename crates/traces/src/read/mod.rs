@@ -1,7 +1,7 @@
 //! Reads traces: files of several dialects, as a stream of requests in order of time.
 //!
-//! Memory does not grow with the trace. Files are plain or gzip. What a line lacks, or has that no request has, is an error
-//! with the file, the line and the field, and ends the stream. The dialects are described in `docs/reference/trace-files.md`.
+//! Memory does not grow with the trace. Files are plain or gzip. A missing or invalid value is an error with the
+//! file, the line and the field, and ends the stream. The dialects are described in `docs/reference/trace-files.md`.
 //!
 //! ```
 //! use leeward_fabric::input::Text;
@@ -29,17 +29,17 @@ use crate::Request;
 pub use blktrace::Event;
 pub use dialect::Dialect;
 
-/// How a trace is read.
+/// Settings for reading a trace.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ReadSettings {
-    /// Its dialect; by default that of its first line.
+    /// Dialect of the trace; by default that of its first line.
     pub dialect: Option<Dialect>,
-    /// Which events of a block trace are requests. Other dialects have none, and take the default only.
+    /// Event of a block trace that counts as a request. Other dialects accept only the default.
     pub event: Event,
-    /// Only requests to this volume, in dialects whose lines name one: `HOST.DISK` of MSR, the ASU of SPC, `MAJOR,MINOR` of
-    /// blktrace. By default all are requests to one volume.
+    /// Restricts the trace to this volume, in dialects whose lines name one: `HOST.DISK` of MSR, the ASU of SPC,
+    /// `MAJOR,MINOR` of blktrace. By default all requests belong to one volume.
     pub volume: Option<String>,
-    /// A request of more bytes than this is an error. A damaged line is more likely than so large a request.
+    /// A request of more bytes than this is an error: a damaged line is more likely than so large a request.
     pub largest: u64,
 }
 
@@ -49,11 +49,11 @@ impl Default for ReadSettings {
     }
 }
 
-/// What a line says.
+/// Result of parsing a line.
 enum Parsed {
     /// A request.
     Request(Request),
-    /// Nothing of this workload: a heading, another event, another volume.
+    /// A line without a request of this workload: a heading, another event, another volume.
     Other,
     /// An operation without payload, such as a flush.
     PassedOver,
@@ -67,19 +67,19 @@ struct Fields {
 
 /// Reads the lines of a dialect.
 trait Parse {
-    /// What the time and size of a request are called.
+    /// Names of the time and the size of a request.
     fn fields(&self) -> Fields;
 
-    /// What this line says. Times, sizes and volumes are checked by the caller.
+    /// Parses a line. The caller checks times, sizes and volumes.
     fn line(&mut self, line: &Line<'_>) -> Result<Parsed, InputError>;
 }
 
-/// The requests of a trace, in order of time. It ends after the first error.
+/// The requests of a trace, in order of time. The stream ends after the first error.
 pub struct Requests {
     lines: Lines,
     parser: Box<dyn Parse>,
     dialect: Dialect,
-    /// What the line that told the dialect says, until it is asked for.
+    /// Result for the line that determined the dialect, until it is consumed.
     first: Option<Result<Parsed, InputError>>,
     last: Option<Nanos>,
     largest: u64,
@@ -95,7 +95,7 @@ impl Requests {
     /// A first line of no known dialect; a `volume` or an event where the dialect has none; a text that is empty or cannot be read.
     pub fn open(text: Text, settings: &ReadSettings) -> Result<Requests, InputError> {
         let mut lines = text.lines();
-        // An empty text is an error of its own.
+        // An empty text has an error of its own.
         let Some(line) = lines.next_line()? else { return Err(lines.error("the file is empty")) };
         let dialect = match settings.dialect {
             Some(dialect) => dialect,
@@ -123,12 +123,12 @@ impl Requests {
         })
     }
 
-    /// The dialect, named or found.
+    /// The dialect, from the settings or detected.
     pub fn dialect(&self) -> Dialect {
         self.dialect
     }
 
-    /// Operations without payload that were passed over so far: flushes, discards.
+    /// Number of operations without payload skipped so far: flushes, discards.
     pub fn passed_over(&self) -> u64 {
         self.passed_over
     }
@@ -179,7 +179,7 @@ impl Iterator for Requests {
     }
 }
 
-/// What a line says, if it may stand after a request at `last`.
+/// The result for a line, checked against the time `last` of the previous request.
 fn checked(
     parser: &mut dyn Parse,
     line: &Line<'_>,

@@ -1,7 +1,8 @@
 //! The dialect of the MSR Cambridge block traces (Narayanan et al., FAST 2008).
 //!
-//! `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`: ticks of 100 ns since 1601, and bytes. The response time, also
-//! in ticks, is not used: it is what the traced system took. The line of column names that some copies begin with is passed over.
+//! `Timestamp,Hostname,DiskNumber,Type,Offset,Size,ResponseTime`: ticks of 100 ns since 1601, and bytes. The response
+//! time, also in ticks, is ignored: it belongs to the traced system. The line of column names at the beginning of
+//! some copies is skipped.
 
 use leeward_fabric::input::{InputError, Line, cells};
 
@@ -9,7 +10,7 @@ use super::{Fields, Parse, Parsed, fields};
 use crate::Request;
 
 const COLUMNS: [&str; 7] = ["Timestamp", "Hostname", "DiskNumber", "Type", "Offset", "Size", "ResponseTime"];
-/// Nanoseconds.
+/// Nanoseconds per tick.
 const TICK: u64 = 100;
 
 pub(super) fn looks(line: &str) -> bool {
