@@ -185,7 +185,7 @@ fn system(count: usize) -> System {
     system
 }
 
-/// Requests at 0.2 to 2 times the rate, with a curve of five buckets that twenty such workloads fit at once.
+/// Requests at 0.2 to 2 times the rate, with a curve of five buckets; the largest burst is twenty requests.
 fn demand(stage: Stage, rate: f64, size: f64) -> Demand {
     let states: Vec<State> = [0.2, 0.8, 2.0]
         .map(|share| State {
