@@ -1,5 +1,5 @@
-//! How a Prometheus is reached: its address, and a file that says who asks, as promtool's `--http.config.file` does. No
-//! secret is in an error or a log.
+//! Access to a Prometheus server: its address, and a file with credentials in the format of promtool's
+//! `--http.config.file`. No secret appears in an error or a log.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use serde::Deserialize;
 use ureq::http::{HeaderName, HeaderValue};
 use ureq::tls::{Certificate, ClientCert, PemItem, PrivateKey, RootCerts, TlsConfig, TlsProvider, parse_pem};
 
-/// The file.
+/// Contents of the file.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct AccessFile {
@@ -55,30 +55,33 @@ struct TlsFile {
     insecure_skip_verify: bool,
 }
 
-/// How a server is reached.
+/// Connection settings of a server.
 pub struct Access {
-    /// Sent with each question.
+    /// Headers sent with each query.
     headers: Vec<(HeaderName, HeaderValue)>,
     who: Option<Who>,
-    /// What is spoken to `https://`.
+    /// TLS configuration for `https://`.
     pub tls: Option<TlsConfig>,
 }
 
-/// Who asks.
+/// Credentials.
 enum Who {
-    /// A name and a password.
+    /// User name and password.
     Basic(String, Secret),
-    /// A word before the credentials, and these.
+    /// Authentication scheme, and credentials.
     Token(String, Secret),
 }
 
-/// A secret, or the file that it is in.
+/// A secret, or the file that contains it.
 enum Secret {
     Text(String),
     File(PathBuf),
 }
 
-/// The address of a server, or what is wrong with it. It is not repeated: there may be a password in it.
+/// Validates the address of a server.
+///
+/// # Errors
+/// A message about the expected form. It does not repeat the address, which may contain a password.
 pub fn address(url: &str) -> Result<String, String> {
     let expected = "expected the address of a Prometheus, such as http://prom:9090";
     let url = url.trim();
@@ -100,14 +103,14 @@ pub fn address(url: &str) -> Result<String, String> {
 }
 
 impl Access {
-    /// How a server at `url` is reached, as a file says or without any proof of who asks.
+    /// Connection settings for a server at `url`: from a file, or without credentials.
     ///
     /// # Errors
-    /// An [`InputError`] with the field of the file.
+    /// [`InputError`] with the field of the file.
     pub fn read(url: &str, file: Option<&str>) -> Result<Access, InputError> {
         let name = file.unwrap_or("http");
         let given = match file {
-            // What stands in the wrong place may be a secret, and is not repeated.
+            // Text in the wrong place may be a secret, so errors do not repeat it.
             Some(file) => read_yaml(file, &read_text(file)?)
                 .map_err(|error| InputError { message: SHAPE.to_owned(), ..error })?,
             None => AccessFile::default(),
@@ -147,10 +150,10 @@ impl Access {
         Ok(access)
     }
 
-    /// Headers of a question. Secrets in files are read each time, so that another one counts at once.
+    /// Headers of a query. Secrets in files are read each time, so a new secret takes effect at once.
     ///
     /// # Errors
-    /// Why a secret cannot be read or sent.
+    /// The reason for which a secret cannot be read or sent.
     pub fn headers(&self) -> Result<Vec<(HeaderName, HeaderValue)>, String> {
         let mut headers = self.headers.clone();
         let said = match &self.who {
@@ -196,7 +199,7 @@ impl Secret {
     }
 }
 
-/// What TLS is spoken with. Without `ca_file` the authorities of the system vouch for the server.
+/// TLS configuration of the client. Without `ca_file` it trusts the authorities of the system.
 fn spoken(name: &str, folder: &Path, given: TlsFile) -> Result<TlsConfig, InputError> {
     let TlsFile { ca_file, cert_file, key_file, insecure_skip_verify } = given;
     let read = |field: &str, file: &str| {

@@ -1,4 +1,4 @@
-//! What Prometheus answers to a query: whole and as it should be, or nothing of it counts.
+//! Prometheus answers to queries. An answer counts completely or, with any error, not at all.
 
 use std::collections::BTreeMap;
 
@@ -7,26 +7,26 @@ use serde::Deserialize;
 use super::beginning;
 use super::map::Labels;
 
-/// Series of an answer.
+/// Largest number of series in an answer.
 const MOST_SERIES: usize = 250_000;
-/// Seconds from 1970 that are still a time.
+/// Largest valid time, in seconds since 1970.
 const FARTHEST_S: f64 = 1e11;
 
-/// What is said of a port: readings, the oldest first.
+/// Readings of one port, oldest first.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Series {
-    /// Whose they are; the name of the metric is not among them.
+    /// Labels of the series, without the name of the metric.
     pub labels: Labels,
-    /// When, in milliseconds since 1970, and how much.
+    /// Times in milliseconds since 1970, and values.
     pub readings: Vec<(i64, f64)>,
 }
 
 /// An answer.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Answer {
-    /// In order of labels, all different.
+    /// Series in the order of their labels, without duplicates.
     pub series: Vec<Series>,
-    /// What Prometheus warns of: that something is missing, say.
+    /// First warning of Prometheus, for example about missing data.
     pub warning: Option<String>,
 }
 
@@ -48,7 +48,7 @@ struct Data {
 #[derive(Deserialize)]
 struct Result_ {
     metric: BTreeMap<String, String>,
-    /// Histograms have none.
+    /// Empty for histograms.
     #[serde(default)]
     values: Vec<(f64, String)>,
 }
@@ -57,7 +57,7 @@ impl Answer {
     /// Reads the answer to a range selector.
     ///
     /// # Errors
-    /// What is not as Prometheus would answer.
+    /// A message about the first difference from a valid Prometheus answer.
     pub fn read(text: &[u8]) -> Result<Answer, String> {
         let Whole { status, data, warnings } = serde_json::from_slice(text).map_err(|error| {
             let shown = beginning(&String::from_utf8_lossy(&text[..text.len().min(400)]), 80);
@@ -96,7 +96,7 @@ fn read(Result_ { metric, values }: Result_) -> Result<Series, String> {
     Ok(Series { labels, readings })
 }
 
-/// Labels as people read them.
+/// Labels as readable text.
 pub fn shown(labels: &Labels) -> String {
     let pairs: Vec<String> = labels.iter().map(|(name, text)| format!("{name}={text}")).collect();
     beginning(&pairs.join(" "), 200)

@@ -1,4 +1,4 @@
-//! The way to Prometheus: one question at a time, with an end to the wait and to what is read.
+//! Client of Prometheus: one query at a time, with limits on time and on answer size.
 
 use std::io::{ErrorKind, Read as _};
 use std::time::Duration;
@@ -13,14 +13,14 @@ use super::access::Access;
 use super::answer::Answer;
 use super::beginning;
 
-/// Bytes of the longest answer.
+/// Largest answer, in bytes.
 const LONGEST: u64 = 48 << 20;
-/// Bytes of what is read of a refusal.
+/// Number of bytes read of an error answer.
 const LONGEST_REFUSAL: u64 = 64 << 10;
-/// How long a connection may stand idle.
+/// Idle time after which a connection is closed.
 const IDLE: Duration = Duration::from_secs(120);
 
-/// Who is asked.
+/// A client for one server.
 pub struct Client {
     agent: ureq::Agent,
     url: String,
@@ -28,41 +28,41 @@ pub struct Client {
     patience: Nanos,
 }
 
-/// Why there is no answer.
+/// A failed query.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Fault {
-    /// In words.
+    /// Reason.
     pub why: String,
-    /// How long the server asks to wait.
+    /// Wait that the server asks for, by its `Retry-After` header.
     pub after: Option<Nanos>,
-    /// Whether nobody answered at all, so that another question would fare no better.
+    /// True if the server did not answer at all, so that further queries of the round would fail too.
     pub away: bool,
 }
 
-/// An answer, and what time it is where it comes from.
+/// An answer with the server's time.
 pub struct Told {
-    /// What was asked for.
+    /// The answer.
     pub answer: Answer,
-    /// The server's clock, in milliseconds since 1970, to a second.
+    /// Server clock in milliseconds since 1970, with a precision of one second.
     pub date_ms: Option<i64>,
 }
 
-/// What is read of a refusal.
+/// Error body of Prometheus.
 #[derive(Deserialize)]
 struct Refusal {
     error: String,
 }
 
 impl Client {
-    /// A way to the server at `url`; nothing is sent yet.
+    /// Creates a client for the server at `url`; sends nothing yet.
     ///
     /// # Errors
-    /// An [`InputError`] with the field of the file that says who asks.
+    /// [`InputError`] with the field of the credentials file.
     pub fn new(url: String, http: Option<&str>, patience: Nanos) -> Result<Client, InputError> {
         let mut access = Access::read(&url, http)?;
         let config = ureq::Agent::config_builder()
             .http_status_as_error(false)
-            // A password must not go where an answer points.
+            // Credentials must not follow a redirect.
             .max_redirects(0)
             .max_redirects_will_error(false)
             .proxy(None)
@@ -76,10 +76,10 @@ impl Client {
         Ok(Client { agent: config.build().into(), url: format!("{url}/api/v1/query"), access, patience })
     }
 
-    /// Asks for what a range selector holds at a time, in milliseconds since 1970.
+    /// Queries the value of a range selector at a time, in milliseconds since 1970.
     ///
     /// # Errors
-    /// Why it was not answered, or not as Prometheus would.
+    /// [`Fault`] if the query fails, or if the answer is not a valid Prometheus answer.
     pub fn ask(&self, query: &str, at_ms: i64) -> Result<Told, Fault> {
         let strange = |why: String| Fault { why, after: None, away: false };
         let away = |why: String| Fault { why, after: None, away: true };
@@ -120,7 +120,7 @@ impl Client {
         Ok(Told { answer: Answer::read(&text).map_err(strange)?, date_ms })
     }
 
-    /// What went wrong on the way.
+    /// Message for a transport error.
     fn told(&self, error: &ureq::Error) -> String {
         let error = match error {
             ureq::Error::Timeout(_) => return format!("no answer in {}", self.patience),
@@ -143,7 +143,7 @@ impl Client {
     }
 }
 
-/// What is said to a refusal, and what to do.
+/// Message for an error answer, with a hint for the operator.
 fn refusal(status: u16, text: &[u8]) -> String {
     let said = match serde_json::from_slice(text) {
         Ok(Refusal { error }) => error,

@@ -1,29 +1,30 @@
-//! What one port counted one way: readings become bits over times.
+//! Counter of one port in one direction: converts readings to bits over time intervals.
 //!
-//! Between two readings a counter is taken to have grown evenly. So the bits of any times that follow each other add up to
-//! what was counted, however the readings came in; what cannot be known (a restart, a jump that no port makes) is in none.
+//! The counter is assumed to grow evenly between two readings. So the bits of consecutive intervals add up to
+//! the counted total, however the readings arrive. Growth that is unknown (a restart, a jump beyond the
+//! port's speed) is in no interval.
 
 use std::collections::VecDeque;
 
 use leeward_fabric::Nanos;
 
-/// Pieces that are kept; beyond that two are joined.
+/// Largest number of segments; beyond it, new growth is merged into the last one.
 const MOST_PIECES: usize = 1024;
-/// What a counter may be; what is more is no reading.
+/// Largest value of a counter; larger readings are invalid.
 const MOST: f64 = 9e18;
-/// What a counter of 32 bits counts to.
+/// Wrap-around value of a 32-bit counter.
 const TOP: f64 = 4_294_967_296.0;
 
-/// A counter.
+/// Counter state.
 #[derive(Clone, Debug)]
 pub struct Counter {
     last: (Nanos, f64),
-    /// What it grew by since it is known and was not asked for; each begins where the one before ends, the last ends at
-    /// the last reading.
+    /// Known growth that was not taken yet, as consecutive segments without gaps; the last one ends at the
+    /// last reading.
     pieces: VecDeque<Piece>,
     /// Time between the last two readings.
     spacing: Option<Nanos>,
-    /// Whether it grew faster than a port can when it was read last.
+    /// True if the last reading exceeded the port's speed.
     fast: bool,
 }
 
@@ -34,42 +35,42 @@ struct Piece {
     bits: f64,
 }
 
-/// What is known of counters.
+/// Properties of the counters.
 #[derive(Clone, Copy, Debug)]
 pub struct Unit {
-    /// Bits of one that is counted.
+    /// Bits per count.
     pub bits: f64,
-    /// Whether it has 32 bits, and else 64.
+    /// True for 32-bit counters, false for 64-bit ones.
     pub narrow: bool,
-    /// More bits in a second than the port can carry.
+    /// Bits per second that exceed the port's speed.
     pub too_fast: f64,
 }
 
-/// What a reading says.
+/// Result of a reading.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
-    /// How much it grew.
+    /// The counter grew.
     Grew,
-    /// Nothing: there is one as late, or it is no number of a counter.
+    /// No new information: a reading that is not later than the last one, or an invalid value.
     Nothing,
-    /// It began anew, and what it carried is not known.
+    /// The counter restarted; its growth is unknown.
     Restarted,
-    /// It grew as no port does, once; what it carried is not known.
+    /// The counter grew faster than the port can carry, once; its growth is unknown.
     Jumped,
 }
 
-/// Whether a value is one that a counter can have.
+/// True for a valid counter value.
 pub fn is_count(value: f64) -> bool {
     (0.0..=MOST).contains(&value)
 }
 
 impl Counter {
-    /// A counter as it is read first.
+    /// A counter with its first reading.
     pub fn new(at: Nanos, value: f64) -> Counter {
         Counter { last: (at, value.floor()), pieces: VecDeque::new(), spacing: None, fast: false }
     }
 
-    /// Takes a reading.
+    /// Adds a reading.
     pub fn read(&mut self, at: Nanos, value: f64, unit: Unit) -> Step {
         let (before, counted) = self.last;
         if at <= before || !is_count(value) {
@@ -79,7 +80,7 @@ impl Counter {
         self.spacing = Some(at.since(before));
         let possible = unit.too_fast * at.since(before).as_secs_f64();
         let mut grew = value.floor() - counted;
-        // A counter of 32 bits that went over the top, unless it would have had to be faster than it can.
+        // A 32-bit counter wrapped around, unless that would exceed the port's speed.
         if grew < 0.0 && unit.narrow && (grew + TOP) * unit.bits <= possible {
             grew += TOP;
         }
@@ -88,7 +89,7 @@ impl Counter {
             return Step::Restarted;
         }
         let bits = grew * unit.bits;
-        // Two in a row are what the port carries: then what is said of its speed is wrong.
+        // Two fast readings in a row are real traffic; then the port's speed is wrong.
         if bits > possible && !std::mem::replace(&mut self.fast, true) {
             self.pieces.clear();
             return Step::Jumped;
@@ -102,7 +103,7 @@ impl Counter {
         Step::Grew
     }
 
-    /// From when on and up to when it is known what was counted.
+    /// Interval of known growth.
     pub fn known(&self) -> (Nanos, Nanos) {
         (self.pieces.front().map_or(self.last.0, |piece| piece.from), self.last.0)
     }
@@ -112,7 +113,7 @@ impl Counter {
         self.spacing
     }
 
-    /// Bits from a time up to another one, both of which are known. What lies before the second is forgotten.
+    /// Takes the bits of an interval within [`Counter::known`]; forgets everything before its end.
     pub fn take(&mut self, from: Nanos, until: Nanos) -> f64 {
         let mut taken = 0.0;
         while let Some(piece) = self.pieces.front_mut().filter(|piece| piece.from < until) {
@@ -145,7 +146,7 @@ mod tests {
     }
 
     proptest! {
-        /// Readings in any number of answers, and what was counted asked for at any times.
+        /// Readings split over any number of answers, with intervals taken at any time.
         #[test]
         fn bits_of_times_that_follow_each_other_are_all_that_was_counted(
             steps in prop::collection::vec((1_u64..60_000, 0_u64..1 << 30), 1..40),
@@ -177,7 +178,7 @@ mod tests {
             prop_assert!((taken - whole).abs() <= 1e-6 * whole.max(1.0), "{} {}", taken, whole);
         }
 
-        /// The same readings in one answer, in many, and with some of them told again.
+        /// The same readings in one answer, in several, and with some of them repeated.
         #[test]
         fn how_readings_are_cut_into_answers_makes_no_difference(
             steps in prop::collection::vec((1_u64..60_000, 0_u64..1 << 30, any::<bool>()), 1..30),
@@ -231,10 +232,10 @@ mod tests {
             (unit, [500.0, 20.0, 60.0], [Step::Restarted, Step::Grew], Some(320.0)),
             (unit, [500.0, 600.0, 20.0], [Step::Grew, Step::Restarted], None),
             (narrow, [top, 100.0, 200.0], [Step::Grew, Step::Grew], Some(2400.0)),
-            // From the middle it would have taken longer to the top.
+            // From the middle, a wrap-around would exceed the speed.
             (narrow, [1e9, 100.0, 200.0], [Step::Restarted, Step::Grew], Some(800.0)),
             (unit, [top, 100.0, 200.0], [Step::Restarted, Step::Grew], Some(800.0)),
-            // A thousand bytes in a second are possible. Once it was more, and twice it is so.
+            // The limit is a thousand bytes per second. One value exceeds it once, another twice in a row.
             (unit, [0.0, 1001.0, 1901.0], [Step::Jumped, Step::Grew], Some(7200.0)),
             (unit, [0.0, 1001.0, 2002.0], [Step::Jumped, Step::Grew], Some(8008.0)),
             (unit, [0.0, 100.0, f64::NAN], [Step::Grew, Step::Nothing], Some(800.0)),

@@ -1,4 +1,4 @@
-//! What is read of a Prometheus' answers before anything is reported: for those who try it with all that a server might say.
+//! Parser of Prometheus answers without a service, for fuzzing.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::map::Map;
 use super::meter::{Ground, Heard, Meter, Window};
 use super::plan::{Asked, asked};
 
-/// Hears rounds of answers, one an interval from 1970 on.
+/// Reads rounds of answers, one per interval, starting in 1970.
 pub struct Ear {
     meter: Meter,
     asked: Vec<Asked>,
@@ -21,10 +21,10 @@ pub struct Ear {
 }
 
 impl Ear {
-    /// One that nothing was told yet, by the text of a map file.
+    /// Creates a reader from the text of a map file.
     ///
     /// # Errors
-    /// An [`InputError`] with line and field.
+    /// [`InputError`] with line and field.
     pub fn new(file: &str, text: &str, cluster: &Cluster, interval: Nanos) -> Result<Ear, InputError> {
         let map = Map::from_text(file, text)?;
         let asked = asked(&map.metrics).map(|(asked, _)| asked).collect();
@@ -32,15 +32,16 @@ impl Ear {
         Ok(Ear { meter: Meter::new(map, interval), asked, fabric, capacities, interval, now: Nanos(0) })
     }
 
-    /// How many questions a round has.
+    /// Number of queries in a round.
     pub fn questions(&self) -> usize {
         self.asked.len()
     }
 
-    /// Takes in the answers of a round, each to the question in its place: what links carried from when to when.
+    /// Reads the answers of a round, in the order of the queries. Returns links with the start, end and
+    /// average of their loads.
     ///
     /// # Errors
-    /// What is not as Prometheus would answer.
+    /// A message about an invalid Prometheus answer.
     pub fn hear(&mut self, answers: &[&[u8]]) -> Result<Vec<(ResourceId, Nanos, Nanos, Load)>, String> {
         self.now = self.now.plus(self.interval);
         let mut heard = Heard::default();
@@ -73,7 +74,7 @@ mod tests {
         let rounds = answers.chunks(ear.questions()).map(|round| ear.hear(round).expect("good answers"));
         let loads = |round: Vec<(_, _, _, Load)>| round.into_iter().map(|(.., load)| load.0).collect();
         let heard: Vec<Vec<i64>> = rounds.map(loads).collect();
-        // Two ports of the one link, 1 and 2 MB/s, and one of the other, 3 MB/s.
+        // Two ports of one link, 1 and 2 MB/s, and one port of the other, 3 MB/s.
         assert_eq!(heard, [vec![], vec![24_000_000, 24_000_000]]);
         assert!(ear.hear(&[b"[]"]).is_err());
     }

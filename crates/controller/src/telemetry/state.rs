@@ -1,4 +1,4 @@
-//! How polling stands: for `/v1/status`, the metrics and the log.
+//! State of polling, for `/v1/status`, the metrics and the log.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,47 +10,47 @@ use tokio::sync::watch;
 use super::meter::Ports;
 use super::plan::{Asked, Plan};
 
-/// Names of links that are told.
+/// Number of link names listed.
 const NAMES: usize = 10;
 
-/// What is polled, and how that stands: shared by who polls, who reads settings again, and who is asked.
+/// The polling plan and its state, shared by the poller, the reload of settings, and the API.
 pub struct Telemetry {
     plan: watch::Sender<Option<Arc<Plan>>>,
     standing: ArcSwapOption<Standing>,
 }
 
-/// How polling stands.
+/// State of polling.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Standing {
-    /// The address that is asked.
+    /// Address of Prometheus.
     pub url: String,
-    /// Whether it is asked here.
+    /// Result of the last round.
     pub state: State,
-    /// Since when that is so.
+    /// Time since which the state holds.
     pub since: Nanos,
-    /// How ports stood after the last round that brought anything.
+    /// Statistics of ports after the last successful round.
     pub ports: Ports,
-    /// Names of the first links that are silent.
+    /// Names of the first silent links.
     pub silent: Vec<String>,
-    /// What somebody should look at, by what it is about.
+    /// Problems for the operator, by topic.
     pub remarks: BTreeMap<&'static str, String>,
 }
 
-/// Whether Prometheus is asked, and answers.
+/// Result of polling.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum State {
-    /// Nothing was answered yet.
+    /// No answer yet.
     Starts,
-    /// It answers.
+    /// Prometheus answers.
     Answers,
-    /// It does not, or not to everything, and why.
+    /// Queries fail, all or some; with the reason.
     Fails(String),
-    /// The service that leads asks.
+    /// The leader polls.
     Follows,
 }
 
 impl State {
-    /// As a word.
+    /// Name of the state.
     pub fn name(&self) -> &'static str {
         match self {
             State::Starts => "starts",
@@ -62,27 +62,27 @@ impl State {
 }
 
 impl Telemetry {
-    /// What is polled by this plan, if there is one.
+    /// Creates the state for a plan, if there is one.
     pub fn new(plan: Option<Plan>) -> Telemetry {
         Telemetry { plan: watch::Sender::new(plan.map(Arc::new)), standing: ArcSwapOption::empty() }
     }
 
-    /// Another plan counts from now on.
+    /// Replaces the plan.
     pub fn set(&self, plan: Option<Plan>) {
         self.plan.send_replace(plan.map(Arc::new));
     }
 
-    /// The plan, and whenever it is another one.
+    /// The plan, with notification of changes.
     pub(super) fn plans(&self) -> watch::Receiver<Option<Arc<Plan>>> {
         self.plan.subscribe()
     }
 
-    /// How it stands; `None` where nothing is polled.
+    /// Current state; `None` without a plan.
     pub fn standing(&self) -> Option<Arc<Standing>> {
         self.standing.load_full()
     }
 
-    /// It stands like this from now on. What is news is written down.
+    /// Replaces the state, and logs changes.
     pub(super) fn stand(&self, now: Option<Standing>) {
         let before = self.standing.swap(now.clone().map(Arc::new));
         let Some(now) = now else { return };
@@ -116,13 +116,13 @@ impl Telemetry {
 }
 
 impl Standing {
-    /// Nothing was asked yet.
+    /// State before the first query.
     pub(super) fn new(plan: &Plan, state: State, since: Nanos) -> Standing {
         let (ports, silent, remarks) = (Ports::default(), Vec::new(), BTreeMap::new());
         Standing { url: plan.url.clone(), state, since, ports, silent, remarks }
     }
 
-    /// Takes up how ports stand, and what is to be said of it.
+    /// Updates the statistics of ports, and the problems they show.
     pub(super) fn look(&mut self, plan: &Plan, fabric: &Fabric, ports: Ports) {
         let mut remarks = BTreeMap::new();
         let metrics = &plan.map.metrics;

@@ -1,4 +1,4 @@
-//! How a map file is written, and what is wrong with one: by line and field.
+//! Map file format, with errors by line and field.
 
 use std::fmt;
 
@@ -9,11 +9,11 @@ use serde::{Deserialize, Deserializer};
 use super::pattern::compiled;
 use super::{Map, Match, Metrics, Part, Rule, Template, Way};
 
-/// Of a map file.
+/// Largest map file, in bytes.
 const MOST_BYTES: usize = 1_000_000;
-/// Bits of one that is counted.
+/// Counter units, in bits.
 const COUNTERS: [(&str, f64); 2] = [("bits", 1.0), ("octets", 8.0)];
-/// Bits per second of one of a rate.
+/// Rate units, in bit/s.
 const RATES: [(&str, f64); 12] = [
     ("bps", 1.0),
     ("kbps", 1e3),
@@ -61,7 +61,7 @@ struct RuleFile {
     load: Option<Spanned<String>>,
 }
 
-/// Labels with patterns, in the order in which they are written: of two groups of one name the last counts.
+/// Labels with patterns, in file order: of two groups with one name the last counts.
 struct Patterns(Vec<(String, Spanned<String>)>);
 
 impl<'de> Deserialize<'de> for Patterns {
@@ -88,10 +88,10 @@ impl<'de> Deserialize<'de> for Patterns {
 }
 
 impl Map {
-    /// Reads a map file for a service, which asks Prometheus and reads no files.
+    /// Reads a map file for a service, which queries Prometheus and reads no telemetry files.
     ///
     /// # Errors
-    /// An [`InputError`] with line and field.
+    /// [`InputError`] with line and field.
     pub fn from_text(file: &str, text: &str) -> Result<Map, InputError> {
         if text.len() > MOST_BYTES {
             return Err(InputError::new(file, format!("longer than {MOST_BYTES} bytes")));
@@ -117,7 +117,7 @@ impl Map {
     }
 }
 
-/// Makes what is written into what is meant.
+/// Converts the file format to the map.
 struct Reader<'a> {
     file: &'a str,
 }
@@ -163,7 +163,7 @@ impl Reader<'_> {
         Ok(Rule { labels: self.patterns(&format!("{at}.match"), r#match)?, links })
     }
 
-    /// What is said of each way.
+    /// Values given for each direction.
     fn ways<T>(
         &self,
         at: &str,
@@ -217,7 +217,7 @@ impl Reader<'_> {
     }
 }
 
-/// The parts of a name: texts, `{name}`, `{name+1}` and `{name-1}`.
+/// Parts of a name template: texts, `{name}`, `{name+1}` and `{name-1}`.
 fn template(text: &str) -> Option<Template> {
     let (mut parts, mut rest) = (Vec::new(), text);
     while let Some((before, tail)) = rest.split_once('{') {

@@ -1,5 +1,5 @@
-//! Map files: which counters to ask Prometheus for, and which labels are which links. `leeward hotspots` reads the same
-//! files (`docs/reference/telemetry-map.md`).
+//! Map files: counters to query from Prometheus, and the mapping from labels to links. `leeward hotspots`
+//! reads the same files (`docs/reference/telemetry-map.md`).
 
 mod file;
 mod pattern;
@@ -9,81 +9,81 @@ use regex::Regex;
 /// A map file.
 #[derive(Clone, Debug)]
 pub struct Map {
-    /// What to ask Prometheus for.
+    /// Metrics to query from Prometheus.
     pub metrics: Metrics,
     rules: Vec<Rule>,
-    /// Ports that are no links of the cluster, and known not to be.
+    /// Ports known to be outside the cluster.
     ignore: Vec<Match>,
 }
 
-/// Which way a counter counts.
+/// Direction of a counter.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Way {
     /// Into a port.
     In,
-    /// Out of it.
+    /// Out of a port.
     Out,
-    /// Of a link that is named itself.
+    /// Over a link that has a name of its own.
     Load,
 }
 
-/// What to ask Prometheus for.
+/// Metrics to query from Prometheus.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Metrics {
-    /// For each way the selector of a counter.
+    /// Selector of a counter for each direction.
     pub queries: Vec<(Way, String)>,
-    /// Bits of one that is counted.
+    /// Bits per count.
     pub unit: f64,
-    /// The selector of what a port can carry.
+    /// Selector of port speeds.
     pub speed: Option<String>,
-    /// Bits per second of one of these.
+    /// Bit/s per unit of speed.
     pub speed_unit: f64,
-    /// Whether counters have 32 bits, and else 64.
+    /// True for 32-bit counters, false for 64-bit ones.
     pub narrow: bool,
 }
 
-/// For each label a pattern of all of its text.
+/// For each label, a pattern that matches its whole text.
 type Match = Vec<(String, Regex)>;
 
-/// Ports whose labels all match, and the links that they are.
+/// Links of the ports whose labels all match.
 #[derive(Clone, Debug)]
 struct Rule {
     labels: Match,
     links: Vec<(Way, Template)>,
 }
 
-/// The name of a link, some parts of which are those of a port.
+/// Template of a link name, with parts from a port's labels.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Template(Vec<Part>);
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Part {
     Text(String),
-    /// The text of a group or label, or its number and so much more.
+    /// Text of a group or label, or its number plus an offset.
     Field(String, Option<i64>),
 }
 
-/// Labels and their texts, sorted.
+/// Labels and their values, sorted by label.
 pub type Labels = Vec<(String, String)>;
 
-/// What a port is, one way.
+/// Mapping of a port in one direction.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Place {
-    /// The link of this name, by the rule of this number; without rules the label `link` says it.
+    /// Link of this name, by the rule of this index; without rules the label `link` has the name.
     Link(String, Option<usize>),
-    /// No link, and known not to be.
+    /// A port known to be outside the cluster.
     Ignored,
-    /// No rule says.
+    /// No rule matches.
     Unknown,
-    /// The rule of this number says it, but no name can be made of these labels, and why.
+    /// The rule of this index matches, but these labels give no name, with the reason.
     Unnamed(usize, String),
 }
 
 impl Way {
-    /// All of them.
+    /// All directions.
     pub const ALL: [Way; 3] = [Way::In, Way::Out, Way::Load];
 
-    /// As maps write it.
+    /// Name in map files.
     pub fn name(self) -> &'static str {
         match self {
             Way::In => "in",
@@ -94,7 +94,7 @@ impl Way {
 }
 
 impl Map {
-    /// What a port of these labels is, one way.
+    /// Mapping of a port with these labels, in one direction.
     pub fn place(&self, labels: &Labels, way: Way) -> Place {
         if self.ignore.iter().any(|one| groups(one, labels).is_some()) {
             return Place::Ignored;
@@ -114,7 +114,7 @@ impl Map {
             .find_map(|(number, rule)| groups(&rule.labels, labels).map(|groups| (number, rule, groups)));
         let Some((number, rule, groups)) = first else { return Place::Unknown };
         let Some((_, template)) = rule.links.iter().find(|(one, _)| *one == way) else {
-            // A rule that says nothing of a way leaves it out on purpose.
+            // A rule without this direction omits it on purpose.
             return Place::Ignored;
         };
         let known = |name: &str| {
@@ -128,7 +128,7 @@ impl Map {
         }
     }
 
-    /// How many rules there are.
+    /// Number of rules.
     pub fn rules(&self) -> usize {
         self.rules.len()
     }
@@ -164,7 +164,7 @@ fn text<'a>(labels: &'a Labels, name: &str) -> Option<&'a str> {
     labels.iter().find(|(label, _)| label == name).map(|(_, text)| text.as_str())
 }
 
-/// What the named groups of patterns hold, in their order, if each matches all of its label.
+/// Named groups of the patterns, in order, if each pattern matches its label completely.
 fn groups<'a>(patterns: &'a Match, labels: &'a Labels) -> Option<Vec<(&'a str, &'a str)>> {
     let mut found = Vec::new();
     for (label, pattern) in patterns {

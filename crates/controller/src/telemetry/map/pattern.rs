@@ -1,23 +1,25 @@
-//! Patterns of maps: Python's, as far as they mean the same to every program that reads them.
+//! Patterns of map files: the common subset of three regular-expression dialects.
 //!
-//! `leeward hotspots` reads them with Python's `re`, Prometheus with RE2 in the rules that are exported, and this service
-//! with the crate `regex`, which takes no longer for one text than for another. What all have and mean alike is taken, and
-//! the rest refused by its name, as the export of rules does. On the way a pattern is written anew: signs that mean
-//! themselves in Python are marked as such, because some of them mean more to `regex`.
+//! `leeward hotspots` uses Python's `re`, exported Prometheus rules use RE2, and this service uses the crate
+//! `regex`, which matches in linear time. The module accepts the syntax that has the same meaning in all of
+//! them. It rejects the rest by name, as the export of rules does. It also rewrites patterns: characters that
+//! are literals in Python are escaped, because `regex` gives some of them a meaning.
+//!
+//! No library parses this subset, so the tokenizer is hand-written.
 
 use regex::{Regex, RegexBuilder, escape};
 
 const ALLOWED: &str = "letters and sets, |, ( ), (?: ), (?P<name> ), (?i) at the start, *, +, ? and {n,m} up to 1000, \
     lazy ones too, \\d \\w \\s \\b \\A, \\t \\n \\r \\x20, and \\ before a sign";
-/// Of repetitions, also of those within others.
+/// Largest number of repetitions, nested ones multiplied.
 const MOST: u32 = 1000;
-/// Bytes that a compiled pattern may take.
+/// Largest compiled pattern, in bytes.
 const LARGEST: usize = 4 << 20;
 
-/// A pattern that matches all of a text, or nothing of it.
+/// Compiles a pattern that matches a complete text.
 ///
 /// # Errors
-/// What of it is not known here, or why it is none.
+/// The unsupported part of the pattern, or the syntax error.
 pub fn compiled(pattern: &str) -> Result<Regex, String> {
     let unknown = |rest: &str| {
         let part: String = rest.chars().take(8).collect();
@@ -25,29 +27,33 @@ pub fn compiled(pattern: &str) -> Result<Regex, String> {
     };
     let whole = format!(r"\A(?:{})\z", written_anew(pattern).map_err(unknown)?);
     RegexBuilder::new(&whole).size_limit(LARGEST).build().map_err(|error| {
-        // The lines before repeat the pattern as it was written anew.
+        // The lines before repeat the rewritten pattern.
         let told = error.to_string();
         format!("no pattern: {}", told.lines().last().unwrap_or_default().trim_start_matches("error: "))
     })
 }
 
-/// What a part of a pattern is to those beside it.
+/// Kind of a part of a pattern.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Token {
-    /// It can be repeated.
+    /// A part that can be repeated.
     Letter,
-    /// It cannot.
+    /// A part that cannot be repeated.
     Mark,
     Open,
     Close,
-    /// What stands before it comes so many times at most; without a limit counts as once.
+    /// Repeats the part before it up to this number of times; a repetition without a limit counts as 1.
     Repeat(u32),
 }
 
-/// The same pattern for `regex`, or the rest of it from where something begins that is not known.
+/// Rewrites a pattern for `regex`.
+///
+/// # Errors
+/// The rest of the pattern, from the first unsupported part.
 fn written_anew(pattern: &str) -> Result<String, &str> {
     let (mut written, mut rest) = (String::new(), pattern);
-    // Of the part before: whether it can be repeated, and how often it is; and the most in each group that is open.
+    // State of the previous part: true if it can be repeated, its number of repetitions, and the largest
+    // number in each open group.
     let (mut repeatable, mut times, mut most) = (false, 1_u32, vec![1_u32]);
     while !rest.is_empty() {
         let (length, text, token) = token(rest, rest.len() == pattern.len()).ok_or(rest)?;
@@ -71,7 +77,7 @@ fn written_anew(pattern: &str) -> Result<String, &str> {
     Ok(written)
 }
 
-/// The first part of a text: its length, how it is written for `regex`, and what it is. `None` if it is not known.
+/// First part of a text: its length, its form for `regex`, and its kind. `None` if it is unsupported.
 fn token(rest: &str, first: bool) -> Option<(usize, String, Token)> {
     let sign = rest.chars().next()?;
     let (length, text, token) = match sign {
@@ -84,7 +90,7 @@ fn token(rest: &str, first: bool) -> Option<(usize, String, Token)> {
         '*' | '+' | '?' => return Some(lazy(rest, 1, 1)),
         '{' => match counts(rest) {
             Some((length, times)) => return Some(lazy(rest, length, times)),
-            // Python takes {,3} for a repetition, and others for letters.
+            // Python reads {,3} as a repetition, others as literals.
             None if rest.starts_with("{,") => return None,
             None => (1, escape("{"), Token::Letter),
         },
@@ -100,13 +106,13 @@ fn token(rest: &str, first: bool) -> Option<(usize, String, Token)> {
     Some((length, text, token))
 }
 
-/// A repetition, with the sign that makes it lazy if it is there.
+/// A repetition, with its lazy marker if present.
 fn lazy(rest: &str, length: usize, times: u32) -> (usize, String, Token) {
     let length = length + usize::from(rest[length..].starts_with('?'));
     (length, rest[..length].to_owned(), Token::Repeat(times))
 }
 
-/// `{n}`, `{n,}` or `{n,m}`: its length, and the higher number.
+/// `{n}`, `{n,}` or `{n,m}`: length, and the larger number.
 fn counts(rest: &str) -> Option<(usize, u32)> {
     let (inside, _) = rest.strip_prefix('{')?.split_once('}')?;
     let (low, high) = inside.split_once(',').unwrap_or((inside, inside));
@@ -118,7 +124,7 @@ fn counts(rest: &str) -> Option<(usize, u32)> {
     Some((inside.len() + 2, number(low)?.max(high?)))
 }
 
-/// The head of a group, or flags of the whole pattern.
+/// Head of a group, or flags of the whole pattern.
 fn group(rest: &str, first: bool) -> Option<(usize, Token)> {
     let Some(head) = rest.strip_prefix("(?") else { return Some((1, Token::Open)) };
     if let Some(name) = head.strip_prefix("P<") {
@@ -134,7 +140,7 @@ fn group(rest: &str, first: bool) -> Option<(usize, Token)> {
     }
 }
 
-/// A letter after a backslash: its length, and how it is written for `regex`.
+/// An escaped character: length, and its form for `regex`.
 fn escaped(rest: &str) -> Option<(usize, String)> {
     match rest[1..].chars().next()? {
         'd' | 'D' | 'w' | 'W' | 's' | 'S' | 'a' | 'f' | 'n' | 'r' | 't' | 'v' => {
@@ -144,13 +150,13 @@ fn escaped(rest: &str) -> Option<(usize, String)> {
             let is_hex = rest.get(2..4)?.bytes().all(|byte| byte.is_ascii_hexdigit());
             is_hex.then(|| (4, rest[..4].to_owned()))
         }
-        // Written as it is: `\<` is a sign in Python, and the beginning of a word to `regex`.
+        // Without the backslash: `\<` is a literal in Python, and the start of a word to `regex`.
         sign if sign.is_ascii_punctuation() => Some((2, escape(sign.encode_utf8(&mut [0; 4])))),
         _ => None,
     }
 }
 
-/// A set: its length, and how it is written for `regex`, where sets can be subtracted and stand within others.
+/// A set: length, and its form for `regex`, which also supports subtraction and nesting of sets.
 fn set(rest: &str) -> Option<(usize, String)> {
     let (mut at, mut written) = (1, "[".to_owned());
     if rest[at..].starts_with('^') {

@@ -1,8 +1,9 @@
-//! From readings of ports to loads of links. No input or output, no clock.
+//! From port readings to link loads, without I/O and without a clock.
 //!
-//! Ports that are one link add up. Each is read at times of its own, so a link's window is what its ports share: from the
-//! end of the window before to the earliest of their last readings. A port that is silent holds its link back, which becomes
-//! unknown; after five minutes it is forgotten, and the others go on without it.
+//! A link can consist of several ports, whose bits add up. Each port has readings at its own times. So a
+//! link's window is the common interval of its ports: from the end of the last window to the earliest of
+//! their last readings. A silent port holds back its link, whose load becomes unknown. After five minutes the
+//! port is forgotten, and the link continues without it.
 
 #[cfg(test)]
 mod tests;
@@ -16,110 +17,110 @@ use super::answer::{Series, shown};
 use super::counter::{Counter, Step, Unit, is_count};
 use super::map::{Labels, Map, Place, Way};
 
-/// After so long a port that is silent is forgotten.
+/// Time after which a silent port is forgotten.
 pub const FORGOTTEN: Nanos = Nanos(300 * Nanos::SECOND.0);
-/// Times what it can carry that a port is not believed to have carried, once: readings are as late as a switch is slow to
-/// answer, so a port that is full may seem to carry somewhat more.
+/// Tolerance above a port's speed, for one reading. Readings are late if a switch answers slowly, so a full
+/// port may seem to exceed its speed.
 const TOO_FAST: f64 = 2.0;
-/// Bits per second that no port carries: its unit is wrong.
+/// Largest valid speed, in bit/s; a higher value has the wrong unit.
 const MOST_SPEED: f64 = 1e15;
 
-/// What ports were read to count.
+/// Readings of ports and links.
 pub struct Meter {
     map: Map,
     interval: Nanos,
     ports: BTreeMap<(Way, Labels), Port>,
-    /// What ports can carry, in bit/s, and when they said so.
+    /// Port speeds in bit/s, with the time of each reading.
     speeds: BTreeMap<Labels, (f64, Nanos)>,
-    /// Links with a window, and the end of the last one.
+    /// Links with at least one window, and the end of the last one.
     heard: BTreeMap<ResourceId, Nanos>,
 }
 
 struct Port {
     place: Place,
-    /// Its link, if the cluster has it.
+    /// Link of the port, if the cluster has it.
     link: Option<ResourceId>,
     counter: Counter,
 }
 
-/// The cluster that names of links are of.
+/// Cluster of the link names.
 pub struct Ground<'a> {
-    /// What names mean.
+    /// Fabric that resolves names.
     pub fabric: &'a Fabric,
-    /// What its file says that links carry.
+    /// Capacities of the cluster file.
     pub capacities: &'a Capacities,
 }
 
-/// What Prometheus told at a time.
+/// Answers of one round.
 #[derive(Default)]
 pub struct Heard {
-    /// Of each way that it answered.
+    /// Counter series of each answered direction.
     pub counters: Vec<(Way, Vec<Series>)>,
-    /// What ports can carry.
+    /// Speed series.
     pub speeds: Vec<Series>,
 }
 
-/// What follows.
+/// Result of a round.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Taken {
-    /// Windows, the earliest end first, and what links carried in them.
+    /// Windows with the loads of links, in the order of their ends.
     pub windows: Vec<Window>,
-    /// What links can carry of which a port said its speed.
+    /// Capacities of links with a reported port speed.
     pub speeds: BTreeMap<ResourceId, Load>,
-    /// Readings that say something new, by what they say.
+    /// Counts of new readings by kind.
     pub steps: Steps,
-    /// How all ports stand.
+    /// Statistics of all ports.
     pub ports: Ports,
 }
 
-/// What links carried over the same time.
+/// Loads of links over one interval.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Window {
-    /// Its beginning.
+    /// Start of the window.
     pub from: Nanos,
-    /// Its end.
+    /// End of the window.
     pub until: Nanos,
-    /// Means over it.
+    /// Average loads over the window.
     pub loads: Vec<(ResourceId, Load)>,
 }
 
-/// Readings, by what they say.
+/// Counts of readings by kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Steps {
-    /// How much counters grew.
+    /// Counter growth.
     pub grew: u64,
-    /// That they began anew.
+    /// Restarts of counters.
     pub restarted: u64,
-    /// That they grew as no port does.
+    /// Growth beyond the speed of a port.
     pub jumped: u64,
-    /// Nothing that could be: a time ahead, a speed that no port has.
+    /// Invalid readings: a time in the future, or an impossible speed.
     pub impossible: u64,
 }
 
-/// How all ports stand.
+/// Statistics of all ports.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ports {
-    /// That are links of the cluster, each way counted.
+    /// Number of ports on links of the cluster, each direction counted.
     pub links: usize,
-    /// That the map ignores, or says nothing of this way.
+    /// Number of ports that the map ignores, or omits in this direction.
     pub ignored: usize,
-    /// That are no links of the cluster, and the first of them.
+    /// Number of ports outside the cluster's links.
     pub strange: usize,
-    /// The first of these.
+    /// Description of the first of them.
     pub stranger: Option<String>,
-    /// Ways without any port.
+    /// Directions without any port.
     pub silent_ways: Vec<Way>,
-    /// Whether a speed was told of any.
+    /// True if any port reported a speed.
     pub speeds: bool,
-    /// Rules that no port matches.
+    /// Rules without a matching port.
     pub idle_rules: Vec<usize>,
-    /// Links with a window in the last three intervals.
+    /// Number of links with a window in the last three intervals.
     pub heard: usize,
-    /// Links without one, that had one before.
+    /// Links that had a window before, but not in the last three intervals.
     pub silent: Vec<ResourceId>,
-    /// How far apart readings of a port are, in the median.
+    /// Median time between two readings of a port.
     pub spacing: Option<Nanos>,
-    /// The last reading of any.
+    /// Time of the newest reading.
     pub newest: Option<Nanos>,
 }
 
@@ -132,12 +133,12 @@ struct Bundle {
 }
 
 impl Meter {
-    /// Nothing was heard yet.
+    /// A meter without readings.
     pub fn new(map: Map, interval: Nanos) -> Meter {
         Meter { map, interval, ports: BTreeMap::new(), speeds: BTreeMap::new(), heard: BTreeMap::new() }
     }
 
-    /// Takes in what was told; `times` makes milliseconds since 1970 a time of the engine's.
+    /// Processes the answers of a round; `times` converts milliseconds since 1970 to engine time.
     pub fn take(
         &mut self,
         ground: &Ground<'_>,
@@ -187,13 +188,13 @@ impl Meter {
             if speed > MOST_SPEED {
                 steps.impossible += 1;
             } else if speed >= 0.0 {
-                // Some say -1 where they do not know.
+                // Some exporters report -1 for an unknown speed.
                 self.speeds.insert(labels, (speed, at));
             }
         }
     }
 
-    /// Ports that are seen for the first time, by the first reading that counts.
+    /// Adds new ports, with their first valid reading.
     fn meet(
         &mut self,
         ground: &Ground<'_>,
@@ -226,7 +227,7 @@ impl Meter {
         self.speeds.retain(|_, &mut (_, at)| is_heard(at));
     }
 
-    /// How many ports each link has.
+    /// Number of ports of each link.
     fn members(&self) -> BTreeMap<ResourceId, i64> {
         let mut members = BTreeMap::new();
         for link in self.ports.values().filter_map(|port| port.link) {
@@ -235,7 +236,7 @@ impl Meter {
         members
     }
 
-    /// Windows that are complete, and what links carried in them.
+    /// Complete windows with the loads of links.
     fn windows(&mut self, steps: &mut Steps) -> Vec<Window> {
         let mut bundles: BTreeMap<ResourceId, Bundle> = BTreeMap::new();
         for port in self.ports.values() {
@@ -263,7 +264,8 @@ impl Meter {
         windows.into_iter().map(|((until, from), loads)| Window { from, until, loads }).collect()
     }
 
-    /// What links can carry of which a port said its speed. A port that does not say it has its part of what the cluster says.
+    /// Capacities of links with a reported port speed. A port without one counts with its share of the
+    /// cluster file's capacity.
     fn sums(&self, ground: &Ground<'_>, members: &BTreeMap<ResourceId, i64>) -> BTreeMap<ResourceId, Load> {
         let mut sums: BTreeMap<ResourceId, (f64, bool)> = BTreeMap::new();
         for ((_, labels), port) in &self.ports {
@@ -317,7 +319,7 @@ impl Meter {
     }
 }
 
-/// A port's part of what the cluster says of its link.
+/// Share of a port in the cluster file's capacity of its link.
 fn share(ground: &Ground<'_>, link: ResourceId, members: i64) -> i64 {
     (ground.capacities.get(link).0 / members.max(1)).max(1)
 }

@@ -1,4 +1,4 @@
-//! Readings of ports that are made up, and the loads that follow.
+//! Synthetic port readings, and the resulting loads.
 
 use leeward_fabric::Cluster;
 use proptest::prelude::*;
@@ -61,14 +61,14 @@ fn ports_that_are_one_link_add_up_over_the_time_that_they_share() {
     let mut meter = meter();
     let first = vec![
         series("tor-r0", "up1", &[(100, 0.0), (115, 15e6)]),
-        // Read seven seconds later than its sister.
+        // Seven seconds later than the other port.
         series("tor-r0", "up2", &[(107, 500.0), (122, 30e6 + 500.0)]),
     ];
     let taken = take(&mut meter, 122, counted(Way::Out, first));
     assert_eq!(named(&taken), [(107, 115, "r0:uplink".to_owned(), 8 * 3_000_000)]);
     let then = vec![series("tor-r0", "up1", &[(130, 15e6)]), series("tor-r0", "up2", &[(137, 30e6 + 500.0)])];
     let taken = take(&mut meter, 137, counted(Way::Out, then));
-    // Up1 stands still, and up2 carries two million bytes a second for 7 s of the 15.
+    // The first port is idle, and the second carries two million bytes per second for 7 s of the 15.
     assert_eq!(named(&taken), [(115, 130, "r0:uplink".to_owned(), 7_466_667)]);
     assert_eq!(take(&mut meter, 138, Heard::default()).windows, []);
 }
@@ -90,7 +90,7 @@ fn a_port_that_is_silent_holds_its_link_back_until_it_is_forgotten() {
     let taken = take(&mut meter, 330, both(330, &["up1"]));
     assert_eq!(named(&taken), [(15, 330, "r0:downlink".to_owned(), 8_000_000)]);
     assert!(taken.ports.silent.is_empty());
-    // All of them: the link stays silent, and is told of.
+    // All ports are silent: the link stays silent, and is reported.
     let taken = take(&mut meter, 900, Heard::default());
     assert_eq!((taken.windows.len(), taken.ports.links, taken.ports.silent.len()), (0, 0, 1));
     assert_eq!(taken.ports.silent_ways, [Way::In, Way::Out]);
@@ -123,13 +123,13 @@ fn speeds_of_ports_are_what_their_link_can_carry() {
         carried
     };
     assert!(whole(&take(&mut meter, 0, told(0, &[]))).is_empty());
-    // What one does not say is its part of what the cluster says.
+    // A port without a speed counts with its share of the cluster file's capacity.
     assert_eq!(whole(&take(&mut meter, 15, told(15, &[("up1", 25_000.0)]))), [55_000_000_000]);
     let down = [("up1", 0.0), ("up2", 10_000.0), ("up3", -1.0), ("up4", f64::NAN)];
     assert_eq!(whole(&take(&mut meter, 30, told(30, &down))), [30_000_000_000]);
     let taken = take(&mut meter, 45, told(45, &[("up4", 1e12)]));
     assert_eq!((whole(&taken), taken.steps.impossible), (vec![30_000_000_000], 1));
-    // Nobody says it any more.
+    // No port reports a speed any more.
     let taken = (60..400).step_by(15).map(|at| take(&mut meter, at, told(at, &[]))).last();
     assert_eq!(taken.map(|taken| whole(&taken)), Some(vec![]));
 }
@@ -157,7 +157,8 @@ fn what_is_no_link_is_told_and_what_is_late_or_ahead_does_not_count() {
 }
 
 proptest! {
-    /// However readings of a bundle are cut into answers, windows follow each other and hold all that was counted.
+    /// For every split of a link's readings into answers, windows are consecutive and contain the counted
+    /// total.
     #[test]
     fn windows_of_a_link_hold_all_that_its_ports_counted(
         steps in prop::collection::vec((1_u64..20, 0_u64..1 << 24, 1_u64..20, 0_u64..1 << 24, any::<bool>()), 2..30),
@@ -189,14 +190,14 @@ proptest! {
         prop_assert_eq!(end, s(times[0].min(times[1])));
         let later = usize::from(times[1] > times[0]);
         let whole = 8.0 * (values[0] + values[1]) as f64;
-        // What the later port counted beyond the last window is still to come: its rate is that of one step.
+        // Growth of the later port beyond the last window is pending.
         let rest = meter.ports.values_mut().map(|port| {
             let (from, until) = port.counter.known();
             port.counter.take(from, until)
         });
         let rest: f64 = rest.sum();
         prop_assert!(times[later] >= times[1 - later]);
-        // Loads are whole bits per second.
+        // Loads are rounded to whole bits per second.
         let rounding = times[0].max(times[1]) as f64;
         prop_assert!((bits + rest - whole).abs() <= rounding + 1e-6 * whole, "{bits} {rest} {whole}");
     }
