@@ -1,17 +1,17 @@
-//! Names of this machine. A page that anyone's browser shows may give its own name the address 127.0.0.1 and then ask
-//! whatever listens there (DNS rebinding); the header `host` still has the page's name.
+//! Loopback host names, as a protection against DNS rebinding. A web page may resolve its own name to
+//! 127.0.0.1 and send requests to local services; the `host` header still has the page's name.
 
 use std::net::IpAddr;
 
-/// Whether a host, as a URL or the header `host` has it with or without a port, is a name that only this machine has for
-/// itself.
+/// True if a host, as in a URL or the `host` header with or without a port, is a name that only this machine
+/// can have for itself.
 pub fn is_loopback(host: &str) -> bool {
     let of_address = |name: &str| name.parse::<IpAddr>().map(|address| address.to_canonical().is_loopback());
     if let Some(rest) = host.strip_prefix('[') {
         return rest.split_once(']').is_some_and(|(name, _)| of_address(name) == Ok(true));
     }
     let name = host.split(':').next().unwrap_or_default().trim_end_matches('.').to_ascii_lowercase();
-    // Resolvers give `localhost`, and what ends in it, no other address (RFC 6761 section 6.3).
+    // Resolvers give `localhost`, and names below it, no other address (RFC 6761 section 6.3).
     of_address(&name).unwrap_or(name == "localhost" || name.ends_with(".localhost"))
 }
 

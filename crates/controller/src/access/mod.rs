@@ -1,4 +1,4 @@
-//! Who may ask, how much, and how: tokens with roles, limits, TLS.
+//! Access control: tokens with roles, rate limits, TLS.
 
 mod loopback;
 mod patient;
@@ -21,25 +21,25 @@ pub use self::strangers::{Connection, Strangers};
 pub use self::tls::certified;
 pub use self::tokens::{Hosts, NewToken, Token, Tokens};
 
-/// What somebody may do; each may what those before it may.
+/// Role of a token; each role includes the roles before it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// Look at everything.
+    /// Reads everything.
     Read,
-    /// Report telemetry, of all hosts and links or of some hosts alone.
+    /// Reports telemetry, for all hosts and links or for some hosts only.
     Report,
-    /// Place and release.
+    /// Places and releases.
     Place,
-    /// Change the cluster, and the service.
+    /// Changes the cluster and the service.
     Admin,
 }
 
 impl Role {
-    /// All there are, from the least on.
+    /// All roles, the least powerful first.
     pub const ALL: [Role; 4] = [Role::Read, Role::Report, Role::Place, Role::Admin];
 
-    /// As it is written.
+    /// Name in files and the API.
     pub const fn name(self) -> &'static str {
         match self {
             Role::Read => "read",
@@ -60,12 +60,12 @@ impl std::str::FromStr for Role {
     }
 }
 
-/// Who counts as one client: a token by its name, or an address.
+/// Identity of a client: the name of its token, or its address.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Client {
-    /// Who has this token.
+    /// Owner of the token with this name.
     Token(std::sync::Arc<str>),
-    /// Who comes from there, without a token.
+    /// Sender at this address, without a token.
     Address(IpAddr),
 }
 
@@ -78,42 +78,42 @@ impl std::fmt::Display for Client {
     }
 }
 
-/// Who was let in.
+/// An authorized client.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Guest {
-    /// Who counts.
+    /// Identity of the client.
     pub client: Client,
-    /// The hosts that they may report of; `None` for all, and links of racks.
+    /// Hosts the client may report for; `None` for all hosts and the links of racks.
     pub hosts: Option<Hosts>,
 }
 
-/// Why a request is not let in.
+/// Reason for which a request is denied.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Denied {
-    /// It has no token, and needs one.
+    /// The request has no token and needs one.
     NoToken,
-    /// Its token is none of those that there are.
+    /// The token is unknown.
     Unknown,
-    /// Its token's role is not enough.
+    /// The role of the token does not suffice.
     Role {
-        /// The token's name.
+        /// Name of the token.
         name: std::sync::Arc<str>,
-        /// Its role.
+        /// Role of the token.
         role: Role,
     },
-    /// The client asks too often; it may again after so many seconds.
+    /// The client exceeds its rate limit; it may retry after this number of seconds.
     TooMany(NonZeroU32),
 }
 
-/// Who may ask, and how often. All of it can be changed while the service runs.
+/// Tokens and rate limits. Both can change while the service runs.
 pub struct Access {
-    /// `None` lets in everyone who reaches the port.
+    /// Accepted tokens; `None` admits every client that reaches the port.
     tokens: ArcSwapOption<Tokens>,
     rates: ArcSwap<Rates>,
 }
 
 impl Access {
-    /// Who has one of these tokens; so many requests a second each.
+    /// Creates access control with tokens and a rate limit per client.
     pub fn new(tokens: Option<Tokens>, requests_per_s: Option<u32>) -> Access {
         Access {
             tokens: ArcSwapOption::from_pointee(tokens),
@@ -121,33 +121,33 @@ impl Access {
         }
     }
 
-    /// Whether a token is needed.
+    /// True if requests need a token.
     pub fn is_closed(&self) -> bool {
         self.tokens.load().is_some()
     }
 
-    /// The tokens that count now; `None` where none is needed.
+    /// Accepted tokens; `None` if requests need none.
     pub fn tokens(&self) -> Option<std::sync::Arc<Tokens>> {
         self.tokens.load_full()
     }
 
-    /// Other tokens count from now on.
+    /// Replaces the tokens.
     pub fn set_tokens(&self, tokens: Tokens) {
         self.tokens.store(Some(std::sync::Arc::new(tokens)));
     }
 
-    /// So many requests a second from now on.
+    /// Replaces the rate limit.
     pub fn set_rate(&self, requests_per_s: Option<u32>) {
         if self.rates.load().limit() != requests_per_s {
             self.rates.store(std::sync::Arc::new(Rates::new(requests_per_s)));
         }
     }
 
-    /// Lets a request in that needs a role, or none. `bearer` is the token that it carries; `now` in seconds, from any
-    /// beginning.
+    /// Authorizes a request. `needed` is the required role, `bearer` the token of the request, and `now` a
+    /// time in seconds from any start.
     ///
     /// # Errors
-    /// Why it is not let in.
+    /// [`Denied`] with the reason.
     pub fn admit(
         &self,
         needed: Option<Role>,
@@ -160,7 +160,7 @@ impl Access {
             (Some(tokens), Some(bearer)) => Some(tokens.find(bearer)),
             _ => None,
         };
-        // Who guesses at tokens is held back by the address.
+        // Unknown tokens count against the address, so guesses are rate-limited.
         let client = match &token {
             Some(Some(token)) => Client::Token(token.name.clone()),
             _ => Client::Address(from),

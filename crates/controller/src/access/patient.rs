@@ -1,4 +1,4 @@
-//! A connection that is closed when its client does not read what it is sent. Who does not write is cut off by the
+//! A connection that closes if its client does not read. Clients that do not write are subject to the
 //! timeouts of head and body.
 
 use std::io;
@@ -9,21 +9,21 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// A connection that waits only so long until it can be written to.
+/// A connection with a limit on the time that a write may block.
 pub struct Patient<T> {
     connection: T,
     patience: Duration,
-    /// When it runs out, while something waits to be written.
+    /// Deadline of the blocked write, if there is one.
     until: Option<Pin<Box<Sleep>>>,
 }
 
 impl<T> Patient<T> {
-    /// A connection that waits so long at most.
+    /// Wraps a connection; a write may block for at most `patience`.
     pub fn new(connection: T, patience: Duration) -> Patient<T> {
         Patient { connection, patience, until: None }
     }
 
-    /// What came of writing, or that it took too long.
+    /// Result of a write, or a timeout.
     fn checked<R>(&mut self, context: &mut Context<'_>, written: Poll<io::Result<R>>) -> Poll<io::Result<R>> {
         if written.is_ready() {
             self.until = None;

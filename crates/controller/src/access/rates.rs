@@ -1,4 +1,5 @@
-//! How often a client may ask: a bucket of requests that fills again, a second's worth at most.
+//! Rate limit of clients: a token bucket of requests that holds at most one second's worth. Hand-written,
+//! because it is short and takes the time as an argument, which tests need.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -6,38 +7,38 @@ use std::sync::{Mutex, PoisonError};
 
 use super::Client;
 
-/// Clients that are remembered; beyond that, those are forgotten whose buckets are full again, which changes nothing
-/// for them, and if there are none, all.
+/// Largest number of clients in memory. Beyond it, full buckets are dropped, which changes nothing for their
+/// clients; without any, all are dropped.
 const CLIENTS: usize = 10_000;
 
-/// What a client may still ask, and when that was so.
+/// Remaining requests of a client at a time.
 #[derive(Clone, Copy)]
 struct Bucket {
     left: f64,
     at: f64,
 }
 
-/// How often clients may ask.
+/// Rate limits of all clients.
 pub struct Rates {
     limit: Option<u32>,
     buckets: Mutex<BTreeMap<Client, Bucket>>,
 }
 
 impl Rates {
-    /// So many requests a second of each client; `None` for no limit.
+    /// Creates rate limits with `limit` requests per second and client; `None` for no limit.
     pub fn new(limit: Option<u32>) -> Rates {
         Rates { limit, buckets: Mutex::new(BTreeMap::new()) }
     }
 
-    /// Requests a second.
+    /// Requests per second and client.
     pub fn limit(&self) -> Option<u32> {
         self.limit
     }
 
-    /// A client asks, at a time in seconds.
+    /// Counts a request of a client at a time in seconds.
     ///
     /// # Errors
-    /// It asks too often; after so many seconds it may again.
+    /// Number of seconds until the client may retry.
     pub fn take(&self, client: &Client, now: f64) -> Result<(), NonZeroU32> {
         let Some(limit) = self.limit else { return Ok(()) };
         let rate = f64::from(limit);

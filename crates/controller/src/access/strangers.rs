@@ -1,6 +1,6 @@
-//! Connections on which nobody was let in yet. Where as many connections are open as may be, the one of these that came
-//! first makes room for the next: so silent sockets keep nobody out, however many there are and wherever they come from, and
-//! a load balancer, from which all come, needs no rule of its own.
+//! Connections without an authorized request. At the connection limit, the oldest of them is closed for a new
+//! one. So silent sockets block no clients, whatever their number and origin. A load balancer, the source of
+//! all connections behind it, needs no special rule.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,18 +10,18 @@ use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::time::timeout;
 
-/// All connections of strangers, in the order in which they came.
+/// All unauthorized connections, in order of arrival.
 #[derive(Clone, Default)]
 pub struct Strangers(Arc<Mutex<Waiting>>);
 
 #[derive(Default)]
 struct Waiting {
     came: u64,
-    /// What each is told by that it has to leave.
+    /// Signal for each connection that it must close.
     leave: BTreeMap<u64, Arc<Notify>>,
 }
 
-/// A connection, which is a stranger's until somebody is let in on it.
+/// A connection; it is unauthorized until a request on it is authorized.
 pub struct Connection {
     number: u64,
     leave: Arc<Notify>,
@@ -35,7 +35,7 @@ impl Strangers {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// One more comes.
+    /// Registers a new connection.
     pub fn come(&self) -> Connection {
         let mut waiting = self.lock();
         waiting.came += 1;
@@ -45,7 +45,7 @@ impl Strangers {
         Connection { number, leave, asked, is_known, strangers: self.clone() }
     }
 
-    /// The one that came first has to leave, if there is one.
+    /// Closes the oldest unauthorized connection, if there is one.
     pub fn make_room(&self) {
         if let Some((_, leave)) = self.lock().leave.pop_first() {
             leave.notify_one();
@@ -54,25 +54,25 @@ impl Strangers {
 }
 
 impl Connection {
-    /// The head of a request has come.
+    /// Records that the head of a request has arrived.
     pub fn asks(&self) {
         self.asked.store(true, Ordering::Relaxed);
     }
 
-    /// Somebody was let in on it.
+    /// Marks the connection as authorized.
     pub fn let_in(&self) {
         if !self.is_known.swap(true, Ordering::Relaxed) {
             self.strangers.lock().leave.remove(&self.number);
         }
     }
 
-    /// Waits until it has to leave: for another one, or because it has asked for nothing in this time.
+    /// Waits until the connection must close: for a new one, or because no request arrived within `silence`.
     pub async fn leaves(&self, silence: Duration) {
         if timeout(silence, self.leave.notified()).await.is_err() && self.asked.load(Ordering::Relaxed) {
             self.leave.notified().await;
         }
         if self.is_known.load(Ordering::Relaxed) {
-            // Somebody was let in on it in the same moment: another one makes room.
+            // A request was authorized at the same moment: another connection closes instead.
             self.strangers.make_room();
             std::future::pending::<()>().await;
         }
@@ -89,7 +89,7 @@ impl Drop for Connection {
 mod tests {
     use super::*;
 
-    /// Whether it has to leave by now.
+    /// True if the connection must close by now.
     async fn leaves(connection: &Connection) -> bool {
         timeout(Duration::from_millis(10), connection.leaves(Duration::from_secs(9))).await.is_ok()
     }

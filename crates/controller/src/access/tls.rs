@@ -9,10 +9,10 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use crate::settings::TlsSettings;
 
-/// What TLS is spoken with. Protocols and ciphers are those that rustls takes for good: TLS 1.3 and 1.2.
+/// Reads the TLS configuration. Protocols and ciphers are the defaults of rustls: TLS 1.3 and 1.2.
 ///
 /// # Errors
-/// An [`InputError`] with the file. It never repeats what is in the key's.
+/// [`InputError`] with the file. Errors never repeat the contents of the key file.
 pub fn certified(settings: &TlsSettings) -> Result<Arc<ServerConfig>, InputError> {
     let TlsSettings { cert, key } = settings;
     let expected = "expected a certificate in PEM (-----BEGIN CERTIFICATE-----)";

@@ -1,4 +1,4 @@
-//! Tokens: who has one may do what its role says. The file has only what they hash to, so who reads it has none.
+//! Tokens with roles. The file contains only their hashes, so it reveals no token.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::OpenOptions;
@@ -13,41 +13,41 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use super::Role;
 
-/// Random bytes of a token: nobody guesses 256 bits, so no slow hash is needed.
+/// Random bytes of a token. 256 random bits cannot be guessed, so a fast hash suffices.
 const BYTES: usize = 32;
-/// What tokens begin with, so that people and scanners know one when they see it.
+/// Prefix of tokens, so that people and secret scanners recognise them.
 const BEGINNING: &str = "leeward_";
-/// Bytes of the longest name.
+/// Longest name, in bytes.
 const LONGEST_NAME: usize = 64;
 
-/// Somebody who may ask.
+/// A token without its secret.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Token {
-    /// What people call it.
+    /// Name of the token.
     pub name: Arc<str>,
-    /// What it may.
+    /// Role of the token.
     pub role: Role,
-    /// The hosts that it may report of; `None` for all.
+    /// Hosts that it may report for; `None` for all.
     pub hosts: Option<Hosts>,
 }
 
-/// Hosts that a token of role `report` is bound to, by name: it may report of them, and of nothing else.
+/// Names of the hosts that a token of role `report` is bound to; it may report for no others.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Hosts(Arc<BTreeSet<String>>);
 
-/// All tokens that there are.
+/// All tokens of a file.
 pub struct Tokens {
-    /// In order of the file.
+    /// Tokens in file order.
     all: Vec<Token>,
-    /// Where each is, by what it hashes to.
+    /// Index of each token by its hash.
     by_hash: HashMap<[u8; BYTES], usize>,
 }
 
-/// A token that was made now; nobody can read it later.
+/// A newly created token; its secret cannot be read later.
 pub struct NewToken {
-    /// The token.
+    /// The secret token.
     pub token: String,
-    /// Its line for the file of tokens.
+    /// Its line for the token file.
     pub line: String,
 }
 
@@ -82,7 +82,10 @@ fn check_name(name: &str) -> Result<(), String> {
 }
 
 impl Hosts {
-    /// These; `None` if there are none.
+    /// Validates hosts; `None` for an empty list.
+    ///
+    /// # Errors
+    /// A message for a role other than `report`, or an invalid name.
     fn read(role: Role, hosts: &[&str]) -> Result<Option<Hosts>, String> {
         let Some(first) = hosts.first() else { return Ok(None) };
         if role != Role::Report {
@@ -96,7 +99,7 @@ impl Hosts {
         Ok(Some(Hosts(Arc::new(hosts.iter().map(|&host| host.to_owned()).collect()))))
     }
 
-    /// Whether this is one of them.
+    /// True if the token is bound to this host.
     pub fn has(&self, host: &str) -> bool {
         self.0.contains(host)
     }
@@ -110,11 +113,11 @@ impl std::fmt::Display for Hosts {
 }
 
 impl NewToken {
-    /// Makes a token, bound to hosts if there are any.
+    /// Creates a token, bound to hosts if the list is not empty.
     ///
     /// # Errors
-    /// An [`InputError`] with the option: the name is none, hosts do not go with the role or have no names, or the system
-    /// gives no random numbers.
+    /// [`InputError`] with the option: invalid name, hosts with a wrong role or invalid names, or no random
+    /// numbers from the system.
     pub fn make(name: &str, role: Role, hosts: &[&str]) -> Result<NewToken, InputError> {
         let wrong = |option: &'static str| move |message| InputError::new(option, message);
         check_name(name).map_err(wrong("--name"))?;
@@ -128,10 +131,10 @@ impl NewToken {
         Ok(NewToken { token, line })
     }
 
-    /// Adds its line to a file, which is made if there is none, for its owner alone.
+    /// Appends the token's line to a file; creates a missing file, readable by its owner only.
     ///
     /// # Errors
-    /// The file is wrong, has one of this name already, or cannot be written.
+    /// [`InputError`] if the file is invalid, has a token of this name, or cannot be written.
     pub fn add(&self, file: &str) -> Result<(), InputError> {
         let before = if Path::new(file).exists() { read_text(file)? } else { String::new() };
         let joint = if before.is_empty() || before.ends_with('\n') { "" } else { "\n" };
@@ -144,10 +147,10 @@ impl NewToken {
 }
 
 impl Tokens {
-    /// Reads a file of lines `name role sha256 host...`, most of them without hosts; what follows `#` is a remark.
+    /// Reads a file of lines `name role sha256 host...`; hosts are optional, and `#` starts a comment.
     ///
     /// # Errors
-    /// An [`InputError`] with the line. It never repeats what stands there in the place of the hash: it may be a token.
+    /// [`InputError`] with the line. It never repeats an invalid hash, which may be a token.
     pub fn from_text(file: &str, text: &str) -> Result<Tokens, InputError> {
         let (mut all, mut by_hash, mut names) = (Vec::new(), HashMap::new(), BTreeSet::new());
         for (at, line) in text.lines().enumerate() {
@@ -180,19 +183,19 @@ impl Tokens {
         Ok(Tokens { all, by_hash })
     }
 
-    /// The one that this is. It takes as long for many as for few, and how long does not tell how much of it is right:
-    /// what is looked up is what it hashes to, and who is near a hash is no nearer to its token.
+    /// Finds a token by its secret. The lookup is by hash, so its time reveals nothing about the secret: a
+    /// similar hash does not mean a similar token.
     pub fn find(&self, token: &str) -> Option<&Token> {
         self.all.get(*self.by_hash.get(&hash(token))?)
     }
 
-    /// Hosts that tokens are bound to, each after the name of a token.
+    /// Bound hosts, as pairs of a token's name and a host.
     pub fn bound(&self) -> impl Iterator<Item = (&str, &str)> {
         let bound = self.all.iter().filter_map(|token| Some((&*token.name, token.hosts.as_ref()?)));
         bound.flat_map(|(name, hosts)| hosts.0.iter().map(move |host| (name, host.as_str())))
     }
 
-    /// How many there are.
+    /// Number of tokens.
     pub fn count(&self) -> usize {
         self.all.len()
     }

@@ -1,14 +1,15 @@
-//! A measured mesh as part of the cluster: rates of pairs, or of hosts, in the place of those that were there.
+//! Measured meshes in the cluster file: replaces the rates of pairs, or of hosts.
 
 use std::collections::BTreeMap;
 
 use leeward_probe::{quantile, told};
 use serde_json::{Value, json};
 
-/// What a measured mesh would be in a cluster file: `pipe` or `hose`.
+/// Shape of the cluster file that a measured mesh fits: `pipe` or `hose`.
 ///
 /// # Errors
-/// Why it has no place there: on a tree, links are shared, and what a pair of hosts gets is no capacity of any of them.
+/// A message for a tree: its links are shared, so the rate of a pair of hosts is the capacity of none of
+/// them.
 pub fn can_keep(file: &Value) -> Result<&'static str, String> {
     match file.get("shape").and_then(Value::as_str) {
         Some("pipe") => Ok("pipe"),
@@ -19,10 +20,10 @@ pub fn can_keep(file: &Value) -> Result<&'static str, String> {
     }
 }
 
-/// Puts a mesh into a cluster file: what was measured takes the place of what was there, and all else stays.
+/// Puts a measured mesh into a cluster file: measured rates replace the old ones, all else stays.
 ///
 /// # Errors
-/// Why it cannot be; the file is as it was or not to be used.
+/// A message for a mesh that does not fit; the file may then be partly changed and must not be used.
 pub fn with_mesh(file: &mut Value, mesh: &told::Mesh) -> Result<(), String> {
     let shape = can_keep(file)?;
     let mut rates: BTreeMap<&str, Vec<(&str, f64)>> = BTreeMap::new();
@@ -41,7 +42,7 @@ fn bps(rate: f64) -> Value {
     json!(format!("{}bps", rate.round()))
 }
 
-/// Rates of ordered pairs.
+/// Replaces the rates of ordered pairs.
 fn pairs(file: &mut Value, rates: &BTreeMap<&str, Vec<(&str, f64)>>) -> Result<(), String> {
     let Some(file) = file.as_object_mut() else { return Err("the cluster file has no fields".to_owned()) };
     let pairs = file.entry("pairs").or_insert_with(|| json!([]));
@@ -57,7 +58,8 @@ fn pairs(file: &mut Value, rates: &BTreeMap<&str, Vec<(&str, f64)>>) -> Result<(
     Ok(())
 }
 
-/// What a host may send: the median of its rates. What it may receive was not measured, and stays.
+/// Replaces the outbound rate of a host by the median of its measured rates. Its inbound rate was not
+/// measured and stays.
 fn nic(file: &mut Value, host: &str, rates: &[(&str, f64)]) -> Result<(), String> {
     let rates: Vec<f64> = rates.iter().map(|&(_, rate)| rate).collect();
     let up = quantile(&rates, 0.5).ok_or("a host without paths")?;
@@ -71,7 +73,7 @@ fn nic(file: &mut Value, host: &str, rates: &[(&str, f64)]) -> Result<(), String
     Ok(())
 }
 
-/// A host that is written out, and the `nic` of its rack.
+/// A host in the cluster file, and the `nic` of its rack.
 fn listed<'a>(file: &'a mut Value, name: &str) -> Option<(&'a mut Value, Option<Value>)> {
     fn among<'a>(hosts: Option<&'a mut Value>, name: &str) -> Option<&'a mut Value> {
         hosts?.as_array_mut()?.iter_mut().find(|host| host["name"] == name)
@@ -92,7 +94,7 @@ mod tests {
 
     use super::*;
 
-    /// A mesh between these hosts, of which each pair has the rate that its positions say.
+    /// A mesh between these hosts, with the rate of each pair from its positions.
     fn mesh(hosts: &[&str], rate: impl Fn(usize, usize) -> Option<f64>) -> told::Mesh {
         let mut paths = Vec::new();
         for (i, from) in hosts.iter().enumerate() {
@@ -148,7 +150,7 @@ mod tests {
             ]}),
         ] {
             with_mesh(&mut file, &mesh(&["a", "b", "c"], rate)).expect("a mesh");
-            // Of two rates the lower.
+            // The lower of two rates.
             assert_eq!(capacity(&file, "b:egress"), Load(11_000_000), "{file}");
             assert_eq!(capacity(&file, "b:ingress"), Load(1_000_000_000));
         }

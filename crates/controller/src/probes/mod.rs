@@ -1,8 +1,9 @@
-//! Measurements through agents: which hosts take part, and what was measured between them.
+//! Measurements through agents: participating hosts, and measured results.
 //!
-//! The service sends no packets. It orders them from agents that listen, at the addresses that their own reports came from or
-//! that its settings name, and never at one that a request names; so nobody can make it, or a host, speak to a stranger. One
-//! survey runs at a time: two would measure each other.
+//! The service sends no packets. It sends orders to listening agents, only at the source addresses of their
+//! own reports or at addresses from the settings, and never at an address from a request. So no client can
+//! direct the service, or a host, to a foreign address. One survey runs at a time, because two would measure
+//! each other.
 
 mod keep;
 mod offers;
@@ -17,38 +18,38 @@ pub use self::offers::Offers;
 pub use self::surveys::{Begun, Course, Found, Kind, State, Survey, Surveys, Wish};
 use crate::settings::ProbeSettings;
 
-/// All that the service knows of measurements.
+/// State of measurements.
 pub struct Probes {
-    /// Which hosts take part.
+    /// Participating hosts.
     pub offers: Offers,
-    /// What was measured.
+    /// Surveys and their results.
     pub surveys: Surveys,
-    /// The file of what the hosts share.
+    /// File with the hosts' shared secret.
     secret: Option<String>,
 }
 
 impl Probes {
-    /// Nobody takes part yet, and nothing was measured. `interval` is the time between reports.
+    /// Starts without hosts and surveys. `interval` is the time between reports.
     pub fn new(settings: ProbeSettings, interval: Nanos, now: Nanos) -> Probes {
         let ProbeSettings { secret, addresses } = settings;
-        // By the microsecond of the start, so that numbers of an earlier run are lower.
+        // Ids start at the start time in microseconds, so they exceed those of earlier runs.
         let surveys = Surveys::new(now.0 / 1_000);
         Probes { offers: Offers::new(addresses, interval), surveys, secret }
     }
 
-    /// What the hosts share; its file is read each time, so that another one counts at once.
+    /// Shared secret of the hosts. The file is read each time, so a new secret takes effect at once.
     ///
     /// # Errors
-    /// An [`InputError`] with the file.
+    /// [`InputError`] with the file.
     pub fn secret(&self) -> Result<Secret, InputError> {
         Ok(Secret(self.secret.as_deref().map(secret).transpose()?))
     }
 }
 
-/// The first line of a file that has a secret; errors never repeat it.
+/// Reads a secret from the first line of a file; errors never repeat it.
 ///
 /// # Errors
-/// An [`InputError`] with the file.
+/// [`InputError`] with the file.
 pub fn secret(file: &str) -> Result<String, InputError> {
     let text = read_text(file)?;
     let line = text.lines().next().unwrap_or_default().trim();

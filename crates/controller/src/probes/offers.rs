@@ -1,4 +1,4 @@
-//! Where hosts listen for measurements: what their agents say with each report, and what the settings say.
+//! Addresses of hosts for measurements, from the reports of their agents and from the settings.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -7,21 +7,22 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use leeward_fabric::Nanos;
 use leeward_probe::survey::Host;
 
-/// Agents that say nothing for so many intervals are not asked, and never sooner than after so long.
+/// Number of intervals after which a silent agent is not used any more; at least `LEAST`.
 const SILENT: u64 = 3;
 const LEAST: Nanos = Nanos(10_000_000_000);
 
 /// Hosts that take part in measurements.
 pub struct Offers {
-    /// By name: the address that a report came from with the port that it named, and when it was heard.
+    /// By host name: the source address of its reports with the port it announced, and the time of the last
+    /// report.
     heard: Mutex<BTreeMap<String, (SocketAddr, Nanos)>>,
-    /// What the settings say, which counts more.
+    /// Addresses of the settings, which take precedence.
     addresses: BTreeMap<String, String>,
     patience: Nanos,
 }
 
 impl Offers {
-    /// Nobody was heard yet. `interval` is the time between reports.
+    /// Starts without hosts. `interval` is the time between reports.
     pub fn new(addresses: BTreeMap<String, String>, interval: Nanos) -> Offers {
         let patience = Nanos(interval.0.saturating_mul(SILENT)).max(LEAST);
         Offers { heard: Mutex::default(), addresses, patience }
@@ -31,7 +32,7 @@ impl Offers {
         self.heard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A host's agent reported, and listens there.
+    /// Records a report of a host's agent, with its listening address.
     pub fn heard(&self, host: &str, at: SocketAddr, now: Nanos) {
         let mut known = self.known();
         match known.get_mut(host) {
@@ -40,10 +41,10 @@ impl Offers {
         }
     }
 
-    /// Where these hosts listen, as every other host knows them.
+    /// Addresses of hosts, reachable for all other hosts.
     ///
     /// # Errors
-    /// Which of them, by position, does not, and why.
+    /// Position of the first host without a usable address, and the reason.
     pub fn find(&self, hosts: &[String], now: Nanos) -> Result<Vec<Host>, (usize, String)> {
         let known = self.known();
         let mut found = Vec::with_capacity(hosts.len());

@@ -1,4 +1,4 @@
-//! Surveys: one that runs, in a thread of its own, and the last ones that did.
+//! Surveys: the running one, in a thread of its own, and the last finished ones.
 
 use std::collections::VecDeque;
 use std::io;
@@ -14,35 +14,35 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::sync::oneshot;
 
-/// Surveys that are kept.
+/// Number of surveys kept.
 const KEPT: usize = 16;
 
-/// What is to be measured.
+/// Requested measurement.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Wish {
-    /// A path, from the first host to the second, by so many trains.
+    /// One path from the first host to the second, with this number of trains.
     Path(Train, usize),
-    /// Every path between hosts.
+    /// Every path between the hosts.
     Mesh(told::Meshing),
-    /// Which paths take from each other.
+    /// Paths that reduce each other's rate.
     Bottlenecks(told::Looking),
 }
 
-/// What kind of survey it is.
+/// Kind of a survey.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "ProbeKind")]
 pub enum Kind {
-    /// A path.
+    /// One path.
     Path,
-    /// Every path between hosts.
+    /// Every path between the hosts.
     Mesh,
-    /// Which paths take from each other.
+    /// Paths that reduce each other's rate.
     Bottlenecks,
 }
 
 impl Wish {
-    /// What kind of survey it is.
+    /// Kind of the survey.
     pub fn kind(&self) -> Kind {
         match self {
             Wish::Path(..) => Kind::Path,
@@ -52,71 +52,71 @@ impl Wish {
     }
 }
 
-/// What was measured.
+/// Measured result.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 #[schemars(rename = "ProbeResult")]
 pub enum Found {
-    /// Of a path: what each train said.
+    /// Results of each train over a path.
     Path(Vec<told::Path>),
-    /// Of a mesh.
+    /// Rates of a mesh.
     Mesh(told::Mesh),
-    /// Of a search for bottlenecks.
+    /// Result of a search for bottlenecks.
     Bottlenecks(told::Bottlenecks),
 }
 
-/// How a survey stands.
+/// State of a survey.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 #[schemars(rename = "ProbeState")]
 pub enum State {
-    /// It is under way.
+    /// The survey runs.
     #[default]
     Running,
-    /// It is over, and has a result.
+    /// The survey is complete and has a result.
     Done,
-    /// It is over, and has none.
+    /// The survey failed without a result.
     Failed,
-    /// It was stopped.
+    /// The client cancelled the survey.
     Cancelled,
 }
 
-/// How far a survey is.
+/// Progress and result of a survey.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Course {
-    /// How it stands.
+    /// State of the survey.
     pub state: State,
-    /// Steps that are done.
+    /// Number of completed steps.
     pub done: usize,
-    /// How many there are; 0 until that is known.
+    /// Number of all steps; 0 while unknown.
     pub steps: usize,
-    /// When it was over.
+    /// End of the survey.
     pub ended: Option<Nanos>,
-    /// What kept it from being done, or its mesh from being kept.
+    /// Error of the survey, or of storing its mesh.
     pub error: Option<String>,
-    /// The version of the cluster that its mesh made.
+    /// Cluster version that its mesh created.
     pub version: Option<u64>,
-    /// What was measured.
+    /// Measured result.
     pub found: Option<Arc<Found>>,
 }
 
 /// A survey.
 pub struct Survey {
-    /// Its number; they rise, in later runs of the service too.
+    /// Id of the survey; ids grow, also across restarts of the service.
     pub id: u64,
-    /// What it was asked for with, so that what is sent again begins no second one.
+    /// Idempotency key of the request, so that a repeated request starts no second survey.
     pub key: Option<String>,
-    /// What kind it is.
+    /// Kind of the survey.
     pub kind: Kind,
-    /// The hosts.
+    /// Names of the hosts.
     pub hosts: Vec<String>,
-    /// When it began.
+    /// Start of the survey.
     pub began: Nanos,
     cancelled: AtomicBool,
     course: Mutex<Course>,
 }
 
-/// What a thread found.
+/// Result of the survey thread.
 type Made = Result<Found, ProbeError>;
 
 impl Survey {
@@ -124,17 +124,17 @@ impl Survey {
         self.course.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How far it is.
+    /// Progress and result.
     pub fn course(&self) -> Course {
         self.under_way().clone()
     }
 
-    /// Stops it when the step under way is done.
+    /// Stops the survey after the current step.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Release);
     }
 
-    /// It is over.
+    /// Ends the survey with a result; keeps the counts of steps.
     pub fn end(&self, course: Course) {
         let mut under_way = self.under_way();
         let (done, steps) = (under_way.done, under_way.steps);
@@ -163,24 +163,24 @@ impl Survey {
     }
 }
 
-/// All surveys that are known.
+/// All known surveys.
 pub struct Surveys {
     kept: Mutex<VecDeque<Arc<Survey>>>,
     next: AtomicU64,
 }
 
-/// What became of a wish to measure.
+/// Result of a request to start a survey.
 pub enum Begun {
-    /// It is under way; what it comes to is told there.
+    /// The survey runs; the receiver gets its result.
     New(Arc<Survey>, oneshot::Receiver<Made>),
-    /// It was asked for with the same key before.
+    /// A survey with the same key exists.
     Known(Arc<Survey>),
-    /// Another one is under way.
+    /// Another survey is running.
     Busy(Arc<Survey>),
 }
 
 impl Surveys {
-    /// None yet; the first one has this number.
+    /// Starts without surveys; `first` is the id of the first one.
     pub fn new(first: u64) -> Surveys {
         Surveys { kept: Mutex::default(), next: AtomicU64::new(first) }
     }
@@ -189,20 +189,20 @@ impl Surveys {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Those that are kept, the last ones first.
+    /// Kept surveys, the newest first.
     pub fn all(&self) -> Vec<Arc<Survey>> {
         self.known().iter().rev().cloned().collect()
     }
 
-    /// One of them.
+    /// A kept survey by id.
     pub fn one(&self, id: u64) -> Option<Arc<Survey>> {
         self.known().iter().find(|survey| survey.id == id).cloned()
     }
 
-    /// Begins a survey, if none is under way.
+    /// Starts a survey, unless one is running.
     ///
     /// # Errors
-    /// What the system says if there is no thread to be had.
+    /// The system's error if it cannot start a thread.
     pub fn begin(
         &self,
         wish: Wish,
@@ -230,7 +230,7 @@ impl Surveys {
         let (tell, told) = oneshot::channel();
         let running = survey.clone();
         let named = thread::Builder::new().name("leeward-survey".to_owned());
-        // It ends with the process, or when it is cancelled: nobody waits for it at a stop.
+        // The thread ends with the process or by cancellation; shutdown does not wait for it.
         named.spawn(move || drop(tell.send(running.run(&hosts, &wish, &secret))))?;
         known.push_back(survey.clone());
         if known.len() > KEPT {

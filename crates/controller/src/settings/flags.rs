@@ -1,14 +1,14 @@
-//! What the command line says of a service, over what its file says.
+//! Command-line flags of a service, which override its settings file.
 
 use leeward_fabric::input::{InputError, excerpt, read_text};
 
 use super::{LimitSettings, Settings};
 use crate::store::Durability;
 
-/// What the command line says; `None` leaves things to the file. Texts are as they were typed.
+/// Command-line flags; `None` leaves a setting to the file. Texts are unparsed.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Flags {
-    /// `--config`: the file.
+    /// `--config`: the settings file.
     pub config: Option<String>,
     /// `--cluster`.
     pub cluster: Option<String>,
@@ -30,7 +30,7 @@ pub struct Flags {
     pub durable: Option<String>,
     /// `--tokens`.
     pub tokens: Option<String>,
-    /// `--prometheus`: its address.
+    /// `--prometheus`: the address.
     pub prometheus: Option<String>,
     /// `--map`.
     pub map: Option<String>,
@@ -39,10 +39,10 @@ pub struct Flags {
 }
 
 impl Flags {
-    /// The settings: what the file says, or else the defaults, and then what the flags say.
+    /// Merges the flags over the file, or over the defaults without a file.
     ///
     /// # Errors
-    /// An [`InputError`] with the file, the line and the field, or the flag.
+    /// [`InputError`] with the file, the line and the field, or with the flag.
     pub fn settings(&self) -> Result<Settings, InputError> {
         let mut settings = match &self.config {
             Some(file) => Settings::from_text(file, &read_text(file)?)?,
@@ -85,7 +85,7 @@ impl Flags {
         Ok(settings)
     }
 
-    /// What is wrong with a field, under the name that it was given by.
+    /// Error in a field, under the name by which it was given: a flag, or a field of the file.
     pub fn wrong(&self, field: &str, message: impl Into<String>) -> InputError {
         let (flag, given) = match field {
             "cluster" => ("--cluster", self.cluster.is_some()),

@@ -1,4 +1,4 @@
-//! Where a service listens, and who is let in.
+//! Address, TLS and tokens of a service.
 
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
@@ -12,21 +12,21 @@ use crate::access::{Access, Tokens, certified};
 use crate::probes;
 use crate::settings::{Flags, Settings};
 
-/// Where a service listens, and who is let in.
+/// Address, TLS and tokens of a service.
 pub struct Entrance {
-    /// Where.
+    /// Listening address.
     pub address: SocketAddr,
-    /// Who may ask.
+    /// Tokens and rate limits.
     pub access: Arc<Access>,
-    /// What TLS is spoken with; HTTP without.
+    /// TLS configuration; `None` for HTTP.
     pub tls: Option<Arc<ArcSwap<ServerConfig>>>,
 }
 
 impl Entrance {
-    /// Reads what the settings name; nothing is opened yet.
+    /// Reads the files that the settings name; opens no socket yet.
     ///
     /// # Errors
-    /// An [`InputError`] with file, line and field, or the flag.
+    /// [`InputError`] with file, line and field, or with the flag.
     pub fn new(flags: &Flags, settings: &Settings) -> Result<Entrance, InputError> {
         let address = resolved(&settings.listen).map_err(|message| flags.wrong("listen", message))?;
         let tokens = settings.tokens.as_ref();
@@ -43,12 +43,12 @@ impl Entrance {
         })
     }
 
-    /// How it is spoken to.
+    /// URL scheme of the service.
     pub fn scheme(&self) -> &'static str {
         if self.tls.is_some() { "https" } else { "http" }
     }
 
-    /// Writes down what somebody should know who listens like this.
+    /// Logs warnings about missing tokens or TLS.
     pub fn warn(&self) {
         match (self.access.is_closed(), self.tls.is_some()) {
             (false, _) => tracing::warn!(
@@ -62,7 +62,7 @@ impl Entrance {
     }
 }
 
-/// An address with a port, where a name was given too; one of IPv4, if it has any.
+/// Resolves an address or name with a port; prefers IPv4.
 fn resolved(listen: &str) -> Result<SocketAddr, String> {
     let port = listen.rsplit_once(':').filter(|(name, _)| !name.is_empty()).map(|(_, port)| port);
     if port.and_then(|port| port.parse::<u16>().ok()).is_none() {
@@ -72,7 +72,7 @@ fn resolved(listen: &str) -> Result<SocketAddr, String> {
     found.min_by_key(|address| !address.is_ipv4()).ok_or_else(|| format!("`{listen}`: it has no address"))
 }
 
-/// Why an address that others reach is refused without tokens, and how to go on.
+/// Message for an address that others reach without tokens, with the remedy.
 fn open_to_all(listen: &str) -> String {
     format!(
         "`{listen}`: without tokens everyone who reaches it could place and change everything; make one \

@@ -1,4 +1,4 @@
-//! A service from its settings: what both `leewardd` and `leeward serve` begin with.
+//! Start of a service from its settings, shared by `leewardd` and `leeward serve`.
 
 mod entrance;
 mod place;
@@ -23,7 +23,7 @@ use crate::service::{RunError, Service};
 use crate::settings::{Flags, Settings};
 use crate::telemetry::{Plan, Telemetry};
 
-/// Everything that a service needs, read and found right; nothing was begun yet.
+/// Valid input of a service before its start.
 pub struct Ready {
     flags: Flags,
     settings: Settings,
@@ -35,14 +35,14 @@ pub struct Ready {
     demo: bool,
 }
 
-/// Why a service ended that nobody told to.
+/// Reason for which a service ended without a stop.
 #[derive(Debug)]
 pub enum StartError<E> {
-    /// Something that was given is wrong.
+    /// Invalid input.
     Input(InputError),
-    /// Who was to be told where it listens did not take it.
+    /// The callback for the listening address failed.
     Told(E),
-    /// The process or the system is in the way, or the engine has stopped.
+    /// The process or the system failed, or the engine stopped.
     Broken(std::io::Error),
 }
 
@@ -53,19 +53,19 @@ impl<E> From<InputError> for StartError<E> {
 }
 
 impl Ready {
-    /// Reads all that the settings name, and nothing more.
+    /// Reads the settings and the files that they name, without side effects.
     ///
     /// # Errors
-    /// An [`InputError`] with file, line and field, or the flag.
+    /// [`InputError`] with file, line and field, or with the flag.
     pub fn new(flags: Flags) -> Result<Ready, InputError> {
         let settings = flags.settings()?;
         Ready::read(flags, settings)
     }
 
-    /// The same for a service that is to run: its log begins when its settings are read.
+    /// Reads the settings for a service that will run: logging starts once they are read.
     ///
     /// # Errors
-    /// As of [`Ready::new`].
+    /// Same as [`Ready::new`].
     pub fn to_run(flags: Flags) -> Result<Ready, InputError> {
         let settings = flags.settings()?;
         log::begin(settings.log);
@@ -89,12 +89,12 @@ impl Ready {
         Ok(Ready { flags, settings, cluster, policies, entrance, store, telemetry, demo: false })
     }
 
-    /// The same as a demo: it shows what somebody puts there.
+    /// Sets demo mode: a client may publish a comparison for the pages to show.
     pub fn demo(self, demo: bool) -> Ready {
         Ready { demo, ..self }
     }
 
-    /// Where decisions are kept, a file or the URL of a database without its password; `None` for memory.
+    /// Store of decisions: a file, or the URL of a database without its password; `None` for memory.
     pub fn store(&self) -> Option<&Path> {
         self.store.shown()
     }
@@ -104,10 +104,10 @@ impl Ready {
         &self.settings
     }
 
-    /// Serves until the process is told to stop. `listening` is told the URL and where decisions are kept.
+    /// Runs the service until the process is stopped. `listening` receives the URL and the store.
     ///
     /// # Errors
-    /// See [`StartError`].
+    /// [`StartError`] with the reason.
     pub fn run<E>(
         self,
         listening: impl FnOnce(&str, Option<&Path>) -> Result<(), E>,
@@ -166,23 +166,23 @@ fn ledger(settings: &Settings) -> LedgerSettings {
     LedgerSettings { interval: settings.interval, ..LedgerSettings::default() }
 }
 
-/// Whether a cluster has a name.
+/// Detects a name in a cluster file.
 #[derive(Deserialize)]
 struct Named {
     name: Option<IgnoredAny>,
 }
 
-/// What the store is called: like the cluster, and one without a name like its file, so that two of these share no store
-/// if their files have different names.
+/// Name of the store: the cluster's name, or the stem of its file for a cluster without one. Unnamed clusters
+/// in files of different names so have different stores.
 fn called(file: &str, cluster: &NewCluster) -> String {
     let named = serde_json::from_str(&cluster.text).is_ok_and(|Named { name }| name.is_some());
     let stem = Path::new(file).file_stem().unwrap_or_default().to_string_lossy();
     let name = if named { cluster.cluster.fabric.name() } else { &*stem };
-    // A name is no path.
+    // A name must not contain a path.
     name.replace('/', "-")
 }
 
-/// That others can be told where the service is.
+/// Checks that other services can reach this one.
 fn reachable(
     flags: &Flags,
     settings: &Settings,
@@ -208,7 +208,7 @@ fn is_http(url: &str) -> bool {
     ["http://", "https://"].iter().any(|scheme| url.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty()))
 }
 
-/// What the system says of an error, without its number.
+/// Message of a system error, without its number.
 fn plain(error: &std::io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_owned()

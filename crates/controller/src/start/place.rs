@@ -1,4 +1,4 @@
-//! Where decisions are kept.
+//! Store of decisions, as the settings name it.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -6,21 +6,21 @@ use std::path::{Path, PathBuf};
 use crate::settings::Settings;
 use crate::store::{Database, Postgres, Sqlite, Store};
 
-/// Where decisions are kept.
+/// Store of decisions.
 pub enum Place {
-    /// They end with the process.
+    /// Memory; decisions end with the process.
     Memory,
-    /// A file.
+    /// SQLite file.
     File(PathBuf),
-    /// A database that services may share.
+    /// Database that several services may share.
     Database(Box<Database>),
 }
 
 impl Place {
-    /// By default that is a file of this name in the folder that systemd gives, or that of the user's state.
+    /// Parses the setting. The default is a file `name`.db in systemd's state folder, or in the user's.
     ///
     /// # Errors
-    /// What is wrong with what was given.
+    /// A message for an invalid URL, or a missing home folder.
     pub fn new(store: Option<&str>, name: &str) -> Result<Place, String> {
         let set = |name: &str| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         match store {
@@ -40,7 +40,7 @@ impl Place {
         }
     }
 
-    /// Its path, or the URL without a password; `None` for memory.
+    /// Path, or URL without a password; `None` for memory.
     pub fn shown(&self) -> Option<&Path> {
         match self {
             Place::Memory => None,
@@ -49,10 +49,10 @@ impl Place {
         }
     }
 
-    /// Opens it.
+    /// Opens the store.
     ///
     /// # Errors
-    /// What is in the way, with its name.
+    /// A message with the store's name and the reason.
     pub fn opened(&self, settings: &Settings) -> Result<Box<dyn Store>, String> {
         let told = |error| {
             let shown = self.shown().unwrap_or(Path::new("memory"));

@@ -1,4 +1,4 @@
-//! Who decides: policies by their names, made once to find them right and then for each engine.
+//! Policies of a service by name: created once for validation, and again for each engine.
 
 use leeward_engine::Policies;
 use leeward_fabric::Nanos;
@@ -9,20 +9,20 @@ use leeward_placement::{PolicyError, PolicySpec, moves, replicas, tasks};
 use crate::desk::{Labels, Promising};
 use crate::settings::{Flags, Settings};
 
-/// Policies that can be made.
+/// Validated policies.
 pub struct Chosen {
     replicas: PolicySpec,
     tasks: PolicySpec,
     moves: Option<PolicySpec>,
-    /// Those of what is promised to workloads.
+    /// Policies for promises to workloads.
     pub promising: Promising,
 }
 
 impl Chosen {
-    /// Reads what the settings name.
+    /// Reads the policies that the settings name.
     ///
     /// # Errors
-    /// An [`InputError`] with the field or the flag.
+    /// [`InputError`] with the field or the flag.
     pub fn new(flags: &Flags, settings: &Settings) -> Result<Chosen, InputError> {
         let given = &settings.policies;
         let moved = |given: &String| {
@@ -46,7 +46,7 @@ impl Chosen {
         })
     }
 
-    /// What they are called.
+    /// Labels of the policies.
     pub fn labels(&self) -> Labels {
         Labels {
             replicas: self.replicas.label.as_str().into(),
@@ -55,9 +55,9 @@ impl Chosen {
         }
     }
 
-    /// What makes them, for an engine whose links are reported so often.
+    /// Factory of the policies, for an engine with this report interval.
     pub fn maker(self, interval: Nanos) -> impl Fn() -> Policies + Send + 'static {
-        // A task that was moved stays for ten intervals (Hotspots section 5.2).
+        // A moved task stays for ten intervals (Hotspots section 5.2).
         let cooldown = Nanos(interval.0.saturating_mul(10));
         let Chosen { replicas: blocks, tasks: apps, moves, .. } = self;
         move || Policies {
@@ -81,7 +81,7 @@ fn policy(
     Ok(spec)
 }
 
-/// What is wrong with a policy: of its settings the name, since the line is one of the command line's text.
+/// Message for an invalid policy, with the name of the setting, since the text has a single line.
 fn told(name: &str, error: PolicyError) -> String {
     match error {
         PolicyError::Settings(InputError { field: Some(field), message, .. }) => {
@@ -91,7 +91,7 @@ fn told(name: &str, error: PolicyError) -> String {
     }
 }
 
-/// That a policy for admission can be made, and goes by bounds.
+/// Checks an admission policy: it must exist, and decide by bounds.
 fn admitting(name: &str, settings: &str) -> Result<(), PolicyError> {
     admit::make(name, settings)?;
     if admit::paces(name) {
