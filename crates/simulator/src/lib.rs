@@ -1,9 +1,10 @@
-//! Simulated plants, and the stage they share.
+//! Simulated plants, and their common foundations.
 //!
-//! [`stage`] is what every plant has in common: scenarios, workloads, telemetry, records. [`fluid`] carries a scenario's
-//! files or apps at exact max-min rates. [`cell`] places a stream of tasks and moves them. [`requests`] serves storage requests
-//! one by one, under the priorities and limits promised to them. [`packets`] sends TCP segments through a hybrid switch with
-//! circuits. A run is one thread and depends on its scenario, policy and seed alone; runs are independent of each other, so [`run_all`] may do several at once and gives the same results.
+//! [`stage`] has the common parts of all plants: scenarios, workloads, telemetry, records. [`fluid`] carries
+//! a scenario's files or apps at exact max-min rates. [`cell`] places a stream of tasks and moves them.
+//! [`requests`] serves storage requests one by one, under their priorities and limits. [`packets`] sends TCP
+//! segments through a hybrid switch with circuits. A run is one thread and depends on its scenario, policy
+//! and seed only. Runs are independent, so [`run_all`] may run several at once with the same results.
 
 pub mod cell;
 pub mod fluid;

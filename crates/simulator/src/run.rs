@@ -1,4 +1,4 @@
-//! Runs of a scenario: one for each policy and seed, several at once.
+//! Runs of a scenario: one per policy and seed, several in parallel.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -13,52 +13,56 @@ use crate::fluid::{self, FluidError};
 use crate::stage::record::Record;
 use crate::stage::scenario::{Arrivals, Kind, PolicySpec, Scenario};
 
-/// Told now and then what share of a run is done; answers whether to go on.
+/// Progress callback: receives the finished share of a run from time to time; returns false to stop it.
 pub type Progress<'a> = &'a (dyn Fn(f64) -> bool + Sync);
 
-/// One run to be made.
+/// A run to perform.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Task {
-    /// Which policy.
+    /// Policy of the run.
     pub policy: PolicySpec,
-    /// Under which seed.
+    /// Seed of the run.
     pub seed: u64,
 }
 
-/// One run that was made.
+/// A finished run.
 #[derive(Clone, Debug)]
 pub struct Run {
-    /// Which policy.
+    /// Policy of the run.
     pub policy: PolicySpec,
-    /// Under which seed.
+    /// Seed of the run.
     pub seed: u64,
-    /// What arrived, by source.
+    /// Provenance of the arrivals, by source.
     pub provenance: Vec<String>,
-    /// What happened.
+    /// Records of the run.
     pub record: Record,
 }
 
-/// Why a run was not made, or not to its end.
+/// Error of a run.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum RunError {
-    /// A file or setting is wrong.
+    /// A file or setting is invalid.
     #[error(transparent)]
     Input(#[from] InputError),
-    /// The policy cannot be made.
+    /// The policy or its settings are invalid.
     #[error(transparent)]
     Policy(#[from] PolicyError),
-    /// The ledger's settings are wrong.
+    /// The ledger's settings are invalid.
     #[error("ledger: {0}")]
     Ledger(#[from] SettingsError),
-    /// The arrivals make no sense to the network.
+    /// The network rejected the arrivals.
     #[error(transparent)]
     Fluid(#[from] FluidError),
-    /// It was told to stop.
+    /// The caller stopped the run.
     #[error("stopped")]
     Stopped,
 }
 
-/// Makes all `tasks`, up to `jobs` at once, and returns them in order. `progress` is told the number of a task and what
+/// Performs all `tasks`, up to `jobs` in parallel, and returns the runs in order. `progress` receives the
+/// number of a task and its finished share. The first error ends all runs.
+/// # Errors
+/// Returns the first error in the order of the tasks: invalid input, an invalid policy, or
+/// [`RunError::Stopped`].
 /// share of it is done. The first error ends all runs.
 pub fn run_all(
     scenario: &Scenario,
@@ -66,7 +70,7 @@ pub fn run_all(
     jobs: usize,
     progress: &(dyn Fn(usize, f64) -> bool + Sync),
 ) -> Result<Vec<Run>, RunError> {
-    // Arrivals depend on the seed alone, so that policies are compared on the same ones.
+    // Arrivals depend on the seed only, so that policies are compared on the same ones.
     let mut arrivals: BTreeMap<u64, Mutex<Shared>> = BTreeMap::new();
     for task in tasks {
         arrivals.entry(task.seed).or_default().get_mut().expect("no thread has it yet").left += 1;
@@ -96,7 +100,7 @@ pub fn run_all(
     for result in results.into_iter().flatten() {
         match result {
             Ok(run) => runs.push(run),
-            // Runs that another's failure stopped say nothing of why.
+            // A run that another's failure stopped does not know the cause.
             Err(RunError::Stopped) => stopped = Some(RunError::Stopped),
             Err(error) => return Err(error),
         }
@@ -104,14 +108,14 @@ pub fn run_all(
     stopped.map_or(Ok(runs), Err)
 }
 
-/// The arrivals of a seed, while runs are left that need them.
+/// Arrivals of a seed, kept while runs need them.
 #[derive(Default)]
 struct Shared {
     arrivals: Option<Result<Arc<Arrivals>, InputError>>,
     left: usize,
 }
 
-/// The arrivals of a seed; the first run to ask makes them, the last takes them away.
+/// Returns the arrivals of a seed; the first run creates them, the last one removes them.
 fn shared(scenario: &Scenario, seed: u64, of_seed: &Mutex<Shared>) -> Result<Arc<Arrivals>, RunError> {
     let mut of_seed = of_seed.lock().expect("no thread panics while it holds the lock");
     of_seed.left -= 1;

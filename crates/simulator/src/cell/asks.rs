@@ -1,4 +1,4 @@
-//! Tasks that want a host: those that arrive, and those that nobody would take yet.
+//! Tasks that need a host: new arrivals, and tasks that no host accepted yet.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,18 +10,19 @@ use leeward_placement::tasks::AppRequest;
 use super::Plant;
 use crate::stage::workload::Workload;
 
-/// Tasks that wait, and what asking for them has come to.
+/// Waiting tasks, and their previous placement attempts.
 #[derive(Debug)]
 pub(super) struct Asks {
-    /// In the order in which they came.
+    /// Waiting tasks, in order of arrival.
     waiting: Vec<u32>,
-    /// What tasks have still to do that ran on a host that failed, in seconds.
+    /// Remaining work of tasks whose host failed, in seconds.
     left: BTreeMap<u32, f64>,
-    /// For each kind, 1 + the step at which a task of it was refused last: one alike is not asked for again then.
+    /// For each kind, 1 + the step at which a task of it was last refused; similar tasks are not tried again
+    /// in that step.
     refused: Vec<u64>,
-    /// Jobs of which the engine was told.
+    /// Jobs that the engine knows.
     known: Vec<bool>,
-    /// Hosts that are down without anybody's having said so; found out by putting a task there.
+    /// Failed hosts that the engine did not know, detected by a failed start of a task.
     pub dead: BTreeSet<HostId>,
 }
 
@@ -36,12 +37,12 @@ impl Asks {
         }
     }
 
-    /// How many tasks wait.
+    /// Number of waiting tasks.
     pub fn waiting(&self) -> usize {
         self.waiting.len()
     }
 
-    /// A task lost its host, with so much to do.
+    /// Adds a task that lost its host, with its remaining work.
     pub fn again(&mut self, task: u32, left: f64) {
         self.waiting.push(task);
         self.left.insert(task, left);
@@ -49,7 +50,7 @@ impl Asks {
 }
 
 impl Plant<'_> {
-    /// Asks for hosts: first for tasks that wait, then for those that have arrived.
+    /// Requests hosts: first for waiting tasks, then for new arrivals.
     pub(super) fn ask_all(&mut self, now: Nanos) {
         let seconds = now.as_secs_f64();
         let mut tasks = std::mem::take(&mut self.asks.waiting);
@@ -59,7 +60,7 @@ impl Plant<'_> {
         }
         for task in tasks {
             let kind = self.workload.tasks[task as usize].kind as usize;
-            // Nothing has left since one alike was refused.
+            // Nothing has changed since a similar task was refused in this step.
             if self.asks.refused[kind] == self.step + 1 || !self.ask(now, task) {
                 self.asks.refused[kind] = self.step + 1;
                 self.record.tasks[task as usize].refused += 1;
@@ -68,7 +69,7 @@ impl Plant<'_> {
         }
     }
 
-    /// Asks for a host for one task. Whether there is one.
+    /// Requests a host for one task. Returns true if there is one.
     fn ask(&mut self, now: Nanos, task: u32) -> bool {
         let demand = &self.workload.tasks[task as usize];
         let job = &self.workload.cell_jobs[demand.job as usize];
@@ -100,7 +101,7 @@ impl Plant<'_> {
         }
     }
 
-    /// A host is down, and the engine did not know.
+    /// Informs the engine of a failed host that it did not know.
     pub(super) fn found_dead(&mut self, now: Nanos, host: HostId) {
         self.asks.dead.insert(host);
         self.tell(now, Input::Health(host, false));

@@ -1,4 +1,4 @@
-//! What happens to the cell: links that lose capacity, hosts and racks that fail, told to the engine or not.
+//! Events of the cell: links lose capacity, hosts and racks fail; the engine may be informed or not.
 
 use leeward_engine::Input;
 use leeward_fabric::{HostId, Nanos};
@@ -7,7 +7,7 @@ use super::Plant;
 use crate::stage::scenario::{Change, Event, HostState};
 
 impl Plant<'_> {
-    /// Lets everything happen that is due.
+    /// Applies all events that are due.
     pub(super) fn happen(&mut self, now: Nanos) {
         while let Some(event) = self.scenario.events.get(self.events).filter(|event| event.at <= now) {
             self.events += 1;
@@ -39,9 +39,9 @@ impl Plant<'_> {
             match state {
                 Some(up @ (HostState::Down | HostState::Up)) => {
                     let up = up == HostState::Up;
-                    // Interfaces are not modelled, so nothing follows from what they can carry.
+                    // Interfaces are not modeled, so their capacities have no effect.
                     self.outages.set_host_up(host, up, &mut Vec::new());
-                    // A host that was found dead is found to be back.
+                    // A host that was detected as failed is detected as up again.
                     let found = self.asks.dead.remove(&host);
                     if event.told || (up && found) {
                         self.tell(now, Input::Health(host, up));
@@ -62,14 +62,14 @@ impl Plant<'_> {
         }
     }
 
-    /// The tasks of a host that fails want another, where they go on.
+    /// The tasks of a failed host need another one, where they continue.
     fn fail(&mut self, now: Nanos, host: HostId) {
         for task in self.running.of_host(&self.fabric, host) {
             self.lose(now, task);
         }
     }
 
-    /// A task has no host any more.
+    /// Removes a task from its host, and lets it wait for another.
     pub(super) fn lose(&mut self, now: Nanos, task: u32) {
         let Some(ends) = self.running.remove(task, self.workload, &mut self.loads) else { return };
         self.tell(now, Input::Ended(u64::from(task)));

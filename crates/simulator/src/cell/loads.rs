@@ -1,4 +1,4 @@
-//! What the links of racks and pods are asked to carry, and what they do.
+//! Requested and carried loads of the links of racks and pods.
 
 use std::sync::Arc;
 
@@ -7,17 +7,17 @@ use leeward_fabric::{Capacities, DomainId, Fabric, ResourceId};
 /// One direction of the link of a rack or pod.
 #[derive(Clone, Copy, Debug)]
 struct Side {
-    /// What tasks ask for, in bit/s; of a pod, what its racks' links would carry.
+    /// Load that tasks request, in bit/s; for a pod, the load that its racks' links would carry.
     asked: i64,
-    /// What of that is carried, as a share: on this link alone.
+    /// Carried share of the requested load, on this link alone.
     own: f64,
-    /// On all links from here to the core.
+    /// Carried share on all links from here to the core.
     share: f64,
-    /// What is carried, in bit/s.
+    /// Carried load, in bit/s.
     load: f64,
     /// Bits carried up to the beginning of the step.
     work: f64,
-    /// Whether it was hot in the last step.
+    /// True if the link was hot in the last step.
     hot: bool,
 }
 
@@ -25,32 +25,32 @@ struct Side {
 #[derive(Debug)]
 pub(super) struct Loads {
     fabric: Arc<Fabric>,
-    /// The id of the first of them.
+    /// Resource id of the first link.
     first: u32,
-    /// By link.
+    /// Loads by link.
     sides: Vec<Side>,
     hot: f64,
 }
 
-/// Out of a rack, and into it.
+/// Rates out of a rack, and into it.
 pub(super) type Rates = [i64; 2];
 
 impl Loads {
-    /// Nothing is carried. A link is hot above a utilization of `hot`.
+    /// Creates the links without load. A link is hot above a utilization of `hot`.
     pub fn new(fabric: Arc<Fabric>, hot: f64) -> Loads {
         let first = fabric.out_of_domain(DomainId(0)).map_or(0, |link| link.0);
         let side = Side { asked: 0, own: 1.0, share: 1.0, load: 0.0, work: 0.0, hot: false };
         Loads { sides: vec![side; 2 * fabric.domain_count()], first, fabric, hot }
     }
 
-    /// Tasks of a rack ask for so much more; or less, if it is negative.
+    /// Adds to the requested load of a rack's tasks; `more` may be negative.
     pub fn ask(&mut self, rack: DomainId, more: Rates) {
         for (side, more) in self.sides[2 * rack.index()..].iter_mut().zip(more) {
             side.asked += more;
         }
     }
 
-    /// Finds what is carried of what is asked.
+    /// Computes the carried loads from the requested ones.
     pub fn settle(&mut self, truth: &Capacities) {
         let racks = 2 * self.fabric.rack_count();
         let first = self.first;
@@ -65,7 +65,7 @@ impl Loads {
                 self.sides[pod].asked += self.sides[at].load.round() as i64;
             }
         }
-        // What does not get through the pod's link does not cross the rack's either.
+        // Traffic that a pod's link does not carry does not cross the rack's link either.
         for at in 0..racks {
             if let Some(pod) = self.pod(at) {
                 let through = self.sides[pod].own;
@@ -76,7 +76,7 @@ impl Loads {
         }
     }
 
-    /// Lets time pass.
+    /// Advances time by `seconds`.
     pub fn carry(&mut self, seconds: f64, truth: &Capacities) {
         for (side, link) in self.sides.iter_mut().zip(self.first..) {
             side.work += side.load * seconds;
@@ -84,23 +84,23 @@ impl Loads {
         }
     }
 
-    /// Bits that a link has carried, so many seconds into the step.
+    /// Returns the bits that a link has carried, `seconds` into the step.
     pub fn carried(&self, link: ResourceId, seconds: f64) -> f64 {
         let side = link.0.checked_sub(self.first).and_then(|at| self.sides.get(at as usize));
         side.map_or(0.0, |side| side.work + side.load * seconds)
     }
 
-    /// Whether a link of a rack was hot in the last step.
+    /// Returns true if a link of a rack was hot in the last step.
     pub fn is_hot(&self, rack: DomainId) -> bool {
         self.sides[2 * rack.index()..][..2].iter().any(|side| side.hot)
     }
 
-    /// What of the traffic of a rack's tasks is carried, as a share, out of it and into it.
+    /// Returns the carried shares of the traffic of a rack's tasks, out of it and into it.
     pub fn shares(&self, rack: DomainId) -> [f64; 2] {
         [0, 1].map(|direction| self.sides[2 * rack.index() + direction].share)
     }
 
-    /// The same direction of the pod's link.
+    /// Returns the same direction of the pod's link.
     fn pod(&self, at: usize) -> Option<usize> {
         let pod = self.fabric.parent(DomainId(at as u32 / 2))?;
         Some(2 * pod.index() + at % 2)

@@ -1,24 +1,26 @@
-//! The cell plant: a scheduler's stream of tasks that arrive, run on hosts and leave, with an engine that places them,
-//! sees the links of their racks by telemetry alone, and moves them (Hotspots section 5.1).
+//! The cell plant: a scheduler's stream of tasks that arrive, run on hosts and leave. An engine places them,
+//! sees the links of their racks by telemetry only, and moves them (Hotspots section 5.1).
 //!
-//! Time goes in steps of the telemetry interval. What is due within a step happens at its end, in this order: tasks that
-//! have done their work leave, tasks that were moved run again, what is true changes, reports arrive and tasks are
-//! moved, tasks that arrived are placed; then rates are drawn for the next step.
+//! Time advances in steps of the telemetry interval. Events within a step take effect at its end, in this
+//! order: finished tasks leave, moved tasks run again, the true state changes, reports arrive and tasks are
+//! moved, arrived tasks are placed. Then rates are drawn for the next step.
 //!
-//! **What tasks send.** All of a task's traffic leaves its rack, and what it receives comes from outside: it crosses the
-//! rack's link and the pod's, in its direction. (A cell's tasks talk to storage and to other tasks anywhere; who is near
-//! whom is not modelled.) Each task's rate is drawn anew every five minutes, by a hash of seed, task and time, as its mean
-//! times a level: `peak (1 - (1 - u)^(1 / (peak - 1)))` for an even u, which has a mean of 1 and ends at the peak.
-//! The rate does not depend on where a task is, nor on any other task.
+//! **Traffic of tasks.** All of a task's traffic leaves its rack, and what it receives comes from outside: it
+//! crosses the rack's link and the pod's, in its direction. (A cell's tasks talk to storage and to other
+//! tasks anywhere; locality is not modeled.) Each task's rate is drawn every five minutes, by a hash of seed,
+//! task and time, as its mean times a level: `peak (1 - (1 - u)^(1 / (peak - 1)))` for a uniform u, which has
+//! a mean of 1 and ends at the peak. The rate does not depend on the location of a task, nor on any other
+//! task.
 //!
-//! **What links carry.** Tasks share a link in proportion to what they ask for: it carries all that is asked, or what it
-//! can. Hosts' own interfaces are not modelled.
+//! **Loads of links.** Tasks share a link in proportion to their requested rates: it carries their sum, or
+//! its capacity if that is less. Hosts' own interfaces are not modeled.
 //!
-//! **What that does to tasks.** A share phi of a tolerant task's work waits for the network. Where its link carries a
-//! share s of what is asked, it works at 1 / (1 - phi + phi / s) of its speed. Services run for their time.
+//! **Effect on tasks.** A share phi of a tolerant task's work waits for the network. If its link carries a
+//! share s of the requested load, it works at 1 / (1 - phi + phi / s) of its speed. Services always run for
+//! their own time.
 //!
-//! A task that no host would take waits and is asked for again each interval. A task that is moved is down for its
-//! restart time and then goes on; so is one whose host fails, once it has another.
+//! A task without a host waits and is tried again in each interval. A moved task is down for its restart time
+//! and then continues; so does a task whose host fails, once it has another.
 
 mod asks;
 mod events;
@@ -48,29 +50,29 @@ use loads::Loads;
 pub(crate) use policies::make;
 use running::{Levels, Running};
 
-/// For how many telemetry intervals a task that was moved stays.
+/// Number of telemetry intervals in which a moved task is not moved again.
 const COOLDOWN: u64 = 10;
 
-/// One run.
+/// A run.
 struct Plant<'a> {
     scenario: &'a Scenario,
     fabric: Arc<Fabric>,
     workload: &'a Workload,
     engine: Engine,
-    /// Whether tasks are moved, and so whether the engine wants to know what they send.
+    /// True if the policy moves tasks, so that the engine needs their traffic.
     moves: bool,
     outages: Outages,
-    /// What the engine believes links can carry.
+    /// Capacities that the engine believes.
     believed: Capacities,
     reporters: Reporters,
     links: LinkRecorder,
     loads: Loads,
     running: Running,
-    /// Tasks that end at a step, if nothing holds them up.
+    /// Tasks by the step at which they end without further delay.
     ends: BTreeMap<u64, Vec<u32>>,
-    /// Tasks that run again at a step, after a restart.
+    /// Tasks by the step at which their restart ends.
     restarts: BTreeMap<u64, Vec<u32>>,
-    /// Samples on their way.
+    /// Samples in transit.
     late: BTreeMap<(Nanos, u64), Vec<Sample>>,
     sequence: u64,
     arrived: usize,
@@ -78,12 +80,16 @@ struct Plant<'a> {
     events: usize,
     step: u64,
     outputs: Vec<Output>,
-    /// What has happened to tasks since the last interval was recorded.
+    /// Activity of tasks since the last recorded interval.
     meanwhile: CellTasks,
     record: Record,
 }
 
-/// Runs one policy of a scenario on its tasks. `progress` is called every so often with the share of the run that is
+/// Runs one policy of a scenario on its tasks. `progress` receives the finished share of the run from time to
+/// time; it returns false to stop the run.
+/// # Errors
+/// Returns an error for an invalid policy, invalid settings or telemetry, or [`RunError::Stopped`] if
+/// `progress` stopped it.
 /// done; `false` from it ends the run.
 pub fn run(
     scenario: &Scenario,
@@ -175,16 +181,14 @@ impl<'a> Plant<'a> {
         Ok(self.record)
     }
 
-    /// The step at which something is due that is due at a time.
+    /// Returns the step at which an event at this time is due.
     fn step_of(&self, seconds: f64) -> u64 {
         let steps = seconds / self.reporters.interval().as_secs_f64();
-        // A rounding error is no reason to wait for another step.
+        // A rounding error must not delay the event by a step.
         (steps - 1e-6).ceil().max(0.0) as u64
     }
 
-    // ---- tasks ----------------------------------------------------------------------------------------
-
-    /// A task is on a host from now on; `restarts` if it ran elsewhere before.
+    /// Starts a task on a host; `restarts` is true if it ran elsewhere before.
     fn start(&mut self, now: Nanos, task: u32, host: HostId, left: f64, restarts: bool) {
         let seconds = now.as_secs_f64();
         self.running.start(&self.fabric, task, host, seconds + left, self.workload);
@@ -193,7 +197,7 @@ impl<'a> Plant<'a> {
         } else {
             self.running.set_up(task, self.step, seconds, &mut self.loads);
         }
-        // A restart has put its end off.
+        // A restart has delayed its end.
         let ends = self.running.ends(task).unwrap_or(seconds + left);
         let ends = self.step_of(ends).max(self.step + 1);
         self.ends.entry(ends).or_default().push(task);
@@ -210,7 +214,7 @@ impl<'a> Plant<'a> {
         self.meanwhile.intensive_on_hot += u32::from(intensive && hot);
     }
 
-    /// A task sends nothing for its restart time, and ends so much later.
+    /// Stops a task for its restart time, which delays its end.
     fn stop_for_restart(&mut self, now: Nanos, task: u32) {
         let kind = self.workload.tasks[task as usize].kind;
         let restart = self.workload.cell_kinds[kind as usize].restart;
@@ -233,13 +237,13 @@ impl<'a> Plant<'a> {
         }
     }
 
-    /// Tasks that have done their work leave.
+    /// Removes tasks that have finished their work.
     fn end_tasks(&mut self, now: Nanos) {
         for task in self.ends.remove(&self.step).unwrap_or_default() {
             let Some(ends) = self.running.ends(task) else { continue };
             let due = self.step_of(ends);
             if due > self.step {
-                // Something held it up.
+                // The task was delayed.
                 self.ends.entry(due).or_default().push(task);
                 continue;
             }
@@ -251,11 +255,9 @@ impl<'a> Plant<'a> {
 
     fn tell(&mut self, now: Nanos, input: Input<'_>) {
         self.engine.handle(now, input, &mut self.outputs);
-        // The plant comes back at every step anyway; what else the engine says is an answer.
+        // The plant acts at every step anyway, so wake-ups are dropped; other outputs are answers.
         self.outputs.retain(|output| !matches!(output, Output::WakeAt(_)));
     }
-
-    // ---- what is recorded -----------------------------------------------------------------------------
 
     /// Records the interval that ends at `end`, in the step that began at `step`.
     fn record_interval(&mut self, step: Nanos, end: Nanos) {
@@ -277,7 +279,7 @@ impl<'a> Plant<'a> {
     }
 }
 
-/// The counters of racks and pods: interfaces of hosts and devices are not modelled.
+/// Keeps the counters of racks and pods: interfaces of hosts and devices are not modeled.
 fn counters(telemetry: &Telemetry) -> Result<Telemetry, InputError> {
     let mut telemetry = telemetry.clone();
     if !telemetry.counters.contains(&Counter::Racks) {
@@ -288,7 +290,7 @@ fn counters(telemetry: &Telemetry) -> Result<Telemetry, InputError> {
     Ok(telemetry)
 }
 
-/// A record of each task, before anything has happened to it.
+/// Creates an empty record of each task.
 fn records(workload: &Workload) -> Vec<Task> {
     let kind = |kind: u32| &workload.cell_kinds[kind as usize];
     let intensity = |task: &CellTask| {

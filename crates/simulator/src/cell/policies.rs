@@ -1,4 +1,4 @@
-//! The two policies of a cell under one name: for tasks, and for moves where there is one.
+//! Policies of a cell: a task policy and the move policy of the same name, if there is one.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,11 @@ use leeward_placement::{Policy, PolicyError};
 
 use crate::stage::scenario::PolicySpec;
 
-/// The policies of a cell.
+/// Policies of a cell.
 pub(crate) type Made = (Box<dyn Policy<AppRequest>>, Option<Box<dyn Policy<MoveRequest>>>);
 
-/// Makes the policy for tasks of that name, and that for moves if it has one. Each gets the settings that it knows; a
-/// setting that neither knows is the error that the policy for tasks makes of it.
+/// Creates the task policy of a name, and the move policy if there is one. Each gets the settings that it
+/// knows. A setting that neither knows leads to the error of the task policy.
 pub(crate) fn make(spec: &PolicySpec) -> Result<Made, PolicyError> {
     let PolicySpec { name, settings, .. } = spec;
     let Some(moving) = moves::REGISTRY.iter().find(|registration| registration.name == name) else {

@@ -1,4 +1,4 @@
-//! The tasks on hosts: where each is, what it sends at the moment, and when it will be done.
+//! Tasks on hosts: their location, current traffic, and end.
 
 use leeward_fabric::{DomainId, Fabric, HostId, Nanos};
 
@@ -8,30 +8,30 @@ use crate::stage::workload::{CellKind, Workload};
 
 const LEVEL: Kind = Kind::named("cell.level");
 
-/// How long a task's rate stays as it is, in seconds.
+/// Time for which a task's rate stays constant, in seconds.
 const LEVEL_SECONDS: f64 = 300.0;
 
 const DAY: f64 = 86_400.0;
 
-/// The place of a task that is on no host.
+/// Position of a task without a host.
 const NOWHERE: u32 = u32::MAX;
 
-/// What tasks' rates are at a time, as a multiple of their means.
+/// Current rates of tasks, as multiples of their means.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Levels {
     draws: Draws,
-    /// Steps for which a rate stays.
+    /// Number of steps for which a rate stays constant.
     steps: u64,
 }
 
 impl Levels {
-    /// Those of a run with steps of this length.
+    /// Creates the levels of a run with steps of this length.
     pub fn new(seed: u64, step: Nanos) -> Levels {
         let steps = (LEVEL_SECONDS / step.as_secs_f64()).round().max(1.0) as u64;
         Levels { draws: Draws::new(seed, LEVEL), steps }
     }
 
-    /// A task's at a step: from 0 to `peak`, 1 in the mean.
+    /// Returns a task's level at a step: from 0 to `peak`, with a mean of 1.
     #[inline]
     fn level(&self, task: u32, step: u64, peak: f64) -> f64 {
         if peak <= 1.0 {
@@ -41,12 +41,12 @@ impl Levels {
         peak * (1.0 - (1.0 - u).powf(1.0 / (peak - 1.0)))
     }
 
-    /// The group whose rates change at a step.
+    /// Returns the group whose rates change at a step.
     fn changing(&self, step: u64) -> usize {
         ((self.steps - step % self.steps) % self.steps) as usize
     }
 
-    /// In which group tasks are whose rates change at one step.
+    /// Returns the group of a task; rates of a group change at the same step.
     fn group(&self, task: u32) -> usize {
         (u64::from(task) % self.steps) as usize
     }
@@ -58,18 +58,18 @@ struct Placed {
     task: u32,
     host: HostId,
     rack: DomainId,
-    /// What it asks for; nothing while it is down.
+    /// Requested rates; zero while it is down.
     rates: Rates,
-    /// When it will be done, in seconds, if nothing holds it up.
+    /// End of its work in seconds, without further delay.
     ends: f64,
     down: bool,
     tolerant: bool,
-    /// Its place among the tasks of its rack that are as tolerant.
+    /// Position among the tasks of its rack with the same tolerance.
     at_rack: u32,
-    /// What the engine was told that the network carries of its traffic, if anything, in bit/s.
+    /// Carried traffic that the engine was last informed of, in bit/s, if any.
     told: Option<[u64; 2]>,
-    /// What it sends and receives in the mean, in bit/s, and what it is like: here, so that a rate is drawn from what lies
-    /// side by side.
+    /// Mean send and receive rates in bit/s, and properties of its kind; copied here so that the data of a
+    /// rate are adjacent.
     means: [u64; 2],
     peak: f64,
     day: f64,
@@ -80,18 +80,18 @@ struct Placed {
 #[derive(Debug)]
 pub(super) struct Running {
     levels: Levels,
-    /// By group, those whose rates change at one step.
+    /// Tasks by group; rates of a group change at the same step.
     groups: Vec<Vec<Placed>>,
-    /// The place of each task in its group.
+    /// Position of each task in its group.
     place: Vec<u32>,
-    /// The tasks of each rack: those that are not tolerant, and those that are.
+    /// Tasks of each rack: intolerant ones, and tolerant ones.
     racks: Vec<[Vec<u32>; 2]>,
-    /// Thousandths of processors that they have, and that there are.
+    /// Thousandths of processors in use, and in total.
     cpus: (u64, u64),
 }
 
 impl Running {
-    /// No task runs yet; there will be `tasks` of them.
+    /// Creates an empty state for `tasks` tasks.
     pub fn new(fabric: &Fabric, tasks: usize, levels: Levels) -> Running {
         let all = fabric.all_hosts().filter_map(|host| fabric.cpus(host)).map(|cpus| cpus.0).sum();
         Running {
@@ -103,12 +103,12 @@ impl Running {
         }
     }
 
-    /// How many there are.
+    /// Number of tasks on hosts.
     pub fn len(&self) -> usize {
         self.groups.iter().map(Vec::len).sum()
     }
 
-    /// Share of processors that they have; zero where hosts state none.
+    /// Share of processors in use; zero if hosts state none.
     pub fn processors(&self) -> f64 {
         if self.cpus.1 == 0 { 0.0 } else { self.cpus.0 as f64 / self.cpus.1 as f64 }
     }
@@ -121,18 +121,18 @@ impl Running {
         &mut self.groups[self.levels.group(task)][self.place[task as usize] as usize]
     }
 
-    /// When a task will be done; `None` of one that is on no host.
+    /// Returns the end of a task; `None` if it has no host.
     pub fn ends(&self, task: u32) -> Option<f64> {
         self.get(task).map(|placed| placed.ends)
     }
 
-    /// Whether a task is on a host and does not run.
+    /// Returns true if a task is on a host and down.
     pub fn is_down(&self, task: u32) -> bool {
         self.get(task).is_some_and(|placed| placed.down)
     }
 
-    /// Appends the tolerant tasks of a rack with what of their traffic the network carries, in bit/s, where that is not
-    /// what was told before.
+    /// Appends the tolerant tasks of a rack whose carried traffic differs from the last reported one, with
+    /// that traffic in bit/s.
     pub fn news_of(&mut self, rack: DomainId, loads: &Loads, news: &mut Vec<(u32, [u64; 2])>) {
         let shares = loads.shares(rack);
         for &task in &self.racks[rack.index()][1] {
@@ -144,8 +144,8 @@ impl Running {
         }
     }
 
-    /// Appends all tasks that run and whose rates change at this step with what of their traffic the network carried, in
-    /// bit/s: each task once for each of its rates.
+    /// Appends all running tasks whose rates change at this step, with the carried traffic of the ending rate
+    /// in bit/s: each task once for each of its rates.
     pub fn seen_at(&mut self, step: u64, loads: &Loads, seen: &mut Vec<(u32, [u64; 2])>) {
         let group = self.levels.changing(step);
         for placed in self.groups[group].iter_mut().filter(|placed| !placed.down) {
@@ -155,7 +155,7 @@ impl Running {
         }
     }
 
-    /// The tasks of a host.
+    /// Returns the tasks of a host.
     pub fn of_host(&self, fabric: &Fabric, host: HostId) -> Vec<u32> {
         let there = |task: &u32| self.get(*task).is_some_and(|placed| placed.host == host);
         let of_rack = self.racks[fabric.rack_of(host).index()].iter().flatten();
@@ -164,9 +164,7 @@ impl Running {
         tasks
     }
 
-    // ---- coming and going -----------------------------------------------------------------------------
-
-    /// A task is on a host from now on, and down until [`Running::set_up`].
+    /// Adds a task to a host; it is down until [`Running::set_up`].
     pub fn start(&mut self, fabric: &Fabric, task: u32, host: HostId, ends: f64, workload: &Workload) {
         debug_assert!(self.get(task).is_none(), "task {task} is on a host already");
         let rack = fabric.rack_of(host);
@@ -194,7 +192,7 @@ impl Running {
         self.cpus.0 += cpus(task, workload);
     }
 
-    /// A task is on no host any more. Returns when it would have been done.
+    /// Removes a task from its host. Returns the time at which it would have ended.
     pub fn remove(&mut self, task: u32, workload: &Workload, loads: &mut Loads) -> Option<f64> {
         let placed = *self.get(task)?;
         loads.ask(placed.rack, placed.rates.map(|rate| -rate));
@@ -209,7 +207,7 @@ impl Running {
         Some(placed.ends)
     }
 
-    /// A task is on another host from now on.
+    /// Moves a task to another host.
     pub fn relocate(&mut self, fabric: &Fabric, task: u32, to: HostId, loads: &mut Loads) {
         let placed = *self.get_mut(task);
         loads.ask(placed.rack, placed.rates.map(|rate| -rate));
@@ -231,7 +229,7 @@ impl Running {
         }
     }
 
-    /// A task runs no more until [`Running::set_up`], and will be done so much later.
+    /// Stops a task until [`Running::set_up`], and delays its end by `seconds`.
     pub fn set_down(&mut self, task: u32, seconds: f64, loads: &mut Loads) {
         let placed = self.get_mut(task);
         placed.down = true;
@@ -240,15 +238,13 @@ impl Running {
         loads.ask(rack, rates.map(|rate| -rate));
     }
 
-    /// A task that is down runs from this step on.
+    /// Starts a task that was down, from this step on.
     pub fn set_up(&mut self, task: u32, step: u64, now: f64, loads: &mut Loads) {
         let levels = self.levels;
         let placed = self.get_mut(task);
         placed.down = false;
         placed.draw(&levels, step, swing(now), loads);
     }
-
-    // ---- as time passes -------------------------------------------------------------------------------
 
     /// Draws the rates that change at a step.
     pub fn redraw(&mut self, step: u64, now: f64, loads: &mut Loads) {
@@ -258,7 +254,7 @@ impl Running {
         }
     }
 
-    /// Lets tolerant tasks fall behind where the network carries less than they ask for.
+    /// Delays tolerant tasks where the network carries less than their requested rates.
     pub fn slow_down(&mut self, seconds: f64, loads: &Loads) {
         for (rack, [_, tasks]) in self.racks.iter().enumerate() {
             let shares = loads.shares(DomainId(rack as u32));
@@ -276,12 +272,12 @@ impl Running {
 }
 
 impl Placed {
-    /// What of its traffic the network carries, of which it carries such shares.
+    /// Returns the carried traffic, given the carried shares.
     fn carried(&self, shares: [f64; 2]) -> [u64; 2] {
         [0, 1].map(|at| (self.rates[at] as f64 * shares[at]).round() as u64)
     }
 
-    /// Draws its rates for a step.
+    /// Draws the rates for a step.
     fn draw(&mut self, levels: &Levels, step: u64, swing: f64, loads: &mut Loads) {
         let factor = levels.level(self.task, step, self.peak) * (1.0 + self.day * swing);
         let rates = self.means.map(|mean| (mean as f64 * factor + 0.5) as i64);
@@ -290,12 +286,14 @@ impl Placed {
     }
 }
 
-/// How fast a task works of which a share `phi` waits for the network, where that carries `share` of what it asks for.
+/// Returns the relative speed of a task whose work waits for the network to a share `phi`, if `share` of its
+/// traffic is carried.
 fn speed(phi: f64, share: f64) -> f64 {
     if phi == 0.0 { 1.0 } else { share / ((1.0 - phi) * share + phi) }
 }
 
-/// How far the time of day lifts rates, as a share of the most: a sine with its mean at the start and its top six hours later.
+/// Returns the factor of the daily swing: a sine, zero at the start of the run, with its maximum six hours
+/// later.
 fn swing(now: f64) -> f64 {
     (std::f64::consts::TAU * now / DAY).sin()
 }

@@ -1,4 +1,4 @@
-//! What the engine is shown of the cell, and the moves that it advises then.
+//! Telemetry of the cell for the engine, and the moves that the engine advises.
 
 use leeward_engine::{Advice, Input, Output, Rates};
 use leeward_fabric::{DomainId, Nanos};
@@ -10,7 +10,7 @@ use super::Plant;
 use crate::stage::record::Move;
 
 impl Plant<'_> {
-    /// Delivers what is under way, reads all counters, and delivers what needs no time.
+    /// Delivers reports in transit, reads all counters, and delivers reports without delay.
     pub(super) fn read_counters(&mut self, now: Nanos) {
         while let Some(entry) = self.late.first_entry().filter(|entry| entry.key().0 <= now) {
             let samples = entry.remove();
@@ -35,8 +35,8 @@ impl Plant<'_> {
         }
     }
 
-    /// Delivers a report, and does what the engine says to it. What tasks send is told before, of tolerant
-    /// ones in racks that the report shows hot, where it has changed.
+    /// Delivers a report, and carries out the engine's advice. Before it, the engine learns the changed
+    /// traffic of tolerant tasks in racks that the report shows hot.
     fn report(&mut self, now: Nanos, samples: &[Sample]) {
         if self.moves {
             let hot = |sample: &&Sample| {
@@ -63,8 +63,8 @@ impl Plant<'_> {
         }
     }
 
-    /// Tells what tasks sent whose rates change now, if demands are estimated from it: whatever the telemetry of links
-    /// shows, hosts know what their own tasks send.
+    /// Reports the traffic of tasks whose rates change now, if demands are estimated from it. Hosts know the
+    /// traffic of their own tasks, independent of the telemetry of links.
     pub(super) fn tell_rates(&mut self, now: Nanos) {
         if self.workload.history.is_some() {
             let mut seen = Vec::new();
@@ -83,7 +83,7 @@ impl Plant<'_> {
         }
     }
 
-    /// Moves a task, as the engine has already in its books.
+    /// Moves a task; the engine has recorded the move already.
     fn relocate(&mut self, now: Nanos, Advice { task, from, to, link }: Advice) {
         let task = task.app as u32;
         let rack = self.fabric.rack_of(to);

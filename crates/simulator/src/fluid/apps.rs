@@ -1,8 +1,9 @@
-//! Apps on the fluid network: each is placed when it arrives, all its transfers begin at once, and it ends with the
-//! last of them (Choreo section 6). Those that run are cross traffic to those that come: the engine counts their flows.
+//! Apps on the fluid network: each is placed on arrival, starts all its transfers at once, and ends with the
+//! last of them (Choreo section 6). Running apps are cross traffic for new ones: the engine counts their
+//! flows.
 //!
-//! There is no telemetry here: what a policy knows is what was placed, and what each link is believed to carry, which may
-//! not be what it does.
+//! There is no telemetry here: a policy knows the placements and the believed capacities of links, which may
+//! differ from the true ones.
 
 use std::collections::HashMap;
 
@@ -15,33 +16,34 @@ use leeward_placement::{Explain, Policy, Refusal};
 use super::{FlowId, Network};
 use crate::RunError;
 
-/// An app that arrives.
+/// An arriving app.
 #[derive(Clone, PartialEq, Debug)]
 pub struct AppArrival {
-    /// When, in seconds.
+    /// Arrival time, in seconds.
     pub start: f64,
-    /// What is to be placed. Its number is replaced by its position.
+    /// App to place. The run replaces its number by its position.
     pub request: AppRequest,
 }
 
-/// What became of an app.
+/// Outcome of an app.
 #[derive(Clone, PartialEq, Debug)]
 pub struct AppRun {
-    /// Where its tasks were, or why nowhere.
+    /// Hosts of its tasks, or the reason for the refusal.
     pub placed: Result<Assignment, Refusal>,
-    /// When its last transfer should be over after so many seconds, by the model of [`completion`], with what ran when
-    /// it arrived. Zero where nothing crosses a link.
+    /// Predicted run time in seconds, by the model of [`completion`] with the apps running at its arrival.
+    /// Zero if nothing crosses a link.
     pub forecast: f64,
-    /// How much of the forecast might still be saved, by policies that know.
+    /// Possible further reduction of the forecast, for policies that know it.
     pub gap: Option<f64>,
-    /// How long it ran, in seconds; `None` if it was not placed, or a link on its way carries nothing.
+    /// Run time in seconds; `None` if it was not placed, or a link on its path has no capacity.
     pub seconds: Option<f64>,
 }
 
-/// Runs apps, sorted by their start, until the last has ended. The policy believes that links carry `believed`.
+/// Runs apps, sorted by start, until the last has ended. The policy assumes capacities of `believed`.
 ///
 /// # Errors
-/// [`RunError::Input`] for an arrival before the one above it, or without a time; otherwise as the network says.
+/// Returns [`RunError::Input`] for arrivals out of order or without a valid time; otherwise errors of the
+/// network.
 pub fn run_apps(
     cluster: &Cluster,
     believed: &Capacities,
@@ -86,13 +88,13 @@ pub fn run_apps(
     }
 }
 
-/// What runs.
+/// State of the run.
 struct Stage<'a> {
     cluster: &'a Cluster,
     engine: Engine,
     network: Network,
     app_of: HashMap<FlowId, usize>,
-    /// Flows that each app still has.
+    /// Remaining flows of each app.
     left: Vec<usize>,
     runs: Vec<AppRun>,
 }

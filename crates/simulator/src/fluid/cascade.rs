@@ -1,65 +1,64 @@
-//! The solution: levels settle one resource at a time, the lowest first, and only where something changed.
+//! The solver: levels settle one resource at a time, the lowest first, and only where something changed.
 //!
-//! A saturated resource is settled if `left = gain * level`: what members limited elsewhere leave of its
-//! capacity is what those limited here take. Whoever changes a level or hands over a member keeps these sums
-//! right and puts the resources concerned in the queue, and the cascade takes them out one by one and sets
-//! `level = left / gain`. That changes the rates of the members limited here, and with these what is left on
-//! their other resources.
+//! A saturated resource is settled if `left = gain * level`: members limited here take exactly the capacity
+//! that members limited elsewhere leave. Each change of a level or hand-over of a member updates these sums
+//! and queues the affected resources. The cascade takes them out one by one and sets `level = left / gain`.
+//! The change affects the rates of the members limited here, and thereby `left` on their other resources.
 //!
-//! Two things hold between any two visits, for every entry and saturated resource `r` on its path, so that
-//! the fixed point is the max-min allocation:
+//! Two invariants hold between any two visits, for every entry and saturated resource `r` on its path, so
+//! that the fixed point is the max-min allocation:
 //!
-//! * an entry limited by `r` is offered no less than the level of `r` by its ceiling and its other resources;
-//! * an entry limited elsewhere runs at no more than the level of `r`.
+//! * an entry limited by `r` is offered at least the level of `r` by its ceiling and its other resources;
+//! * an entry limited elsewhere runs at most at the level of `r`.
 //!
-//! The bounds `wake` and `below` tell at once that a new level breaks neither. When they cannot, the resource
-//! is looked at member by member (see [`handover`](super::handover)).
+//! The bounds `wake` and `below` show at once if a new level breaks neither. Otherwise the solver examines
+//! the resource member by member (see [`handover`](super::handover)).
 //!
 //! A change of level can only change higher levels: an entry's rate is the level of its lowest resource, and
 //! matters to the others, which are higher. So in order of levels each resource is visited about once. The
-//! queue keeps that order only roughly, and levels move while they wait, so there is no bound on the number
-//! of visits that is both proven and useful. A cascade that goes on for too long is given up (see
+//! queue keeps that order only roughly, and levels move while they wait. So there is no proven and useful
+//! bound on the number of visits. The solver aborts a cascade that takes too long (see
 //! [`filling`](super::filling)); no such case is known.
 
 use super::maxmin::MaxMin;
 
-/// Levels closer than this, relative to each other, are the same, and so are loads and capacities.
+/// Relative tolerance within which levels are equal, and so are loads and capacities.
 pub(super) const SAME: f64 = 1e-13;
 
-/// The lesser of two numbers that are never NaN, in one instruction.
+/// Returns the lesser of two numbers that are never NaN, in one instruction.
 #[inline(always)]
 pub(super) fn least(one: f64, other: f64) -> f64 {
     if one < other { one } else { other }
 }
 
-/// What the solutions so far have cost.
+/// Cost of the solutions so far.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Effort {
-    /// Solutions asked for.
+    /// Number of solutions.
     pub solutions: u64,
     /// Visits to a resource.
     pub settled: u64,
-    /// Resources whose level was assigned, each counted once for each solution.
+    /// Resources with an assigned level, each counted once per solution.
     pub changed: u64,
-    /// Entries that went from one limit to another.
+    /// Entries whose limit changed.
     pub transfers: u64,
     /// Allowances raised.
     pub raises: u64,
-    /// Watched resources counted afresh.
+    /// Recounts of watched resources.
     pub reviews: u64,
-    /// Times that a cascade went on for too long and the resources concerned were filled from nothing.
+    /// Cascades that took too long, after which the affected resources were filled from zero.
     pub fillings: u64,
 }
 
-/// Why the cascade stopped.
+/// Reason for the end of a cascade.
 enum Stop {
-    /// All is settled.
+    /// All resources are settled.
     Settled,
-    /// A resource is watched, or limits nobody, or has worn sums.
+    /// A resource is watched, limits no entry, or has inexact sums.
     Special(u32),
-    /// The level of a resource went from the first value to the second, maybe past that of a member.
+    /// The level of a resource changed from the first value to the second, maybe past that of a member.
     Crossed(u32, f64, f64),
-    /// The cascade has gone on for too long.
+    /// The cascade took too long.
     Tired,
 }
 
@@ -82,7 +81,7 @@ impl MaxMin {
                     self.effort.fillings += 1;
                     self.fill();
                     if std::mem::replace(&mut filled, true) {
-                        // What still waits now does so for differences that are rounding errors.
+                        // Resources still queued differ by rounding errors only.
                         while self.queue.pop(&mut self.resources).is_some() {}
                         break;
                     }
@@ -98,7 +97,7 @@ impl MaxMin {
         self.effort.changed += self.changed as u64;
     }
 
-    /// Settles one resource after the other until one needs a closer look. This loop is where the time goes.
+    /// Settles resources until one needs a closer look. This loop takes most of the time.
     fn run(&mut self, end: u64) -> Stop {
         let resources = self.resources.as_mut_slice();
         let ties = self.members.ties.as_slice();
@@ -145,7 +144,7 @@ impl MaxMin {
         stop
     }
 
-    /// Settles `r`, which is not like the others.
+    /// Settles `r`, which needs special handling.
     #[inline(never)]
     fn special(&mut self, r: u32) {
         let old = self.resources[r as usize].level;
@@ -162,7 +161,8 @@ impl MaxMin {
         }
     }
 
-    /// The level of `r` went from `old` to `new`, and may have passed what a member is offered or allowed.
+    /// Handles a change of the level of `r` from `old` to `new`, which may have passed an offer or an
+    /// allowance of a member.
     #[inline(never)]
     fn cross(&mut self, r: u32, old: f64, new: f64) {
         self.tell_far(r, new - old, new);
@@ -171,7 +171,7 @@ impl MaxMin {
         }
     }
 
-    /// Adds up the sums of a saturated resource afresh.
+    /// Recomputes the sums of a saturated resource.
     fn recount(&mut self, r: u32) {
         let resource = &self.resources[r as usize];
         let (ties, holds) = (self.members.ties(resource), self.members.holds(resource));
@@ -184,7 +184,8 @@ impl MaxMin {
         resource.updates = 0;
     }
 
-    /// Tells of the members limited by `r` whose paths cross more than one other saturated resource.
+    /// Updates the other resources of members limited by `r` whose paths cross more than one other saturated
+    /// resource.
     fn tell_far(&mut self, r: u32, more: f64, level: f64) {
         for position in 0..self.resources[r as usize].tied {
             let tie = *self.members.tie(&self.resources[r as usize], position);
@@ -194,7 +195,7 @@ impl MaxMin {
         }
     }
 
-    /// Tells the other saturated resources of an entry that it runs at `level`, which is `more` than before.
+    /// Updates the other saturated resources of an entry, which now runs at `level`, higher by `more`.
     pub(super) fn tell(&mut self, r: u32, id: u32, more: f64, level: f64) {
         let entry = self.entries[id as usize];
         for index in entry.live_steps() {
@@ -208,7 +209,7 @@ impl MaxMin {
         }
     }
 
-    /// Gives a resource a level.
+    /// Assigns a level to a resource.
     #[inline]
     pub(super) fn assign(&mut self, r: u32, level: f64) {
         let resource = &mut self.resources[r as usize];

@@ -1,18 +1,18 @@
-//! Virtual time: who finishes when.
+//! Virtual time: order and times of completions.
 //!
-//! All entries limited by one resource are served alike: each flow gets as many bytes, for each unit of
-//! weight, as the level of the resource adds up to over time. So the resource keeps a clock that runs at its
-//! level, and an entry a tag, the value of that clock at which its next flow finishes. While the entry stays,
-//! its tag does not change, whatever the level does; a change of level costs one new prediction for the
-//! resource and not one for each flow. (This is the virtual time of fair queueing, Demers, Keshav and
-//! Shenker, SIGCOMM 1989, with a clock for each bottleneck of a network.)
+//! All entries limited by one resource are served alike: each flow gets as many bytes, per unit of weight, as
+//! the integral of the resource's level over time. So the resource keeps a clock that runs at its level, and
+//! an entry a tag, the value of that clock at which its next flow finishes. While the entry stays, its tag is
+//! constant under all changes of level. A change of level costs one new prediction for the resource and not
+//! one for each flow. The method is the virtual time of fair queueing (Demers, Keshav and Shenker, SIGCOMM
+//! 1989), with one clock per bottleneck of a network.
 //!
-//! An entry that goes from one limit to another takes its bytes along: the difference between its tag and the
-//! clock it leaves, times its weight, makes its tag on the next clock. Entries limited by their ceilings have
-//! constant rates and predictions of their own.
+//! An entry whose limit changes takes its bytes along: the difference between its tag and the old clock,
+//! times its weight, determines its tag on the next clock. Entries limited by their ceilings have constant
+//! rates and predictions of their own.
 //!
-//! Inside an entry of several flows there is virtual time once more: what each of them has been given since
-//! the entry came to be. Only the first flow to finish has a tag on the clock, the others wait in a heap.
+//! An entry of several flows has a second virtual time: the service of each flow since the entry began. Only
+//! the first flow to finish has a tag on the clock; the others wait in a heap.
 
 use super::completions::Completions;
 use super::crowd::Crowds;
@@ -20,15 +20,15 @@ use super::flows::{FlowId, Flows};
 use super::maxmin::MaxMin;
 
 const NONE: u32 = u32::MAX;
-/// Owners of predictions are resources by number, and entries by number above this.
+/// Owners of predictions: resources by number, and entries by number plus this offset.
 const ENTRY: u32 = 1 << 31;
 
-/// Completions closer than this are one event: a few units in the last place of the time.
+/// Tolerance within which completions are one event: a few units in the last place of the time.
 pub(super) fn window(now: f64) -> f64 {
     now * 2e-15
 }
 
-/// When `bytes` are through at a constant rate, zero included.
+/// Returns the time at which `bytes` are transferred at a constant rate, which may be zero.
 fn finish(since: f64, bytes: f64, rate: f64) -> f64 {
     if bytes > 0.0 { since + bytes / rate } else { since }
 }
@@ -37,17 +37,17 @@ fn finish(since: f64, bytes: f64, rate: f64) -> f64 {
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
 struct Clock {
-    /// Service since the resource became saturated, in bytes for each unit of weight, as of `at`.
+    /// Service since the resource became saturated, in bytes per unit of weight, as of `at`.
     value: f64,
     at: f64,
     /// The level of the resource; 0 while it is not saturated.
     level: f64,
-    /// The least tag of the entries limited here, and whose it is; `NONE` when it must be looked up.
+    /// Least tag of the entries limited here, and its entry; `NONE` if it must be searched.
     earliest: f64,
     first: u32,
-    /// Where its prediction stands.
+    /// Slot of its prediction.
     place: u32,
-    /// The prediction must be made afresh.
+    /// True if the prediction must be recomputed.
     stale: bool,
 }
 
@@ -62,41 +62,41 @@ impl Clock {
         stale: false,
     };
 
-    /// The value at a time when the level is still what it is.
+    /// Returns the value at a time with an unchanged level.
     fn read(&self, now: f64) -> f64 {
         self.value + (now - self.at) * self.level
     }
 
-    /// Brings the value up to date, before the level changes.
+    /// Updates the value, before the level changes.
     fn settle(&mut self, now: f64) {
         self.value = self.read(now);
         self.at = now;
     }
 
-    /// When the first entry limited here finishes.
+    /// Returns the time at which the first entry limited here finishes.
     fn prediction(&self) -> f64 {
         let ahead = (self.earliest - self.value) / self.level;
         self.at + if ahead > 0.0 { ahead } else { 0.0 }
     }
 
-    /// The value that counts as reached: a completion is never put off for a rounding error.
+    /// Returns the value that counts as reached, so that rounding errors never delay a completion.
     fn due(&self, now: f64) -> f64 {
         (self.value + self.level * window(now)).max(self.earliest)
     }
 }
 
-/// The service that an entry gets: each of its flows the same.
+/// Service of an entry, equal for each of its flows.
 #[derive(Clone, Copy, Debug)]
 struct Service {
-    /// The resource whose clock its tag refers to; `NONE` while it is limited by its ceiling.
+    /// Resource of the clock that its tag refers to; `NONE` while its ceiling limits it.
     limit: u32,
-    /// The flow that finishes first.
+    /// Flow that finishes first.
     head: u32,
-    /// The heap of the others; `NONE` while there never was another.
+    /// Heap of the other flows; `NONE` if there never was one.
     crowd: u32,
-    /// Limited by its ceiling: where its prediction stands. `NONE` before the first solution.
+    /// For a limit by the ceiling: slot of its prediction. `NONE` before the first solution.
     place: u32,
-    /// Limited by its ceiling: since when, and at what rate for each flow.
+    /// For a limit by the ceiling: start, and rate of each flow.
     since: f64,
     rate: f64,
     weight: f64,
@@ -108,8 +108,8 @@ struct Service {
 pub(super) struct Clocks {
     clocks: Vec<Clock>,
     services: Vec<Service>,
-    /// By entry: the value of the clock of its limit at which its first flow is done; or, limited by its
-    /// ceiling, the bytes that were left of that flow.
+    /// By entry: the value of its limit's clock at which its first flow finishes; for a limit by the ceiling,
+    /// the bytes left of that flow at `since`.
     tags: Vec<f64>,
     crowds: Crowds,
     completions: Completions,
@@ -130,12 +130,12 @@ impl Clocks {
         }
     }
 
-    /// The earliest completion; infinity when there is none.
+    /// Returns the earliest completion; infinity if there is none.
     pub fn earliest(&self) -> f64 {
         self.completions.earliest()
     }
 
-    /// A new entry, with one flow.
+    /// Adds an entry with one flow.
     pub fn begin(&mut self, entry: u32, flow: u32, bytes: f64, weight: f64, key: Option<u64>) {
         let service =
             Service { limit: NONE, head: flow, crowd: NONE, place: NONE, since: 0.0, rate: 0.0, weight, key };
@@ -149,7 +149,7 @@ impl Clocks {
         }
     }
 
-    /// One more flow in an entry.
+    /// Adds a flow to an entry.
     pub fn join(&mut self, flows: &mut Flows, entry: u32, bytes: f64, now: f64) -> FlowId {
         let Service { head, mut crowd, .. } = self.services[entry as usize];
         let first = flows.at(head).tag;
@@ -169,7 +169,7 @@ impl Clocks {
         flow
     }
 
-    /// Takes a flow out of an entry. If it was the last, returns its key, and the entry is no more.
+    /// Removes a flow from an entry. If it was the last one, removes the entry and returns its key.
     pub fn leave(&mut self, flows: &Flows, entry: u32, flow: u32) -> Option<Option<u64>> {
         let Service { limit, head, crowd, place, key, .. } = self.services[entry as usize];
         if flow != head {
@@ -194,7 +194,7 @@ impl Clocks {
         Some(key)
     }
 
-    /// The first flow of an entry finishes after `bytes` more than thought.
+    /// Delays the first completion of an entry by `bytes`.
     fn shift(&mut self, entry: u32, bytes: f64) {
         let Service { limit, place, since, rate, weight, .. } = self.services[entry as usize];
         if limit == NONE {
@@ -210,7 +210,7 @@ impl Clocks {
         }
     }
 
-    /// An entry is limited by `r` from now on, or has another tag.
+    /// Registers the tag of an entry on the clock of `r`.
     fn register(&mut self, r: u32, entry: u32, tag: f64) {
         self.tags[entry as usize] = tag;
         let clock = &mut self.clocks[r as usize];
@@ -220,7 +220,7 @@ impl Clocks {
         self.mark(r);
     }
 
-    /// An entry is no longer limited by `r`, or its tag no longer holds.
+    /// Removes the tag of an entry from the clock of `r`.
     fn forget(&mut self, r: u32, entry: u32) {
         let clock = &mut self.clocks[r as usize];
         if clock.first == entry {
@@ -237,12 +237,12 @@ impl Clocks {
         }
     }
 
-    /// The first flow of an entry.
+    /// Returns the first flow of an entry.
     pub fn head(&self, entry: u32) -> u32 {
         self.services[entry as usize].head
     }
 
-    /// The bytes that the flows of an entry have been served so far.
+    /// Returns the bytes served to the flows of an entry so far.
     pub fn served(&self, flows: &Flows, entry: u32, now: f64) -> f64 {
         let Service { head, crowd, .. } = self.services[entry as usize];
         let (left, first) = (self.left(entry, now), flows.at(head));
@@ -250,12 +250,12 @@ impl Clocks {
         if crowd == NONE {
             return of_first;
         }
-        // The others are as far behind the first as their tags are.
+        // Differences of served bytes follow from the tags.
         let (count, lead) = self.crowds.lead(crowd);
         of_first + (lead + count as f64 * (first.tag - left))
     }
 
-    /// The bytes left of the first flow of an entry.
+    /// Returns the bytes left of the first flow of an entry.
     pub fn left(&self, entry: u32, now: f64) -> f64 {
         let Service { limit, since, rate, weight, .. } = self.services[entry as usize];
         let tag = self.tags[entry as usize];
@@ -267,7 +267,7 @@ impl Clocks {
         left.max(0.0)
     }
 
-    /// Takes over a solution.
+    /// Applies a solution of the allocation.
     pub fn follow(&mut self, maxmin: &MaxMin, now: f64) {
         for &r in maxmin.changes() {
             let level = maxmin.level_at(r);
@@ -282,7 +282,7 @@ impl Clocks {
             }
         }
         for &entry in maxmin.moves() {
-            // Entries that came and went before they were solved are no more.
+            // Entries removed before the solution are gone.
             if let Some((limit, rate)) = maxmin.terms(entry) {
                 self.transfer(entry, limit, rate, now);
             }
@@ -292,7 +292,7 @@ impl Clocks {
         }
     }
 
-    /// An entry is limited by the resource `limit` from now on, or by its ceiling (`NONE`), to `rate`.
+    /// Changes the limit of an entry to the resource `limit`, or to its ceiling (`None`), at `rate`.
     fn transfer(&mut self, entry: u32, limit: Option<u32>, rate: f64, now: f64) {
         let left = self.left(entry, now);
         let Service { limit: from, mut place, weight, .. } = self.services[entry as usize];
@@ -361,7 +361,7 @@ impl Clocks {
         self.due = owners;
     }
 
-    /// Whether the first flow of an entry finishes now, too, after another of its flows did.
+    /// Returns true if the next flow of an entry also finishes now, after another of its flows did.
     pub fn is_due(&self, entry: u32, now: f64) -> bool {
         let Service { limit, rate, .. } = self.services[entry as usize];
         if limit == NONE {

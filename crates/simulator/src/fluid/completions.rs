@@ -1,20 +1,19 @@
-//! Who finishes first: a tournament over the predicted finish times.
+//! Earliest completion: a tournament over the predicted finish times.
 //!
-//! The times lie in one flat array; above it stand the minima of its blocks of 8 (a cache line), above these
+//! The times are in one flat array; above it are the minima of its blocks of 8 (a cache line), above these
 //! the minima of their blocks, and so on up to a single one. Most new predictions are neither the least of
-//! their block nor replace it, and cost two comparisons; the others look at one cache line for each level.
-//! Places are handed out last freed, first reused, so the array is as long as the most predictions ever held
-//! at once.
+//! their block nor replace it, and cost two comparisons; the others examine one cache line per level. Slots
+//! are reused last in, first out, so the array is as long as the most predictions ever held at once.
 
 const BLOCK: usize = 8;
 
-/// The tournament. Each place belongs to an owner, a number that means something to the caller.
+/// The tournament. Each slot belongs to an owner, a number with a meaning to the caller.
 #[derive(Clone, Debug)]
 pub(super) struct Completions {
     times: Vec<f64>,
-    /// The minima of the blocks of times.
+    /// Minima of the blocks of times.
     blocks: Vec<f64>,
-    /// `rounds[0]` are the minima of the blocks of `blocks`, and so on; the last is the root.
+    /// Minima of the blocks of the layer below, starting with `blocks`; the last layer is the root.
     rounds: Vec<Vec<f64>>,
     owners: Vec<u32>,
     free: Vec<u32>,
@@ -33,7 +32,7 @@ impl Default for Completions {
 }
 
 impl Completions {
-    /// A place for the predictions of `owner`, empty (at infinity) so far.
+    /// Allocates a slot for the predictions of `owner`, initially infinite.
     pub fn claim(&mut self, owner: u32) -> u32 {
         if let Some(place) = self.free.pop() {
             self.owners[place as usize] = owner;
@@ -47,13 +46,13 @@ impl Completions {
         place as u32
     }
 
-    /// Gives a place back.
+    /// Frees a slot.
     pub fn release(&mut self, place: u32) {
         self.set(place, f64::INFINITY);
         self.free.push(place);
     }
 
-    /// Puts the prediction of `place` at `time`.
+    /// Sets the prediction of a slot.
     #[inline]
     pub fn set(&mut self, place: u32, time: f64) {
         let index = place as usize;
@@ -64,7 +63,7 @@ impl Completions {
         }
     }
 
-    /// Something happened to the least time of a block.
+    /// Updates the minima after a change of the least time of a block.
     #[inline(never)]
     fn climb(&mut self, mut index: usize) {
         let mut time = least_of(&self.times, index);
@@ -86,19 +85,19 @@ impl Completions {
         }
     }
 
-    /// The earliest prediction; infinity when there is none.
+    /// Returns the earliest prediction; infinity if there is none.
     pub fn earliest(&self) -> f64 {
         self.rounds[self.rounds.len() - 1][0]
     }
 
-    /// Appends the owner of every prediction not after `time`, in the order of their places.
+    /// Appends the owner of every prediction not after `time`, in the order of their slots.
     pub fn due(&self, time: f64, owners: &mut Vec<u32>) {
         if self.earliest() <= time {
             self.descend(self.rounds.len(), 0, time, owners);
         }
     }
 
-    /// `depth` counts from the blocks, 0, upwards.
+    /// Searches one block; `depth` counts upwards from the blocks of times, 0.
     fn descend(&self, depth: usize, index: usize, time: f64, owners: &mut Vec<u32>) {
         let first = index * BLOCK;
         let below = match depth {
@@ -136,7 +135,7 @@ impl Completions {
     }
 }
 
-/// The least of one block, in two independent chains.
+/// Returns the least time of one block, in two independent chains.
 fn least_of(times: &[f64], block: usize) -> f64 {
     let (mut one, mut two) = (f64::INFINITY, f64::INFINITY);
     for pair in times[block * BLOCK..(block + 1) * BLOCK].chunks_exact(2) {

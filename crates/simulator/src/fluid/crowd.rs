@@ -1,6 +1,6 @@
-//! The flows of a class that wait behind its first: heaps of finish tags.
+//! Flows of a class behind its first: heaps of finish tags.
 
-/// A flow that waits: its finish tag, its slot, its bytes.
+/// A waiting flow: its finish tag, its slot, its bytes.
 type Waiting = (f64, u32, f64);
 
 /// Heaps of flows, the least tag on top.
@@ -13,13 +13,13 @@ pub(super) struct Crowds {
 #[derive(Clone, Default, Debug)]
 struct Crowd {
     heap: Vec<Waiting>,
-    /// Sum of bytes less tags: with it, what all have been served is known without a look at each. Kept by difference, and
-    /// afresh whenever the heap has been empty.
+    /// Sum of bytes less tags, which gives the total service without visiting each flow. Updated by
+    /// differences, and recomputed whenever the heap has been empty.
     lead: f64,
 }
 
 impl Crowds {
-    /// An empty heap.
+    /// Allocates an empty heap.
     pub fn claim(&mut self) -> u32 {
         self.free.pop().unwrap_or_else(|| {
             self.crowds.push(Crowd::default());
@@ -27,7 +27,7 @@ impl Crowds {
         })
     }
 
-    /// Gives a heap back, empty.
+    /// Empties and frees a heap.
     pub fn release(&mut self, crowd: u32) {
         let Crowd { heap, lead } = &mut self.crowds[crowd as usize];
         heap.clear();
@@ -35,7 +35,7 @@ impl Crowds {
         self.free.push(crowd);
     }
 
-    /// How many flows are in a heap, and the sum of their bytes less their tags.
+    /// Returns the number of flows in a heap, and the sum of their bytes less their tags.
     pub fn lead(&self, crowd: u32) -> (usize, f64) {
         let Crowd { heap, lead } = &self.crowds[crowd as usize];
         (heap.len(), *lead)
@@ -49,7 +49,7 @@ impl Crowds {
         rise(heap, last);
     }
 
-    /// Takes out the flow with the least tag.
+    /// Removes the flow with the least tag.
     pub fn pop(&mut self, crowd: u32) -> Option<(f64, u32)> {
         let Crowd { heap, lead } = &mut self.crowds[crowd as usize];
         if heap.is_empty() {
@@ -61,7 +61,7 @@ impl Crowds {
         Some((tag, flow))
     }
 
-    /// Takes out a flow that is somewhere in the heap.
+    /// Removes a flow from anywhere in the heap.
     pub fn remove(&mut self, crowd: u32, flow: u32) {
         let Crowd { heap, lead } = &mut self.crowds[crowd as usize];
         if let Some(index) = heap.iter().position(|&(_, other, _)| other == flow) {

@@ -1,8 +1,8 @@
-//! Entries: how they come onto the resources of their paths, and off.
+//! Entries: their insertion into the resources of their paths, and removal.
 //!
-//! The steps of a path over saturated resources, its *live* steps, stand before the others, so that a cascade
-//! need not look at the rest. Where there are two of them, each knows the other; that is what nearly all
-//! entries need, and the cascade follows such a tie without a look at the entry or its path.
+//! The steps of a path over saturated resources, its *live* steps, come before the others, so that a cascade
+//! skips the rest. If there are two live steps, each knows the other. Nearly all entries need no more, and
+//! the cascade follows such a tie without loading the entry or its path.
 
 use super::cascade::least;
 use super::maxmin::MaxMin;
@@ -18,17 +18,17 @@ pub(super) struct Entry {
     pub length: u32,
     /// Number of live steps.
     pub live: u32,
-    /// How many flows it stands for; 0 marks a free place.
+    /// Number of flows of the entry; 0 marks a free slot.
     pub flows: u32,
-    /// The resource that limits it, or `nowhere`.
+    /// Resource that limits it, or `nowhere`.
     pub limit: u32,
-    /// It is in the list of those that move.
+    /// True if it is in the list of moved entries.
     pub moved: bool,
-    /// Rate of one flow for each unit of level.
+    /// Rate of one flow per unit of level.
     pub weight: f64,
     /// Rate cap of one flow, bytes per second.
     pub cap: f64,
-    /// The level at which the cap or the narrowest resource binds.
+    /// Level at which the cap or the narrowest resource binds.
     pub ceiling: f64,
 }
 
@@ -37,24 +37,24 @@ impl Entry {
         self.first as usize..(self.first + self.length) as usize
     }
 
-    /// Over saturated resources.
+    /// Steps over saturated resources.
     pub fn live_steps(&self) -> std::ops::Range<usize> {
         self.first as usize..(self.first + self.live) as usize
     }
 
-    /// Over watched resources.
+    /// Steps over watched resources.
     pub fn watched_steps(&self) -> std::ops::Range<usize> {
         (self.first + self.live) as usize..(self.first + self.length) as usize
     }
 
-    /// Bytes per second for each unit of level, all flows together.
+    /// Bytes per second per unit of level, of all flows together.
     pub fn each(&self) -> f64 {
         f64::from(self.flows) * self.weight
     }
 }
 
 impl MaxMin {
-    /// Puts an entry on the list of those that move.
+    /// Adds an entry to the list of moved entries.
     pub(super) fn note_move(&mut self, id: u32) {
         let entry = &mut self.entries[id as usize];
         if !entry.moved {
@@ -63,7 +63,7 @@ impl MaxMin {
         }
     }
 
-    /// Puts an entry on the resources of its path, at the level that they now offer.
+    /// Inserts an entry into the resources of its path, at the level that they offer.
     pub(super) fn enter(&mut self, id: u32) {
         let mut entry = self.entries[id as usize];
         let nowhere = self.nowhere();
@@ -120,7 +120,7 @@ impl MaxMin {
         }
     }
 
-    /// Takes an entry off the resources of its path.
+    /// Removes an entry from the resources of its path.
     pub(super) fn leave(&mut self, id: u32) {
         let entry = self.entries[id as usize];
         let level = self.level_of(id);
@@ -149,7 +149,7 @@ impl MaxMin {
         self.entries[id as usize].live = 0;
     }
 
-    /// Exchanges two steps of a path.
+    /// Swaps two steps of a path.
     pub(super) fn swap_steps(&mut self, one: u32, other: u32) {
         if one != other {
             self.paths.swap(one as usize, other as usize);
@@ -192,7 +192,7 @@ impl MaxMin {
         }
     }
 
-    /// The present level of an entry.
+    /// Returns the current level of an entry.
     #[inline]
     pub(super) fn level_of(&self, id: u32) -> f64 {
         let entry = &self.entries[id as usize];

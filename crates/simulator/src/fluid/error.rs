@@ -1,73 +1,73 @@
-//! What can be wrong with a call to the fluid simulator.
+//! Errors of calls to the fluid simulator.
 
 use leeward_fabric::ResourceId;
 
-/// A refused call. Nothing has changed: the network is as it was before the call.
+/// A rejected call. The network is unchanged.
 #[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
 pub enum FluidError {
-    /// A capacity (or background load) that is no amount of work per second.
+    /// An invalid capacity or background load.
     #[error("resource {}: capacity {value}: must be zero or between 1e-30 and 1e30 native units per second", resource.0)]
     Capacity {
         /// The resource.
         resource: ResourceId,
-        /// The value given.
+        /// The given value.
         value: f64,
     },
-    /// A resource that this network does not have.
+    /// The network has no such resource.
     #[error("resource {}: unknown: this network has resources 0 to {last}", resource.0)]
     UnknownResource {
         /// The resource.
         resource: ResourceId,
-        /// The highest number known.
+        /// Highest known number.
         last: i64,
     },
-    /// A hop whose work per byte is no amount of work.
+    /// An invalid work per byte of a hop.
     #[error("resource {}: work {value} per byte: must be zero or between 1e-30 and 1e30", resource.0)]
     Work {
         /// The resource of the hop.
         resource: ResourceId,
-        /// The value given.
+        /// The given value.
         value: f64,
     },
-    /// A weight that is not a positive number.
+    /// An invalid weight.
     #[error("weight {value}: must be between 1e-30 and 1e30")]
     Weight {
-        /// The value given.
+        /// The given value.
         value: f64,
     },
-    /// A rate cap that is not zero, positive or infinite.
+    /// An invalid rate cap: negative or NaN.
     #[error("rate cap {value} bytes per second: must not be negative; infinity means uncapped")]
     Cap {
-        /// The value given.
+        /// The given value.
         value: f64,
     },
-    /// A multiplicity of zero: an entry stands for at least one flow.
+    /// A flow count of zero: an entry stands for at least one flow.
     #[error("multiplicity 0: an entry stands for at least one flow; remove it instead")]
     Multiplicity,
-    /// An entry that was removed or never added.
+    /// The entry was removed or never added.
     #[error("entry {entry}: unknown: it was removed or never added")]
     UnknownEntry {
-        /// The number of the entry.
+        /// Number of the entry.
         entry: u32,
     },
-    /// A flow that finished, was cancelled, or never started.
+    /// The flow finished, was cancelled, or never started.
     #[error("flow {flow}: unknown: it has finished, was cancelled, or never started")]
     UnknownFlow {
-        /// The flow, as [`super::FlowId::to_bits`] gives it.
+        /// The flow, as [`super::FlowId::to_bits`] returns it.
         flow: u64,
     },
-    /// A flow size that is no amount of bytes.
+    /// An invalid flow size.
     #[error("size {value} bytes: must be finite and not negative")]
     Bytes {
-        /// The value given.
+        /// The given value.
         value: f64,
     },
-    /// A time before the present of the network, or no time at all.
+    /// A time before the current time of the network, or not finite.
     #[error("time {given} s: must be finite and not before the present, {now} s")]
     Time {
-        /// The time given.
+        /// The given time.
         given: f64,
-        /// The time the network has reached.
+        /// Current time of the network.
         now: f64,
     },
 }

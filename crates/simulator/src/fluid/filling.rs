@@ -1,24 +1,23 @@
-//! Water-filling from nothing: the way out when a cascade goes on too long.
+//! Water-filling from zero: the fallback if a cascade takes too long.
 //!
-//! All levels rise together from zero; the resource that fills first keeps its members at that level, an
-//! entry that meets its ceiling stays there, and the rest rise on. This is the textbook algorithm (Bertsekas
-//! and Gallager, Data Networks, section 6.5.2), run on the resources and entries that hang together with
-//! those in question. It takes no account of what was known before, so its cost is that of the whole
-//! component.
+//! All levels rise together from zero. The resource that fills first keeps its members at that level, an
+//! entry that meets its ceiling stays there, and the others continue to rise. This is the textbook algorithm
+//! (Bertsekas and Gallager, Data Networks, section 6.5.2), run on the connected components of the affected
+//! resources. It ignores the previous solution, so its cost is that of the whole component.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::maxmin::MaxMin;
 
-/// The resources and entries that hang together.
+/// A connected component of resources and entries.
 struct Component {
     resources: Vec<u32>,
     entries: Vec<u32>,
 }
 
 impl MaxMin {
-    /// Fills the components of all resources that wait or got a level in this solution.
+    /// Fills the components of all resources that are queued or got a level in this solution.
     #[cold]
     pub(super) fn fill(&mut self) {
         let mut seeds = self.changes[..self.changed].to_vec();
@@ -36,7 +35,7 @@ impl MaxMin {
         for &id in &entries {
             self.enter(id);
         }
-        // Saturated resources are full now, up to rounding; watched ones share out their room afresh.
+        // Saturated resources are full now, up to rounding; watched ones share out their room again.
         while self.queue.pop(&mut self.resources).is_some() {}
         for &r in &resources {
             if self.resources[r as usize].level == f64::INFINITY {
@@ -45,7 +44,7 @@ impl MaxMin {
         }
     }
 
-    /// What hangs together with some resources, by paths.
+    /// Returns the component that is connected to some resources by paths.
     fn component(&self, seeds: Vec<u32>) -> Component {
         let mut known = vec![false; self.capacities.len()];
         let mut seen = vec![false; self.entries.len()];
@@ -68,7 +67,7 @@ impl MaxMin {
         found
     }
 
-    /// The level of each resource; infinite where it does not fill up.
+    /// Computes the level of each resource; infinite if it does not fill up.
     fn filled(&self, resources: &[u32], entries: &[u32]) -> Vec<f64> {
         let mut crossing: Vec<Vec<(usize, f64)>> = vec![Vec::new(); resources.len()];
         for (index, &id) in entries.iter().enumerate() {
@@ -84,7 +83,7 @@ impl MaxMin {
         let ceiling = |index: usize| self.entries[entries[index] as usize].ceiling;
         let mut rising: Vec<usize> = (0..entries.len()).collect();
         rising.sort_by(|&one, &other| ceiling(other).total_cmp(&ceiling(one)));
-        // The level at which a resource would fill if all its entries that still rise went on together.
+        // Level at which a resource would fill if all its rising entries continued together.
         let fills = |place: usize, fixed: &[Option<f64>]| {
             let (mut left, mut gain) = (self.capacities[resources[place] as usize], 0.0);
             for &(index, each) in &crossing[place] {
@@ -95,14 +94,14 @@ impl MaxMin {
             }
             (gain > 0.0).then(|| (left / gain).max(0.0))
         };
-        // Positive floats order like their bits.
+        // Positive floats have the same order as their bits.
         let keyed = |place: usize, level: f64| Reverse((level.to_bits(), place));
         let mut next: BinaryHeap<_> = (0..resources.len())
             .filter_map(|place| fills(place, &fixed).map(|level| keyed(place, level)))
             .collect();
         while let Some(Reverse((bits, place))) = next.pop() {
             let Some(level) = fills(place, &fixed) else { continue };
-            // What was fixed meanwhile was fixed below, so this one can only have risen.
+            // Entries fixed meanwhile were fixed at lower levels, so this level can only have risen.
             if level.to_bits() > bits {
                 next.push(keyed(place, level));
                 continue;

@@ -1,9 +1,9 @@
-//! The flows under way.
+//! Active flows.
 
-/// Names a flow of a [`Network`](super::Network).
+/// Identifier of a flow of a [`Network`](super::Network).
 ///
-/// The slot is a small number that is used again after the flow, good as an index into the caller's own table
-/// of flows under way; the generation tells flows of one slot apart.
+/// The slot is a small number that is reused after the flow ends, suitable as an index into the caller's own
+/// table of active flows. The generation distinguishes flows of one slot.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct FlowId {
     slot: u32,
@@ -11,12 +11,12 @@ pub struct FlowId {
 }
 
 impl FlowId {
-    /// Position in a table of flows under way.
+    /// Position in a table of active flows.
     pub fn slot(self) -> u32 {
         self.slot
     }
 
-    /// The whole name as one number.
+    /// Slot and generation as one number.
     pub fn to_bits(self) -> u64 {
         u64::from(self.generation) << 32 | u64::from(self.slot)
     }
@@ -27,14 +27,14 @@ pub(super) struct Flow {
     /// Its entry in the allocation; `NONE` marks a free slot.
     pub entry: u32,
     pub generation: u32,
-    /// The service that its entry will have given each flow when this one is done, in bytes.
+    /// Total service per flow of its entry when this flow finishes, in bytes.
     pub tag: f64,
     pub bytes: f64,
 }
 
 const NONE: u32 = u32::MAX;
 
-/// A table of flows.
+/// Table of flows.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Flows {
     slots: Vec<Flow>,
@@ -67,7 +67,7 @@ impl Flows {
         self.slots.get(id.slot as usize).filter(|flow| flow.entry != NONE && flow.generation == id.generation)
     }
 
-    /// The flow in a slot that is in use.
+    /// Returns the flow in an occupied slot.
     pub fn at(&self, slot: u32) -> &Flow {
         &self.slots[slot as usize]
     }

@@ -1,16 +1,16 @@
-//! Who limits whom: members change hands between resources, and resources become saturated or stop being so.
+//! Limits of members: members change their limiting resource, and resources become saturated or unsaturated.
 //!
 //! The *offer* to a member of a resource is the level at which the rest of its path would run it: the least
 //! of its ceiling and the levels of its other saturated resources. The fair level of a resource is the one at
-//! which it is full when each member runs at the lesser of its offer and that level; members whose offer is
-//! lower are limited elsewhere, all others here.
+//! which it is full when each member runs at the lesser of its offer and that level. Members with a lower
+//! offer are limited elsewhere, all others here.
 
 use super::cascade::{SAME, least};
 use super::maxmin::MaxMin;
 use super::members::{Hold, Tie};
 
 impl MaxMin {
-    /// The level at which the rest of its path would run a member of `r`.
+    /// Returns the level at which the rest of its path would run a member of `r`.
     #[inline(always)]
     fn offer(&self, r: u32, tie: &Tie, hold: &Hold) -> f64 {
         if tie.peer == self.several() {
@@ -29,8 +29,8 @@ impl MaxMin {
             .fold(entry.ceiling, |offer, step| least(offer, self.resources[step.resource as usize].level))
     }
 
-    /// `r` rose to `level`: sees to the allowances of the members limited here. False if one is offered less
-    /// now.
+    /// Raises the allowances of the members limited by `r`, which rose to `level`. Returns false if one has a
+    /// lower offer now.
     pub(super) fn allow(&mut self, r: u32, level: f64) -> bool {
         let mut wake = f64::INFINITY;
         for position in 0..self.resources[r as usize].limited {
@@ -50,7 +50,8 @@ impl MaxMin {
         true
     }
 
-    /// `r` fell to `level`: takes the bound `below` afresh. False if a member limited elsewhere runs above.
+    /// Recomputes the bound `below` of `r`, which fell to `level`. Returns false if a member limited
+    /// elsewhere runs above.
     pub(super) fn clear(&mut self, r: u32, level: f64) -> bool {
         let resource = &self.resources[r as usize];
         let members = self.members.ties(resource).iter().zip(self.members.holds(resource));
@@ -60,7 +61,7 @@ impl MaxMin {
         below <= level
     }
 
-    /// Gives saturated `r` its fair level and hands members over accordingly. `guess` is not above that
+    /// Assigns saturated `r` its fair level and hands members over accordingly. `guess` must not exceed that
     /// level.
     #[inline(never)]
     pub(super) fn refit(&mut self, r: u32, guess: f64) {
@@ -112,7 +113,7 @@ impl MaxMin {
         }
     }
 
-    /// What limits an entry to `offer` if `r` does not.
+    /// Returns the limit of an entry at `offer` if `r` does not limit it.
     fn limit_at(&self, r: u32, id: u32, offer: f64) -> u32 {
         let mut steps = self.paths[self.entries[id as usize].live_steps()].iter();
         let step =
@@ -120,7 +121,7 @@ impl MaxMin {
         step.map_or(self.nowhere(), |step| step.resource)
     }
 
-    /// Makes `limit`, a resource or `nowhere`, the limit of an entry, which runs at `level` from now on.
+    /// Sets the limit of an entry to `limit`, a resource or `nowhere`; the entry then runs at `level`.
     fn transfer(&mut self, id: u32, limit: u32, level: f64) {
         self.effort.transfers += 1;
         self.note_move(id);
@@ -164,7 +165,7 @@ impl MaxMin {
         }
     }
 
-    /// Watched `r` is overloaded: from now on it has a level.
+    /// Saturates watched `r`, which is overloaded: it gets a level.
     #[inline(never)]
     pub(super) fn saturate(&mut self, r: u32, load: f64) {
         for position in 0..self.resources[r as usize].crossing {
@@ -183,7 +184,7 @@ impl MaxMin {
         self.queue.cover(self.resources[r as usize].level);
     }
 
-    /// Saturated `r` limits nobody and has room again: it is watched from now on.
+    /// Desaturates `r`, which limits no entry and has room again: it is watched from now on.
     #[inline(never)]
     pub(super) fn desaturate(&mut self, r: u32) {
         self.assign(r, f64::INFINITY);
@@ -201,7 +202,7 @@ impl MaxMin {
     }
 }
 
-/// The level at which members fill a resource, if each runs at the least of that level and its offer;
+/// Returns the level at which members fill a resource, if each runs at the least of that level and its offer;
 /// infinite if they do not fill it.
 fn fair_level(capacity: f64, holds: &[Hold], offers: &[f64], guess: f64) -> f64 {
     let (mut load, mut gain) = (0.0, 0.0);
@@ -214,8 +215,8 @@ fn fair_level(capacity: f64, holds: &[Hold], offers: &[f64], guess: f64) -> f64 
     }
     let floor = capacity / gain;
     let mut level = if guess > floor { guess } else { floor };
-    // Members with lower offers keep these, the others share what is left. The load is a concave function of
-    // the level, so these steps go up to the fair level and never beyond.
+    // Members with lower offers keep these, the others share the rest. The load is a concave function of the
+    // level, so these steps rise to the fair level and never beyond.
     loop {
         let (mut left, mut gain) = (capacity, 0.0);
         for (hold, &offer) in holds.iter().zip(offers) {

@@ -1,8 +1,8 @@
-//! The allocation: entries come, go and change, and [`MaxMin::solve`] makes the rates weighted max-min fair
-//! again.
+//! The allocation: entries are added, removed and changed, and [`MaxMin::solve`] makes the rates weighted
+//! max-min fair again.
 //!
-//! A change only does what it must: it moves the sums of the resources it touches and puts these in the
-//! queue. So any number of changes at one time cost one solution. What a solution does is in `cascade`.
+//! A change updates the sums of the affected resources and queues them, nothing more. So any number of
+//! changes at one time costs one solution. Module `cascade` has the solver.
 
 use leeward_fabric::{Hop, ResourceId};
 
@@ -13,14 +13,14 @@ use super::members::{Members, Resource};
 use super::paths::{Paths, Step};
 use super::queue::Queue;
 
-/// Names an entry of a [`MaxMin`]; a number that is used again once the entry is removed.
+/// Identifier of an entry of a [`MaxMin`]; reused after the entry is removed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct EntryId(pub u32);
 
-/// What keeps an entry from being faster.
+/// Limit of an entry's rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Limit {
-    /// Its ceiling: its own rate cap, or the whole of the narrowest resource it crosses.
+    /// The ceiling: its own rate cap, or the full capacity of the narrowest resource it crosses.
     Ceiling,
     /// A saturated resource, on which no entry has more per weight.
     Resource(ResourceId),
@@ -28,9 +28,9 @@ pub enum Limit {
 
 /// Weighted max-min fair rates, kept up to date as entries come and go.
 ///
-/// An entry stands for some flows over one path. Each of its flows gets `weight * level` bytes per second, or
-/// its cap if that is less, where `level` is the least level of the saturated resources on the path. On each
-/// resource the rates, times the work per byte there, add up to no more than the capacity.
+/// An entry stands for several flows over one path. Each of its flows gets `weight * level` bytes per second,
+/// or its cap if that is less. Here `level` is the least level of the saturated resources on the path. On
+/// each resource the rates, times the work per byte there, add up to at most the capacity.
 ///
 /// ```
 /// use leeward_fabric::{Hop, ResourceId};
@@ -55,26 +55,29 @@ pub struct MaxMin {
     free: Vec<u32>,
     pub(super) paths: Paths,
     pub(super) queue: Queue,
-    /// The first `changed` are the resources whose level was assigned in the last solution. There is always
-    /// room for one more than there are resources, so that the cascade may write before it looks.
+    /// The first `changed` elements are the resources whose level was assigned in the last solution. There is
+    /// always room for one more than there are resources, so that the cascade may write without a check.
     pub(super) changes: Vec<u32>,
     pub(super) changed: usize,
-    /// Entries that got another limit or ceiling up to the last solution, or were new, and those since then.
-    /// Some may be gone, or stand for another entry now.
+    /// Entries that are new or got another limit or ceiling: up to the last solution, and since then. Some
+    /// may be removed, or reused for another entry.
     pub(super) moves: Vec<u32>,
     pub(super) moving: Vec<u32>,
-    /// The levels of the members of the resource under review, by position.
+    /// Levels of the members of the resource under review, by position.
     pub(super) running: Vec<f64>,
-    /// Members of that resource that go over to another limit, which one, and at what level.
+    /// Members of that resource that change their limit: entry, new limit, and level.
     pub(super) leaving: Vec<(u32, u32, f64)>,
     pub(super) effort: Effort,
     scratch: Vec<Step>,
-    /// Visits after which a cascade has gone on for too long.
+    /// Number of visits after which the solver aborts a cascade.
     pub(super) patience: u64,
 }
 
 impl MaxMin {
-    /// Resources without entries. `capacities[r]` is in native units per second: bit/s for a link, ns of
+    /// Creates resources without entries. `capacities[r]` is in native units per second: bit/s for a link, ns
+    /// of service per second for a device.
+    /// # Errors
+    /// Returns an error for an invalid capacity.
     /// service per second for a device.
     pub fn new(capacities: &[f64]) -> Result<MaxMin, FluidError> {
         let mut resources = Vec::with_capacity(capacities.len());
@@ -82,8 +85,7 @@ impl MaxMin {
             check_capacity(ResourceId(index as u32), capacity)?;
             resources.push(Resource::new(capacity));
         }
-        // The marks `nowhere` and `several`. Whoever changes its level and meets the second looks more
-        // closely.
+        // The marks `nowhere` and `several`. The cascade handles members of the second separately.
         resources.extend([Resource::mark(f64::INFINITY), Resource::mark(f64::NEG_INFINITY)]);
         Ok(MaxMin {
             members: Members::default(),
@@ -105,32 +107,35 @@ impl MaxMin {
         })
     }
 
-    /// The same, but a solution that has not settled after visiting `visits` resources is given up, and
-    /// filled from nothing instead. Unless set here, that is 64 visits for each resource, and 16,384 more.
+    /// Sets the number of visits after which the solver aborts a cascade and fills resources from zero
+    /// instead. The default is 64 visits per resource, and 16,384 more.
     #[must_use]
     pub fn with_patience(mut self, visits: u64) -> MaxMin {
         self.patience = visits;
         self
     }
 
-    /// The mark of a member whose path has no other saturated resource.
+    /// Mark of a member whose path has no other saturated resource.
     pub(super) fn nowhere(&self) -> u32 {
         self.resources.len() as u32 - 2
     }
 
-    /// The mark of a member whose path has more than one other saturated resource.
+    /// Mark of a member whose path has more than one other saturated resource.
     pub(super) fn several(&self) -> u32 {
         self.resources.len() as u32 - 1
     }
 
-    /// Adds an entry of so many flows. `cap` is in bytes per second for each flow, infinite for none; a
+    /// Adds an entry of `flows` flows. `cap` is in bytes per second for each flow, infinite for none. A
+    /// resource that occurs more than once in `hops` counts with the sum of the work.
+    /// # Errors
+    /// Returns an error for an unknown resource, an invalid work, weight or cap, or zero flows.
     /// resource that comes up more than once in `hops` counts with the sum of the work.
     pub fn add(&mut self, hops: &[Hop], weight: f64, cap: f64, flows: u32) -> Result<EntryId, FluidError> {
         self.check(hops, weight, cap, flows)?;
         Ok(self.add_checked(hops, weight, cap, flows))
     }
 
-    /// [`MaxMin::add`] of what [`MaxMin::check`] has let pass.
+    /// Adds an entry that [`MaxMin::check`] has accepted.
     pub(super) fn add_checked(&mut self, hops: &[Hop], weight: f64, cap: f64, flows: u32) -> EntryId {
         self.scratch.clear();
         let mut fastest = cap;
@@ -161,7 +166,10 @@ impl MaxMin {
         EntryId(id)
     }
 
-    /// Removes an entry. Its id may be given to another one.
+    /// Removes an entry. Its id may be reused.
+    ///
+    /// # Errors
+    /// Returns an error if there is no such entry.
     pub fn remove(&mut self, id: EntryId) -> Result<(), FluidError> {
         self.known(id)?;
         self.leave(id.0);
@@ -173,7 +181,10 @@ impl MaxMin {
         Ok(())
     }
 
-    /// Sets the number of flows that an entry stands for.
+    /// Sets the number of flows of an entry.
+    ///
+    /// # Errors
+    /// Returns an error if there is no such entry, or for zero flows.
     pub fn set_flows(&mut self, id: EntryId, flows: u32) -> Result<(), FluidError> {
         self.known(id)?;
         if flows == 0 {
@@ -210,7 +221,10 @@ impl MaxMin {
         Ok(())
     }
 
-    /// Sets the capacity of a resource in native units per second; at zero its entries stand still.
+    /// Sets the capacity of a resource in native units per second; at zero its entries stall.
+    ///
+    /// # Errors
+    /// Returns an error for an unknown resource or an invalid capacity.
     pub fn set_capacity(&mut self, resource: ResourceId, capacity: f64) -> Result<(), FluidError> {
         self.check_capacity(resource, capacity)?;
         let more = capacity - std::mem::replace(&mut self.capacities[resource.index()], capacity);
@@ -236,14 +250,14 @@ impl MaxMin {
         Ok(())
     }
 
-    /// Bytes per second of each flow of an entry, as last solved; infinite without any limit. `None` if there
-    /// is no such entry.
+    /// Returns the bytes per second of each flow of an entry, as last solved; infinite without any limit.
+    /// `None` if there is no such entry.
     pub fn rate(&self, id: EntryId) -> Option<f64> {
         let entry = self.entries.get(id.0 as usize).filter(|entry| entry.flows > 0)?;
         Some(entry.weight * self.level_of(id.0))
     }
 
-    /// What limits an entry, as last solved. `None` if there is no such entry.
+    /// Returns the limit of an entry, as last solved. `None` if there is no such entry.
     pub fn limit(&self, id: EntryId) -> Option<Limit> {
         let entry = self.entries.get(id.0 as usize).filter(|entry| entry.flows > 0)?;
         Some(match entry.limit {
@@ -252,14 +266,14 @@ impl MaxMin {
         })
     }
 
-    /// The level of a resource, as last solved: the rate for each unit of weight of the entries it limits.
-    /// `None` if it limits nobody.
+    /// Returns the level of a resource, as last solved: the rate per unit of weight of the entries it limits.
+    /// `None` if it limits no entry.
     pub fn level(&self, resource: ResourceId) -> Option<f64> {
         let level = self.resources[..self.capacities.len()].get(resource.index())?.level;
         (level < f64::INFINITY).then_some(level)
     }
 
-    /// The load of a resource, as last solved, in native units per second.
+    /// Returns the load of a resource, as last solved, in native units per second.
     pub fn load(&self, resource: ResourceId) -> f64 {
         self.resources[..self.capacities.len()].get(resource.index()).map_or(0.0, |resource| {
             let holds = self.members.holds(resource).iter();
@@ -270,8 +284,8 @@ impl MaxMin {
         })
     }
 
-    /// The entries whose rate the last solution changed, new ones included, in ascending order. Some may have
-    /// come back to the rate they had.
+    /// Returns the entries whose rate the last solution changed, new ones included, in ascending order. Some
+    /// may have returned to their previous rate.
     pub fn changed(&self) -> Vec<EntryId> {
         let moved = self.moves.iter().copied().filter(|&id| self.entries[id as usize].flows > 0);
         let limited = self.changes().iter().flat_map(|&r| self.limited_by(r));
@@ -281,56 +295,56 @@ impl MaxMin {
         ids
     }
 
-    /// What the solutions so far have cost.
+    /// Returns the cost of the solutions so far.
     pub fn effort(&self) -> &Effort {
         &self.effort
     }
 
-    /// How many flows an entry stands for.
+    /// Number of flows of an entry.
     pub(super) fn flows(&self, id: u32) -> u32 {
         self.entries[id as usize].flows
     }
 
-    /// The path of an entry: resources, and work per byte.
+    /// Path of an entry: resources, and work per byte.
     pub(super) fn path(&self, id: u32) -> impl Iterator<Item = (u32, f64)> {
         self.paths[self.entries[id as usize].steps()].iter().map(|step| (step.resource, step.work))
     }
 
-    /// The entries that cross a resource, and their work per byte there.
+    /// Entries that cross a resource, and their work per byte there.
     pub(super) fn crossing(&self, resource: ResourceId) -> impl Iterator<Item = (u32, f64)> {
         let of = &self.resources[resource.index()];
         let steps = self.members.holds(of).iter().map(|hold| self.paths[hold.step as usize].work);
         self.members.ties(of).iter().map(|tie| tie.entry).zip(steps)
     }
 
-    /// The entries that a resource limits.
+    /// Entries that a resource limits.
     pub(super) fn limited_by(&self, r: u32) -> impl Iterator<Item = u32> {
         self.members.limited(&self.resources[r as usize]).iter().map(|tie| tie.entry)
     }
 
-    /// What limits an entry, and its rate; `None` if it is no more.
+    /// Returns the limit of an entry, and its rate; `None` if it was removed.
     pub(super) fn terms(&self, id: u32) -> Option<(Option<u32>, f64)> {
         let entry = &self.entries[id as usize];
         let limit = (entry.limit != self.nowhere()).then_some(entry.limit);
         (entry.flows > 0).then(|| (limit, entry.weight * self.level_of(id)))
     }
 
-    /// The resources whose level was assigned in the last solution.
+    /// Resources whose level was assigned in the last solution.
     pub(super) fn changes(&self) -> &[u32] {
         &self.changes[..self.changed]
     }
 
-    /// The entries that got another limit or ceiling, or are new. Some may be gone.
+    /// Entries that are new or got another limit or ceiling. Some may be removed.
     pub(super) fn moves(&self) -> &[u32] {
         &self.moves
     }
 
-    /// The level of a resource, infinite while it is watched.
+    /// Level of a resource, infinite while it is watched.
     pub(super) fn level_at(&self, r: u32) -> f64 {
         self.resources[r as usize].level
     }
 
-    /// Whether a capacity may be set.
+    /// Checks a capacity before it is set.
     pub(super) fn check_capacity(&self, resource: ResourceId, value: f64) -> Result<(), FluidError> {
         let last = self.capacities.len() as i64 - 1;
         if i64::from(resource.0) > last {
@@ -346,7 +360,7 @@ impl MaxMin {
         }
     }
 
-    /// Whether an entry may be added.
+    /// Checks an entry before it is added.
     pub(super) fn check(&self, hops: &[Hop], weight: f64, cap: f64, flows: u32) -> Result<(), FluidError> {
         if !in_range(weight) {
             return Err(FluidError::Weight { value: weight });
@@ -370,7 +384,7 @@ impl MaxMin {
     }
 }
 
-/// Far beyond what networks need, and far from where products of such numbers overflow.
+/// Range of numbers: far beyond the needs of networks, and far from overflow of products.
 fn in_range(value: f64) -> bool {
     (1e-30..=1e30).contains(&value)
 }

@@ -1,70 +1,69 @@
-//! The members of each resource, which are the entries that cross it, and the sums over them.
+//! Members of each resource, which are the entries that cross it, and the sums over them.
 //!
-//! The members of a resource lie side by side in three zones: those limited here that are tied to another
+//! The members of a resource are adjacent, in three zones: those limited here that are tied to another
 //! saturated resource, those limited here that are not, and those limited elsewhere. A change of level
-//! concerns the first zone only. What it needs of a member is 16 bytes long and lies apart from the rest.
+//! concerns the first zone only. Its data per member are 16 bytes, stored apart from the rest.
 
 use super::paths::Paths;
 
-/// What a resource must know of an entry that it limits, each time its level changes.
+/// Data of an entry that its limiting resource needs at each change of level.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Tie {
-    /// Native units per second that the entry adds at `peer` for each unit of level.
+    /// Native units per second that the entry adds at `peer` per unit of level.
     pub peer_gain: f64,
-    /// The other saturated resource of the path, or one of the two marks `nowhere` and `several`.
+    /// Other saturated resource of the path, or one of the two marks `nowhere` and `several`.
     pub peer: u32,
     /// The entry.
     pub entry: u32,
 }
 
-/// What else a resource knows of an entry that crosses it.
+/// Other data of an entry that crosses a resource.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Hold {
-    /// The level at which the entry meets its ceiling: its rate cap or its narrowest resource, whichever is
-    /// less.
+    /// Level at which the entry meets its ceiling: its rate cap or its narrowest resource, whichever is less.
     pub ceiling: f64,
-    /// Native units per second that the entry adds here for each unit of level.
+    /// Native units per second that the entry adds here per unit of level.
     pub gain: f64,
-    /// Limited here: a lower bound on the allowances of the entry at the watched resources of its path.
+    /// If limited here: a lower bound on the allowances of the entry at the watched resources of its path.
     pub allowance: f64,
-    /// Its step here, as an index into the paths.
+    /// Step of the entry here, as an index into the paths.
     pub step: u32,
 }
 
-/// A link or device: the sums over its members.
+/// A link or device, with the sums over its members.
 #[derive(Clone, Default, Debug)]
 #[repr(align(64))]
 pub(super) struct Resource {
-    /// The level; infinite while the resource is not saturated but watched.
+    /// Level; infinite while the resource is not saturated but watched.
     pub level: f64,
-    /// Saturated: the capacity that members limited elsewhere leave to those limited here. Watched: the
-    /// capacity not given out as allowances. Native units per second.
+    /// Saturated: capacity that members limited elsewhere leave to those limited here. Watched: capacity not
+    /// granted as allowances. Native units per second.
     pub left: f64,
-    /// Saturated: the sum of the gains of the members limited here.
+    /// Saturated: sum of the gains of the members limited here.
     pub gain: f64,
-    /// Saturated: no member limited elsewhere runs at a level above this.
+    /// Saturated: upper bound on the levels of members limited elsewhere.
     pub below: f64,
-    /// Saturated: up to this level no member limited here exceeds an allowance, nor its ceiling.
+    /// Saturated: level up to which no member limited here exceeds an allowance or its ceiling.
     pub wake: f64,
-    /// Members limited here that are tied to another saturated resource.
+    /// Number of members limited here that are tied to another saturated resource.
     pub tied: u32,
-    /// Members limited here.
+    /// Number of members limited here.
     pub limited: u32,
-    /// All members.
+    /// Number of all members.
     pub crossing: u32,
-    /// Where the block of members begins.
+    /// Start of the block of members.
     first: u32,
-    /// How often the sums may have changed since they were last added up afresh.
+    /// Upper bound on the changes of the sums since they were last recomputed.
     pub updates: u32,
-    /// The block has room for two to this power.
+    /// Base-two logarithm of the size of the block.
     room: u8,
-    /// It waits in the queue.
+    /// True if it is in the queue.
     pub queued: bool,
-    /// Its level has been assigned in the present solution.
+    /// True if its level has been assigned in the current solution.
     pub touched: bool,
 }
 
-/// The members of all resources, in blocks whose sizes are powers of two.
+/// Members of all resources, in blocks whose sizes are powers of two.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Members {
     pub ties: Vec<Tie>,
@@ -77,12 +76,12 @@ impl Resource {
         Resource { level: f64::INFINITY, left: capacity, ..Resource::default() }
     }
 
-    /// A mark, which is never worth a visit.
+    /// Creates a mark, which is never visited.
     pub fn mark(level: f64) -> Resource {
         Resource { queued: true, level, ..Resource::new(0.0) }
     }
 
-    /// Whether rounding errors may have added up to something.
+    /// Returns true if rounding errors may have accumulated.
     pub fn worn(&self) -> bool {
         self.updates > 2048
     }
@@ -91,7 +90,7 @@ impl Resource {
         (self.first + position) as usize
     }
 
-    /// Where the first zone lies among all ties.
+    /// Range of the first zone among all ties.
     pub fn tied_range(&self) -> std::ops::Range<usize> {
         self.range(self.tied)
     }
@@ -102,17 +101,17 @@ impl Resource {
 }
 
 impl Members {
-    /// The ties of all members.
+    /// Ties of all members.
     pub fn ties(&self, of: &Resource) -> &[Tie] {
         &self.ties[of.range(of.crossing)]
     }
 
-    /// The holds of all members, at the same positions.
+    /// Holds of all members, at the same positions.
     pub fn holds(&self, of: &Resource) -> &[Hold] {
         &self.holds[of.range(of.crossing)]
     }
 
-    /// The ties of the members limited here.
+    /// Ties of the members limited here.
     pub fn limited(&self, of: &Resource) -> &[Tie] {
         &self.ties[of.range(of.limited)]
     }
@@ -133,7 +132,7 @@ impl Members {
         &mut self.holds[of.at(position)]
     }
 
-    /// Appends a member, limited elsewhere, and returns its position.
+    /// Appends a member that is limited elsewhere, and returns its position.
     pub fn push(&mut self, of: &mut Resource, tie: Tie, hold: Hold) -> u32 {
         if of.crossing == 0 && of.room == 0 {
             of.room = 1;
@@ -188,15 +187,14 @@ impl Members {
         }
         of.limited -= 1;
         if of.limited == 0 {
-            // What rounding left of the sum would count as a member.
+            // A rounding remainder of the sum would count as a member.
             of.gain = 0.0;
         }
         self.exchange(of, position, of.limited, paths);
         of.limited
     }
 
-    /// Puts a member limited here on its side of the border between those that are tied and those that are
-    /// not.
+    /// Moves a member limited here to the zone of tied or of untied members.
     pub fn sort(&mut self, of: &mut Resource, position: u32, nowhere: u32, paths: &mut Paths) {
         let tied = self.ties[of.at(position)].peer != nowhere;
         if tied && position >= of.tied {

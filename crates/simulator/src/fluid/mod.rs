@@ -12,45 +12,45 @@
 //!     filling               the way out: everything anew
 //! ```
 //!
-//! # What is computed
+//! # Model
 //!
-//! A *resource* has a capacity, in bits or in nanoseconds of service per second, and an *entry* is a number
-//! `n` of equal flows along one path, with a weight `w` and a rate cap. A flow takes `a` units of work on a
-//! resource for each of its bytes. Rates `x` are weighted max-min fair if no resource has more work than
-//! capacity, and none of the `x / w` can be raised but at the cost of one that is no higher. These rates
-//! exist and are unique.
+//! A *resource* has a capacity, in bits or in nanoseconds of service per second. An *entry* is a number `n`
+//! of equal flows along one path, with a weight `w` and a rate cap. A flow takes `a` units of work on a
+//! resource for each of its bytes. Rates `x` are weighted max-min fair if two conditions hold. No resource
+//! has more work than capacity, and none of the `x / w` can rise without lowering one that is not higher.
+//! These rates exist and are unique.
 //!
-//! They are known by the levels of the resources. Give each resource `r` a level `s_r`, infinite if it is not
-//! saturated, and let each entry run at the least level on its path, or at its *ceiling* if that is less. The
+//! The levels of the resources determine them. Give each resource `r` a level `s_r`, infinite if it is not
+//! saturated. Let each entry run at the least level on its path, or at its *ceiling* if that is less. The
 //! levels are *settled* if each saturated resource is full, and no other resource is overloaded:
 //!
 //! ```text
 //! sum over entries on r of  n a w min(s_r, what the rest of the path offers) = C_r
 //! ```
 //!
-//! Settled levels give the max-min allocation. For take any entry below its ceiling: it runs at the level of
-//! some resource `r` on its path; `r` is full; and no entry on `r` has more for its weight, since all run at
-//! `s_r` or less. That is the bottleneck condition (Bertsekas and Gallager, Data Networks, section 6.5.2),
-//! which holds of the max-min allocation and of no other.
+//! Settled levels give the max-min allocation. Take any entry below its ceiling: it runs at the level of some
+//! resource `r` on its path; `r` is full; and no entry on `r` has more for its weight, since all run at `s_r`
+//! or less. This is the bottleneck condition (Bertsekas and Gallager, Data Networks, section 6.5.2), which
+//! characterizes the max-min allocation.
 //!
-//! # How it is kept up to date
+//! # Incremental updates
 //!
-//! An arrival, a completion or a new capacity disturbs few resources. These are settled one after the other,
-//! the lowest level first; when a level changes, the other saturated resources of the entries that it limits
-//! are disturbed in turn, and so on until all are settled again (`cascade`). A resource keeps the sums over
-//! its members, so a visit costs one division and one addition for each entry limited there that also crosses
-//! another saturated resource. Resources that are not saturated take no part; they give their members
-//! allowances and hear of them only when these are used up (`watch`). Since only lower levels act on higher
-//! ones, nearly every visit is the last one to that resource for this event: the cost of an event is about
-//! the number of levels that it changes, times the entries limited by each. A full solution costs the number
-//! of all entries, times the number of levels.
+//! An arrival, a completion or a new capacity disturbs few resources. The solver settles these one after the
+//! other, the lowest level first. A change of level disturbs the other saturated resources of the entries
+//! that it limits, and so on until all are settled again (`cascade`). A resource keeps the sums over its
+//! members. So a visit costs one division, and one addition for each entry limited there that also crosses
+//! another saturated resource. Resources that are not saturated take no part. They grant their members
+//! allowances and are involved only when these are used up (`watch`). Only lower levels affect higher ones,
+//! so nearly every visit is the last one to that resource for this event. The cost of an event is about the
+//! number of levels that it changes, times the entries limited by each. A full solution costs the number of
+//! all entries, times the number of levels.
 //!
-//! In time, a level that changes costs one prediction and not one for each flow, by a virtual clock for each
-//! resource (`clocks`). Flows of one class, which take the same path, are one entry, however many there are
-//! (`crowd`). So an event costs the logarithm of the number of flows at most, besides its cascade.
+//! Over time, a change of level costs one prediction and not one per flow, by a virtual clock for each
+//! resource (`clocks`). All flows of one class, which take the same path, are one entry (`crowd`). So an
+//! event costs at most the logarithm of the number of flows, besides its cascade.
 //!
-//! Nothing is kept of a flow that has finished. Sums that are kept by difference are added up afresh every so
-//! often, so that rounding errors do not grow with time.
+//! Finished flows leave no state. Sums kept by difference are recomputed periodically, so that rounding
+//! errors do not grow with time.
 
 mod apps;
 mod cascade;

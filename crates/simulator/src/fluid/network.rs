@@ -1,9 +1,8 @@
-//! Flows in time: arrivals, completions, and what has been carried.
+//! Flows over time: arrivals, completions, and carried work.
 //!
-//! Rates are constant between events, and the events are completions and the caller's calls. A call at some
-//! time first goes through all completions until then; these are handed out, each with its own time, by the
-//! next [`Network::advance`]. What is changed is solved when time moves on or somebody asks, so that arrivals
-//! and completions at one time cost one solution.
+//! Rates are constant between events, which are completions and the caller's calls. A call first handles all
+//! completions up to its time; the next [`Network::advance`] returns these, each with its own time. Changes
+//! are solved when time advances or on a query, so arrivals and completions at one time cost one solution.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -18,13 +17,13 @@ use super::maxmin::{EntryId, MaxMin};
 /// A flow that has transferred its last byte.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Finished {
-    /// Which.
+    /// The flow.
     pub flow: FlowId,
-    /// When, in seconds.
+    /// Completion time, in seconds.
     pub at: f64,
 }
 
-/// A network of resources and the flows through it, at one time, the present, which calls move forward.
+/// A network of resources and the flows through it, at its current time, which calls advance.
 ///
 /// Times are in seconds. The same calls give the same results to the last bit; the order of calls at one time
 /// does not matter, up to rounding.
@@ -50,25 +49,28 @@ pub struct Finished {
 pub struct Network {
     now: f64,
     maxmin: MaxMin,
-    /// No change since the last solution.
+    /// True if nothing changed since the last solution.
     settled: bool,
     clocks: Clocks,
     flows: Flows,
-    /// The entry of each class with active flows.
+    /// Entry of each class with active flows.
     classes: HashMap<u64, u32>,
-    /// Flows that finished and were not handed out yet.
+    /// Finished flows that were not returned yet.
     done: Vec<Finished>,
     /// Capacities without the background.
     capacities: Vec<f64>,
     /// Inelastic load.
     background: Vec<f64>,
-    /// For each resource the work of flows that are gone; `None` if nobody observes.
+    /// For each resource, the work of ended flows; `None` if not observed.
     carried: Option<Vec<f64>>,
     ending: Vec<u32>,
 }
 
 impl Network {
-    /// A network without flows at time 0. `capacities[r]` is in native units per second: bit/s for a link, ns
+    /// Creates a network without flows at time 0. `capacities[r]` is in native units per second: bit/s for a
+    /// link, ns of service per second for a device.
+    /// # Errors
+    /// Returns an error for an invalid capacity.
     /// of service per second for a device.
     pub fn new(capacities: &[f64]) -> Result<Network, FluidError> {
         Ok(Network {
@@ -86,19 +88,19 @@ impl Network {
         })
     }
 
-    /// The same network, which from now on keeps what [`Network::carried`] tells.
+    /// Enables [`Network::carried`] from now on.
     #[must_use]
     pub fn observed(mut self) -> Network {
         self.carried.get_or_insert_with(|| vec![0.0; self.capacities.len()]);
         self
     }
 
-    /// The present, in seconds.
+    /// Current time, in seconds.
     pub fn now(&self) -> f64 {
         self.now
     }
 
-    /// How many flows are under way.
+    /// Number of active flows.
     pub fn active(&self) -> usize {
         self.flows.active()
     }
@@ -108,14 +110,17 @@ impl Network {
         &self.maxmin
     }
 
-    /// Starts a flow of `bytes` along `hops` at time `at`, which becomes the present.
+    /// Starts a flow of `bytes` along `hops` at time `at`, which becomes the current time.
     ///
     /// Its rate is max-min fair with `weight`, and at most `cap` bytes per second (infinite for none). A flow
     /// without bytes, or without limits, finishes at once.
     ///
-    /// Flows of one `class` share an entry of the allocation, which is faster where many flows take few
-    /// paths. The caller promises that their hops, weights and caps are the same; those of the first one
-    /// under way count.
+    /// Flows of one `class` share an entry of the allocation, which is faster if many flows take few paths.
+    /// The caller guarantees that their hops, weights and caps are equal; those of the first active flow
+    /// count.
+    ///
+    /// # Errors
+    /// Returns an error for a time in the past, an invalid size, weight or cap, or an unknown resource.
     pub fn start(
         &mut self,
         at: f64,
@@ -152,7 +157,10 @@ impl Network {
         Ok(flow)
     }
 
-    /// Takes a flow out of the network at time `at`; returns the bytes it still had to transfer.
+    /// Removes a flow at time `at`; returns the bytes it had not transferred.
+    ///
+    /// # Errors
+    /// Returns an error for a time in the past, or if there is no such flow.
     pub fn cancel(&mut self, at: f64, flow: FlowId) -> Result<f64, FluidError> {
         self.reach(at)?;
         let Flow { entry, bytes, .. } =
@@ -163,7 +171,10 @@ impl Network {
         Ok(left)
     }
 
-    /// Sets the capacity of a resource in native units per second. Where it is zero, flows stand still.
+    /// Sets the capacity of a resource in native units per second. At zero, its flows stall.
+    ///
+    /// # Errors
+    /// Returns an error for a time in the past, an unknown resource or an invalid capacity.
     pub fn set_capacity(&mut self, at: f64, resource: ResourceId, capacity: f64) -> Result<(), FluidError> {
         self.maxmin.check_capacity(resource, capacity)?;
         self.reach(at)?;
@@ -171,7 +182,10 @@ impl Network {
         self.change_capacity(resource)
     }
 
-    /// Sets the inelastic load of a resource in native units per second. Flows share what it leaves of the
+    /// Sets the inelastic load of a resource in native units per second. Flows share the rest of the
+    /// capacity, if any.
+    /// # Errors
+    /// Returns an error for a time in the past, an unknown resource or an invalid load.
     /// capacity, if anything.
     pub fn set_background(&mut self, at: f64, resource: ResourceId, load: f64) -> Result<(), FluidError> {
         self.maxmin.check_capacity(resource, load)?;
@@ -183,13 +197,13 @@ impl Network {
     fn change_capacity(&mut self, resource: ResourceId) -> Result<(), FluidError> {
         self.settled = false;
         let r = resource.index();
-        // What rounding leaves of a capacity that is all taken would be a capacity.
+        // A rounding remainder of a fully used capacity must not count as capacity.
         let rest = self.capacities[r] - self.background[r];
         let rest = if rest > 1e-12 * self.capacities[r] { rest } else { 0.0 };
         self.maxmin.set_capacity(resource, rest)
     }
 
-    /// When the next flow finishes if nothing else happens. `None` if none does.
+    /// Returns the time of the next completion without further events. `None` if there is none.
     pub fn next_completion(&mut self) -> Option<f64> {
         if let Some(first) = self.done.first() {
             return Some(first.at);
@@ -199,41 +213,43 @@ impl Network {
         (next < f64::INFINITY).then_some(next)
     }
 
-    /// Moves the present to `to` and appends the flows that finished until then, in the order of their times.
+    /// Advances the current time to `to` and appends the flows that finished until then, in order of time.
+    ///
+    /// # Errors
+    /// Returns an error for a time in the past, or one that is not finite.
     pub fn advance(&mut self, to: f64, finished: &mut Vec<Finished>) -> Result<(), FluidError> {
         self.reach(to)?;
         finished.append(&mut self.done);
         Ok(())
     }
 
-    /// The present rate of a flow in bytes per second. `None` if it is no longer under way.
+    /// Returns the current rate of a flow in bytes per second. `None` if it is not active.
     pub fn rate(&mut self, flow: FlowId) -> Option<f64> {
         let entry = self.flows.get(flow)?.entry;
         self.settle();
         self.maxmin.rate(EntryId(entry))
     }
 
-    /// The present load of a resource in native units per second, without the background.
+    /// Returns the current load of a resource in native units per second, without the background.
     pub fn load(&mut self, resource: ResourceId) -> f64 {
         self.settle();
         self.maxmin.load(resource)
     }
 
-    /// The bytes that a flow has still to transfer at time `at`. `None` if it is no longer under way then.
-    /// For a time after the present a copy of the network is sent ahead; a time before it counts as the
-    /// present.
+    /// Returns the bytes that a flow has not transferred at time `at`. `None` if it is not active then. A
+    /// future time is simulated on a copy of the network; a past time counts as the current time.
     pub fn remaining(&self, flow: FlowId, at: f64) -> Option<f64> {
         let network = self.ahead(at);
         let entry = network.flows.get(flow)?.entry;
         Some(network.left(flow, entry))
     }
 
-    /// The work that flows have brought to a resource until time `at`, in native units: the integral of its
-    /// load over time, without the background. Zero unless the network is [`observed`](Network::observed).
-    /// Times before and after the present are as with [`remaining`](Network::remaining).
+    /// Returns the work that flows have brought to a resource until time `at`, in native units: the integral
+    /// of its load over time, without the background. Zero unless the network is
+    /// [`observed`](Network::observed). Future and past times are as for [`remaining`](Network::remaining).
     ///
-    /// This is counted by flows, what each has transferred, not by adding up loads; so bytes are conserved,
-    /// and it costs little while flows run and a look at the entries under way when asked for.
+    /// The work is counted by flow, from its transferred bytes, not by integrating loads. So bytes are
+    /// conserved. The count costs little while flows run, and a visit of the active entries on a query.
     pub fn carried(&self, resource: ResourceId, at: f64) -> f64 {
         let network = self.ahead(at);
         let Some(&past) = network.carried.as_ref().and_then(|carried| carried.get(resource.index())) else {
@@ -243,7 +259,7 @@ impl Network {
         past + network.maxmin.crossing(resource).map(|(entry, work)| work * served(entry)).sum::<f64>()
     }
 
-    /// The network as it will be at a time after the present.
+    /// Returns the network at a future time.
     fn ahead(&self, at: f64) -> Cow<'_, Network> {
         if !(at > self.now && at.is_finite()) {
             return Cow::Borrowed(self);
@@ -253,13 +269,13 @@ impl Network {
         Cow::Owned(copy)
     }
 
-    /// The bytes left of a flow under way.
+    /// Returns the bytes left of an active flow.
     fn left(&self, flow: FlowId, entry: u32) -> f64 {
         let behind = self.flows.at(flow.slot()).tag - self.flows.at(self.clocks.head(entry)).tag;
         self.clocks.left(entry, self.now) + behind
     }
 
-    /// Moves the present to `to`, through all completions until then.
+    /// Advances the current time to `to`, through all completions until then.
     fn reach(&mut self, to: f64) -> Result<(), FluidError> {
         if !(to >= self.now && to < f64::INFINITY) {
             return Err(FluidError::Time { given: to, now: self.now });
@@ -270,7 +286,7 @@ impl Network {
         loop {
             self.settle();
             let next = self.clocks.earliest();
-            // A rounding error does not put a completion off.
+            // A rounding error must not delay a completion.
             if next > to + window(to) {
                 break;
             }
@@ -281,7 +297,7 @@ impl Network {
         Ok(())
     }
 
-    /// Solves what has changed.
+    /// Solves pending changes.
     fn settle(&mut self) {
         if !self.settled {
             self.settled = true;
@@ -290,7 +306,7 @@ impl Network {
         }
     }
 
-    /// Ends all flows that finish at the present.
+    /// Ends all flows that finish at the current time.
     fn complete(&mut self) {
         let mut ending = std::mem::take(&mut self.ending);
         self.clocks.due(&self.maxmin, self.now, &mut ending);
@@ -307,13 +323,13 @@ impl Network {
         self.ending = ending;
     }
 
-    /// A flow that is over before it began.
+    /// Ends a flow that finishes at its start.
     fn end(&mut self, flow: FlowId) {
         self.done.push(Finished { flow, at: self.now });
         self.flows.remove(flow.slot());
     }
 
-    /// Takes a flow out of its entry; says whether the entry has others.
+    /// Removes a flow from its entry; returns true if the entry has others.
     fn drop_flow(&mut self, entry: u32, slot: u32) -> bool {
         self.settled = false;
         let last = self.clocks.leave(&self.flows, entry, slot);
@@ -339,7 +355,7 @@ impl Network {
         }
     }
 
-    /// Counts bytes that were transferred in no time.
+    /// Counts bytes of a flow that finished at its start.
     fn account_hops(&mut self, hops: &[Hop], bytes: f64) {
         if let Some(carried) = &mut self.carried {
             for hop in hops {

@@ -1,23 +1,23 @@
-//! Where the paths of all entries are kept: one arena of steps, in blocks of a power of two.
+//! Storage of all paths: one arena of steps, in blocks of a power of two.
 //!
-//! A path is a run of steps side by side, so that walking it costs one or two cache lines. A freed block
-//! waits on the list of its size for the next path of that length; with the few path lengths of a datacenter
-//! the arena is as large as the most steps ever alive at once.
+//! A path is a run of adjacent steps, so that walking it costs one or two cache lines. A freed block goes to
+//! the free list of its size, for the next path of that length. With the few path lengths of a datacenter the
+//! arena is as large as the most steps ever alive at once.
 
 /// One step of a stored path.
 #[derive(Clone, Copy, Default, Debug)]
 pub(super) struct Step {
     /// The resource crossed.
     pub resource: u32,
-    /// Where the entry stands among the members of that resource.
+    /// Position of the entry among the members of that resource.
     pub position: u32,
     /// Native units of work per payload byte.
     pub work: f64,
-    /// While the resource is watched: the level up to which the entry may rise unseen.
+    /// While the resource is watched: level up to which the entry may rise without notice.
     pub allowance: f64,
 }
 
-/// The arena.
+/// Arena of steps.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Paths {
     steps: Vec<Step>,
@@ -25,7 +25,7 @@ pub(super) struct Paths {
 }
 
 impl Paths {
-    /// Room for a path of `length` steps; the first index. The content is whatever was there before.
+    /// Allocates room for a path of `length` steps and returns its first index. The content is undefined.
     pub fn allocate(&mut self, length: usize) -> u32 {
         if length == 0 {
             return 0;
@@ -39,7 +39,7 @@ impl Paths {
         first
     }
 
-    /// Gives back the room of a path of `length` steps that began at `first`.
+    /// Frees the room of a path of `length` steps that began at `first`.
     pub fn release(&mut self, first: u32, length: usize) {
         if length > 0 {
             self.free[length.next_power_of_two().trailing_zeros() as usize].push(first);

@@ -1,4 +1,4 @@
-//! Background that is a rate on a link and not flows: what it has carried, for telemetry to show.
+//! Background as rates on links instead of flows: its carried work, for telemetry.
 
 use leeward_fabric::{Capacities, ResourceId};
 
@@ -10,27 +10,27 @@ pub(super) struct Profiles {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Profile {
-    /// What is offered, in native units per second.
+    /// Offered load, in native units per second.
     offered: f64,
-    /// What the resource takes of it.
+    /// Load that the resource carries of it.
     taken: f64,
     since: f64,
     carried: f64,
 }
 
 impl Profiles {
-    /// No background anywhere.
+    /// Creates profiles without background.
     pub fn new(resources: usize) -> Profiles {
         Profiles { by_resource: vec![Profile::default(); resources] }
     }
 
-    /// From `now` on, `resource` is offered `rate`.
+    /// Sets the offered rate of `resource` from `now` on.
     pub fn offer(&mut self, now: f64, resource: ResourceId, rate: f64, truth: &Capacities) {
         self.by_resource[resource.index()].offered = rate;
         self.capacity_changed(now, resource, truth);
     }
 
-    /// A resource takes what it can carry of what it is offered.
+    /// Updates the carried load after a change of capacity.
     pub fn capacity_changed(&mut self, now: f64, resource: ResourceId, truth: &Capacities) {
         let profile = &mut self.by_resource[resource.index()];
         profile.carried += profile.taken * (now - profile.since);
@@ -38,7 +38,7 @@ impl Profiles {
         profile.taken = profile.offered.min(truth.get(resource).0 as f64);
     }
 
-    /// The work that background has brought to a resource until `now`.
+    /// Returns the work that background has brought to a resource until `now`.
     pub fn carried(&self, resource: ResourceId, now: f64) -> f64 {
         let profile = &self.by_resource[resource.index()];
         profile.carried + profile.taken * (now - profile.since)

@@ -1,20 +1,20 @@
-//! Resources with room to spare: allowances instead of bookkeeping.
+//! Resources with spare capacity: allowances instead of accounting.
 //!
-//! Most resources are not saturated, and most changes of rate do not make them so. A *watched* resource
+//! Most resources are not saturated, and most changes of rate do not saturate them. A *watched* resource
 //! therefore does not count its load. It gives each member an allowance, a level up to which that member may
-//! rise unseen; the allowances, as loads, and what is `left` add up to the capacity. So nothing need be done
-//! when rates fall, nor when they rise within their allowances. Whoever wants more gets it from what is left,
-//! at the cost of a few instructions. Only when nothing is left are the members counted, and either there is
+//! rise without notice. The allowances, as loads, and `left` add up to the capacity. So nothing is updated
+//! when rates fall, nor when they rise within their allowances. A member that needs more gets it from `left`,
+//! at the cost of a few instructions. Only when nothing is left, the members are counted: either there is
 //! room to share out again, or the resource is saturated. A member never needs more than its ceiling: a link
-//! that carries one flow, or few slow ones, gives these out once and never hears of them again.
+//! with one flow, or few slow ones, grants these once and is never involved again.
 
 use super::cascade::{SAME, least};
 use super::maxmin::MaxMin;
 use super::members::Resource;
 
 impl Resource {
-    /// Raises an allowance below `level` to that level, and on by half of what is left then, or to the
-    /// ceiling. What the resource does not have makes `left` negative.
+    /// Raises an allowance below `level` to that level, plus half of the remaining room, or to the ceiling. A
+    /// missing room makes `left` negative.
     #[inline]
     pub fn grant(&mut self, gain: f64, allowance: f64, level: f64, ceiling: f64) -> f64 {
         let room = allowance + self.left / gain;
@@ -32,7 +32,7 @@ impl Resource {
 }
 
 impl MaxMin {
-    /// Sees to it that an entry may run at `level`. Returns its least allowance.
+    /// Raises the allowances of an entry so that it may run at `level`. Returns its least allowance.
     pub(super) fn raise(&mut self, id: u32, level: f64) -> f64 {
         let entry = &self.entries[id as usize];
         let ceiling = entry.ceiling;
@@ -52,7 +52,7 @@ impl MaxMin {
         lowest
     }
 
-    /// Counts the members of a watched resource afresh: shares out its room, or finds it overloaded.
+    /// Recounts the members of a watched resource: shares out its room, or saturates it if it is overloaded.
     pub(super) fn review(&mut self, r: u32) {
         self.effort.reviews += 1;
         let mut running = std::mem::take(&mut self.running);
@@ -88,7 +88,7 @@ impl MaxMin {
         resource.updates = 0;
     }
 
-    /// An allowance of an entry was set, maybe below the others: tells the resource that limits it.
+    /// Updates the limiting resource of an entry after an allowance was set, maybe below the others.
     fn lower(&mut self, id: u32, allowance: f64) {
         let entry = &self.entries[id as usize];
         for index in entry.live_steps() {

@@ -1,4 +1,4 @@
-//! Asks for draws to be admitted, one after another (SLO section 4.4).
+//! Admission of draws, one after another (SLO section 4.4).
 
 use std::sync::Arc;
 
@@ -11,21 +11,21 @@ use super::pack::name;
 use super::traces::{Part, Traces};
 use super::{Draw, Shape, StudyError};
 
-/// Who was admitted.
+/// Result of admission.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Admitted {
-    /// The draws of the promises, by index and in order.
+    /// Admitted draws, by index and in order; one per promise.
     pub admitted: Vec<usize>,
-    /// The admitted, with their priorities and limits, and no best effort.
+    /// Admitted workloads, with their priorities and limits, without best effort.
     pub system: System,
 }
 
-/// Asks for draws in their order, each on the client and server of `links` (with its first device), by the curves and models
-/// of a part of their traces at some stages, at `percentile` percent in place of that of the traces if it is given. Who is refused
-/// does not stay.
+/// Requests admission of draws in their order, each on the client and server of `links` (with its first
+/// device). Demands are curves and models of a part of their traces at some stages. `percentile`, if given,
+/// replaces that of the traces, in percent. Rejected draws are not kept.
 ///
 /// # Errors
-/// Invalid settings; an invalid policy, shape, draw or link.
+/// Returns an error for invalid settings, or an invalid policy, shape, draw or link.
 #[expect(clippy::too_many_arguments, reason = "each is what experiments vary")]
 pub fn admit(
     traces: &Traces,
@@ -46,7 +46,7 @@ pub fn admit(
     let queues: Vec<Queue> = site.queues().to_vec();
     let mut admitted = Admitted { admitted: Vec::new(), system: System { queues, promises: Vec::new() } };
     for (index, (draw, &link)) in draws.iter().zip(links).enumerate() {
-        // Not every trace has a model.
+        // Some traces have no model.
         let mut workload = traces.workload(name(index), draw, part, stages, policy.needs_models())?;
         if let (Some(percentile), Some(slo)) = (percentile, &mut Arc::make_mut(&mut workload).slo) {
             slo.percentile = percentile;

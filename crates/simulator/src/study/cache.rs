@@ -1,9 +1,10 @@
-//! Traces of lookups in a cache, drawn as the thesis describes its own, which are private (SLO section 4.3.2): 100 to 600 thousand
-//! requests in half an hour, objects of up to 256 KB and 28 KB in the mean, and a peak rate of 2 to 6 times the mean (SLO figure 4.9).
+//! Synthetic traces of lookups in a cache, after the thesis' description of its own, which are private (SLO
+//! section 4.3.2). They have 100 to 600 thousand requests in half an hour, objects of up to 256 KB and 28 KB
+//! on average, and a peak rate of 2 to 6 times the mean (SLO figure 4.9).
 //!
-//! The rate goes between calm and bursts, which last seconds (SLO section 4.1); each burst has a height of its own. At a given rate
-//! requests are Poisson. How long bursts are, how often they come, and how sizes are distributed the thesis does not tell: these are
-//! [`CacheShape`]'s, and ours.
+//! The rate alternates between calm and bursts, which last seconds (SLO section 4.1); each burst has its own
+//! height. At a given rate requests are Poisson. The thesis gives neither the lengths and gaps of bursts nor
+//! the distribution of sizes: these are [`CacheShape`]'s, and ours.
 
 use leeward_fabric::Nanos;
 use leeward_traces::Request;
@@ -16,17 +17,17 @@ use crate::stage::random::{Kind, stream};
 
 const CACHE: Kind = Kind::named("study-cache");
 
-/// A trace has at most so many requests, about.
+/// Approximate largest number of requests of a trace.
 const MOST_REQUESTS: f64 = 1e8;
 
-/// What drawn traces are like. Ranges are drawn from evenly, anew for each trace.
+/// Properties of synthetic traces. Ranges are drawn from uniformly, once for each trace.
 #[derive(Clone, PartialEq, Debug)]
 pub struct CacheShape {
     /// Length in seconds.
     pub seconds: f64,
-    /// Mean requests a second: least and most.
+    /// Range of the mean number of requests per second.
     pub rate: (f64, f64),
-    /// The highest that a burst may be, over calm: least and most. The peak over the mean comes out a little less.
+    /// Range of the largest height of a burst, relative to calm. The peak over the mean is a little less.
     pub height: (f64, f64),
     /// Mean length of a burst, in seconds.
     pub burst: f64,
@@ -37,7 +38,7 @@ pub struct CacheShape {
 }
 
 impl CacheShape {
-    /// As the thesis has them, for so many seconds.
+    /// Returns the thesis' properties, for a trace of `seconds`.
     pub fn of(seconds: f64) -> CacheShape {
         CacheShape {
             seconds,
@@ -49,10 +50,10 @@ impl CacheShape {
         }
     }
 
-    /// The requests of the `index`th trace of a seed, all of them reads.
+    /// Generates the requests of the `index`th trace of a seed, all of them reads.
     ///
     /// # Errors
-    /// A shape that no trace has.
+    /// Returns an error for a property out of its range.
     pub fn draw(&self, seed: u64, index: u64) -> Result<Vec<Request>, StudyError> {
         let positive = |name: &str, value: f64| {
             let problem = format!("{value}: expected a number from 1e-3 to 1e6");
@@ -74,7 +75,7 @@ impl CacheShape {
         let mut random = stream(seed, CACHE, index);
         let mut between = |(least, most): (f64, f64)| least + (most - least) * random.random::<f64>();
         let (rate, highest) = (between(self.rate), between(self.height));
-        // Where the rate changes: seconds, and requests that would have come by then at the rate of calm.
+        // Points of changing rate: seconds, and the cumulative number of requests in units of the calm rate.
         let (mut at, mut mass, mut turns) = (0.0, 0.0, vec![(0.0, 0.0)]);
         let mut calm = true;
         while at < self.seconds {

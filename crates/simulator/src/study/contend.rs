@@ -1,4 +1,4 @@
-//! Workloads that share machines under each way to schedule their requests (SLO sections 3.3 and 3.4).
+//! Workloads that share machines under each request scheduler (SLO sections 3.3 and 3.4).
 
 use std::sync::Arc;
 
@@ -13,14 +13,14 @@ use super::member::{Drawn, Member, Sent, World};
 use super::{Shape, StudyError};
 use crate::requests::{self, Cake, Order, Report, Setup, Source, run};
 
-/// How requests are scheduled (SLO section 3.3.1).
+/// Request scheduler (SLO section 3.3.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scheduler {
     /// Equal shares of each device's time; networks in order of arrival.
     Shares,
-    /// Shares moved by feedback; networks in order of arrival.
+    /// Shares adjusted by feedback; networks in order of arrival.
     Cake,
-    /// The earliest deadline first at devices; networks in order of arrival.
+    /// Earliest deadline first at devices; networks in order of arrival.
     Deadline,
     /// Priorities by SLO, the tightest first, everywhere; no limits.
     BySlo,
@@ -29,7 +29,7 @@ pub enum Scheduler {
 }
 
 impl Scheduler {
-    /// Every one, in the order of the thesis.
+    /// All schedulers, in the order of the thesis.
     pub const ALL: [Scheduler; 5] = [
         Scheduler::Shares,
         Scheduler::Cake,
@@ -38,7 +38,7 @@ impl Scheduler {
         Scheduler::PriorityMeister,
     ];
 
-    /// What users call it.
+    /// Name of the scheduler.
     pub fn name(self) -> &'static str {
         match self {
             Scheduler::Shares => "ps",
@@ -49,12 +49,12 @@ impl Scheduler {
         }
     }
 
-    /// The one of that name.
+    /// Returns the scheduler of a name.
     pub fn named(name: &str) -> Option<Scheduler> {
         Scheduler::ALL.into_iter().find(|scheduler| scheduler.name() == name)
     }
 
-    /// The order of devices.
+    /// Service order of devices.
     fn order(self) -> Order {
         match self {
             Scheduler::Shares => Order::Shares,
@@ -65,50 +65,51 @@ impl Scheduler {
     }
 }
 
-/// What a contest is about.
+/// Setup of a contention experiment.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Contest {
-    /// The workloads.
+    /// Workloads.
     pub members: Vec<Member>,
-    /// The machines.
+    /// Machines.
     pub shape: Shape,
-    /// The device of all servers.
+    /// Device of all servers.
     pub device: Device,
-    /// What curves take it for (SLO figure 3.8); none takes it for what it is.
+    /// Device model of curves (SLO figure 3.8); `None` for the true device.
     pub model: Option<Device>,
-    /// The largest packet of links, in bytes: each turns to a higher priority after one.
+    /// Largest packet of links, in bytes: a link may switch to a higher priority after each.
     pub packet: f64,
-    /// How long requests are made, in seconds.
+    /// Duration of requests, in seconds.
     pub seconds: f64,
-    /// When measuring begins, in seconds (SLO section 3.3.1: the second half).
+    /// Start of measurement, in seconds (SLO section 3.3.1: the second half).
     pub from: f64,
-    /// The percentile that SLOs are of, in percent: what Cake measures.
+    /// Percentile of SLOs in percent, which Cake measures.
     pub percentile: f64,
-    /// The percentiles that are measured, in percent.
+    /// Measured percentiles, in percent.
     pub percentiles: Vec<f64>,
 }
 
-/// How a workload fared.
+/// Result of a workload.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Fared {
     /// Requests made from [`Contest::from`] on.
     pub requests: u64,
-    /// Of these, those later than the SLO.
+    /// Number of these later than the SLO.
     pub late: u64,
-    /// Of these, latency at each of [`Contest::percentiles`], exactly, in seconds; without requests there are none.
+    /// Exact latency of these at each of [`Contest::percentiles`], in seconds; empty without requests.
     pub tails: Vec<f64>,
-    /// Requests of all the run that were over their limits somewhere and served all the same: before they had to be. A few are
-    /// where all keep to their curves, because networks move requests closer together.
+    /// Requests of the whole run served over their limits. There are a few even if all workloads conform to
+    /// their curves, because networks move requests closer together.
     pub demoted: u64,
-    /// At each stage it passes, its priority: 0 is served first.
+    /// Priority at each stage of the workload: 0 is served first.
     pub priorities: Vec<(Stage, u32)>,
-    /// The bound on its latency, in seconds; none without an SLO, where there is no bound, and but for PriorityMeister.
+    /// Latency bound in seconds; `None` without an SLO or without a bound, and for schedulers other than
+    /// PriorityMeister.
     pub bound: Option<f64>,
-    /// Intervals of ten seconds with requests that were done: when they begin, in seconds, how many, and how many late.
+    /// Intervals of ten seconds in which requests ended: start in seconds, number, and number of late ones.
     pub intervals: Vec<(f64, u64, u64)>,
 }
 
-/// A contest with its traces, which every scheduler is given.
+/// A contention experiment with its traces, which are the same for every scheduler.
 #[derive(Debug)]
 pub struct Contenders {
     contest: Contest,
@@ -117,10 +118,10 @@ pub struct Contenders {
 }
 
 impl Contenders {
-    /// Draws traces. A workload's is a function of the seed, its place in the list and what it sends.
+    /// Draws traces. A workload's trace is a function of the seed, its position in the list and its traffic.
     ///
     /// # Errors
-    /// What is wrong with the contest or a workload.
+    /// Returns an error for an invalid setup or workload.
     pub fn new(contest: Contest, seed: u64) -> Result<Contenders, StudyError> {
         let Contest { seconds, from, .. } = contest;
         if !(seconds > 0.0 && seconds <= 1e6 && from >= 0.0 && from < seconds) {
@@ -176,10 +177,10 @@ impl Contenders {
         Ok(Contenders { contest, drawn, system })
     }
 
-    /// Runs under a scheduler: how each workload fares, in their order.
+    /// Runs the experiment under a scheduler and returns the result of each workload, in order.
     ///
     /// # Errors
-    /// What cannot be run.
+    /// Returns an error if the setup cannot be run.
     pub fn run(&self, scheduler: Scheduler) -> Result<Vec<Fared>, StudyError> {
         let (system, bounds) = self.ordered(scheduler);
         let setup = self.setup(&system, scheduler)?;
@@ -194,7 +195,7 @@ impl Contenders {
         Ok(self.fared(&system, bounds, &report))
     }
 
-    /// The system with a scheduler's priorities, and its bounds.
+    /// Returns the system with a scheduler's priorities, and its bounds.
     fn ordered(&self, scheduler: Scheduler) -> (System, Vec<Option<f64>>) {
         let mut system = self.system.clone();
         match scheduler {
@@ -275,7 +276,7 @@ impl Contenders {
 }
 
 impl Contest {
-    /// How bounds are made: of packets on links, and of whole requests at devices, one at a time.
+    /// Settings of bounds: packets on links, and whole requests at devices, one at a time.
     fn bounds(&self) -> BoundSettings {
         BoundSettings { unit: Unit::Frames, frame: self.packet, ..BoundSettings::default() }
     }

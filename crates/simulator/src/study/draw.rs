@@ -1,4 +1,4 @@
-//! What is drawn by a seed.
+//! Random draws of workloads, links and visits by a seed.
 
 use rand::RngExt;
 
@@ -10,22 +10,23 @@ const START: Kind = Kind::named("study-start");
 const ROUTE: Kind = Kind::named("study-route");
 const VISIT: Kind = Kind::named("study-visit");
 
-/// A workload that is drawn.
+/// A drawn workload.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Draw {
-    /// Which trace, by index.
+    /// Index of its trace.
     pub trace: usize,
-    /// The share of its length it is begun at, from 0 to below 1; it is gone through once, around its end.
+    /// Start within the trace, as a share of its length from 0 to below 1; the trace is replayed once and
+    /// wraps around its end.
     pub start: f64,
-    /// The latency it is promised, in seconds.
+    /// Promised latency, in seconds.
     pub slo: f64,
 }
 
-/// So many workloads, each one of `from` (trace, SLO) with replacement and begun anywhere. Those of a larger count begin with those of a
-/// smaller one.
+/// Draws `count` workloads, each one of `from` (trace, SLO) with replacement and a random start. A larger
+/// count begins with the draws of a smaller one.
 ///
 /// # Errors
-/// Nothing to draw from.
+/// Returns an error if `from` is empty.
 pub fn draws(seed: u64, count: usize, from: &[(usize, f64)]) -> Result<Vec<Draw>, StudyError> {
     if from.is_empty() && count > 0 {
         return Err(StudyError::draw("from", "no trace to draw from: expected at least one"));
@@ -37,10 +38,10 @@ pub fn draws(seed: u64, count: usize, from: &[(usize, f64)]) -> Result<Vec<Draw>
     Ok((0..count as u64).map(draw).collect())
 }
 
-/// For each of so many workloads a client and a server, by index, each evenly.
+/// Draws a client and a server by index for each of `count` workloads, uniformly.
 ///
 /// # Errors
-/// No client or no server.
+/// Returns an error without clients or without servers.
 pub fn links(
     seed: u64,
     count: usize,
@@ -58,11 +59,12 @@ pub fn links(
     Ok((0..count as u64).map(route).collect())
 }
 
-/// Arrivals and departures (SLO figure 5.10): when each of `count` workloads comes and goes, as a list of (workload, whether it
-/// comes) in order. Each comes at any time of a span of 1 and stays for an exponential time of mean `stay`.
+/// Draws arrivals and departures (SLO figure 5.10) of `count` workloads, as a list of (workload, true for an
+/// arrival) in order. Each arrives at a uniform time in a span of 1 and stays for an exponential time of mean
+/// `stay`.
 ///
 /// # Errors
-/// An invalid stay.
+/// Returns an error for an invalid stay.
 pub fn visits(seed: u64, count: usize, stay: f64) -> Result<Vec<(usize, bool)>, StudyError> {
     if !stay.is_finite() || stay <= 0.0 {
         return Err(StudyError::draw("stay", format!("{stay}: expected a share above 0")));
@@ -74,7 +76,7 @@ pub fn visits(seed: u64, count: usize, stay: f64) -> Result<Vec<(usize, bool)>, 
         events.push((comes, index, true));
         events.push((comes - stay * (1.0 - share).ln(), index, false));
     }
-    // A stay of no time at all still comes before it goes.
+    // A stay of zero still arrives before it departs.
     events.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.2.cmp(&a.2)).then(a.1.cmp(&b.1)));
     Ok(events.into_iter().map(|(_, index, comes)| (index, comes)).collect())
 }

@@ -1,4 +1,4 @@
-//! What can be wrong with a study.
+//! Errors of experiments.
 
 use leeward_fabric::input::InputError;
 use leeward_placement::PolicyError;
@@ -7,13 +7,13 @@ use leeward_placement::volumes::pack::SiteError;
 
 use crate::requests::RequestsError;
 
-/// Why an experiment is not made.
+/// Error of an experiment.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum StudyError {
-    /// A file or a setting.
+    /// An invalid file or setting.
     #[error(transparent)]
     Input(#[from] InputError),
-    /// A policy that there is not.
+    /// An unknown policy, or invalid settings of it.
     #[error(transparent)]
     Policy(#[from] PolicyError),
     /// An invalid site.
@@ -25,20 +25,20 @@ pub enum StudyError {
     /// An invalid replay.
     #[error(transparent)]
     Requests(#[from] RequestsError),
-    /// A trace that no workload can be made of.
+    /// A trace without a usable workload.
     #[error("trace {trace}: {problem}")]
     Trace {
-        /// Its file.
+        /// File of the trace.
         trace: String,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
     /// An invalid draw, or list of them.
     #[error("{what}: {problem}")]
     Draw {
-        /// Which.
+        /// Name of the draw.
         what: String,
-        /// What is wrong, and what was expected.
+        /// The problem, and the expected value.
         problem: String,
     },
 }

@@ -1,4 +1,5 @@
-//! First fit by a policy for admission: what a system without limits to choose packs (SLO section 5.4.7, figure 5.12).
+//! First fit by an admission policy: packing for a system without a choice of limits (SLO section 5.4.7,
+//! figure 5.12).
 
 use std::sync::Arc;
 
@@ -12,12 +13,13 @@ use super::pack::{Packed, name};
 use super::traces::{Part, Traces};
 use super::{Draw, Shape, StudyError};
 
-/// Puts each draw, in order, on the first server whose workloads and itself a policy promises their SLOs, with all buckets of its curve
-/// enforced. Each server has a client of its own, and the first of its devices is used; a shape says how many there are at most. The
-/// system that is returned has no promises: servers are systems of their own.
+/// Places each draw, in order, on the first server where a policy admits it beside the server's workloads,
+/// with all buckets of its curve enforced. Each server has its own client and uses its first device; `shape`
+/// limits the number of servers. The returned system has no promises, since each server is a system of its
+/// own.
 ///
 /// # Errors
-/// Invalid settings; an invalid policy, shape, margin or draw.
+/// Returns an error for invalid settings, or an invalid policy, shape, margin or draw.
 pub fn first_fit(
     traces: &Traces,
     part: Part,

@@ -1,4 +1,4 @@
-//! Workloads drawn by what SLO table 3.1 says of one: a load and the burstiness of gaps.
+//! Workloads drawn by their properties in SLO table 3.1: a load and the burstiness of gaps.
 
 use leeward_calculus::{ArrivalCurve, RbCurve, TokenBucket};
 use leeward_fabric::Nanos;
@@ -17,105 +17,106 @@ const MEMBER: Kind = Kind::named("study-member");
 const INSTEAD: Kind = Kind::named("study-instead");
 /// Bytes of each volume.
 const VOLUME: u64 = 64 << 30;
-/// Requests that the mean work of one is taken from.
+/// Number of requests that estimate the mean work of one.
 const SAMPLE: usize = 20_000;
-/// Requests of a workload, at most.
+/// Most requests of a workload.
 const MOST: f64 = 2e7;
-/// By how much of themselves curves may be raised to have fewer buckets.
+/// Relative increase that curves may take to have fewer buckets.
 const PRUNING: f64 = 0.01;
 
-/// A workload of a contest.
+/// A workload of a contention experiment.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Member {
-    /// Its name.
+    /// Name of the workload.
     pub name: String,
-    /// The latency it is promised, in seconds; none is best effort.
+    /// Promised latency, in seconds; `None` for best effort.
     pub slo: Option<f64>,
-    /// What it sends, and what its limits are made from.
+    /// Its traffic, which also determines its limits.
     pub sends: Sends,
-    /// What it sends instead for a while: no limit is made from that.
+    /// Deviating traffic for some time, which does not affect limits.
     #[serde(default)]
     pub instead: Option<Instead>,
-    /// Requests under way at a time, for a closed loop: the next when an earlier one is done. It has neither load nor SLO.
+    /// Outstanding requests of a closed loop: the next is sent when an earlier one ends. A closed loop has
+    /// neither load nor SLO.
     #[serde(default)]
     pub closed: Option<u32>,
-    /// The machine it runs on, by index.
+    /// Index of its machine.
     #[serde(default)]
     pub client: usize,
-    /// The machine its volume is on, by index.
+    /// Index of the machine with its volume.
     #[serde(default)]
     pub server: usize,
-    /// The device of that machine, by index; none for a volume in memory, which takes no time.
+    /// Index of the device on that machine; `None` for a volume in memory, which takes no time.
     pub device: Option<usize>,
-    /// Rates of its limits at the device, each with the least burst that does not delay it, whatever the scheduler; none
-    /// leaves limits to the scheduler.
+    /// Rates of its limits at the device, each with the least burst that does not delay it, for every
+    /// scheduler. `None` leaves limits to the scheduler.
     #[serde(default)]
     pub rates: Option<Vec<f64>>,
 }
 
-/// What requests are like.
+/// Properties of requests.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sends {
-    /// How much of what.
+    /// Mean load.
     pub load: Load,
     /// C^2 of the gaps between requests.
     pub gap_c2: f64,
-    /// Bytes of requests, each as often as its weight says.
+    /// Sizes of requests in bytes, with their weights.
     pub sizes: Vec<(u64, f64)>,
-    /// Reads, of all requests.
+    /// Share of reads.
     pub read_share: f64,
-    /// Requests that go on where the one before ended.
+    /// Share of requests that start at the end of the one before.
     pub sequential_share: f64,
 }
 
-/// A load in the mean, as a share of all that there is.
+/// Mean load, as a share of a capacity.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Load {
-    /// Of the device.
+    /// Share of the device.
     Storage(f64),
-    /// Of the server's link to clients.
+    /// Share of the server's link to clients.
     NetworkOut(f64),
 }
 
-/// Other requests for a while.
+/// Deviating requests for some time.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Instead {
-    /// When they begin, in seconds.
+    /// Start, in seconds.
     pub from: f64,
-    /// For how long, in seconds.
+    /// Duration, in seconds.
     pub seconds: f64,
-    /// How much.
+    /// Mean load.
     pub load: Load,
-    /// C^2 of their gaps.
+    /// C^2 of the gaps.
     pub gap_c2: f64,
 }
 
-/// What draws are made for.
+/// Environment of draws.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct World<'a> {
-    /// What serves.
+    /// True device.
     pub device: &'a Device,
-    /// What curves take to serve.
+    /// Device model of curves.
     pub model: &'a Device,
-    /// Bytes a second of links.
+    /// Bytes per second of links.
     pub bytes: f64,
-    /// Of each trace.
+    /// Duration of each trace.
     pub seconds: f64,
     pub seed: u64,
 }
 
-/// A member that was drawn.
+/// A drawn member.
 #[derive(Clone, Debug)]
 pub(super) struct Drawn {
-    /// What it brings to its stages.
+    /// Demands at its stages.
     pub demands: Vec<Demand>,
-    /// Limits at the device in place of its curve's.
+    /// Limits at the device that replace those of its curve.
     pub limits: Option<ArrivalCurve>,
-    /// What it sends; for a closed loop without end.
+    /// Its requests; endless for a closed loop.
     pub sent: Sent,
 }
 
@@ -126,7 +127,7 @@ pub(super) enum Sent {
 }
 
 impl Member {
-    /// The member at a place of a contest.
+    /// Draws the member at position `at` of the list.
     pub(super) fn draw(&self, at: usize, world: World<'_>) -> Result<Drawn, StudyError> {
         let seed = stream(world.seed, MEMBER, at as u64).random();
         let shape = self.sends.drawing(self.sends.gap_c2);
@@ -163,12 +164,12 @@ impl Member {
         Ok(Drawn { demands, limits, sent: Sent::Open(self.arrivals(sent, world.device)) })
     }
 
-    /// The stages it passes.
+    /// Stages of the workload.
     pub(super) fn stages(&self) -> impl Iterator<Item = Stage> + '_ {
         Stage::ALL.into_iter().filter(|&stage| stage != Stage::Storage || self.device.is_some())
     }
 
-    /// A trace of a shape, at a rate that makes the load.
+    /// Generates a trace of a shape, at a rate that gives the load.
     fn trace(
         &self,
         mut shape: Drawing,
@@ -208,7 +209,7 @@ impl Member {
         arrivals(requests, device, self.device.is_some()).collect()
     }
 
-    /// The r-b curve of each stage, by the model of the device.
+    /// Returns the r-b curve of each stage, by the model of the device.
     fn curves(&self, requests: &[Request], world: World<'_>) -> Result<Vec<(Stage, RbCurve)>, StudyError> {
         if requests.len() < 2 {
             let count = requests.len();
@@ -241,8 +242,9 @@ impl Member {
         ArrivalCurve::new(&buckets).ok_or_else(|| self.wrong("no rate: expected at least one"))
     }
 
-    /// What others see of a closed loop in bounds: it comes after all promises, and is waited for as far as it is in service. It has
-    /// no curve, and no bound is asked for; the bucket here holds its largest request, and next to no rate.
+    /// Demand of a closed loop in bounds of others: it comes after all promises, which wait only for its
+    /// request in service. It has no curve and no bound; the bucket here holds its largest request at almost
+    /// no rate.
     fn waited_for(&self, shape: Drawing, seed: u64, world: World<'_>) -> Result<Vec<Demand>, StudyError> {
         if self.slo.is_some() {
             return Err(self.wrong("a closed loop with an SLO: expected none"));
@@ -277,7 +279,7 @@ impl Sends {
 }
 
 impl Sent {
-    /// Requests in order; without end for a closed loop.
+    /// Returns requests in order; endless for a closed loop.
     pub(super) fn requests<'a>(&'a self, device: &'a Device) -> Box<dyn Iterator<Item = Arrival> + 'a> {
         match self {
             Sent::Open(arrivals) => Box::new(arrivals.iter().copied()),
@@ -289,7 +291,7 @@ impl Sent {
     }
 }
 
-/// Requests with their work; none at a device where they are stored in memory.
+/// Returns requests with their work; without device work if they are stored in memory.
 fn arrivals<'a>(
     requests: impl IntoIterator<Item = Request> + 'a,
     device: &'a Device,

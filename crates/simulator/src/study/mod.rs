@@ -1,5 +1,5 @@
-//! Experiments on many workloads that are drawn from a few traces (SLO sections 4.4 and 5.4): where they are packed, who of them is
-//! admitted, and whether what they were promised is kept when their requests are replayed.
+//! Experiments on many workloads drawn from a few traces (SLO sections 4.4 and 5.4): their packing, their
+//! admission, and a check by replay that their promised latencies hold.
 //!
 //! ```text
 //! files --Traces--> requests, curves and models, made once
@@ -7,17 +7,18 @@
 //!                                                         \--admit--> admitted, as a System --replay--> Kept
 //! ```
 //!
-//! Beside these, workloads are drawn by load and burstiness alone, and contend under each way to schedule requests (SLO section 3.4):
+//! Other workloads are drawn by load and burstiness only, and contend under each request scheduler (SLO
+//! section 3.4):
 //!
 //! ```text
 //! Contest (Members, machines, a device), seed --Contenders--> traces and curves --run, by Scheduler--> Fared
 //! ```
 //!
-//! A draw is data and depends on nothing but its seed, so that every way and every policy is tried on the same draws. Curves are of the
-//! trace as it is, and where a workload begins counts when it is replayed: what comes together where a trace's end meets its
-//! beginning is in no curve, and limits near the mean rate hold it back for long. A replay that is to show whether what was
-//! promised is kept begins at 0. What runs here is one thread, but for the making of curves, whose result does not depend on how many
-//! there are.
+//! A draw is data and depends on its seed only, so that every limit method and every policy gets the same
+//! draws. Curves are of the trace as it is; the start of a workload within its trace matters in the replay
+//! only. Requests around the wrap from a trace's end to its beginning are in no curve, and limits near the
+//! mean rate delay them for long. A replay that checks promises therefore begins at 0. Experiments run on one
+//! thread, except for the computation of curves, whose result does not depend on the number of threads.
 
 mod admit;
 mod cache;

@@ -7,29 +7,29 @@ use leeward_traces::Stage;
 use super::traces::{Part, Traces};
 use super::{Draw, Shape, StudyError};
 
-/// What happens to a packing: a draw, by index, comes, or goes.
+/// Step of a packing: a draw by index, and true for its arrival or false for its departure.
 pub type Step = (usize, bool);
 
-/// What a packing came to.
+/// Result of a packing.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Packed {
-    /// Servers with a workload at the end.
+    /// Number of servers with a workload at the end.
     pub servers: usize,
-    /// Servers with a workload, at the most.
+    /// Largest number of servers with a workload.
     pub most: usize,
-    /// Draws that were refused, by index and in order, with why.
+    /// Rejected draws, by index and in order, with the reason.
     pub refused: Vec<(usize, String)>,
-    /// The draws of the promises, by index and in order.
+    /// Placed draws, by index and in order; one per promise.
     pub placed: Vec<usize>,
-    /// What is there at the end.
+    /// System at the end.
     pub system: System,
 }
 
-/// Packs draws by the curves of a part of their traces. Without `steps` each comes, in order. `settings` name the way limits are chosen,
-/// and `way` are its settings.
+/// Packs draws by the curves of a part of their traces. Without `steps` each draw arrives, in order.
+/// `settings` name the limit method, and `way` has its settings.
 ///
 /// # Errors
-/// Invalid settings; an invalid shape, draw or step.
+/// Returns an error for invalid settings, or an invalid shape, draw or step.
 pub fn pack(
     traces: &Traces,
     part: Part,
@@ -63,10 +63,10 @@ pub fn pack(
     Ok(Packed { servers: packing.servers_used(), most, refused, placed, system: packing.system() })
 }
 
-/// Of each trace, whether a workload of it with this SLO has a place on a server by itself.
+/// Returns, for each trace, true if a workload of it with this SLO fits on a server by itself.
 ///
 /// # Errors
-/// As [`pack`].
+/// Returns the errors of [`pack`].
 pub fn fits_alone(
     traces: &Traces,
     part: Part,
@@ -90,7 +90,7 @@ pub fn fits_alone(
     (0..traces.len()).map(fits).collect()
 }
 
-/// The name of a draw's workload.
+/// Name of a draw's workload.
 pub(super) fn name(index: usize) -> String {
     format!("w{index}")
 }

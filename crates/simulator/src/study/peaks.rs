@@ -1,4 +1,4 @@
-//! How far peaks are above the mean, of traces by themselves and of all together (SLO figures 4.2 and 4.9).
+//! Ratio of peaks to means, for single traces and for all together (SLO figures 4.2 and 4.9).
 
 use leeward_fabric::Nanos;
 use leeward_traces::Stage;
@@ -6,23 +6,23 @@ use leeward_traces::Stage;
 use super::traces::{Part, Traces};
 use super::{Draw, StudyError};
 
-/// What comes in the fullest window, and in a mean one.
+/// Load of the fullest window, and of a mean one.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Peak {
-    /// Requests of the window with most.
+    /// Requests of the fullest window by number.
     pub requests: f64,
     /// Requests of a mean window.
     pub mean_requests: f64,
-    /// Payload of the window with most, in bytes.
+    /// Payload of the fullest window by bytes.
     pub bytes: f64,
     /// Payload of a mean window.
     pub mean_bytes: f64,
 }
 
-/// The peaks of draws over windows of so long, and of all draws together.
+/// Returns the peaks of each draw over windows of length `window`, and of all draws together.
 ///
 /// # Errors
-/// A draw of no trace, or an invalid window.
+/// Returns an error for a draw without a trace, or an invalid window.
 pub fn peaks(
     traces: &Traces,
     part: Part,

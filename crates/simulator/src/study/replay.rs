@@ -1,4 +1,4 @@
-//! Replays the requests of what was promised: are SLOs kept?
+//! Replay of the requests of promised workloads, to check their SLOs.
 
 use leeward_placement::volumes::System;
 use leeward_traces::Stage;
@@ -7,15 +7,15 @@ use super::traces::{Part, Traces};
 use super::{Draw, StudyError};
 use crate::requests::{Device, Over, Setup, Source, run};
 
-/// What is done about requests over a limit.
+/// Handling of requests over a limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Overrun {
-    /// As the thesis' enforcers do: they are held on networks, and demoted at devices.
+    /// As in the thesis' enforcers: held on networks, demoted at devices.
     #[default]
     Enforced,
-    /// They are demoted everywhere.
+    /// Demoted everywhere.
     Demoted,
-    /// Nothing: there are no limits.
+    /// Unlimited: there are no limits.
     Unlimited,
 }
 
@@ -31,39 +31,39 @@ impl Overrun {
     }
 }
 
-/// What is enforced in a replay.
+/// Enforcement settings of a replay.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct ReplaySettings {
-    /// What is done about requests over a limit. Bounds by models take no limits for granted.
+    /// Handling of requests over a limit. Bounds by models do not assume limits.
     pub overrun: Overrun,
-    /// The largest packet of a link, in bytes; None: requests are sent whole.
+    /// Largest packet of a link, in bytes; `None`: requests are sent whole.
     pub packet: Option<f64>,
 }
 
-/// What a promise came to.
+/// Outcome of a promise.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Kept {
-    /// Its SLO, in seconds.
+    /// SLO of the workload, in seconds.
     pub slo: f64,
-    /// Latency at the SLO's percentile over all of the replay, in seconds, at most 0.8 % above the exact one.
+    /// Latency at the SLO's percentile over the whole replay, in seconds, at most 0.8 % above the exact one.
     pub tail: f64,
-    /// The largest latency, in seconds.
+    /// Largest latency, in seconds.
     pub largest: f64,
-    /// Requests.
+    /// Number of requests.
     pub requests: u64,
-    /// Requests later than the SLO.
+    /// Number of requests later than the SLO.
     pub late: u64,
-    /// Windows of three minutes with requests.
+    /// Number of three-minute windows with requests.
     pub windows: usize,
-    /// Of these, those whose latency at the percentile is within the SLO.
+    /// Number of windows whose latency at the percentile is within the SLO.
     pub met: usize,
 }
 
-/// Replays a part of the traces of a system's promises, which are those of the draws `of`, by index and in order. Devices are given at
-/// most as many reads at once as their profile says, or one.
+/// Replays a part of the traces of a system's promises, which belong to the draws `of`, by index and in
+/// order. A device accepts as many reads at once as its profile says, or one.
 ///
 /// # Errors
-/// Draws that are not those of the promises, or a system that cannot be enforced.
+/// Returns an error if draws do not match the promises, or if the system cannot be enforced.
 pub fn replay(
     traces: &Traces,
     part: Part,

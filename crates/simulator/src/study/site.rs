@@ -1,4 +1,4 @@
-//! The machines of a study.
+//! Machines of an experiment.
 
 use leeward_placement::volumes::pack::{Client, Site};
 
@@ -9,21 +9,21 @@ use super::StudyError;
 pub struct Shape {
     /// Machines that workloads run on.
     pub clients: usize,
-    /// How many workloads each may run; None is without limit.
+    /// Most workloads of each client; `None`: no limit.
     pub slots: Option<u32>,
     /// Machines that hold volumes.
     pub servers: usize,
-    /// Devices of each.
+    /// Devices of each server.
     pub devices: usize,
-    /// Bytes a second of each machine's link, in either direction.
+    /// Bytes per second of each machine's link, in either direction.
     pub bytes: f64,
 }
 
 impl Shape {
-    /// The site of that shape.
+    /// Returns the site of the shape.
     ///
     /// # Errors
-    /// An invalid link, or nothing to put a volume on.
+    /// Returns an error for an invalid link, or a site without devices for volumes.
     pub fn site(&self) -> Result<Site, StudyError> {
         const MOST: usize = 100_000;
         let most = self.servers.saturating_mul(self.devices.max(1)).max(self.clients);

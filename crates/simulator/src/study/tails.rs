@@ -1,4 +1,5 @@
-//! Bounds of one path by each analysis (SLO figures 4.7, 4.8 and 4.13), and of every workload of a site (SLO figure 4.14).
+//! Bounds of one path by each analysis (SLO figures 4.7, 4.8 and 4.13), and of every workload of a site (SLO
+//! figure 4.14).
 
 use leeward_calculus::snc::{self, Analysis, Latency};
 use leeward_placement::volumes::bound::{BoundSettings, Bounds, Method, Unit};
@@ -11,39 +12,39 @@ use super::pack::name;
 use super::traces::{Part, Traces};
 use super::{Draw, Shape, StudyError};
 
-/// Bounds on the latency of the last of several workloads, in seconds; None where there is none.
+/// Bounds on the latency of the last of several workloads, in seconds; `None` without a bound.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Tails {
     /// Deterministic, by curves.
     pub dnc: Option<f64>,
     /// Deterministic, by the program of PriorityMeister.
     pub priority_meister: Option<f64>,
-    /// Stochastic, as SNC-Meister analyses it.
+    /// Stochastic, as in SNC-Meister's analysis.
     pub bipartite: Option<f64>,
     /// Stochastic, queue by queue.
     pub hop_by_hop: Option<f64>,
-    /// Stochastic, by the convolution of what each queue leaves.
+    /// Stochastic, by the convolution of the queues' leftover services.
     pub convolution: Option<f64>,
 }
 
-/// What is bounded how.
+/// Settings of the bounds.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TailSettings {
-    /// Bytes a second of both links.
+    /// Bytes per second of both links.
     pub bytes: f64,
-    /// How many of the workloads, from the first, depend on one another.
+    /// Number of mutually dependent workloads, counted from the first.
     pub dependent: usize,
-    /// The share of requests, or of time, that may be later than a stochastic bound; above 0 and below 1.
+    /// Share of requests, or of time, that may exceed a stochastic bound; above 0 and below 1.
     pub excess: f64,
-    /// How bounds are made.
+    /// Settings of bounds.
     pub bounds: BoundSettings,
 }
 
-/// Bounds on what the last of some draws gets from one server over its link and that of one client; each comes after those before it
-/// in priority.
+/// Computes bounds for the last of some draws, served by one server over its link and that of one client.
+/// Each draw has a lower priority than those before it.
 ///
 /// # Errors
-/// No draw, one of no trace, or invalid settings.
+/// Returns an error without draws, for a draw without a trace, or for invalid settings.
 pub fn tails(
     traces: &Traces,
     part: Part,
@@ -115,10 +116,11 @@ fn network(system: &System, settings: &TailSettings) -> Result<snc::Network, Stu
     Ok(network)
 }
 
-/// The bound of every draw, each on its client and server with priorities by SLO, in seconds; None where there is none.
+/// Computes the bound of every draw, each on its client and server with priorities by SLO, in seconds; `None`
+/// without a bound.
 ///
 /// # Errors
-/// An invalid draw, link or shape, or invalid settings.
+/// Returns an error for an invalid draw, link or shape, or invalid settings.
 #[expect(clippy::too_many_arguments, reason = "each is what experiments vary")]
 pub fn bounds_of_all(
     traces: &Traces,

@@ -1,4 +1,4 @@
-//! Traces in memory, with the curves and models that workloads are made of.
+//! Traces in memory, with the curves and models of workloads.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -16,14 +16,14 @@ use leeward_traces::{NetworkWork, Request, Stage, Tail, Work};
 use super::{Draw, StudyError};
 use crate::requests::Arrival;
 
-/// How curves and models are made.
+/// Settings of curves and models.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct TraceSettings {
-    /// By how much of themselves curves may be raised to have fewer buckets.
+    /// Relative increase that curves may take to have fewer buckets.
     pub pruning: f64,
-    /// The percentile of every SLO, in percent.
+    /// Percentile of every SLO, in percent.
     pub percentile: f64,
-    /// How models are fitted.
+    /// Settings of the fit of models.
     pub fit: FitSettings,
 }
 
@@ -36,7 +36,7 @@ impl Default for TraceSettings {
 /// A part of a trace, by time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Part {
-    /// All of it.
+    /// The whole trace.
     Whole,
     /// The first half.
     First,
@@ -45,7 +45,7 @@ pub enum Part {
 }
 
 impl Part {
-    /// All.
+    /// All parts.
     pub const ALL: [Part; 3] = [Part::Whole, Part::First, Part::Second];
 }
 
@@ -62,7 +62,7 @@ struct Trace {
     parts: [Known; 3],
 }
 
-/// What is known of a part, at each stage.
+/// Curves and models of a part, at each stage.
 struct Known {
     curves: [(ArrivalCurve, f64); 3],
     unloaded: f64,
@@ -70,10 +70,10 @@ struct Known {
 }
 
 impl Traces {
-    /// Reads traces, with so many threads.
+    /// Reads traces, with `threads` threads.
     ///
     /// # Errors
-    /// The first, in order, that cannot be read or has no curve.
+    /// Returns an error for the first trace, in order, that cannot be read or has no curve.
     pub fn read(
         files: Vec<(String, Text)>,
         device: Device,
@@ -81,7 +81,7 @@ impl Traces {
         threads: usize,
     ) -> Result<Traces, StudyError> {
         let mut traces = Vec::with_capacity(files.len());
-        // A reader stays on its thread; what takes time are the curves.
+        // A reader stays on its thread; the computation of curves takes most of the time.
         for (name, text) in files {
             let requests = Requests::open(text, &ReadSettings::default())?;
             traces.push((name, requests.collect::<Result<Vec<_>, InputError>>()?));
@@ -92,7 +92,7 @@ impl Traces {
     /// Takes traces by name, each in order of time.
     ///
     /// # Errors
-    /// The first, in order, that has no curve.
+    /// Returns an error for the first trace, in order, that has no curve.
     pub fn of(
         traces: Vec<(String, Vec<Request>)>,
         device: Device,
@@ -106,7 +106,7 @@ impl Traces {
             loop {
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 let Some((name, requests)) = traces.get(at) else { return };
-                // Each number is handed out once, so that nothing is there yet.
+                // Each index is handed out once, so the cell is empty.
                 made[at].get_or_init(|| parts(name, requests, &device, settings));
             }
         };
@@ -124,34 +124,35 @@ impl Traces {
         Ok(Traces { device, settings, traces })
     }
 
-    /// How many there are.
+    /// Number of traces.
     pub fn len(&self) -> usize {
         self.traces.len()
     }
 
-    /// Whether there are none.
+    /// Returns true if there are no traces.
     pub fn is_empty(&self) -> bool {
         self.traces.is_empty()
     }
 
-    /// The device.
+    /// Device of the traces.
     pub fn device(&self) -> &Device {
         &self.device
     }
 
-    /// Payload of a part of a trace, in bytes.
+    /// Returns the payload of a part of a trace, in bytes.
     ///
     /// # Errors
-    /// There is no such trace.
+    /// Returns an error if there is no such trace.
     pub fn bytes(&self, trace: usize, part: Part) -> Result<f64, StudyError> {
         let requests = of_part(&self.trace(trace)?.requests, part);
         Ok(requests.iter().map(|request| request.size as f64).sum())
     }
 
-    /// The workload of a draw, by the curves of a part of its trace at some stages; its profiled tail counts where it has storage.
+    /// Returns the workload of a draw, by the curves of a part of its trace at some stages; with storage, its
+    /// profiled tail counts.
     ///
     /// # Errors
-    /// There is no such trace, or a model is wanted and the part has none.
+    /// Returns an error if there is no such trace, or if the part has no model and one is needed.
     pub fn workload(
         &self,
         name: String,
@@ -173,10 +174,10 @@ impl Traces {
         Ok(Arc::new(Workload { name, slo, demands, dependencies: Vec::new() }))
     }
 
-    /// The requests of a draw's part, begun where the draw says, with their work. Stages that are left out have none.
+    /// Returns the requests of a draw's part from its start on, with their work. Omitted stages have no work.
     ///
     /// # Errors
-    /// There is no such trace.
+    /// Returns an error if there is no such trace.
     pub fn arrivals(&self, draw: &Draw, part: Part, stages: &[Stage]) -> Result<Vec<Arrival>, StudyError> {
         let trace = self.trace(draw.trace)?;
         let requests = rotated(of_part(&trace.requests, part), draw.start);
@@ -222,7 +223,7 @@ fn of_part(requests: &[Request], part: Part) -> &[Request] {
     }
 }
 
-/// The work of each request at each stage.
+/// Returns the work of each request at each stage.
 fn works(name: &str, requests: &[Request], device: &Device) -> Result<Vec<[f64; 3]>, StudyError> {
     let mut work = Work::new(NetworkWork::default(), Some(device));
     let of = |request: &Request| {

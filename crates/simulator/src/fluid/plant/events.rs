@@ -1,4 +1,4 @@
-//! What happens to the cluster: links that lose capacity, hosts and racks that fail, told to the engine or not.
+//! Events of the cluster: links lose capacity, hosts and racks fail; the engine may be informed or not.
 
 use leeward_engine::Input;
 use leeward_fabric::HostId;
@@ -52,8 +52,9 @@ impl Plant<'_> {
         self.abandon_dead(now)
     }
 
-    /// Blocks under way to a host that is down are placed again, elsewhere; those under way from one, and tasks that fetch
-    /// on one, are given up. Reads from one go on elsewhere.
+    /// Handles failed hosts. Unfinished blocks on a failed host are placed again, elsewhere; those of a
+    /// failed writer, and tasks that fetch on a failed host, are abandoned. Reads from one continue
+    /// elsewhere.
     fn abandon_dead(&mut self, now: f64) -> Result<(), RunError> {
         let dead = |block: &u32| {
             let record = &self.record.blocks[*block as usize];

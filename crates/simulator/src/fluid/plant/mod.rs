@@ -1,13 +1,15 @@
-//! The fluid plant: a scenario's arrivals carried by a [`Network`], with an engine that sees them by telemetry alone.
+//! The fluid plant: a [`Network`] carries a scenario's arrivals, with an engine that sees them by telemetry
+//! only.
 //!
-//! The plant owns what is true (capacities, demands, which hosts are up); the engine owns what is believed. A block is
-//! one flow along its whole chain, links and devices, so it moves at the rate of its slowest hop. A writer asks for
-//! the next block of a file when the last one is on disk, and for the first when its task has fetched what it needs; a
-//! fetch is a flow from host to host, and a read one from a device to a host. Background is never moved: it competes as flows, or takes
-//! its rate off the top as profiles.
+//! The plant owns the true state (capacities, demands, hosts that are up); the engine owns the believed
+//! state. A block is one flow along its whole chain, links and devices, so it moves at the rate of its
+//! slowest hop. A writer requests the next block of a file when the last one is on disk, and the first when
+//! its task has fetched its input. A fetch is a flow from host to host, and a read one from a device to a
+//! host. Background is never moved: it competes as flows, or reduces capacities as profiles.
 //!
-//! Events at one time happen in this order: completions, changes of truth, reports, background, files, reads, asks. After
-//! the horizon nothing new starts; files and reads under way are finished, for at most as long again.
+//! Events at one time happen in this order: completions, changes of the true state, reports, background,
+//! files, reads, requests. After the horizon nothing new starts; files and reads in progress finish, for at
+//! most as long again.
 
 mod events;
 mod reads;
@@ -33,41 +35,41 @@ use crate::stage::telemetry::Reporters;
 use crate::stage::workload::{self, Workload};
 use crate::{Progress, RunError};
 
-/// A block under way.
+/// A block in progress.
 struct UnderWay {
-    /// One for the chain, or one for each chunk that is not yet written.
+    /// One flow for the chain, or one for each chunk that is not yet written.
     flows: Vec<FlowId>,
     entries: Vec<EntryId>,
 }
 
-/// A file of which blocks are left.
+/// A file with unwritten blocks.
 struct Open {
-    /// Blocks asked for.
+    /// Number of requested blocks.
     asked: u64,
     left: Bytes,
-    /// Hosts that failed under its present block.
+    /// Hosts that failed under its current block.
     excluded: Vec<HostId>,
 }
 
-/// What a flow carries, if it is not background.
+/// Purpose of a flow that is not background.
 #[derive(Clone, Copy)]
 enum Cargo {
     /// A block, or a chunk of it.
     Block(u32),
-    /// Something that the task of a file fetches.
+    /// An input that the task of a file fetches.
     Fetch(u32),
     /// A read, or a chunk for it.
     Read(u32),
 }
 
-/// What happens at a time known beforehand.
+/// An event at a known time.
 enum Pending {
     Samples(Vec<Sample>),
     Retry(u32),
     Event(Event),
 }
 
-/// One run.
+/// A run.
 pub struct Plant<'a> {
     scenario: &'a Scenario,
     fabric: Arc<Fabric>,
@@ -79,10 +81,10 @@ pub struct Plant<'a> {
     reporters: Reporters,
     links: LinkRecorder,
     record: Record,
-    /// What a flow carries; flows that are not here are background.
+    /// Purpose of each flow; flows that are missing here are background.
     cargo: HashMap<FlowId, Cargo>,
     blocks: BTreeMap<u32, UnderWay>,
-    /// What the task of a file still fetches.
+    /// Remaining fetches of each file's task.
     fetching: BTreeMap<u32, Vec<FlowId>>,
     open: Vec<Open>,
     jobs: Vec<tasks::Left>,
@@ -91,14 +93,18 @@ pub struct Plant<'a> {
     sequence: u64,
     outputs: Vec<Output>,
     wake: Option<Nanos>,
-    /// Blocks asked for or under way, tasks that fetch, and reads.
+    /// Number of blocks requested or in progress, tasks that fetch, and reads.
     working: u64,
-    /// Blocks that are to be asked for at the end of the turn.
+    /// Blocks to request at the end of the turn.
     asks: Vec<u32>,
     hops: Vec<Hop>,
 }
 
-/// Runs one policy of a scenario on its arrivals. `progress` is called every so often with the share of the run that
+/// Runs one policy of a scenario on its arrivals. `progress` receives the finished share of the run from time
+/// to time; it returns false to stop the run.
+/// # Errors
+/// Returns an error for an invalid policy, invalid settings or arrivals, or [`RunError::Stopped`] if
+/// `progress` stopped it.
 /// is done; `false` from it ends the run.
 pub fn run(
     scenario: &Scenario,
@@ -173,7 +179,7 @@ impl<'a> Plant<'a> {
                 workload.files.get(files).map_or(f64::INFINITY, |file| file.start),
                 self.reads.next_arrival(),
             ];
-            // What is over at the horizon is left out; the rest goes on while a task does.
+            // Arrivals from the horizon on are left out; the run continues while a task is active.
             let arrivals = arrivals.into_iter().fold(f64::INFINITY, f64::min);
             let arrivals = if arrivals < horizon { arrivals } else { f64::INFINITY };
             let clocks = [Some(tick), self.wake, self.pending.first_key_value().map(|(key, _)| key.0)];
@@ -241,8 +247,6 @@ impl<'a> Plant<'a> {
         Ok(self.record)
     }
 
-    // ---- background -----------------------------------------------------------------------------------
-
     fn start_background(&mut self, now: f64, flow: &workload::Flow) -> Result<(), RunError> {
         self.hops.clear();
         self.fabric.path(&[flow.from, flow.to], &mut self.hops);
@@ -251,13 +255,11 @@ impl<'a> Plant<'a> {
         Ok(())
     }
 
-    // ---- the engine -----------------------------------------------------------------------------------
-
     fn tell(&mut self, now: f64, input: Input<'_>) {
         self.engine.handle(Nanos::from_secs_f64(now), input, &mut self.outputs);
     }
 
-    /// Asks what is to be asked and does what the engine said, until neither has more.
+    /// Sends pending requests and carries out the engine's outputs, until neither has more.
     fn carry_out(&mut self, now: f64) -> Result<(), RunError> {
         while !self.outputs.is_empty() || !self.asks.is_empty() {
             for block in std::mem::take(&mut self.asks) {
@@ -290,8 +292,6 @@ impl<'a> Plant<'a> {
         }
         Ok(())
     }
-
-    // ---- what is seen ---------------------------------------------------------------------------------
 
     fn read_counters(&mut self, now: f64, tick: Nanos) {
         let (network, profiles, outages) = (&self.network, &self.profiles, &self.outages);
@@ -333,7 +333,8 @@ fn empty_record(workload: &Workload, hosts: usize) -> Record {
     }
 }
 
-/// A number for a host, rack or pod; background flows between the same two share one entry of the network.
+/// Returns a number for a host, rack or pod; background flows between the same two share one entry of the
+/// network.
 pub(super) fn class_of(endpoint: Endpoint) -> Option<u64> {
     match endpoint {
         Endpoint::Host(host) => Some(u64::from(host.0) << 1),

@@ -1,6 +1,6 @@
-//! Reads of what was written: of a copy by the reader's choice, or of a chunk, whose place others of the stripe take where
-//! it does not come (Hotspots section 3.4). A read of one transfer is a flow from a device to the reader; a degraded one is
-//! as many as there are data chunks, all at once.
+//! Reads of written blocks: of a copy by the reader's choice, or of a chunk, which other chunks of the stripe
+//! replace if it does not arrive (Hotspots section 3.4). A read of one transfer is a flow from a device to
+//! the reader. A degraded one has as many flows as there are data chunks, all at once.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -15,35 +15,35 @@ use crate::fluid::{Finished, FlowId};
 use crate::stage::record::{NotMade, Read, Record};
 use crate::stage::workload::{ReadStream, Workload};
 
-/// What the plant keeps of reads.
+/// State of reads.
 pub(super) struct Reads<'a> {
     streams: Vec<Stream<'a>>,
     stored: Stored,
-    /// Reads under way, by position in the record.
+    /// Reads in progress, by position in the record.
     under_way: BTreeMap<u32, Reading>,
-    /// How many came up.
+    /// Number of generated reads.
     count: u32,
 }
 
 /// Reads of one source.
 struct Stream<'a> {
     of: &'a ReadStream,
-    /// The number of the next read, and when it comes up.
+    /// Number of the next read, and its time.
     number: u64,
     next: f64,
     zipf: Zipf,
-    /// Until when chunks are waited for, in the order of time.
+    /// Deadlines for chunks with their reads, in order of time.
     deadlines: VecDeque<(f64, u32)>,
 }
 
-/// A read under way.
+/// A read in progress.
 struct Reading {
     /// Its stream, and its number there.
     stream: usize,
     number: u64,
-    /// Its transfers that are not over, with the host that each is from.
+    /// Its unfinished transfers, with the host of each.
     flows: Vec<(FlowId, HostId)>,
-    /// How many are over.
+    /// Number of finished transfers.
     arrived: u64,
 }
 
@@ -65,12 +65,12 @@ impl<'a> Reads<'a> {
         }
     }
 
-    /// When the next read comes up.
+    /// Returns the time of the next read.
     pub fn next_arrival(&self) -> f64 {
         self.streams.iter().map(|stream| stream.next).fold(f64::INFINITY, f64::min)
     }
 
-    /// Until when a chunk is waited for at the longest, of the one that is given up first.
+    /// Returns the earliest deadline for a chunk.
     pub fn next_deadline(&mut self, record: &Record) -> f64 {
         let waits =
             |read: &u32| self.under_way.contains_key(read) && !record.reads[*read as usize].is_degraded();
@@ -84,7 +84,7 @@ impl<'a> Reads<'a> {
         next
     }
 
-    /// A block is on disk.
+    /// Adds a block that is on disk.
     pub fn written(&mut self, file: u32, block: u32) {
         if !self.streams.is_empty() {
             self.stored.add(file, block);
@@ -93,7 +93,7 @@ impl<'a> Reads<'a> {
 }
 
 impl Plant<'_> {
-    /// Makes the reads that come up until `now`, and degrades those whose chunk has been waited for long enough.
+    /// Makes the reads that are due until `now`, and degrades those whose chunk has missed its deadline.
     pub(super) fn make_reads(&mut self, now: f64) -> Result<(), RunError> {
         for at in 0..self.reads.streams.len() {
             while let Some(&(_, read)) =
@@ -112,7 +112,7 @@ impl Plant<'_> {
         Ok(())
     }
 
-    /// Makes the next read of a stream, if there is something to read and somebody to read it.
+    /// Makes the next read of a stream, if there is a written block and its reader is up.
     fn make_read(&mut self, now: f64, at: usize) -> Result<(), RunError> {
         let reads = &mut self.reads;
         let stream = &mut reads.streams[at];
@@ -156,7 +156,7 @@ impl Plant<'_> {
         self.ask_holder(now, read)
     }
 
-    /// Reads a copy from one of the hosts that have one and are up; or a data chunk from the host that has it.
+    /// Reads a copy from one of its hosts that are up, or a data chunk from its host.
     fn ask_holder(&mut self, now: f64, read: u32) -> Result<(), RunError> {
         let Reading { stream, number, .. } = self.reads.under_way[&read];
         let of = self.reads.streams[stream].of;
@@ -186,8 +186,8 @@ impl Plant<'_> {
         }
     }
 
-    /// Gives the chunk up that was asked for, and reads as many others as there are data chunks. Where these are not to be
-    /// had, waits on for the one.
+    /// Abandons the requested chunk, and reads as many others as there are data chunks. If these are
+    /// unavailable, continues to wait for the chunk.
     fn degrade(&mut self, now: f64, read: u32) -> Result<(), RunError> {
         let record = &self.record.reads[read as usize];
         let file = &self.workload.files[self.record.blocks[record.block as usize].file as usize];
@@ -208,7 +208,8 @@ impl Plant<'_> {
         Ok(())
     }
 
-    /// The hosts that are up of chunks that a read has not asked for, in the order in which it would ask for them.
+    /// Returns the hosts that are up with chunks that a read has not requested, in the order of its
+    /// preference.
     fn others(&self, read: u32) -> Vec<HostId> {
         let record = &self.record.reads[read as usize];
         let Reading { stream, number, .. } = self.reads.under_way[&read];
@@ -223,7 +224,7 @@ impl Plant<'_> {
         others.into_iter().map(|(_, host)| host).collect()
     }
 
-    /// Begins a transfer from the device of a host on which its copy or chunk lies.
+    /// Starts a transfer from the device that holds the copy or chunk of a host.
     fn transfer(&mut self, now: f64, read: u32, host: HostId) -> Result<(), RunError> {
         let record = &self.record.reads[read as usize];
         let block = id(&self.record.blocks[record.block as usize]);
@@ -233,7 +234,7 @@ impl Plant<'_> {
         };
         self.hops.clear();
         self.fabric.path(&[from, Endpoint::Host(record.reader)], &mut self.hops);
-        // From memory to memory of one host takes no time.
+        // A transfer within the memory of one host takes no time.
         if self.hops.is_empty() {
             return Ok(());
         }
@@ -244,7 +245,7 @@ impl Plant<'_> {
         Ok(())
     }
 
-    /// A transfer of a read is over.
+    /// Handles the end of a transfer of a read.
     pub(super) fn read(&mut self, read: u32, done: Finished) {
         let reading = self.reads.under_way.get_mut(&read).expect("a read is under way as long as its flows");
         reading.flows.retain(|&(flow, _)| flow != done.flow);
@@ -264,7 +265,7 @@ impl Plant<'_> {
         self.working -= 1;
     }
 
-    /// Gives up the transfers of a read.
+    /// Cancels the transfers of a read.
     fn stop(&mut self, now: f64, read: u32) -> Result<(), RunError> {
         let reading = self.reads.under_way.get_mut(&read).expect("a read under way");
         for (flow, _) in std::mem::take(&mut reading.flows) {
@@ -281,7 +282,7 @@ impl Plant<'_> {
         Ok(())
     }
 
-    /// Gives up a read that nobody is left for to answer, or whose reader is gone.
+    /// Abandons a read without remaining hosts to read from, or with a failed reader.
     fn abandon_read(&mut self, now: f64, read: u32) -> Result<(), RunError> {
         let arrived = self.reads.under_way[&read].arrived;
         let record = &mut self.record.reads[read as usize];
@@ -296,7 +297,7 @@ impl Plant<'_> {
         self.abandon_read(now, read)
     }
 
-    /// Reads of hosts that are down are given up; what is under way from such a host is read from another.
+    /// Abandons the reads of failed hosts; reads from a failed host continue from another.
     pub(super) fn abandon_reads(&mut self, now: f64) -> Result<(), RunError> {
         let down = |host: HostId| !self.outages.is_up(host);
         let broken = |(&read, reading): (&u32, &Reading)| {
@@ -318,7 +319,7 @@ impl Plant<'_> {
         Ok(())
     }
 
-    /// Reads other chunks in the place of those that a degraded read was to have from hosts that are down.
+    /// Replaces the chunks that a degraded read was fetching from failed hosts.
     fn replace_chunks(&mut self, now: f64, read: u32) -> Result<(), RunError> {
         let flows = &mut self.reads.under_way.get_mut(&read).expect("a read under way").flows;
         let dead: Vec<(FlowId, HostId)> =
@@ -337,7 +338,7 @@ impl Plant<'_> {
     }
 }
 
-/// What the record begins with: a count of reads that were not made, where some may come up.
+/// Initial record of reads that were not made, if the workload has reads.
 pub(super) fn not_made(workload: &Workload) -> Option<NotMade> {
     (!workload.reads.is_empty()).then(NotMade::default)
 }

@@ -1,28 +1,28 @@
-//! Blocks that are on disk, in the order of files and of blocks in them: the same order under every policy, however
-//! fast each of them writes.
+//! Blocks on disk, in the order of files and of blocks in them: the same order under every policy, whatever
+//! the order of writes.
 
-/// Which blocks are there, to be found by their rank.
+/// Written blocks, found by their rank.
 #[derive(Debug, Default)]
 pub(super) struct Stored {
-    /// Blocks of each file by number, which are written one after the other.
+    /// Blocks of each file by number; a file's blocks are written one after the other.
     files: Vec<Vec<u32>>,
-    /// How many blocks the files of a range have: sums over files, binary indexed (Fenwick 1994).
+    /// Number of blocks of ranges of files, as a binary indexed tree (Fenwick 1994).
     sums: Vec<u32>,
     count: usize,
 }
 
 impl Stored {
-    /// Room for so many files, of which none has a block.
+    /// Creates a state for `files` files without blocks.
     pub fn new(files: usize) -> Stored {
         Stored { files: vec![Vec::new(); files], sums: vec![0; files + 1], count: 0 }
     }
 
-    /// How many blocks there are.
+    /// Number of blocks.
     pub fn count(&self) -> usize {
         self.count
     }
 
-    /// The next block of a file is on disk.
+    /// Adds the next block of a file.
     pub fn add(&mut self, file: u32, block: u32) {
         self.files[file as usize].push(block);
         self.count += 1;
@@ -33,7 +33,7 @@ impl Stored {
         }
     }
 
-    /// The block with so many before it, if there are more than so many.
+    /// Returns the block with `rank` blocks before it, if there is one.
     pub fn at(&self, rank: usize) -> Option<u32> {
         let (mut file, mut left) = (0, rank);
         let mut step = self.files.len().checked_ilog2().map_or(0, |log| 1 << log);
@@ -47,21 +47,22 @@ impl Stored {
     }
 }
 
-/// Ranks by Zipf's law over as many things as there are at the time: the thing of rank r weighs (r + 1)^-exponent.
+/// Ranks by Zipf's law over a growing number of elements: the element of rank r has the weight (r +
+/// 1)^-exponent.
 #[derive(Debug)]
 pub(super) struct Zipf {
     exponent: f64,
-    /// The weights of all ranks up to one, together.
+    /// Cumulative weights of the ranks.
     sums: Vec<f64>,
 }
 
 impl Zipf {
-    /// The law with an exponent; at 0 all ranks weigh the same.
+    /// Creates the law with an exponent; at 0 all ranks have the same weight.
     pub fn new(exponent: f64) -> Zipf {
         Zipf { exponent, sums: Vec::new() }
     }
 
-    /// The rank of a draw from 0 to 1 among `count` things, of which there is at least one.
+    /// Returns the rank of a draw from 0 to 1 among `count` elements, at least one.
     pub fn rank(&mut self, count: usize, draw: f64) -> usize {
         if self.exponent == 0.0 {
             return ((draw * count as f64) as usize).min(count - 1);
@@ -95,7 +96,7 @@ mod tests {
                 stored.add(file, block);
                 expected.push((file, block));
             }
-            // Blocks of one file are numbered in the order of their writing.
+            // Blocks of one file have numbers in the order of their writing.
             expected.sort();
             let found: Vec<Option<u32>> = (0..=written.len()).map(|rank| stored.at(rank)).collect();
             let expected: Vec<Option<u32>> =

@@ -1,5 +1,5 @@
-//! Tasks and their jobs: a task fetches its share of the shuffle, then writes its file; a job ends with its last task,
-//! and communicates as long as at least one of its tasks does.
+//! Tasks and their jobs: a task fetches its share of the shuffle, then writes its file; a job ends with its
+//! last task, and communicates while at least one of its tasks does.
 
 use leeward_fabric::{Bytes, Endpoint};
 
@@ -9,18 +9,18 @@ use crate::fluid::Finished;
 use crate::stage::record::File;
 use crate::stage::workload::{self, Workload};
 
-/// What is left of a job.
+/// Remaining parts of a job.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Left {
-    /// Files that are not yet written.
+    /// Number of files that are not yet written.
     files: u32,
-    /// Tasks that fetch or write.
+    /// Number of tasks that fetch or write.
     active: u32,
-    /// Since when there have been some.
+    /// Start of the current period with active tasks.
     since: f64,
 }
 
-/// All jobs, before they begin.
+/// Returns the state of all jobs, before they begin.
 pub(super) fn left(workload: &Workload) -> Vec<Left> {
     let mut jobs = vec![Left::default(); workload.jobs.len()];
     workload.files.iter().filter_map(|file| file.job).for_each(|job| jobs[job as usize].files += 1);
@@ -28,7 +28,7 @@ pub(super) fn left(workload: &Workload) -> Vec<Left> {
 }
 
 impl Plant<'_> {
-    /// A task begins.
+    /// Starts a task.
     pub(super) fn open_file(&mut self, now: f64, file: &workload::FileWrite) -> Result<(), RunError> {
         let number = self.open.len() as u32;
         self.open.push(Open { asked: 0, left: file.bytes, excluded: Vec::new() });
@@ -61,7 +61,7 @@ impl Plant<'_> {
         if self.outages.is_up(writer) { Ok(()) } else { self.abandon_fetches(now) }
     }
 
-    /// A fetch is over, and with the last of them the shuffle of its task.
+    /// Ends a fetch; the last one ends the shuffle of its task.
     pub(super) fn fetched(&mut self, file: u32, done: Finished) {
         let flows = self.fetching.get_mut(&file).expect("a task fetches as long as its flows");
         flows.retain(|&flow| flow != done.flow);
@@ -81,7 +81,7 @@ impl Plant<'_> {
         self.next_block(now, file);
     }
 
-    /// The file of a task is written, and with the last of them its job is done.
+    /// Closes the written file of a task; the last one ends its job.
     pub(super) fn close_file(&mut self, now: f64, file: u32) {
         self.leave(now, file);
         let file = &mut self.record.files[file as usize];
@@ -95,7 +95,7 @@ impl Plant<'_> {
         }
     }
 
-    /// A task is over, with its file or without.
+    /// Ends a task, with its file or without.
     pub(super) fn leave(&mut self, now: f64, file: u32) {
         if let Some(job) = self.record.files[file as usize].job {
             let left = &mut self.jobs[job as usize];
@@ -106,7 +106,7 @@ impl Plant<'_> {
         }
     }
 
-    /// Gives up tasks that fetch on a host that is down. What comes from such a host only stands still.
+    /// Abandons tasks that fetch on a failed host. Fetches from a failed host only stall.
     pub(super) fn abandon_fetches(&mut self, now: f64) -> Result<(), RunError> {
         let dead = |file: &&u32| !self.outages.is_up(self.record.files[**file as usize].writer);
         let dead: Vec<u32> = self.fetching.keys().filter(dead).copied().collect();

@@ -1,5 +1,5 @@
-//! Blocks: asked for one after the other, written along the chain that the engine chose, and asked for again where a
-//! host of the chain is dead.
+//! Blocks: requested one after the other, written along the chain that the engine chose, and requested again
+//! if a host of the chain fails.
 
 use leeward_engine::{Ask, Input};
 use leeward_fabric::{Bytes, Fabric, HostId, Nanos, ResourceId};
@@ -14,7 +14,7 @@ use crate::stage::record::Block;
 use crate::stage::workload::{self, MOST_BLOCKS};
 
 impl Plant<'_> {
-    /// Asks for the next block of a file, or closes it.
+    /// Requests the next block of a file, or closes the file.
     pub(super) fn next_block(&mut self, now: f64, file: u32) {
         let (open, write) = (&mut self.open[file as usize], &self.workload.files[file as usize]);
         let bytes = open.left.min(write.block);
@@ -43,11 +43,11 @@ impl Plant<'_> {
         self.asks.push(block);
     }
 
-    /// Puts the question where a block goes.
+    /// Requests the placement of a block.
     pub(super) fn ask(&mut self, now: f64, block: u32) {
         let record = &self.record.blocks[block as usize];
         if !self.outages.is_up(record.writer) {
-            // The task is gone with its host, and its file stays as it is.
+            // The task failed with its host, and its file stays incomplete.
             self.working -= 1;
             let file = record.file;
             return self.leave(now, file);
@@ -71,7 +71,7 @@ impl Plant<'_> {
         self.tell(now, Input::Ask(u64::from(block), Ask::Replicas(request)));
     }
 
-    /// Asks again for a block when the next report has come.
+    /// Requests a block again after the next report.
     pub(super) fn retry(&mut self, now: f64, block: u32) {
         self.record.blocks[block as usize].retries += 1;
         let later = Nanos::from_secs_f64(now).plus(self.reporters.interval());
@@ -87,7 +87,7 @@ impl Plant<'_> {
     ) -> Result<(), RunError> {
         let writer = self.record.blocks[block as usize].writer;
         if let Some(&dead) = copies.iter().chain([&writer]).find(|&&host| !self.outages.is_up(host)) {
-            // The connection to it fails, and the writer asks for another, as an HDFS client does.
+            // The connection fails, and the writer requests another chain, as an HDFS client does.
             self.undo(now, block, &copies, &entries);
             self.exclude(block, dead);
             return Ok(());
@@ -113,7 +113,7 @@ impl Plant<'_> {
         Ok(())
     }
 
-    /// Takes a placement back: its entries, and the room it took.
+    /// Reverts a placement: its entries, and its storage.
     pub(super) fn undo(&mut self, now: f64, block: u32, copies: &[HostId], entries: &[EntryId]) {
         self.tell(now, Input::Release(entries));
         let record = &self.record.blocks[block as usize];
@@ -121,7 +121,7 @@ impl Plant<'_> {
         copies.iter().for_each(|&host| self.tell(now, Input::Unstored(host, bytes)));
     }
 
-    /// A host of a block failed: the block is asked for again, without it.
+    /// Requests a block again without a host that failed.
     pub(super) fn exclude(&mut self, block: u32, host: HostId) {
         let record = &mut self.record.blocks[block as usize];
         record.retries += 1;
@@ -138,7 +138,7 @@ impl Plant<'_> {
         }
     }
 
-    /// A flow of a block is over, and the block with the last of them.
+    /// Ends a flow of a block; the last one ends the block.
     fn written(&mut self, block: u32, done: Finished) {
         let under_way = self.blocks.get_mut(&block).expect("a block is under way as long as its flows");
         under_way.flows.retain(|&flow| flow != done.flow);
@@ -162,19 +162,19 @@ impl Plant<'_> {
     }
 }
 
-/// The number of a block among all.
+/// Returns the number of a block among all blocks.
 pub(super) fn id(block: &Block) -> u64 {
     u64::from(block.file) * MOST_BLOCKS + u64::from(block.index)
 }
 
-/// The links out of a host, and out of the rack and pod that it is in.
+/// Returns the links out of a host, and out of its rack and pod.
 fn links_out(fabric: &Fabric, host: HostId) -> [Option<ResourceId>; 3] {
     let rack = fabric.rack_of(host);
     let pod = fabric.parent(rack).and_then(|pod| fabric.out_of_domain(pod));
     [fabric.egress(host), fabric.out_of_domain(rack), pod]
 }
 
-/// What each host of a block stores: all of it, or a chunk.
+/// Returns the bytes that each host of a block stores: all of it, or a chunk.
 pub(super) fn piece(block: &Block, file: &workload::FileWrite) -> Bytes {
     match file.layout {
         Layout::Chain => block.bytes,

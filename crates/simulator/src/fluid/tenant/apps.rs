@@ -1,4 +1,4 @@
-//! An app's life: it is asked for, waits while it fits nowhere, sends, and ends with its last transfer.
+//! Life of an app: it is requested, waits while it fits nowhere, sends, and ends with its last transfer.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,28 +12,28 @@ use super::{Cargo, Plant};
 use crate::RunError;
 use crate::fluid::{Finished, FlowId};
 
-/// An app that has hosts.
+/// An app with hosts.
 pub(super) struct Running {
-    /// With its number as its id and job.
+    /// The request, with the app's number as its id and job.
     pub request: AppRequest,
     pub hosts: Assignment,
-    /// What each transfer had still to carry when it was last started, in bytes.
+    /// Bytes that each transfer had not sent when it was last started.
     pub left: Vec<f64>,
     pub stage: Stage,
 }
 
-/// What an app that has hosts is doing.
+/// Activity of an app with hosts.
 pub(super) enum Stage {
-    /// It sends: the flow of each transfer that is not over.
+    /// Sends; has the flow of each unfinished transfer.
     Sends(BTreeMap<u32, FlowId>),
-    /// It moves: the flow of each task's memory that is not there yet.
+    /// Moves; has the flow of each task's memory that has not arrived.
     Moves(BTreeMap<u32, FlowId>),
-    /// It stands still until then.
+    /// Pauses until this time.
     Pauses(Nanos),
 }
 
 impl Plant<'_> {
-    /// Asks for the hosts of an app. It begins if it gets some, or else waits.
+    /// Requests hosts for an app. It begins if it gets some, or waits.
     pub(super) fn ask(&mut self, now: f64, app: u32) -> Result<(), RunError> {
         let id = u64::from(app);
         let whole = self.workload.apps[app as usize].request.as_ref();
@@ -45,7 +45,7 @@ impl Plant<'_> {
             match answer {
                 Err(refusal) => {
                     self.record.apps[app as usize].refused += 1;
-                    // Room comes with the end of others; sight comes with reports.
+                    // Ends of other apps free room; reports provide missing data.
                     let full = matches!(refusal, Refusal::NoHost { .. } | Refusal::NotTogether);
                     self.waiting.insert(app, !full);
                     return Ok(());
@@ -55,13 +55,13 @@ impl Plant<'_> {
                     let Decision { choice, basis, .. } = placed.decision;
                     return self.begin(now, app, request, choice, basis.estimate.unwrap_or_default());
                 }
-                // Its connections failed at once.
+                // The app's connections to failed hosts failed at once.
                 Ok(_) => self.tell(now, Input::Ended(id)),
             }
         }
     }
 
-    /// Whether some of these hosts are down; the engine is told so.
+    /// Returns true if some of these hosts are down, and informs the engine.
     pub(super) fn find_dead(&mut self, now: f64, hosts: &[HostId]) -> bool {
         let down: BTreeSet<HostId> =
             hosts.iter().copied().filter(|&host| !self.outages.is_up(host)).collect();
@@ -72,7 +72,7 @@ impl Plant<'_> {
         !down.is_empty()
     }
 
-    /// Asks again for apps that wait, in the order in which they arrived, where something has changed for them.
+    /// Requests hosts again for waiting apps, in order of arrival, if something has changed for them.
     pub(super) fn ask_waiting(&mut self, now: f64) -> Result<(), RunError> {
         let reported = std::mem::take(&mut self.reported);
         let mut sees = reported && self.waiting.values().any(|&blind| blind);
@@ -106,7 +106,7 @@ impl Plant<'_> {
         self.send(now, app)
     }
 
-    /// Starts all transfers that are not over, between the hosts that tasks have now.
+    /// Starts all unfinished transfers, between the current hosts of tasks.
     pub(super) fn send(&mut self, now: f64, app: u32) -> Result<(), RunError> {
         let running = self.running.get_mut(&app).expect("only what runs sends");
         self.record.apps[app as usize].hosts.clone_from(&running.hosts);
@@ -132,7 +132,7 @@ impl Plant<'_> {
         Ok(())
     }
 
-    /// A flow is over.
+    /// Handles the end of a flow.
     pub(super) fn finished(&mut self, done: Finished) -> Result<(), RunError> {
         self.count(done.flow, 0.0);
         let Some(Cargo { app, part: at, .. }) = self.cargo.remove(&done.flow) else {
@@ -175,7 +175,7 @@ impl Plant<'_> {
         Ok(flow)
     }
 
-    /// Takes all flows of an app out of the network; what its transfers have still to carry is in `left` then.
+    /// Cancels all flows of an app; `left` then has the unsent bytes of its transfers.
     pub(super) fn stop(&mut self, now: f64, app: u32) -> Result<(), RunError> {
         let running = self.running.get_mut(&app).expect("only what runs is stopped");
         let (flows, sends) = match std::mem::replace(&mut running.stage, Stage::Pauses(Nanos(0))) {
@@ -199,7 +199,7 @@ impl Plant<'_> {
         Ok(())
     }
 
-    /// An app begins anew: one of its hosts failed, and what its tasks held is lost.
+    /// Restarts an app of which a host failed, since the state of its tasks is lost.
     pub(super) fn lose(&mut self, now: f64, app: u32) -> Result<(), RunError> {
         self.stop(now, app)?;
         self.running.remove(&app);

@@ -1,15 +1,16 @@
-//! Cross traffic: what links carry that is not of the apps (Choreo section 3.2).
+//! Cross traffic: load of links that is not from the apps (Choreo section 3.2).
 //!
-//! The paper sends a bulk transfer along a path that could carry c1, sees c2, and takes the rest for c = c1 / c2 - 1 flows that
-//! always have something to send. Here nothing is sent: hosts know what their own apps sent, and counters show what links
-//! carried. The difference F is others' traffic; one more flow would see C - F of the capacity C, and so
+//! The paper sends a bulk transfer along a path with capacity c1 and measures c2. It attributes the rest to c
+//! = c1 / c2 - 1 flows that always have data to send. Here nothing is sent: hosts know the traffic of their
+//! own apps, and counters show the load of links. The difference F is others' traffic. One more flow would
+//! get C - F of the capacity C, and so
 //!
 //! ```text
 //! c = C / (C - F) - 1
 //! ```
 //!
-//! F is smoothed as the ledger smooths what it measures. Where F is nearly all of C, counters cannot tell one flow that takes
-//! all it gets from many, and c is at most 99.
+//! F is smoothed like measurements of the ledger. If F is nearly all of C, counters cannot distinguish one
+//! greedy flow from many, and c is at most 99.
 
 use leeward_engine::Input;
 use leeward_fabric::{Endpoint, HostId, ResourceId};
@@ -19,14 +20,14 @@ use super::Plant;
 use super::apps::Stage;
 use crate::fluid::FlowId;
 
-/// The share of a capacity that one more flow sees at least.
+/// Least share of a capacity that one more flow gets.
 const LEAST: f64 = 0.01;
 
-/// What apps brought to links, and what others did.
+/// Traffic of apps and of others on links.
 pub(super) struct Cross {
-    /// Work that flows of apps have brought to each resource, as far as it was counted.
+    /// Work that flows of apps have brought to each resource, as far as counted.
     own: Vec<f64>,
-    /// The same at the last reading of counters.
+    /// The value of `own` at the last reading of counters.
     last: Vec<f64>,
     /// F, in native units per second; NaN before the first report.
     others: Vec<f64>,
@@ -40,7 +41,7 @@ impl Cross {
 }
 
 impl Plant<'_> {
-    /// Counts what a flow of an app has carried so far, if `left` bytes of it are left.
+    /// Counts the bytes that a flow of an app has carried, if `left` bytes remain.
     pub(super) fn count(&mut self, flow: FlowId, left: f64) {
         let Some(cargo) = self.cargo.get_mut(&flow) else { return };
         let carried = (cargo.bytes - left).max(cargo.counted);
@@ -53,7 +54,7 @@ impl Plant<'_> {
         }
     }
 
-    /// Counts what all flows of apps have carried so far.
+    /// Counts the bytes that all flows of apps have carried.
     fn count_all(&mut self, now: f64) {
         let flows = self.running.values().flat_map(|running| match &running.stage {
             Stage::Sends(flows) | Stage::Moves(flows) => flows.values().copied().collect(),
@@ -67,7 +68,8 @@ impl Plant<'_> {
         }
     }
 
-    /// What apps brought to each resource since this was last asked, in native units per second over `seconds`.
+    /// Returns the traffic of apps on each resource since the last call, in native units per second over
+    /// `seconds`.
     pub(super) fn own_rates(&mut self, now: f64, seconds: f64) -> Vec<f64> {
         self.count_all(now);
         let Cross { own, last, .. } = &mut self.cross;
@@ -77,14 +79,14 @@ impl Plant<'_> {
         rates
     }
 
-    /// Takes in what others carried in the windows of a report, and tells the engine.
+    /// Updates the traffic of others from a report, and informs the engine.
     pub(super) fn see_others(&mut self, now: f64, samples: &[Sample], own: &[f64]) {
         let alpha = self.scenario.ledger.alpha;
         let mut scratch = Scratch::default();
         let view = self.engine.ledger().view(leeward_fabric::Nanos::from_secs_f64(now), &mut scratch);
         let mut seen: Vec<(ResourceId, f64)> = Vec::with_capacity(samples.len());
         for (sample, own) in samples.iter().zip(own) {
-            // Counters are whole numbers; what rounding leaves is nobody's traffic.
+            // Counters are whole numbers; a rounding remainder is not traffic.
             let others = sample.load.0 as f64 - own;
             let others = if others > 1.0 { others } else { 0.0 };
             let smooth = &mut self.cross.others[sample.resource.index()];

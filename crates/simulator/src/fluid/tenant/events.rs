@@ -1,4 +1,4 @@
-//! What happens to the cluster: links that lose capacity, hosts and racks that fail, told to the engine or not.
+//! Events of the cluster: links lose capacity, hosts and racks fail; the engine may be informed or not.
 
 use leeward_engine::Input;
 use leeward_fabric::HostId;
@@ -34,7 +34,7 @@ impl Plant<'_> {
                 Some(up @ (HostState::Down | HostState::Up)) => {
                     let up = up == HostState::Up;
                     self.outages.set_host_up(host, up, &mut changed);
-                    // A host that was found dead is found to be back.
+                    // A host that was detected as failed is detected as up again.
                     let found = self.dead.remove(&host);
                     if event.told || (up && found) {
                         self.tell(now, Input::Health(host, up));
@@ -52,12 +52,12 @@ impl Plant<'_> {
                 self.tell(now, Input::Believe(resource, capacity));
             }
         }
-        // Hosts may be back, or bigger.
+        // Hosts may be up again, or have more capacity.
         self.freed = true;
         self.lose_dead(now)
     }
 
-    /// Apps with a task on a host that is down begin anew, elsewhere.
+    /// Restarts apps with a task on a failed host, elsewhere.
     fn lose_dead(&mut self, now: f64) -> Result<(), RunError> {
         let is_dead = |running: &Running| running.hosts.iter().any(|&host| !self.outages.is_up(host));
         let lost: Vec<u32> =

@@ -1,18 +1,18 @@
-//! The tenant's plant: apps that arrive, are placed whole, and send what their matrices say over a [`Network`], beside
-//! background that placement does not move (Choreo sections 2.3, 2.4 and 6.3).
+//! The tenant's plant: apps arrive, are placed as a whole, and send the transfers of their matrices over a
+//! [`Network`]. Placement does not move the background beside them (Choreo sections 2.3, 2.4 and 6.3).
 //!
-//! All transfers of an app begin when it is placed, each as a flow from host to host, and it ends with the last of them.
-//! What a task sends to one on its own host takes no time. The engine sees the network by telemetry alone, and knows
-//! what it placed: apps that run are cross traffic to those that come, and so is what links carry besides (`cross`). An app that fits nowhere waits and is asked for
-//! again when another ends.
+//! All transfers of an app begin when it is placed, each as a flow from host to host, and it ends with the
+//! last of them. A transfer within a host takes no time. The engine sees the network by telemetry only, and
+//! knows its placements. Running apps are cross traffic for new ones, and so is other load of links
+//! (`cross`). An app that fits nowhere waits and is requested again when another ends.
 //!
-//! With `migration` every app that runs is placed again every so often. One that goes elsewhere stops sending; the memory
-//! of each task that moves is carried over the network, as a flow; after a pause the rest of its matrix goes on from
-//! there. The room on its former hosts is free at once.
+//! With `migration` every running app is placed again at an interval. An app that moves stops sending. The
+//! memory of each moved task is carried over the network, as a flow; after a pause its remaining transfers
+//! continue from there. The room on its former hosts is free at once.
 //!
-//! Events at one time happen in this order: completions, changes of truth, late reports and ends of pauses, recording,
-//! reports, background, arrivals, apps that wait, re-placement. After the horizon nothing new arrives; what runs or waits
-//! goes on, for at most as long again.
+//! Events at one time happen in this order: completions, changes of the true state, late reports and ends of
+//! pauses, recording, reports, background, arrivals, waiting apps, re-placement. After the horizon nothing
+//! new arrives; running and waiting apps continue, for at most as long again.
 
 mod apps;
 mod cross;
@@ -39,27 +39,27 @@ use crate::{Progress, RunError};
 use apps::Running;
 use cross::Cross;
 
-/// What a flow carries for an app: a transfer, or the memory of a task that moves.
+/// Purpose of an app's flow: a transfer, or the memory of a moving task.
 struct Cargo {
     app: u32,
-    /// The position of the transfer, or of the task.
+    /// Position of the transfer, or of the task.
     part: u32,
     ends: (HostId, HostId),
-    /// What it carries in all, and what of that was counted, in bytes.
+    /// Its bytes in total, and the bytes counted so far.
     bytes: f64,
     counted: f64,
 }
 
-/// What happens at a time known beforehand.
+/// An event at a known time.
 enum Pending {
-    /// A report, and beside each sample what apps carried of it.
+    /// A report, with the apps' traffic for each sample.
     Samples(Vec<Sample>, Vec<f64>),
     Event(Event),
-    /// The pause of an app is over.
+    /// End of the pause of an app.
     Resume(u32),
 }
 
-/// One run.
+/// A run.
 struct Plant<'a> {
     scenario: &'a Scenario,
     fabric: Arc<Fabric>,
@@ -71,23 +71,27 @@ struct Plant<'a> {
     reporters: Reporters,
     links: LinkRecorder,
     record: Record,
-    /// What a flow carries; flows that are not here are background. Only looked up, never walked through.
+    /// Purpose of each flow; flows that are missing here are background. Only looked up, never iterated.
     cargo: HashMap<FlowId, Cargo>,
     cross: Cross,
     running: BTreeMap<u32, Running>,
-    /// Apps that have no hosts, and whether that is because the policy could not see enough.
+    /// Apps without hosts; true if the policy lacked data.
     waiting: BTreeMap<u32, bool>,
-    /// Whether there is room that was not there when apps began to wait, and whether there are new reports.
+    /// Flags: room was freed since apps began to wait, and new reports have arrived.
     freed: bool,
     reported: bool,
-    /// Hosts that were found to be down, which nobody told.
+    /// Hosts detected as down without a notification.
     dead: BTreeSet<HostId>,
     pending: BTreeMap<(Nanos, u64), Pending>,
     sequence: u64,
     hops: Vec<Hop>,
 }
 
-/// Runs one policy of a scenario on its apps. `progress` is called every so often with the share of the run that is done;
+/// Runs one policy of a scenario on its apps. `progress` receives the finished share of the run from time to
+/// time; it returns false to stop the run.
+/// # Errors
+/// Returns an error for an invalid policy, invalid settings or arrivals, or [`RunError::Stopped`] if
+/// `progress` stopped it.
 /// `false` from it ends the run.
 pub fn run(
     scenario: &Scenario,
@@ -165,7 +169,7 @@ impl<'a> Plant<'a> {
                 workload.flows.get(flows).map_or(f64::INFINITY, |flow| flow.start),
                 workload.apps.get(apps).map_or(f64::INFINITY, |app| app.arrive),
             ];
-            // What is over at the horizon is left out; the rest goes on while an app does.
+            // Arrivals from the horizon on are left out; the run continues while an app is active.
             let arrivals = arrivals.into_iter().fold(f64::INFINITY, f64::min);
             let arrivals = if arrivals < horizon { arrivals } else { f64::INFINITY };
             let pending = self.pending.first_key_value().map(|(key, _)| key.0);
@@ -224,7 +228,7 @@ impl<'a> Plant<'a> {
             if again.is_some_and(|at| at <= clock) {
                 again = again.zip(every).map(|(at, every)| at.plus(every));
                 self.place_again(now)?;
-                // Who left made room.
+                // Apps that moved made room.
                 self.ask_waiting(now)?;
             }
         }
@@ -233,7 +237,7 @@ impl<'a> Plant<'a> {
         Ok(self.record)
     }
 
-    /// Starts a flow; those between the same two ends share an entry of the network.
+    /// Starts a flow; flows between the same two ends share an entry of the network.
     fn start_flow(&mut self, now: f64, from: Endpoint, to: Endpoint, bytes: f64) -> Result<FlowId, RunError> {
         self.hops.clear();
         self.fabric.path(&[from, to], &mut self.hops);
@@ -241,13 +245,11 @@ impl<'a> Plant<'a> {
         Ok(self.network.start(now, &self.hops, bytes, 1.0, f64::INFINITY, class)?)
     }
 
-    // ---- the engine -----------------------------------------------------------------------------------
-
     fn tell(&mut self, now: f64, input: Input<'_>) {
         self.handle(now, input);
     }
 
-    /// Asks, and returns the answer.
+    /// Sends a request, and returns the answer.
     fn answer(&mut self, now: f64, ask: Ask) -> Answer {
         self.handle(now, Input::Ask(0, ask)).expect("the engine answers about tasks at once")
     }
@@ -259,14 +261,12 @@ impl<'a> Plant<'a> {
             match output {
                 Output::Discarded(discarded) => self.record.discarded += discarded.all(),
                 Output::Answer(_, answered) => answer = Some(answered),
-                // The ledger advances with whatever the engine hears next; and nothing is moved but on an ask.
+                // The ledger advances with the engine's next input, and apps move only on request.
                 Output::WakeAt(_) | Output::Advise(_) => {}
             }
         }
         answer
     }
-
-    // ---- what is seen ---------------------------------------------------------------------------------
 
     fn report(&mut self, now: f64, samples: &[Sample], own: &[f64]) {
         self.tell(now, Input::Report(samples));
@@ -299,7 +299,7 @@ impl<'a> Plant<'a> {
     }
 }
 
-/// An app, before anything has happened to it.
+/// Creates an empty record of an app.
 fn app_record(arrival: &AppArrival) -> App {
     let request = &arrival.request;
     App {

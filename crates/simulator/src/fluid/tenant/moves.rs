@@ -1,4 +1,4 @@
-//! Apps that run, placed again, and those among them that move.
+//! Re-placement of running apps, and their migrations.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::RunError;
 use crate::stage::record::Migration;
 
 impl Plant<'_> {
-    /// Places all apps that send again, in the order in which they arrived.
+    /// Places all sending apps again, in order of arrival.
     pub(super) fn place_again(&mut self, now: f64) -> Result<(), RunError> {
         let Some(migration) = &self.scenario.migration else { return Ok(()) };
         let worth = Worth { pause: migration.pause, margin: migration.margin.get() };
@@ -22,7 +22,7 @@ impl Plant<'_> {
             let Answer::Again(answer) = self.answer(now, Ask::Again(left, worth)) else {
                 unreachable!("what is asked about an app again is answered so")
             };
-            // What a policy would put nowhere stays.
+            // An app without a new placement stays.
             if let Ok(replaced) = answer {
                 self.migrate(now, app, replaced)?;
             }
@@ -30,7 +30,7 @@ impl Plant<'_> {
         Ok(())
     }
 
-    /// An app that sends, with what it has still to send.
+    /// Returns a sending app with its unsent bytes.
     fn what_is_left(&self, now: f64, app: u32) -> Option<AppRequest> {
         let running = self.running.get(&app)?;
         let Stage::Sends(flows) = &running.stage else { return None };
@@ -45,7 +45,7 @@ impl Plant<'_> {
         Some(AppRequest { id, job, tasks, transfers, constraints })
     }
 
-    /// Moves an app, if it is to: its transfers stop, and the memory of tasks that move goes first.
+    /// Moves an app if the engine advises it: its transfers stop, and the memory of moved tasks goes first.
     fn migrate(&mut self, now: f64, app: u32, replaced: Replaced) -> Result<(), RunError> {
         let Replaced { placed: Some(placed), stays, moves, cost } = replaced else { return Ok(()) };
         let next = placed.decision.choice;
@@ -81,7 +81,7 @@ impl Plant<'_> {
         Ok(())
     }
 
-    /// The memory of an app is where it should be; it stands still for the pause.
+    /// Starts the pause of an app, after its memory has arrived.
     pub(super) fn pause(&mut self, now: f64, app: u32) {
         let pause = self.scenario.migration.as_ref().map_or(Nanos(0), |migration| migration.pause);
         let until = Nanos::from_secs_f64(now).plus(pause);
@@ -89,7 +89,7 @@ impl Plant<'_> {
         self.at(until, Pending::Resume(app));
     }
 
-    /// The pause that ends at `at` is over, unless the app has begun anew since.
+    /// Ends the pause due at `at`, unless the app has restarted since.
     pub(super) fn resume(&mut self, now: f64, app: u32, at: Nanos) -> Result<(), RunError> {
         let pauses = |stage: &Stage| matches!(stage, Stage::Pauses(until) if *until == at);
         if !self.running.get(&app).is_some_and(|running| pauses(&running.stage)) {
