@@ -1,16 +1,15 @@
 //! The cell plant: a scheduler's stream of tasks that arrive, run on hosts and leave. An engine places them,
 //! sees the links of their racks by telemetry only, and moves them (Hotspots section 5.1).
 //!
-//! Time advances in steps of the telemetry interval. Events within a step take effect at its end, in this
-//! order: finished tasks leave, moved tasks run again, the true state changes, reports arrive and tasks are
-//! moved, arrived tasks are placed. Then rates are drawn for the next step.
+//! Time advances in steps of the telemetry interval. Events within a step take effect at its end. First,
+//! finished tasks leave and moved tasks run again. Next, the true state changes, reports arrive and tasks are
+//! moved. Last, arrived tasks are placed. Then rates are drawn for the next step.
 //!
-//! **Traffic of tasks.** All of a task's traffic leaves its rack, and what it receives comes from outside: it
-//! crosses the rack's link and the pod's, in its direction. (A cell's tasks talk to storage and to other
-//! tasks anywhere; locality is not modeled.) Each task's rate is drawn every five minutes, by a hash of seed,
-//! task and time, as its mean times a level: `peak (1 - (1 - u)^(1 / (peak - 1)))` for a uniform u, which has
-//! a mean of 1 and ends at the peak. The rate does not depend on the location of a task, nor on any other
-//! task.
+//! **Traffic of tasks.** All of a task's traffic, in both directions, goes beyond its rack. So the traffic
+//! crosses the rack's link and the pod's. (A cell's tasks talk to storage and to other tasks anywhere;
+//! locality is not modeled.) Each task's rate is drawn every five minutes, by a hash of seed, task and time.
+//! The rate is the mean times a level: `peak (1 - (1 - u)^(1 / (peak - 1)))` for a uniform u, which has a
+//! mean of 1 and ends at the peak. The rate does not depend on the location of a task, nor on any other task.
 //!
 //! **Loads of links.** Tasks share a link in proportion to their requested rates: it carries their sum, or
 //! its capacity if that is less. Hosts' own interfaces are not modeled.

@@ -145,7 +145,7 @@ impl Running {
     }
 
     /// Appends all running tasks whose rates change at this step, with the carried traffic of the ending rate
-    /// in bit/s: each task once for each of its rates.
+    /// in bit/s. Each task is appended once per rate.
     pub fn seen_at(&mut self, step: u64, loads: &Loads, seen: &mut Vec<(u32, [u64; 2])>) {
         let group = self.levels.changing(step);
         for placed in self.groups[group].iter_mut().filter(|placed| !placed.down) {

@@ -5,8 +5,8 @@
 //! and queues the affected resources. The cascade takes them out one by one and sets `level = left / gain`.
 //! The change affects the rates of the members limited here, and thereby `left` on their other resources.
 //!
-//! Two invariants hold between any two visits, for every entry and saturated resource `r` on its path, so
-//! that the fixed point is the max-min allocation:
+//! The fixed point is the max-min allocation, by two invariants. Between any two visits, for every entry and
+//! saturated resource `r` on its path:
 //!
 //! * an entry limited by `r` is offered at least the level of `r` by its ceiling and its other resources;
 //! * an entry limited elsewhere runs at most at the level of `r`.

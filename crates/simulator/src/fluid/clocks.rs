@@ -1,15 +1,15 @@
 //! Virtual time: order and times of completions.
 //!
-//! All entries limited by one resource are served alike: each flow gets as many bytes, per unit of weight, as
-//! the integral of the resource's level over time. So the resource keeps a clock that runs at its level, and
-//! an entry a tag, the value of that clock at which its next flow finishes. While the entry stays, its tag is
+//! All entries limited by one resource are served alike. The bytes of each flow, per unit of weight, are the
+//! integral of the resource's level over time. So the resource keeps a clock that runs at its level, and an
+//! entry a tag, the value of that clock at which its next flow finishes. While the entry stays, its tag is
 //! constant under all changes of level. A change of level costs one new prediction for the resource and not
 //! one for each flow. The method is the virtual time of fair queueing (Demers, Keshav and Shenker, SIGCOMM
 //! 1989), with one clock per bottleneck of a network.
 //!
-//! An entry whose limit changes takes its bytes along: the difference between its tag and the old clock,
-//! times its weight, determines its tag on the next clock. Entries limited by their ceilings have constant
-//! rates and predictions of their own.
+//! An entry with a new limit takes its bytes along. The difference between its tag and the old clock, times
+//! its weight, determines its tag on the next clock. Entries limited by their ceilings have constant rates
+//! and predictions of their own.
 //!
 //! An entry of several flows has a second virtual time: the service of each flow since the entry began. Only
 //! the first flow to finish has a tag on the clock; the others wait in a heap.

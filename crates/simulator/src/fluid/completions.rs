@@ -1,9 +1,9 @@
 //! Earliest completion: a tournament over the predicted finish times.
 //!
-//! The times are in one flat array; above it are the minima of its blocks of 8 (a cache line), above these
-//! the minima of their blocks, and so on up to a single one. Most new predictions are neither the least of
-//! their block nor replace it, and cost two comparisons; the others examine one cache line per level. Slots
-//! are reused last in, first out, so the array is as long as the most predictions ever held at once.
+//! The times are in one flat array. Above it are the minima of its blocks of 8 (a cache line), above these
+//! the minima of their blocks, up to a single one. Most new predictions are neither the least of their block
+//! nor replace it, and cost two comparisons; the others examine one cache line per level. Slots are reused
+//! last in, first out, so the array is as long as the most predictions ever held at once.
 
 const BLOCK: usize = 8;
 

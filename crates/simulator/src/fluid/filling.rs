@@ -3,7 +3,7 @@
 //! All levels rise together from zero. The resource that fills first keeps its members at that level, an
 //! entry that meets its ceiling stays there, and the others continue to rise. This is the textbook algorithm
 //! (Bertsekas and Gallager, Data Networks, section 6.5.2), run on the connected components of the affected
-//! resources. It ignores the previous solution, so its cost is that of the whole component.
+//! resources. Filling ignores the previous solution, so it costs as much as solving the whole component.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

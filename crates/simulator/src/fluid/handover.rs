@@ -1,9 +1,9 @@
 //! Limits of members: members change their limiting resource, and resources become saturated or unsaturated.
 //!
-//! The *offer* to a member of a resource is the level at which the rest of its path would run it: the least
-//! of its ceiling and the levels of its other saturated resources. The fair level of a resource is the one at
-//! which it is full when each member runs at the lesser of its offer and that level. Members with a lower
-//! offer are limited elsewhere, all others here.
+//! The *offer* to a member of a resource is the level at which the rest of its path would run it. The offer
+//! is the least of its ceiling and the levels of its other saturated resources. The fair level of a resource
+//! is the one at which it is full when each member runs at the lesser of its offer and that level. Members
+//! with a lower offer are limited elsewhere, all others here.
 
 use super::cascade::{SAME, least};
 use super::maxmin::MaxMin;

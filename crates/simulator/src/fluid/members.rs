@@ -1,8 +1,8 @@
 //! Members of each resource, which are the entries that cross it, and the sums over them.
 //!
-//! The members of a resource are adjacent, in three zones: those limited here that are tied to another
-//! saturated resource, those limited here that are not, and those limited elsewhere. A change of level
-//! concerns the first zone only. Its data per member are 16 bytes, stored apart from the rest.
+//! The members of a resource are adjacent, in three zones. First come those limited here and tied to another
+//! saturated resource, then others limited here, then those limited elsewhere. A change of level concerns the
+//! first zone only. Its data per member are 16 bytes, stored apart from the rest.
 
 use super::paths::Paths;
 

@@ -3,13 +3,13 @@
 //! ```text
 //! run          a scenario's files on the simulated network (the plant)
 //! run_tenant   a scenario's apps on it
-//! Network      flows in time: start, cancel, advance, what was carried
-//!   Clocks     virtual time: who finishes when
+//! Network      flows over time: start, cancel, advance, carried work
+//!   Clocks     virtual time of completions
 //!     Completions, Crowds   the earliest prediction; the flows of one class
 //!   MaxMin     the allocation: entries, and a level for each saturated resource
-//!     cascade, handover     the solution; who limits whom
-//!     watch                 resources with room to spare
-//!     filling               the way out: everything anew
+//!     cascade, handover     the solver; limits of entries
+//!     watch                 resources with spare capacity
+//!     filling               fallback: solution from zero
 //! ```
 //!
 //! # Model

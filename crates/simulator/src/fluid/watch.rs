@@ -1,12 +1,12 @@
 //! Resources with spare capacity: allowances instead of accounting.
 //!
 //! Most resources are not saturated, and most changes of rate do not saturate them. A *watched* resource
-//! therefore does not count its load. It gives each member an allowance, a level up to which that member may
-//! rise without notice. The allowances, as loads, and `left` add up to the capacity. So nothing is updated
-//! when rates fall, nor when they rise within their allowances. A member that needs more gets it from `left`,
-//! at the cost of a few instructions. Only when nothing is left, the members are counted: either there is
-//! room to share out again, or the resource is saturated. A member never needs more than its ceiling: a link
-//! with one flow, or few slow ones, grants these once and is never involved again.
+//! therefore does not count its load. Instead, each member has an allowance, a level up to which it may rise
+//! without notice. The allowances, as loads, and `left` add up to the capacity. So nothing is updated when
+//! rates fall, nor when they rise within their allowances. A member that needs more gets it from `left`, at
+//! the cost of a few instructions. Only when nothing is left, the members are counted: either there is room
+//! to share out again, or the resource is saturated. A member never needs more than its ceiling: a link with
+//! one flow, or few slow ones, grants these once and is never involved again.
 
 use super::cascade::{SAME, least};
 use super::maxmin::MaxMin;

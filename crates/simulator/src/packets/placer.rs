@@ -2,9 +2,9 @@
 //! informs it as they end.
 //!
 //! The engine sees racks with one link each way, whose capacity is that of packets plus a circuit that is
-//! always up. It receives reports of the traffic that the switch carried on each. Reports leave out the links
-//! of hosts. Before the first block, one report says that the network was idle, so the engine's time is ahead
-//! of the plant's by one report interval.
+//! always up. Its reports have the traffic that the switch carried on each. Reports leave out the links of
+//! hosts. Before the first block, one report says that the network was idle, so the engine's time is ahead of
+//! the plant's by one report interval.
 
 use std::collections::BTreeMap;
 

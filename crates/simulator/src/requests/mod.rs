@@ -6,8 +6,8 @@
 //!
 //! **Links** serve one whole request, or one whole packet, at a time. **Devices** serve one second of work
 //! per second, one request after another. After its service, a request takes its latency in parallel with
-//! others: alone it takes its work and its latency, and any number of requests together take no more device
-//! time than their work. A device accepts requests up to its caps, keeps them in order and does not preempt.
+//! others. Alone it takes its work and its latency. Any number of requests together take no more device time
+//! than their work. A device accepts requests up to its caps, keeps them in order and does not preempt.
 //! **Limiters** hold requests over a limit, or demote them behind all others.
 //!
 //! *Reason for the pipe.* A device with m slots, each serving at 1/m, would do the same work per second. But

@@ -5,7 +5,7 @@
 //!                     |                              |
 //!                     +--> plant (fluid, ...) <------+  telemetry through Reporters
 //!                               |
-//!                             Record -> Summary, Comparison     what happened, and what it amounts to
+//!                             Record -> Summary, Comparison     rows of a run, and their evaluation
 //! ```
 
 pub(crate) mod outage;

@@ -39,8 +39,8 @@ pub fn stream(seed: u64, kind: Kind, index: u64) -> ChaCha8Rng {
     stream
 }
 
-/// Draws by number, for entities that draw too often for a stream of their own: the `number`th draw of the
-/// `index`th entity of a kind, from 0 to 1. Splitmix64 (Steele, Lea, Flood: "Fast splittable pseudorandom
+/// Draws by number, for entities that draw too often for a stream of their own. A draw is from 0 to 1, and
+/// has the index of an entity and a number. Splitmix64 (Steele, Lea, Flood: "Fast splittable pseudorandom
 /// number generators", 2014) over seed, kind, index and number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Draws(u64);

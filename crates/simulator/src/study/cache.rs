@@ -1,6 +1,6 @@
 //! Synthetic traces of lookups in a cache, after the thesis' description of its own, which are private (SLO
-//! section 4.3.2). They have 100 to 600 thousand requests in half an hour, objects of up to 256 KB and 28 KB
-//! on average, and a peak rate of 2 to 6 times the mean (SLO figure 4.9).
+//! section 4.3.2). A trace has 100 to 600 thousand requests in half an hour, and a peak rate of 2 to 6 times
+//! the mean (SLO figure 4.9). Objects have up to 256 KB, and 28 KB on average.
 //!
 //! The rate alternates between calm and bursts, which last seconds (SLO section 4.1); each burst has its own
 //! height. At a given rate requests are Poisson. The thesis gives neither the lengths and gaps of bursts nor

@@ -1,9 +1,9 @@
-//! Experiments on many workloads drawn from a few traces (SLO sections 4.4 and 5.4): their packing, their
-//! admission, and a check by replay that their promised latencies hold.
+//! Experiments on many workloads drawn from a few traces (SLO sections 4.4 and 5.4): packing, admission, and
+//! a check by replay that promised latencies hold.
 //!
 //! ```text
 //! files --Traces--> requests, curves and models, made once
-//! seed  --draws---> Draw (trace, where it begins, SLO) --+--pack---> Packing: servers used --\
+//! seed  --draws---> Draw (trace, start, SLO)           --+--pack---> Packing: servers used --\
 //!                                                         \--admit--> admitted, as a System --replay--> Kept
 //! ```
 //!

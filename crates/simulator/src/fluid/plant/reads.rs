@@ -1,6 +1,6 @@
-//! Reads of written blocks: of a copy by the reader's choice, or of a chunk, which other chunks of the stripe
-//! replace if it does not arrive (Hotspots section 3.4). A read of one transfer is a flow from a device to
-//! the reader. A degraded one has as many flows as there are data chunks, all at once.
+//! Reads of written blocks: of a copy by the reader's choice, or of a chunk. Other chunks of the stripe
+//! replace a chunk that does not arrive (Hotspots section 3.4). A read of one transfer is a flow from a
+//! device to the reader. A degraded one has as many flows as there are data chunks, all at once.
 
 use std::collections::{BTreeMap, VecDeque};
 

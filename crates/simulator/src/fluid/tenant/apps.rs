@@ -33,7 +33,7 @@ pub(super) enum Stage {
 }
 
 impl Plant<'_> {
-    /// Requests hosts for an app. It begins if it gets some, or waits.
+    /// Requests hosts for an app. The app begins if it gets some, or waits.
     pub(super) fn ask(&mut self, now: f64, app: u32) -> Result<(), RunError> {
         let id = u64::from(app);
         let whole = self.workload.apps[app as usize].request.as_ref();

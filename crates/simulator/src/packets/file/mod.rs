@@ -159,7 +159,7 @@ pub struct SchedulerFile {
     /// `eclipse:keep_min_day=true`. Alternative: `days`.
     pub name: Option<String>,
     /// Days that repeat, each with its `length` and its `circuits`; `[[0, 1]]` is one circuit from rack 0 to
-    /// rack 1. They may be shorter than `min_day`, and together longer than `week`.
+    /// rack 1. Days may be shorter than `min_day`, and together longer than `week`.
     pub days: Option<Vec<FixedDay>>,
     /// Source of the demand of each week. Default: one schedule, computed without demand, repeats.
     pub demand: Option<DemandFile>,

@@ -47,8 +47,8 @@ impl Collective {
         end(part + 1) - end(part)
     }
 
-    /// Generates an all-reduce along a ring: each rank sends 2 (n - 1) / n of the bytes, one part in each of
-    /// 2 (n - 1) steps (Patarasuk and Yuan, 2009).
+    /// Generates an all-reduce along a ring (Patarasuk and Yuan, 2009). Each rank sends 2 (n - 1) / n of the
+    /// bytes, one part in each of 2 (n - 1) steps.
     ///
     /// # Errors
     /// Returns an error for fewer than two ranks, an unknown host, a rank that follows itself, or fewer bytes

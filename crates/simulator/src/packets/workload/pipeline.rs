@@ -142,8 +142,8 @@ impl Pipeline {
     }
 }
 
-/// The write half of TestDFSIO: `mappers` on the first hosts of each rack, each of which writes a file
-/// (Etalon, section 6: 8 mappers per rack, 400 MB each).
+/// The write half of TestDFSIO: `mappers` on the first hosts of each rack write one file each (Etalon,
+/// section 6: 8 mappers per rack, 400 MB each).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Dfsio {
     /// Number of racks.

@@ -1,8 +1,8 @@
 //! Big flows along rings of racks and small ones between all others (Etalon, section 5.3).
 //!
-//! Each pair of racks has flows of one kind, one after another, as if each took its pair's share of the
-//! bandwidth: the next starts when the one before would end. Sizes and hosts are uniform draws. Big flows go
-//! from rack i to i + 1, and with two rings also to i + 2; the rings share a rack's rate of big flows.
+//! Each pair of racks has flows of one kind, one after another. The next starts when the one before would end
+//! at its pair's share of the bandwidth. Sizes and hosts are uniform draws. Big flows go from rack i to i +
+//! 1, and with two rings also to i + 2; the rings share a rack's rate of big flows.
 
 use std::ops::RangeInclusive;
 
@@ -41,9 +41,9 @@ pub struct Rings {
     pub big_bytes: RangeInclusive<u64>,
     /// Range of the bytes of a small flow.
     pub small_bytes: RangeInclusive<u64>,
-    /// If true, follows the authors' generator: small flows also go inside a rack, and each of all pairs,
-    /// those of the rings included, counts for one share of the small rate. If false, a rack offers its whole
-    /// small rate to other racks.
+    /// If true, follows the authors' generator: small flows also go inside a rack. Each pair, those of the
+    /// rings included, counts for one share of the small rate. If false, a rack offers its whole small rate
+    /// to other racks.
     pub own_rack: bool,
     /// Bytes of the answer to each flow, sent when all of the flow has arrived; 0 for no answer. An answer
     /// has the flow number after that of its flow, and its class plus [`ANSWER`].

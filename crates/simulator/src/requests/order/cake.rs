@@ -1,4 +1,4 @@
-//! Cake's feedback (SLO section 3.3.1, after Wang and others, SoCC 2012): at each interval, weights of shares
+//! Cake's feedback (SLO section 3.3.1, after Wang and others, SoCC 2012). At each interval, weights of shares
 //! adapt to the ratio of the SLO to the tail measured in that interval.
 //!
 //! The thesis gives no numbers for its bounds. Cake itself controls two levels of a real store; this module

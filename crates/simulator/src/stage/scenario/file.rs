@@ -45,8 +45,8 @@ pub struct ScenarioFile {
     /// where a block has one copy.
     #[schemars(with = "Option<u8>")]
     pub fault_domains: Option<Spanned<u8>>,
-    /// Fill limit of a host: the share of its room by which it may exceed the mean fill of the cluster's
-    /// hosts (a limit on imbalance: Sinbad section 7.4). Default no limit.
+    /// Fill limit of a host: the share of its room by which it may exceed the cluster's mean fill (a limit on
+    /// imbalance: Sinbad section 7.4). Default no limit.
     pub max_imbalance: Option<Share>,
     /// Duration of the run. Default 1h.
     #[serde(default = "hour")]

@@ -2,8 +2,8 @@
 //!
 //! A file is a square of numbers as CSV without a header (a row is a source). With `pairs`, it is a CSV list
 //! with three columns of these names: source, destination, amount; the first two count from 0. Numbers are
-//! bytes, or shares of `total` or `rate`. A matrix has no time in it: its flows all start at once, and again
-//! at an interval of `every`, or it is a rate on each link that its pairs cross.
+//! bytes, or shares of `total` or `rate`. A matrix has no time in it. Its flows all start at once, and again
+//! at an interval of `every`; or it is a rate on each link that its pairs cross.
 //!
 //! The host or rack of each rank is drawn: a matrix knows no placement. Ranks in the order of the hosts would
 //! put neighbors into one rack, which a scheduler may do or not; `order: file` does that. Traffic within one

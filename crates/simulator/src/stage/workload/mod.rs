@@ -1,7 +1,7 @@
 //! Workload of a simulated cluster, before any placement.
 //!
-//! A workload is plain data in order of time: background that placement does not move (flows, or rates on
-//! links), and file writes whose replicas a policy places. One task writes each file, and may fetch a share
+//! A workload is plain data in order of time. Placement does not move its background (flows, or rates on
+//! links); a policy places the replicas of its file writes. One task writes each file, and may fetch a share
 //! of its job's shuffle first; tasks that arrive together are a job. Every source (a generator, an importer)
 //! produces one workload, and a scenario merges several.
 //!

@@ -1,10 +1,10 @@
 //! Jobs with phases: map tasks, a shuffle, and tasks that write.
 //!
 //! A job runs its map tasks, each on a random host. The writing tasks fetch the output of the maps, in equal
-//! parts from all of them. A task that has fetched its share writes its file, block after block, and a job
-//! ends with its last task (Sinbad section 4.2: a reducer's write phase is from the end of its shuffle to its
-//! own end). Fetches are flows like any background: a policy does not move them, but they share links with
-//! the blocks it places. A slow shuffle therefore delays writes, and copies behind a busy link delay
+//! parts from all of them. A task that has fetched its share writes its file, block after block. A job ends
+//! with its last task. (A reducer's write phase lasts from the end of its shuffle to its own end: Sinbad
+//! section 4.2.) Fetches are flows like any background: a policy does not move them, but they share links
+//! with the blocks it places. A slow shuffle therefore delays writes, and copies behind a busy link delay
 //! shuffles.
 //!
 //! Maps take time and no network, since nine in ten tasks read their input on their own machine (section
@@ -27,8 +27,8 @@ use super::settings::positive_rate;
 pub struct Phases {
     /// Most hosts for the map tasks of a job.
     pub mappers: NonZeroU16,
-    /// Rate of an undisturbed task: it determines the time in which a map reads its input (`swim`), and the
-    /// lead of a task's fetches over its write (`facebook`). The default is a disk's (Sinbad section 7.1).
+    /// Rate of an undisturbed task. The read time of a map's input (`swim`) and the lead of a task's fetches
+    /// over its write (`facebook`) follow from it. The default is a disk's (Sinbad section 7.1).
     #[serde(deserialize_with = "positive_rate")]
     pub rate: Bandwidth,
 }

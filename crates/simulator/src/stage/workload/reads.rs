@@ -1,10 +1,10 @@
 //! Reads of written blocks: a Poisson process of requests for a part of a block on disk.
 //!
 //! The read blocks depend on the writes of the run, and so on its policy. The other properties are drawn
-//! beforehand: time, reader, and three numbers from 0 to 1 for the block among those written, the copy or
-//! chunk, and its replacements. Each is a function of the seed and of the read's own number. Two policies
-//! thus see the same reads, of the same blocks as far as their writes allow. Reads use no memory before their
-//! request.
+//! beforehand: time and reader, and three numbers from 0 to 1. The numbers choose the block among those
+//! written, the copy or chunk, and its replacements. Each is a function of the seed and of the read's own
+//! number. Two policies thus see the same reads, of the same blocks as far as their writes allow. Reads use
+//! no memory before their request.
 
 use std::fmt;
 use std::sync::Arc;
@@ -60,8 +60,8 @@ pub struct Reads {
     pub degraded: Option<Degraded>,
 }
 
-/// Degraded reads (Hotspots section 3.4): a client without access to a chunk fetches as many others of the
-/// stripe as there are data chunks, and computes it from them.
+/// Degraded reads (Hotspots section 3.4): a client computes a missing chunk from others of the stripe. It
+/// fetches as many of them as there are data chunks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Degraded {

@@ -1,8 +1,8 @@
 //! Sources of a workload, as a scenario names them, and the result of loading one.
 //!
 //! A source is a map with one key, its kind: `coflow: {file: "data:fb2010-coflow/FB2010-1Hr-150-0.txt"}`. The
-//! kind is the key and not a field beside the others (`kind: coflow`), because a reader that must find the
-//! kind first has to buffer the other fields, and then loses their line numbers.
+//! kind is the key and not a field beside the others (`kind: coflow`). A reader that must find the kind first
+//! has to buffer the other fields, and loses their line numbers.
 
 use std::fmt;
 

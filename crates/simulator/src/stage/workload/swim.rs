@@ -1,8 +1,8 @@
 //! SWIM traces of jobs (Chen et al., MASCOTS 2011): the files that jobs write, and their shuffles.
 //!
-//! A line is a job with fields separated by tabs: name, submission in seconds, gap to the job before, and the
-//! bytes of map input, of shuffle and of output; a seventh field may name the input. The output is split
-//! evenly over writer tasks, as a reducer's hash does, each on a random host, and each writes one file.
+//! A line is a job with fields separated by tabs. The fields are name, submission in seconds, gap to the job
+//! before, bytes of map input, of shuffle and of output. A seventh field may name the input. The output is
+//! split evenly over writer tasks, as a reducer's hash does, each on a random host, and each writes one file.
 //!
 //! The trace has no tasks and no durations. Without `phases`, the default, all writers of a job start when it
 //! is submitted, and nothing is shuffled. A coflow trace beside it usually brings the shuffles, which would

@@ -10,8 +10,8 @@
 //! requested share. Over time each task's rate is drawn again every few minutes, never above its peak
 //! ([`crate::cell`]), around a mean that swings over the day.
 //!
-//! The scheduler knows a mean and a peak by job, as a history of the job would show them: right, or off by a
-//! factor drawn for each job, or nothing for a new job.
+//! The scheduler knows a mean and a peak by job, as from a history of the job. They are right, or off by a
+//! factor drawn for each job; for a new job it knows none.
 //!
 //! No cell's trace has both the needs and the traffic of tasks; nothing here is fitted to more than the
 //! above.

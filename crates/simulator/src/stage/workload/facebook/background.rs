@@ -10,15 +10,15 @@
 //!   minute or two, each rack for its own time.
 //!
 //! Hot shuffles cause the hotspots: without one, links are about even; during one, some 6 % of the links are
-//! full, and the 95th percentile with them. So links can be at 9 % on average, with Cv > 1 for half of the
-//! time and a 95th percentile above 75 % for a quarter of it. Racks are drawn uniformly, so over hours every
-//! link is equally likely to be hot (section 4.3). Wide shuffles come and go often enough that the background
-//! of the least predictable link leaves a band of 5 % as often as in the paper: about every 90 s. In total
-//! there are 55 large shuffles an hour; in the public coflow trace of this cluster the largest 55 of 526
-//! carry 99 % of the bytes. Small ones are left out here.
+//! full, and the 95th percentile with them. So links are at 9 % on average, but Cv is above 1 for half of the
+//! time. The 95th percentile is above 75 % for a quarter of it. Racks are drawn uniformly, so over hours
+//! every link is equally likely to be hot (section 4.3). Wide shuffles set the frequency at which the
+//! background of the least predictable link leaves a band of 5 %. As in the paper, the period is about 90 s.
+//! In total there are 55 large shuffles an hour; in the public coflow trace of this cluster the largest 55 of
+//! 526 carry 99 % of the bytes. Small ones are left out here.
 //!
-//! Gaps, widths and lengths are drawn so that every twenty draws hit each twentieth of their distribution
-//! once: an hour has only some 15 hot shuffles, and should be like other hours.
+//! Every twenty draws of gaps, widths and lengths hit each twentieth of their distribution once. An hour has
+//! only some 15 hot shuffles, and should be like other hours.
 
 use leeward_fabric::input::InputError;
 use leeward_fabric::{Bytes, Cluster, Endpoint, Load, ResourceId, Shape};
@@ -308,7 +308,7 @@ impl Run<'_> {
         (Workload { flows, ..Workload::default() }, provenance)
     }
 
-    /// Sends traffic at the pace of tasks and not of links: once in each wave, `to` fetches from one of
+    /// Sends traffic at the pace of tasks and not of links. Once in each wave, `to` fetches from one of
     /// `from` the bytes of a wave at `level`.
     fn waves(
         &self,
