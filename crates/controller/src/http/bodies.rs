@@ -1,36 +1,36 @@
-//! How many bytes of bodies are held at once, by all requests together: as many connections as may be open, each with the
-//! largest body, would be more than a machine has.
+//! Memory limit for request bodies, over all requests together. The largest body on every allowed connection
+//! would exceed the memory of a machine.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// All bodies that are held.
+/// Bytes of all bodies in memory.
 pub struct Bodies {
     most: usize,
     held: AtomicUsize,
 }
 
-/// What has come of the body of one request; it is let go of when this is dropped, which is when that is answered.
+/// Bytes of one request's body. Dropping it, once the request is answered, frees them.
 pub struct Held {
     of: Arc<Bodies>,
     bytes: AtomicUsize,
 }
 
 impl Bodies {
-    /// So many bytes at most.
+    /// Creates a limit of `most` bytes.
     pub fn new(most: usize) -> Bodies {
         Bodies { most, held: AtomicUsize::new(0) }
     }
 }
 
 impl Held {
-    /// Nothing has come yet.
+    /// Starts with no bytes.
     pub fn new(of: Arc<Bodies>) -> Held {
         Held { of, bytes: AtomicUsize::new(0) }
     }
 
-    /// So many bytes more have come; whether there is room for them. What is only announced takes none, so nobody can keep
-    /// room by a promise.
+    /// Adds received bytes. Returns false if they exceed the limit. Announced lengths take no room, so no
+    /// client can reserve memory by a header.
     pub fn take(&self, bytes: usize) -> bool {
         let before = self.of.held.fetch_add(bytes, Ordering::Relaxed);
         self.bytes.fetch_add(bytes, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Bodies that clients send, read whole.
+//! Request bodies, read completely.
 
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -15,7 +15,7 @@ use super::Edge;
 use super::bodies::Held;
 use super::problem::Problem;
 
-/// A body read as JSON.
+/// A body in JSON.
 pub struct Body<T>(pub T);
 
 impl<T: DeserializeOwned> FromRequest<Arc<Edge>> for Body<T> {
@@ -25,13 +25,13 @@ impl<T: DeserializeOwned> FromRequest<Arc<Edge>> for Body<T> {
         let media_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let essence = media_type.and_then(|value| value.split(';').next()).unwrap_or_default().trim();
         let is_json = essence.eq_ignore_ascii_case("application/json");
-        // Said at once where the length is known; what comes in chunks is read up to the limit.
+        // Rejected at once if the length is known; chunked bodies are read up to the limit.
         if request.body().size_hint().lower() > edge.largest as u64 {
             return Err(Problem::too_large(edge.largest));
         }
         let body = tokio::time::timeout(edge.patience, whole(request, edge.largest));
         let body = body.await.map_err(|_| Problem::slow(edge.patience))??;
-        // Only now: a connection of which a body was not read is of no further use, and closed.
+        // Checked after the body is read: a connection with an unread body must be closed.
         if !is_json {
             return Err(Problem::media_type());
         }
@@ -39,13 +39,13 @@ impl<T: DeserializeOwned> FromRequest<Arc<Edge>> for Body<T> {
     }
 }
 
-/// The body of a request, as far as it is no larger than this and there is room for it.
+/// Reads a request's body, within the size limit and the memory limit.
 async fn whole(request: Request, largest: usize) -> Result<Vec<u8>, Problem> {
     let held = request.extensions().get::<Arc<Held>>().cloned();
     let (mut body, mut bytes) = (request.into_body(), Vec::new());
     while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
         let frame = frame.map_err(|error| Problem::not_json(format!("the body broke off: {error}")))?;
-        // What is no data comes after it, and is not asked for.
+        // Frames without data are trailers, which are ignored.
         let Ok(data) = frame.into_data() else { continue };
         if bytes.len() + data.len() > largest {
             return Err(Problem::too_large(largest));
@@ -58,9 +58,12 @@ async fn whole(request: Request, largest: usize) -> Result<Vec<u8>, Problem> {
     Ok(bytes)
 }
 
-/// Reads JSON.
+/// Parses JSON.
+///
+/// # Errors
+/// [`Problem`] with the field of the error.
 pub fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
-    // What is right is read without noting where; to say where something is wrong, it is read once more.
+    // Valid bodies are parsed without path tracking; only for errors, a second parse finds the field.
     if let Ok(value) = serde_json::from_slice(body) {
         return Ok(value);
     }
@@ -74,7 +77,7 @@ pub fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
     Ok(value)
 }
 
-/// What is wrong with a body, in the words of who writes JSON and does not know the types behind it.
+/// Converts a parser error to a problem, in terms of JSON and not of Rust types.
 fn problem(error: &serde_json::Error, field: Option<String>) -> Problem {
     let text = error.to_string();
     if error.classify() != Category::Data {

@@ -1,4 +1,4 @@
-//! The cluster, as its file; each change makes a version.
+//! The cluster file; each change creates a version.
 
 use std::sync::Arc;
 
@@ -31,18 +31,21 @@ pub async fn get(State(edge): Shared) -> Answer {
     Ok(shown(&edge.office.cluster()))
 }
 
-/// Fields of a cluster that change, null where one goes.
+/// Fields of the cluster to change; null removes a field.
 #[derive(JsonSchema)]
 #[schemars(extend("type" = "object"))]
 #[expect(dead_code, reason = "it describes what is read")]
 pub struct Patch(Value);
 
-/// How the version that is to be changed is described: as the header `etag` says it.
+/// Schema of the version to change, as in the `etag` header.
 pub fn version(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "pattern": "^([*]|(W/)?\"[0-9]{1,19}\"|[0-9]{1,19})$" })
 }
 
-/// The version that somebody wants to change.
+/// Version that a client wants to change, from the `if-match` header; `None` for any.
+///
+/// # Errors
+/// [`Problem`] for an invalid header.
 pub fn wanted(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
     let Some(said) = headers.get(header::IF_MATCH) else { return Ok(None) };
     let said = said.to_str().unwrap_or_default().trim();
@@ -55,20 +58,27 @@ pub fn wanted(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
     }
 }
 
-/// The cluster that JSON says, with its text.
+/// Parses a cluster from JSON; returns it with its text.
+///
+/// # Errors
+/// [`Problem`] with the invalid field.
 pub fn readable(cluster: &Value) -> Result<(Cluster, Arc<str>), Problem> {
     let text: Arc<str> = cluster.to_string().into();
     Ok((Cluster::from_text("cluster", &json_as_yaml(&text))?, text))
 }
 
-/// Makes another cluster the one that counts, for this client; the version that it is.
+/// Replaces the cluster on behalf of a client. Returns the new version.
+///
+/// # Errors
+/// [`Problem`] for an invalid cluster, a version conflict, or a failed store.
 pub async fn change(
     edge: &Edge,
     by: &Client,
     cluster: Value,
     after: Option<u64>,
 ) -> Result<Version, Problem> {
-    // One of millions of hosts takes seconds and gigabytes to read: one at a time, and in nobody's way.
+    // A cluster with millions of hosts takes seconds and gigabytes to read: one at a time, outside the async
+    // threads.
     let alone = edge.reading.lock().await;
     let read = tokio::task::spawn_blocking(move || readable(&cluster)).await;
     drop(alone);
@@ -102,12 +112,12 @@ pub async fn patch(
     let version = edge.office.cluster();
     let mut cluster = serde_json::from_str(&version.text).map_err(|_| Problem::broken())?;
     merge(&mut cluster, fields);
-    // What was patched is that version, whoever changes it meanwhile.
+    // The patch applies to this version, even if another client changes the cluster meanwhile.
     Ok(shown(&change(&edge, &guest.client, cluster, after.or(Some(version.number))).await?))
 }
 
-/// Merges a patch into a value: null takes a field away, an object goes into an object, anything else takes the place of
-/// what was there (RFC 7396).
+/// Merges a patch into a value: null removes a field, an object merges into an object, anything else replaces
+/// the old value (RFC 7396). Hand-written, because the algorithm is this short.
 pub fn merge(into: &mut Value, patch: Value) {
     let Value::Object(fields) = patch else {
         *into = patch;

@@ -1,4 +1,4 @@
-//! Placements, decisions, and what they hold of the network.
+//! Placements, decisions, and the resources they hold.
 
 use axum::Json;
 use axum::extract::{Path, Query, State};
@@ -20,55 +20,55 @@ use crate::clock::Clock;
 use crate::described::{Id, Name, Time};
 use crate::desk::{Caller, Limit, Message, Record, Reply, Wish};
 
-/// A decision as clients see it.
+/// A decision.
 #[derive(Serialize, JsonSchema)]
 pub struct Decision {
-    /// What it is called.
+    /// Id of the decision.
     #[schemars(with = "Id")]
     id: String,
-    /// When it was made.
+    /// Time of the decision.
     #[schemars(with = "Time")]
     time: String,
-    /// What was asked.
+    /// The request.
     #[serde(flatten)]
     wish: Wish,
-    /// The policy with its settings.
+    /// Policy with its settings.
     policy: String,
-    /// Names of hosts: of a chain in its order, of tasks in theirs.
+    /// Names of the hosts: in the order of the chain, or of the tasks.
     hosts: Vec<String>,
-    /// Where it is narrowest, as the policy saw it; null if it looked at no load.
+    /// Bottleneck as the policy saw it; null if the policy used no loads.
     limit: Option<Limit>,
-    /// The state of the ledger that it rests on.
+    /// Epoch of the ledger at the decision.
     epoch: u64,
-    /// End of the oldest window that played a part; null if none did.
+    /// End of the oldest telemetry window used; null if none was used.
     #[schemars(with = "Option<Time>")]
     oldest_telemetry: Option<String>,
-    /// How long before the decision that was.
+    /// Age of that telemetry at the decision, in seconds.
     telemetry_age_s: Option<f64>,
-    /// Why the policy left the choice to another; null where it did not.
+    /// Reason for which the policy left the choice to the default policy; null if it did not.
     note: Option<String>,
-    /// Candidates level by level.
+    /// Candidates, level by level.
     why: Vec<Reason>,
-    /// What the workload is promised, as it is now; only of a decision about one.
+    /// Current promise to the workload; only in decisions about workloads.
     #[serde(skip_serializing_if = "Option::is_none")]
     promise: Option<Agreed>,
-    /// Who asked; null where that was not said.
+    /// Client of the request; null if the request named none.
     #[schemars(with = "Option<Name>")]
     client: Option<String>,
-    /// The client's number of the request.
+    /// Sequence number of the client's request.
     sequence: Option<u64>,
-    /// The key of the request.
+    /// Idempotency key of the request.
     key: Option<String>,
-    /// When it ends by itself; null if it does not.
+    /// Time at which the decision expires; null for no expiry.
     #[schemars(with = "Option<Time>")]
     expires: Option<String>,
-    /// When its work ended; null while it counts.
+    /// End of the decision's work; null while it counts.
     #[schemars(with = "Option<Time>")]
     released: Option<String>,
 }
 
 impl Decision {
-    /// A record as it is shown.
+    /// Converts a record for the API.
     pub fn of(record: &Record, clock: &Clock) -> Decision {
         let shown = record.shown.clone();
         let (client, sequence, key) = match &record.caller {
@@ -157,7 +157,10 @@ pub struct WhatIfBody {
 }
 
 impl WhatIfBody {
-    /// What it asks of the desk.
+    /// Message to the core.
+    ///
+    /// # Errors
+    /// [`Problem`] for an invalid id.
     pub fn message(&self, id: &str) -> Result<Message, Problem> {
         Ok(Message::WhatIf(number(id)?, self.policy.clone()))
     }
@@ -176,7 +179,7 @@ pub async fn what_if(State(edge): Shared, Asked(Path(id)): Named, Body(body): Bo
     }
 }
 
-/// The number of a decision.
+/// Parses the id of a decision.
 fn number(id: &str) -> Result<u64, Problem> {
     Id::read(id).ok_or_else(|| Problem::no_decision(&leeward_fabric::input::excerpt(id)))
 }
@@ -196,21 +199,21 @@ pub async fn release(State(edge): Shared, Asked(Path(id)): Named) -> Answer {
     about_one(&edge, Message::Release(number(&id)?)).await
 }
 
-/// Which decisions are wanted.
+/// Filter and page of a list of decisions.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Which {
-    /// Of this kind only.
+    /// Only decisions of this kind.
     kind: Option<Kind>,
-    /// So many items at most; 100 if it is not given.
+    /// Largest number of items; default 100.
     #[schemars(range(min = 1, max = LARGEST_PAGE))]
     limit: Option<usize>,
-    /// What `next` of the part before said.
+    /// Value of `next` of the previous page.
     #[schemars(with = "Option<Id>")]
     after: Option<String>,
 }
 
-/// What was asked for.
+/// Kind of a request.
 #[derive(Clone, Copy, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Kind {
@@ -232,7 +235,7 @@ impl Kind {
 }
 
 impl Which {
-    /// The part of the list.
+    /// Page of the list.
     pub fn part(&self) -> Part {
         Part { limit: self.limit, after: self.after.clone() }
     }

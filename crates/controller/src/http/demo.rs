@@ -1,5 +1,5 @@
-//! The comparison that a demo shows: who runs it beside the service puts it here, and pages read it. It is nothing that the
-//! service knows of itself, so it is not stored, and only a service that was started as a demo has it.
+//! Comparison shown by a demo. A client that runs the comparison publishes it here, and pages read it. It is
+//! no state of the service, so it is not stored, and only a service in demo mode has it.
 
 use std::sync::Arc;
 
@@ -17,66 +17,66 @@ use super::{Answer, Edge, Shared};
 use crate::clock::Clock;
 use crate::described::Time;
 
-/// What was put last; `None` before.
+/// Last published comparison; empty before.
 pub type Board = ArcSwapOption<Demo>;
 
-/// Ways of placing that are compared, at most.
+/// Largest number of compared policies.
 const MOST_ARMS: usize = 8;
-/// Racks of each at most.
+/// Largest number of racks per policy.
 const MOST_RACKS: usize = 10_000;
-/// Steps of the history at most.
+/// Largest number of history steps.
 const MOST_STEPS: usize = 10_000;
-/// Characters of a name at most.
+/// Largest number of characters of a name.
 const LONGEST_NAME: usize = 200;
 
-/// The same work, placed in several ways.
+/// The same work under several placement policies.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Demo {
-    /// What time it is where the work runs.
+    /// Current time of the demo.
     #[schemars(with = "Time")]
     time: String,
-    /// Seconds that pass there in one second here.
+    /// Seconds of the demo per second of real time.
     #[schemars(extend("exclusiveMinimum" = 0))]
     speed: f64,
-    /// Each way of placing.
+    /// Compared policies.
     #[schemars(length(max = MOST_ARMS))]
     arms: Vec<Arm>,
-    /// How it went.
+    /// History of the comparison.
     history: Course,
 }
 
-/// One way of placing, and how loaded the racks are under it.
+/// One compared policy, with the loads of racks under it.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Arm {
-    /// What it is called.
+    /// Name of the policy's arm.
     #[schemars(length(min = 1, max = LONGEST_NAME))]
     name: String,
-    /// The policy with its settings.
+    /// Policy with its settings.
     #[schemars(length(min = 1, max = LONGEST_NAME))]
     policy: String,
-    /// How many racks are hot.
+    /// Number of hot racks.
     hot_racks: u32,
-    /// The same as a share of all racks.
+    /// Hot racks as a share of all racks.
     #[schemars(range(min = 0, max = 1))]
     hot_share: f64,
-    /// Each rack.
+    /// Loads of all racks.
     #[schemars(length(max = MOST_RACKS))]
     racks: Vec<ArmRack>,
 }
 
-/// How loaded the links of a rack are, as shares of what they carry; null where that is not known.
+/// Loads of a rack's links, as shares of their capacities; null if unknown.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ArmRack {
-    /// Its name.
+    /// Name of the rack.
     #[schemars(length(min = 1, max = LONGEST_NAME))]
     rack: String,
-    /// Its uplink.
+    /// Load of the uplink.
     #[schemars(range(min = 0))]
     up: Option<f64>,
-    /// Its downlink.
+    /// Load of the downlink.
     #[schemars(range(min = 0))]
     down: Option<f64>,
 }
@@ -85,37 +85,37 @@ pub struct ArmRack {
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Course {
-    /// Seconds of a step.
+    /// Length of a step, in seconds.
     #[schemars(extend("exclusiveMinimum" = 0))]
     step_s: f64,
-    /// Each way of placing.
+    /// Compared policies.
     #[schemars(length(max = MOST_ARMS))]
     arms: Vec<ArmCourse>,
 }
 
-/// Shares of hot racks under one way of placing.
+/// Shares of hot racks under one policy.
 #[derive(Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ArmCourse {
-    /// What it is called.
+    /// Name of the policy's arm.
     #[schemars(length(min = 1, max = LONGEST_NAME))]
     name: String,
-    /// Of each step, the last one last; null where nothing was measured.
+    /// Share for each step, in order of time; null without a measurement.
     #[schemars(length(max = MOST_STEPS), inner(range(min = 0, max = 1)))]
     hot_share: Vec<Option<f64>>,
 }
 
-/// What a demo is, in the status.
+/// Summary of the demo.
 #[derive(Serialize, JsonSchema)]
 pub struct About {
-    /// Seconds that pass there in one second here.
+    /// Seconds of the demo per second of real time.
     speed: f64,
-    /// What the ways of placing are called.
+    /// Names of the compared arms.
     arms: Vec<String>,
 }
 
 impl About {
-    /// Of a service; `None` where there is no demo, or nothing was put yet.
+    /// Summary of a published comparison; `None` without a demo or a comparison.
     pub fn of(board: Option<&Board>) -> Option<About> {
         let demo = board?.load_full()?;
         Some(About { speed: demo.speed, arms: demo.arms.iter().map(|arm| arm.name.clone()).collect() })
@@ -123,7 +123,10 @@ impl About {
 }
 
 impl Demo {
-    /// What of it is wrong.
+    /// Validates the comparison.
+    ///
+    /// # Errors
+    /// [`Problem`] with the first invalid field.
     pub fn check(&self, clock: &Clock) -> Result<(), Problem> {
         clock.read(&self.time).map_err(|detail| Problem::field("time", detail))?;
         positive("speed", self.speed)?;

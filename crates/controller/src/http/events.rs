@@ -1,4 +1,5 @@
-//! Events as they happen: a stream that a page or a tool listens to.
+//! Server-sent events. The format is written by hand: the service renders each event once for all streams and
+//! sends several events in one chunk, while axum's `Sse` sends one event per chunk.
 
 use std::convert::Infallible;
 use std::fmt::Write;
@@ -25,11 +26,11 @@ use super::{Answer, Edge, Shared};
 use crate::described::{Id, Time};
 use crate::watch::{Happening, Told};
 
-/// A stream on which nothing happens says so after this time, so that either side sees when the other is gone.
+/// Interval of keep-alive comments on a silent stream, so that either side notices a dead peer.
 const SILENCE: Duration = Duration::from_secs(15);
-/// Events that are handed to a connection at once.
+/// Largest number of events per write.
 const AT_ONCE: usize = 64;
-/// How long a listener waits before it comes back, in milliseconds.
+/// Reconnection delay for clients, in milliseconds.
 const RETRY_MS: u32 = 1_000;
 
 /// All racks.
@@ -38,41 +39,41 @@ pub struct Racks {
     items: Vec<Rack>,
 }
 
-/// A link that became hot, or cooled.
+/// A link that became hot, or cooled down.
 #[derive(Serialize, JsonSchema)]
 pub struct HotspotEvent {
     #[serde(flatten)]
     hotspot: Hotspot,
-    /// When it cooled; null while it is hot.
+    /// Time at which the link cooled down; null while it is hot.
     #[schemars(with = "Option<Time>")]
     until: Option<String>,
 }
 
-/// The cluster is another one.
+/// The cluster changed.
 #[derive(Serialize, JsonSchema)]
 pub struct ClusterEvent {
     cluster_version: String,
 }
 
-/// Another service decides, or this one, or none for now.
+/// The leader changed.
 #[derive(Serialize, JsonSchema)]
 pub struct LeaderEvent {
-    /// Whether it is this service.
+    /// Role of this service.
     #[schemars(extend("enum" = ROLES))]
     role: &'static str,
-    /// The address of the service that decides; null if there is none, or it has not said its own.
+    /// Address of the leader; null if there is no leader, or its address is unknown.
     leader: Option<String>,
 }
 
-/// What came after the event that was asked for is not kept any more.
+/// Events after the requested one are no longer available.
 #[derive(Serialize, JsonSchema)]
 pub struct MissedEvent {
-    /// The event that was asked for.
+    /// Id of the requested event.
     #[schemars(with = "Id")]
     after: String,
 }
 
-/// What an event says, by its name. Only those who read descriptions see it.
+/// Data of an event, by the event's name. The type exists for the OpenAPI document only.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "it describes what is written")]
 pub struct Described {
@@ -85,7 +86,7 @@ pub struct Described {
 }
 
 fn event(name: &str, id: u64, data: &impl Serialize) -> Bytes {
-    // What is told is made of numbers and texts, and can always be written.
+    // Event data consists of numbers and texts, so serialization cannot fail.
     let data = serde_json::to_string(data).unwrap_or_default();
     format!("event: {name}\nid: {id}\ndata: {data}\n\n").into()
 }
@@ -113,7 +114,7 @@ fn render(edge: &Edge, told: &Told) -> Bytes {
     }
 }
 
-/// A body whose pieces come from elsewhere, and end when that does.
+/// A body that receives its chunks from a channel and ends with it.
 struct Pieces(mpsc::Receiver<Bytes>);
 
 impl HttpBody for Pieces {
@@ -128,7 +129,10 @@ impl HttpBody for Pieces {
     }
 }
 
-/// The number of the last event that a listener heard.
+/// Id of the last event that a client received, from the `last-event-id` header.
+///
+/// # Errors
+/// [`Problem`] for an invalid header.
 pub fn heard(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
     let Some(said) = headers.get("last-event-id") else { return Ok(None) };
     let number = said.to_str().ok().and_then(|said| Id::read(said.trim()));
@@ -140,7 +144,7 @@ pub async fn events(State(edge): Shared, headers: HeaderMap) -> Answer {
     let heard = heard(&headers)?;
     let place = edge.events.place().ok_or_else(Problem::too_many_streams)?;
     let (sender, pieces) = mpsc::channel(1);
-    // The events that come from here on are in the stream, even if it is first read later.
+    // Fix the position now, so that the stream has all later events even if the client reads it late.
     let last = edge.events.last();
     tokio::spawn(async move {
         edge.metrics.streams.inc();
@@ -152,7 +156,7 @@ pub async fn events(State(edge): Shared, headers: HeaderMap) -> Answer {
     Ok((head, Body::new(Pieces(pieces))).into_response())
 }
 
-/// Sends events until the listener is gone, falls behind too far, or there are no more.
+/// Sends events until the client disconnects, falls too far behind, or the service stops.
 async fn follow(edge: &Arc<Edge>, heard: Option<u64>, last: u64, sender: &mpsc::Sender<Bytes>) {
     let (events, mut bell) = (&edge.events, edge.events.bell());
     let mut beginning = format!("retry: {RETRY_MS}\n\n");
@@ -161,7 +165,7 @@ async fn follow(edge: &Arc<Edge>, heard: Option<u64>, last: u64, sender: &mpsc::
         Some(id) if id >= events.gone() && id <= last => id,
         Some(id) => {
             let gone = events.gone();
-            // Who keeps an account of what it heard has to begin anew.
+            // Clients with derived state must reload it.
             let missed = serde_json::to_string(&MissedEvent { after: id.to_string() }).unwrap_or_default();
             let _ = write!(beginning, "event: missed\ndata: {missed}\n\n");
             gone
@@ -185,7 +189,7 @@ async fn follow(edge: &Arc<Edge>, heard: Option<u64>, last: u64, sender: &mpsc::
             if !told.is_empty() {
                 break told;
             }
-            // The guard on what was rung is let go before anything else is waited for.
+            // Release the guard of the watch before waiting for anything else.
             let more =
                 async { bell.wait_for(|last| last.is_none_or(|last| last > at)).await.map(|last| *last) };
             let silent = tokio::select! {

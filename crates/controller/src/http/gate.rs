@@ -1,4 +1,4 @@
-//! What every request goes through, whatever it asks for: who asks is looked at, and what came of it is counted.
+//! Middleware of all requests: authorizes the client, and records metrics.
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -16,31 +16,34 @@ use super::{Edge, Shared};
 use crate::access::{Client, Connection, Denied, Guest, Role, is_loopback};
 use crate::watch;
 
-/// Where a request comes from.
+/// Source address of a request.
 #[derive(Clone, Copy)]
 pub struct Peer(pub IpAddr);
 
-/// The operation that a request is for; `None` if there is none at its path, or it does not take its method.
+/// Operation of a request; `None` for an unknown path or method.
 fn operation(request: &Request) -> Option<&'static Operation> {
     let path = request.extensions().get::<MatchedPath>()?.as_str();
     let method = if request.method() == Method::HEAD { &Method::GET } else { request.method() };
     operations::all().find(|one| one.path == path && one.method == method)
 }
 
-/// The token that a request carries.
+/// Bearer token of a request.
 fn bearer(request: &Request) -> Option<&str> {
     let said = request.headers().get(header::AUTHORIZATION)?.to_str().ok()?;
     let (scheme, token) = said.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-/// The host that a request was sent to; programs may name none, browsers always do.
+/// Host of a request; programs may omit it, browsers always send it.
 fn host(request: &Request) -> Option<&str> {
     let header = || request.headers().get(header::HOST).map(|host| host.to_str().unwrap_or_default());
     request.uri().host().or_else(header)
 }
 
-/// Lets a request in, or says why not.
+/// Authorizes a request.
+///
+/// # Errors
+/// [`Problem`] if the client may not make it.
 fn admit(edge: &Edge, request: &Request, needed: Option<Role>) -> Result<Guest, Problem> {
     if let (false, Some(host)) = (edge.access.is_closed(), host(request))
         && !is_loopback(host)
@@ -69,7 +72,7 @@ pub async fn gate(State(edge): Shared, mut request: Request, next: Next) -> Resp
     let (client, response) = match admit(&edge, &request, operation.and_then(|one| one.role)) {
         Ok(guest) => {
             let client = guest.client.clone();
-            // What needs no token may be asked by anyone, who stays a stranger.
+            // Public operations do not authorize a connection.
             let is_known = matches!(client, Client::Token(_)) || !edge.access.is_closed();
             if let (true, Some(connection)) = (is_known, request.extensions().get::<Arc<Connection>>()) {
                 connection.let_in();

@@ -1,4 +1,4 @@
-//! Numbers for Prometheus.
+//! Metrics for Prometheus.
 
 use axum::extract::State;
 use axum::http::header;
@@ -8,12 +8,13 @@ use super::problem::Problem;
 use super::{Answer, Shared};
 use crate::office::Position;
 
-/// The media type of OpenMetrics text.
+/// Media type of OpenMetrics text.
 pub const MEDIA: &str = "application/openmetrics-text";
 
 pub async fn metrics(State(edge): Shared) -> Answer {
     let leads = *edge.office.position().borrow() == Position::Leads;
-    // Who scrapes asks every few seconds, and what is a second old is new to them: the desk is not asked.
+    // Scrapers ask every few seconds, so a snapshot that is a second old suffices, and the core is not
+    // involved.
     let world = edge.office.last_world();
     let text = edge.metrics.text(&world, leads, edge.clock_behind()).ok_or_else(Problem::broken)?;
     let media = format!("{MEDIA}; version=1.0.0; charset=utf-8");

@@ -1,4 +1,4 @@
-//! Moves that are advised, and what jobs can bear of them.
+//! Advised moves, and budgets of jobs.
 
 use axum::Json;
 use axum::extract::{Path, Query, State};
@@ -17,37 +17,37 @@ use super::{Answer, Asked, Edge, Named, Shared};
 use crate::described::{Id, Name, Time};
 use crate::desk::{self, Message, MigrationAnswer, MigrationState, Reply};
 
-/// What becomes of a move.
+/// States of a move.
 const STATES: [&str; 4] = ["advised", "done", "refused", "expired"];
-/// Characters of a reason at most.
+/// Largest number of characters of a reason.
 const LONGEST_REASON: usize = 1_000;
 
-/// A move that was advised.
+/// An advised move.
 #[derive(Serialize, JsonSchema)]
 pub struct Migration {
-    /// What it is called.
+    /// Id of the move.
     #[schemars(with = "Id")]
     id: String,
-    /// When it was advised.
+    /// Time of the advice.
     #[schemars(with = "Time")]
     time: String,
-    /// The decision that placed the task.
+    /// Decision that placed the task.
     #[schemars(with = "Id")]
     decision: String,
-    /// What the task is called.
+    /// Name of the task.
     task: String,
-    /// Its job; null if it is one by itself.
+    /// Job of the task; null for a task without a job.
     job: Option<String>,
-    /// Where it was.
+    /// Current host.
     from: String,
-    /// Where it is to go.
+    /// Destination host.
     to: String,
-    /// The hot link that it leaves.
+    /// Hot link that the task leaves.
     link: String,
-    /// What became of it; `expired` where nobody answered in time.
+    /// State of the move; `expired` if it was not answered in time.
     #[schemars(extend("enum" = STATES))]
     state: &'static str,
-    /// Why it was refused.
+    /// Reason of a refusal.
     reason: Option<String>,
 }
 
@@ -68,28 +68,31 @@ impl Migration {
     }
 }
 
-/// Which moves are wanted.
+/// Filter and page of a list of moves.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Which {
-    /// In this state only.
+    /// Only moves in this state.
     #[schemars(extend("enum" = STATES))]
     state: Option<String>,
-    /// So many items at most; 100 if it is not given.
+    /// Largest number of items; default 100.
     #[schemars(range(min = 1, max = LARGEST_PAGE))]
     limit: Option<usize>,
-    /// What `next` of the part before said.
+    /// Value of `next` of the previous page.
     #[schemars(with = "Option<Id>")]
     after: Option<String>,
 }
 
 impl Which {
-    /// The part of the list.
+    /// Page of the list.
     pub fn part(&self) -> Part {
         Part { limit: self.limit, after: self.after.clone() }
     }
 
-    /// The state that is wanted.
+    /// Requested state; `None` for all.
+    ///
+    /// # Errors
+    /// [`Problem`] for an unknown state.
     pub fn state(&self) -> Result<Option<MigrationState>, Problem> {
         let Some(word) = self.state.as_deref() else { return Ok(None) };
         let detail = || format!("`{}`: expected {}", excerpt(word), STATES.join(", "));
@@ -111,13 +114,13 @@ pub async fn list(State(edge): Shared, Asked(Query(which)): Asked<Query<Which>>)
     Ok(Json(Page::<Migration> { items, next }).into_response())
 }
 
-/// What is answered to an advised move.
+/// Answer to an advised move.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AnswerBody {
-    /// `done`, when the task runs where it was to go, or `refused`, if it stays.
+    /// `done` once the task runs on its destination, or `refused` if it stays.
     answer: Word,
-    /// Why it stays.
+    /// Reason for which the task stays.
     #[schemars(length(max = LONGEST_REASON))]
     reason: Option<String>,
 }
@@ -130,7 +133,10 @@ enum Word {
 }
 
 impl AnswerBody {
-    /// What it says to the desk of a move.
+    /// Message to the core about a move.
+    ///
+    /// # Errors
+    /// [`Problem`] for an unknown id or a reason that is too long.
     pub fn message(&self, id: &str) -> Result<Message, Problem> {
         let number = Id::read(id).ok_or_else(|| Problem::none_kept("move", id))?;
         if self.reason.as_ref().is_some_and(|reason| reason.chars().count() > LONGEST_REASON) {
@@ -154,18 +160,21 @@ pub async fn answer(State(edge): Shared, Asked(Path(id)): Named, Body(body): Bod
     }
 }
 
-/// What a job can bear; null is without limit.
+/// Budget of a job; null for no limit.
 #[derive(Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct JobBody {
-    /// Tasks that may be down at once.
+    /// Largest number of tasks down at once.
     down: Option<u32>,
-    /// Evictions in an hour.
+    /// Largest number of evictions per hour.
     evictions_per_hour: Option<u32>,
 }
 
 impl JobBody {
-    /// What it says to the desk of a job.
+    /// Message to the core about a job.
+    ///
+    /// # Errors
+    /// [`Problem`] for an invalid name.
     pub fn message(&self, name: &str) -> Result<Message, Problem> {
         if !Name::fits(name) {
             return Err(Problem::name("job"));

@@ -1,4 +1,5 @@
-//! HTTP: texts in, a message to the desk, texts out. Nothing is decided here, and nothing is kept.
+//! HTTP interface: converts requests to messages for the core, and replies to responses. It decides nothing
+//! and stores nothing.
 
 mod bodies;
 mod body;
@@ -56,41 +57,41 @@ use crate::reload::Reload;
 use crate::telemetry::Telemetry;
 use crate::watch::{Events, Metrics};
 
-/// What every request needs.
+/// Shared state of all request handlers.
 pub struct Edge {
-    /// Where messages are handed in.
+    /// Handle of the core.
     pub office: Office,
-    /// What times mean.
+    /// Time conversion.
     pub clock: Clock,
-    /// What is told of the service itself.
+    /// Static information about the service.
     pub about: About,
-    /// What is counted.
+    /// Metrics.
     pub metrics: Arc<Metrics>,
-    /// What happens.
+    /// Events.
     pub events: Arc<Events>,
-    /// Who may ask, and how often.
+    /// Tokens and rate limits.
     pub access: Arc<Access>,
-    /// What reads settings again; `None` where there are none.
+    /// Reload of settings; `None` without settings.
     pub reload: Option<Arc<Reload>>,
-    /// What is asked of Prometheus.
+    /// State of Prometheus polling.
     pub telemetry: Arc<Telemetry>,
-    /// What a demo shows; `None` where the service is none.
+    /// Comparison of a demo; `None` outside demo mode.
     pub demo: Option<Board>,
-    /// What is known of measurements.
+    /// Surveys and participating hosts.
     pub probes: Probes,
-    /// Bytes of the largest body that is read.
+    /// Largest body, in bytes.
     pub largest: usize,
-    /// Bytes of all bodies at once.
+    /// Memory limit of all bodies.
     pub bodies: Arc<Bodies>,
-    /// How long a body may take to come.
+    /// Time within which a body must arrive.
     pub patience: Duration,
-    /// Held by who reads a cluster.
+    /// Lock of cluster parsing.
     pub reading: Mutex<()>,
-    /// The OpenAPI document.
+    /// OpenAPI document.
     pub description: Arc<str>,
 }
 
-/// The OpenAPI document of everything there is.
+/// OpenAPI document of all operations.
 pub fn description() -> String {
     openapi::document(SUBJECTS).to_string()
 }
@@ -99,15 +100,16 @@ type Shared = State<Arc<Edge>>;
 type Answer = Result<Response, Problem>;
 
 impl Edge {
-    /// How far the machine's clock is behind the service's time; zero while that is less than reports may differ by.
+    /// Lag of the machine's clock behind the service's time; 0 if it is within the tolerance for reports.
     fn clock_behind(&self) -> Nanos {
         let behind = self.clock.behind();
         if behind > self.about.interval { behind } else { Nanos(0) }
     }
 
-    /// Asks for what a message made of names means. If the cluster changes meanwhile, it is made anew.
+    /// Sends a message to the core and waits for the reply. `message` resolves names; it runs again if the
+    /// cluster changes meanwhile.
     async fn reply(&self, message: impl Fn(&Fabric) -> Result<Message, Problem>) -> Result<Reply, Problem> {
-        // The world itself is let go of: the next one is made in its memory.
+        // Keep only the fabric: the snapshot's memory is reused for the next one.
         let mut fabric = self.office.last_world().fabric.clone();
         loop {
             let answer = self.office.ask(message(&fabric)?, fabric.clone()).await;
@@ -119,10 +121,10 @@ impl Edge {
     }
 }
 
-/// What a path or a query says, or what is wrong with it as a problem.
+/// Extractor whose rejections are problem documents.
 struct Asked<T>(T);
 
-/// The one name in a path.
+/// The single parameter of a path.
 type Named = Asked<Path<String>>;
 
 impl<T> FromRequestParts<Arc<Edge>> for Asked<T>
@@ -156,7 +158,7 @@ impl From<QueryRejection> for Problem {
     }
 }
 
-/// Everything that is answered.
+/// Router of all operations.
 pub fn routes(edge: Edge) -> Router {
     let edge = Arc::new(edge);
     table::router(operations::all())

@@ -1,4 +1,4 @@
-//! What is known of the network now: links, hosts, racks.
+//! Current state of the network: links, hosts, racks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,27 +19,30 @@ use crate::clock::Clock;
 use crate::described::{Id, Time};
 use crate::desk::{LinkState, Message, Record, Reply, World};
 
-/// Items of a page where nobody says how many.
+/// Default number of items of a page.
 const PAGE: usize = 100;
-/// Items of a page at most.
+/// Largest number of items of a page.
 pub const LARGEST_PAGE: usize = 1_000;
-/// How long a change is waited for at most.
+/// Longest wait for a change.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-/// Which part of a list is wanted.
+/// Page of a list.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Part {
-    /// So many items at most; 100 if it is not given.
+    /// Largest number of items; default 100.
     #[schemars(range(min = 1, max = LARGEST_PAGE))]
     pub limit: Option<usize>,
-    /// What `next` of the part before said.
+    /// Value of `next` of the previous page.
     #[schemars(with = "Option<Id>")]
     pub after: Option<String>,
 }
 
 impl Part {
-    /// So many items.
+    /// Number of items.
+    ///
+    /// # Errors
+    /// [`Problem`] for a number out of range.
     pub fn limit(&self) -> Result<usize, Problem> {
         match self.limit {
             None => Ok(PAGE),
@@ -50,7 +53,10 @@ impl Part {
         }
     }
 
-    /// The number of the item before the part.
+    /// Position of the item before the page.
+    ///
+    /// # Errors
+    /// [`Problem`] for an invalid position.
     pub fn after(&self) -> Result<Option<u64>, Problem> {
         let Some(after) = &self.after else { return Ok(None) };
         let wrong = || Problem::field("after", format!("`{}`: expected what `next` said", excerpt(after)));
@@ -58,7 +64,7 @@ impl Part {
     }
 }
 
-/// A part of a list that is looked up by position.
+/// Page of a list by position.
 pub(super) fn page<T, U>(all: &[T], part: &Part, mut show: impl FnMut(&T) -> U) -> Result<Page<U>, Problem> {
     let (limit, after) = (part.limit()?, part.after()?);
     let from = after.map_or(0, |after| usize::try_from(after).unwrap_or(usize::MAX).saturating_add(1));
@@ -97,24 +103,24 @@ pub async fn rack(State(edge): Shared, Asked(Path(name)): Named) -> Answer {
     Ok(Json(page).into_response())
 }
 
-/// Which links are wanted, in which order.
+/// Filter, order and page of a list of links.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Links {
-    /// Only those that are hot, or that are not.
+    /// Only hot links, or only links that are not hot.
     hot: Option<bool>,
-    /// In which order: of their names if it is not given, or the hottest first.
+    /// Order: by name (default), or by utilization, the highest first.
     sort: Option<Sort>,
-    /// So many items at most; 100 if it is not given.
+    /// Largest number of items; default 100.
     #[schemars(range(min = 1, max = LARGEST_PAGE))]
     limit: Option<usize>,
-    /// What `next` of the part before said.
+    /// Value of `next` of the previous page.
     #[schemars(with = "Option<Id>")]
     after: Option<String>,
 }
 
 impl Links {
-    /// The part of the list.
+    /// Page of the list.
     pub fn part(&self) -> Part {
         Part { limit: self.limit, after: self.after.clone() }
     }
@@ -168,13 +174,13 @@ pub async fn host(State(edge): Shared, Asked(Path(name)): Named) -> Answer {
     Ok(Json(Host::of(&world, &edge.clock, host)).into_response())
 }
 
-/// From which state on a snapshot is wanted, and how long it is waited for.
+/// Epoch to wait for.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Newer {
-    /// Wait for a state of the ledger after this one.
+    /// Waits for an epoch of the ledger after this one.
     after: Option<u64>,
-    /// How long; a minute at most. What there is then is shown.
+    /// Longest wait, at most one minute; after it, the response is the current snapshot.
     wait: Option<Nanos>,
 }
 
@@ -182,12 +188,12 @@ pub async fn snapshot(State(edge): Shared, Asked(Query(newer)): Asked<Query<Newe
     let wait = newer.wait.map_or(Duration::ZERO, |wait| Duration::from_nanos(wait.0)).min(LONGEST_WAIT);
     let mut world = edge.world().await?;
     if newer.after.is_some_and(|after| world.epoch <= after) {
-        // Whoever waits holds none: others are made meanwhile, in the memory of those that nobody looks at.
+        // Release the snapshot while waiting, so that its memory can be reused.
         drop(world);
         let later = tokio::time::timeout(wait, edge.office.newer(newer.after.unwrap_or(0))).await;
         world = match later {
             Ok(later) => later.map_err(|_| Problem::broken())?,
-            // Nothing newer in time is answered with what there is.
+            // On a timeout, the response is the current state.
             Err(_) => edge.world().await?,
         };
     }
@@ -197,14 +203,14 @@ pub async fn snapshot(State(edge): Shared, Asked(Query(newer)): Asked<Query<Newe
 /// A hot link.
 #[derive(Serialize, JsonSchema)]
 pub struct Hotspot {
-    /// Its name.
+    /// Name of the link.
     pub link: String,
-    /// Since when it is hot.
+    /// Time since which it is hot.
     #[schemars(with = "Time")]
     pub since: String,
-    /// How long that is.
+    /// Duration since then, in seconds.
     pub age_s: f64,
-    /// What telemetry shows, as a share of the capacity.
+    /// Measured load, as a share of the capacity.
     pub utilization: Option<f64>,
 }
 
@@ -221,13 +227,13 @@ pub async fn hotspots(State(edge): Shared, Asked(part): Asked<Query<Part>>) -> A
 }
 
 impl Hotspot {
-    /// A link as it was seen at a time, hot since another.
+    /// A link as seen at time `seen`, hot since `since`.
     pub fn of(link: String, utilization: Option<f64>, since: Nanos, seen: Nanos, clock: &Clock) -> Hotspot {
         Hotspot { link, since: clock.text(since), age_s: seen.since(since).as_secs_f64(), utilization }
     }
 }
 
-/// A world for those who ask.
+/// Snapshots for handlers.
 impl Edge {
     pub(super) async fn world(&self) -> Result<Arc<World>, Problem> {
         self.office.world().await.map_err(|_| Problem::broken())

@@ -1,4 +1,5 @@
-//! The OpenAPI document, made from the table of operations. OpenAPI 3.1 takes JSON schemas as they are.
+//! OpenAPI document, generated from the table of operations. OpenAPI 3.1 uses plain JSON schemas. The
+//! generator is hand-written, because little else remains to generate.
 
 use std::collections::BTreeSet;
 
@@ -11,14 +12,14 @@ use super::problem::{self, Problem};
 use super::table::{Content, Operation, Parameter, Subject, of};
 use crate::described::present;
 
-/// Describes operations.
+/// Describes all operations.
 pub fn document(subjects: &[Subject]) -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.definitions_path = "/components/schemas".into();
         settings.meta_schema = None;
         settings.transforms.push(Box::new(bounded));
     });
-    // What clients send may leave out what is optional; what they are sent has it.
+    // Request fields may be optional; response fields are always present.
     let mut sent = settings.clone().for_deserialize().into_generator();
     let mut told = settings.for_serialize().into_generator();
     let problem = json!({ "application/problem+json": { "schema": of::<Problem>(&mut told) } });
@@ -107,7 +108,7 @@ fn parameters(one: &Operation, generator: &mut SchemaGenerator) -> Vec<Value> {
             Parameter::One { place, name, text, value } => {
                 add(place, name, text.into(), value(generator).to_value());
             }
-            // None of a query has to be given, and nothing that is given is null.
+            // Query parameters are optional, and never null.
             Parameter::Query(fields) => {
                 let mut fields = fields(generator);
                 bounded(&mut fields);
@@ -123,7 +124,7 @@ fn parameters(one: &Operation, generator: &mut SchemaGenerator) -> Vec<Value> {
     all
 }
 
-/// Says of whole numbers of so many bits where they end.
+/// Adds the maximum to integers of a known width.
 fn bounded(schema: &mut Schema) {
     let most = match schema.get("format").and_then(Value::as_str) {
         Some("uint32") => Some(u64::from(u32::MAX)),
@@ -136,12 +137,12 @@ fn bounded(schema: &mut Schema) {
     transform_subschemas(&mut bounded, schema);
 }
 
-/// What the name of a type that is sent ends in where what is told by this name differs.
+/// Suffix of a request schema whose response schema has the same name but other fields.
 const BODY: &str = "Body";
-/// Where types are, before their names.
+/// Prefix of references to schemas.
 const SCHEMAS: &str = "#/components/schemas/";
 
-/// The types that are sent otherwise than they are told, or hold some that are.
+/// Types whose request schema differs from the response schema, directly or through a type they contain.
 fn apart(sent: &Map<String, Value>, told: &Map<String, Value>) -> BTreeSet<String> {
     let mut apart = BTreeSet::new();
     loop {
@@ -158,7 +159,7 @@ fn apart(sent: &Map<String, Value>, told: &Map<String, Value>) -> BTreeSet<Strin
     }
 }
 
-/// Has what refers to types refer to those that are sent, where they are apart.
+/// Redirects references to the request schemas of those types.
 fn rename(schema: &mut Value, apart: &BTreeSet<String>) {
     match schema {
         Value::Object(fields) => {
@@ -176,7 +177,7 @@ fn rename(schema: &mut Value, apart: &BTreeSet<String>) {
     }
 }
 
-/// What clients that are generated call an operation: `get_racks_rack`.
+/// Operation id for generated clients: `get_racks_rack`.
 fn name(one: &Operation) -> String {
     let parts = one.path.split('/').filter(|part| !part.is_empty() && *part != "v1");
     let parts = parts.map(|part| part.trim_matches(['{', '}']).replace(['-', '.'], "_"));

@@ -1,4 +1,4 @@
-//! The dashboard: static files that were taken in when the program was built. They need no token; what they ask does.
+//! Dashboard: static files embedded at build time. They need no token; their API requests do.
 
 use axum::body::Bytes;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};
@@ -6,14 +6,14 @@ use axum::response::{Html, IntoResponse, Response};
 
 use super::problem::Problem;
 
-/// The files of `web/dist`, in order of their names; none if it was not built.
+/// Files of `web/dist`, sorted by name; empty if it was not built.
 const FILES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/dashboard.rs"));
 
-/// What a page may load and ask: nothing that is not served here.
+/// Content security policy: a page may load and request only what this service serves.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
                       connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// What `/` shows where the dashboard was not built in.
+/// Page at `/` of a build without the dashboard.
 const LEFT_OUT: &str = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Leeward</title>\
 <h1>Leeward</h1><p>The service runs. This program was built without its dashboard: with Node 20.19 or later, \
 <code>make build</code> builds it and takes it in.</p>\
@@ -34,7 +34,7 @@ fn media_type(name: &str) -> &'static str {
     }
 }
 
-/// A file by the name of a path; names of assets hold a hash of what is in them, so they never change.
+/// File at a path. Asset names contain a hash of their contents, so assets never change.
 fn file(path: &str) -> Option<(&'static str, &'static [u8])> {
     let name = path.strip_prefix('/')?;
     let name = if name.is_empty() { "index.html" } else { name };
@@ -42,7 +42,7 @@ fn file(path: &str) -> Option<(&'static str, &'static [u8])> {
     FILES.get(at).copied()
 }
 
-/// What is at a path that no operation has.
+/// Response at a path without an operation.
 pub async fn page(method: Method, uri: Uri) -> Response {
     let path = uri.path();
     let mut response = if method != Method::GET && method != Method::HEAD {

@@ -1,4 +1,4 @@
-//! What was known of the network before: links and hosts over the last hour.
+//! Recent history of links and hosts, over the last hour.
 
 use axum::Json;
 use axum::extract::{Path, Query, State};
@@ -15,34 +15,34 @@ use crate::described::Time;
 use crate::desk::{LinkState, World};
 use crate::office::{STEP, Slots};
 
-/// Seconds of a step at most: what is kept.
+/// Longest step in seconds: the whole history.
 const LONGEST_STEP: u64 = 3_600;
-/// Numbers of a history at most: the hour of a thousand links and more.
+/// Largest number of values of a response: one hour of more than a thousand links.
 const LONGEST_HISTORY: usize = 1_000_000;
 
-/// What of the past of one link or host is wanted.
+/// Range of the history of one link or host.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct OnePast {
-    /// Steps that end after this time; an hour is kept.
+    /// Only steps that end after this time; one hour is available.
     #[schemars(with = "Option<Time>")]
     since: Option<String>,
-    /// Seconds of a step; 10 if it is not given.
+    /// Length of a step in seconds; default 10.
     #[schemars(range(min = STEP, max = LONGEST_STEP), extend("multipleOf" = STEP))]
     step_s: Option<u64>,
 }
 
-/// What of the past of many of them is wanted.
+/// Range of the history of many links.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Past {
-    /// Steps that end after this time; an hour is kept.
+    /// Only steps that end after this time; one hour is available.
     #[schemars(with = "Option<Time>")]
     since: Option<String>,
-    /// Seconds of a step; 10 if it is not given.
+    /// Length of a step in seconds; default 10.
     #[schemars(range(min = STEP, max = LONGEST_STEP), extend("multipleOf" = STEP))]
     step_s: Option<u64>,
-    /// Whose links: those of racks if it is not given.
+    /// Links of racks (default) or of hosts.
     kind: Option<Whose>,
 }
 
@@ -53,7 +53,7 @@ enum Whose {
     Host,
 }
 
-/// The time after which steps end, and how many of those that are kept are joined to one.
+/// Time after which steps end, and number of stored steps per step.
 fn steps(clock: &Clock, since: Option<&str>, step_s: Option<u64>) -> Result<(Nanos, u64), Problem> {
     let since = since.map_or(Ok(Nanos(0)), |since| clock.read(since));
     let since = since.map_err(|detail| Problem::field("since", detail))?;
@@ -70,26 +70,32 @@ fn steps(clock: &Clock, since: Option<&str>, step_s: Option<u64>) -> Result<(Nan
 }
 
 impl OnePast {
-    /// The time after which steps end, and how many of those that are kept are joined to one.
+    /// Time after which steps end, and number of stored steps per step.
+    ///
+    /// # Errors
+    /// [`Problem`] with the invalid field.
     pub fn steps(&self, clock: &Clock) -> Result<(Nanos, u64), Problem> {
         steps(clock, self.since.as_deref(), self.step_s)
     }
 }
 
 impl Past {
-    /// The same.
+    /// Time after which steps end, and number of stored steps per step.
+    ///
+    /// # Errors
+    /// [`Problem`] with the invalid field.
     pub fn steps(&self, clock: &Clock) -> Result<(Nanos, u64), Problem> {
         steps(clock, self.since.as_deref(), self.step_s)
     }
 }
 
-/// The steps of a history.
+/// Steps of a history.
 #[derive(Serialize, JsonSchema)]
 pub struct Steps {
-    /// Where the first step begins; null if nothing is known yet.
+    /// Start of the first step; null without data.
     #[schemars(with = "Option<Time>")]
     pub from: Option<String>,
-    /// Seconds of a step.
+    /// Length of a step, in seconds.
     pub step_s: u64,
 }
 
@@ -99,16 +105,16 @@ impl Steps {
     }
 }
 
-/// A link over time.
+/// History of a link.
 #[derive(Serialize, JsonSchema)]
 pub struct Series {
-    /// Its name.
+    /// Name of the link.
     pub link: String,
-    /// Mean utilization of each step; null where it was not seen.
+    /// Average utilization of each step; null if unknown.
     pub utilization: Vec<Option<f32>>,
 }
 
-/// Links over time.
+/// History of links.
 #[derive(Serialize, JsonSchema)]
 pub struct History {
     /// The steps.
@@ -171,37 +177,37 @@ pub async fn link_history(
     over_time(&edge, &world, &slots, &[link])
 }
 
-/// A host over time.
+/// History of a host.
 #[derive(Serialize, JsonSchema)]
 pub struct HostHistory {
     /// The steps.
     #[serde(flatten)]
     pub steps: Steps,
-    /// Its links.
+    /// Links of the host.
     pub links: Vec<LinkSeries>,
-    /// Its devices.
+    /// Devices of the host.
     pub devices: Vec<DeviceSeries>,
 }
 
-/// A link of a host over time.
+/// History of a host's link.
 #[derive(Serialize, JsonSchema)]
 pub struct LinkSeries {
-    /// Its name.
+    /// Name of the link.
     pub link: String,
-    /// Mean utilization of each step; null where it was not seen.
+    /// Average utilization of each step; null if unknown.
     pub utilization: Vec<Option<f32>>,
-    /// Bytes that waited to be sent, in the mean of what was said; null where nobody said.
+    /// Average bytes waiting to be sent, over the reports of each step; null without reports.
     pub queue_bytes: Vec<Option<f32>>,
 }
 
-/// A device over time.
+/// History of a device.
 #[derive(Serialize, JsonSchema)]
 pub struct DeviceSeries {
-    /// Its name.
+    /// Name of the device.
     pub device: String,
-    /// The share of each step in which it was busy; null where it was not seen.
+    /// Share of each step in which the device was busy; null if unknown.
     pub busy: Vec<Option<f32>>,
-    /// Requests that were with it in the mean; null where nobody said.
+    /// Average number of requests at the device; null without reports.
     pub queue: Vec<Option<f32>>,
 }
 

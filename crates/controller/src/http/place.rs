@@ -1,4 +1,4 @@
-//! What is asked to be placed.
+//! Request bodies of placements.
 
 use std::sync::Arc;
 
@@ -17,28 +17,31 @@ use super::problem::Problem;
 use crate::described::{AppForm, Name, WorkloadForm};
 use crate::desk::{Caller, Message, Placement, ReplicasWish, Request, TasksWish, Wish, WorkloadWish};
 
-/// The largest whole number that every reader of JSON takes as it is.
+/// Largest integer that every JSON parser reads exactly.
 const EXACT: u64 = (1 << 53) - 1;
-/// Tasks of a request at most: they are placed in one turn, in which nobody else is served.
+/// Largest number of tasks of a request: they are placed in one turn that blocks other requests.
 const MOST_TASKS: usize = 1_000;
-/// Transfers between them at most.
+/// Largest number of transfers between them.
 const MOST_TRANSFERS: usize = 100_000;
-/// The header with a key that nobody else uses.
+/// Header with the idempotency key.
 const KEY: &str = "idempotency-key";
 
-/// How a key is described: printable characters, with none of the spaces around them that a head does not keep.
+/// Schema of a key: printable characters, without leading and trailing spaces, which headers do not preserve.
 pub fn key(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "maxLength": Name::LONGEST, "pattern": "^[!-~]([ -~]*[!-~])?$" })
 }
 
-/// What every request to place something may say of who asks, and for how long.
+/// Common parts of placement requests: the client and the duration.
 struct Terms {
     client: Option<String>,
     sequence: Option<u64>,
     lasts: Option<Nanos>,
 }
 
-/// The key of a request that nobody else uses, where it has one.
+/// Idempotency key of a request, if it has one.
+///
+/// # Errors
+/// [`Problem`] for an invalid key.
 pub(super) fn key_of(headers: &HeaderMap) -> Result<Option<String>, Problem> {
     match headers.get(KEY).map(|key| key.to_str()) {
         None => Ok(None),
@@ -86,37 +89,37 @@ impl Terms {
 pub struct ReplicasBody {
     /// Size of the block.
     size: Bytes,
-    /// The host that writes; outside the cluster if not given.
+    /// Host that writes the block; outside the cluster if left out.
     writer: Option<String>,
-    /// Copies, the writer's included.
+    /// Number of copies, the writer's included.
     #[serde(default = "three")]
     #[schemars(range(min = 1))]
     replicas: u8,
-    /// Fault domains besides the first copy's that must hold one.
+    /// Fault domains besides the first copy's that must hold a copy.
     fault_domains: Option<u8>,
-    /// Blocks of the file that are yet to be written, this one included.
+    /// Blocks of the file still to write, this one included.
     #[serde(default = "one")]
     #[schemars(range(min = 1))]
     blocks_left: u64,
-    /// Hosts, racks and pods that must hold none.
+    /// Hosts, racks and pods to avoid.
     #[serde(default)]
     exclude: Vec<String>,
     /// Tags that the hosts must have.
     #[serde(default)]
     tags: Vec<String>,
-    /// Hosts of related files: no other host may hold a copy.
+    /// Hosts of related files: no other host is eligible.
     #[serde(default)]
     collocate: Vec<String>,
-    /// How much more of its room, as a share, a host may fill than hosts do in the mean.
+    /// Largest excess of a host's fill over the average of hosts, as a share of its storage.
     #[schemars(range(min = 0, max = 1))]
     max_imbalance: Option<f64>,
-    /// Who asks.
+    /// Name of the client.
     #[schemars(with = "Option<Name>")]
     client: Option<String>,
-    /// The client's number of the request; it rises.
+    /// Sequence number of the client's request; it must increase.
     #[schemars(range(max = EXACT))]
     sequence: Option<u64>,
-    /// After how long it ends by itself.
+    /// Duration after which the decision expires.
     lasts: Option<Nanos>,
 }
 
@@ -129,7 +132,10 @@ fn one() -> u64 {
 }
 
 impl ReplicasBody {
-    /// What it asks of the desk.
+    /// Message to the core.
+    ///
+    /// # Errors
+    /// [`Problem`] with the invalid field.
     pub fn message(&self, fabric: &Fabric, headers: &HeaderMap) -> Result<Message, Problem> {
         if self.blocks_left == 0 {
             return Err(Problem::field("blocks_left", "0: expected at least 1, this block included"));
@@ -157,36 +163,39 @@ impl ReplicasBody {
 #[serde(deny_unknown_fields)]
 #[schemars(extend("dependentRequired" = { "client": ["sequence"], "sequence": ["client"] }))]
 pub struct TasksBody {
-    /// The tasks and what they send each other, as in an app file.
+    /// Tasks and their traffic, as in an app file.
     #[schemars(with = "AppForm")]
     app: Box<RawValue>,
-    /// The job that they belong to: its tasks are spread over racks.
+    /// Job of the tasks; its tasks are spread over racks.
     #[schemars(with = "Option<Name>")]
     job: Option<String>,
-    /// Hosts, racks and pods that must hold none.
+    /// Hosts, racks and pods to avoid.
     #[serde(default)]
     exclude: Vec<String>,
     /// Tags that the hosts must have.
     #[serde(default)]
     tags: Vec<String>,
-    /// Who asks.
+    /// Name of the client.
     #[schemars(with = "Option<Name>")]
     client: Option<String>,
-    /// The client's number of the request; it rises.
+    /// Sequence number of the client's request; it must increase.
     #[schemars(range(max = EXACT))]
     sequence: Option<u64>,
-    /// After how long it ends by itself.
+    /// Duration after which the decision expires.
     lasts: Option<Nanos>,
 }
 
-/// The one field of an app file that a request must not have: it names a file where the service runs.
+/// The one field of an app file that requests must not have: it names a file on the service's machine.
 #[derive(Deserialize)]
 struct Matrix {
     matrix: Option<serde::de::IgnoredAny>,
 }
 
 impl TasksBody {
-    /// What it asks of the desk.
+    /// Message to the core.
+    ///
+    /// # Errors
+    /// [`Problem`] with the invalid field.
     pub fn message(&self, fabric: &Fabric, headers: &HeaderMap) -> Result<Message, Problem> {
         let text = self.app.get();
         if serde_json::from_str::<Matrix>(text).is_ok_and(|app| app.matrix.is_some()) {
@@ -225,22 +234,25 @@ impl TasksBody {
 #[serde(deny_unknown_fields)]
 #[schemars(extend("dependentRequired" = { "client": ["sequence"], "sequence": ["client"] }))]
 pub struct WorkloadBody {
-    /// The workload, as in a workload file; what would name a file there stands here itself. It has a `server` if it is to
-    /// be admitted where its volume is, and none if that is to be placed.
+    /// The workload, as in a workload file, with contents in place of file names. It has a `server` for
+    /// admission at its volume's host, and none if the volume is to be placed.
     #[schemars(with = "WorkloadForm")]
     workload: agree::Form,
-    /// Who asks.
+    /// Name of the client.
     #[schemars(with = "Option<Name>")]
     client: Option<String>,
-    /// The client's number of the request; it rises.
+    /// Sequence number of the client's request; it must increase.
     #[schemars(range(max = EXACT))]
     sequence: Option<u64>,
-    /// After how long it ends by itself.
+    /// Duration after which the decision expires.
     lasts: Option<Nanos>,
 }
 
 impl WorkloadBody {
-    /// What it asks of the desk; `placed` if its volume is somewhere already.
+    /// Message to the core; `placed` if the volume has a host already.
+    ///
+    /// # Errors
+    /// [`Problem`] with the invalid field.
     pub fn message(&self, headers: &HeaderMap, placed: bool) -> Result<Message, Problem> {
         agree::check(&self.workload, placed).map_err(|error| {
             let field = error.field.map_or("workload".to_owned(), |field| format!("workload.{field}"));

@@ -1,4 +1,4 @@
-//! The policies there are, by what they decide.
+//! Available policies, by kind of decision.
 
 use axum::Json;
 use axum::extract::State;
@@ -10,33 +10,33 @@ use serde::Serialize;
 
 use super::{Answer, Shared};
 
-/// The policies there are, by kind of decision.
+/// Available policies, by kind of decision.
 #[derive(Serialize, JsonSchema)]
 pub struct Policies {
-    /// Where copies of blocks go.
+    /// Placement of copies of blocks.
     replicas: Vec<Policy>,
-    /// Where tasks go.
+    /// Placement of tasks.
     tasks: Vec<Policy>,
-    /// Which tasks leave hot racks.
+    /// Moves of tasks from hot racks.
     moves: Vec<Policy>,
-    /// Whether a workload is admitted.
+    /// Admission of workloads.
     workload: Vec<Policy>,
-    /// How limits are chosen where a volume is placed.
+    /// Choice of limits for volumes to place.
     volumes: Vec<Policy>,
 }
 
 /// A policy.
 #[derive(Serialize, JsonSchema)]
 pub struct Policy {
-    /// Its name.
+    /// Name of the policy.
     name: &'static str,
-    /// What to ask for: the name, or with its settings where it is the one that decides here.
+    /// Value for requests: the name; with its settings if this service uses the policy.
     label: String,
-    /// Whether it is the one that decides here.
+    /// True if this service uses the policy.
     decides: bool,
-    /// What it does.
+    /// Summary in one sentence.
     summary: &'static str,
-    /// Where it is from.
+    /// Source: paper and section.
     source: &'static str,
 }
 

@@ -23,68 +23,69 @@ use crate::access::{Client, Guest};
 use crate::clock::Clock;
 use crate::probes::{self, Begun, Course, Found, Kind, Survey, Wish};
 
-/// Hosts of a survey at most: a mesh has 9,900 paths then.
+/// Largest number of hosts of a survey; a mesh then has 9,900 paths.
 const MOST_HOSTS: usize = 100;
-/// Trains along a path at most, and pairs of paths that are compared.
+/// Largest number of trains along a path, and of compared pairs of paths.
 const MOST_TIMES: usize = 1_000;
-/// Trains that are on their way at a time at most.
+/// Largest number of simultaneous trains.
 const AT_ONCE: usize = 64;
-/// So often a mesh is put into a cluster that others change meanwhile.
+/// Number of attempts to store a mesh while other clients change the cluster.
 const TRIES: usize = 5;
 
 /// The body of `POST /v1/probes`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
 pub enum ProbeBody {
-    /// What a path gives one TCP connection.
+    /// Rate of one TCP connection along a path.
     Path {
-        /// Where it begins, and where it ends.
+        /// Source and destination.
         #[schemars(length(min = 2, max = 2), extend("uniqueItems" = true))]
         hosts: Vec<String>,
-        /// The train.
+        /// Packet train.
         #[serde(default)]
         train: TrainBody,
-        /// How many, one after the other; 1 if it is not given.
+        /// Number of trains, one after another; default 1.
         #[schemars(range(min = 1, max = MOST_TIMES))]
         times: Option<usize>,
     },
-    /// Every path between hosts.
+    /// Every path between the hosts.
     Mesh {
-        /// At least two.
+        /// At least two hosts.
         #[schemars(length(min = 2, max = MOST_HOSTS), extend("uniqueItems" = true))]
         hosts: Vec<String>,
-        /// The trains.
+        /// Packet trains.
         #[serde(default)]
         train: TrainBody,
-        /// How many at a time; 64 if it is not given. No host is in two; with 1 they cannot meet elsewhere either.
+        /// Largest number of simultaneous trains; default 64. No host is in two; with 1, trains cannot meet
+        /// elsewhere either.
         #[schemars(range(min = 1, max = AT_ONCE))]
         at_once: Option<usize>,
-        /// Whether hops are counted too, so that its cluster has racks.
+        /// Counts hops too, so that the resulting cluster has racks.
         #[serde(default)]
         hops: bool,
-        /// What its cluster is written as.
+        /// Form of the resulting cluster.
         #[serde(default)]
         shape: ShapeBody,
-        /// What its cluster is called; `measured` if it is not given.
+        /// Name of the resulting cluster; default `measured`.
         #[schemars(regex(pattern = "^[A-Za-z0-9._-]{1,128}$"))]
         name: Option<String>,
-        /// Whether the rates become those of the cluster, as a new version.
+        /// Stores the rates in the cluster, as a new version.
         #[serde(default)]
         keep: bool,
     },
-    /// Which paths take from each other.
+    /// Paths that reduce each other's rate.
     Bottlenecks {
-        /// At least three.
+        /// At least three hosts.
         #[schemars(length(min = 3, max = MOST_HOSTS), extend("uniqueItems" = true))]
         hosts: Vec<String>,
-        /// How long each transfer is; `3s` if it is not given.
+        /// Duration of each transfer; default `3s`.
         duration: Option<Nanos>,
-        /// Pairs of paths between four hosts, and as many from one source; 20 if it is not given.
+        /// Number of pairs of paths between four hosts, and of pairs from one source; default 20.
         #[schemars(range(min = 1, max = MOST_TIMES))]
         pairs: Option<usize>,
-        /// Draws the pairs; 1 if it is not given.
+        /// Seed of the drawn pairs; default 1.
         seed: Option<u64>,
-        /// Whether hops are counted too, so that the links out of racks are tried.
+        /// Counts hops too, so that the links out of racks are tested.
         #[serde(default)]
         hops: bool,
     },
@@ -94,16 +95,16 @@ pub enum ProbeBody {
 #[derive(Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TrainBody {
-    /// Bursts.
+    /// Number of bursts.
     #[schemars(range(min = 1, max = Train::MOST_BURSTS))]
     bursts: u32,
-    /// Packets of a burst.
+    /// Number of packets per burst.
     #[schemars(range(min = 2, max = Train::MOST_PACKETS))]
     packets: u32,
-    /// Bytes of payload of a packet.
+    /// Payload of a packet, in bytes.
     #[schemars(range(min = Train::LEAST_BYTES, max = Train::MOST_BYTES))]
     payload: u32,
-    /// The pause between bursts, a second at most.
+    /// Pause between bursts, at most one second.
     gap: Nanos,
 }
 
@@ -114,7 +115,7 @@ impl Default for TrainBody {
     }
 }
 
-/// What a measured mesh is written as.
+/// Form of a measured mesh.
 #[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ShapeBody {
@@ -134,7 +135,7 @@ impl TrainBody {
     }
 }
 
-/// What is wrong with a setting of a survey, by the name of its field.
+/// Error in a setting of a survey, with its field.
 fn wrong(error: ProbeError) -> Problem {
     match error {
         ProbeError::Setting { field, message } => {
@@ -151,7 +152,7 @@ fn wrong(error: ProbeError) -> Problem {
     }
 }
 
-/// A number within bounds.
+/// Checks that a number is from 1 to `most`.
 fn bounded(field: &str, value: usize, most: usize) -> Result<usize, Problem> {
     if (1..=most).contains(&value) {
         return Ok(value);
@@ -160,7 +161,10 @@ fn bounded(field: &str, value: usize, most: usize) -> Result<usize, Problem> {
 }
 
 impl ProbeBody {
-    /// What is to be measured, between which hosts, and whether it is to be kept.
+    /// Measurement, hosts, and true if the result is to be stored in the cluster.
+    ///
+    /// # Errors
+    /// [`Problem`] with the invalid field.
     pub fn read(self) -> Result<(Wish, Vec<String>, bool), Problem> {
         let (wish, hosts, (least, most), keep) = match self {
             ProbeBody::Path { hosts, train, times } => {
@@ -202,30 +206,30 @@ impl ProbeBody {
     }
 }
 
-/// A survey, and what it came to.
+/// A survey with its result.
 #[derive(Serialize, JsonSchema)]
 pub struct Probe {
-    /// What it is called.
+    /// Id of the survey.
     id: String,
-    /// What was asked for.
+    /// Kind of measurement.
     kind: Kind,
-    /// Between which hosts.
+    /// Names of the hosts.
     hosts: Vec<String>,
-    /// When it began.
+    /// Start of the survey.
     time: String,
-    /// Whether it is `running`, `done`, `failed` or `cancelled`.
+    /// State: `running`, `done`, `failed` or `cancelled`.
     state: probes::State,
-    /// Steps that are done.
+    /// Number of completed steps.
     done: usize,
-    /// How many there are; null until that is known.
+    /// Number of all steps; null while unknown.
     steps: Option<usize>,
-    /// When it was over; null while it runs.
+    /// End of the survey; null while it runs.
     ended: Option<String>,
-    /// What kept it from being done, or its mesh from being kept; null if nothing did.
+    /// Error of the survey, or of storing its mesh; null if there is none.
     error: Option<String>,
-    /// The version of the cluster that its mesh made; null if it was not to be kept, or was not.
+    /// Cluster version created by its mesh; null if the mesh was not stored.
     cluster_version: Option<String>,
-    /// What was measured, by its kind; null while it runs, if there is nothing, and in lists.
+    /// Measured result; null while the survey runs, without a result, and in lists.
     result: Option<Arc<Found>>,
 }
 
@@ -248,7 +252,7 @@ impl Probe {
     }
 }
 
-/// Only the service that leads orders measurements: two would measure each other.
+/// Only the leader orders measurements: two services would measure each other.
 fn leading(edge: &Edge) -> Result<(), Problem> {
     match edge.office.position().borrow().refusal() {
         Some(refused) => Err(Problem::refused(refused, &edge.clock)),
@@ -295,7 +299,7 @@ pub async fn begin(
     Ok((status, Json(shown)).into_response())
 }
 
-/// How a survey ends.
+/// End of a survey.
 async fn over<E>(edge: &Edge, by: &Client, made: Result<Result<Found, ProbeError>, E>, keep: bool) -> Course {
     let ended = |state, error| Course { state, error, ..Course::default() };
     let found = match made {
@@ -315,7 +319,8 @@ async fn over<E>(edge: &Edge, by: &Client, made: Result<Result<Found, ProbeError
     Course { version, found: Some(found), ..ended(probes::State::Done, error) }
 }
 
-/// Makes a version of the cluster with a mesh in it. If somebody changes the cluster meanwhile, it goes into theirs.
+/// Stores a mesh in a new version of the cluster. On a version conflict, it applies the mesh to the new
+/// version.
 async fn kept(edge: &Edge, by: &Client, mesh: &told::Mesh) -> Result<u64, String> {
     let mut last = String::new();
     for _ in 0..TRIES {

@@ -1,4 +1,4 @@
-//! Settings that are read again.
+//! Reload of settings.
 
 use axum::Json;
 use axum::extract::State;
@@ -9,7 +9,7 @@ use super::{Answer, Shared};
 
 pub async fn reload(State(edge): Shared) -> Answer {
     let Some(reload) = edge.reload.clone() else { return Err(Problem::no_settings()) };
-    // Files are read, which may take a while.
+    // Reading files may block.
     let reloaded = tokio::task::spawn_blocking(move || reload.logged()).await;
     Ok(Json(reloaded.map_err(|_| Problem::broken())??).into_response())
 }

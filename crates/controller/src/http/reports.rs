@@ -1,4 +1,4 @@
-//! Telemetry that is reported.
+//! Reported telemetry.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,127 +21,132 @@ use crate::clock::Clock;
 use crate::described::{Id, Time};
 use crate::desk::{Called, HostReport, Message, Reading, Reply, Report, Requests, Skipped, UNKNOWN};
 
-/// What a link carries at most, in bits per second.
+/// Largest rate of a link, in bits per second.
 const MOST_BPS: f64 = 1e18;
 
 /// The body of `POST /v1/reports`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReportBody {
-    /// Where the window begins.
+    /// Start of the window.
     #[schemars(with = "Time")]
     from: String,
-    /// Where it ends.
+    /// End of the window.
     #[schemars(with = "Time")]
     until: String,
-    /// What links carried in the mean.
+    /// Average loads of links.
     #[serde(default)]
     links: Vec<LoadBody>,
-    /// How busy devices were in the mean.
+    /// Average loads of devices.
     #[serde(default)]
     devices: Vec<DeviceBody>,
-    /// What hosts say of themselves.
+    /// States of hosts.
     #[serde(default)]
     hosts: Vec<HostBody>,
-    /// What tasks carry across the links of their racks.
+    /// Traffic of tasks across the links of their racks.
     #[serde(default)]
     tasks: Vec<TaskBody>,
-    /// What requests of workloads took.
+    /// Latencies of workloads.
     #[serde(default)]
     workloads: Vec<LatencyBody>,
-    /// Where the host that reports listens for measurements.
+    /// Measurement port of the reporting host.
     probe: Option<ProbeAt>,
 }
 
-/// Where a host listens for measurements: at the address that its report comes from.
+/// Measurement port of a host, at the source address of its report.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProbeAt {
-    /// Its name.
+    /// Name of the host.
     host: String,
-    /// The port.
+    /// Port.
     #[schemars(range(min = 1))]
     port: u16,
 }
 
-/// What requests of a workload took.
+/// Latency of a workload's requests.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LatencyBody {
-    /// Its name.
+    /// Name of the workload.
     workload: String,
-    /// At the percentile of its SLO, over the window.
+    /// Latency at the percentile of its SLO over the window, in seconds.
     #[schemars(range(min = 0))]
     latency_s: f64,
 }
 
-/// What a task carries across the links of its rack.
+/// Traffic of a task across the links of its rack.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TaskBody {
-    /// The decision that placed it.
+    /// Decision that placed the task.
     #[schemars(with = "Id")]
     decision: String,
-    /// Its position in the request, from 0.
+    /// Position of the task in the request, from 0.
     #[serde(default)]
     task: u32,
-    /// Out of the rack.
+    /// Traffic out of the rack, in bit/s.
     egress_bps: u64,
-    /// From outside the rack.
+    /// Traffic into the rack, in bit/s.
     ingress_bps: u64,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoadBody {
-    /// Its name, `r3:downlink`.
+    /// Name of the link, such as `r3:downlink`.
     link: String,
-    /// The mean over the window.
+    /// Average load over the window, in bit/s.
     #[schemars(range(min = 0, max = MOST_BPS))]
     load_bps: f64,
-    /// What its interfaces carry at most; a link that is slower than the cluster says is believed to be.
+    /// Speed of its interfaces, in bit/s. If it is lower than the capacity in the cluster file, it replaces
+    /// that capacity.
     #[schemars(range(min = 0, max = MOST_BPS))]
     speed_bps: Option<f64>,
-    /// Bytes that wait to be sent at the end of the window.
+    /// Bytes waiting to be sent at the end of the window.
     queue_bytes: Option<u64>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeviceBody {
-    /// Its name, `r3h7:disk0`; the only disk of a host that has one device may have any name, always the same.
+    /// Name of the device, such as `r3h7:disk0`. On a host with a single device, its only disk may have any
+    /// name, if the name never changes.
     device: String,
-    /// The share of the window in which it was busy.
+    /// Share of the window in which the device was busy.
     #[schemars(range(min = 0, max = 1))]
     busy: f64,
-    /// Bits read in a second.
+    /// Read rate, in bit/s.
     #[schemars(range(min = 0, max = MOST_BPS))]
     read_bps: Option<f64>,
-    /// Bits written in a second.
+    /// Write rate, in bit/s.
     #[schemars(range(min = 0, max = MOST_BPS))]
     write_bps: Option<f64>,
-    /// Requests that were with it in the mean.
+    /// Average number of requests at the device.
     #[schemars(range(min = 0), extend("exclusiveMaximum" = 1e18))]
     queue: Option<f64>,
-    /// Requests that are with it at the end of the window.
+    /// Number of requests at the device at the end of the window.
     in_flight: Option<u64>,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct HostBody {
-    /// Its name.
+    /// Name of the host.
     host: String,
-    /// Whether it is known to be up, or down.
+    /// True if the host is up, false if it is down; left out if unknown.
     up: Option<bool>,
-    /// Whether it is being emptied.
+    /// True if the host is being drained.
     draining: Option<bool>,
-    /// What it stores.
+    /// Bytes stored on the host.
     stored: Option<Bytes>,
 }
 
 impl ReportBody {
-    /// What it says to the desk.
+    /// Message to the core.
+    ///
+    /// # Errors
+    /// [`Problem`] with the invalid field.
     pub fn message(&self, fabric: &Fabric, clock: &Clock) -> Result<Message, Problem> {
         let time = |field, text: &str| clock.read(text).map_err(|detail| Problem::field(field, detail));
         let window: (Nanos, Nanos) = (time("from", &self.from)?, time("until", &self.until)?);
@@ -227,7 +232,11 @@ impl ReportBody {
         }))
     }
 
-    /// Refuses what is of others than the hosts that a token is bound to. Tasks and workloads are no one host's.
+    /// Checks that a report covers only the hosts that a token is bound to. Tasks and workloads belong to no
+    /// host, so such a token may not report them.
+    ///
+    /// # Errors
+    /// [`Problem`] with the first field outside these hosts.
     fn check_own(&self, token: &Client, hosts: &Hosts) -> Result<(), Problem> {
         let check = |field: String, name: &str, is_own: bool| {
             if is_own { Ok(()) } else { Err(Problem::foreign(field, name, token, hosts)) }
@@ -255,7 +264,7 @@ impl ReportBody {
         probe.unwrap_or(Ok(()))
     }
 
-    /// How many disks each host reports.
+    /// Number of disks that each host reports.
     fn counted(&self) -> BTreeMap<&str, usize> {
         let mut disks = BTreeMap::new();
         for (host, _) in self.devices.iter().filter_map(|body| body.device.split_once(':')) {
@@ -265,23 +274,24 @@ impl ReportBody {
     }
 }
 
-/// The name of the host that this would be a link of, if it is the name of such a link.
+/// Name of the host, if this is the name of a host's link.
 fn host_of_link(name: &str) -> Option<&str> {
     name.strip_suffix(":egress").or_else(|| name.strip_suffix(":ingress"))
 }
 
-/// Whether this is the link of a host of a mesh whose hosts have none: agents report them all the same.
+/// True for a host's link on a pipe mesh, whose hosts have no links of their own; agents report them
+/// nevertheless.
 fn is_of_pipe(fabric: &Fabric, name: &str) -> bool {
     fabric.shape() == Shape::Pipe && host_of_link(name).is_some_and(|host| fabric.host(host).is_some())
 }
 
-/// The device of that name.
+/// Device of that name.
 fn named(fabric: &Fabric, name: &str) -> Option<ResourceId> {
     fabric.resource(name).filter(|&device| fabric.kind(device) == ResourceKind::Device)
 }
 
-/// The only device of the host that a disk of this name is in, and what its disks are called; how many of them each host
-/// reports is counted. `None` if the host has more devices, or none.
+/// The single device of a disk's host, with the name of the reported disk. `counted` has the number of disks
+/// that each host reports. `None` if the host has several devices, or none.
 fn only_device(fabric: &Fabric, name: &str, counted: &BTreeMap<&str, usize>) -> Option<(ResourceId, Called)> {
     let (host, _) = name.split_once(':')?;
     let id = fabric.host(host).filter(|&id| fabric.devices(id).len() == 1)?;
@@ -290,7 +300,7 @@ fn only_device(fabric: &Fabric, name: &str, counted: &BTreeMap<&str, usize>) -> 
 }
 
 impl DeviceBody {
-    /// Its load and what it says beside.
+    /// Load of the device, and its other readings.
     fn read(&self, at: usize) -> Result<(Load, Reading), Problem> {
         let wrong = |field: &str, detail| Problem::field(format!("devices[{at}].{field}"), detail);
         let &DeviceBody { busy, read_bps, write_bps, queue, in_flight, .. } = self;
@@ -303,36 +313,37 @@ impl DeviceBody {
         if let Some(queue) = queue.filter(|queue| !(0.0..1e18).contains(queue)) {
             return Err(wrong("queue", format!("{}: expected a number of requests", shown(queue))));
         }
-        // Busy all the time is a second of service in a second.
+        // A device that is always busy has one second of service per second.
         let load = Load((busy * Nanos::SECOND.0 as f64).round() as i64);
         let requests = Some(Requests { read_bps, write_bps, in_flight });
         Ok((load, Reading { speed: None, queue, requests }))
     }
 }
 
-/// What became of a report.
+/// Result of a report.
 #[derive(Serialize, JsonSchema)]
 pub struct Reported {
-    /// How many links were taken in.
+    /// Number of accepted links.
     links: u64,
-    /// How many devices were.
+    /// Number of accepted devices.
     devices: u64,
-    /// Parts that say nothing new.
+    /// Parts without new information.
     skipped: SkippedBody,
-    /// Devices that the cluster does not have, by the names that the report gave them; the first of them.
+    /// Names of the first devices that the cluster does not have.
     unknown_devices: Vec<String>,
-    /// The state of the ledger with it.
+    /// Epoch of the ledger with this report.
     epoch: u64,
 }
 
-/// Parts of a right report that say nothing new.
+/// Parts of a valid report without new information.
 #[derive(Serialize, JsonSchema)]
 pub struct SkippedBody {
-    /// Of a window that ends no later than what is known.
+    /// Samples and host states whose window ends at or before the last accepted one, or, for a host that was
+    /// down, before it came up.
     stale: u64,
-    /// Links and devices of hosts that are known to be down.
+    /// Links and devices of hosts that are down.
     down: u64,
-    /// Tasks that do not run, and workloads that are promised nothing.
+    /// Tasks that do not run, and workloads without a promise.
     unknown: u64,
 }
 
@@ -357,7 +368,8 @@ pub async fn report(
             epoch,
         } => {
             edge.metrics.report();
-            // The port alone is what a report can say: nobody is asked to measure a stranger.
+            // Only the port comes from the report; the address is the sender's, so no agent is directed to a
+            // foreign address.
             if let Some((ProbeAt { host, port }, Extension(Peer(address)))) = offer {
                 edge.probes.offers.heard(host, (address, *port).into(), edge.clock.now());
             }

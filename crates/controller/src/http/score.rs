@@ -1,4 +1,4 @@
-//! How good hosts are for a task, for schedulers that choose themselves. Nothing is committed.
+//! Scores of hosts for a task, for schedulers that choose themselves. Nothing is committed.
 
 use axum::Json;
 use axum::extract::State;
@@ -15,55 +15,58 @@ use super::problem::Problem;
 use super::{Answer, Shared};
 use crate::desk::{Message, Reply, Score};
 
-/// Hosts that may be asked about at once.
+/// Largest number of hosts of a request.
 const MOST_HOSTS: usize = 10_000;
-/// Peers of a task at most.
+/// Largest number of peers of a task.
 const MOST_PEERS: usize = 100;
 
 /// The body of `POST /v1/score/hosts`.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ScoreBody {
-    /// The hosts.
+    /// Hosts to score.
     #[schemars(length(min = 1, max = MOST_HOSTS))]
     hosts: Vec<String>,
-    /// What the task sends out of its rack at its peak, peers aside.
+    /// Peak traffic of the task out of its rack in bit/s, without peers.
     #[serde(default)]
     egress_bps: u64,
-    /// What it receives from outside its rack at its peak, peers aside.
+    /// Peak traffic into its rack in bit/s, without peers.
     #[serde(default)]
     ingress_bps: u64,
-    /// What it talks to.
+    /// Peers that the task communicates with.
     #[serde(default)]
     #[schemars(length(max = MOST_PEERS))]
     peers: Vec<PeerBody>,
-    /// Processors that it needs.
+    /// Processors that the task needs.
     cpus: Option<Cpus>,
-    /// Memory that it needs.
+    /// Memory that the task needs.
     memory: Option<Bytes>,
-    /// Its job.
+    /// Job of the task.
     job: Option<String>,
-    /// Tags that its host must have.
+    /// Tags that the host must have.
     #[serde(default)]
     tags: Vec<String>,
 }
 
-/// Something that a task talks to.
+/// A peer that a task communicates with.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PeerBody {
-    /// Where it runs.
+    /// Host of the peer.
     host: String,
-    /// What the task sends it.
+    /// Traffic from the task to the peer, in bit/s.
     #[serde(default)]
     egress_bps: u64,
-    /// What it sends the task.
+    /// Traffic from the peer to the task, in bit/s.
     #[serde(default)]
     ingress_bps: u64,
 }
 
 impl ScoreBody {
-    /// What it asks of the desk.
+    /// Message to the core.
+    ///
+    /// # Errors
+    /// [`Problem`] with the invalid field.
     pub fn message(&self, fabric: &Fabric) -> Result<Message, Problem> {
         if self.hosts.is_empty() || self.hosts.len() > MOST_HOSTS {
             return Err(Problem::field("hosts", format!("expected 1 to {MOST_HOSTS} hosts")));
@@ -98,32 +101,32 @@ impl ScoreBody {
     }
 }
 
-/// How good hosts are.
+/// Scores of hosts.
 #[derive(Serialize, JsonSchema)]
 pub struct Scores {
-    /// Of each host, in the order of the request.
+    /// Score of each host, in the order of the request.
     scores: Vec<HostScore>,
-    /// The policy with its settings.
+    /// Policy with its settings.
     policy: String,
-    /// The state of the ledger.
+    /// Epoch of the ledger.
     epoch: u64,
-    /// How old the oldest telemetry is that played a part; null if none did.
+    /// Age of the oldest telemetry used, in seconds; null if none was used.
     telemetry_age_s: Option<f64>,
 }
 
-/// How good a host is.
+/// Score of a host.
 #[derive(Serialize, JsonSchema)]
 pub struct HostScore {
-    /// Its name.
+    /// Name of the host.
     host: String,
-    /// What would be left of its fullest link with the task on it, in percent.
+    /// Free capacity of its fullest link with the task, in percent.
     #[schemars(range(max = 100))]
     score: u8,
-    /// What that link would have left; below 0 if it would carry too much, null where links play no part.
+    /// Free capacity of that link in bit/s; negative for an overload, null if the policy uses no links.
     value_bps: Option<i64>,
-    /// That link.
+    /// Name of that link.
     limit: Option<String>,
-    /// Why it cannot take the task; null if it can.
+    /// Reason for which the host cannot take the task; null if it can.
     refused: Option<&'static str>,
 }
 

@@ -1,4 +1,4 @@
-//! What clients are told about the network, by names and with times as texts.
+//! Response types about the network, with names and with times as texts.
 
 use leeward_fabric::{Bytes, DomainId, HostId, Nanos, ResourceId};
 use schemars::JsonSchema;
@@ -12,42 +12,43 @@ use crate::desk::{HostState, LinkState, ReservationState, TaskState, World};
 /// A link.
 #[derive(Serialize, JsonSchema)]
 pub struct Link {
-    /// Its name.
+    /// Name of the link.
     pub link: String,
-    /// What it is believed to carry at most.
+    /// Believed capacity, in bit/s.
     pub capacity_bps: i64,
-    /// Whether its load is known.
+    /// True if its load is known.
     pub seen: bool,
-    /// Whether that is the sum of the hosts below, for want of a counter.
+    /// True if its load is the sum over the hosts below, because it has no counter.
     pub derived: bool,
-    /// What telemetry shows; null if not seen.
+    /// Measured load in bit/s; null if unknown.
     pub measured_bps: Option<i64>,
-    /// The same as a share of the capacity.
+    /// Measured load as a share of the capacity.
     pub utilization: Option<f64>,
-    /// End of the last window that was taken in.
+    /// End of the last accepted window.
     #[schemars(with = "Option<Time>")]
     pub until: Option<String>,
-    /// What was placed and telemetry does not show yet.
+    /// Placed load that telemetry does not show yet, in bit/s.
     pub pending_bps: i64,
-    /// What was promised.
+    /// Promised rate, in bit/s.
     pub reserved_bps: i64,
-    /// What best-effort work may still use; 0 if not seen.
+    /// Capacity left for best-effort work, in bit/s; 0 if the load is unknown.
     pub residual_bps: i64,
-    /// What `sinbad` expects it to have left, recent placements taken off; null if not seen.
+    /// Remaining capacity that `sinbad` expects in bit/s, reduced by recent placements; null if the load is
+    /// unknown.
     pub expected_capacity_bps: Option<i64>,
-    /// Since when it is hot, without a gap; null if it is not.
+    /// Time since which the link is hot without a gap; null if it is not.
     #[schemars(with = "Option<Time>")]
     pub hot_since: Option<String>,
-    /// What the cluster says that it carries, where less is believed; else null.
+    /// Capacity of the cluster file in bit/s, if the believed capacity is lower; else null.
     pub full_bps: Option<i64>,
-    /// What its interfaces are said to carry at most; null if nobody says.
+    /// Reported speed of its interfaces in bit/s; null without a report.
     pub speed_bps: Option<i64>,
-    /// Bytes that are said to wait to be sent; null if nobody says.
+    /// Reported bytes waiting to be sent; null without a report.
     pub queue_bytes: Option<u64>,
 }
 
 impl Link {
-    /// A link of a world.
+    /// Converts a link of a snapshot.
     pub fn of(world: &World, clock: &Clock, state: &LinkState) -> Link {
         Link {
             link: world.fabric.resource_name(state.link),
@@ -68,32 +69,32 @@ impl Link {
         }
     }
 
-    /// The same by number, where there is such a link.
+    /// Converts a link of a snapshot by id, if it exists.
     pub fn at(world: &World, clock: &Clock, link: Option<ResourceId>) -> Option<Link> {
         link.and_then(|link| world.link(link)).map(|state| Link::of(world, clock, state))
     }
 }
 
-/// A link, with who holds something of it.
+/// A link with the decisions that hold resources of it.
 #[derive(Serialize, JsonSchema)]
 pub struct LinkPage {
     /// The link.
     #[serde(flatten)]
     pub link: Link,
-    /// Decisions that are kept and hold something of it, the last ones first; 1,000 at most.
+    /// Stored decisions that hold resources of the link, the newest first; at most 1,000.
     pub holds: Vec<Hold>,
 }
 
-/// A decision that holds something.
+/// A decision that holds resources.
 #[derive(Serialize, JsonSchema)]
 pub struct Hold {
-    /// The decision.
+    /// Id of the decision.
     #[schemars(with = "Id")]
     pub decision: String,
-    /// What was asked for.
+    /// Kind of the request.
     #[schemars(with = "Kind")]
     pub kind: &'static str,
-    /// When it was made.
+    /// Time of the decision.
     #[schemars(with = "Time")]
     pub time: String,
 }
@@ -101,61 +102,61 @@ pub struct Hold {
 /// A host.
 #[derive(Serialize, JsonSchema)]
 pub struct Host {
-    /// Its name.
+    /// Name of the host.
     pub host: String,
-    /// Its rack.
+    /// Name of its rack.
     pub rack: String,
-    /// Whether it is up, as far as it was told.
+    /// True if the host is up, by the last report.
     pub up: bool,
-    /// Whether it is being emptied.
+    /// True if the host is being drained.
     pub draining: bool,
-    /// What it stores.
+    /// Bytes stored.
     pub stored: Bytes,
-    /// What it can store; null if it has no device with a capacity.
+    /// Storage in bytes; null without a device of known capacity.
     pub storage: Option<Bytes>,
-    /// Tasks on it.
+    /// Number of tasks on the host.
     pub tasks: u32,
-    /// Copies that kept decisions put there.
+    /// Number of copies that stored decisions placed there.
     pub replicas: u32,
-    /// What it sends; null where the network has no such link.
+    /// Outbound link; null if the network has no such link.
     pub egress: Option<Link>,
-    /// What it receives.
+    /// Inbound link; null if the network has no such link.
     pub ingress: Option<Link>,
-    /// Its devices.
+    /// Devices of the host.
     pub devices: Vec<Device>,
 }
 
 /// A device of a host.
 #[derive(Serialize, JsonSchema)]
 pub struct Device {
-    /// Its name.
+    /// Name of the device.
     pub device: String,
-    /// What it can store; null if that is not said.
+    /// Storage in bytes; null if unknown.
     pub capacity: Option<Bytes>,
-    /// Whether its load is known.
+    /// True if its load is known.
     pub seen: bool,
-    /// The share of its time in which it is busy, as telemetry shows it; null if not seen.
+    /// Measured share of time in which it is busy; null if unknown.
     pub busy: Option<f64>,
-    /// End of the last window that was taken in.
+    /// End of the last accepted window.
     pub until: Option<String>,
-    /// The share of its time that was promised.
+    /// Promised share of its time.
     pub reserved: f64,
-    /// The share of its time that best-effort work may still use; 0 if not seen.
+    /// Share of its time left for best-effort work; 0 if its load is unknown.
     pub residual: f64,
-    /// Since when it is hot, without a gap; null if it is not.
+    /// Time since which the device is hot without a gap; null if it is not.
     pub hot_since: Option<String>,
-    /// Bits read in a second; null if nobody says.
+    /// Read rate in bit/s; null without a report.
     pub read_bps: Option<f64>,
-    /// Bits written in a second; null if nobody says.
+    /// Write rate in bit/s; null without a report.
     pub write_bps: Option<f64>,
-    /// Requests that were with it in the mean; null if nobody says.
+    /// Average number of requests at the device; null without a report.
     pub queue: Option<f64>,
-    /// Requests that were with it at last; null if nobody says.
+    /// Last reported number of requests at the device; null without a report.
     pub in_flight: Option<u64>,
 }
 
 impl Device {
-    /// A device of a world; of one of which nothing was ever said, what the cluster says.
+    /// Converts a device of a snapshot; without any report, from the cluster file.
     fn of(world: &World, clock: &Clock, id: ResourceId, device: &leeward_fabric::Device) -> Device {
         let state = world.device(id);
         let requests = state.and_then(|state| state.reading).and_then(|reading| reading.requests);
@@ -177,7 +178,7 @@ impl Device {
 }
 
 impl Host {
-    /// A host of a world.
+    /// Converts a host of a snapshot.
     pub fn of(world: &World, clock: &Clock, state: &HostState) -> Host {
         let (fabric, host) = (&world.fabric, state.host);
         let device = |(index, device): (usize, &leeward_fabric::Device)| {
@@ -199,27 +200,27 @@ impl Host {
     }
 }
 
-/// A rack, as one of many.
+/// A rack in a list.
 #[derive(Serialize, JsonSchema)]
 pub struct Rack {
-    /// Its name.
+    /// Name of the rack.
     pub rack: String,
-    /// Its pod, where the network has pods.
+    /// Name of its pod; null without pods.
     pub pod: Option<String>,
-    /// How many hosts it has.
+    /// Number of hosts.
     pub hosts: u32,
-    /// Its uplink; null where the network has none.
+    /// Uplink; null if the network has none.
     pub up: Option<Link>,
-    /// Its downlink.
+    /// Downlink; null if the network has none.
     pub down: Option<Link>,
-    /// Tasks that run in it.
+    /// Number of tasks that run in it.
     pub tasks: u32,
-    /// Copies that kept decisions put there.
+    /// Number of copies that stored decisions placed there.
     pub replicas: u32,
 }
 
 impl Rack {
-    /// A rack of a world.
+    /// Converts a rack of a snapshot.
     pub fn of(world: &World, clock: &Clock, rack: DomainId) -> Rack {
         let (fabric, hosts) = (&world.fabric, world.hosts_of(rack));
         Rack {
@@ -234,28 +235,28 @@ impl Rack {
     }
 }
 
-/// A task that runs.
+/// A running task.
 #[derive(Serialize, JsonSchema)]
 pub struct Task {
-    /// What it is called.
+    /// Name of the task.
     pub task: String,
-    /// The decision that placed it.
+    /// Decision that placed the task.
     #[schemars(with = "Id")]
     pub decision: String,
-    /// Its job; null if it is one by itself.
+    /// Job of the task; null for a task without a job.
     pub job: Option<String>,
-    /// Where it runs.
+    /// Host of the task.
     pub host: String,
-    /// Whether it may be moved.
+    /// True if the task may be moved.
     pub tolerant: bool,
-    /// What it was last seen to send out of its rack, or else demands in the mean.
+    /// Last measured traffic out of its rack in bit/s, or else the average of its demand.
     pub egress_bps: u64,
-    /// What it receives from outside.
+    /// Last measured traffic into its rack in bit/s, or else the average of its demand.
     pub ingress_bps: u64,
 }
 
 impl Task {
-    /// A task of a world.
+    /// Converts a task of a snapshot.
     pub fn of(world: &World, state: TaskState) -> Task {
         let host = |host: HostId| world.fabric.host_name(host).to_owned();
         Task {
@@ -270,28 +271,28 @@ impl Task {
     }
 }
 
-/// A copy that a decision put somewhere.
+/// A copy placed by a decision.
 #[derive(Serialize, JsonSchema)]
 pub struct Replica {
-    /// The decision.
+    /// Id of the decision.
     #[schemars(with = "Id")]
     pub decision: String,
-    /// Where it is.
+    /// Host of the copy.
     pub host: String,
-    /// Its size.
+    /// Size of the copy.
     pub size: Bytes,
 }
 
-/// A rate that was promised on a link.
+/// A promised rate on a link.
 #[derive(Serialize, JsonSchema)]
 pub struct Reservation {
-    /// To which workload.
+    /// Name of the workload.
     pub workload: String,
-    /// Where.
+    /// Name of the link.
     pub link: String,
-    /// How much.
+    /// Promised rate, in bit/s.
     pub rate_bps: u64,
-    /// At which priority, 0 first.
+    /// Priority; 0 is served first.
     pub priority: u8,
 }
 
@@ -302,49 +303,49 @@ impl From<ReservationState> for Reservation {
     }
 }
 
-/// A rack, with what is in it.
+/// A rack with its contents.
 #[derive(Serialize, JsonSchema)]
 pub struct RackPage {
-    /// Its name.
+    /// Name of the rack.
     pub rack: String,
-    /// Its pod, where the network has pods.
+    /// Name of its pod; null without pods.
     pub pod: Option<String>,
-    /// Its uplink and downlink.
+    /// Uplink and downlink.
     pub links: Vec<Link>,
-    /// Its hosts.
+    /// Hosts of the rack.
     pub hosts: Vec<Host>,
     /// Tasks that run in it.
     pub tasks: Vec<Task>,
-    /// Copies that kept decisions put there.
+    /// Copies that stored decisions placed there.
     pub replicas: Vec<Replica>,
-    /// Rates that were promised on its links and those of its hosts.
+    /// Promised rates on its links and on those of its hosts.
     pub reservations: Vec<Reservation>,
 }
 
-/// Part of a list.
+/// A page of a list.
 #[derive(Serialize, JsonSchema)]
 pub struct Page<T> {
-    /// What is there.
+    /// Items of the page.
     pub items: Vec<T>,
-    /// What to give as `after` for more; null at the end.
+    /// Value for `after` to get the next page; null at the end.
     #[schemars(with = "Option<Id>")]
     pub next: Option<String>,
 }
 
-/// Every link at a moment, small: what a placer keeps beside itself.
+/// All links at one time in compact form, for clients that place work themselves.
 #[derive(Serialize, JsonSchema)]
 pub struct Snapshot {
-    /// The state of the ledger.
+    /// Epoch of the ledger.
     pub epoch: u64,
-    /// The moment.
+    /// Time of the snapshot.
     #[schemars(with = "Time")]
     pub time: String,
-    /// What stands in a row.
+    /// Names of the columns of each row.
     pub columns: [&'static str; 6],
-    /// For each link a row. What is not seen is null.
+    /// One row per link; unknown values are null.
     pub rows: Vec<Row>,
-    /// Up to which of its requests the placements of each client are counted in. A client of which the first request is
-    /// still to be decided is not in it.
+    /// For each client, the last request whose placement the snapshot includes. Clients whose first request
+    /// is undecided are left out.
     pub clients: Vec<Client>,
 }
 
@@ -355,14 +356,14 @@ pub struct Row(String, i64, Option<i64>, Option<String>, i64, Option<i64>);
 /// A client of a snapshot.
 #[derive(Serialize, JsonSchema)]
 pub struct Client {
-    /// Its name.
+    /// Name of the client.
     pub client: String,
-    /// The last of its requests that is counted in.
+    /// Sequence number of its last included request.
     pub sequence: u64,
 }
 
 impl Snapshot {
-    /// A world, small.
+    /// Converts a full snapshot to the compact form.
     pub fn of(world: &World, clock: &Clock) -> Snapshot {
         let row = |state: &LinkState| {
             Row(

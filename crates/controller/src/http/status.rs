@@ -1,4 +1,4 @@
-//! Whether the service is there, and what it is.
+//! Health and status of the service.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,29 +20,30 @@ use crate::office::Position;
 use crate::store::Durability;
 use crate::telemetry::{Standing, State as Polling};
 
-/// The network is copied for readers each second. Where the last copy is so old, the desk is stuck.
+/// Age of the last snapshot beyond which the core counts as stuck. The core publishes a snapshot every
+/// second.
 const STUCK: Duration = Duration::from_secs(10);
 
-/// What a service may be to those it shares its store with.
+/// Roles of a service among those that share its store.
 pub const ROLES: [&str; 2] = ["leader", "follower"];
 
-/// What is told of the service itself.
+/// Static information about the service.
 #[derive(Clone, Debug)]
 pub struct About {
-    /// The policies, with their settings.
+    /// Policies with their settings.
     pub labels: Labels,
-    /// Who decides what is promised to workloads.
+    /// Policies for promises to workloads.
     pub promising: Promising,
-    /// When the service started.
+    /// Start of the service.
     pub since: String,
-    /// The time between reports of a link.
+    /// Time between two reports of a link.
     pub interval: Nanos,
-    /// Where others reach the service.
+    /// Address at which others reach the service.
     pub address: Arc<str>,
 }
 
 impl About {
-    /// Whether this service decides, and the address of the one that does.
+    /// Role of this service, and address of the leader.
     pub fn leader(&self, position: &Position) -> (&'static str, Option<String>) {
         match position {
             Position::Leads => ("leader", Some(self.address.to_string())),
@@ -52,91 +53,92 @@ impl About {
     }
 }
 
-/// What the service is, and how much it has.
+/// Status of the service.
 #[derive(Serialize, JsonSchema)]
 pub struct Status {
     version: &'static str,
-    /// `leader` if placements are answered here, else `follower`.
+    /// `leader` if this service answers placements, else `follower`.
     #[schemars(extend("enum" = ROLES))]
     role: &'static str,
-    /// The address of the service that answers placements; null if there is none, or it has not said its own.
+    /// Address of the service that answers placements; null if there is none, or if its address is unknown.
     leader: Option<String>,
-    /// Why nothing can be kept now; null if it can, here or by the leader.
+    /// Reason for which the store is unavailable; null if it is available, here or to the leader.
     stalled: Option<String>,
-    /// What decisions are kept in.
+    /// Kind of store of decisions.
     #[schemars(extend("enum" = ["sqlite", "postgres", "memory"]))]
     store: &'static str,
-    /// What kept decisions outlive; null if nothing.
+    /// Failures that stored decisions survive; null if none.
     durability: Option<Durability>,
     /// Name of the cluster.
     cluster: String,
-    /// Its version.
+    /// Version of the cluster.
     cluster_version: String,
     policies: Policies,
-    /// When the service started.
+    /// Start of the service.
     #[schemars(with = "Time")]
     since: String,
-    /// What time it is.
+    /// Current time.
     #[schemars(with = "Time")]
     time: String,
-    /// Seconds that the machine's clock is behind that, since it was set back by more than an interval; 0 if it was not.
+    /// Seconds by which the machine's clock is behind the service's time, because it was set back by more
+    /// than an interval; 0 if it was not.
     clock_behind_s: f64,
-    /// Seconds between reports of a link.
+    /// Seconds between two reports of a link.
     interval_s: f64,
-    /// From which utilization on a link is hot.
+    /// Utilization above which a link is hot.
     hot_above: f64,
-    /// The state of the ledger.
+    /// Epoch of the ledger.
     epoch: u64,
-    /// Decisions that are kept.
+    /// Number of stored decisions.
     decisions: usize,
-    /// Decisions made since the service started, the cluster or who leads changed, or something could not be kept,
-    /// whichever was last.
+    /// Number of decisions since the last of these events: start of the service, change of the cluster,
+    /// change of the leader, failure of the store.
     decided: u64,
-    /// Samples of links and devices taken in since then.
+    /// Number of accepted samples of links and devices since then.
     samples: u64,
-    /// Links that are seen and believed to carry less than the cluster says, since whoever reports them said so.
+    /// Number of links with known load whose reported speed is below the capacity in the cluster file.
     slow_links: usize,
-    /// Requests that wait to be decided.
+    /// Number of requests waiting for a decision.
     waiting: usize,
-    /// Decisions that had to stop counting before telemetry showed them, because there were too many.
+    /// Number of decisions that stopped counting before telemetry showed them, because there were too many.
     released_early: u64,
-    /// What the service hears of Prometheus; null where it asks none.
+    /// State of Prometheus polling; null without polling.
     telemetry: Option<Telemetry>,
-    /// What the service shows as a demo; null if it is none.
+    /// Summary of the demo; null outside demo mode.
     demo: Option<demo::About>,
 }
 
-/// What the service hears of Prometheus.
+/// State of Prometheus polling.
 #[derive(Serialize, JsonSchema)]
 pub struct Telemetry {
-    /// Its address.
+    /// Address of Prometheus.
     prometheus: String,
-    /// How it goes: `starts` before the first answer, `follows` where the service that leads asks.
+    /// State: `starts` before the first answer, `follows` if the leader polls.
     #[schemars(extend("enum" = ["answers", "fails", "starts", "follows"]))]
     state: &'static str,
-    /// Since when.
+    /// Time since which the state holds.
     #[schemars(with = "Time")]
     since: String,
-    /// Why it fails; null if it does not.
+    /// Reason of a failure; null without one.
     problem: Option<String>,
-    /// The last reading of any port; null before the first.
+    /// Last reading of any port; null before the first.
     #[schemars(with = "Option<Time>")]
     newest: Option<String>,
-    /// Seconds between readings of a port, in the median; null before the second.
+    /// Median seconds between readings of a port; null before the second.
     spacing_s: Option<f64>,
-    /// Ports that are links, each way counted by itself.
+    /// Number of ports on links, each direction counted.
     ports: usize,
-    /// Ports that the map ignores.
+    /// Number of ports that the map ignores.
     ignored: usize,
-    /// Ports that are no links of the cluster.
+    /// Number of ports outside the cluster's links.
     no_link: usize,
-    /// Links that are heard.
+    /// Number of links with readings.
     links: usize,
-    /// Links that were heard once and are not any more.
+    /// Number of links whose readings stopped.
     silent: usize,
-    /// The first ten of these.
+    /// The first ten of these links.
     silent_links: Vec<String>,
-    /// What somebody should look at.
+    /// Problems for the operator.
     remarks: Vec<String>,
 }
 
@@ -165,18 +167,18 @@ impl Telemetry {
     }
 }
 
-/// The policies, with their settings.
+/// Policies with their settings.
 #[derive(Serialize, JsonSchema)]
 pub struct Policies {
-    /// For copies of blocks.
+    /// Policy for copies of blocks.
     replicas: String,
-    /// For tasks.
+    /// Policy for tasks.
     tasks: String,
-    /// For moves; null where nothing is moved.
+    /// Policy for moves; null without moves.
     moves: Option<String>,
-    /// For workloads whose volume is somewhere.
+    /// Policy for workloads whose volumes have a host.
     workload: String,
-    /// For volumes that are to be placed.
+    /// Policy for volumes to place.
     volumes: String,
 }
 
@@ -229,8 +231,8 @@ pub async fn alive() -> Response {
     "ok\n".into_response()
 }
 
-/// The desk goes on, and decides: it is no follower, and nothing is in its way. It is not asked itself: whoever looks often
-/// takes none of its time.
+/// Ready if this service leads, the store is available, and the core is not stuck. The check does not involve
+/// the core, so frequent probes take none of its time.
 pub async fn ready(State(edge): Shared) -> Answer {
     if let Some(refused) = edge.office.position().borrow().refusal() {
         return Err(Problem::refused(refused, &edge.clock));

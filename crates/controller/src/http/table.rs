@@ -1,4 +1,4 @@
-//! Every operation there is, once: what routes requests and what describes them are made from the same table.
+//! Table of all operations; the router and the OpenAPI document are generated from it.
 
 use std::sync::Arc;
 
@@ -10,90 +10,90 @@ use schemars::{Schema, SchemaGenerator};
 use super::Edge;
 use crate::access::Role;
 
-/// Something that can be asked of the service.
+/// An operation of the API.
 pub struct Operation {
-    /// How.
+    /// HTTP method.
     pub method: Method,
-    /// Where, with parameters in braces.
+    /// Path, with parameters in braces.
     pub path: &'static str,
-    /// What who asks must be allowed to; `None` if anyone may.
+    /// Role the caller needs; `None` for a public operation.
     pub role: Option<Role>,
-    /// What it does, in a line.
+    /// Summary in one line.
     pub summary: &'static str,
-    /// What its path, its query and its head take.
+    /// Parameters of the path, the query and the header.
     pub parameters: &'static [Parameter],
-    /// What its body is; `None` where it has none.
+    /// Schema of the body; `None` without a body.
     pub body: Option<Describe>,
-    /// What is answered when it is done: the status, in words, and the body.
+    /// Responses on success: status, description and body.
     pub answers: &'static [(u16, &'static str, Content)],
-    /// Who answers.
+    /// Handler.
     pub handler: fn() -> MethodRouter<Arc<Edge>>,
 }
 
-/// Operations about one thing, which tools show together.
+/// Operations about one subject, which tools show together.
 pub struct Subject {
-    /// What they are called together.
+    /// Tag of the operations.
     pub name: &'static str,
-    /// What they are about, in a line.
+    /// Description in one line.
     pub text: &'static str,
-    /// They, in the order of the reference.
+    /// Operations, in the order of the reference.
     pub operations: &'static [Operation],
 }
 
-/// What makes a schema.
+/// Generator of a schema.
 pub type Describe = fn(&mut SchemaGenerator) -> Schema;
 
-/// What a path, a query or a head takes.
+/// Parameter of a path, a query or a header.
 pub enum Parameter {
-    /// A value of the path, or of the head.
+    /// A value of the path or the header.
     One {
-        /// `path` or `header`.
+        /// Location: `path` or `header`.
         place: &'static str,
-        /// Its name.
+        /// Name of the parameter.
         name: &'static str,
-        /// What it means.
+        /// Description.
         text: &'static str,
-        /// What it may be.
+        /// Schema of its value.
         value: Describe,
     },
-    /// A query that is read as this type.
+    /// A query, parsed as this type.
     Query(Describe),
 }
 
-/// What an answer has as its body.
+/// Body of a response.
 #[derive(Clone, Copy)]
 pub enum Content {
     /// JSON of this schema.
     Json(Describe),
-    /// Server-sent events; each has the field of its name.
+    /// Server-sent events; the event's name is the field of this schema.
     Stream(Describe),
     /// Plain text of this media type.
     Text(&'static str),
-    /// None.
+    /// No body.
     Nothing,
 }
 
-/// The schema of a type.
+/// Schema of a type.
 pub fn of<T: schemars::JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
     generator.subschema_for::<T>()
 }
 
-/// A value of a path.
+/// Path parameter.
 pub const fn path(name: &'static str, text: &'static str, value: Describe) -> Parameter {
     Parameter::One { place: "path", name, text, value }
 }
 
-/// A value of a head.
+/// Header parameter.
 pub const fn header(name: &'static str, text: &'static str, value: Describe) -> Parameter {
     Parameter::One { place: "header", name, text, value }
 }
 
-/// What a query is read as.
+/// Query of a type.
 pub const fn query<T: schemars::JsonSchema>() -> Parameter {
     Parameter::Query(T::json_schema)
 }
 
-/// A router for operations.
+/// Router of operations.
 pub fn router<'a>(operations: impl Iterator<Item = &'a Operation>) -> Router<Arc<Edge>> {
     operations.fold(Router::new(), |router, one| router.route(one.path, (one.handler)()))
 }

@@ -1,4 +1,4 @@
-//! Workloads that are promised their SLOs.
+//! Workloads with promised SLOs.
 
 use axum::Json;
 use axum::extract::{Path, Query, State};
@@ -14,36 +14,37 @@ use super::{Answer, Asked, Edge, Named, Shared};
 use crate::described::{Id, Time};
 use crate::desk::{Message, Record, Reply};
 
-/// A workload that is promised its SLO, or was.
+/// A workload with a current or past promise.
 #[derive(Serialize, JsonSchema)]
 pub struct Workload {
-    /// Its name.
+    /// Name of the workload.
     name: String,
-    /// Its priority at the first stage, 0 first.
+    /// Priority at the first stage with a queue; 0 is served first.
     priority: u32,
-    /// What it is promised.
+    /// The promised SLO.
     slo: AgreedSlo,
-    /// The most that a request takes, the SLO's percentile where the bound is of one; null where there is no bound.
+    /// Upper bound on the latency of a request in seconds; for a stochastic bound, on the SLO's percentile.
+    /// Null if there is no bound.
     bound_s: Option<f64>,
-    /// What bounds it.
+    /// Method of the bound; null if there is no bound.
     by: Option<String>,
-    /// What requests were last reported to take at the SLO's percentile; null while nobody has reported.
+    /// Last reported latency at the SLO's percentile, in seconds; null without a report.
     seen_s: Option<f64>,
-    /// The host that makes the requests.
+    /// Host that sends the requests.
     client: String,
-    /// The device that has its volume; the host where no device is known.
+    /// Device of its volume; the host if no device is known.
     volume: String,
-    /// The links and the device that requests pass, in order.
+    /// Links and device that requests pass, in order.
     path: Vec<String>,
-    /// The same stage by stage, with priorities and what is to be enforced.
+    /// The path by stages, with priorities and limits to enforce.
     stages: Vec<AgreedStage>,
-    /// The decision that promised it.
+    /// Decision that made the promise.
     #[schemars(with = "Id")]
     decision: String,
-    /// When that was made.
+    /// Time of the decision.
     #[schemars(with = "Time")]
     time: String,
-    /// When it ended; null while it is promised.
+    /// End of the promise; null while it holds.
     #[schemars(with = "Option<Time>")]
     released: Option<String>,
 }

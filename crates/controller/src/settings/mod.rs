@@ -1,5 +1,5 @@
-//! What a service is to be: one file, in YAML, JSON or TOML, and what the command line says ([`Flags`]), which wins. Every
-//! field has a default but the cluster.
+//! Settings of a service: one file in YAML, JSON or TOML, and command-line flags ([`Flags`]), which take
+//! precedence. Every field but the cluster has a default.
 
 mod flags;
 
@@ -15,83 +15,85 @@ use serde::{Deserialize, Serialize};
 pub use self::flags::Flags;
 use crate::store::Durability;
 
-/// What a service is to be.
+/// Settings of a service.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {
-    /// The cluster file. Paths are taken from where the service is started.
+    /// Cluster file. Paths are relative to the working directory of the service.
     pub cluster: Option<String>,
-    /// Address and port to listen at; port 0 finds a free one. What others reach needs `tokens`.
+    /// Address and port to listen on; port 0 picks a free one. Addresses that others reach need `tokens`.
     pub listen: String,
-    /// Who decides.
+    /// Policies.
     pub policies: PolicySettings,
     /// Time between two reports of a link.
     pub interval: Nanos,
-    /// Seed of ties.
+    /// Seed of tie-breaking.
     pub seed: u64,
-    /// The URL that other services and their clients are told to reach this one at. By default that of where it listens.
+    /// URL at which other services and clients reach this one. Default: the URL of the listening address.
     pub advertise: Option<String>,
-    /// Where decisions are kept: a file, `memory`, or a PostgreSQL, `postgres://user@host/database`, which several
-    /// services may share. By default a file that is called like the cluster.
+    /// Store of decisions: a file, `memory`, or a PostgreSQL URL, `postgres://user@host/database`, which
+    /// several services may share. Default: a file with the cluster's name.
     pub store: Option<String>,
-    /// What acknowledged decisions outlive.
+    /// Failures that acknowledged decisions survive.
     pub durability: Durability,
-    /// Decisions that the store keeps besides those that hold something of the network.
+    /// Number of stored decisions besides those that still hold resources.
     pub keep: u64,
-    /// What clients may ask for at most. Rates can be changed while the service runs.
+    /// Limits on clients. Rates can change while the service runs.
     pub limits: LimitSettings,
-    /// Certificate and key for HTTPS; HTTP if they are not given. They are read again when the service is told to reload.
+    /// Certificate and key for HTTPS; plain HTTP without them. A reload reads the files again.
     pub tls: Option<TlsSettings>,
-    /// A file of tokens, as `leeward token new` makes them; it is read again when the service is told to reload.
+    /// Token file, as `leeward token new` creates it. A reload reads it again.
     pub tokens: Option<String>,
-    /// Where telemetry comes from besides reports. It is read again when the service is told to reload.
+    /// Sources of telemetry besides reports. A reload reads them again.
     pub telemetry: TelemetrySettings,
-    /// How agents are asked to measure.
+    /// Measurements through agents.
     pub probes: ProbeSettings,
-    /// What is written to stderr.
+    /// Log on stderr.
     pub log: LogSettings,
 }
 
-/// How agents are asked to measure.
+/// Measurements through agents.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ProbeSettings {
-    /// A file whose first line the hosts share; it is read for each survey.
+    /// File with the hosts' shared secret in its first line; read again for each survey.
     pub secret: Option<String>,
-    /// Where hosts listen, `HOST` or `HOST:PORT` by their names, whose reports come from another address than others reach
-    /// them at.
+    /// Addresses of hosts, `HOST` or `HOST:PORT` by host name, for hosts that others cannot reach at the
+    /// source address of their reports.
     pub addresses: BTreeMap<String, String>,
 }
 
-/// Who decides: policies, with settings after colons.
+/// Policies, with settings after colons.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PolicySettings {
-    /// Where copies of blocks go.
+    /// Placement of copies of blocks.
     pub replicas: String,
-    /// Where tasks go.
+    /// Placement of tasks.
     pub tasks: String,
-    /// Which tasks leave hot racks; none if not given.
+    /// Moves of tasks from hot racks; no moves without it.
     pub moves: Option<String>,
-    /// Whether a workload whose volume is somewhere is promised its SLO.
+    /// Admission of workloads whose volumes have a host.
     pub workload: String,
-    /// How limits are chosen where the volume of a workload is placed.
+    /// Choice of limits for workloads whose volumes are to be placed.
     pub volumes: String,
 }
 
-/// What clients may ask for at most.
+/// Limits on clients.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LimitSettings {
-    /// Connections that may be open; who opens one more waits.
+    /// Largest number of open connections; further ones wait.
     pub connections: u32,
-    /// Streams of events that may be open.
+    /// Largest number of open event streams.
     pub streams: u32,
-    /// The largest body.
+    /// Largest request body.
     pub body: Bytes,
-    /// How long a request may take to arrive, head and body each, and how long an answer may stand without being read.
+    /// Time within which the head and the body of a request must each arrive, and a client must read its
+    /// answer.
     pub patience: Nanos,
-    /// Requests a second of one client, which is a token, or an address where there are none; null for no limit.
+    /// Requests per second of one client, identified by its token, or by its address without tokens; null for
+    /// no limit.
     pub requests_per_s: Option<u32>,
 }
 
@@ -99,17 +101,17 @@ pub struct LimitSettings {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TlsSettings {
-    /// A PEM file of the certificate, with those that lead to its authority.
+    /// PEM file with the certificate and its chain.
     pub cert: String,
-    /// A PEM file of its key.
+    /// PEM file with the key.
     pub key: String,
 }
 
-/// Where telemetry comes from besides reports.
+/// Sources of telemetry besides reports.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct TelemetrySettings {
-    /// A Prometheus that the service asks, while it leads.
+    /// Prometheus server that the leader polls.
     pub prometheus: Option<PrometheusSettings>,
 }
 
@@ -129,39 +131,39 @@ pub struct PrometheusSettings {
     pub timeout: Nanos,
 }
 
-/// What is written to stderr. Can be changed while the service runs, but for the format.
+/// Log on stderr. The level can change while the service runs, the format cannot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LogSettings {
-    /// How much.
+    /// Level.
     pub level: Level,
-    /// In which form.
+    /// Format.
     pub format: Format,
 }
 
-/// How much is written.
+/// Log level.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
-    /// What did not work.
+    /// Failures.
     Error,
-    /// And what somebody should look at.
+    /// Also conditions that need attention.
     Warn,
-    /// And what the service does.
+    /// Also the service's activity.
     #[default]
     Info,
-    /// And a line for each request.
+    /// Also a line for each request.
     Debug,
 }
 
-/// In which form it is written.
+/// Log format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
-    /// Lines for people.
+    /// Readable lines.
     #[default]
     Text,
-    /// An object a line.
+    /// One JSON object per line.
     Json,
 }
 
@@ -220,16 +222,16 @@ impl Default for LimitSettings {
 }
 
 impl Settings {
-    /// Reads a file of settings; it is TOML if its name ends in `.toml`, else YAML, which JSON is too.
+    /// Reads a settings file: TOML if its name ends in `.toml`, else YAML or JSON.
     ///
     /// # Errors
-    /// An [`InputError`] with line and field.
+    /// [`InputError`] with line and field.
     pub fn from_text(file: &str, text: &str) -> Result<Settings, InputError> {
         let is_toml = Path::new(file).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("toml"));
         if is_toml { read_toml(file, text) } else { read_yaml(file, text) }
     }
 
-    /// The fields of others that differ, and take a restart to change.
+    /// Names of the fields that differ and need a restart to change.
     pub fn fixed(&self, other: &Settings) -> Vec<&'static str> {
         let (one, two) = (&self.limits, &other.limits);
         let differs = [
@@ -246,7 +248,7 @@ impl Settings {
             ("limits.streams", one.streams != two.streams),
             ("limits.body", one.body != two.body),
             ("limits.patience", one.patience != two.patience),
-            // Who speaks HTTP does not understand HTTPS, and who needed a token is not to be let in without.
+            // Clients of HTTP do not understand HTTPS, and a service with tokens must not become open.
             ("tls", self.tls.is_some() != other.tls.is_some()),
             ("tokens", self.tokens.is_some() != other.tokens.is_some()),
             ("probes", self.probes != other.probes),
@@ -256,7 +258,7 @@ impl Settings {
     }
 }
 
-/// Reads a TOML text; errors say the same as those of YAML.
+/// Reads TOML, with errors in the same form as those of YAML.
 fn read_toml<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, InputError> {
     let wrong = |error: &toml::de::Error, field: Option<String>| {
         let mut wrong = InputError::new(file, error.message().replace('\n', "; "));

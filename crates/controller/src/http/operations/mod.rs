@@ -1,4 +1,4 @@
-//! Everything that can be asked of the service, in the order of the reference.
+//! All operations of the API, in the order of the reference.
 
 mod network;
 mod placing;
@@ -20,10 +20,10 @@ const KEY: Parameter = header(
 );
 const ID: Parameter = path("id", "What it is called.", of::<Id>);
 
-/// Everything there is, by what it is about.
+/// All operations by subject.
 pub const SUBJECTS: &[Subject] = &[placing::SUBJECT, network::SUBJECT, service::SUBJECT];
 
-/// Everything there is.
+/// All operations.
 pub fn all() -> impl Iterator<Item = &'static Operation> {
     SUBJECTS.iter().flat_map(|subject| subject.operations)
 }

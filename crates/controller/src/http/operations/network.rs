@@ -1,4 +1,4 @@
-//! The cluster and all that is in it: now, over the last hour, and measured.
+//! Operations about the cluster and its contents: current state, history of the last hour, and measurements.
 
 use axum::http::Method;
 use axum::routing::{delete, get, patch, post, put};

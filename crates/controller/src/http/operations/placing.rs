@@ -1,4 +1,4 @@
-//! Telemetry, placements and decisions.
+//! Operations about telemetry, placements and decisions.
 
 use axum::http::Method;
 use axum::routing::{delete, get, post};

@@ -1,4 +1,4 @@
-//! The service itself, and what others follow of it.
+//! Operations about the service itself, and streams to follow it.
 
 use axum::http::Method;
 use axum::routing::{get, post, put};

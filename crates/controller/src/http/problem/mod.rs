@@ -1,4 +1,4 @@
-//! What is answered when something was not done: RFC 9457 problem documents, which say what to do next.
+//! Error responses: RFC 9457 problem documents that state the remedy.
 
 mod refused;
 
@@ -19,10 +19,10 @@ use crate::desk::Caller;
 /// A problem document.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct Problem {
-    /// Seconds after which to ask again, where that is known.
+    /// Seconds after which to retry, if known.
     #[serde(skip)]
     retry: Option<u32>,
-    /// Tells kinds of problems apart: `urn:leeward:problem:` and a word.
+    /// Kind of problem: `urn:leeward:problem:` and a word.
     #[serde(rename = "type", serialize_with = "urn")]
     #[schemars(with = "String", extend("enum" = ALL.map(|(word, ..)| format!("urn:leeward:problem:{word}"))))]
     word: &'static str,
@@ -31,10 +31,10 @@ pub struct Problem {
     #[schemars(with = "u16")]
     status: StatusCode,
     detail: String,
-    /// The field of the request that is wrong, where it is one.
+    /// Invalid field of the request, if it is a single one.
     #[serde(skip_serializing_if = "Option::is_none")]
     field: Option<String>,
-    /// Where to ask, where another service decides.
+    /// Address of the leader, if another service decides.
     #[serde(skip_serializing_if = "Option::is_none")]
     leader: Option<String>,
 }
@@ -47,11 +47,11 @@ fn number<S: serde::Serializer>(status: &StatusCode, serializer: S) -> Result<S:
     serializer.serialize_u16(status.as_u16())
 }
 
-/// The word of a problem's type, beside the answer that tells of it.
+/// Word of a problem's type, as an extension of the response.
 #[derive(Clone, Copy)]
 pub struct Word(pub &'static str);
 
-/// A kind of problem: the word of its type, its status, its title.
+/// Kind of problem: word of its type, status, title.
 type Kind = (&'static str, StatusCode, &'static str);
 
 const NOT_JSON: Kind = ("not-json", StatusCode::BAD_REQUEST, "The body is not JSON");
@@ -100,7 +100,7 @@ const ALL: [Kind; 20] = [
     BROKEN,
 ];
 
-/// The statuses that problems come with, and what they may mean.
+/// Statuses of problems, with the meanings of each.
 pub fn statuses() -> BTreeMap<u16, String> {
     let mut statuses = BTreeMap::<u16, String>::new();
     for (word, status, title) in ALL {
@@ -116,17 +116,17 @@ impl Problem {
         Problem { retry: None, word, title, status, detail: detail.into(), field: None, leader: None }
     }
 
-    /// A field of the body is wrong.
+    /// Invalid field of the body.
     pub fn field(field: impl Into<String>, detail: impl Into<String>) -> Problem {
         Problem { field: Some(field.into()), ..Problem::new(INVALID, detail) }
     }
 
-    /// A name is empty, or too long.
+    /// Empty or too long name.
     pub fn name(field: impl Into<String>) -> Problem {
         Problem::field(field, format!("expected a name of 1 to {} characters", Name::LONGEST))
     }
 
-    /// A value of the body is wrong, and it is not one field's fault.
+    /// Invalid body without a single wrong field.
     pub fn invalid(detail: impl Into<String>) -> Problem {
         Problem::new(INVALID, detail)
     }
@@ -136,23 +136,23 @@ impl Problem {
         Problem::new(NOT_JSON, detail)
     }
 
-    /// The body says that it is something else.
+    /// The body has another media type.
     pub fn media_type() -> Problem {
         Problem::new(MEDIA_TYPE, "send JSON, with the header `content-type: application/json`")
     }
 
-    /// The body has more bytes than are read.
+    /// The body exceeds the size limit.
     pub fn too_large(most: usize) -> Problem {
         Problem::new(TOO_LARGE, format!("more than {most} bytes; send several smaller ones"))
     }
 
-    /// The body has not come whole in time.
+    /// The body did not arrive completely in time.
     pub fn slow(patience: Duration) -> Problem {
         let seconds = patience.as_secs_f64();
         Problem::new(SLOW, format!("the body has not come whole within {seconds} s; send it again"))
     }
 
-    /// As many bytes of bodies are held as may be.
+    /// The memory for request bodies is exhausted.
     pub fn full() -> Problem {
         Problem::new(
             BUSY,
@@ -160,42 +160,42 @@ impl Problem {
         )
     }
 
-    /// There is nothing at this path.
+    /// Unknown path.
     pub fn no_path(path: &str) -> Problem {
         let detail =
             format!("nothing is at {path}; the paths are listed in the reference of the HTTP interface");
         Problem::new(NOT_FOUND, detail)
     }
 
-    /// This path does not take the method.
+    /// Unknown method at this path.
     pub fn method(method: &str, path: &str) -> Problem {
         Problem::new(METHOD, format!("{path} does not take {method}; the header `allow` says what it takes"))
     }
 
-    /// The cluster is of another version than was said.
+    /// Version conflict of the cluster.
     pub fn version(found: u64) -> Problem {
         let detail =
             format!("the cluster is of version {found}; get it, and make the change to what it is now");
         Problem::new(VERSION, detail)
     }
 
-    /// There is nothing of this name.
+    /// Unknown name in the cluster.
     pub fn none_such(what: &str, name: &str) -> Problem {
         Problem::new(NOT_FOUND, format!("`{}`: the cluster has no such {what}", excerpt(name)))
     }
 
-    /// Nothing of this id is kept.
+    /// Unknown id of a stored object.
     pub fn none_kept(what: &str, id: &str) -> Problem {
         Problem::new(NOT_FOUND, format!("no {what} `{}` is kept", excerpt(id)))
     }
 
-    /// No decision of this id is kept.
+    /// Unknown id of a decision.
     pub fn no_decision(id: &str) -> Problem {
         let detail = format!("no decision {id}: none was made under this number, or it is not kept any more");
         Problem::new(NOT_FOUND, detail)
     }
 
-    /// The key of a request, or the client's sequence, was used for another one, `first`.
+    /// The key or sequence number belongs to another request, `first`.
     pub fn reused(caller: Option<&Caller>, first: &str) -> Problem {
         let (field, used) = match caller {
             Some(Caller::Client { .. }) => ("sequence", "the client has used this sequence"),
@@ -205,7 +205,7 @@ impl Problem {
         Problem { field: Some(field.to_owned()), ..Problem::new(REUSED, detail) }
     }
 
-    /// A request was not let in that needs this role.
+    /// Denied request to an operation of this role.
     pub fn denied(denied: &Denied, needed: Role) -> Problem {
         let needed = needed.name();
         match denied {
@@ -229,7 +229,7 @@ impl Problem {
         }
     }
 
-    /// A report has something of others than the token's hosts.
+    /// A report covers more than the hosts of its token.
     pub fn foreign(field: impl Into<String>, name: &str, token: &Client, hosts: &Hosts) -> Problem {
         let (name, hosts) = (excerpt(name), excerpt(&hosts.to_string()));
         let detail =
@@ -237,7 +237,7 @@ impl Problem {
         Problem { field: Some(field.into()), ..Problem::new(FORBIDDEN, detail) }
     }
 
-    /// It was sent to a name that others may have, and nobody needs a token here.
+    /// The host header names another host, and the service has no tokens.
     pub fn misdirected(host: &str) -> Problem {
         let host = excerpt(host);
         let detail = format!(
@@ -247,37 +247,37 @@ impl Problem {
         Problem::new(MISDIRECTED, detail)
     }
 
-    /// The service was started without settings that could be read again.
+    /// Reload of a service without settings.
     pub fn no_settings() -> Problem {
         Problem::new(NOT_FOUND, "the service was started without settings that could be read again")
     }
 
-    /// The service shows no demo.
+    /// Demo operation on a service outside demo mode.
     pub fn no_demo() -> Problem {
         Problem::new(NOT_FOUND, "this service shows no demo; `leeward serve --demo` starts one that does")
     }
 
-    /// The status that it comes with.
+    /// HTTP status.
     pub fn status(&self) -> u16 {
         self.status.as_u16()
     }
 
-    /// What was wrong, and what to do.
+    /// Description, with the remedy.
     pub fn detail(&self) -> &str {
         &self.detail
     }
 
-    /// The word of its type.
+    /// Word of its type.
     pub fn word(&self) -> &'static str {
         self.word
     }
 
-    /// As many listen to events as may.
+    /// The limit of event streams is reached.
     pub fn too_many_streams() -> Problem {
         Problem::new(BUSY, "as many streams of events are open as may be; ask again when one is closed")
     }
 
-    /// Another survey is under way.
+    /// Another survey runs.
     pub fn surveying(id: u64) -> Problem {
         let detail = format!(
             "survey {id} is under way, and two would measure each other; ask again when it is over, or cancel it"
@@ -285,12 +285,12 @@ impl Problem {
         Problem::new(BUSY, detail)
     }
 
-    /// What hosts share for measurements cannot be read.
+    /// The shared secret for measurements cannot be read.
     pub fn no_secret(error: &InputError) -> Problem {
         Problem::new(BROKEN, format!("`probes.secret` of the settings: {error}"))
     }
 
-    /// Nothing was heard of the engine for so long.
+    /// The core published no snapshot for this time.
     pub fn stuck(age: Duration) -> Problem {
         let detail = format!(
             "nothing was heard of the engine for {:.0} s; if it stays so, start it again",
@@ -299,7 +299,7 @@ impl Problem {
         Problem::new(BUSY, detail)
     }
 
-    /// The engine's task is gone.
+    /// The core's task has ended.
     pub fn broken() -> Problem {
         Problem::new(
             BROKEN,

@@ -1,4 +1,4 @@
-//! What the desk refused, in words.
+//! Problem documents for refusals of the core.
 
 use leeward_placement::Refusal;
 
@@ -7,7 +7,7 @@ use crate::clock::Clock;
 use crate::desk::{Part, Refused, Wrong};
 
 impl Problem {
-    /// What the desk refused.
+    /// Problem for a refusal of the core.
     pub fn refused(refused: Refused, clock: &Clock) -> Problem {
         match refused {
             Refused::Report(part, wrong) => report(part, wrong, clock),
@@ -120,7 +120,7 @@ impl Problem {
     }
 }
 
-/// A refusal, with times as people read them and what can be done.
+/// Text of a policy's refusal, with readable times and the remedy.
 pub fn refusal_text(refusal: &Refusal, clock: &Clock) -> String {
     let placed_blindly = "or serve with a policy that places without it (`sinbad:without_telemetry=default`)";
     match refusal {
