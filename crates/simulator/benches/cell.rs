@@ -1,7 +1,7 @@
-//! How fast a cell is: one decision, a stream of placements, and a simulated week, on one core.
+//! Speed of a cell: one decision, a stream of placements, and a simulated week, on one core.
 //!
-//! Run by `cargo bench -p leeward-simulator --bench cell`. A part is chosen by name: `-- score`, `-- stream`, `-- week`; a
-//! week under one policy by its name as well: `-- week utp`.
+//! Run by `cargo bench -p leeward-simulator --bench cell`. Arguments select a part by name: `-- score`, `--
+//! stream`, `-- week`; a week under one policy by its name as well: `-- week utp`.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
@@ -34,7 +34,7 @@ fn main() {
     }
 }
 
-/// An engine about so many racks of 20 hosts, each link of them seen and busy.
+/// An engine for `racks` racks of 20 hosts, with reported load on each link.
 fn engine(racks: u32, policy: &str, settings: &str) -> Engine {
     let text = format!(
         "racks: {racks}\nhosts_per_rack: 20\nnic: 25Gbps\noversubscription: 5\ncpus: 64\nmemory: 256GiB\n"
@@ -61,7 +61,7 @@ fn engine(racks: u32, policy: &str, settings: &str) -> Engine {
     engine
 }
 
-/// What is wanted of each part: microseconds for a decision, tasks in a second, seconds for a week.
+/// Targets: microseconds per decision, tasks per second, seconds per week.
 const SCORE_US: u32 = 50;
 const STREAM: u32 = 5_000;
 const WEEK_S: u32 = 120;
@@ -77,7 +77,7 @@ fn request(id: u64) -> AppRequest {
     AppRequest { id, job: id / 50, tasks: vec![task], ..AppRequest::default() }
 }
 
-/// Places tasks; returns microseconds for each, in order of size.
+/// Places tasks; returns the microseconds of each, sorted.
 fn place(engine: &mut Engine, first: u64, count: u64) -> Vec<f64> {
     let mut out = Vec::new();
     let mut times: Vec<f64> = (first..first + count)

@@ -1,9 +1,9 @@
-//! How fast the fluid simulator is: whole simulations, solving and completions included, on one core.
+//! Speed of the fluid simulator: whole simulations, solving and completions included, on one core.
 //!
-//! Each case is also begun by a plain simulator that solves everything anew at each event, by progressive
-//! filling with a heap of bottlenecks. It takes the first flows of the case only, few enough for it to end
+//! A plain simulator also runs the beginning of each case. It solves everything again at each event, by
+//! progressive filling with a heap of bottlenecks. It takes only so many of the first flows that it ends
 //! within seconds, and the ratio compares the two on these. Run by `cargo bench -p leeward-simulator --bench
-//! fluid`; the coflow case wants `LEEWARD_DATA`.
+//! fluid`; the coflow case needs `LEEWARD_DATA`.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,12 +12,12 @@ use std::path::PathBuf;
 use leeward_fabric::{Hop, ResourceId};
 use leeward_simulator::fluid::Network;
 
-/// Hosts in a rack.
+/// Hosts per rack.
 const HOSTS: usize = 20;
-/// Bits on a link for each byte.
+/// Bits on a link per byte.
 const BITS: f64 = 8.0;
 
-/// A flow to come.
+/// A future flow.
 struct Flow {
     at: f64,
     bytes: f64,
@@ -29,16 +29,16 @@ struct Case {
     name: &'static str,
     capacities: Vec<f64>,
     flows: Vec<Flow>,
-    /// How many flows the plain simulator gets.
+    /// Number of flows for the plain simulator.
     prefix: usize,
 }
 
-/// What a simulation of some flows came to.
+/// Result of a simulation.
 struct Outcome {
     seconds: f64,
     mean_active: f64,
     max_active: usize,
-    /// The sum of all flow completion times, to tell whether two simulators agree.
+    /// Sum of all flow completion times, for a comparison of two simulators.
     total: f64,
 }
 
@@ -93,7 +93,7 @@ fn report(case: &Case) {
     );
 }
 
-/// Seconds that this thread has computed, where Linux tells them, else seconds passed: other work on the
+/// Seconds of computation of this thread, if Linux reports them, otherwise elapsed seconds: other load of the
 /// machine should not count.
 #[allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 fn seconds() -> f64 {
@@ -104,7 +104,7 @@ fn seconds() -> f64 {
     computed.map_or(passed, |nanoseconds| nanoseconds / 1e9)
 }
 
-/// The first `count` flows of a case through the network.
+/// Simulates the first `count` flows of a case with the network.
 fn simulate(case: &Case, count: usize) -> Outcome {
     let start = seconds();
     let mut network = Network::new(&case.capacities).expect("capacities are positive");
@@ -131,7 +131,7 @@ fn simulate(case: &Case, count: usize) -> Outcome {
     Outcome { seconds: seconds() - start, mean_active: area / now, max_active, total }
 }
 
-/// The same by solving everything anew at each event.
+/// Simulates them by solving everything again at each event.
 fn plain(case: &Case, count: usize) -> Outcome {
     let start = seconds();
     let mut flows = case.flows[..count].iter().peekable();
@@ -149,7 +149,7 @@ fn plain(case: &Case, count: usize) -> Outcome {
         area += active.len() as f64 * (next - now);
         for ((_, left), rate) in active.iter_mut().zip(&filling.rates) {
             *left -= rate * (next - now);
-            // Nobody is kept waiting for a rounding error.
+            // A rounding error must not delay a flow.
             if *left <= rate * 1e-12 {
                 *left = 0.0;
             }
@@ -167,7 +167,7 @@ fn plain(case: &Case, count: usize) -> Outcome {
     Outcome { seconds: seconds() - start, mean_active: area / now, max_active, total }
 }
 
-/// Progressive filling, with the memory that one solution can leave to the next.
+/// Progressive filling, with memory that is reused between solutions.
 struct Filling {
     rates: Vec<f64>,
     left: Vec<f64>,
@@ -237,7 +237,7 @@ impl Filling {
     }
 }
 
-/// Numbers of a seed (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
+/// Random numbers of a seed (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014).
 struct Random(u64);
 
 impl Random {

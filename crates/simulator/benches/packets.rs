@@ -1,9 +1,11 @@
-//! How fast the packet plant is, on one core, in the setting of the Etalon paper's figure 6: 16 flows from a rack to another under
-//! strobe, by size of queue. A packet here is one with data that came to its host; each also passes the host's NIC and the
-//! switch (uplink, inner queue, downlink; or a circuit), and every second is answered by an acknowledgement that does the same.
-//! Seconds are those on the core where Linux tells of them, so that other load on the machine disturbs less.
+//! Speed of the packet plant, on one core, in the setting of the Etalon paper's figure 6: 16 flows from one
+//! rack to another under strobe, by queue size. A packet here is one with data that reached its host. Each
+//! also passes the host's NIC and the switch (uplink, inner queue, downlink; or a circuit), and every second
+//! one is acknowledged by a packet on the same path back. Seconds are on-core seconds if Linux reports them,
+//! so that other load on the machine disturbs less.
 //!
-//! Run by `cargo bench -p leeward-simulator --bench packets [-- SECONDS]`, of simulated time; 2 as in the paper without.
+//! Run by `cargo bench -p leeward-simulator --bench packets [-- SECONDS]`, in simulated time; the default is
+//! 2, as in the paper.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
@@ -72,7 +74,7 @@ fn run(seconds: f64, name: &str, control: Control, voq: u32, early: Option<u64>,
     );
 }
 
-/// How long this thread has been on a core, in seconds.
+/// On-core time of this thread, in seconds.
 fn on_core() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
     text.split(' ').next()?.parse::<f64>().ok().map(|nanos| nanos / 1e9)

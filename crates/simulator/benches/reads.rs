@@ -1,4 +1,5 @@
-//! How fast reads are simulated: a million of them among the writes of 800 hosts, on one core, beside the writes alone.
+//! Speed of simulated reads: a million of them among the writes of 800 hosts, on one core, beside the writes
+//! alone.
 //!
 //! Run by `cargo bench -p leeward-simulator --bench reads`.
 

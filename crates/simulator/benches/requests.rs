@@ -1,5 +1,6 @@
-//! How fast requests are served: the three stages of one server with 10 to 300 workloads, on one core, beside what a binary heap
-//! takes for as many events in the same run. Seconds are those of the processor, so that others on the machine count for little.
+//! Speed of simulated requests: the three stages of one server with 10 to 300 workloads, on one core, beside
+//! the time of a binary heap for as many events in the same run. Seconds are those of the processor, so that
+//! other load counts for little.
 //!
 //! Run by `cargo bench -p leeward-simulator --bench requests`.
 
@@ -23,7 +24,8 @@ const REQUESTS: u64 = 2_000_000;
 /// Mean gap between requests of all workloads, in nanoseconds: the link is busy for 70 % of the time.
 const GAP: u64 = 47_000;
 
-/// Requests of a workload: exponential gaps, half of them reads, of 4 KiB. A generator of its own, which costs next to nothing.
+/// Requests of a workload: exponential gaps, half of them reads, of 4 KiB. Its own generator costs next to
+/// nothing.
 struct Poisson {
     state: u64,
     clock: f64,
@@ -89,7 +91,7 @@ fn setup(workloads: u64, order: Order, limits: bool) -> Setup {
     Setup::new(servers, (0..workloads).map(enforced).collect())
 }
 
-/// Seconds that this thread has had a processor; those of the wall clock where the system does not say.
+/// Processor seconds of this thread; wall clock seconds if the system does not report them.
 fn seconds() -> f64 {
     static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
     let stat = std::fs::read_to_string("/proc/thread-self/schedstat").ok();
@@ -140,8 +142,8 @@ fn line(workloads: u64, what: &str, setup: &Setup, bound: f64) {
     );
 }
 
-/// Requests a second if each were nothing but its five events (arrival, three services, a device's latency) through a heap that holds as
-/// many as there are sources of them, with the arrivals made as in the runs.
+/// Requests per second if each were only its five events (arrival, three services, a device's latency)
+/// through a heap with one entry per event source, with the same arrivals as in the runs.
 fn heap(workloads: u64) -> f64 {
     let mut best = f64::INFINITY;
     for _ in 0..3 {

@@ -1,4 +1,4 @@
-//! The cell plant from scenario file to record: what must hold of every run, on small cells.
+//! Properties of every run of the cell plant, from scenario file to record, on small cells.
 
 mod cell_support;
 
@@ -13,7 +13,7 @@ use proptest::prelude::*;
 
 const POLICIES: [&str; 4] = ["borg", "utp-reactive", "utp-proactive", "utp"];
 
-/// Follows every task through a record; fails where a host has more than it can.
+/// Follows every task through a record; fails if a host has more tasks than it can hold.
 fn check_hosts(scenario: &Scenario, record: &Record, seed: u64) {
     let arrivals = scenario.arrivals(seed).expect("the run made them too");
     let workload = &arrivals.workload;
@@ -35,7 +35,7 @@ fn check_hosts(scenario: &Scenario, record: &Record, seed: u64) {
     }
 }
 
-/// Bits that all racks' uplinks carried.
+/// Returns the bits that all racks' uplinks carried.
 fn carried(record: &Record, scenario: &Scenario) -> f64 {
     let fabric = &scenario.cluster.fabric;
     let uplinks: Vec<_> = fabric.all_racks().filter_map(|rack| fabric.out_of_domain(rack)).collect();
@@ -174,12 +174,13 @@ fn a_link_that_lost_capacity_in_silence_is_not_seen_as_hot_and_slows_its_tasks()
     let record = run(&scenario, "utp");
     assert_eq!(record.moves, []);
     let slowed = record.tasks.iter().filter(|task| task.finished != Some(6000.0)).count();
-    // UTP has nothing to go by before the first report, so that all start a step later.
+    // UTP has no data before the first report, so all tasks start one step later.
     let record = run(&scenario, "borg");
     let slow: Vec<f64> =
         record.tasks.iter().map(|task| task.finished.unwrap()).filter(|&at| at > 6000.0).collect();
-    // Half of the work waits for the network, which carries half of what is asked: 1.5 times as long from 600 s on. Each
-    // has the link for itself once the other is done, but they are done together.
+    // Half of the work waits for the network, which carries half of the requested load: it takes 1.5 times as
+    // long from 600 s on. Each task would have the link for itself once the other has ended, but they end
+    // together.
     assert_eq!(slow, [600.0 + 5400.0 * 1.5; 2]);
     assert!(slowed >= 2);
     let link = scenario.cluster.fabric.out_of_domain(DomainId(0)).unwrap();
@@ -241,7 +242,7 @@ fn jobs_that_demand_a_tag_stay_on_hosts_with_it() {
 
 #[test]
 fn utp_has_fewer_hot_racks_than_the_scheduler_it_changes() {
-    // Racks differ in what their uplinks carry for each processor.
+    // Racks differ in the uplink load per processor.
     let text = "workloads: [{cell: {network: 0.5, spread: 1.5, peak: 3, batch: 1h}}]\n\
         telemetry: {interval: 30s}\nhorizon: 12h\nwarmup: 1h\nsample: 5min\n";
     let scenario = cell_support::uneven("table", text);
@@ -287,7 +288,7 @@ fn peaks_that_nobody_knows_make_fewer_racks_hot_where_they_are_taken_from_histor
 fn settings_reach_the_policy_for_tasks_and_that_for_moves() {
     let halved = "events: [{at: 10min, link: 'r0:uplink', capacity: 250Mbps}]\n";
     let scenario = eight("settings", halved);
-    // Elsewhere a link would be loaded 30 %, which is more than 75 % less the margin.
+    // Another link would have a load of 30 %, which is more than 75 % minus the margin.
     assert_eq!(run(&scenario, "utp-reactive:margin=0.5:step=0.05").moves, []);
     assert_eq!(run(&scenario, "utp-reactive:margin=0.4:step=0.05:sample=50").moves.len(), 1);
     let task = |policy: &str| Task { policy: policy.parse().unwrap(), seed: 1 };

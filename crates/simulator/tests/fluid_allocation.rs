@@ -1,4 +1,4 @@
-//! The allocation against its definition: every solution is weighted max-min fair, whatever came before it.
+//! The allocation against its definition: every solution is weighted max-min fair, after any history.
 
 mod fluid_support;
 
@@ -7,7 +7,7 @@ use leeward_fabric::ResourceId;
 use leeward_simulator::fluid::{EntryId, Limit, MaxMin};
 use proptest::prelude::*;
 
-/// A change to an allocation; indices are taken modulo what there is.
+/// A change of an allocation; indices are taken modulo the number of elements.
 #[derive(Clone, Debug)]
 enum Change {
     Add(Demand),
@@ -17,7 +17,7 @@ enum Change {
     Solve,
 }
 
-/// Few distinct values, so that levels tie often, and some that are all their own.
+/// Few distinct values, so that levels often tie, and some unique ones.
 fn amount() -> impl Strategy<Value = f64> {
     prop_oneof![3 => (1..6u32).prop_map(f64::from), 1 => 0.01..100.0]
 }
@@ -51,7 +51,7 @@ fn history() -> impl Strategy<Value = (Vec<f64>, Vec<Change>)> {
     })
 }
 
-/// An allocation, and beside it what it was told.
+/// An allocation, and the changes applied to it.
 struct Pair {
     maxmin: MaxMin,
     capacities: Vec<f64>,
@@ -227,8 +227,8 @@ fn a_resource_crossed_twice_counts_twice() {
     assert_eq!((maxmin.rate(twice), maxmin.rate(once)), (Some(30.0), Some(30.0)));
 }
 
-/// Two resources of nearly the same level, each of which can take the other's members: visited in turns,
-/// before either has come to its own level, they would do so for ever.
+/// Two resources of nearly the same level, each of which can take the other's members. If visited in turns,
+/// before either has reached its own level, they would not settle.
 #[test]
 fn resources_that_contend_for_the_same_members_settle() {
     let mut pair = Pair::new(&[10.0, 20.0]);

@@ -1,5 +1,5 @@
 //! Reference results for whole workloads, flow by flow. They are not part of the project: the tests read them
-//! where `LEEWARD_SHARED` says, and say that they skip where it says nothing.
+//! from the folder in `LEEWARD_SHARED`, and report a skip without it.
 
 mod fluid_support;
 
@@ -15,7 +15,7 @@ const LINK: f64 = 1e9;
 const RACK_LINK: f64 = 2e9;
 const DISK: f64 = 50e6;
 
-/// Racks of 20 hosts: host links up, then down, rack links up, then down, then a disk for each host.
+/// Racks of 20 hosts: host links up, then down, rack links up, then down, then one disk per host.
 #[derive(Clone, Copy)]
 struct Layout {
     racks: usize,

@@ -1,4 +1,4 @@
-//! Flows in time against a plain simulation that solves everything anew at each event.
+//! Flows over time against a plain simulation that solves everything again at each event.
 
 mod fluid_support;
 
@@ -7,12 +7,12 @@ use leeward_fabric::{Hop, ResourceId};
 use leeward_simulator::fluid::{Finished, FlowId, FluidError, MaxMin, Network};
 use proptest::prelude::*;
 
-/// A flow to come.
+/// A future flow.
 #[derive(Clone, Debug)]
 struct Arrival {
     at: f64,
     bytes: f64,
-    /// Which of the case's kinds of flow.
+    /// Index of its kind of flow in the case.
     kind: usize,
 }
 
@@ -42,12 +42,11 @@ fn case() -> impl Strategy<Value = Case> {
                 cap,
                 flows: 1,
             });
-            // Times on a grid, so that several things happen at once.
+            // Times on a grid, so that several events coincide.
             let time = prop_oneof![(0..12u32).prop_map(f64::from), 0.0..12.0];
             let bytes = prop_oneof![6 => amount(), 1 => Just(0.0)];
             let arrival = (time, bytes, 0..100usize);
-            // Not on the grid: whether a flow that finishes just when its resource goes down gets through is
-            // a matter of rounding.
+            // Off the grid: rounding decides if a flow finishes at the moment its resource goes down.
             let change = (0.0..12.0f64, 0..resources, prop_oneof![Just(0.0), amount()]);
             let kinds = prop::collection::vec(kind, 1..5);
             let arrivals = prop::collection::vec(arrival, 1..40);
@@ -61,7 +60,7 @@ fn case() -> impl Strategy<Value = Case> {
                 .collect();
             arrivals.sort_by(|one, other| one.at.total_cmp(&other.at));
             changes.sort_by(|one, other| one.0.total_cmp(&other.0));
-            // Everything works again in the end, so that all flows finish.
+            // Everything works again at the end, so that all flows finish.
             for (resource, &capacity) in capacities.iter().enumerate() {
                 changes.push((13.0, resource, capacity));
             }
@@ -69,7 +68,7 @@ fn case() -> impl Strategy<Value = Case> {
         })
 }
 
-/// Finish times by solving everything anew at each event.
+/// Finish times, computed by solving everything again at each event.
 fn plain(case: &Case) -> Vec<f64> {
     let mut capacities = case.capacities.clone();
     let mut finish = vec![f64::INFINITY; case.arrivals.len()];
@@ -116,7 +115,7 @@ fn plain(case: &Case) -> Vec<f64> {
     }
 }
 
-/// Finish times by the network; `probe` sees it after each event, with the flows by arrival.
+/// Finish times of the network; `probe` observes it after each event, with the flows by arrival.
 fn simulate(case: &Case, classes: bool, mut probe: impl FnMut(&mut Network, &[Option<FlowId>])) -> Vec<f64> {
     let mut network = Network::new(&case.capacities).unwrap().observed();
     let mut flows: Vec<Option<FlowId>> = vec![None; case.arrivals.len()];
@@ -252,7 +251,7 @@ proptest! {
             for &flow in flows.iter().flatten() {
                 let Some(left) = network.remaining(flow, now) else { continue };
                 let rate = network.rate(flow).unwrap();
-                // A rounding error before its end a flow has finished.
+                // A flow may finish early by a rounding error.
                 let then = network.remaining(flow, soon).unwrap_or(0.0);
                 if (left - rate * (soon - now) - then).abs() > 1e-9 * left.max(1.0) {
                     fault = Some(format!("{flow:?} at {now}: {left} at {rate}, then {then} at {soon}"));
@@ -376,8 +375,8 @@ fn calls_that_make_no_sense_are_refused_and_change_nothing() {
     assert_eq!(finished_by(&mut network, 20.0), vec![(flow.slot(), 15.0)]);
 }
 
-/// Two hundred thousand flows over a few racks, never empty: what is left to go wrong is what rounding adds
-/// up to.
+/// Two hundred thousand flows over a few racks, never empty: only accumulated rounding errors could cause a
+/// drift.
 #[test]
 fn loads_do_not_drift_over_a_long_run() {
     let racks = 6;

@@ -1,4 +1,5 @@
-//! The packet plant: bytes are conserved, flows end, runs repeat, weeks follow demand, and figures of the Etalon paper come out.
+//! The packet plant conserves bytes, ends flows, repeats runs, follows demand with weeks, and reproduces
+//! figures of the Etalon paper.
 
 use std::cell::RefCell;
 
@@ -19,7 +20,7 @@ fn strobe(racks: usize) -> Schedule {
     Schedule::new(racks, Nanos(20_000), days.collect()).expect("a schedule")
 }
 
-/// A day on which rack i leads to rack i + step.
+/// A day with circuits from rack i to rack i + step.
 fn ring(racks: usize, step: usize, length: u64) -> Day {
     let sources = (0..racks).map(|to| Some(((to + racks - step) % racks) as u32)).collect();
     Day { matching: Matching::new(sources).expect("a matching"), length: Nanos(length) }
@@ -99,7 +100,7 @@ proptest! {
         for (record, &(.., start, bytes)) in records.flows.iter().zip(&flows) {
             prop_assert_eq!((record.written, record.delivered), (bytes, bytes));
             prop_assert_eq!(record.began, Some(Nanos(start)));
-            // Not before its bytes can have passed a NIC.
+            // The bytes need this time to pass a NIC.
             prop_assert!(record.finished.is_some_and(|at| at.0 >= start + bytes * 8 / 10));
             prop_assert!(record.segments >= bytes.div_ceil(8948));
         }
@@ -137,18 +138,18 @@ fn one_flow_alone_takes_what_its_links_take() {
         Plant::new(small(), Plan::Packets, transfers(&[(0, 2, 500, 948)])).expect("a right plant");
     plant.run(Nanos(MS)).expect("a right run");
     assert_eq!(plant.records().flows[0].finished, Some(Nanos(500 + 3 * 800 + 10_000)));
-    // On a circuit two, and 30 us.
+    // On a circuit: two links, and 30 us.
     let always = Schedule::new(4, Nanos(0), vec![ring(4, 1, MS)]).expect("a schedule");
     let mut plant =
         Plant::new(small(), Plan::Fixed(always), transfers(&[(0, 2, 500, 948)])).expect("a right plant");
     plant.run(Nanos(MS)).expect("a right run");
     assert_eq!(plant.records().flows[0].finished, Some(Nanos(500 + 800 + 100 + 30_000)));
-    // In a rack one.
+    // In a rack: one link.
     let mut plant = Plant::new(small(), Plan::Packets, transfers(&[(0, 1, 0, 948)])).expect("a right plant");
     plant.run(Nanos(10 * MS)).expect("a right run");
     let records = plant.records();
     assert_eq!(records.flows[0].finished, Some(Nanos(800)));
-    // The data and its answer, which is delayed by 2 ms.
+    // The data and its acknowledgement, which is delayed by 2 ms.
     assert_eq!((records.local.packets, records.delivered[0].packets), (2, 0));
 }
 
@@ -158,7 +159,7 @@ fn weeks_follow_demand_and_begin_when_the_last_ends() {
         let told = RefCell::new(Vec::new());
         let planner = Box::new(|bytes: &[u64]| {
             told.borrow_mut().push(bytes[1]);
-            // A long day for what there is much of, else a short one for nobody.
+            // A long day if there is demand, otherwise a short one without circuits.
             let length = if bytes[1] > 0 { 480_000 } else { 180_000 };
             let none =
                 Day { matching: Matching::new(vec![None; 4]).expect("a matching"), length: Nanos(length) };
@@ -166,7 +167,7 @@ fn weeks_follow_demand_and_begin_when_the_last_ends() {
             Ok(Schedule::new(4, Nanos(20_000), vec![day]).expect("a schedule"))
         });
         let plan = Plan::Weekly { demand, ahead: Nanos(1000), planner };
-        // From 0.3 ms on, of two hosts, so that they queue; a flow in the rack is nobody's demand.
+        // Two hosts send from 0.3 ms on, so that they queue; the flow within the rack is no demand.
         let flows = [(0, 2, 300_000, 2_000_000), (1, 3, 300_000, 2_000_000), (4, 5, 0, 1_000_000)];
         let mut plant = Plant::new(small(), plan, transfers(&flows)).expect("a right plant");
         plant.run(Nanos(20 * MS)).expect("a right run");
@@ -180,13 +181,13 @@ fn weeks_follow_demand_and_begin_when_the_last_ends() {
             .collect();
         drop(plant);
         let told = told.into_inner();
-        // Nothing at 0 and 199 us, so two weeks of 200 us; then weeks of 500 us.
+        // No demand at 0 and 199 us, so two weeks of 200 us; then weeks of 500 us.
         assert_eq!(told[..2], [0, 0], "{demand:?}");
         assert!(told[2] > 0, "{demand:?}: {told:?}");
         assert_eq!(days[0], (420_000, 900_000), "{demand:?}");
         assert_eq!(told.last(), Some(&0), "{demand:?}");
         match demand {
-            // At 399 us 99 us of two hosts' 10 Gb/s at most have been seen.
+            // At 399 us the switch has seen at most 99 us of two hosts' 10 Gb/s.
             Demand::Adus => assert!((3_740_000..4_000_000).contains(&told[2]), "{told:?}"),
             Demand::Queues => assert!(told[2] <= 21 * 9000, "{told:?}"),
             Demand::Sockets | Demand::Oracle => {
@@ -275,7 +276,8 @@ fn figure_6(voq: u32, early: Option<u64>) -> Static {
 
 #[test]
 fn larger_queues_use_circuits_and_cost_latency_as_in_figures_6_7_and_9() {
-    // Queue, and what the paper has: circuit utilization in percent, 99th percentile, median by packets in us.
+    // Queue size, and the paper's circuit utilization in percent, 99th percentile, and median by packets in
+    // us.
     let paper = [
         (4, 16.0, 55.7, 42.1),
         (8, 25.0, 84.1, 70.9),
@@ -293,7 +295,7 @@ fn larger_queues_use_circuits_and_cost_latency_as_in_figures_6_7_and_9() {
         );
         assert!((ours.utilization - utilization).abs() < 16.0, "queue of {voq}");
         assert!((ours.p99_us - p99).abs() < 0.05 * p99, "queue of {voq}");
-        // With the smallest queues ours are empty more often.
+        // The smallest queues are empty more often here than in the paper.
         assert!(voq <= 8 || (ours.packet_median_us - median).abs() < 0.03 * median, "queue of {voq}");
     }
 }

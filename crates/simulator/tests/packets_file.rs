@@ -1,4 +1,4 @@
-//! Scenario files of the packet plant: what they become, what they come to, and what is wrong with wrong ones.
+//! Scenario files of the packet plant: their settings, results and errors.
 
 use leeward_circuits::switch::Via;
 use leeward_fabric::Nanos;
@@ -48,7 +48,8 @@ fn retcp_is_told_of_circuits_when_the_file_says() {
 
 #[test]
 fn marks_of_queues_and_of_circuits_do_not_meet() {
-    // Queues mark no segments of reTCP's, so its echo is of circuits alone; circuits mark nothing of DCTCP's.
+    // Queues do not mark segments of reTCP, so its echo signals circuits only; circuits do not mark DCTCP's
+    // segments.
     let of = |network: &str, tcp: &str| {
         run(&format!("{LONG}scheduler: {{name: strobe}}\nnetwork: {{{network}}}\ntcp: {{{tcp}}}\n"))
     };
@@ -68,7 +69,7 @@ fn a_flow_that_takes_too_long_is_given_up_and_the_run_does_not_wait_for_it() {
     );
     let [long, short] = &outcome.records.flows[..] else { panic!("two flows") };
     assert!(long.finished.is_none() && short.finished.is_some());
-    // No more than its host could send until then.
+    // At most the bytes that its host could send until then.
     assert!(long.delivered > 0 && long.delivered <= 6_250_000, "{}", long.delivered);
     assert!(outcome.ended < Nanos(50_000_000), "{:?}", outcome.ended);
 }
@@ -85,11 +86,11 @@ fn a_flow_does_not_wait_for_the_window_of_another_in_its_hosts_nic() {
         flow.finished.expect("it ends").since(flow.began.expect("it began"))
     };
     let (limited, unlimited) = (took(""), took(", nic_limit: null"));
-    // 90 kB among 128 KiB at a time of another at 10 Gb/s.
+    // 90 kB, beside a flow with 128 KiB in the NIC at 10 Gb/s.
     assert!(limited < Nanos(1_000_000) && unlimited.0 > 4 * limited.0, "{limited:?} {unlimited:?}");
 }
 
-/// A train of two bursts of `packets`, and what its host's limit is.
+/// Runs a train of two bursts of `packets` with a limit of its host.
 fn train(packets: u32, limit: &str) -> Outcome {
     run(&format!(
         "network: {{racks: 2, hosts_per_rack: 1, limits: [{{host: [0, 0], {limit}}}]}}\nhorizon: 10s\n\
@@ -103,19 +104,19 @@ fn a_train_goes_at_its_hosts_limit_and_what_the_bucket_holds_at_the_rate_of_the_
     let [train] = &outcome.records.trains[..] else { panic!("one train") };
     assert_eq!((train.began, train.sent, train.arrivals.len()), (Some(Nanos(1_000_000)), 200, 200));
     assert!(train.arrivals.iter().map(|one| one.packet).eq(0..200));
-    // 1500 bytes take 1.2 us at 10 Gb/s and 120 us at 100 Mb/s. The first ten are in the bucket, and all others follow each other,
-    // since the NIC has 128 KiB of the first burst when the second begins.
+    // 1500 bytes take 1.2 us at 10 Gb/s and 120 us at 100 Mb/s. The first ten are in the bucket. All others
+    // follow each other, since the NIC has 128 KiB of the first burst when the second begins.
     let gaps = train.arrivals.windows(2).map(|two| two[1].at.since(two[0].at));
     let fast = gaps.clone().take_while(|gap| *gap == Nanos(1_200)).count();
     assert_eq!(fast, 9);
     assert!(gaps.skip(10).all(|gap| gap.0.abs_diff(120_000) <= 1), "{:?}", train.arrivals);
-    // The run is over with its train.
+    // The run ends with its train.
     assert_eq!(outcome.ended, train.arrivals[199].at);
 }
 
 #[test]
 fn a_pause_fills_the_bucket_again() {
-    // 5 packets need 60 us less than the pause to be back in the bucket.
+    // The bucket refills 5 packets in 60 us less than the pause.
     let outcome = train(5, "rate: 100Mbps, bucket: 7500B");
     let at: Vec<u64> = outcome.records.trains[0].arrivals.iter().map(|one| one.at.0).collect();
     assert!([&at[..5], &at[5..]].iter().all(|burst| burst[4] - burst[0] == 4 * 1_200), "{at:?}");
@@ -138,7 +139,7 @@ fn limits_hold_for_tcp_and_a_train_waits_for_its_share() {
     let text = "network: {racks: 2, hosts_per_rack: 1, limits: [{host: [0, 0], rate: 1Gbps, bucket: 16kB}]}\n\
         workload: {flows: [{from: [0, 0], to: [1, 0], bytes: 1GB}]}\nhorizon: 100ms\n";
     let alone = run(text).records.flows[0].delivered;
-    // All of 100 ms but the headers, and the bucket.
+    // All of 100 ms except the headers, plus the bucket.
     assert!((12_300_000..=12_530_000).contains(&alone), "{alone}");
     let outcome = run(&format!("{text}trains: [{{from: [0, 0], to: [1, 0], start: 20ms}}]\n"));
     let train = &outcome.records.trains[0];
@@ -180,7 +181,7 @@ fn every_workload_and_every_demand_runs_to_its_end() {
     }
 }
 
-/// The racks of copies, as so many ahead of their writers', by the time at which the block began.
+/// Returns the racks of copies, as distances from their writers' racks, with the start times of the blocks.
 fn ahead(outcome: &Outcome) -> Vec<(Nanos, u32)> {
     let blocks = outcome.records.blocks.iter();
     blocks
@@ -202,7 +203,7 @@ fn copies_go_where_the_policy_says_as_each_block_begins() {
         assert!(ahead.iter().all(|&(_, to)| to != 0), "{copies}: {ahead:?}");
         assert!(ahead.iter().any(|&(_, to)| to != ahead[0].1), "{copies}: {ahead:?}");
     }
-    // Before the first block the policy has heard of one idle report, so its time is one report ahead.
+    // Before the first block the policy got one idle report, so its time is one report ahead.
     let turned = of("{leeward: {circuit_turn: 2ms}}");
     assert!(
         turned.iter().all(|&(began, to)| u64::from(to) == 1 + (began.0 + 1_000_000) / 2_000_000 % 7),
@@ -242,12 +243,12 @@ fn a_run_ends_with_the_last_byte_of_its_workload_whatever_its_horizon() {
     for horizon in ["777ms", "20s", "10min"] {
         assert_eq!(of(horizon), outcome, "{horizon}");
     }
-    // What has arrived by then has been looked at.
+    // The last sample includes all arrived data.
     let sample = outcome.records.samples.last().expect("samples");
     let of_pair = |flow: &&FlowRecord| (flow.flow.source.rack, flow.flow.destination.rack) == (0, 1);
     let written: u64 = outcome.records.flows.iter().filter(of_pair).map(|flow| flow.written).sum();
     assert_eq!((sample.at, sample.delivered), (outcome.ended, written));
-    // A horizon before that cuts the run.
+    // An earlier horizon cuts the run.
     assert_eq!(of("1ms").ended, Nanos(1_000_000));
 }
 
@@ -262,7 +263,7 @@ fn days_of_a_file_are_those_of_the_scheduler_that_makes_the_same() {
     let round = "days: [{length: 180us, circuits: [[0, 1], [1, 2], [2, 0]]},\
                  {length: 180us, circuits: [[0, 2], [1, 0], [2, 1]]}]";
     assert_eq!(of(round), of("name: strobe"));
-    // They may be longer than a scheduler's week, after nights of their own.
+    // Listed days may be longer than a scheduler's week, after nights of their own.
     let long = of("night: 3ms, days: [{length: 5ms, circuits: [[2, 0]]}]");
     let first = long.records.days.first().expect("a day has ended");
     assert_eq!((first.source, first.destination), (2, 0));
@@ -506,14 +507,14 @@ proptest! {
             "network: {{racks: {racks}, hosts_per_rack: 2, jitter: {jitter}ns, mark_at: 10}}\n{scheduler}tcp: {{control: {control}}}\n\
              workload: {{long: {{from: 0, to: 1, flows: {flows}, bytes: {bytes}B}}}}\nhorizon: 10s\nseed: {seed}\n"
         );
-        // reTCP is told of circuits, so there must be some.
+        // reTCP needs announced circuits.
         prop_assume!(control != "retcp" || !scheduler.is_empty());
         let outcome = run(&text);
         let records = &outcome.records;
         prop_assert!(records.flows.iter().all(|flow| flow.delivered == bytes && flow.finished.is_some()));
         prop_assert_eq!(Some(outcome.ended), records.flows.iter().map(|flow| flow.finished).max().flatten());
         prop_assert_eq!(&outcome, &run(&text));
-        // Nothing of a run hangs on how long it might have been; and wherever it is cut, no byte is missing.
+        // A longer horizon does not change a run; a run cut at any time loses no byte.
         prop_assert_eq!(&outcome, &run(&text.replace("horizon: 10s", "horizon: 9s")));
         let cut = outcome.ended.0 * shorter / 10;
         let cut = run(&text.replace("horizon: 10s", &format!("horizon: {}ns", cut.max(1))));

@@ -1,4 +1,4 @@
-//! What hosts have to send, and in which order.
+//! Workloads of hosts, and the order of their pieces.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,8 +23,8 @@ fn collective(count: u32, bytes: u64, rounds: u32) -> Collective {
     Collective { racks: 4, hosts: 16, ranks: ranks(count), bytes, rounds, compute: Nanos(7) }
 }
 
-/// Carries a workload out over a network in which a piece takes a time of its flow's, and its flow's pieces go one after another.
-/// Returns when each was written and when it arrived.
+/// Carries a workload out over a network in which each flow has its own time per piece and sends its pieces
+/// one after another. Returns the write and arrival times of each piece.
 fn carry_out(workload: &Workload, takes: impl Fn(u32) -> u64) -> Vec<(Nanos, Nanos)> {
     let mut driver = Driver::new(workload.clone());
     let mut events: BTreeSet<(Nanos, u32, Option<u64>)> =
@@ -54,7 +54,7 @@ fn carry_out(workload: &Workload, takes: impl Fn(u32) -> u64) -> Vec<(Nanos, Nan
     times
 }
 
-/// Every piece is written as long after the last it waits for as it says.
+/// Checks that every piece is written at its wait after the last piece that it waits for.
 fn check_order(workload: &Workload, times: &[(Nanos, Nanos)]) {
     for (number, piece) in workload.pieces().iter().enumerate() {
         let last = workload.after(number as u32).iter().map(|&after| times[after as usize].1).max();
@@ -62,7 +62,7 @@ fn check_order(workload: &Workload, times: &[(Nanos, Nanos)]) {
     }
 }
 
-/// Bytes that each place sends.
+/// Returns the bytes that each host sends.
 fn sent(workload: &Workload) -> BTreeMap<Place, u64> {
     let mut sent = BTreeMap::new();
     for piece in workload.pieces() {
@@ -95,11 +95,11 @@ proptest! {
     #[test]
     fn collectives_send_what_the_formulas_say(count in 2u32..20, each in 1u64..5000, rounds in 1u32..4, parts in 1usize..6) {
         let (n, bytes) = (u64::from(count), each * u64::from(count));
-        // A part has a byte at least.
+        // A part has at least one byte.
         let parts = parts.min(bytes as usize);
         let collective = collective(count, bytes, rounds);
         let ring = collective.ring_all_reduce().unwrap();
-        // Each rank: 2 (n - 1) / n of the bytes.
+        // Each rank sends 2 (n - 1) / n of the bytes.
         for (rank, sent) in sent(&ring) {
             prop_assert_eq!(sent, u64::from(rounds) * 2 * (n - 1) * each, "{:?}", rank);
         }
@@ -109,7 +109,7 @@ proptest! {
         for (_, sent) in sent(&all) {
             prop_assert_eq!(sent, u64::from(rounds) * (n - 1) * each);
         }
-        // Where every piece takes as long, the time is the number of steps.
+        // If every piece takes the same time, the total time is the number of steps.
         let took = |workload: &Workload| {
             let times = carry_out(workload, |_| 1000);
             check_order(workload, &times);
@@ -153,7 +153,7 @@ proptest! {
         prop_assert_eq!(of(ANSWERS), 32 * u64::from(copies) * packets.sum::<u64>());
         let times = carry_out(&workload, |flow| takes[flow as usize % takes.len()]);
         check_order(&workload, &times);
-        // What the writer has sent and not been answered.
+        // Data of the writer that is sent and not answered.
         let mut changes = Vec::new();
         for (piece, times) in workload.pieces().iter().zip(&times) {
             let flow = workload.flows()[piece.flow as usize];
@@ -197,7 +197,8 @@ fn etalons_files_cross_racks_once_for_each_copy_but_the_first() {
     assert_eq!(bytes, 64 * 400_000_000);
 }
 
-/// Offered bytes a second, by pair of racks: a pair's bytes but for its last flow, over the time until that starts.
+/// Returns the offered bytes per second by pair of racks: the bytes except those of its last flow, over the
+/// time until that one starts.
 fn offered(flows: &[Transfer]) -> BTreeMap<(u32, u32), (u32, f64, usize)> {
     let mut pairs: BTreeMap<(u32, u32), Vec<&Transfer>> = BTreeMap::new();
     for transfer in flows {
@@ -287,7 +288,7 @@ fn rings_are_as_the_authors_drew_them() {
             Transfer { flow, start: Nanos::from_secs_f64(number(4)), bytes: number(5) as u64 }
         };
         let flows: Vec<Transfer> = read["flows"].as_array().unwrap().iter().map(row).collect();
-        // Some of theirs are from a host to itself and cross no network.
+        // Some of the authors' flows are from a host to itself and cross no network.
         let crosses = |transfer: &&Transfer| transfer.flow.source != transfer.flow.destination;
         let crossing: Vec<Transfer> = flows.iter().filter(crosses).copied().collect();
         assert!(flows.len() - crossing.len() < 150);

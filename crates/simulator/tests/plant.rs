@@ -1,4 +1,4 @@
-//! The fluid plant from scenario file to record: what must hold of every run, on small clusters.
+//! Properties of every run of the fluid plant, from scenario file to record, on small clusters.
 
 use std::path::{Path, PathBuf};
 
@@ -12,17 +12,17 @@ use proptest::prelude::*;
 const CLUSTER: &str = "racks: 4\nhosts_per_rack: 4\nnic: 1Gbps\noversubscription: 4\n\
     devices: [{read: 50MB/s, write: 50MB/s}]\n";
 const BLOCK: u64 = 256 << 20;
-/// A full block at the rate of a disk.
+/// Time of a full block at the rate of a disk.
 const DISK_SECONDS: f64 = BLOCK as f64 / 50e6;
 
-/// A folder of its own for the files of one test.
+/// Returns a folder for the files of one test.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("plant").join(name);
     std::fs::create_dir_all(&folder).expect("cargo's folder for tests can be written to");
     folder
 }
 
-/// A scenario whose jobs are (submission in seconds, bytes written), with further lines of its file.
+/// Creates a scenario with jobs of (submission in seconds, bytes written) and additional lines in its file.
 fn scenario(name: &str, jobs: &[(u32, u64)], more: &str) -> Scenario {
     let folder = folder(name);
     std::fs::write(folder.join("cluster.yaml"), CLUSTER).expect("a file in a folder of its own");
@@ -74,7 +74,7 @@ proptest! {
             let least = block.bytes.0 as f64 / 50e6;
             prop_assert!(taken >= least * (1.0 - 1e-9), "{taken} s is faster than a disk, {least} s");
         }
-        // What crosses into racks is what was written to a rack other than the writer's, once for each crossing.
+        // Traffic into racks is the data written to a rack other than the writer's, once for each crossing.
         let crossed: f64 = record.blocks.iter().map(|block| {
             let racks: Vec<u32> = block.copies.iter().map(|host| host.0 / 4).collect();
             let into = racks.windows(2).filter(|pair| pair[0] != pair[1]).count();
@@ -145,7 +145,7 @@ fn a_rack_that_is_down_stalls_its_flows_until_it_is_up() {
         busy.map(|link| link.start).fold(0.0, f64::max)
     };
     assert_eq!((whole.flows, stalled.flows), ((1, 0), (1, 0)));
-    // 625 MB at 1 Gb/s are 5 s; with 50 s of standing still, 55 s.
+    // 625 MB at 1 Gb/s take 5 s; with a stall of 50 s, 55 s.
     assert_eq!((ends(&whole), ends(&stalled)), (0.0, 50.0));
 }
 
@@ -178,7 +178,7 @@ fn without_telemetry_sinbad_writes_nothing_unless_it_may_place_by_default() {
 
 #[test]
 fn background_rates_are_seen_by_telemetry_and_avoided() {
-    // Racks 1 and 2 are full but for what a disk needs a quarter of; only rack 3 is free.
+    // Racks 1 and 2 have only a quarter of a disk's rate left; only rack 3 is free.
     let workloads = "workloads:\n  - swim: {file: jobs.tsv}\n  - rates: {file: rates.csv}\nhorizon: 5min\n";
     let rates = "t_s,link,rate_bps\n0,r1:downlink,900e6\n0,r2:downlink,900e6\n";
     std::fs::write(folder("rates").join("rates.csv"), rates).unwrap();

@@ -1,5 +1,6 @@
-//! Jobs on the fluid plant: what they fetch before they write, how long they communicate, and how that is compared; and
-//! the settings of Sinbad's evaluation that have no racks, no disks, or writers that could be anywhere.
+//! Jobs on the fluid plant: their fetches before writes, their communication times, and comparisons of these.
+//! Also the settings of Sinbad's evaluation without racks, without disks, or with writers that could be
+//! anywhere.
 
 use std::path::{Path, PathBuf};
 
@@ -15,14 +16,14 @@ const TREE: &str = "racks: 4\nhosts_per_rack: 4\nnic: 1Gbps\noversubscription: 4
 const IN_MEMORY: &str = "racks: 4\nhosts_per_rack: 4\nnic: 1Gbps\noversubscription: 4\n";
 const GIGABYTE: u64 = 1_000_000_000;
 
-/// A folder of its own for the files of one test.
+/// Returns a folder for the files of one test.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("plant-jobs").join(name);
     std::fs::create_dir_all(&folder).expect("cargo's folder for tests can be written to");
     folder
 }
 
-/// A scenario of some files, by name and text; those are there, and `more` is the scenario.
+/// Creates a scenario from its text `more`, with files by name and text.
 fn scenario(name: &str, cluster: &str, files: &[(&str, &str)], more: &str) -> Scenario {
     let folder = folder(name);
     for (file, text) in [("cluster.yaml", cluster)].iter().chain(files) {
@@ -46,7 +47,7 @@ const PHASES: &str = "workloads: [{swim: {file: jobs.tsv, phases: {mappers: 1}}}
 
 #[test]
 fn a_task_maps_then_fetches_and_only_then_writes() {
-    // 100 MB of input take a map 2 s at 50 MB/s; a gigabyte at 1 Gb/s takes 8 s.
+    // A map of 100 MB takes 2 s at 50 MB/s; a gigabyte at 1 Gb/s takes 8 s.
     let jobs = job(0, 3, [100_000_000, GIGABYTE, 50_000_000]);
     let record = run(&scenario("phases", TREE, &[("jobs.tsv", &jobs)], PHASES), "uniform");
     let (file, job) = (&record.files[0], &record.jobs[0]);
@@ -122,7 +123,8 @@ proptest! {
     }
 }
 
-/// A record of jobs (bytes, seconds of communication), each of one task that writes from beginning to end.
+/// Creates a record of jobs (bytes, seconds of communication), each with one task that writes from beginning
+/// to end.
 fn record(jobs: &[(u64, f64)]) -> Record {
     let task = |(job, &(bytes, seconds)): (u32, &(u64, f64))| File {
         job: Some(job),
@@ -150,7 +152,7 @@ fn record(jobs: &[(u64, f64)]) -> Record {
 
 #[test]
 fn a_job_weighs_what_it_writes_and_is_in_the_groups_of_its_baseline() {
-    // A large job that takes half as long, and a small one that takes twice as long.
+    // A large job that takes half the time, and a small one that takes twice the time.
     let (baseline, ours) = (
         record(&[(9 * GIGABYTE, 20.0), (GIGABYTE / 100, 2.0)]),
         record(&[(9 * GIGABYTE, 10.0), (GIGABYTE / 100, 4.0)]),
@@ -159,7 +161,7 @@ fn a_job_weighs_what_it_writes_and_is_in_the_groups_of_its_baseline() {
     assert_eq!(compared.communication.factor, 22.0 / 14.0);
     assert_eq!(compared.communication_by_bytes, (9.0 * 20.0 + 0.01 * 2.0) / (9.0 * 10.0 + 0.01 * 4.0));
     assert_eq!((compared.files, compared.writes), (compared.communication, compared.communication));
-    // 20 of 30 s and 2 of 12 s are in writing; under 10 MB is the first group of sizes, 9 GB the third.
+    // Writing takes 20 of 30 s and 2 of 12 s; under 10 MB is the first group of sizes, 9 GB the third.
     let counts = |groups: &[leeward_simulator::stage::summary::Group]| -> Vec<u64> {
         groups.iter().map(|group| group.jobs.count).collect()
     };
@@ -167,7 +169,7 @@ fn a_job_weighs_what_it_writes_and_is_in_the_groups_of_its_baseline() {
     assert_eq!(counts(&compared.by_bytes), [1, 0, 1, 0, 0]);
     assert_eq!(compared.by_bytes[2].communication_by_bytes, 2.0);
     assert_eq!(compared.by_bytes[1].communication_by_bytes, 1.0);
-    // What began before the warm-up is left out, jobs by their submission.
+    // Jobs submitted before the end of the warm-up are left out.
     assert_eq!(Comparison::of(&ours, &baseline, 5.0).communication.count, 0);
     assert_eq!(Comparison::of(&ours, &baseline, 5.0).files.count, 2);
 }
@@ -203,7 +205,7 @@ fn without_disks_the_network_is_all_that_limits_a_block() {
 
 #[test]
 fn where_no_topology_is_known_machines_stand_for_racks() {
-    // Sinbad's runs on 100 machines: every machine a fault domain, its own links the ones that fill up.
+    // Sinbad's runs on 100 machines: every machine is a fault domain, and its own links fill up.
     let cluster = "shape: hose\nhosts: 100\nnic: 1Gbps\ndevices: [{read: 55MB/s, write: 55MB/s}]\n";
     let more = "workloads: [{facebook: {phases: {}}}]\nhorizon: 10min\nwarmup: 1min\n";
     let scenario = scenario("machines", cluster, &[], more);

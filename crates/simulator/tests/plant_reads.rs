@@ -1,4 +1,4 @@
-//! Reads of what was written, from scenario file to record: what must hold of every read, and what degraded reads do.
+//! Properties of every read, from scenario file to record, and effects of degraded reads.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -16,8 +16,9 @@ const CLUSTER: &str = "racks: 4\nhosts_per_rack: 4\nnic: 1Gbps\noversubscription
     devices: [{read: 100MB/s, write: 50MB/s}]\n";
 const DISK: f64 = 100e6;
 
-/// A scenario in a folder of its own: files of so many bytes, written every second from the first on by one host after the
-/// other, and what else its file says. `blocks` are further settings of the writes, `more` begins with further workloads.
+/// Creates a scenario in its own folder, with one file of the given bytes written every second from the first
+/// on, by one host after the other. `blocks` are further settings of the writes, `more` begins with further
+/// workloads.
 fn scenario(name: &str, files: &[u64], blocks: &str, more: &str) -> Scenario {
     let folder: PathBuf = Path::new(env!("CARGO_TARGET_TMPDIR")).join("plant-reads").join(name);
     std::fs::create_dir_all(&folder).expect("cargo's folder for tests can be written to");
@@ -48,7 +49,7 @@ fn block<'a>(record: &'a Record, read: &Read) -> &'a Block {
     &record.blocks[read.block as usize]
 }
 
-/// Bits that cross into racks for a transfer.
+/// Returns the bits of a transfer that cross into a rack.
 fn crossing(from: HostId, to: HostId, bytes: u64) -> f64 {
     if from.0 / 4 == to.0 / 4 { 0.0 } else { bytes as f64 * 8.0 }
 }
@@ -109,7 +110,8 @@ proptest! {
             }
             most += read.wasted.0 as f64 * 8.0;
         }
-        // What crosses into racks is what was written there, what was read there, and at most what was given up.
+        // Traffic into racks is the data written and read there, plus at most the data of abandoned
+        // transfers.
         for written in &record.blocks {
             let mut hosts = written.copies.clone();
             match data {
@@ -127,7 +129,7 @@ proptest! {
             record.blocks.iter().map(|block| block.finished).chain(record.reads.iter().map(|read| read.finished));
         let all_within = ends.all(|end| end.is_some_and(|end| end < 180.0));
         if all_within && record.blocks.iter().all(|block| block.retries == 0) {
-            // Bytes that were given up are recorded whole.
+            // Abandoned bytes are recorded as whole numbers.
             let (rounding, count) = (1e-6 * (least + 1.0), record.reads.len() as f64);
             prop_assert!(seen >= least - rounding, "{seen} bits seen, {least} sent");
             prop_assert!(seen <= least + most + 64.0 * count + rounding, "{seen} bits, {least} and {most} sent");
@@ -149,12 +151,12 @@ fn policies_read_the_same_blocks_at_the_same_times_by_the_same_hosts() {
         };
         record.reads.iter().map(of).collect()
     };
-    // All is written by then, so that nothing of a read depends on how fast a policy writes.
+    // All blocks are written by then, so reads do not depend on the write speed of a policy.
     assert!(asked(&uniform) == asked(&sinbad));
     let holders = |record: &Record| -> Vec<_> { record.reads.iter().map(|read| read.holder).collect() };
     assert!(holders(&uniform) != holders(&sinbad), "the policies place differently");
     assert!(run(&scenario, "uniform") == uniform, "a run repeats to the last bit");
-    // 400 Mb/s in reads of 4 MB are 12.5 a second, for two minutes: a Poisson number of mean 1500.
+    // 400 Mb/s in reads of 4 MB are 12.5 per second, for two minutes: a Poisson number of mean 1500.
     let count = uniform.reads.len() as f64;
     assert!((count - 1500.0).abs() < 4.0 * 1500f64.sqrt(), "{count} reads");
     let compared = Comparison::of(&uniform, &uniform, 90.0).reads.expect("both have reads");
@@ -185,7 +187,7 @@ fn a_host_reads_its_own_copy_from_its_disk_alone() {
     let more = "  - reads: {per_second: 2, size: 10MB, readers: r0h0, start: 10s}\nhorizon: 5min\n";
     let record = run(&scenario("local", &[10_000_000], "replicas: 2", more), "uniform");
     let (local, remote): (Vec<&Read>, Vec<&Read>) = record.reads.iter().partition(|read| read.is_local());
-    // The writer keeps a copy; the other is as likely to be read.
+    // The writer keeps a copy; the other one is read equally often.
     assert!(local.len() > 200 && remote.len() > 200, "{} and {}", local.len(), remote.len());
     assert!(local.iter().all(|read| read.holder == Some(HostId(0))));
     let least =
@@ -223,7 +225,7 @@ fn what_is_on_a_host_that_fails_is_read_from_another_or_from_the_rest_of_its_str
     assert!(gone.lost > 0 && gone.unfinished == 0, "{gone:?}");
 }
 
-/// The mean utilization of the downlink of rack 0 once all is written, and what reads came to.
+/// Returns the mean utilization of the downlink of rack 0 after all writes, and the summary of reads.
 fn downlink(name: &str, rates: &str, reads: &str, events: &str) -> (f64, ReadSummary) {
     let more = format!("{rates}  - reads: {{{reads}}}\nhorizon: 4min\nwarmup: 1min\n{events}");
     let scenario = scenario(name, &[60 << 20; 30], "coding: 3+2, block: 30MiB", &more);
@@ -236,7 +238,8 @@ fn downlink(name: &str, rates: &str, reads: &str, events: &str) -> (f64, ReadSum
 
 #[test]
 fn degraded_reads_make_the_hot_rack_of_their_clients_hotter() {
-    // Other traffic takes 600 of 1000 Mb/s into the rack of all readers, who ask for 300 more, some of it from each other.
+    // Other traffic takes 600 of 1000 Mb/s into the rack of all readers, which request 300 more, partly from
+    // each other.
     let reads = "rate: 300Mbps, size: 8MB, readers: r0, start: 60s";
     let rates = "  - rates: {file: rates.csv}\n";
     let (before, patient) = downlink("patient", rates, reads, "");
@@ -252,7 +255,7 @@ fn degraded_reads_go_around_a_single_slow_host() {
     let slow = "events: [{at: 50s, link: \"r2h1:egress\", capacity: 20Mbps, told: false}]\n";
     let (_, patient) = downlink("slow", "", reads, slow);
     let (_, hasty) = downlink("around", "", &format!("{reads}, degraded: {{after: 1s}}"), slow);
-    // 8 MB at 20 Mb/s are 3.2 s for one read alone.
+    // 8 MB at 20 Mb/s take 3.2 s for a single read.
     assert!(patient.time_s.p99 > 3.2 && hasty.time_s.p99 < 2.5, "{:?}, {:?}", patient.time_s, hasty.time_s);
     assert!(hasty.time_s.mean < patient.time_s.mean);
     let share = hasty.degraded_share.unwrap();
@@ -268,7 +271,7 @@ fn what_is_asked_for_most_is_what_is_first_where_reads_are_skewed() {
         let first = record.reads.iter().filter(|read| block(&record, read).file == 0).count();
         first as f64 / record.reads.len() as f64
     };
-    // 1 of 20, and 1 of 1 + 1/2 + ... + 1/20 = 3.598; about 2400 reads.
+    // Shares 1 of 20, and 1 of 1 + 1/2 + ... + 1/20 = 3.598; about 2400 reads.
     let (even, skewed) = (share(0.0), share(1.0));
     assert!((even - 0.05).abs() < 0.018 && (skewed - 0.278).abs() < 0.037, "{even}, {skewed}");
 }

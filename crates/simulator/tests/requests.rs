@@ -1,4 +1,4 @@
-//! The simulator of requests against its own words, nanosecond by nanosecond; and what always holds.
+//! The request simulator against a literal model, nanosecond by nanosecond, and general properties.
 
 mod requests_support;
 
@@ -16,10 +16,10 @@ use proptest::prelude::*;
 use requests_support::cases;
 use requests_support::literal::{Literal, Row};
 
-/// A capacity of a unit a nanosecond.
+/// Capacity of one unit per nanosecond.
 const UNIT: f64 = 1e9;
 
-/// What each workload sends, and how many requests a closed loop has under way.
+/// Requests of each workload, and the number of outstanding requests for a closed loop.
 type Sends = Vec<(Vec<Arrival>, Option<u32>)>;
 
 fn kind() -> impl Strategy<Value = Kind> {
@@ -49,7 +49,7 @@ fn device() -> impl Strategy<Value = Device> {
     )
 }
 
-/// At a stage: one of these routes, a priority, and up to two limits of quarters of a unit.
+/// Limits of a stage: one of these routes, a priority, and up to two limits in quarters of a unit.
 fn stage(routes: Vec<Vec<usize>>) -> impl Strategy<Value = StageLimits> {
     let limit = (1u32..9, 1u32..25)
         .prop_map(|(rate, burst)| TokenBucket::new(f64::from(rate) * 0.25e9, f64::from(burst)).unwrap());
@@ -58,7 +58,7 @@ fn stage(routes: Vec<Vec<usize>>) -> impl Strategy<Value = StageLimits> {
         .prop_map(|(route, priority, limits, over)| StageLimits { route, priority, limits, over })
 }
 
-/// Small systems of links 0, 1 and 3 and device 2, in which all is whole.
+/// Small systems of links 0, 1 and 3 and device 2, in whole numbers.
 fn systems() -> impl Strategy<Value = (Setup, Sends)> {
     let work = || prop_oneof![1 => Just(0u32), 4 => 1u32..13];
     let arrival = (0u64..60, kind(), 1u64..12, prop::option::of(0u64..40), work(), work(), work()).prop_map(
@@ -99,7 +99,7 @@ fn systems() -> impl Strategy<Value = (Setup, Sends)> {
                 }
                 arrivals.sort_by_key(|arrival| arrival.at);
                 if closed.is_some() {
-                    // A closed loop does not send requests of no work.
+                    // A closed loop does not send requests without work.
                     let works = |arrival: &Arrival| {
                         arrival
                             .work
@@ -125,13 +125,13 @@ fn sources(sends: &Sends) -> Vec<Source<'_>> {
     sends.iter().map(source).collect()
 }
 
-/// Looks on, and keeps what the properties need.
+/// Observer that records the data of the properties.
 #[derive(Default)]
 struct Log {
     passed: BTreeMap<(usize, usize), Vec<(u64, f64)>>,
     /// Work that waits within its limits, by server and rank, where nothing is limited.
     waits: BTreeMap<(usize, u32), f64>,
-    /// When a server last became free, and when its queue last filled.
+    /// Times at which a server last became free, and its queue last filled.
     since: BTreeMap<usize, u64>,
     serves: BTreeMap<usize, bool>,
     faults: Vec<String>,
@@ -224,7 +224,7 @@ proptest! {
     #[test]
     fn what_passes_a_limit_keeps_within_it_over_every_interval((setup, sends) in systems()) {
         let mut log = Log::default();
-        // Capacities and rates of no round numbers.
+        // Capacities and rates that are not round numbers.
         let mut setup = setup;
         setup.servers.iter_mut().for_each(|server| server.capacity *= 0.7);
         for limits in setup.workloads.iter_mut().flat_map(|workload| &mut workload.stages) {
@@ -238,7 +238,7 @@ proptest! {
         run_watched(&setup, sources(&sends), &mut WithoutOrder(&mut log)).unwrap();
         for ((workload, stage), passed) in &log.passed {
             for bucket in &setup.workloads[*workload].stages[*stage].limits {
-                // One that is larger than the bucket passes when it is empty.
+                // A request larger than the bucket passes when the bucket is empty.
                 let burst = bucket.burst().max(largest[*workload][*stage]);
                 for (from, first) in passed.iter().enumerate() {
                     let mut work = 0.0;
@@ -256,7 +256,7 @@ proptest! {
     fn no_link_turns_its_priorities_round_or_rests_while_something_waits((setup, sends) in systems()) {
         let mut log = Log::default();
         let mut setup = setup;
-        // Only links, without limits, so that all that came waits within its limits.
+        // Links only, without limits, so that all arrived work waits within its limits.
         for server in &mut setup.servers {
             (server.device, server.capacity) = (None, server.capacity * 0.3);
             if server.order == Order::Deadline {
@@ -266,7 +266,7 @@ proptest! {
         for limits in setup.workloads.iter_mut().flat_map(|workload| &mut workload.stages) {
             limits.limits.clear();
         }
-        // Services of no time begin and end at one moment; here each has some.
+        // Services without duration begin and end at one moment; here each has some duration.
         let mut sends = sends;
         for arrival in sends.iter_mut().flat_map(|(arrivals, _)| arrivals) {
             arrival.work.iter_mut().for_each(|work| *work += 1.0);
@@ -282,7 +282,7 @@ proptest! {
     }
 }
 
-/// Tells of what passes only.
+/// Observer of passing requests only.
 struct WithoutOrder<'a>(&'a mut Log);
 
 impl Watch for WithoutOrder<'_> {
@@ -392,7 +392,7 @@ fn shares_are_of_device_time_and_lose_nothing_to_who_was_idle() {
     let server = Server { order: Order::Shares, ..Server::device("d", Device::ssd(1)) };
     let mut setup = Setup::new(vec![server], vec![weigh(1.0), weigh(3.0), weigh(2.0)]);
     setup.until = Some(Nanos::SECOND);
-    // The third is idle for a half, and has no more than its share afterwards.
+    // The third is idle for half the time, and gets at most its share afterwards.
     let late = Source::Closed {
         outstanding: 2,
         from: Nanos(Nanos::SECOND.0 / 2),
@@ -425,7 +425,7 @@ fn who_sends_too_much_is_demoted_where_the_device_is_busy_and_else_loses_nothing
     let all = || Source::closed(8, std::iter::repeat(read(0, 100e-6)));
     let alone = run(&setup(Vec::new()), vec![all()]).unwrap();
     assert!(alone.workloads[0].latency.count() >= 10_000);
-    // Another that always has something, of the same priority and without limits: the greedy one keeps its rate.
+    // Another workload of the same priority without limits is always busy: the greedy one keeps its rate.
     let beside = run(&setup(vec![at_storage("w", Vec::new(), Over::Held)]), vec![all(), all()]).unwrap();
     let share = beside.workloads[0].latency.count() as f64 * 100e-6;
     assert!((0.19..0.22).contains(&share), "{share}");

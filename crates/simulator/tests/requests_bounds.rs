@@ -1,5 +1,5 @@
-//! What a workload is promised, it gets: no simulated request is later than the deterministic bound on its workload, for workloads that
-//! keep within their buckets and for whatever they send.
+//! Bounds hold: no simulated request exceeds the deterministic bound of its workload, for workloads within
+//! their buckets and for arbitrary traffic.
 
 mod requests_support;
 
@@ -10,14 +10,14 @@ use leeward_traces::Kind;
 use proptest::prelude::*;
 use requests_support::{cases, greedy};
 
-/// A workload in a random system.
+/// A workload of a random system.
 #[derive(Clone, Debug)]
 struct Sends {
     curve: ArrivalCurve,
     priority: u32,
     path: Vec<usize>,
     largest: f64,
-    /// When it starts, and its requests: (share of the largest, pause before it in seconds).
+    /// Start, and requests: (share of the largest, pause before it in seconds).
     start: f64,
     requests: Vec<(f64, f64)>,
 }
@@ -28,11 +28,12 @@ struct Case {
     workloads: Vec<Sends>,
 }
 
-/// Work is bytes here, and a second of capacity a few thousand requests: rounding to nanoseconds shows nowhere.
+/// Work is in bytes, and a second of capacity serves a few thousand requests, so rounding to nanoseconds is
+/// negligible.
 const CAPACITIES: [f64; 4] = [10e6, 8e6, 9e6, 10e6];
 
-/// Workloads of one bucket or two over `paths`, up to nine tenths of the least capacity together; greedy from one moment on, or with
-/// pauses.
+/// Workloads of one or two buckets over `paths`, up to nine tenths of the least capacity together. They are
+/// greedy from one moment on, or have pauses.
 fn systems(paths: Vec<Vec<usize>>, buckets: usize) -> impl Strategy<Value = Case> {
     let path = prop::sample::select(paths);
     let pause = prop_oneof![6 => Just(0.0), 1 => 0.0..0.05f64, 1 => 0.05..0.5f64];
@@ -58,7 +59,7 @@ fn systems(paths: Vec<Vec<usize>>, buckets: usize) -> impl Strategy<Value = Case
     })
 }
 
-/// The requests of a workload, as early as its buckets let it, in whole bytes.
+/// Requests of a workload, as early as its buckets allow, in whole bytes.
 fn arrivals(sends: &Sends, stage: usize) -> Vec<Arrival> {
     let sizes: Vec<(f64, f64)> =
         sends.requests.iter().map(|&(share, pause)| ((share * sends.largest).ceil(), pause)).collect();
@@ -72,7 +73,7 @@ fn arrivals(sends: &Sends, stage: usize) -> Vec<Arrival> {
         .collect()
 }
 
-/// A case with its buckets enforced.
+/// A case with enforced buckets.
 fn setup(case: &Case, servers: Vec<Server>, stage: usize, over: Over) -> Setup {
     let workloads = case.workloads.iter().enumerate().map(|(index, sends)| {
         let mut stages: [StageLimits; 3] = Default::default();
@@ -87,7 +88,8 @@ fn setup(case: &Case, servers: Vec<Server>, stage: usize, over: Over) -> Setup {
     Setup::new(servers, workloads.collect())
 }
 
-/// The largest latency of each workload in the run of a case, and how long servers were kept from serving.
+/// Returns the largest latency of each workload in the run of a case, and the time for which servers were
+/// starved.
 fn largest(
     case: &Case,
     servers: Vec<Server>,
@@ -124,7 +126,7 @@ fn network(case: &Case, packets: Packets) -> Network {
     Network::new(case.capacities.clone(), flows(case), packets).unwrap()
 }
 
-/// Latencies against both analyses; each hop may round up by a nanosecond.
+/// Checks latencies against both analyses; each hop may round up by a nanosecond.
 fn within(case: &Case, packet: Option<f64>) -> Result<(), TestCaseError> {
     let network = network(case, Packets::Whole);
     for over in [Over::Held, Over::Demoted] {
@@ -145,12 +147,13 @@ fn within(case: &Case, packet: Option<f64>) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// The same where the first workload sends all it has at once, whatever its buckets say: the others keep their bounds.
+/// Checks that other workloads keep their bounds if the first one sends everything at once, ignoring its
+/// buckets.
 fn others_within(case: &Case) -> Result<(), TestCaseError> {
     for over in [Over::Held, Over::Demoted] {
         let mut flows = flows(case);
         if over == Over::Demoted {
-            // What is demoted is served after all others, and one of it may just be in service.
+            // Demoted requests are served after all others, and one of them may be in service.
             let Sends { path, largest, .. } = case.workloads[0].clone();
             let arrivals = TokenBucket::new(0.0, largest).unwrap().into();
             flows.push(Flow { arrivals, priority: u32::MAX, path, packet: largest });
@@ -236,7 +239,7 @@ proptest! {
         (places, latency) in (1u32..8, 0u64..2_000_000),
         over in prop_oneof![Just(Over::Held), Just(Over::Demoted)],
     ) {
-        // With latency in which places are taken but nothing is served, there must be enough of them.
+        // During a latency, slots are occupied without service, so there must be enough slots.
         let least = case.workloads.iter().flat_map(|sends| sends.requests.iter().map(|r| (r.0 * sends.largest).ceil()))
             .fold(f64::INFINITY, f64::min);
         let spare = (latency as f64 / (least / case.capacities[0] * 1e9)).ceil() as u32 + 1;
@@ -248,7 +251,7 @@ proptest! {
         let most = case.workloads.iter().map(|sends| sends.largest).fold(0.0, f64::max);
         for (index, latency_of) in latencies.iter().enumerate() {
             let own = &case.workloads[index];
-            // Whatever was inside when one of a later priority was last started goes first.
+            // Requests inside the device when one of a later priority was last started go first.
             let has_later = case.workloads.iter().any(|other| other.priority > own.priority) || over == Over::Demoted;
             let inside = if has_later { most * f64::from(outstanding) } else { 0.0 };
             let mut flows: Vec<Flow> = case.workloads.iter().map(|sends| Flow {
@@ -280,7 +283,7 @@ fn a_burst_of_all_at_once_reaches_the_bound_of_the_first_priority() {
     };
     let (latencies, _) = largest(&case, links(&case), 0, Over::Held, None);
     let bounds = network(&case, Packets::Whole).aggregate();
-    // One request of the later priority is just being sent when the others come.
+    // One request of the later priority is in service when the others arrive.
     assert_eq!(latencies[0].max(latencies[1]), 750_000_000 - 1);
     assert!((bounds[0].unwrap() - 0.75).abs() < 1e-12);
     assert!(latencies[2] as f64 <= bounds[2].unwrap() * 1e9 && latencies[2] >= 850_000_000);

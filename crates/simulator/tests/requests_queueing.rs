@@ -1,4 +1,4 @@
-//! Means of simulated queues against queueing theory: fixed seeds, and confidence intervals by batches.
+//! Means of simulated queues against queueing theory, with fixed seeds and confidence intervals by batches.
 
 use leeward_fabric::Nanos;
 use leeward_simulator::requests::{Arrival, Device, Enforced, Rows, Server, Setup, Source, StageLimits, run};
@@ -6,16 +6,17 @@ use leeward_simulator::stage::random::{Kind as Drawn, stream};
 use leeward_traces::Kind;
 use rand::RngExt;
 
-/// Requests of each run.
+/// Requests per run.
 const REQUESTS: usize = 400_000;
-/// Batches of them, of which the first is left out while the queue fills.
+/// Batches of requests; the first is left out while the queue fills.
 const BATCHES: usize = 21;
 /// Student's t of 19 degrees of freedom at 99.9 %, both sides.
 const T: f64 = 3.883;
 /// Mean service, in seconds.
 const SERVICE: f64 = 100e-6;
 
-/// Poisson arrivals at `load` of the server, with sizes in units of the mean service, drawn evenly from 0 to 1.
+/// Poisson arrivals at `load` of the server, with sizes in units of the mean service, from uniform draws
+/// between 0 and 1.
 fn poisson(index: u64, load: f64, requests: usize, size: fn(f64) -> f64) -> Vec<Arrival> {
     let mut random = stream(11, Drawn::named("queueing"), index);
     let mut clock = 0.0;
@@ -39,7 +40,7 @@ fn one_device(priorities: &[u32], arrivals: Vec<Vec<Arrival>>) -> Rows {
     run(&Setup { rows: true, ..setup }, sources).unwrap().rows.unwrap()
 }
 
-/// The mean latency of a workload and half the width of its confidence interval, in mean services.
+/// Returns the mean latency of a workload and half the width of its confidence interval, in mean services.
 fn mean(rows: &Rows, workload: u32) -> (f64, f64) {
     let of = rows.workload.iter().zip(&rows.latency).filter(|(of, _)| **of == workload);
     let latencies: Vec<f64> = of.map(|(_, &latency)| latency as f64 / 1e9 / SERVICE).collect();
@@ -91,12 +92,13 @@ fn priorities_wait_as_cobham_says() {
     let loads = [0.2, 0.25, 0.3];
     let arrivals =
         (6..).zip(loads).map(|(index, load)| poisson(index, load, REQUESTS, exponential)).collect();
-    // Until the first of them ends, so that all three are there.
+    // Up to the end of the shortest one, so that all three overlap.
     let mut arrivals: Vec<Vec<Arrival>> = arrivals;
     let end = arrivals.iter().map(|of| of[of.len() - 1].at).min().unwrap();
     arrivals.iter_mut().for_each(|of| of.retain(|arrival| arrival.at <= end));
     let rows = one_device(&[0, 1, 2], arrivals);
-    // Work left in service: the sum of load times mean square over twice the mean, which for exponential sizes is the load.
+    // Residual work in service: the sum of load times mean square over twice the mean, which for exponential
+    // sizes is the load.
     let (left, mut before) = (loads.iter().sum::<f64>(), 0.0);
     for (priority, load) in (0..).zip(loads) {
         let wait = left / ((1.0 - before) * (1.0 - before - load));

@@ -1,4 +1,4 @@
-//! Times without queueing, drawn of a profile and replayed.
+//! Times without queueing, drawn from a profile and replayed.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use leeward_simulator::requests::{Arrival, Order, Over, Replay, tails};
 use leeward_traces::device::Device;
 use leeward_traces::{Kind, Stage};
 
-/// A millisecond at most for half of all, four at most for 99 of a hundred, and twenty for a thousandth of the rest.
+/// Half of all reads take up to a millisecond, 99 of a hundred up to four, and a thousandth up to twenty.
 const PROFILE: &str = r#"{
   "table": [{"size_bytes": 4096, "read_iops": 10000, "write_iops": 10000}],
   "unloaded": [
@@ -27,7 +27,7 @@ fn device(text: &str) -> Device {
     Device::from_text("device.json", text).unwrap()
 }
 
-/// Reads that never meet.
+/// Reads that never overlap.
 fn apart() -> Arc<[Arrival]> {
     let read = |index| Arrival {
         at: Nanos(index * 30_000_000),
@@ -104,7 +104,8 @@ fn a_replay_takes_what_was_drawn_and_its_percentile_is_within_the_bound() {
     assert_eq!(held.seen.unwrap().worst, Nanos(longest));
     assert!(held.broken.is_empty(), "{held:?}");
     assert_eq!(run(98.0, 0.004, Vec::new()).seen.unwrap().worst, Nanos((WORK * 1e9) as u64));
-    // A bound that adds less than was profiled at its percentile is exceeded, and says by what.
+    // A bound that adds less than the profiled time at its percentile is exceeded, and the violated
+    // assumption says so.
     let short = drawn_of(98.0, 0.001);
     let named =
         short.broken.iter().any(|why| why.to_string().contains("drew a longer time without queueing"));

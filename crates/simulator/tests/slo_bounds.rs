@@ -1,5 +1,6 @@
-//! What a system promises, its replay keeps: no request is later than the deterministic bounds of `leeward_placement::volumes::bound`,
-//! over clients' and servers' links and devices that are handed several requests at once.
+//! Promises hold in a replay: no request exceeds the deterministic bounds of
+//! `leeward_placement::volumes::bound`, over clients' and servers' links and devices with several outstanding
+//! requests.
 
 mod requests_support;
 
@@ -14,7 +15,7 @@ use leeward_traces::{Kind, Stage};
 use proptest::prelude::*;
 use requests_support::cases;
 
-/// A workload in a random system: what it may send, and what it sends.
+/// A workload of a random system: its allowed traffic, and its actual traffic.
 #[derive(Clone, Debug)]
 struct Draw {
     rate: f64,
@@ -25,7 +26,7 @@ struct Draw {
     client: usize,
     server: usize,
     priorities: [u32; 3],
-    /// Limits beside its own curve: its rate times the first, its burst times the second.
+    /// Limits beside its own curve, as factors of its rate and of its burst.
     limit: Option<(f64, f64)>,
     tail: f64,
     start: f64,
@@ -61,7 +62,8 @@ fn draws() -> impl Strategy<Value = Vec<Draw>> {
     prop::collection::vec(draw, 1..6)
 }
 
-/// Two clients and two servers with a device each, at most nine tenths loaded; and what is sent, as early as curves let it.
+/// Two clients and two servers with one device each, loaded up to nine tenths; and the requests, as early as
+/// curves allow.
 fn world(draws: &[Draw]) -> (System, Vec<Option<Arc<[Arrival]>>>) {
     let names = ["c0-out", "c1-out", "s0-in", "s1-in", "d0", "d1", "s0-out", "s1-out", "c0-in", "c1-in"];
     let queue = |name: &&str| {
@@ -71,7 +73,7 @@ fn world(draws: &[Draw]) -> (System, Vec<Option<Arc<[Arrival]>>>) {
     let share = 0.9 / draws.len() as f64;
     let (mut promises, mut sent) = (Vec::new(), Vec::new());
     for (at, draw) in draws.iter().enumerate() {
-        // In shares of a second of each stage; a request has as much of each.
+        // Shares of a second of each stage; a request has the same share at each.
         let bucket = |rate: f64, burst: f64, unit: f64| {
             TokenBucket::new(rate * share * unit, burst * 0.1 * unit).unwrap()
         };
@@ -123,11 +125,11 @@ fn world(draws: &[Draw]) -> (System, Vec<Option<Arc<[Arrival]>>>) {
     (System { queues: names.iter().map(queue).collect(), promises }, sent)
 }
 
-/// Paths of a line, and of a diamond that parts and meets again.
+/// Paths of a line, and of a diamond that splits and joins.
 const LINE: [&[usize]; 6] = [&[0, 1, 2, 3], &[0, 1], &[1, 2], &[2, 3], &[1, 2, 3], &[3]];
 const DIAMOND: [&[usize]; 6] = [&[0, 1, 3], &[0, 2, 3], &[0, 3], &[1, 3], &[2, 3], &[0, 1]];
 
-/// One stage over several links, at most nine tenths loaded; and what is sent, as early as curves let it.
+/// One stage over several links, loaded up to nine tenths; and the requests, as early as curves allow.
 fn links(draws: &[Draw], paths: &[&[usize]], priorities: u32) -> (System, Vec<Option<Arc<[Arrival]>>>) {
     let queue = |at: usize| Queue {
         name: format!("l{at}"),
@@ -212,7 +214,7 @@ proptest! {
             let replay = Replay { system: &system, bounds, method, over: Over::Held, order: Order::Priority, sent: sent.clone(), tails: Vec::new() };
             let replayed = replay.run().unwrap();
             for (held, sent) in replayed.workloads.iter().zip(&sent) {
-                // Two buckets may ask for more than there is: then there is no bound, and no claim.
+                // Two buckets may exceed the capacity: then there is no bound, and no claim.
                 prop_assert_eq!(held.seen.unwrap().requests, sent.as_ref().unwrap().len() as u64);
                 prop_assert!(held.broken.is_empty(), "{:?}: {:?} above {:?}: {:?}", method, held.seen, held.bound, held.broken);
             }
@@ -287,7 +289,8 @@ fn a_bound_that_is_exceeded_says_what_it_took_for_granted() {
         };
         replay.run().unwrap().workloads[0].clone()
     };
-    // Whole, the request of the last priority that is in service is in the bound, and reached.
+    // With whole requests, the bound includes the request of the last priority in service, and the replay
+    // reaches it.
     let whole = run(Unit::Requests, Order::Priority);
     assert!(whole.broken.is_empty(), "{whole:?}");
     assert_eq!(whole.seen.unwrap().worst, Nanos(220_000_000 - 1));

@@ -1,4 +1,4 @@
-//! Stochastic bounds over paths of three and four links, against requests that are drawn from the very models.
+//! Stochastic bounds over paths of three and four links, against requests drawn from their models.
 
 use std::sync::Arc;
 
@@ -14,11 +14,11 @@ use rand_chacha::ChaCha8Rng;
 
 const STEP: f64 = 1e-4;
 const SECONDS: f64 = 200.0;
-/// Mean seconds that a state lasts.
+/// Mean duration of a state, in seconds.
 const LASTS: f64 = 0.5;
 const MEAN: f64 = 2000.0;
 
-/// Requests a second in either state.
+/// Model with the requests per second of two states.
 fn model(rates: [f64; 2]) -> Mmpp {
     let state = |rate: f64| State {
         requests: Requests::Poisson(rate * STEP),
@@ -37,7 +37,7 @@ fn sent(rates: [f64; 2], seed: u64) -> Arc<[Arrival]> {
     while clock < SECONDS {
         let gap = exponential(1.0 / rates[state]);
         if clock + gap > until {
-            // Memoryless: the rest of the gap is drawn anew at the rate of the next state.
+            // Memoryless: the rest of the gap is drawn again at the rate of the next state.
             (clock, state) = (until, 1 - state);
             until += exponential(LASTS);
             continue;
@@ -50,11 +50,11 @@ fn sent(rates: [f64; 2], seed: u64) -> Arc<[Arrival]> {
     arrivals.into()
 }
 
-/// Workloads of priorities and routes over links of 1 MB/s, each with rates of its own.
+/// Workloads with priorities and routes over links of 1 MB/s, each with its own rates.
 fn system(flows: &[(u32, &[usize], [f64; 2])], links: usize) -> System {
     let queues = (0..links).map(|at| Queue { name: format!("l{at}"), capacity: 1e6, resource: None });
     let promises = flows.iter().enumerate().map(|(at, &(priority, route, rates))| {
-        // Limits that hold nothing back.
+        // Limits that never delay.
         let mean = MEAN * (rates[0] + rates[1]) / 2.0;
         let arrivals = ArrivalCurve::new(&[TokenBucket::new(mean, 1e9).unwrap()]).unwrap();
         let demand = Demand {
@@ -95,7 +95,7 @@ fn percentiles_over_paths_of_any_length_are_within_their_stochastic_bounds() {
     let sent = (0..).zip(&flows).map(|(seed, &(.., rates))| Some(sent(rates, seed))).collect();
     let replay = Replay {
         system: &system,
-        // Small frames, because the bounds are of a fluid.
+        // Small frames, because the bounds assume a fluid.
         bounds: BoundSettings { unit: Unit::Frames, frame: 64.0, ..BoundSettings::default() },
         method: Method::Snc,
         over: Over::Held,

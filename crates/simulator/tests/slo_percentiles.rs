@@ -1,8 +1,9 @@
-//! Stochastic bounds of whole requests, large and small, over paths of one to four links, against requests that are drawn from the
-//! very models.
+//! Stochastic bounds of whole requests, large and small, over paths of one to four links, against requests
+//! drawn from their models.
 //!
-//! A bound is of a percentile that a run of finite length only estimates, so a run may exceed it by chance: of a thousand requests that
-//! keep a 99th percentile exactly, more than 1 % are later in half of all runs. Bounds are so far above that none was seen to.
+//! A bound covers a percentile that a run of finite length only estimates, so a run may exceed it by chance.
+//! Of a thousand requests with a given exact 99th percentile, more than 1 % are later in half of all runs.
+//! The bounds are so loose that no run was seen to exceed one.
 
 mod requests_support;
 
@@ -21,7 +22,7 @@ use rand_chacha::ChaCha8Rng;
 use requests_support::cases;
 
 const STEP: f64 = 1e-4;
-/// Bytes a second of every link.
+/// Bytes per second of every link.
 const CAPACITY: f64 = 1e6;
 const REQUESTS: f64 = 1500.0;
 
@@ -34,9 +35,9 @@ struct Draw {
     priority: u32,
     /// Bytes of each of its requests.
     size: f64,
-    /// Of the links' rate.
+    /// Share of the links' rate.
     load: f64,
-    /// Whether it has an SLO, and a model: else it is best effort, after all others.
+    /// True for a workload with an SLO and a model; false for best effort, which comes after all others.
     promised: bool,
     seed: u64,
 }
@@ -59,7 +60,7 @@ impl Draw {
             sizes: Sizes::Empirical { atoms: vec![(1.0, self.size)] },
         };
         let model = Mmpp::new(STEP, vec![state], &[vec![1.0]], Sigma::Stationary).unwrap();
-        // Limits that hold nothing back.
+        // Limits that never delay.
         let limits = ArrivalCurve::new(&[TokenBucket::new(self.load * CAPACITY, 1e12).unwrap()]).unwrap();
         let demand = Demand {
             stage: Stage::NetworkIn,
@@ -96,7 +97,7 @@ impl Draw {
     }
 }
 
-/// The draws over the four links, so long that the rarest sends enough for a 99th percentile.
+/// Replays the draws over the four links, long enough that the rarest sends enough for a 99th percentile.
 fn replayed(draws: &[Draw], unit: Unit) -> Vec<Held> {
     let queues = (0..4).map(|at| Queue { name: format!("l{at}"), capacity: CAPACITY, resource: None });
     let promises = draws.iter().enumerate().map(|(at, draw)| draw.promise(at));
@@ -141,7 +142,8 @@ proptest! {
     }
 }
 
-/// The 99th percentile of a workload, maybe beside another: its bound, as it was served, and why it was exceeded.
+/// Returns the 99th percentile of a workload, alone or beside another: its bound, its measured value, and
+/// violated assumptions.
 fn alone_and_beside(unit: Unit, of: Draw, beside: Option<Draw>) -> (f64, f64, Vec<Assumption>) {
     let draws: Vec<Draw> = std::iter::once(of).chain(beside).collect();
     let held = replayed(&draws, unit).swap_remove(0);
@@ -153,7 +155,7 @@ fn a_fluid_says_less_than_requests_take_that_links_forward_whole() {
     let of = Draw { path: 0, priority: 0, size: 2e5, load: 0.02, promised: true, seed: 1 };
     let (fluid, _, broken) = alone_and_beside(Unit::Fluid, of.clone(), None);
     let (whole, seen, holds) = alone_and_beside(Unit::Requests, of, None);
-    // Four links of 0.2 s each.
+    // Four links, 0.2 s each.
     assert!(seen >= 0.8, "{seen}");
     assert!(fluid < seen && seen <= whole, "{fluid} {seen} {whole}");
     assert!(matches!(broken[0], Assumption::Fluid { .. }) && holds.is_empty(), "{broken:?}");

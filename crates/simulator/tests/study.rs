@@ -1,4 +1,4 @@
-//! Studies: the same draws for every way, whatever is asked of them and with however many threads traces are read.
+//! Experiments: the same draws for every method, in every query, and with any number of reading threads.
 
 use leeward_fabric::Nanos;
 use leeward_fabric::input::Text;
@@ -22,7 +22,7 @@ fn traces(bursts: &[u64], threads: usize) -> Traces {
     growing(&steady, threads)
 }
 
-/// The same with bursts of their own in each half.
+/// Traces like these with different bursts in each half.
 fn growing(bursts: &[[u64; 2]], threads: usize) -> Traces {
     let file = |(at, &halves): (usize, &[u64; 2])| {
         let rows =
@@ -36,7 +36,7 @@ fn growing(bursts: &[[u64; 2]], threads: usize) -> Traces {
     Traces::read(files, Device::from_text("ssd", DEVICE).unwrap(), TraceSettings::default(), threads).unwrap()
 }
 
-/// The same draws from the beginning of their traces: what comes around an end is in no curve.
+/// The draws with starts at the beginning of their traces: requests around the wrap are in no curve.
 fn from_the_start(draws: Vec<Draw>) -> Vec<Draw> {
     draws.into_iter().map(|draw| Draw { start: 0.0, ..draw }).collect()
 }
@@ -99,7 +99,7 @@ fn every_way_places_the_same_draws() {
 
 #[test]
 fn those_that_fit_alone_are_those_that_are_placed_alone() {
-    // 40 reads of 1 ms in 400 ms fit any SLO; at 1 ms no read has a place, and the margin makes it 1.1 ms.
+    // 40 reads of 1 ms in 400 ms fit any SLO; at 1 ms no read fits, since the margin makes it 1.1 ms.
     let traces = traces(&[1, 40], 1);
     let settings = PackSettings::default();
     for (slo, fits) in [(0.001, false), (0.5, true)] {
@@ -161,7 +161,7 @@ fn first_fit_by_curves_needs_no_fewer_servers_where_equal_priorities_come_in_any
 
 #[test]
 fn what_grows_beyond_its_limits_is_held_back_by_them_and_is_not_where_it_is_demoted_or_has_none() {
-    // Half the device at first, and then all of it, which is not more than it can do.
+    // Half the device at first, and then all of it, but not more than its capacity.
     let traces = growing(&[[40, 90]], 1);
     let drawn = [Draw { trace: 0, start: 0.0, slo: 1.0 }];
     let settings = PackSettings::default();
@@ -198,7 +198,7 @@ fn who_is_admitted_keeps_its_slo_and_without_a_bound_all_are_admitted() {
     let (none, dnc) = (ask("none"), ask("dnc"));
     assert_eq!(none.admitted.len(), 20);
     assert!(!dnc.admitted.is_empty() && dnc.admitted.len() < 20, "{}", dnc.admitted.len());
-    // The second half is as the first.
+    // The second half is like the first.
     let kept =
         replay(&traces, Part::Second, &drawn, &dnc.admitted, &dnc.system, ReplaySettings::default()).unwrap();
     assert!(kept.iter().all(|kept| kept.met == kept.windows && kept.windows > 0));
@@ -223,7 +223,7 @@ fn what_is_wrong_is_named() {
     assert!(one.is_err_and(|error| error.to_string().starts_with("trace one.csv: fewer than two requests")));
 }
 
-/// Drawn traces of a cache, of five minutes.
+/// Synthetic cache traces of five minutes.
 fn caches(seed: u64, count: u64) -> Traces {
     let shape = CacheShape::of(300.0);
     let drawn = (0..count).map(|index| (format!("c{index}"), shape.draw(seed, index).unwrap())).collect();
@@ -243,7 +243,7 @@ fn drawn_traces_of_a_cache_are_as_the_thesis_describes_them() {
         assert_eq!(trace, shape.draw(3, index).unwrap(), "the same on every run");
         assert!(trace.is_sorted_by_key(|request| request.at));
         assert!(trace.iter().all(|request| request.size <= 256 << 10 && request.size > 0));
-        // A third of the thesis' half hours of 100 to 600 thousand.
+        // A third of the thesis' half hours with 100 to 600 thousand requests.
         assert!((30e3..200e3).contains(&(trace.len() as f64)), "{}", trace.len());
         requests += trace.len() as f64;
         bytes += trace.iter().map(|request| request.size as f64).sum::<f64>();
@@ -254,7 +254,7 @@ fn drawn_traces_of_a_cache_are_as_the_thesis_describes_them() {
     let ratios: Vec<f64> = each.iter().map(|peak| peak.requests / peak.mean_requests).collect();
     assert!(ratios.iter().all(|ratio| (1.5..7.0).contains(ratio)), "{ratios:?}");
     assert!(ratios.iter().any(|&ratio| ratio < 3.0) && ratios.iter().any(|&ratio| ratio > 4.0), "{ratios:?}");
-    // Together they are smoother than each, and no more comes than when all peaks meet.
+    // Together they are smoother than each, and at most the sum of all peaks.
     let sum: f64 = each.iter().map(|peak| peak.requests).sum();
     assert!(all.requests < 0.7 * sum && all.requests >= all.mean_requests, "{} of {sum}", all.requests);
 }
@@ -290,7 +290,7 @@ fn each_analysis_of_a_path_is_a_bound_and_the_one_of_the_thesis_is_the_lowest() 
     assert!(found.dnc.unwrap() > 0.0 && found.priority_meister.unwrap() > 0.0);
     let dependent = ask(&from(0..6), &TailSettings { dependent: 6, ..settings });
     assert!(dependent.bipartite.unwrap() > bipartite && dependent.dnc == found.dnc);
-    // More nines cost more, and the worst case asks for none of them.
+    // More nines cost more; the worst case does not depend on them.
     let rarer = ask(&from(0..6), &TailSettings { excess: 1e-40, ..settings });
     assert!(rarer.bipartite.unwrap() > bipartite && rarer.dnc == found.dnc);
     for excess in [0.0, 1.0, f64::NAN] {

@@ -1,4 +1,5 @@
-//! Contests: the same requests for every scheduler, loads that are what they are said to be, and promises that are kept.
+//! Contention experiments: every scheduler gets the same requests, loads are as configured, and promises
+//! hold.
 
 use leeward_simulator::study::{
     Contenders, Contest, Fared, Instead, Load, Member, Scheduler, Sends, Shape, StudyError,
@@ -7,7 +8,7 @@ use leeward_traces::Stage;
 use leeward_traces::device::Device;
 use proptest::prelude::*;
 
-/// 1 ms a read of 4 KiB, 4 ms one of 64 KiB.
+/// 1 ms per read of 4 KiB, 4 ms per read of 64 KiB.
 const DEVICE: &str = r#"{"table": [
     {"size_bytes": 4096, "read_iops": 1000, "write_iops": 500},
     {"size_bytes": 65536, "read_iops": 250, "write_iops": 125}
@@ -50,7 +51,7 @@ fn member(name: &str, slo: f64, load: f64, gap_c2: f64) -> Member {
     }
 }
 
-/// A copy of so many reads of 64 KiB at a time.
+/// A copy with `outstanding` reads of 64 KiB.
 fn copy(outstanding: u32) -> Member {
     let of = member("copy", 1.0, 0.1, 1.0);
     let sends = Sends { sizes: vec![(65536, 1.0)], ..of.sends.clone() };
@@ -98,7 +99,7 @@ proptest! {
     #[test]
     fn a_load_is_what_it_is_said_to_be(seed: u64, load in 0.1..0.9f64, gap_c2 in 0.0..4.0f64) {
         let fared = run(&[member("w", 1.0, load, gap_c2)], seed, Scheduler::BySlo);
-        // 1 ms each: requests of a minute, give or take five standard deviations of a renewal process.
+        // 1 ms each: requests of a minute, within five standard deviations of a renewal process.
         let expected = load * 60_000.0;
         let off = (fared[0].requests as f64 - expected).abs();
         prop_assert!(off <= 5.0 * (gap_c2 * expected).sqrt() + 3.0, "{off} of {expected}");
@@ -122,18 +123,19 @@ fn every_scheduler_is_given_the_same_requests_whoever_else_is_there() {
 
 #[test]
 fn schedulers_serve_as_they_are_called() {
-    // Eight tenths of the device together, and a copy that takes what it is given of the rest.
+    // Eight tenths of the device together, and a copy that takes its share of the rest.
     let all = [member("tight", 0.02, 0.2, 2.0), member("loose", 0.5, 0.6, 2.0), copy(4)];
     let fared = |scheduler| run(&all, 1, scheduler);
     let median = |scheduler| -> Vec<f64> { fared(scheduler).iter().map(|of| of.tails[0]).collect() };
     let by_slo = median(Scheduler::BySlo);
     assert!(by_slo[0] < by_slo[1], "{by_slo:?}");
-    // Of what the tight one leaves, the copy takes a half, which is less than the loose one asks for; feedback gives it more.
+    // The copy takes half of what the tight one leaves, and the loose one needs more than the other half;
+    // feedback gives it more.
     let (shares, cake) = (median(Scheduler::Shares), median(Scheduler::Cake));
     assert!(shares[1] > 10.0 * by_slo[1], "{shares:?}, {by_slo:?}");
     assert!(cake[1] < shares[1], "{cake:?}, {shares:?}");
     assert!(fared(Scheduler::BySlo)[2].requests < fared(Scheduler::Shares)[2].requests);
-    // Deadlines keep the tight one before the loose one where both wait.
+    // Deadlines keep the tight one before the loose one if both wait.
     let deadline = median(Scheduler::Deadline);
     assert!(deadline[0] <= deadline[1], "{deadline:?}");
 }
@@ -173,7 +175,7 @@ fn a_volume_in_memory_passes_networks_only() {
     let fared = run(&[Member { device: None, sends, ..of }], 1, Scheduler::PriorityMeister);
     let stages: Vec<Stage> = fared[0].priorities.iter().map(|of| of.0).collect();
     assert_eq!(stages, [Stage::NetworkIn, Stage::NetworkOut]);
-    // 200 B and 1.1 x 4 KiB each, of 125 MB/s.
+    // 200 B and 1.1 x 4 KiB each, at 125 MB/s.
     let expected = 0.3 * 125e6 * 60.0 / (200.0 + 1.1 * 4096.0);
     assert!((fared[0].requests as f64 / expected - 1.0).abs() < 0.01, "{}", fared[0].requests);
 }

@@ -1,4 +1,4 @@
-//! TCP over a toy link: what is true whatever the network does to packets.
+//! Properties of TCP over a toy link that hold for any treatment of packets by the network.
 
 mod tcp_support;
 
@@ -24,7 +24,7 @@ fn controls() -> impl Strategy<Value = Settings> {
     )
 }
 
-/// Fates of packets in turn, from the first again after the last.
+/// Fates of packets in order, repeated cyclically.
 fn fates() -> impl Strategy<Value = Vec<Fate>> {
     let fate = prop_oneof![
         12 => Just(Fate::Arrives),

@@ -1,6 +1,8 @@
-//! The sender beside that of Linux: the same bottleneck, in network namespaces with a token bucket filter and in the toy link.
+//! The sender compared with that of Linux: the same bottleneck, in network namespaces with a token bucket
+//! filter and in the toy link.
 //!
-//! Where namespaces may not be made, or `ip`, `tc` or `ss` is missing, the test says so and proves nothing.
+//! Without permission for namespaces, or without `ip`, `tc` or `ss`, the test prints a skip and proves
+//! nothing.
 
 mod tcp_support;
 
@@ -17,15 +19,15 @@ use tcp_support::{Fate, Link, Run};
 
 /// A frame of 1500 bytes with its Ethernet header.
 const FRAME: u64 = 1514;
-/// Frames that wait at the bottleneck.
+/// Capacity of the bottleneck's queue in frames.
 const QUEUE: u64 = 32;
 /// Payload of a segment at an MTU of 1500.
 const MSS: u64 = 1448;
 
-/// Runs of a kernel, of which one is to be near.
+/// Attempts with the kernel; one of them must be close.
 const ATTEMPTS: usize = 3;
 
-/// Three namespaces in a row, `s` to `r` to `d`; gone when this is dropped.
+/// Three namespaces in a row, `s` to `r` to `d`; deleted on drop.
 struct Row(Vec<String>);
 
 impl Drop for Row {
@@ -56,7 +58,7 @@ fn row(control: &str) -> Result<Row, String> {
     let [s, r, d] = [&row.0[0], &row.0[1], &row.0[2]];
     run(&format!("ip link add s0 netns {s} type veth peer name rs netns {r}"))?;
     run(&format!("ip link add d0 netns {d} type veth peer name rd netns {r}"))?;
-    // Packets as they would be on a wire: no segment of many.
+    // Packets as on a wire: no segmentation offload.
     for (name, device, address) in
         [(s, "s0", "10.9.1.1"), (r, "rs", "10.9.1.2"), (r, "rd", "10.9.2.2"), (d, "d0", "10.9.2.1")]
     {
@@ -71,7 +73,7 @@ fn row(control: &str) -> Result<Row, String> {
     Ok(row)
 }
 
-/// This program again, in a namespace, as one end of a connection.
+/// Starts this program again, in a namespace, as one end of a connection.
 fn end(namespace: &str, name: &str) -> Result<Child, String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     Command::new("ip")
@@ -104,7 +106,7 @@ fn sends() {
     }
 }
 
-/// A sender in its steady state: its mean and largest window and its mean threshold, in segments.
+/// Steady state of a sender: mean and largest window and mean threshold, in segments.
 struct Steady([f64; 3]);
 
 impl Steady {
@@ -114,7 +116,7 @@ impl Steady {
     }
 }
 
-/// What `ss` tells: window and threshold.
+/// Output of `ss`: window and threshold.
 fn sample(text: &str, control: &str) -> Option<[f64; 2]> {
     let field = |name: &str| {
         let at = text.find(name)? + name.len();
@@ -146,10 +148,10 @@ fn kernel(control: &str) -> Result<Steady, String> {
 fn simulated(control: Control) -> Steady {
     let settings = Settings { control, mss: MSS as u32, ..Settings::default() };
     let link = Link {
-        // 20 Mbit/s for a frame of which the link here counts the packet.
+        // 20 Mbit/s for a frame, of which this link counts the packet only.
         ns_per_byte: 400 * FRAME / (FRAME - 14),
         delay: Nanos(20_000),
-        // The filter counts the frame that it is about to pass on, the link here does not.
+        // The filter counts the frame that it is about to send, this link does not.
         queue: QUEUE as usize - 1,
         segments: |_: u64, _: &Segment| Fate::Arrives,
         acks: |_: u64, _: &mut Ack| Fate::Arrives,
@@ -170,7 +172,7 @@ fn simulated(control: Control) -> Steady {
 fn windows_move_as_those_of_linux_do() {
     for (name, control) in [("reno", Control::Reno), ("cubic", Control::Cubic)] {
         let ours = simulated(control);
-        // What else a machine does may hold one run of a kernel up, not each.
+        // Other load of the machine may delay one run of a kernel, not each.
         let mut far = Vec::new();
         while far.len() < ATTEMPTS {
             let theirs = match kernel(name) {

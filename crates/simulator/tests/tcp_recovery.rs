@@ -1,4 +1,4 @@
-//! How losses are found and repaired.
+//! Detection and repair of losses.
 
 mod tcp_support;
 
@@ -27,7 +27,7 @@ fn segment(number: u64) -> Segment {
     }
 }
 
-/// Segments from one up to another.
+/// A block from one segment up to another.
 fn block(start: u64, end: u64) -> Block {
     Block { start: start * MSS, end: end * MSS }
 }
@@ -40,7 +40,8 @@ fn ack(cumulative: u64, blocks: &[Block]) -> Ack {
 
 #[test]
 fn scattered_losses_of_a_window_are_repaired_in_one_round_trip() {
-    // RFC 6675, section 5: a round trip to learn of them, one to repair them, and nothing is sent twice that has arrived.
+    // RFC 6675, section 5: one round trip to detect the losses, one to repair them, and no arrived segment is
+    // sent again.
     let lost = [3, 7, 8, 15, 21, 28];
     let settings = Settings { initial_window: 40, ..Settings::default() };
     let link = Link {
@@ -68,7 +69,7 @@ fn scattered_losses_of_a_window_are_repaired_in_one_round_trip() {
 
 #[test]
 fn holes_before_what_has_arrived_count_as_linux_4_4_counts_them() {
-    // FACK: the last of five segments has arrived, so the first two have three others behind them.
+    // FACK: the last of five segments has arrived, so the first two have three others after them.
     for (rack, lost) in [(RackUse::Repairs, 2), (RackUse::Never, 0)] {
         let mut sender = Sender::new(Settings { rack, ..Settings::default() }).unwrap();
         sender.write(10 * MSS);
@@ -83,7 +84,7 @@ fn holes_before_what_has_arrived_count_as_linux_4_4_counts_them() {
 
 #[test]
 fn a_repair_is_lost_when_what_was_sent_long_enough_after_it_has_arrived() {
-    // The window of 1 ms is by times of sending; an acknowledgement that says more of it comes later.
+    // The window of 1 ms refers to send times; an acknowledgement with later ones comes later.
     let repaired = |after: u64| {
         let settings = Settings { rack: RackUse::Repairs, ..Settings::default() };
         let mut sender = Sender::new(settings).unwrap();
@@ -126,7 +127,7 @@ fn two_duplicates(settings: Settings) {
 
 #[test]
 fn a_recovery_sends_half_of_what_arrives() {
-    // RFC 6937, section 3: proportional reduction, for the threshold is half of the window.
+    // RFC 6937, section 3: proportional reduction, since the threshold is half of the window.
     let settings = Settings { initial_window: 100, ..Settings::default() };
     let mut sender = Sender::new(settings).unwrap();
     sender.write(1 << 40);
@@ -149,7 +150,7 @@ fn a_recovery_sends_half_of_what_arrives() {
 
 #[test]
 fn the_timer_doubles_until_something_new_arrives() {
-    // RFC 6298, section 5, and the bounds of the settings.
+    // RFC 6298, section 5, and the limits of the settings.
     for (min_ms, expected) in [(200, [1000, 2000, 4000, 8000, 12000]), (10, [1000, 2000, 4000, 8000, 12000])]
     {
         let settings = Settings {
@@ -172,7 +173,8 @@ fn the_timer_doubles_until_something_new_arrives() {
             assert_eq!((again.len(), again[0].start, sender.window()), (1, 0, MSS));
         }
         assert_eq!((sender.state(), sender.threshold()), (State::Timeout, 5 * MSS));
-        // What arrives ends the backoff, and a measured round trip counts: the least is above it, as in Linux.
+        // An arrival ends the backoff, and a measured round trip counts: the least margin is added to it, as
+        // in Linux.
         sender.on_ack(now.plus(Nanos(MS)), &Ack { echo: now, ..ack(1, &[]) });
         let wait = sender.deadline().unwrap().since(now.plus(Nanos(MS)));
         assert_eq!(wait, Nanos((1 + min_ms) * MS));
@@ -181,7 +183,7 @@ fn the_timer_doubles_until_something_new_arrives() {
 
 #[test]
 fn after_a_timeout_slow_start_repairs_what_is_missing_only() {
-    // All of a window but its fourth and fifth segments is lost; their blocks are known and kept.
+    // All of a window except its fourth and fifth segments is lost; their blocks are known and kept.
     let link = Link {
         ns_per_byte: 0,
         delay: Nanos(5 * MS),
@@ -199,7 +201,7 @@ fn after_a_timeout_slow_start_repairs_what_is_missing_only() {
 
 #[test]
 fn the_end_of_a_flow_is_repaired_in_recovery_without_the_timer() {
-    // Rule 4 of NextSeg (RFC 6675): with nothing else to send, the last segment goes again, once.
+    // Rule 4 of NextSeg (RFC 6675): without other data, the last segment is sent again, once.
     let link = Link {
         ns_per_byte: 0,
         delay: Nanos(5 * MS),
@@ -220,7 +222,7 @@ fn the_end_of_a_flow_is_repaired_in_recovery_without_the_timer() {
 
 #[test]
 fn a_lost_end_is_probed_for_after_two_round_trips() {
-    // RFC 8985, section 7: with one, two or five of the last segments lost, and none.
+    // RFC 8985, section 7: with one, two, five or none of the last segments lost.
     for (lost, tail_probe, timeouts) in
         [(1, true, 0), (2, true, 0), (5, true, 0), (2, false, 1), (0, true, 0)]
     {
@@ -256,7 +258,7 @@ fn a_lost_end_is_probed_for_after_two_round_trips() {
 
 #[test]
 fn a_repair_that_is_lost_is_repaired_by_time() {
-    // RACK (RFC 8985); without it there is the timer only.
+    // RACK (RFC 8985); without it only the timer repairs.
     for (rack, timeouts) in [(RackUse::Always, 0), (RackUse::Repairs, 0), (RackUse::Never, 1)] {
         let mut left = 3;
         let link = Link {
@@ -283,7 +285,8 @@ fn a_repair_that_is_lost_is_repaired_by_time() {
 
 #[test]
 fn with_nothing_new_to_send_a_gap_is_filled_before_it_is_sure() {
-    // Rule 3 of NextSeg (RFC 6675): the ninth segment has two later ones, not three, when the fourth is being repaired.
+    // Rule 3 of NextSeg (RFC 6675): the ninth segment has two later ones, not three, while the fourth is
+    // being repaired.
     for (segments, filled) in [(14, true), (40, false)] {
         let settings = Settings { rack: RackUse::Never, initial_window: 20, ..Settings::default() };
         let mut sender = Sender::new(settings).unwrap();
@@ -326,7 +329,7 @@ fn each_loss_is_repaired_once() {
         run.sender.write(40_000 * MSS);
         run.until(Nanos(10_000 * MS));
         let counts = run.sender.counts();
-        // What was lost last may not be known yet.
+        // The last loss may be still unknown.
         assert!(counts.timeouts == 0 && run.lost - counts.again <= 2, "{} lost: {counts:?}", run.lost);
         assert!(run.lost > 10);
     }
@@ -334,7 +337,8 @@ fn each_loss_is_repaired_once() {
 
 #[test]
 fn what_is_late_by_less_than_a_quarter_of_a_round_trip_is_not_lost() {
-    // RFC 8985, section 6.2: the window opens once reordering was seen; three later segments were proof before.
+    // RFC 8985, section 6.2: the window opens once reordering was seen; before that, three later segments
+    // were proof.
     let again = [RackUse::Always, RackUse::Never].map(|rack| {
         let link = Link {
             ns_per_byte: 1,
@@ -379,7 +383,7 @@ fn divisions_have_windows_of_their_own_and_overtaking_each_other_is_no_loss() {
         assert_eq!(sender.next_segment(Nanos(3 * MS)).unwrap().again, lost);
         sender.set_division(0);
         assert_eq!(sender.state(), if lost { State::Recovery } else { State::Open });
-        // A loss among those of one path is one, and is that path's only.
+        // A loss among segments of one path is a loss of that path only.
         if !lost {
             sender.on_ack(Nanos(4 * MS), &ack(5, &[block(6, end)]));
             assert_eq!(sender.state(), State::Recovery);
@@ -405,7 +409,7 @@ fn a_round_trip_over_two_divisions_is_measured_for_neither() {
 
 #[test]
 fn a_receiver_answers_every_second_segment_or_after_its_delay() {
-    // RFC 5681, section 4.2; the echo is of the first of those that waited (RFC 7323, section 4.3).
+    // RFC 5681, section 4.2; the echo is that of the first waiting segment (RFC 7323, section 4.3).
     let mut receiver = Receiver::new(&Settings::default()).unwrap();
     assert_eq!(receiver.on_segment(Nanos(100), &segment(0)), None);
     let both = receiver.on_segment(Nanos(200), &segment(1)).unwrap();
@@ -432,7 +436,7 @@ fn a_receiver_tells_the_latest_block_first_and_at_once() {
     assert_eq!(blocks(8), (0, vec![(8, 9), (4, 5), (2, 3)]));
     assert_eq!(blocks(6), (0, vec![(6, 7), (8, 9), (4, 5)]));
     assert_eq!(blocks(3), (0, vec![(2, 5), (6, 7), (8, 9)]));
-    // A repeated one, and one that fills the gap.
+    // A repeated segment, and one that fills the gap.
     assert_eq!(blocks(8), (0, vec![(8, 9), (2, 5), (6, 7)]));
     assert_eq!(blocks(0), (1, vec![(8, 9), (2, 5), (6, 7)]));
     assert_eq!(blocks(1), (5, vec![(8, 9), (6, 7)]));
@@ -451,7 +455,7 @@ fn a_change_of_marks_is_echoed_before_it_is_forgotten() {
     assert_eq!((before.cumulative, before.ece), (MSS, false));
     let both = receiver.on_segment(Nanos(3), &marked(2)).unwrap();
     assert_eq!((both.cumulative, both.ece), (3 * MSS, true));
-    // Out of order too: what waited first, then at once the new one.
+    // Out of order too: first the waiting segments are acknowledged, then at once the new one.
     assert_eq!(receiver.on_segment(Nanos(4), &segment(3)), None);
     let before = receiver.on_segment(Nanos(5), &marked(5)).unwrap();
     assert_eq!((before.cumulative, before.ece, receiver.deadline()), (4 * MSS, false, Some(Nanos(5))));

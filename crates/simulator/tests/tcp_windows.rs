@@ -1,4 +1,4 @@
-//! How windows grow and shrink, against what the RFCs and papers say of each algorithm.
+//! Growth and reduction of windows, against the RFCs and papers of each algorithm.
 
 mod tcp_support;
 
@@ -15,7 +15,7 @@ fn with(control: Control) -> Settings {
     Settings { control, ack_every: 1, ..Settings::default() }
 }
 
-/// A link that is as fast as can be; `fate` says what becomes of segments.
+/// A link of infinite rate; `fate` decides on segments.
 fn fast(
     delay_ms: u64,
     fate: impl FnMut(u64, &Segment) -> Fate,
@@ -29,7 +29,7 @@ fn fast(
     }
 }
 
-/// Sends all that may be sent.
+/// Sends all segments that may be sent.
 fn send_all(sender: &mut Sender, now: Nanos) -> Vec<Segment> {
     std::iter::from_fn(|| sender.next_segment(now)).collect()
 }
@@ -40,7 +40,7 @@ fn ack(cumulative: u64, echo: Nanos) -> Ack {
 
 #[test]
 fn slow_start_doubles_in_each_round_trip() {
-    // RFC 5681, section 3.1, with all that an acknowledgement covers counted.
+    // RFC 5681, section 3.1, with all bytes of an acknowledgement counted.
     for ack_every in [1, 2] {
         let settings = Settings { ack_every, ..Settings::default() };
         let mut run = Run::new(settings, fast(5, |_, _| Fate::Arrives));
@@ -88,7 +88,7 @@ fn reno_gains_a_segment_in_a_round_trip_and_its_mean_is_three_quarters_of_its_pe
 
 #[test]
 fn cubic_follows_its_curve_after_a_loss() {
-    // RFC 9438, equations 1 and 2, where the curve is above Reno's line.
+    // RFC 9438, equations 1 and 2, while the curve is above Reno's line.
     let settings = Settings { initial_window: 300, ..with(Control::Cubic) };
     let mut run = Run::new(settings, fast(50, |n, _| if n == 0 { Fate::Lost } else { Fate::Arrives }));
     run.sender.write(1 << 40);
@@ -115,7 +115,8 @@ fn cubic_follows_its_curve_after_a_loss() {
 
 #[test]
 fn cubic_is_no_slower_than_reno_where_round_trips_are_short() {
-    // RFC 9438, section 4.3: 3 (1 - beta) / (1 + beta) segments a round trip up to the window that was reduced.
+    // RFC 9438, section 4.3: 3 (1 - beta) / (1 + beta) segments per round trip, up to the window that was
+    // reduced.
     let settings = Settings { initial_window: 100, ..with(Control::Cubic) };
     let mut run = Run::new(settings, fast(1, |n, _| if n == 0 { Fate::Lost } else { Fate::Arrives }));
     run.sender.write(1 << 40);
@@ -142,7 +143,7 @@ fn dctcp_learns_the_share_of_marks_and_cuts_by_half_of_it() {
         run.until(Nanos(3_000 * MS));
         let share = run.sender.marked_share().unwrap();
         let expected = marked as f64 / of as f64;
-        // A window of few segments has none or one that is marked.
+        // A window of few segments has one marked segment or none.
         assert!((share - expected).abs() < 0.05, "{share}, not {expected}");
         let mut before = run.sender.window();
         while run.sender.window() >= before {
@@ -166,7 +167,7 @@ fn without_marks_the_share_that_dctcp_knows_fades_by_a_sixteenth_a_window() {
     run.sender.write(1 << 40);
     run.until(Nanos(95 * MS));
     let share = run.sender.marked_share().unwrap();
-    // Nine round trips: the first acknowledgement ends a window of nothing.
+    // Nine round trips: the first acknowledgement ends an empty window.
     assert!((share.ln() / (15.0f64 / 16.0).ln() - 9.0).abs() < 1.01, "{share}");
 }
 
@@ -179,9 +180,9 @@ fn an_echoed_mark_halves_a_window_once_in_a_round_trip_and_the_receiver_is_told(
     run.until(Nanos(10 * MS));
     assert_eq!(run.sender.threshold(), run.sender.window());
     let halved = run.sender.window();
-    // Three segments have grown the window of 10 before; the one whose acknowledgement echoes is not in it any more.
+    // Three segments have grown the window of 10 before; the one whose acknowledgement echoes has left it.
     assert_eq!(halved / MSS, 6);
-    // Not again while it is in doubt whether the echo is of before; then one segment a round trip.
+    // No further cut while the echo may be an earlier one; then one segment per round trip.
     run.until(Nanos(20 * MS));
     assert_eq!(run.sender.window(), halved);
     run.until(Nanos(40 * MS));
@@ -191,7 +192,7 @@ fn an_echoed_mark_halves_a_window_once_in_a_round_trip_and_the_receiver_is_told(
 
 #[test]
 fn retcp_doubles_when_the_echo_begins_and_halves_when_it_ends() {
-    // Etalon, section 4.4: alpha = 2, beta = 0.5, and the echo is no congestion.
+    // Etalon, section 4.4: alpha = 2, beta = 0.5, and the echo is not congestion.
     let mut sender = Sender::new(with(Control::RETCP)).unwrap();
     sender.write(1 << 40);
     let segments = send_all(&mut sender, Nanos(0));
@@ -212,7 +213,7 @@ fn retcp_doubles_when_the_echo_begins_and_halves_when_it_ends() {
 
 #[test]
 fn retcp_multiplies_nothing_while_losses_are_repaired_and_makes_up_for_it_at_the_end() {
-    // Its authors' module is asked where a window may grow.
+    // The authors' module acts where a window may grow.
     let mut sender = Sender::new(with(Control::RETCP)).unwrap();
     sender.write(1 << 40);
     let end = MSS * send_all(&mut sender, Nanos(0)).len() as u64;
@@ -235,7 +236,7 @@ fn a_window_that_was_idle_for_a_timeout_starts_anew() {
     for (restart_after_idle, expected) in [(true, 10), (false, 27)] {
         let settings = Settings { restart_after_idle, ..with(Control::Reno) };
         let mut run = Run::new(settings, fast(5, |_, _| Fate::Arrives));
-        // Twice ten are in flight when the second ten come back, and a last ten do not fill it.
+        // Twenty segments are in flight when the second ten return, and a last ten do not fill the window.
         run.sender.write(30 * MSS);
         run.until(Nanos(5_000 * MS));
         assert_eq!((run.sender.acknowledged(), run.sender.window()), (30 * MSS, 27 * MSS));

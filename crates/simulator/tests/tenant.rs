@@ -1,4 +1,5 @@
-//! Apps as workloads of a scenario: placed on what telemetry shows, beside background, waiting, failing and moving.
+//! Apps as workloads of a scenario: placement by telemetry, beside background, with waits, failures and
+//! moves.
 
 use std::path::{Path, PathBuf};
 
@@ -8,19 +9,19 @@ use leeward_simulator::stage::summary::{Comparison, Summary};
 use leeward_simulator::{Run, Task, run_all};
 use proptest::prelude::*;
 
-/// Four racks of two hosts at 800 Mb/s, whose uplinks carry all of it.
+/// Four racks of two hosts at 800 Mb/s, with uplinks that carry all of it.
 const TREE: &str = "racks: 4\nhosts_per_rack: 2\nnic: 800Mbps\noversubscription: 1\ncpus: 2\nmemory: 8GB\n";
 /// Six hosts that send 800 Mb/s each.
 const HOSE: &str = "shape: hose\nhosts: 6\nnic: {up: 800Mbps, down: 100Gbps}\ncpus: 1\nmemory: 8GB\n";
 
-/// A folder of its own for the files of one test.
+/// Returns a folder for the files of one test.
 fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("tenant").join(name);
     std::fs::create_dir_all(&folder).expect("cargo's folder for tests can be written to");
     folder
 }
 
-/// Writes an app of tasks of one processor that send each other so many MB.
+/// Writes an app of single-processor tasks with transfers in MB.
 fn write_app(name: &str, file: &str, tasks: u32, memory: &str, sends: &[(u32, u32, u64)]) {
     let mut text = format!("tasks: [{{name: t, count: {tasks}, cpus: 1, memory: {memory}}}]\ntransfers:\n");
     for (from, to, mb) in sends {
@@ -66,7 +67,7 @@ fn an_app_arrives_sends_all_at_once_and_ends_with_its_last_transfer() {
     let scenario = scenario("one", HOSE, "workloads: [{app: {file: app.yaml, at: 10s}}]\nhorizon: 1min\n");
     let record = run(&scenario, "choreo");
     let app = &record.apps[0];
-    // Two of 100 MB out of one host of 100 MB/s.
+    // Two transfers of 100 MB leave one host with 100 MB/s.
     assert_eq!((app.arrived, app.placed, app.finished), (10.0, Some(10.0), Some(12.0)));
     assert_eq!((app.name.as_str(), app.tasks, app.host_count()), ("app", 3, 3));
     assert_eq!((app.bytes, app.network_bytes, app.forecast), (210_000_000, 210e6, Some(2.0)));
@@ -112,7 +113,7 @@ fn an_app_that_never_fits_is_counted_and_the_run_ends() {
     assert_eq!((summary.count, summary.unplaced), (1, 1));
 }
 
-/// Background of most of what four hosts of a hose can send, as rates, from the beginning.
+/// Writes background for most of the capacity of four hosts of a hose, as rates from the beginning.
 fn busy(name: &str) {
     let rate = |host: u32| format!("0,h{host}:egress,760e6\n");
     let text = format!("t_s,link,rate_bps\n{}", (0..4).map(rate).collect::<String>());
@@ -129,7 +130,7 @@ fn background_is_known_by_telemetry_alone() {
             horizon: 5min\n"
         )
     };
-    // Two of six hosts send without background. Once that is reported, it is they that are chosen, whatever the seed.
+    // Two of six hosts send without background. Once that is reported, they are chosen for every seed.
     for seed in 1..=8 {
         let seen = scenario("background", HOSE, &text("30s"));
         assert_eq!(times(&run_under(seed, &seen, "choreo")), [Some(1.0)], "seed {seed}");
@@ -194,7 +195,7 @@ fn an_app_begins_anew_elsewhere_when_one_of_its_hosts_fails_told_or_not() {
         let record = run(&scenario("fails", HOSE, &text), "choreo");
         let app = &record.apps[0];
         let first_had_it = app.restarts == 1;
-        // Five of six hosts are used, and when one of them fails the sixth takes its place.
+        // Five of six hosts are used; if one of them fails, the sixth takes its place.
         let finished = if first_had_it { 12.0 } else { 10.0 };
         assert_eq!(app.finished, Some(finished), "told: {told}");
         if first_had_it {
@@ -243,9 +244,8 @@ fn what_does_not_go_together_is_refused_with_the_source_and_the_reason() {
     insta::assert_snapshot!(lines.join("\n"));
 }
 
-// ---- re-placement -------------------------------------------------------------------------------------
-
-/// A scenario of one app of two tasks with 4 GB to send at 800 Mb/s, 40 s, whose link loses most of its capacity.
+/// A scenario of one app of two tasks with 4 GB to send at 800 Mb/s, 40 s, and a link that loses half of its
+/// capacity.
 fn halved(name: &str, memory: &str, migration: &str) -> Scenario {
     write_app(name, "app.yaml", 2, memory, &[(0, 1, 4000)]);
     let event = |host: u32| format!("  - {{at: 10s, link: \"h{host}:egress\", capacity: 400Mbps}}\n");
@@ -263,7 +263,8 @@ fn an_app_whose_link_is_halved_moves_and_ends_earlier_than_one_that_may_not() {
     let moves = run(&halved("halved", "800MB", "migration: {every: 15s, pause: 2s}\n"), "choreo");
     let one = moves.migrations[0];
     assert_eq!((moves.migrations.len(), one.at), (1, 15.0));
-    // 2,750 MB are left; at 50 MB/s they take 55 s, at 100 MB/s 27.5 s; 800 MB of memory at 50 MB/s take 16 s.
+    // 2,750 MB are left. At 50 MB/s they take 55 s, at 100 MB/s 27.5 s; 800 MB of memory take 16 s at 50
+    // MB/s.
     assert_eq!((one.stays, one.moves, one.cost), (Some(55.0), 27.5, 18.0));
     assert_eq!(one.resumed, Some(33.0));
     assert_eq!(times(&moves), [Some(60.5)]);

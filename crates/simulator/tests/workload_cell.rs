@@ -1,4 +1,4 @@
-//! The tasks of a cell: what is generated is of the size that was asked for, and lists are read or refused.
+//! Tasks of a cell: generated tasks have the requested size, and lists are read or rejected.
 
 mod workload_support;
 

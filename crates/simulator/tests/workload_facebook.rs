@@ -1,8 +1,8 @@
-//! The generated hour beside what Sinbad says of Facebook's (sections 4 and 7.1).
+//! The generated hour compared with Sinbad's description of Facebook's (sections 4 and 7.1).
 //!
-//! Means over eight hours (eight seeds) on the paper's cluster. Where the load of links includes writes, each block goes
-//! to one rack drawn evenly from the others, at the rate of one disk: what links would carry under the default
-//! placement, were there no congestion. Run with `--nocapture` for the table.
+//! Means over eight hours (eight seeds) on the paper's cluster. Where the load of links includes writes, each
+//! block goes to one random other rack, at the rate of one disk. This is the load under the default placement
+//! without congestion. Run with `--nocapture` for the table.
 
 mod workload_support;
 
@@ -17,13 +17,13 @@ use workload_support::{check, sinbad};
 
 const HOUR: f64 = 3600.0;
 const SEEDS: u64 = 8;
-/// Bytes a second of a write.
+/// Bytes per second of a write.
 const DISK: f64 = 50e6;
-/// Capacity of a rack's link, in bits a second.
+/// Capacity of a rack's link, in bits per second.
 const LINK: f64 = 2e9;
 
-/// A statistic: what it is, the paper's value, and what one hour must come to on average over the seeds (`None`
-/// where the model does not fit it).
+/// A statistic: its name, the paper's value, and the required mean of one hour over the seeds (`None` if the
+/// model does not fit it).
 struct Row {
     what: &'static str,
     paper: &'static str,
@@ -96,7 +96,7 @@ fn flows_carry_the_same_traffic_as_rates() {
     let hour = Hour::new(&sinbad(), 1);
     let as_rates = sum(&hour.background_down) * 10.0 * LINK / 8.0;
     let as_flows = hour.reads() + hour.shuffle();
-    // What rates are cut by at the ceiling, and what flows of the last minutes carry after the hour.
+    // Bytes cut from rates at the ceiling, and bytes of late flows after the hour.
     assert!((as_flows / as_rates - 1.0).abs() < 0.06, "{as_flows:.3e} and {as_rates:.3e} bytes");
 }
 
@@ -138,13 +138,11 @@ fn downlinks_at_maxmin(cluster: &Cluster, seed: u64) -> Vec<Vec<f64>> {
     bins
 }
 
-// ---- one hour ---------------------------------------------------------------------------------------------
-
 /// An hour of one seed, with its background as rates and as flows, and the utilization of links in bins of 10 s.
 struct Hour {
     rates: Workload,
     flows: Workload,
-    /// As `flows`, without shuffles.
+    /// Flows without shuffles.
     only_reads: Workload,
     cluster: Cluster,
     down: Vec<Vec<f64>>,
@@ -173,7 +171,7 @@ impl Hour {
         };
         let shares = Facebook::default().shares;
         let (rates, flows) = (generate(Background::Rates, shares), generate(Background::Flows, shares));
-        // The others to scale, so that writes are what they were and reads are in proportion to them.
+        // The other shares are scaled, so that writes are unchanged and reads are in proportion to them.
         let part = |share: Share| Share::new(share.get() / (1.0 - shares.shuffle.get())).unwrap();
         let shares = Shares {
             reads: part(shares.reads),
@@ -256,7 +254,7 @@ impl Hour {
         self.rates.files.iter().map(|file| file.bytes.0.div_ceil(file.block.0) as f64).sum()
     }
 
-    /// Bytes written, before replication, by jobs with such names.
+    /// Bytes written, before replication, by jobs whose name matches.
     fn written(&self, job: fn(&str) -> bool) -> f64 {
         let of = |file: &&leeward_simulator::stage::workload::FileWrite| {
             job(&self.rates.jobs[file.job.unwrap() as usize].name)
@@ -264,7 +262,7 @@ impl Hour {
         self.rates.files.iter().filter(of).map(|file| file.bytes.0 as f64).sum()
     }
 
-    /// Bytes of background flows that are reads, and of the others.
+    /// Bytes of background flows that are reads.
     fn reads(&self) -> f64 {
         flow_bytes(&self.only_reads)
     }
@@ -273,7 +271,7 @@ impl Hour {
         flow_bytes(&self.flows) - self.reads()
     }
 
-    /// Bytes that cross racks, each block once.
+    /// Bytes that cross racks, with each block counted once.
     fn crossing(&self) -> f64 {
         self.reads() + self.shuffle() + self.written(any)
     }
@@ -298,16 +296,16 @@ impl Hour {
         self.spans().iter().map(|(first, last)| last - first).collect()
     }
 
-    /// Between the first files of jobs, in order of time.
+    /// Gaps between the first files of jobs, in order of time.
     fn gaps(&self) -> Vec<f64> {
-        // Jobs of before the hour show the first file that is in it: the first minutes are not arrivals.
+        // Jobs from before the hour show their first file in it, so the first minutes are not arrivals.
         let mut starts: Vec<f64> = self.spans().iter().map(|span| span.0).filter(|&at| at > 600.0).collect();
         starts.sort_by(f64::total_cmp);
         starts.windows(2).map(|pair| pair[1] - pair[0]).collect()
     }
 
-    /// Of the link whose background leaves the band first: the shares of seconds from which its mean over the next 5,
-    /// 10, 20 and 40 s is within 5 % of its rate at that second.
+    /// For the link whose background leaves the band first: the shares of seconds from which its mean over
+    /// the next 5, 10, 20 and 40 s is within 5 % of its rate at that second.
     fn least_stable(&self) -> [f64; 4] {
         let fabric = &self.cluster.fabric;
         let links =
@@ -331,14 +329,14 @@ fn flow_bytes(workload: &Workload) -> f64 {
     workload.flows.iter().map(|flow| flow.bytes.0 as f64).sum()
 }
 
-/// The background of a link as pieces of constant rate: from, to, bits a second.
+/// Background of a link as pieces of constant rate: from, to, bits per second.
 fn steps(workload: &Workload, link: ResourceId) -> Vec<(f64, f64, f64)> {
     let changes: Vec<_> = workload.rates.iter().filter(|change| change.resource == link).collect();
     let ends = changes.iter().skip(1).map(|change| change.at).chain([HOUR]);
     changes.iter().zip(ends).map(|(change, end)| (change.at, end, change.rate.0 as f64)).collect()
 }
 
-/// A link's background at each second, and the bits it has carried by then.
+/// Background of a link at each second, and the bits carried by then.
 fn by_second(workload: &Workload, link: ResourceId) -> (Vec<f64>, Vec<f64>) {
     let steps = steps(workload, link);
     let (mut rates, mut carried, mut step, mut before) = (Vec::new(), Vec::new(), 0, 0.0);

@@ -1,4 +1,5 @@
-//! What holds of workloads whatever their source: bytes are conserved, times are in order, a seed decides all.
+//! Properties of workloads from every source: bytes are conserved, times are in order, and the seed
+//! determines all draws.
 
 mod workload_support;
 
@@ -101,7 +102,7 @@ fn workload() -> impl Strategy<Value = Workload> {
     )
 }
 
-/// What a link carries just after `at`.
+/// Returns the rate of a link just after `at`.
 fn carried(workload: &Workload, link: u32, at: f64) -> i64 {
     let mut before = workload.rates.iter().filter(|change| change.resource.0 == link && change.at <= at);
     before.next_back().map_or(0, |change| change.rate.0)
@@ -174,7 +175,7 @@ proptest! {
         let (with, without) = (load(&format!(", phases: {{mappers: {mappers}}}")), load(""));
         prop_assert_eq!(&with, &load(&format!(", phases: {{mappers: {mappers}}}")));
         check(&with.workload, &cluster, 1e9);
-        // 38 maps, of as many hosts as there may be.
+        // 38 maps, on at most as many hosts as allowed.
         let most = mappers.min(15);
         let mut left = vec![shuffle; with.workload.jobs.len()];
         let mut tasks = vec![0u64; with.workload.jobs.len()];
@@ -185,10 +186,10 @@ proptest! {
             prop_assert!(file.fetches.len() as u64 <= most);
         }
         for (left, tasks) in left.into_iter().zip(tasks) {
-            // At most one part of each task is on its host already.
+            // At most one part of each task is on its own host.
             prop_assert!(left <= tasks * shuffle.div_ceil(tasks).div_ceil(most), "{left} of {shuffle} left");
         }
-        // Files are the same with phases and without, but for when they begin.
+        // Files are the same with and without phases, except for their start.
         let of = |workload: &Workload| {
             let files = workload.files.iter().map(|file| (file.job, file.writer, file.bytes, file.replicas));
             let mut files: Vec<_> = files.collect();
@@ -197,7 +198,7 @@ proptest! {
         };
         prop_assert_eq!(of(&with.workload), of(&without.workload));
         prop_assert!(without.workload.files.iter().all(|file| file.fetches.is_empty()));
-        // Jobs that only shuffle are background.
+        // Jobs without output are background.
         let flows: u64 = with.workload.flows.iter().map(|flow| flow.bytes.0).sum();
         let only = jobs.iter().filter(|job| job.1 == 0).count() as u64;
         prop_assert!(flows <= only * shuffle && (most == 1 || only * shuffle < 100 || flows >= only * shuffle / 3));
@@ -281,7 +282,7 @@ proptest! {
                 prop_assert_eq!(carried(&merged, link, at), carried(&a, link, at) + carried(&b, link, at));
             }
         }
-        // Each file has its own job still.
+        // Each file still has its own job.
         let named = |workload: &Workload| {
             let name = |file: &FileWrite| file.job.map(|job| workload.jobs[job as usize].name.clone());
             workload.files.iter().map(|file| (file.start.to_bits(), file.writer, name(file))).collect::<Vec<_>>()
@@ -338,7 +339,7 @@ proptest! {
             files.sort();
             files
         };
-        // Tasks that begin to fetch in the run may be to write after it.
+        // Tasks that begin to fetch in the run may write after it.
         let (before, after) = (of(&without.workload), of(&with.workload));
         let mut rest = after.iter();
         prop_assert!(before.iter().all(|file| rest.any(|other| other == file)));
@@ -346,7 +347,7 @@ proptest! {
             let job = &with.workload.jobs[file.job.unwrap() as usize];
             prop_assert!(file.fetches.is_empty() || !job.name.starts_with("bin5"));
         }
-        // Shuffles take the place of the background's, and the reads stay.
+        // Shuffles replace those of the background, and the reads stay.
         prop_assert!(with.workload.rates.len() <= without.workload.rates.len());
     }
 }
@@ -356,7 +357,7 @@ fn a_run_with_phases_begins_as_a_longer_one_does() {
     let cluster = tree(6, 5);
     let settings =
         Facebook { load: Factor::new(10.0).unwrap(), phases: Some(Phases::default()), ..Facebook::default() };
-    // A shuffle takes up to half an hour on its own.
+    // A shuffle alone takes up to half an hour.
     let (short, long) = (600.0, 6000.0);
     let tasks = |horizon: f64| {
         let workload = settings.generate(&cluster, 3, horizon).unwrap().workload;
@@ -397,7 +398,7 @@ fn a_longer_run_begins_like_a_shorter_one() {
         let (short, long) =
             (settings.generate(&cluster, 5, 605.0).unwrap(), settings.generate(&cluster, 5, 1800.0).unwrap());
         let (short, long) = (short.workload, long.workload);
-        // A job that straddles the end has more files in the longer run, so jobs are numbered apart.
+        // A job that crosses the end has more files in the longer run, so job numbers may differ.
         let named = |workload: &Workload| {
             let files = workload.files.iter().filter(|file| file.start < 605.0);
             let name = |file: &FileWrite| workload.jobs[file.job.unwrap() as usize].name.clone();

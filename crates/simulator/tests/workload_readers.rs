@@ -1,4 +1,4 @@
-//! Files from outside: good ones are read, all others are refused with their place.
+//! External files: valid ones are read, all others are rejected with the location of the error.
 
 mod workload_support;
 
@@ -11,7 +11,7 @@ use workload_support::{GOOD, check, cluster, gzip, read, source, tree};
 
 const HORIZON: f64 = 100.0;
 
-/// What each of `texts` does in the place of a good file.
+/// Table of the errors of each of `texts` in place of a valid file.
 fn table(settings: &str, texts: &[&[u8]]) -> String {
     let (source, cluster) = (source(settings), tree(3, 2));
     let mut table = String::new();
@@ -270,7 +270,7 @@ fn files_are_found_by_name_or_the_error_says_what_to_do() {
         let error = files.open(name).err().expect("no such file").to_string();
         table += &format!("{}\n", error.replace(&*base.to_string_lossy(), "BASE"));
     }
-    // A folder opens, or does not, depending on the system; it is not a file on any.
+    // Opening a folder depends on the system, but a folder is never a valid file.
     let folder = files.open("data").and_then(|_: Text| {
         let inputs = Inputs { files: files.clone(), tables: None };
         source("{rates: {file: data}}").load(&tree(3, 2), &inputs, 0, HORIZON).map(|_| ())
@@ -289,7 +289,7 @@ fn a_gzip_file_cut_off_anywhere_is_refused() {
             let said = error.to_string();
             let expected = match length {
                 0 => "the file is empty",
-                // One byte is not yet a gzip file; it is no good text either.
+                // One byte is not yet a gzip file, nor valid text.
                 1 => ":1: ",
                 _ => "the gzip data ends in the middle: is the file cut off?",
             };

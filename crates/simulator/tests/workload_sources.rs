@@ -1,4 +1,4 @@
-//! Sources as a scenario names them: what is accepted, what the errors say, and what small files come to.
+//! Sources as a scenario names them: accepted settings, error messages, and results of small files.
 
 mod workload_support;
 
@@ -8,7 +8,7 @@ use leeward_simulator::stage::workload::{Facebook, Source};
 use serde::Deserialize;
 use workload_support::{read, source, tree};
 
-/// As in a scenario: a list, with the place of each.
+/// A list as in a scenario, with the location of each source.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Listed {
@@ -119,7 +119,7 @@ fn names_and_numbers_of_a_flow_list_are_hosts_and_racks() {
     let rack = |name: &str| Endpoint::Domain(fabric.domain(name).unwrap());
     let flows = load(", from: 1s, duration: 5s, scale: 0.5").unwrap();
     let flows: Vec<_> = flows.workload.flows.iter().map(|f| (f.start, f.from, f.to, f.bytes.0)).collect();
-    // The fourth goes from a host to itself, the fifth comes after the window; half a byte is rounded.
+    // The fourth goes from a host to itself, the fifth is after the window; half a byte is rounded.
     assert_eq!(
         flows,
         [
@@ -226,7 +226,7 @@ fn lines_of_a_list_of_blocks_are_files_and_those_of_one_name_a_job() {
 fn the_rates_of_a_matrix_are_what_its_pairs_put_on_each_link() {
     let cluster = tree(3, 2);
     let matrix = source("{matrix: {file: f, order: file, rate: 100Mbps, scale: 2, start: 1s, duration: 4s}}");
-    // Three parts from r0h0 to r1h0, one from r1h0 to its neighbour.
+    // Three parts from r0h0 to r1h0, one from r1h0 to its neighbor.
     let text = "0,0,3,0\n0,0,0,0\n0,0,9,1\n0,0,0,0\n";
     let loaded = read(&matrix, text.as_bytes(), &cluster, 0, 60.0).unwrap();
     let rate = |name: &str, at: f64| {

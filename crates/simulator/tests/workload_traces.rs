@@ -1,4 +1,4 @@
-//! The public traces of Facebook's clusters, where they are at hand: LEEWARD_DATA names their folder.
+//! The public traces of Facebook's clusters, in the folder of LEEWARD_DATA.
 
 mod workload_support;
 
@@ -11,7 +11,7 @@ use workload_support::{check, sinbad, source, tree};
 const HOUR: f64 = 3600.0;
 const DAY: f64 = 24.0 * HOUR;
 
-/// The folder of traces, or a word on why there is nothing to test.
+/// Returns the folder of traces, or prints the reason for a skip.
 fn files() -> Option<Inputs> {
     let data = std::env::var_os("LEEWARD_DATA").map(PathBuf::from);
     if data.is_none() {
@@ -36,7 +36,7 @@ fn the_coflow_hour_has_its_526_coflows_and_701486_flows_between_racks() {
         check(&loaded.workload, &cluster, 2.0 * HOUR);
         assert_eq!(loaded.workload.flows.len(), 701_486);
         assert!(loaded.provenance.contains("526 of 526 coflows"), "{}", loaded.provenance);
-        // 706,397 pairs in all.
+        // 706,397 pairs in total.
         assert!(loaded.provenance.contains("; 4911 pairs within a rack dropped"), "{}", loaded.provenance);
         let bytes: f64 = loaded.workload.flows.iter().map(|flow| flow.bytes.0 as f64).sum();
         assert!((35.0e12..35.5e12).contains(&bytes), "{bytes}");
@@ -62,7 +62,7 @@ fn the_coflow_hour_is_refused_on_a_smaller_cluster_unless_folded() {
 fn the_swim_traces_have_the_jobs_and_bytes_that_their_authors_counted() {
     let Some(files) = files() else { return };
     let cluster = sinbad();
-    // Jobs, and terabytes of output.
+    // Numbers of jobs, and terabytes of output.
     for (name, jobs, terabytes) in [
         ("FB-2009_samples_24_times_1hr_0.tsv.gz", 5_894, 6.9),
         ("FB-2009_samples_24_times_1hr_1.tsv.gz", 6_638, 9.2),
@@ -87,7 +87,7 @@ fn an_hour_of_the_larger_trace_fits_a_cluster_of_its_size() {
     let loaded = swim.load(&cluster, &files, 1, HOUR).unwrap();
     println!("{}", loaded.provenance);
     check(&loaded.workload, &cluster, HOUR);
-    // Three copies of all, against what 3000 disks write at 50 MB/s.
+    // Three copies of all output, relative to what 3000 disks write at 50 MB/s.
     let share = 3.0 * output(&loaded.workload) / (3000.0 * 50e6 * HOUR);
     assert!((0.001..0.5).contains(&share), "{share}");
 }
@@ -96,7 +96,7 @@ fn an_hour_of_the_larger_trace_fits_a_cluster_of_its_size() {
 fn matrices_of_programs_and_racks_carry_the_bytes_that_their_authors_counted() {
     let Some(files) = files() else { return };
     let cluster = tree(400, 2);
-    // Gigabytes between ranks, or what was asked for.
+    // Gigabytes between ranks, or the configured total.
     for (settings, gigabytes, ranks) in [
         ("file: 'data:mpi-comm-matrices/amg-64.size.csv'", 5.4, 64),
         ("file: 'data:mpi-comm-matrices/lulesh-64.size.csv'", 20.2, 64),

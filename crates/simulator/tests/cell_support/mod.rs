@@ -1,4 +1,4 @@
-//! What the tests of cells share. Each test program uses some of it.
+//! Helpers of the tests of cells. Each test program uses some of them.
 #![allow(dead_code)]
 
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use leeward_simulator::{Run, Task, run_all};
 /// The telemetry interval of these scenarios, in seconds.
 pub const STEP: f64 = 30.0;
 
-/// A folder of its own for the files of one test.
+/// Returns a folder for the files of one test.
 pub fn folder(name: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cell").join(name);
     std::fs::create_dir_all(&folder).expect("cargo's folder for tests can be written to");
@@ -33,7 +33,7 @@ pub fn scenario(name: &str, text: &str) -> Scenario {
     read(name, cluster, text)
 }
 
-/// A scenario on sixteen racks of four hosts, of which every fourth has a quarter of the others' uplink.
+/// A scenario on sixteen racks of four hosts; every fourth rack has a quarter of the others' uplink.
 pub fn uneven(name: &str, text: &str) -> Scenario {
     let cluster = "racks: [{count: 12}, {count: 4, link: 2500Mbps}]\nhosts_per_rack: 4\nnic: 10Gbps\n\
         oversubscription: 4\ncpus: 32\nmemory: 128GiB\n";
@@ -78,7 +78,7 @@ pub fn run(scenario: &Scenario, policy: &str) -> Record {
     runs(scenario, &[policy], 1).remove(0).record
 }
 
-/// Runs some, so many at once.
+/// Runs several policies, up to `jobs` in parallel.
 pub fn runs(scenario: &Scenario, policies: &[&str], jobs: usize) -> Vec<Run> {
     let spec = |policy: &&str| policy.parse::<PolicySpec>().expect("a policy");
     let task = |policy: &&str| Task { policy: spec(policy), seed: scenario.seed };
@@ -86,12 +86,12 @@ pub fn runs(scenario: &Scenario, policies: &[&str], jobs: usize) -> Vec<Run> {
     run_all(scenario, &tasks, jobs, &|_, _| true).expect("a right scenario runs")
 }
 
-/// What a run comes to.
+/// Summarizes a run.
 pub fn summary(record: &Record, warmup: f64) -> TaskSummary {
     TaskSummary::of(record, warmup).expect("a run of a cell")
 }
 
-/// A task comes to a host, leaves one, or both.
+/// A task arrives at a host, leaves one, or both.
 pub struct Event {
     pub at: f64,
     pub task: u32,
@@ -99,7 +99,7 @@ pub struct Event {
     pub to: Option<HostId>,
 }
 
-/// What happened to tasks in a run without failures, in the order of the plant's steps: ends, moves, placements.
+/// Events of tasks in a run without failures, in the order of the plant's steps: ends, moves, placements.
 pub fn events(record: &Record) -> Vec<Event> {
     let mut events: Vec<(u64, u8, Event)> = Vec::new();
     let order = |at: f64| at.to_bits();

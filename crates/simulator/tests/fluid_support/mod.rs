@@ -1,10 +1,10 @@
-//! What the fluid tests share: a plain water-filling solver to compare with, and the optimality conditions.
+//! Helpers of the fluid tests: a plain water-filling solver for comparison, and the optimality conditions.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
 use leeward_fabric::{Hop, ResourceId};
 
-/// An entry as the tests keep it.
+/// An entry in the tests.
 #[derive(Clone, Debug)]
 pub struct Demand {
     pub hops: Vec<Hop>,
@@ -66,9 +66,8 @@ pub fn water_filling(capacities: &[f64], demands: &[Demand]) -> Vec<f64> {
     }
 }
 
-/// The conditions that hold of weighted max-min fair rates and of no others: no resource carries more than
-/// its capacity, and each demand is at its cap or crosses a full resource where nobody has more for its
-/// weight.
+/// Checks the conditions that characterize weighted max-min fair rates. No resource carries more than its
+/// capacity. Each demand is at its cap or crosses a full resource where no demand has more for its weight.
 pub fn optimal(capacities: &[f64], demands: &[Demand], rates: &[f64]) -> Result<(), String> {
     let close = 1e-9;
     let load = |resource: usize| -> f64 {
@@ -101,7 +100,7 @@ pub fn same(one: f64, other: f64) -> bool {
     one == other || (one - other).abs() <= 1e-9 * one.abs().max(other.abs())
 }
 
-/// A small generator of numbers for the tests that are too long for proptest.
+/// A small random generator for tests that are too long for proptest.
 pub struct Numbers(pub u64);
 
 impl Numbers {

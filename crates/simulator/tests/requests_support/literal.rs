@@ -1,5 +1,5 @@
-//! Requests as the words of the documentation say, nanosecond by nanosecond and looking at everything each time: what the simulator must
-//! equal. Works are whole nanoseconds, rates quarters of a unit a nanosecond.
+//! A literal model of the documentation, which examines everything in each nanosecond: the simulator must
+//! match it. Works are whole nanoseconds, rates quarters of a unit per nanosecond.
 
 use leeward_simulator::requests::{Arrival, Device, Order, Over, Server, Setup};
 use leeward_traces::Kind;
@@ -16,7 +16,7 @@ struct Item {
     arrival: Arrival,
     sent: u64,
     stage: usize,
-    /// Step of the stage's route.
+    /// Index into the stage's route.
     step: usize,
     since: u64,
     spent: [u64; 3],
@@ -31,14 +31,15 @@ struct Item {
 
 #[derive(Default)]
 struct Place {
-    /// Behind a limiter are those of `over`: those too of a workload that demotes may be taken.
+    /// Requests of `over` are behind a limiter; those of a workload that demotes may be taken too.
     waiting: Vec<Item>,
     over: Vec<Item>,
     demoted: Vec<Item>,
     serves: Option<(u64, u64, Item)>,
     started: Vec<Item>,
     returning: [Vec<(u64, Item)>; 2],
-    /// Started and not done, in order of start: item, and how many and how many bytes had been started with it.
+    /// Started and not finished, in order of start: item, and the requests and bytes started up to and
+    /// including it.
     under_way: Vec<(Item, u64, u64)>,
     ever: (u64, u64),
     last: Option<usize>,
@@ -52,7 +53,7 @@ pub struct Literal<'a> {
     places: Vec<Place>,
     /// Contents in quarters of a unit, by workload, stage and bucket.
     contents: Vec<[Vec<u64>; 3]>,
-    /// (requests left, those a closed loop may send), by workload.
+    /// (remaining requests, requests that a closed loop may send), by workload.
     sends: Vec<(Vec<Arrival>, Option<u32>)>,
     numbers: u64,
     stamps: u64,
@@ -111,7 +112,7 @@ impl<'a> Literal<'a> {
         self.places.iter().map(|place| (place.busy, place.starved)).collect()
     }
 
-    /// Does the first thing that is due, in the order of the documentation; false if there is none.
+    /// Handles the first due event, in the order of the documentation; false if there is none.
     fn one_thing(&mut self) -> bool {
         for server in 0..self.places.len() {
             if let Some((until, sent, item)) = self.places[server].serves
@@ -184,7 +185,7 @@ impl<'a> Literal<'a> {
         false
     }
 
-    /// Enters the first stage with a route, from the item's on; or it is done.
+    /// Enters the first stage with a route, from the item's stage on; or ends the request.
     fn go_on(&mut self, mut item: Item) {
         while item.stage < 3 && self.setup.workloads[item.workload].stages[item.stage].route.is_empty() {
             item.stage += 1;
@@ -241,7 +242,7 @@ impl<'a> Literal<'a> {
         }
     }
 
-    /// The place in a server's lists of who is next: 0 waiting, 1 demoted, 2 over.
+    /// Returns the next request's position in a server's lists: 0 waiting, 1 demoted, 2 over.
     fn next(&self, server: usize) -> Option<(usize, usize, Item)> {
         let place = &self.places[server];
         let order = self.setup.servers[server].order;
@@ -280,7 +281,7 @@ impl<'a> Literal<'a> {
         }
     }
 
-    /// Starts one thing at a server; false if nothing can be.
+    /// Starts one request at a server; false if none can start.
     fn start(&mut self, server: usize) -> bool {
         let Server { device, .. } = &self.setup.servers[server];
         let Some(device) = *device else {

@@ -1,4 +1,5 @@
-//! What the tests of requests share: workloads that send as early as their buckets let them, and how many cases are tried.
+//! Helpers of the tests of requests: workloads that send as early as their buckets allow, and the number of
+//! cases.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
@@ -8,14 +9,14 @@ use leeward_calculus::ArrivalCurve;
 use leeward_fabric::Nanos;
 use proptest::test_runner::Config;
 
-/// As many cases as PROPTEST_CASES says, or this many.
+/// Number of cases from PROPTEST_CASES, or this default.
 pub fn cases(usual: u32) -> Config {
     let set = std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok());
     Config::with_cases(set.unwrap_or(usual))
 }
 
-/// Requests of (work, pause before it in seconds), each as early as the buckets let it: (when, work). Times are rounded up to
-/// nanoseconds, so that none is too early.
+/// Returns requests of (work, pause before it in seconds), each as early as the buckets allow: (time, work).
+/// Times are rounded up to nanoseconds, so that none is too early.
 pub fn greedy(curve: &ArrivalCurve, start: f64, requests: &[(f64, f64)]) -> Vec<(Nanos, f64)> {
     let buckets = curve.buckets();
     let mut levels = vec![0.0f64; buckets.len()];

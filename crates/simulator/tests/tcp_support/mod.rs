@@ -1,4 +1,4 @@
-//! A sender and a receiver over a toy link, to see what they do.
+//! A sender and a receiver over a toy link.
 #![allow(dead_code)]
 
 use std::collections::VecDeque;
@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use leeward_fabric::Nanos;
 use leeward_simulator::packets::tcp::{Ack, Ecn, Receiver, Segment, Sender, Settings};
 
-/// What becomes of a packet.
+/// Fate of a packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
     Arrives,
@@ -17,19 +17,20 @@ pub enum Fate {
     Marked,
 }
 
-/// A link with a rate, a delay, and a queue; what it does to packets beyond that is said by two functions of their order.
+/// A link with a rate, a delay, and a queue; two functions decide on further treatment of packets by their
+/// order.
 pub struct Link<S, A> {
-    /// Nanoseconds a byte.
+    /// Nanoseconds per byte.
     pub ns_per_byte: u64,
-    /// One way.
+    /// One-way delay.
     pub delay: Nanos,
-    /// Segments that wait at most; one more is lost.
+    /// Capacity of the queue in segments; one more is lost.
     pub queue: usize,
     pub segments: S,
     pub acks: A,
 }
 
-/// What travels, by its arrival and then by its order.
+/// A packet in flight, ordered by its arrival and then by its order.
 #[derive(Clone, Copy)]
 enum Travels {
     Segment(Segment),
@@ -45,12 +46,12 @@ pub struct Run<S, A> {
     order: u64,
     segments: u64,
     acks: u64,
-    /// Until when the link is busy, and when each that waits has left it.
+    /// End of the busy time of the link, and the departure times of waiting segments.
     busy: Nanos,
     leaving: VecDeque<Nanos>,
     pub lost: u64,
     divisions: u8,
-    /// Segments sent beyond the window.
+    /// Number of segments sent beyond the window.
     beyond: u64,
 }
 
@@ -79,7 +80,7 @@ impl<S: FnMut(u64, &Segment) -> Fate, A: FnMut(u64, &mut Ack) -> Fate> Run<S, A>
         self.order += 1;
     }
 
-    /// Sends what the sender has.
+    /// Sends all segments that the sender has.
     pub fn send(&mut self) {
         loop {
             let before = self.sender.in_flight();
@@ -105,8 +106,8 @@ impl<S: FnMut(u64, &Segment) -> Fate, A: FnMut(u64, &mut Ack) -> Fate> Run<S, A>
         }
     }
 
-    /// No more in flight than the window, but for what may always be sent: something while nothing is in flight, the first
-    /// segment of a recovery, a probe.
+    /// Checks that at most a window is in flight, except for segments that may always be sent: one while
+    /// nothing is in flight, the first segment of a recovery, a probe.
     fn check_window(&mut self, before: u64) {
         let sender = &self.sender;
         if before > 0 && sender.in_flight() > sender.window() && self.divisions == 1 {
@@ -128,7 +129,7 @@ impl<S: FnMut(u64, &Segment) -> Fate, A: FnMut(u64, &mut Ack) -> Fate> Run<S, A>
         self.travel(self.now.plus(self.link.delay).plus(late), Travels::Ack(ack));
     }
 
-    /// The next thing that happens; false if nothing does.
+    /// Handles the next event; false if there is none.
     pub fn step(&mut self) -> bool {
         self.send();
         let arrival = self.travelling.last().map(|&(at, ..)| at);
@@ -154,14 +155,14 @@ impl<S: FnMut(u64, &Segment) -> Fate, A: FnMut(u64, &mut Ack) -> Fate> Run<S, A>
         true
     }
 
-    /// When something happens next.
+    /// Returns the time of the next event.
     pub fn next(&mut self) -> Option<Nanos> {
         self.send();
         let arrival = self.travelling.last().map(|&(at, ..)| at);
         [arrival, self.sender.deadline(), self.receiver.deadline()].into_iter().flatten().min()
     }
 
-    /// Steps through all that happens up to the time.
+    /// Handles all events up to a time.
     pub fn until(&mut self, end: Nanos) {
         while self.next().is_some_and(|next| next <= end) {
             self.step();

@@ -1,4 +1,4 @@
-//! What the tests of workloads share. Each test program uses some of it.
+//! Helpers of the tests of workloads. Each test program uses some of them.
 #![allow(dead_code)]
 
 use std::io::Write;
@@ -53,7 +53,7 @@ pub fn read(
     }
 }
 
-/// Small good files for `tree(3, 2)`: the settings that read each, its name and its text.
+/// Small valid files for `tree(3, 2)`: the settings that read each, its name and its text.
 pub const GOOD: [(&str, &str); 8] = [
     (
         "{coflow: {file: shuffles.txt}}",
@@ -92,7 +92,7 @@ pub fn gzip(bytes: &[u8]) -> Vec<u8> {
     writer.write_all(bytes).and_then(|()| writer.finish()).expect("memory does not fail")
 }
 
-/// What holds of every workload: times in order and in the run, numbers that are numbers, jobs that exist.
+/// Properties of every workload: times in order and within the run, finite numbers, existing jobs.
 pub fn check(workload: &Workload, cluster: &Cluster, horizon: f64) {
     let within = |times: Vec<f64>| {
         assert!(times.iter().all(|&at| (0.0..horizon).contains(&at)), "outside the run");
