@@ -1,10 +1,10 @@
-//! The edge of time: the engine counts nanoseconds since 2020, people write RFC 3339.
+//! Conversion of time: the engine counts nanoseconds since 2020, the API uses RFC 3339.
 //!
-//! The engine's time begins with the year 2020, for every run of the service alike, so what is stored means the same
-//! later. It goes by the monotonic clock, and forward with the wall clock where that is ahead: after the machine slept, or
-//! its clock was set forward. It never goes back. When the wall clock is set back, time goes on as if it had not been, and
-//! how far the machine's clock is behind is told ([`Clock::behind`]): decisions that were made, and windows that were seen,
-//! must not lie in the future.
+//! The engine's time starts with the year 2020 in every run of the service, so stored times keep their
+//! meaning. It follows the monotonic clock, and jumps forward with the wall clock if that is ahead: after the
+//! machine slept, or its clock was set forward. It never goes back. If the wall clock is set back, time
+//! continues as before, because past decisions and windows must not lie in the future. [`Clock::behind`]
+//! tells the lag of the machine's clock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,75 +13,75 @@ use jiff::{SignedDuration, Timestamp};
 use leeward_fabric::Nanos;
 use leeward_fabric::input::excerpt;
 
-/// Seconds of the Unix epoch at which the engine's time begins: 2020-01-01T00:00:00Z.
+/// Unix time in seconds of the engine's zero: 2020-01-01T00:00:00Z.
 const ORIGIN: i64 = 1_577_836_800;
 
-/// What the two clocks of a machine show at one moment.
+/// Readings of a machine's two clocks at one moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Hands {
-    /// The wall clock, from the engine's zero on.
+    /// Wall clock, counted from the engine's zero.
     pub wall: Nanos,
-    /// The monotonic clock, from any beginning. It is read after the other: what lies between them makes time late and
-    /// never early.
+    /// Monotonic clock, from any start. It is read after the wall clock, so the delay between the readings
+    /// makes time late and never early.
     pub steady: Nanos,
 }
 
-/// What time it is, and how it is written. Copies show the same time.
+/// Source and format of time. Clones show the same time.
 #[derive(Clone)]
 pub struct Clock {
     /// Wall time at the engine's zero.
     origin: Timestamp,
     hands: Arc<dyn Fn() -> Hands + Send + Sync>,
-    /// How far the wall clock was ever ahead of the monotonic one, in nanoseconds.
+    /// Largest lead of the wall clock over the monotonic one so far, in nanoseconds.
     ahead: Arc<AtomicU64>,
 }
 
 impl Clock {
-    /// The machine's clock, from now on.
+    /// The machine's clock.
     #[expect(clippy::disallowed_methods, reason = "the one place of the service that reads a clock")]
     pub fn system() -> Clock {
         let origin = Timestamp::from_second(ORIGIN).expect("a time that there was");
         let started = std::time::Instant::now();
         Clock::with_hands(origin, move || {
-            // A machine that takes this for an earlier year begins with the year 2020.
+            // A machine whose clock shows an earlier year starts at 2020.
             let wall = u64::try_from(Timestamp::now().duration_since(origin).as_nanos()).unwrap_or(0);
             Hands { wall: Nanos(wall), steady: Nanos(started.elapsed().as_nanos() as u64) }
         })
     }
 
-    /// A clock whose zero was at `origin`, and which goes as the hands show.
+    /// A clock with zero at `origin` that follows the readings of `hands`.
     pub fn with_hands(origin: Timestamp, hands: impl Fn() -> Hands + Send + Sync + 'static) -> Clock {
         Clock { origin, hands: Arc::new(hands), ahead: Arc::default() }
     }
 
-    /// A clock whose zero was at `origin`, and which reads the latest that `now` said.
+    /// A clock with zero at `origin` that shows the latest value of `now`.
     pub fn new(origin: Timestamp, now: impl Fn() -> Nanos + Send + Sync + 'static) -> Clock {
         Clock::with_hands(origin, move || Hands { wall: now(), steady: Nanos(0) })
     }
 
-    /// What time it is.
+    /// Current time.
     pub fn now(&self) -> Nanos {
         self.time(self.read_hands().steady)
     }
 
-    /// How far the machine's wall clock is behind that, because it was set back. No more than the time between two
-    /// readings if it was not.
+    /// Lag of the machine's wall clock behind the current time, after it was set back. Without that, at most
+    /// the time between two readings.
     pub fn behind(&self) -> Nanos {
         let Hands { wall, steady } = self.read_hands();
         self.time(steady).since(wall)
     }
 
-    /// How far the time is ahead of the monotonic clock. It grows by what the wall clock goes forward.
+    /// Lead of the current time over the monotonic clock. It grows when the wall clock goes forward.
     pub fn ahead(&self) -> Nanos {
         self.read_hands();
         Nanos(self.ahead.load(Ordering::Relaxed))
     }
 
-    /// What the hands show, with the time where it is to be.
+    /// Reads both clocks, and updates the lead.
     fn read_hands(&self) -> Hands {
         let hands = (self.hands)();
         let ahead = hands.wall.since(hands.steady).0;
-        // Most readings change nothing, and what is only read is shared by all threads at no cost.
+        // Most readings change nothing, and threads share read-only data without cost.
         if self.ahead.load(Ordering::Relaxed) < ahead {
             self.ahead.fetch_max(ahead, Ordering::Relaxed);
         }
@@ -92,25 +92,28 @@ impl Clock {
         steady.plus(Nanos(self.ahead.load(Ordering::Relaxed)))
     }
 
-    /// A time in milliseconds since 1970.
+    /// Converts a time to milliseconds since 1970.
     pub fn unix_ms(&self, at: Nanos) -> i64 {
         self.origin.as_millisecond().saturating_add_unsigned(at.0 / 1_000_000)
     }
 
-    /// A time that is told in milliseconds since 1970; `None` if it is before the engine's.
+    /// Converts milliseconds since 1970 to a time; `None` before the engine's zero.
     pub fn at_unix_ms(&self, ms: i64) -> Option<Nanos> {
         let since = u64::try_from(ms.checked_sub(self.origin.as_millisecond())?).ok()?;
         since.checked_mul(1_000_000).map(Nanos)
     }
 
-    /// A time as people read it.
+    /// Formats a time as RFC 3339.
     pub fn text(&self, at: Nanos) -> String {
         let since = SignedDuration::try_from(std::time::Duration::from_nanos(at.0));
         let wall = since.ok().and_then(|since| self.origin.checked_add(since).ok());
         wall.unwrap_or(Timestamp::MAX).to_string()
     }
 
-    /// A time as people write it, or what is wrong with it.
+    /// Parses a time in RFC 3339.
+    ///
+    /// # Errors
+    /// A message for an invalid time, or one outside the engine's range.
     pub fn read(&self, text: &str) -> Result<Nanos, String> {
         let expected = "a time as in 2026-01-31T12:00:00.5Z (RFC 3339)";
         let wall: Timestamp =
@@ -132,7 +135,7 @@ mod tests {
 
     use super::*;
 
-    /// Hands that a test sets, first to this time and none passed, and the clock that they are of.
+    /// Settable clock readings, starting at this wall time, and their clock.
     fn set(first: u64) -> (Arc<Mutex<Hands>>, Clock) {
         let hands = Arc::new(Mutex::new(Hands { wall: Nanos(first), steady: Nanos(0) }));
         let (origin, shown) = ("2026-01-31T12:00:00Z".parse().expect("a time"), hands.clone());
@@ -187,7 +190,7 @@ mod tests {
         );
     }
     proptest! {
-        /// Clocks that go, the wall clock now and then set to any time.
+        /// Clocks that advance, while the wall clock is sometimes set to any time.
         #[test]
         fn time_never_goes_back_goes_as_fast_as_the_steady_clock_and_is_no_earlier_than_the_wall_clock(
             first in 0_u64..1_000_000,

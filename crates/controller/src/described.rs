@@ -1,5 +1,5 @@
-//! How what is sent and shown is described where its type does not say it: ids and times, which are texts, and what stands in
-//! files, which is shown as it was sent.
+//! Schemas of texts and files whose Rust type does not describe them: ids, times, names, and file contents
+//! that the API passes through.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
@@ -10,26 +10,26 @@ use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};
 
-/// What something is called that is counted: its number, in digits.
+/// Id: a number in decimal digits.
 pub struct Id;
 
 /// A time, RFC 3339 with its zone.
 pub struct Time;
 
-/// What people call something.
+/// A name chosen by a user.
 pub struct Name;
 
-/// What stands in a file, described as it is read, whichever way it goes.
+/// Contents of a file, described as the file is read, in requests and responses.
 pub struct File<T>(PhantomData<T>);
 
-/// An app file without the name of another file.
+/// App file without references to other files.
 pub struct AppForm;
 
-/// A workload of a workload file, without what names other files and what is decided.
+/// Workload of a workload file, without references to other files and without decided fields.
 pub struct WorkloadForm;
 
 impl Id {
-    /// The number of an id; `None` if it is none.
+    /// Number of an id; `None` for an invalid id.
     pub fn read(text: &str) -> Option<u64> {
         let digits = text.bytes().all(|byte| byte.is_ascii_digit());
         digits.then(|| text.parse().ok()).flatten()
@@ -37,10 +37,10 @@ impl Id {
 }
 
 impl Name {
-    /// Characters of the longest one.
+    /// Largest number of characters.
     pub const LONGEST: usize = 128;
 
-    /// Whether a text is neither empty nor too long.
+    /// True for a text that is neither empty nor too long.
     pub fn fits(text: &str) -> bool {
         (1..=Name::LONGEST).contains(&text.chars().count())
     }
@@ -68,7 +68,7 @@ macro_rules! described {
     };
 }
 
-// So many digits are a number of 64 bits, whatever they are.
+// Any number of this many digits fits 64 bits.
 described!(Id, "Id".into(), true, json_schema!({ "type": "string", "pattern": "^[0-9]{1,19}$" }));
 described!(Time, "Time".into(), true, json_schema!({ "type": "string", "format": "date-time" }));
 described!(
@@ -99,13 +99,13 @@ described!(WorkloadForm, "WorkloadForm".into(), false, {
     schema
 });
 
-/// A type as it is read, with all that is in it.
+/// Schema of a type as it is read, with all subschemas inline.
 fn as_read<T: JsonSchema>() -> Schema {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     T::json_schema(&mut settings.into_generator())
 }
 
-/// Fields without some of them.
+/// Removes fields from a schema.
 fn without(mut schema: Schema, fields: &[&str]) -> Schema {
     if let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut) {
         properties.retain(|name, _| !fields.contains(&name.as_str()));
@@ -113,7 +113,7 @@ fn without(mut schema: Schema, fields: &[&str]) -> Schema {
     schema
 }
 
-/// Takes away that a text, which would be the name of a file, may stand in the place of a value.
+/// Removes the alternative of a text, which would be a file name.
 fn unnamed(schema: &mut Value) {
     if let Some(ways) = schema.get_mut("anyOf").and_then(Value::as_array_mut) {
         ways.retain(|way| *way != json!({ "type": "string" }));
@@ -121,7 +121,7 @@ fn unnamed(schema: &mut Value) {
     }
 }
 
-/// Takes away that a value may be null.
+/// Removes the alternative of null.
 pub fn present(schema: &mut Value) {
     let null = json!({ "type": "null" });
     if let Some(types) = schema.get_mut("type").and_then(Value::as_array_mut) {
@@ -133,7 +133,7 @@ pub fn present(schema: &mut Value) {
     if let Some(ways) = schema.get_mut("anyOf").and_then(Value::as_array_mut) {
         ways.retain(|way| *way != null);
     }
-    // The one way that is left stands for itself.
+    // Replace an `anyOf` with a single alternative by that alternative.
     let one = match schema.get("anyOf").and_then(Value::as_array).map(Vec::as_slice) {
         Some([Value::Object(one)]) => one.clone(),
         _ => return,

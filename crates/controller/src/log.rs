@@ -1,4 +1,4 @@
-//! What is written to stderr while the service runs. No token and no key is ever in it.
+//! Log on stderr. It never contains a token or a key.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::fmt::Display;
@@ -13,11 +13,11 @@ use tracing_subscriber::{Registry, fmt, reload};
 
 use crate::settings::{Format, Level, LogSettings};
 
-/// The process's log.
+/// Log of the process.
 static LOG: OnceLock<Log> = OnceLock::new();
 
 struct Log {
-    /// The way to its level.
+    /// Handle to change the level.
     level: reload::Handle<LevelFilter, Registry>,
     format: Format,
 }
@@ -31,7 +31,7 @@ fn filter(level: Level) -> LevelFilter {
     }
 }
 
-/// Begins to write. A process has one log: who begins again sets its level.
+/// Starts logging. A process has one log; a second call only sets its level.
 pub fn begin(settings: LogSettings) {
     let (level, handle) = reload::Layer::new(filter(settings.level));
     if LOG.set(Log { level: handle, format: settings.format }).is_err() {
@@ -42,38 +42,39 @@ pub fn begin(settings: LogSettings) {
         Format::Text => lines.boxed(),
         Format::Json => lines.json().flatten_event(true).boxed(),
     };
-    // Somebody else's log in the same process stays as it is.
+    // Another logger in the same process stays.
     let began = tracing_subscriber::registry().with(level).with(lines).try_init();
     if began.is_ok() && is_json() {
         panic::set_hook(Box::new(log_panic));
     }
 }
 
-/// Writes a panic down as everything else, where its text would be no JSON.
+/// Logs a panic in JSON, because its default text is no JSON.
 fn log_panic(panicked: &PanicHookInfo<'_>) {
     let payload = panicked.payload();
     let text = payload.downcast_ref::<String>().map(String::as_str);
     let message = text.or_else(|| payload.downcast_ref().copied()).unwrap_or("it does not say why");
     let location = panicked.location().map(ToString::to_string);
-    // `RUST_BACKTRACE` asks for it, as of any program.
+    // `RUST_BACKTRACE` enables it, as in any program.
     let trace = Backtrace::capture();
     let backtrace = (trace.status() == BacktraceStatus::Captured).then(|| trace.to_string());
     tracing::error!(thread = thread::current().name(), location, backtrace, "panicked: {message}");
 }
 
-/// Writes so much from now on.
+/// Sets the level.
 pub fn set_level(level: Level) {
     if let Some(log) = LOG.get() {
         let _ = log.level.reload(filter(level));
     }
 }
 
-/// Whether its lines are JSON. Then nothing else is written to stderr: what reads it reads JSON.
+/// True for JSON lines. Nothing else may then go to stderr, because its reader expects JSON.
 pub fn is_json() -> bool {
     LOG.get().is_some_and(|log| log.format == Format::Json)
 }
 
-/// Writes why the process ends, if lines are JSON; whether they are. Else it is for who ends it to say.
+/// Logs the reason of the process's end if the format is JSON. Returns false otherwise; the caller then
+/// prints the reason.
 pub fn log_end(why: &dyn Display) -> bool {
     if is_json() {
         tracing::error!("{why}");

@@ -1,5 +1,5 @@
-//! Settings that change while the service runs: tokens, certificate, rates, what is asked of Prometheus, and how much is
-//! logged.
+//! Reload of settings while the service runs: tokens, certificate, rate limits, Prometheus polling, and log
+//! level.
 
 use std::sync::Arc;
 
@@ -14,36 +14,36 @@ use crate::log;
 use crate::settings::{Flags, Settings};
 use crate::telemetry::{Plan, Telemetry};
 
-/// What can be made anew, and from what.
+/// Reloadable parts, and their sources.
 pub struct Reload {
-    /// What the command line says, with the file of settings.
+    /// Command-line flags, with the settings file.
     pub flags: Flags,
-    /// The settings that the service was started with.
+    /// Settings at the start of the service.
     pub started: Settings,
-    /// Who may ask.
+    /// Tokens and rate limits.
     pub access: Arc<Access>,
-    /// What TLS is spoken with.
+    /// TLS configuration.
     pub tls: Option<Arc<ArcSwap<ServerConfig>>>,
-    /// What is asked of Prometheus.
+    /// Prometheus polling.
     pub telemetry: Arc<Telemetry>,
 }
 
-/// What was read again.
+/// Result of a reload.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
 pub struct Reloaded {
-    /// The file of settings that was read; null if the service was started without one.
+    /// Path of the settings file; null if the service started without one.
     pub config: Option<String>,
-    /// Settings that count as they are now.
+    /// Settings that now have their current values.
     pub reloaded: Vec<&'static str>,
-    /// Settings that differ from those that the service was started with, and count after a restart.
+    /// Settings that changed since the start and need a restart.
     pub restart: Vec<&'static str>,
 }
 
 impl Reload {
-    /// Reads everything again, and then makes what can be changed count; if anything is wrong, nothing changes.
+    /// Reads everything again, then applies what can change. An error leaves everything unchanged.
     ///
     /// # Errors
-    /// An [`InputError`] with file, line and field.
+    /// [`InputError`] with file, line and field.
     pub fn again(&self) -> Result<Reloaded, InputError> {
         let settings = self.flags.settings()?;
         let tokens = settings.tokens.as_ref().filter(|_| self.access.is_closed());
@@ -66,13 +66,16 @@ impl Reload {
             reloaded.push("telemetry");
         }
         self.telemetry.set(plan);
-        // The level first: whoever sees that another limit counts sees what is logged by then.
+        // Set the level first: a client that observes another new limit can then rely on the new level.
         log::set_level(settings.log.level);
         self.access.set_rate(settings.limits.requests_per_s);
         Ok(Reloaded { config: self.flags.config.clone(), reloaded, restart: self.started.fixed(&settings) })
     }
 
-    /// The same, and writes down what came of it.
+    /// Reloads the settings and logs the result.
+    ///
+    /// # Errors
+    /// [`InputError`] with file, line and field.
     pub fn logged(&self) -> Result<Reloaded, InputError> {
         let reloaded = self.again();
         match &reloaded {

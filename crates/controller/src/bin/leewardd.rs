@@ -1,4 +1,4 @@
-//! `leewardd`: the service as one program, without Python.
+//! `leewardd`: the service as a single program without Python.
 
 use std::io::Write;
 use std::path::Path;
@@ -34,75 +34,75 @@ struct Command {
 
 #[derive(Args)]
 struct Options {
-    /// File of settings, YAML or TOML; what is said here wins over it.
+    /// Settings file, YAML or TOML; flags override it.
     #[arg(long, value_name = "FILE")]
     config: Option<String>,
     /// Cluster file.
     #[arg(long, value_name = "FILE")]
     cluster: Option<String>,
-    /// Where to listen; port 0 finds a free one [default: 127.0.0.1:7600].
+    /// Address to listen on; port 0 picks a free one [default: 127.0.0.1:7600].
     #[arg(long, value_name = "HOST:PORT")]
     listen: Option<String>,
-    /// A policy for copies of blocks, with settings after colons [default: sinbad].
+    /// Policy for copies of blocks, with settings after colons [default: sinbad].
     #[arg(long, value_name = "POLICY")]
     policy: Option<String>,
-    /// The same for tasks [default: leeward].
+    /// Policy for tasks [default: leeward].
     #[arg(long, value_name = "POLICY")]
     task_policy: Option<String>,
-    /// A policy that says which tasks leave hot racks [default: none].
+    /// Policy for moves of tasks from hot racks [default: none].
     #[arg(long, value_name = "POLICY")]
     moves: Option<String>,
-    /// Time between reports of a link [default: 1s].
+    /// Time between two reports of a link [default: 1s].
     #[arg(long, value_name = "TIME")]
     interval: Option<String>,
-    /// Seed of ties, from 0 [default: 1].
+    /// Seed of tie-breaking, from 0 [default: 1].
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Where decisions are kept: a file, `memory`, or a PostgreSQL, postgres://USER@HOST/DATABASE [default: a file called
-    /// like the cluster, or like its file].
+    /// Store of decisions: a file, `memory`, or a PostgreSQL, postgres://USER@HOST/DATABASE [default: a file
+    /// with the name of the cluster, or of its file].
     #[arg(long, value_name = "WHERE")]
     store: Option<String>,
-    /// What kept decisions outlive, `process` or `power` [default: process].
+    /// Failures that stored decisions survive, `process` or `power` [default: process].
     #[arg(long, value_name = "WHAT")]
     durable: Option<String>,
-    /// File of tokens; who has none of them is not let in.
+    /// Token file; requests without one of its tokens are rejected.
     #[arg(long, value_name = "FILE")]
     tokens: Option<String>,
-    /// A Prometheus to ask for telemetry, while this service leads.
+    /// Prometheus to poll for telemetry while this service leads.
     #[arg(long, value_name = "URL")]
     prometheus: Option<String>,
-    /// With --prometheus: which of its ports are which links.
+    /// With --prometheus: map file from ports to links.
     #[arg(long, value_name = "FILE")]
     map: Option<String>,
-    /// With --prometheus: how to reach it, as promtool's --http.config.file says it.
+    /// With --prometheus: connection file in the format of promtool's --http.config.file.
     #[arg(long, value_name = "FILE")]
     http: Option<String>,
-    /// Read everything, say whether it is right, and end.
+    /// Validate all settings and exit.
     #[arg(long)]
     check_config: bool,
 }
 
 #[derive(Subcommand)]
 enum Other {
-    /// Who may ask.
+    /// Manage tokens.
     #[command(subcommand)]
     Token(Token),
 }
 
 #[derive(Subcommand)]
 enum Token {
-    /// Make a token and print it, once.
+    /// Create a token and print it once.
     New {
-        /// Who it is for.
+        /// Name of the token.
         #[arg(long)]
         name: String,
-        /// What it may do: read, report, place or admin.
+        /// Role of the token: read, report, place or admin.
         #[arg(long)]
         role: Role,
-        /// With --role report: a host that it may report of, and of nothing else; given once for each.
+        /// With --role report: a host that the token may report for, and no other; repeat for several.
         #[arg(long = "host", value_name = "HOST")]
         hosts: Vec<String>,
-        /// File that its line is added to; without, the line is printed to stderr.
+        /// File to append the token's line to; by default the line goes to stderr.
         #[arg(long, value_name = "FILE")]
         tokens: Option<String>,
     },
@@ -150,7 +150,7 @@ fn serve(options: Options) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     let tell = |url: &str, store: Option<&Path>| -> std::io::Result<()> {
-        // The log says it too.
+        // The log has the same information.
         if is_json() {
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! The machine's clock, when it is set while the service runs, or went on while the machine slept.
+//! Detects changes of the machine's clock: set while the service runs, or ahead after the machine slept.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -7,29 +7,30 @@ use leeward_fabric::Nanos;
 
 use crate::clock::Clock;
 
-/// How often it is looked at.
+/// Check interval.
 const TICK: Duration = Duration::from_secs(1);
 
-/// What is to be told of it.
+/// Change to report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum News {
-    /// It went forward by so much, and time with it.
+    /// The clock went forward by this time, and the service's time with it.
     Forward(Nanos),
-    /// It is so much behind the time, since it was set back.
+    /// The clock is behind the service's time by this much, because it was set back.
     Back(Nanos),
-    /// It is behind no more.
+    /// The clock is no longer behind.
     Right,
 }
 
-/// What was told of it last.
+/// Last reported state.
 struct Told {
     ahead: Nanos,
     behind: Nanos,
 }
 
 impl Told {
-    /// Takes in how far the time is ahead of the monotonic clock, and the wall clock behind the time. Less than an interval
-    /// is no news: reports may differ by as much.
+    /// Compares the lead of the service's time over the monotonic clock, and the lag of the wall clock behind
+    /// the service's time, with the last state. Changes within an interval are not reported, because reports
+    /// may differ by as much.
     fn look(&mut self, ahead: Nanos, behind: Nanos, interval: Nanos) -> Option<News> {
         let forward = ahead.since(std::mem::replace(&mut self.ahead, ahead));
         let known = self.behind;
@@ -50,7 +51,7 @@ impl Told {
     }
 }
 
-/// Writes down when the machine's clock goes forward or is set back by more than an interval.
+/// Logs when the machine's clock goes forward or is set back by more than an interval.
 pub async fn watch_clock(clock: &Clock, interval: Nanos) -> Infallible {
     let mut told = Told { ahead: clock.ahead(), behind: Nanos(0) };
     loop {

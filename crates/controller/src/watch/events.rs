@@ -1,5 +1,5 @@
-//! The last events, for those who listen now and those who were away for a moment. Events are kept as they came, and put
-//! into words once, by the first who wants them.
+//! Buffer of recent events, for connected clients and for those that reconnect. Each event is stored as data,
+//! and rendered once, for the first client that reads it.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -11,92 +11,93 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use crate::desk::{Record, World};
 use crate::office::Position;
 
-/// Events that are kept for those who come back.
+/// Number of events kept for reconnecting clients.
 const KEPT: usize = 4_096;
-/// Bytes that decisions among them are of, about; of more, the oldest events leave before there are so many.
+/// Approximate limit in bytes on the decisions among them; beyond it, the oldest events are dropped early.
 const BYTES: usize = 32 << 20;
 
-/// Something that happened.
+/// Data of an event.
 #[derive(Clone, Debug)]
 pub enum Happening {
-    /// A decision was made, and is kept.
+    /// A decision that is stored.
     Decision(Arc<Record>),
-    /// What links carry. Of these only the newest is kept.
+    /// Loads of links. Only the newest of these events is kept.
     Racks(Arc<World>),
-    /// A link became hot, or cooled.
+    /// A link became hot, or cooled down.
     Hotspot(Hot),
-    /// The cluster is of this version now.
+    /// The cluster has this version now.
     Cluster(u64),
-    /// Another service decides, or this one, or none for now.
+    /// The leader changed.
     Leader(Position),
 }
 
-/// A link that became hot, or cooled. What is told of it is kept and not the world that it is of: thousands of them would
-/// fill the memory.
+/// A link that became hot, or cooled down. It holds values and no snapshot, because thousands of snapshots
+/// would exhaust the memory.
 #[derive(Clone, Debug)]
 pub struct Hot {
-    /// Its name.
+    /// Name of the link.
     pub link: String,
-    /// What telemetry showed, as a share of the capacity.
+    /// Measured load, as a share of the capacity.
     pub utilization: Option<f64>,
-    /// Since when it is hot, or was.
+    /// Time since which the link is or was hot.
     pub since: Nanos,
-    /// When that was seen.
+    /// Time of the observation.
     pub at: Nanos,
-    /// When it cooled.
+    /// Time at which the link cooled down.
     pub until: Option<Nanos>,
 }
 
-/// An event with its number.
+/// An event with its id.
 #[derive(Debug)]
 pub struct Told {
-    /// Rises from one to the next, in later runs too.
+    /// Id; ids grow, also across restarts of the service.
     pub id: u64,
-    /// What happened.
+    /// Data of the event.
     pub what: Happening,
     text: OnceLock<Bytes>,
 }
 
 impl Told {
-    /// How many bytes it keeps, about: what happened, and that in words.
+    /// Approximate memory of the event in bytes, with its rendered text.
     fn bytes(&self) -> usize {
         match &self.what {
             Happening::Decision(record) => 2 * record.bytes(),
-            // Of worlds there is one.
+            // Only one snapshot is kept.
             Happening::Racks(_) | Happening::Hotspot(_) | Happening::Cluster(_) | Happening::Leader(_) => 0,
         }
     }
 
-    /// The event in words, which are made when they are first asked for.
+    /// Rendered event; the first call renders it.
     pub fn text(&self, render: impl FnOnce(&Told) -> Bytes) -> &Bytes {
         self.text.get_or_init(|| render(self))
     }
 }
 
-/// Events after the one that was asked for are not kept any more.
+/// Events after the requested one are no longer kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Missed;
 
 struct Ring {
-    /// The number of the last event.
+    /// Id of the last event.
     last: u64,
-    /// That of the last one that is not kept any more.
+    /// Id of the last dropped event.
     gone: u64,
     kept: VecDeque<Arc<Told>>,
-    /// Of those that are kept.
+    /// Approximate bytes of the kept decisions.
     bytes: usize,
 }
 
-/// The last events, and a bell for those who wait for the next.
+/// Recent events, with notification of new ones.
 pub struct Events {
     ring: Mutex<Ring>,
-    /// The number of the last event; `None` once there will be no more.
+    /// Id of the last event; `None` after the end.
     bell: watch::Sender<Option<u64>>,
     places: Arc<Semaphore>,
 }
 
 impl Events {
-    /// No events yet. The first has the number after `before`, which is to be higher in later runs; so many may listen.
+    /// Starts without events. The first id is the one after `before`, which must exceed the ids of earlier
+    /// runs; `listeners` is the limit of streams.
     pub fn new(before: u64, listeners: usize) -> Events {
         Events {
             ring: Mutex::new(Ring { last: before, gone: before, kept: VecDeque::new(), bytes: 0 }),
@@ -109,7 +110,7 @@ impl Events {
         self.ring.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Tells of something that happened.
+    /// Adds an event.
     pub fn tell(&self, what: Happening) {
         let mut ring = self.ring();
         ring.last += 1;
@@ -122,7 +123,7 @@ impl Events {
         let told = Arc::new(Told { id, what, text: OnceLock::new() });
         ring.bytes += told.bytes();
         ring.kept.push_back(told);
-        // The last one stays, however large it is.
+        // The last event stays, whatever its size.
         while ring.kept.len() > KEPT || (ring.bytes > BYTES && ring.kept.len() > 1) {
             let Some(oldest) = ring.kept.pop_front() else { break };
             ring.bytes -= oldest.bytes();
@@ -138,35 +139,35 @@ impl Events {
         });
     }
 
-    /// There will be no more; all who listen are told.
+    /// Ends all streams; no event follows.
     pub fn close(&self) {
         self.bell.send_replace(None);
     }
 
-    /// A place for one who listens; `None` if all are taken.
+    /// Permit for a stream; `None` at the limit.
     pub fn place(&self) -> Option<OwnedSemaphorePermit> {
         self.places.clone().try_acquire_owned().ok()
     }
 
-    /// A bell that rings with each event.
+    /// Subscribes to notifications.
     pub fn bell(&self) -> watch::Receiver<Option<u64>> {
         self.bell.subscribe()
     }
 
-    /// The number of the last event.
+    /// Id of the last event.
     pub fn last(&self) -> u64 {
         self.ring().last
     }
 
-    /// The number before that of the first event that is kept.
+    /// Id before the first kept event.
     pub fn gone(&self) -> u64 {
         self.ring().gone
     }
 
-    /// The events after `id`, so many at most, in order.
+    /// Events after `id`, at most `most`, in order.
     ///
     /// # Errors
-    /// Some of them are not kept any more.
+    /// [`Missed`] if some of them are no longer kept.
     pub fn after(&self, id: u64, most: usize) -> Result<Vec<Arc<Told>>, Missed> {
         let ring = self.ring();
         if id < ring.gone {
@@ -271,7 +272,7 @@ mod tests {
         assert!(kept.len() > 1 && (kept.len() - 1) * each <= BYTES, "{} of {each} bytes", kept.len());
         assert_eq!(kept.last(), Some(&41));
         assert_eq!(numbers(&events, events.gone() - 1), Err(Missed));
-        // One that is larger than all may be together is told nevertheless.
+        // An event above the limit on its own is sent nevertheless.
         events.tell(Happening::Decision(Arc::new(record(100_000))));
         assert_eq!(numbers(&events, 41), Ok(vec![42]));
     }

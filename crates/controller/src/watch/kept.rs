@@ -1,4 +1,4 @@
-//! A store that tells of what it kept: when it is, and not before.
+//! A store that publishes events for its changes once they are stored, and never before.
 
 use std::sync::Arc;
 
@@ -6,27 +6,27 @@ use super::{Events, Happening, Metrics};
 use crate::desk::Record;
 use crate::store::{Change, Kind, Leadership, News, State, Store, StoreError};
 
-/// A store, and who is told of what it kept.
+/// A store with metrics and events.
 pub struct Watched {
-    /// Where changes are kept.
+    /// The actual store.
     pub store: Box<dyn Store>,
-    /// Counts transactions.
+    /// Metrics of transactions.
     pub metrics: Arc<Metrics>,
-    /// Hears of decisions and clusters.
+    /// Events for decisions and clusters.
     pub events: Arc<Events>,
-    /// Whether the last thing that was asked of the store failed.
+    /// True if the last operation failed.
     failed: bool,
-    /// The last version of the cluster that was kept or read; 0 before the first.
+    /// Last stored or loaded version of the cluster; 0 before the first.
     version: u64,
 }
 
 impl Watched {
-    /// A store of which nothing was told yet.
+    /// Wraps a store.
     pub fn new(store: Box<dyn Store>, metrics: Arc<Metrics>, events: Arc<Events>) -> Watched {
         Watched { store, metrics, events, failed: false, version: 0 }
     }
 
-    /// What was kept is told, here or by the service that leads.
+    /// Publishes stored changes, of this service or of the leader.
     fn tell(&mut self, changes: &[Change]) {
         for change in changes {
             match change {
@@ -45,7 +45,7 @@ impl Watched {
         }
     }
 
-    /// Writes down that the store failed, or goes on, when it is news.
+    /// Logs the first failure of the store, and its recovery.
     fn note<T>(&mut self, asked: &Result<T, StoreError>) {
         match asked {
             Ok(_) if std::mem::take(&mut self.failed) => tracing::info!("the store goes on"),
@@ -79,7 +79,7 @@ impl Store for Watched {
             tracing::error!(%error, "the store cannot be read");
         }
         if let Ok(State { cluster: Some(cluster), .. }) = &loaded {
-            // Another service has changed it.
+            // Another service changed the cluster.
             if self.version != 0 && self.version != cluster.number {
                 self.events.tell(Happening::Cluster(cluster.number));
             }

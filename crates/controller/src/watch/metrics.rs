@@ -1,5 +1,5 @@
-//! Numbers for Prometheus. What happens is counted when it does; what there is, is read from the last world when
-//! somebody asks.
+//! Metrics for Prometheus. Events are counted as they happen; states are read from the last snapshot at each
+//! scrape.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -17,12 +17,12 @@ use prometheus_client::registry::{Metric, Registry};
 use crate::desk::World;
 use crate::telemetry::{Ports, Steps};
 
-/// An operation that was asked for, as its method and the path of the table.
+/// Labels of an operation: method and path template.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
 pub struct Request {
-    /// How.
+    /// HTTP method.
     pub method: &'static str,
-    /// Where.
+    /// Path template.
     pub path: &'static str,
 }
 
@@ -59,12 +59,12 @@ struct In {
     state: &'static str,
 }
 
-/// From a quarter of a millisecond to 8 s, each twice the one before.
+/// Buckets from a quarter of a millisecond to 8 s, each twice the one before.
 fn seconds() -> Histogram {
     Histogram::new(exponential_buckets(0.000_25, 2.0, 16))
 }
 
-/// All that is counted.
+/// All metrics.
 pub struct Metrics {
     registry: Registry,
     placements: Family<Placed, Counter>,
@@ -92,14 +92,14 @@ pub struct Metrics {
     ports: Family<In, Gauge>,
     polled_links: Family<In, Gauge>,
     remarks: Gauge,
-    /// Connections that are open.
+    /// Number of open connections.
     pub connections: Gauge,
-    /// Streams of events that are open.
+    /// Number of open event streams.
     pub streams: Gauge,
 }
 
 impl Metrics {
-    /// Nothing counted yet.
+    /// Creates all metrics at zero.
     pub fn new() -> Metrics {
         let mut registry = Registry::with_prefix("leeward");
         let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
@@ -184,29 +184,29 @@ impl Metrics {
         }
     }
 
-    /// A request was answered.
+    /// Counts a response.
     pub fn request(&self, request: Request, status: u16, took: Duration) {
         let Request { method, path } = request;
         self.requests.get_or_create(&Answered { method, path, status }).inc();
         self.request_seconds.get_or_create(&request).observe(took.as_secs_f64());
     }
 
-    /// A request was answered with a problem of this type.
+    /// Counts a problem document of this type.
     pub fn refusal(&self, r#type: &'static str) {
         self.refusals.get_or_create(&Kind { r#type }).inc();
     }
 
-    /// A placement was asked for, and this became of it.
+    /// Counts a placement request by its result.
     pub fn placement(&self, kind: &'static str, outcome: &'static str) {
         self.placements.get_or_create(&Placed { kind, outcome }).inc();
     }
 
-    /// A report was taken in.
+    /// Counts an accepted report.
     pub fn report(&self) {
         self.reports.inc();
     }
 
-    /// Prometheus was asked, and all of it was answered or not.
+    /// Counts a round of Prometheus queries and its readings.
     pub fn polled(&self, answered: bool, steps: Steps, took: Duration) {
         let outcome = if answered { "answered" } else { "failed" };
         self.polls.get_or_create(&Outcome { outcome }).inc();
@@ -219,7 +219,7 @@ impl Metrics {
         }
     }
 
-    /// Ports stand like this, and there is so much to be said of them.
+    /// Sets the statistics of ports, and the number of remarks.
     pub fn ports(&self, ports: &Ports, remarks: usize) {
         let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
         let set = |of: &Family<In, Gauge>, states: &[(&'static str, usize)]| {
@@ -233,7 +233,7 @@ impl Metrics {
         self.remarks.set(number(remarks));
     }
 
-    /// The store was given changes to keep.
+    /// Counts a transaction of the store.
     pub fn transaction(&self, kept: bool, changes: usize, took: Duration) {
         let outcome = if kept { "kept" } else { "failed" };
         self.transactions.get_or_create(&Outcome { outcome }).inc();
@@ -241,7 +241,7 @@ impl Metrics {
         self.transaction_seconds.observe(took.as_secs_f64());
     }
 
-    /// Everything, as OpenMetrics text; `None` if it cannot be written.
+    /// All metrics as OpenMetrics text; `None` if encoding fails.
     pub fn text(&self, world: &World, leads: bool, clock_behind: Nanos) -> Option<String> {
         let counts = world.counts;
         self.samples.inner().store(counts.samples, Ordering::Relaxed);

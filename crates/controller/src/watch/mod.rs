@@ -1,5 +1,5 @@
-//! What is told of the service while it runs: numbers to those who scrape them, and events to those who listen. Both are
-//! kept beside the work and never in its way: nothing is rendered when nobody asks.
+//! Observability of a running service: metrics for scrapers, and events for clients. Both stay off the
+//! critical path: nothing is rendered without a request.
 
 mod clock;
 mod events;
@@ -18,7 +18,7 @@ pub use self::tokens::watch_tokens;
 use crate::desk::World;
 use crate::office::{Office, Position};
 
-/// The least time between two tellings of what links carry.
+/// Shortest time between two load events.
 const TICK: Duration = Duration::from_millis(900);
 
 /// Tells what links carry, and which of them become hot or cool, whenever a new world was made, at most once a tick; and
@@ -61,8 +61,8 @@ async fn watch_worlds(office: &Office, events: &Events) {
     }
 }
 
-/// The links that became hot between two worlds, or cooled, in order of ids. Those of another cluster are not compared:
-/// that it is another one is told by itself.
+/// Links that became hot or cooled down between two snapshots, in order of ids. Empty after a change of the
+/// cluster, which has its own event.
 fn changes(last: &World, world: &World) -> Vec<Hot> {
     if !Arc::ptr_eq(&last.fabric, &world.fabric) {
         return Vec::new();

@@ -1,5 +1,5 @@
-//! Tokens that are bound to hosts which the cluster does not have: what is reported with them is refused, and most often a
-//! name is mistyped.
+//! Detects tokens that are bound to hosts outside the cluster. Their reports are rejected, and the usual
+//! cause is a mistyped name.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -10,22 +10,22 @@ use crate::access::{Access, Tokens};
 use crate::desk::World;
 use crate::office::Office;
 
-/// How often tokens and cluster are looked at.
+/// Check interval.
 const TICK: Duration = Duration::from_secs(1);
-/// Hosts that are told by name: all hosts of a cluster may have other names than those of tokens.
+/// Largest number of hosts to log by name: a cluster may share no host name with the tokens.
 const NAMED: usize = 10;
 
-/// What was found when tokens and cluster were last looked at.
+/// Result of the last check.
 #[derive(Default)]
 struct Found {
-    /// Of which tokens and which version of the cluster.
+    /// Tokens and cluster version of the check.
     of: Option<(Arc<Tokens>, u64)>,
-    /// Hosts that the cluster does not have, each after the name of a token that is bound to it.
+    /// Hosts outside the cluster, each with the name of its token.
     strange: BTreeSet<(String, String)>,
 }
 
-/// Writes down the hosts that tokens are bound to and the cluster does not have, when the service starts, and new ones when
-/// tokens or the cluster are others.
+/// Logs hosts of tokens that the cluster does not have, at the start, and new ones after a change of tokens
+/// or cluster.
 pub async fn watch_tokens(access: &Access, office: &Office) -> Infallible {
     let mut found = Found::default();
     loop {
