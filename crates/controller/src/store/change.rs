@@ -1,5 +1,5 @@
-//! What changes for good, and what there is of it when a service begins: by names, so that it outlives the fabric that
-//! it was decided on.
+//! Changes that are persisted, and the state loaded at the start. Both use names, so that they survive a
+//! change of the fabric.
 
 use std::sync::Arc;
 
@@ -11,26 +11,26 @@ use serde::{Deserialize, Serialize};
 
 use crate::desk::{Caller, Migration, Record};
 
-/// Something that is not to be lost once it was acknowledged.
+/// A change that must survive once it is acknowledged.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Change {
-    /// A decision was made, and holds this much of the network.
+    /// A new decision with the resources it holds.
     Decided(Arc<Record>, Vec<Held>),
-    /// A decision's tasks are elsewhere now, or its workload has other priorities or limits, and it holds something else.
+    /// Tasks of a decision moved, or its workload has new priorities or limits, so it holds other resources.
     Moved(Arc<Record>, Vec<Held>),
-    /// A move was advised, or answered.
+    /// A move was advised or answered.
     Migration(Migration),
-    /// What a job can bear.
+    /// A job has a new budget.
     Job(String, Availability),
-    /// A job can bear everything, or is over: nothing need be known of it.
+    /// A job has no budget any more: it is unlimited, or over.
     JobOver(String),
-    /// The cluster is another one from now on.
+    /// The cluster has a new version.
     Cluster(Version),
-    /// What a decision holds ends: its work ended, or telemetry shows all of it.
+    /// A decision releases its resources: its work ended, or telemetry shows all of it.
     Ended {
-        /// Which.
+        /// Id of the decision.
         id: u64,
-        /// When its work ended; `None` if nobody said so.
+        /// Reported end of its work; `None` without a report.
         released: Option<Nanos>,
     },
 }
@@ -38,55 +38,55 @@ pub enum Change {
 /// A version of the cluster.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Version {
-    /// Its number, from 1.
+    /// Number of the version, from 1.
     pub number: u64,
-    /// Since when.
+    /// Start of the version.
     pub at: Nanos,
-    /// Where it comes from.
+    /// Origin of the version.
     pub origin: Origin,
-    /// The cluster file, as JSON.
+    /// Cluster file in JSON.
     pub text: Arc<str>,
 }
 
-/// Where a version of the cluster comes from.
+/// Origin of a cluster version.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Origin {
     /// The file that the service was started with.
     File,
-    /// Somebody who changed it over HTTP.
+    /// A change over HTTP.
     Request,
 }
 
-/// What there is when a service begins.
+/// State that a service loads at its start.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct State {
-    /// The version of the cluster that counts; `None` before the first.
+    /// Current version of the cluster; `None` before the first.
     pub cluster: Option<Version>,
-    /// The last version that came from a file.
+    /// Last version that came from a file.
     pub file: Option<Version>,
-    /// The number of the next decision.
+    /// Id of the next decision.
     pub next: u64,
-    /// Decisions that are kept or hold something, in the order in which they were made.
+    /// Recent decisions and those that hold resources, in the order in which they were made.
     pub decisions: Vec<(Record, Vec<Held>)>,
-    /// Moves that wait for an answer, and the last that were answered, in order.
+    /// Unanswered moves, and recent answered ones, in order.
     pub migrations: Vec<Migration>,
-    /// What jobs can bear.
+    /// Budgets of jobs.
     pub jobs: Vec<(String, Availability)>,
-    /// Who asked, and the decision that was made for their last request, or for this key; the last decided last. Where there
-    /// were very many clients, some are left out who asked before the decisions that are here.
+    /// Idempotency entries (client or key, and decision), oldest first. Beyond 20,000 clients the least
+    /// recent may be missing.
     pub callers: Vec<(Caller, u64)>,
 }
 
-/// An entry of the ledger.
+/// A stored ledger entry.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Held {
     owner: (Kind, u64),
-    /// Resources, with the work of a payload byte at each.
+    /// Names of resources, with the work per payload byte at each.
     hops: Vec<(String, f64)>,
     demand: Work,
     relieves: bool,
     fade: Fading,
-    /// Nanoseconds of the engine's time.
+    /// Nanoseconds of engine time.
     starts: Option<u64>,
 }
 
@@ -117,7 +117,7 @@ enum Fading {
 }
 
 impl Held {
-    /// An entry, with the names of its resources.
+    /// Converts a ledger entry to names.
     pub fn of(fabric: &Fabric, entry: &Entry) -> Held {
         let kind = match entry.owner.kind {
             OwnerKind::File => Kind::File,
@@ -150,8 +150,8 @@ impl Held {
         }
     }
 
-    /// The entry on a fabric. It counts on those of its resources that the fabric has; token buckets that are none are
-    /// passed over.
+    /// Converts to a ledger entry. Resources that the fabric does not have, and invalid token buckets, are
+    /// left out.
     pub fn entry(self, fabric: &Fabric) -> Entry {
         let kind = match self.owner.0 {
             Kind::File => OwnerKind::File,

@@ -1,9 +1,9 @@
-//! Taking SQLite's write-ahead log over into its file, on a thread of its own: it syncs both, and whoever waits for a
-//! commit would wait for that.
+//! Checkpoints of SQLite's write-ahead log on a thread of its own. A checkpoint syncs the log and the file,
+//! and commits must not wait for that.
 //!
-//! A log starts anew only when all of it was taken over at the moment of a write. Beside a writer that never pauses the
-//! last pages are always missing, so when the log has grown long the writer takes these few over itself; and all that
-//! there is, when it is far ahead of the thread.
+//! The log restarts only if a write finds all of it checkpointed. Beside a writer that never pauses the last
+//! pages are always missing. So once the log is long, the writer checkpoints these few pages itself; and
+//! everything, if it is far ahead of the thread.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,39 +16,39 @@ use rusqlite::Connection;
 use super::StoreError;
 use super::sqlite::PATIENCE;
 
-/// The log is taken over after so many changes, each of which is about four pages of it.
+/// Changes between two checkpoints; each is about four pages of the log.
 const CHANGES: usize = 256;
-/// After so many the writer waits until they are taken over.
+/// Changes after which the writer waits for a checkpoint.
 const FAR_AHEAD: usize = 16 * CHANGES;
-/// A log of so many pages of 4 KiB is to start anew.
+/// Length in pages of 4 KiB at which the log should restart.
 const LONG: i64 = 16_384;
-/// One of so many is told of.
+/// Length at which a warning is logged.
 const TOO_LONG: i64 = 8 * LONG;
-/// What the thread lets others before it by, as `nice` counts.
+/// Priority of the thread, as a `nice` value.
 const NICE: i32 = 10;
 
-/// The way to the thread, which ends when this is dropped.
+/// Handle of the thread, which ends when this is dropped.
 pub(super) struct Checkpoints {
     wake: Option<SyncSender<()>>,
     thread: Option<JoinHandle<()>>,
     shared: Arc<Shared>,
-    /// Since the thread was last told, or the writer did its work.
+    /// Changes since the last wake-up of the thread, or the writer's own checkpoint.
     changes: usize,
 }
 
 #[derive(Default)]
 struct Shared {
-    /// The log has grown long, and all but its end was taken over.
+    /// The log is long, and all but its end is checkpointed.
     long: AtomicBool,
-    /// Held while the log is taken over: SQLite turns a second one away.
+    /// Held during a checkpoint, because SQLite rejects a second one.
     turn: Mutex<()>,
 }
 
 impl Checkpoints {
-    /// Starts the thread for the file that `writer` writes; it takes nothing over by itself from then on.
+    /// Starts the thread for the file that `writer` writes, and disables the writer's automatic checkpoints.
     ///
     /// # Errors
-    /// The file cannot be opened once more, or there is no thread.
+    /// [`StoreError::Database`] if the file cannot be opened again, or the thread cannot be started.
     pub fn start(path: &Path, writer: &Connection) -> Result<Checkpoints, StoreError> {
         let reader = Connection::open(path)?;
         reader.busy_timeout(PATIENCE)?;
@@ -70,7 +70,7 @@ impl Checkpoints {
                     Ok(log) => Some(format!("somebody reads the store; the log has {} pages", log.pages)),
                     Err(error) => Some(error.to_string()),
                 };
-                // Nothing is lost by it: the log has all of it, and grows until this can be done.
+                // No data is lost: the log has all of it, and grows until a checkpoint succeeds.
                 if let Some(problem) = problem.as_ref().filter(|_| was_fine) {
                     tracing::warn!(%problem, "the store's log cannot be taken over, and grows");
                 }
@@ -81,12 +81,12 @@ impl Checkpoints {
         Ok(Checkpoints { wake: Some(wake), thread: Some(thread), shared, changes: 0 })
     }
 
-    /// The writer has committed so many changes.
+    /// Counts changes that the writer has committed.
     pub fn committed(&mut self, writer: &Connection, changes: usize) {
         self.changes += changes;
         let is_long = self.shared.long.swap(false, Ordering::Relaxed);
         if is_long || self.changes >= FAR_AHEAD {
-            // Where it fails, the thread finds the same and says it.
+            // On a failure, the thread meets the same error and logs it.
             let _ = self.shared.take_over(writer);
             self.changes = 0;
         } else if self.changes >= CHANGES && self.wake.as_ref().is_some_and(|wake| wake.try_send(()).is_ok())
@@ -105,15 +105,15 @@ impl Drop for Checkpoints {
     }
 }
 
-/// What became of the log.
+/// Result of a checkpoint.
 struct Log {
     pages: i64,
-    /// Whether all of it is in the file.
+    /// True if the whole log is in the file.
     taken_over: bool,
 }
 
 impl Shared {
-    /// Takes over what nobody reads any more.
+    /// Checkpoints the pages that no reader needs.
     fn take_over(&self, connection: &Connection) -> rusqlite::Result<Log> {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |row| {
@@ -138,7 +138,7 @@ mod tests {
             .execute_batch("CREATE TABLE pages (page BLOB); INSERT INTO pages VALUES (NULL)")
             .expect("a table");
         let mut checkpoints = Checkpoints::start(&path, &writer).expect("a thread");
-        // Each commit writes about sixteen pages, so there are four times what is long.
+        // Each commit writes about sixteen pages, so in total four times the length of a long log.
         for _ in 0..4 * LONG / 16 {
             writer.execute("UPDATE pages SET page = randomblob(65536)", []).expect("room");
             checkpoints.committed(&writer, 4);

@@ -1,7 +1,8 @@
-//! What outlives the process. One schema for every database; what is written in one go is there whole or not at all.
+//! Persistent storage. All databases have one schema, and each transaction is stored completely or not at
+//! all.
 //!
-//! A file is one service's alone. A PostgreSQL may be shared by several: one of them leads and writes, and the others
-//! follow what it writes, until one of them leads in its place.
+//! A SQLite file belongs to one service. A PostgreSQL may be shared by several services: one leads and
+//! writes, the others follow, until one of them becomes the leader.
 
 mod change;
 mod checkpoints;
@@ -21,38 +22,39 @@ pub use sqlite::Sqlite;
 
 use crate::desk::Record;
 
-/// What is old is looked for after so many changes.
+/// Changes between two sweeps of old rows.
 const SWEEP: usize = 1_000;
-/// Decisions that are forgotten in one go at most: more than may be made between two, and not so many that others wait long.
+/// Largest number of decisions that a sweep deletes: more than are made between two sweeps, and few enough
+/// for a short transaction.
 const FORGOTTEN: u64 = 6_000;
-/// Changes that are told one by one.
+/// Largest number of changes reported individually to followers.
 const TELLABLE: usize = 10_000;
 
-/// What acknowledged changes outlive.
+/// Failures that acknowledged changes survive.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Durability {
-    /// The process: it may be killed at any moment. When the machine loses power, the last ones may be lost. A PostgreSQL
-    /// keeps them as it is set to, which is on disk unless somebody chose otherwise.
+    /// End of the process at any moment. After a power loss of the machine, the last changes may be lost.
+    /// PostgreSQL stores them as configured; its default is on disk.
     #[default]
     Process,
-    /// The machine's power, where its disks keep what they say that they keep.
+    /// Power loss of the machine, if its disks store what they acknowledge.
     Power,
 }
 
-/// What keeps changes.
+/// Kind of store.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
-    /// Memory; they end with the process.
+    /// Memory; changes end with the process.
     Memory,
-    /// A file.
+    /// SQLite file.
     Sqlite(Durability),
-    /// A database that services may share.
+    /// PostgreSQL database that services may share.
     Postgres(Durability),
 }
 
 impl Kind {
-    /// As a word.
+    /// Name in the API.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Memory => "memory",
@@ -61,7 +63,7 @@ impl Kind {
         }
     }
 
-    /// What changes outlive; `None` if they outlive nothing.
+    /// Failures that changes survive; `None` for memory.
     pub fn durability(self) -> Option<Durability> {
         match self {
             Kind::Memory => None,
@@ -70,25 +72,25 @@ impl Kind {
     }
 }
 
-/// Whether a service leads, by its store.
+/// Result of a lease renewal.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Leadership {
-    /// It leads: what is decided here is kept.
+    /// This service leads: its decisions can be stored.
     Leads {
-        /// How many have led before, it itself included if it did.
+        /// Number of the term, from 1; 0 in a store that is not shared.
         term: u64,
     },
-    /// Another one leads.
+    /// Another service leads.
     Follows {
-        /// Its address; `None` if it has not said it.
+        /// Address of the leader; `None` if unknown.
         leader: Option<Arc<str>>,
-        /// What it has kept since.
+        /// Changes that the leader has stored since.
         news: News,
     },
 }
 
 impl Leadership {
-    /// What is true now, for somebody who was not told yet what was true `before`: no news is lost.
+    /// Combines two results, of which the first was not processed yet, without losing changes.
     pub fn after(self, before: Option<Leadership>) -> Leadership {
         match (before, self) {
             (Some(Leadership::Follows { news: earlier, .. }), Leadership::Follows { leader, news }) => {
@@ -99,17 +101,18 @@ impl Leadership {
     }
 }
 
-/// What another service has kept since the store was last loaded or asked.
+/// Changes of another service since the last load or renewal.
 #[derive(Clone, PartialEq, Debug)]
 pub enum News {
-    /// These changes, in order. What they are about may have changed further: they tell of it as it is now.
+    /// Individual changes, in order. Each shows the current state of its row, which may include later
+    /// changes.
     Changes(Vec<Change>),
-    /// More than can be told one by one: the store is to be loaded again.
+    /// Too many changes to report individually: the store must be loaded again.
     Everything,
 }
 
 impl News {
-    /// Both, in one.
+    /// Combines two lists of changes.
     fn and(self, later: News) -> News {
         match (self, later) {
             (News::Changes(mut changes), News::Changes(mut later)) if changes.len() < TELLABLE => {
@@ -121,68 +124,68 @@ impl News {
     }
 }
 
-/// Where changes are kept.
+/// A store of changes.
 pub trait Store: Send {
-    /// What it is.
+    /// Kind of the store.
     fn kind(&self) -> Kind;
 
-    /// Whether what is decided here is kept. It is asked over and over, and by that finds out what was lost and is back.
-    /// Where nobody leads, this service does from then on, and others are told that it is at `address`.
+    /// Renews the leadership, and so detects a lost or restored connection; it is called repeatedly. Without
+    /// a leader, this service becomes the leader, and the others learn its `address`.
     ///
     /// # Errors
-    /// What is in the way; nothing can be kept.
+    /// [`StoreError`] if the store is unavailable; nothing can be stored then.
     fn stand(&mut self, address: &str) -> Result<Leadership, StoreError>;
 
-    /// What there is: the last decisions, so many at most, every one that holds something, and who asked for them.
+    /// Loads the state: the last `decisions` decisions, all that hold resources, and the idempotency entries.
     ///
     /// # Errors
-    /// What is in the way; see [`StoreError`].
+    /// [`StoreError`] if the store is unavailable or a row is invalid.
     fn load(&mut self, decisions: usize, callers: usize) -> Result<State, StoreError>;
 
-    /// Decisions by their numbers, in any order; those that are not kept are left out.
+    /// Decisions by id, in any order; unknown ids are left out.
     ///
     /// # Errors
-    /// What is in the way; see [`StoreError`].
+    /// [`StoreError`] if the store is unavailable or a row is invalid.
     fn decisions(&mut self, ids: &[u64]) -> Result<Vec<Record>, StoreError>;
 
-    /// Keeps changes, all of them or none.
+    /// Stores changes, all of them or none.
     ///
     /// # Errors
-    /// What is in the way; nothing was kept, unless that is [`StoreError::Unknown`].
+    /// [`StoreError`]; nothing was stored, unless it is [`StoreError::Unknown`].
     fn apply(&mut self, changes: &[Change]) -> Result<(), StoreError>;
 }
 
-/// Why something could not be kept or read.
+/// Error of a store.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The database says no: the disk is full, the file is no database, the server is gone.
+    /// The database reports an error: full disk, invalid file, lost server.
     #[error("{0}")]
     Database(String),
-    /// Nothing is heard of the database, and its connection is open.
+    /// The database does not respond, although its connection is open.
     #[error("the store has said nothing for {} s", .0.as_secs())]
     Silent(Duration),
-    /// The database did not say whether it is kept.
+    /// The database did not report the result of a commit.
     #[error("{0}; whether it was kept is not known")]
     Unknown(String),
-    /// Another service leads, or nobody does.
+    /// Another service leads, or none.
     #[error("this service does not lead any more")]
     Deposed,
-    /// What is in it was not written by this version or an earlier one.
+    /// A newer version of the program wrote the store.
     #[error("the store is of version {found}, and this program knows up to {known}; use a newer leeward")]
     Newer {
-        /// Its version.
+        /// Schema version of the store.
         found: i64,
-        /// The last one that is known.
+        /// Newest known schema version.
         known: i64,
     },
-    /// A row cannot be read.
+    /// A row is invalid.
     #[error("{table} {id}: {problem}")]
     Row {
-        /// The table.
+        /// Name of the table.
         table: &'static str,
-        /// The row.
+        /// Id of the row.
         id: u64,
-        /// What is wrong.
+        /// Reason.
         problem: String,
     },
 }
@@ -198,14 +201,14 @@ mod tests {
         let told = (0..4).map(|name| follows(News::Changes(vec![job(name)])));
         let told = told.fold(None, |before, now| Some(now.after(before)));
         assert_eq!(told, Some(follows(News::Changes((0..4).map(job).collect()))));
-        // Who was to load everything still is, and so is who would be told too much.
+        // A pending full load stays pending, and too many changes require one.
         let everything = follows(News::Everything);
         let after = |before: &Leadership, news| follows(news).after(Some(before.clone()));
         assert_eq!(after(&everything, News::Changes(vec![job(0)])), everything);
         assert_eq!(after(&follows(News::Changes(vec![job(0)])), News::Everything), everything);
         let much = follows(News::Changes((0..TELLABLE).map(job).collect()));
         assert_eq!(after(&much, News::Changes(vec![job(0)])), everything);
-        // Who leads now knows what it needs.
+        // A leader has the current state.
         assert_eq!(Leadership::Leads { term: 1 }.after(Some(everything)), Leadership::Leads { term: 1 });
     }
 }

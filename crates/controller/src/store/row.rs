@@ -1,5 +1,5 @@
-//! What is kept as rows of tables: the values of each in order of its columns, as [`super::schema`] lists them, and what is
-//! read from them. Databases count in signed numbers: times end in the year 2312.
+//! Conversion of changes to rows and back: values in the order of the columns in [`super::schema`]. Databases
+//! have signed integers, so times end in the year 2312.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use crate::desk::{Caller, Migration, MigrationState, Record};
 
 /// A value of a row.
 pub enum Cell<'a> {
-    /// A number, or a time.
+    /// A number or a time.
     Number(Option<i64>),
-    /// A text that somebody chose.
+    /// Text from a user.
     Text(Option<Cow<'a, str>>),
-    /// A word, or JSON: there is no NUL in it.
+    /// A keyword or JSON, without NUL characters.
     Plain(Cow<'a, str>),
 }
 
@@ -34,44 +34,50 @@ impl Cell<'_> {
     }
 }
 
-/// A row that was found.
+/// A row of a query result.
 pub trait Found {
-    /// The number at a position.
+    /// Number at a position.
     fn number(&self, at: usize) -> Result<Option<i64>, StoreError>;
 
-    /// The text that somebody chose at a position.
+    /// User text at a position.
     fn text(&self, at: usize) -> Result<Option<String>, StoreError>;
 
-    /// The word or JSON at a position.
+    /// Keyword or JSON at a position.
     fn plain(&self, at: usize) -> Result<Option<String>, StoreError>;
 }
 
-/// A number as databases have it.
+/// Converts to the database's signed integer.
 pub fn signed(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
-/// A number of a database's.
+/// Converts from the database's signed integer.
 pub fn unsigned(value: i64) -> u64 {
     u64::try_from(value).unwrap_or(0)
 }
 
-/// The number at a position where every row has one.
+/// Number at a position that is never null.
+///
+/// # Errors
+/// [`StoreError`] if the value cannot be read.
 pub fn some_number(row: &dyn Found, at: usize) -> Result<u64, StoreError> {
     Ok(row.number(at)?.map_or(0, unsigned))
 }
 
-/// A number that counts few.
+/// Small number at a position.
 fn few(row: &dyn Found, at: usize) -> Result<Option<u32>, StoreError> {
     Ok(row.number(at)?.map(|number| u32::try_from(number).unwrap_or(u32::MAX)))
 }
 
-/// The text at a position where every row has one.
+/// Text at a position that is never null.
 fn some_text(row: &dyn Found, at: usize) -> Result<String, StoreError> {
     Ok(row.text(at)?.unwrap_or_default())
 }
 
-/// A row of `decisions`.
+/// Row of `decisions`.
+///
+/// # Errors
+/// [`StoreError::Row`] if the details cannot be serialized.
 pub fn decision(record: &Record) -> Result<[Cell<'_>; 9], StoreError> {
     let (client, sequence, key) = match &record.caller {
         None => (None, None, None),
@@ -91,19 +97,28 @@ pub fn decision(record: &Record) -> Result<[Cell<'_>; 9], StoreError> {
     ])
 }
 
-/// What a decision shows.
+/// Details of a decision as JSON.
+///
+/// # Errors
+/// [`StoreError::Row`] if they cannot be serialized.
 pub fn shown(record: &Record) -> Result<Cell<'static>, StoreError> {
     let shown = serde_json::to_string(&record.shown);
     Ok(Cell::Plain(shown.map_err(|error| unreadable("decisions", record.id, &error))?.into()))
 }
 
-/// What a decision holds.
+/// Held resources of a decision as JSON.
+///
+/// # Errors
+/// [`StoreError::Row`] if they cannot be serialized.
 pub fn held(id: u64, held: &[Held]) -> Result<Cell<'static>, StoreError> {
     let held = serde_json::to_string(held);
     Ok(Cell::Plain(held.map_err(|error| unreadable("commitments", id, &error))?.into()))
 }
 
-/// A decision and what it holds, of a row of [`super::schema::DECISIONS`].
+/// A decision and its held resources, from a row of the `DECISIONS` query.
+///
+/// # Errors
+/// [`StoreError::Row`] if the row is invalid.
 pub fn read_decision(row: &dyn Found) -> Result<(Record, Vec<Held>), StoreError> {
     let id = some_number(row, 0)?;
     let shown = row.plain(5)?.unwrap_or_default();
@@ -121,13 +136,16 @@ pub fn read_decision(row: &dyn Found) -> Result<(Record, Vec<Held>), StoreError>
     Ok((record, held.unwrap_or_default()))
 }
 
-/// Who asked, and the number of the decision, of a row of [`super::schema::CALLERS`].
+/// Idempotency entry from a row of [`super::schema::CALLERS`].
+///
+/// # Errors
+/// [`StoreError`] if the row is invalid.
 pub fn read_caller(row: &dyn Found) -> Result<Option<(Caller, u64)>, StoreError> {
     let id = some_number(row, 3)?;
     Ok(caller(row, 0)?.map(|caller| (caller, id)))
 }
 
-/// Who asked, of three columns.
+/// Client or key, from three columns.
 fn caller(row: &dyn Found, at: usize) -> Result<Option<Caller>, StoreError> {
     let (client, sequence, key) = (row.text(at)?, row.number(at + 1)?, row.text(at + 2)?);
     Ok(match (client, sequence, key) {
@@ -138,7 +156,7 @@ fn caller(row: &dyn Found, at: usize) -> Result<Option<Caller>, StoreError> {
     })
 }
 
-/// A row of `migrations`.
+/// Row of `migrations`.
 pub fn migration(migration: &Migration) -> [Cell<'_>; 11] {
     let Migration { id, at, decision, index, task, job, from, to, link, state, reason } = migration;
     [
@@ -156,7 +174,10 @@ pub fn migration(migration: &Migration) -> [Cell<'_>; 11] {
     ]
 }
 
-/// A move, of such a row.
+/// Move from a row of `migrations`.
+///
+/// # Errors
+/// [`StoreError`] if the row is invalid.
 pub fn read_migration(row: &dyn Found) -> Result<Migration, StoreError> {
     Ok(Migration {
         id: some_number(row, 0)?,
@@ -173,18 +194,21 @@ pub fn read_migration(row: &dyn Found) -> Result<Migration, StoreError> {
     })
 }
 
-/// A row of `jobs`.
+/// Row of `jobs`.
 pub fn job<'a>(name: &'a str, availability: &Availability) -> [Cell<'a>; 3] {
     let Availability { down, evictions_per_hour } = *availability;
     [Cell::text(name), Cell::Number(down.map(i64::from)), Cell::Number(evictions_per_hour.map(i64::from))]
 }
 
-/// What a job can bear, of such a row.
+/// Budget of a job, from a row of `jobs`.
+///
+/// # Errors
+/// [`StoreError`] if the row is invalid.
 pub fn read_job(row: &dyn Found) -> Result<(String, Availability), StoreError> {
     Ok((some_text(row, 0)?, Availability { down: few(row, 1)?, evictions_per_hour: few(row, 2)? }))
 }
 
-/// A row of `clusters`.
+/// Row of `clusters`.
 pub fn version(version: &Version) -> [Cell<'_>; 4] {
     let origin = match version.origin {
         Origin::File => "file",
@@ -194,7 +218,10 @@ pub fn version(version: &Version) -> [Cell<'_>; 4] {
     [Cell::number(*number), Cell::number(at.0), Cell::Plain(origin.into()), Cell::Plain((&**text).into())]
 }
 
-/// A version of the cluster, of such a row.
+/// Version of the cluster, from a row of `clusters`.
+///
+/// # Errors
+/// [`StoreError`] if the row is invalid.
 pub fn read_version(row: &dyn Found) -> Result<Version, StoreError> {
     let origin = row.plain(2)?;
     Ok(Version {

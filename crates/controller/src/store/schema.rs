@@ -1,8 +1,8 @@
-//! The one schema, as numbered steps, and what both databases are asked in the same words. A step that was released is
-//! never changed; what comes later is a step of its own. Times are nanoseconds of the engine's time (since
-//! 2020-01-01T00:00:00Z); what nothing is looked up by is JSON.
+//! Schema as numbered steps, and the statements that both databases share. Released steps never change; later
+//! changes are new steps. Times are nanoseconds of engine time (since 2020-01-01T00:00:00Z). Data that is
+//! never searched is stored as JSON.
 
-/// The steps, the first of which makes a store from nothing.
+/// Steps of the schema; the first creates it.
 pub const STEPS: &[&str] = &[
     "
 CREATE TABLE decisions (
@@ -63,12 +63,12 @@ CREATE INDEX decisions_by_key ON decisions (id, request_key) WHERE request_key I
 ",
 ];
 
-/// The number of the last decision; null if there is none.
+/// Id of the last decision; null without decisions.
 pub const LAST: &str = "SELECT max(id) FROM decisions";
 
-/// Who asked, and the number of their last decision: clients, and the last $1 keys. From each client the next one is found by
-/// the index, which takes as long as there are clients, and not decisions. Of more than 20,000 clients it finds some; those
-/// who asked last are known by the last decisions too.
+/// Idempotency entries: each client's last decision, and the last $1 keys. A recursive query finds each next
+/// client by the index, so the time depends on the number of clients and not of decisions. Beyond 20,000
+/// clients it finds only some; the most recent clients are also in the last decisions.
 pub const CALLERS: &str = "
 WITH RECURSIVE known (client, number) AS (
     SELECT min(client), 1 FROM decisions WHERE client IS NOT NULL
@@ -86,61 +86,61 @@ SELECT NULL, CAST(NULL AS BIGINT), request_key, id FROM
     (SELECT request_key, id FROM decisions WHERE request_key IS NOT NULL ORDER BY id DESC LIMIT $1) AS keyed
 ORDER BY 4";
 
-/// What jobs can bear.
+/// Budgets of jobs.
 pub const JOBS: &str = "SELECT name, down, evictions_per_hour FROM jobs ORDER BY name";
 
-/// Moves that wait for an answer, and the last others.
+/// Unanswered moves, and recent others.
 pub const MIGRATIONS: &str = "
 SELECT id, at, decision, position, task, job, host_from, host_to, link, state, reason FROM migrations
 WHERE state = 'advised' OR id >= (SELECT coalesce(max(id), 0) FROM migrations) - 1000 ORDER BY id";
 
-/// The last version of the cluster.
+/// Last version of the cluster.
 pub const CLUSTER: &str = "
 SELECT version, at, origin, cluster FROM clusters ORDER BY version DESC LIMIT 1";
 
-/// The last version of the cluster that came from a file.
+/// Last version of the cluster from a file.
 pub const FILE: &str = "
 SELECT version, at, origin, cluster FROM clusters WHERE origin = 'file' ORDER BY version DESC LIMIT 1";
 
-/// A decision.
+/// Inserts a decision.
 pub const DECIDE: &str = "
 INSERT INTO decisions (id, at, kind, client, sequence, request_key, shown, expires, released)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
 
-/// What a decision holds.
+/// Inserts held resources of a decision.
 pub const COMMIT_TO: &str = "INSERT INTO commitments (decision, held) VALUES ($1, $2)";
 
-/// What a decision holds ends.
+/// Deletes held resources of a decision.
 pub const END: &str = "DELETE FROM commitments WHERE decision = $1";
 
-/// Its work ended, if it had not before.
+/// Sets the end of a decision's work, unless it is set.
 pub const RELEASE: &str = "UPDATE decisions SET released = $1 WHERE id = $2 AND released IS NULL";
 
-/// What a decision shows is another thing now.
+/// Updates the details of a decision.
 pub const SHOW: &str = "UPDATE decisions SET shown = $1 WHERE id = $2";
 
-/// What a decision holds is another thing now.
+/// Updates held resources of a decision.
 pub const HOLD: &str = "UPDATE commitments SET held = $1 WHERE decision = $2";
 
-/// A move, or what became of it.
+/// Inserts a move, or updates its state.
 pub const MIGRATE: &str = "
 INSERT INTO migrations (id, at, decision, position, task, job, host_from, host_to, link, state, reason)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason";
 
-/// What a job can bear.
+/// Inserts or updates the budget of a job.
 pub const BEAR: &str = "
 INSERT INTO jobs (name, down, evictions_per_hour) VALUES ($1, $2, $3)
 ON CONFLICT (name) DO UPDATE SET down = excluded.down, evictions_per_hour = excluded.evictions_per_hour";
 
-/// Nothing need be known of a job.
+/// Deletes the budget of a job.
 pub const FORGET_JOB: &str = "DELETE FROM jobs WHERE name = $1";
 
-/// A version of the cluster.
+/// Inserts a version of the cluster.
 pub const VERSION: &str = "INSERT INTO clusters (version, at, origin, cluster) VALUES ($1, $2, $3, $4)";
 
-/// What is old is forgotten: moves that were answered and are not among the last 100,000, and versions of the
-/// cluster but for the last 1,000 and the last one of a file.
+/// Deletes old rows: answered moves before the last 100,000, and versions of the cluster except the last
+/// 1,000 and the last one from a file.
 pub const SWEEPS: [&str; 2] = [
     "DELETE FROM migrations WHERE id <= (SELECT max(id) FROM migrations) - 100000 AND state <> 'advised'",
     "DELETE FROM clusters WHERE version <= (SELECT max(version) FROM clusters) - 1000

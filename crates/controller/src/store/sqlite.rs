@@ -1,4 +1,4 @@
-//! A store in one file, by SQLite with a write-ahead log.
+//! A store in one SQLite file with a write-ahead log.
 
 use std::fs::{File, TryLockError};
 use std::path::Path;
@@ -12,37 +12,37 @@ use super::row::{self, Cell, Found, signed};
 use super::{Change, Durability, FORGOTTEN, Kind, Leadership, SWEEP, State, Store, StoreError, schema};
 use crate::desk::Record;
 
-/// Decisions that hold something and the last $1.
+/// The last $1 decisions, and all that hold resources.
 const DECISIONS: &str = "
 SELECT id, at, client, sequence, request_key, shown, expires, released, held
 FROM decisions LEFT JOIN commitments ON decision = id
 WHERE id IN (SELECT id FROM (SELECT id FROM decisions ORDER BY id DESC LIMIT $1)
     UNION SELECT decision FROM commitments)";
-/// A decision.
+/// A decision by id.
 const DECISION: &str = "
 SELECT id, at, client, sequence, request_key, shown, expires, released, NULL FROM decisions WHERE id = $1";
-/// Decisions that hold nothing and are not among the last $1 are forgotten, $2 of them at most, the first first.
+/// Deletes at most $2 decisions, oldest first, that hold no resources and precede the last $1.
 const FORGET: &str = "
 DELETE FROM decisions WHERE id IN (
     SELECT id FROM decisions WHERE id < (SELECT max(id) FROM decisions) - $1
     AND NOT EXISTS (SELECT 1 FROM commitments WHERE decision = id) ORDER BY id LIMIT $2)";
 
-/// How long another process that writes to the file is waited for.
+/// Time to wait for another process that writes to the file.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
-/// A store in a file.
+/// A store in a SQLite file.
 pub struct Sqlite {
-    /// Ends before the connection does, which takes the rest of the log over then.
+    /// Dropped before the connection, which then checkpoints the rest of the log.
     checkpoints: Option<Checkpoints>,
     connection: Connection,
-    /// What keeps other services out; none needs to be kept out of memory.
+    /// Lock against other services; none for memory.
     _lock: Option<File>,
     kind: Kind,
-    /// Decisions that are kept, besides those that hold something.
+    /// Number of decisions to keep, besides those that hold resources.
     keep: u64,
-    /// Changes since what is old was looked for.
+    /// Changes since the last sweep.
     changes: usize,
-    /// Whether the last changes could not be written.
+    /// True if the last write failed.
     failed: bool,
 }
 
@@ -53,11 +53,12 @@ impl From<rusqlite::Error> for StoreError {
 }
 
 impl Sqlite {
-    /// Opens the file, or makes it, and brings it to the schema of this version. Of decisions that hold nothing the last
-    /// `keep` are kept.
+    /// Opens or creates the file, and upgrades its schema. Keeps the last `keep` decisions without held
+    /// resources.
     ///
     /// # Errors
-    /// The file cannot be opened or written, is no database, or is of a later version; or another service has it.
+    /// [`StoreError`] if the file cannot be opened or written, is not a database, has a newer schema, or is
+    /// in use by another service.
     pub fn open(path: &Path, durability: Durability, keep: u64) -> Result<Sqlite, StoreError> {
         let connection = Connection::open(path)?;
         let lock = locked(&path.canonicalize().unwrap_or_else(|_| path.to_owned()))?;
@@ -69,7 +70,7 @@ impl Sqlite {
     /// A store that ends with the process.
     ///
     /// # Errors
-    /// There is no memory.
+    /// [`StoreError`] if memory is exhausted.
     pub fn in_memory() -> Result<Sqlite, StoreError> {
         Sqlite::begin(Connection::open_in_memory()?, None, Kind::Memory, u64::MAX)
     }
@@ -94,12 +95,12 @@ impl Sqlite {
             return Err(StoreError::Newer { found, known });
         }
         for step in &schema::STEPS[usize::try_from(found).unwrap_or(0)..] {
-            // Only by this name is a key the row's own number, and no index besides.
+            // Only a column of this type is the row id itself, and needs no further index.
             migration.execute_batch(&step.replace("BIGINT PRIMARY KEY", "INTEGER PRIMARY KEY"))?;
         }
         migration.pragma_update(None, "user_version", known)?;
         migration.commit()?;
-        // It is looked for at the beginning.
+        // Sweep at the first write.
         let (checkpoints, changes, failed) = (None, SWEEP, false);
         Ok(Sqlite { checkpoints, connection, _lock: lock, kind, keep, changes, failed })
     }
@@ -121,8 +122,8 @@ impl Sqlite {
     }
 }
 
-/// A lock that ends with the process at the latest. It is on a file of its own: one on the database would end whenever
-/// anybody in the process closes that.
+/// Locks the store until the process ends at the latest. The lock is on a separate file, because a lock on
+/// the database would end when any code in the process closes that file.
 fn locked(path: &Path) -> Result<File, StoreError> {
     let mut beside = path.as_os_str().to_owned();
     beside.push("-lock");
@@ -146,7 +147,7 @@ impl Store for Sqlite {
 
     fn stand(&mut self, address: &str) -> Result<Leadership, StoreError> {
         if self.failed {
-            // Whether there is room again is found out by writing.
+            // Only a write shows if there is space again.
             self.connection.execute("UPDATE leadership SET address = ?", [address])?;
             self.failed = false;
         }
@@ -191,7 +192,7 @@ impl Store for Sqlite {
     }
 }
 
-/// All that a question finds.
+/// All rows of a query.
 fn rows<T>(
     reading: &Transaction<'_>,
     question: &str,
@@ -265,7 +266,8 @@ mod tests {
 
     use super::*;
 
-    /// A store that keeps so many decisions of ten clients: 100 of them hold something, and the first ones had keys.
+    /// A store with this many decisions of ten clients; 100 of them hold resources, and the first ones have
+    /// keys.
     fn keeps(decisions: u32) -> Sqlite {
         let store = Sqlite::in_memory().expect("there is memory");
         let rows = format!(
@@ -279,7 +281,7 @@ mod tests {
         store
     }
 
-    /// How much SQLite does for a question, in steps of its machine.
+    /// Work of SQLite for a query, in virtual machine steps.
     fn steps(store: &Sqlite, question: &str, parameters: &[i64]) -> i32 {
         let mut question = store.connection.prepare(question).expect("a right question");
         let mut rows = question.query(params_from_iter(parameters)).expect("a right question");

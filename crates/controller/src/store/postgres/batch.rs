@@ -1,5 +1,4 @@
-//! What is said to keep changes: all of it is sent in one go, in a transaction, and then what is said to it is heard. So a
-//! commit takes one round trip, whatever is in it.
+//! Commits in one round trip: the whole transaction is sent as a pipeline, then all responses are read.
 
 use std::pin::Pin;
 use std::task::Poll;
@@ -13,15 +12,15 @@ use super::text::{Value, columns, value};
 use super::told;
 use super::touched::Touched;
 
-/// Commits that are noted for those who follow; who is further behind loads everything.
+/// Number of commits kept in the log for followers; a follower further behind loads everything.
 const NOTED: i64 = 10_000;
 
-/// Numbers a commit, and proves that the term is still the last: where it is not there is no number, which no row of
-/// `commits` can do without, and that fails the transaction.
+/// Numbers a commit, and verifies that the term is still the last one. Otherwise the number is null, which
+/// the table `commits` rejects, and the transaction fails.
 const COMMIT: &str = "
 WITH led AS (UPDATE leadership SET commits = commits + 1 WHERE term = $1 RETURNING commits)
 INSERT INTO commits (number, touched) SELECT max(commits), $2 FROM led";
-/// Many rows at once.
+/// Inserts many rows at once.
 const DECIDE: &str = "
 INSERT INTO decisions SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::bigint[],
     $6::text[], $7::text[], $8::bigint[], $9::bigint[])";
@@ -30,15 +29,15 @@ const END: &str = "DELETE FROM commitments WHERE decision = ANY($1)";
 const RELEASE: &str = "
 UPDATE decisions SET released = ended.at FROM unnest($1::bigint[], $2::bigint[]) AS ended (at, id)
 WHERE decisions.id = ended.id AND decisions.released IS NULL";
-/// Decisions that hold nothing and are not among the last $1 are forgotten, $2 of them at most, the first first. They are
-/// looked up by the index, whatever the server believes of how many there are.
+/// Deletes at most $2 decisions, oldest first, that hold no resources and precede the last $1. The array
+/// makes the planner use the index, whatever its row estimates.
 const FORGET: &str = "
 DELETE FROM decisions WHERE id = ANY(ARRAY(
     SELECT id FROM decisions WHERE id < (SELECT max(id) FROM decisions) - $1
     AND NOT EXISTS (SELECT 1 FROM commitments WHERE decision = id) ORDER BY id LIMIT $2))";
 const TRIM: &str = "DELETE FROM commits WHERE number <= (SELECT commits - $1 FROM leadership)";
 
-/// What is said with commits, understood by the server once for a connection.
+/// Prepared statements of a connection.
 pub struct Statements {
     commit: Statement,
     decide: Statement,
@@ -110,14 +109,17 @@ impl Statements {
     }
 }
 
-/// Statements with their values, in the order in which they are said.
+/// Statements with their values, in order.
 pub struct Batch<'a> {
     said: Vec<(&'a Statement, Vec<Value<'a>>)>,
 }
 
 impl<'a> Batch<'a> {
-    /// That changes are kept, if `term` is the last. Those of a kind of which there may be many are written together: what
-    /// is made comes before what is moved, and that before what ends; of one row it is so anyway.
+    /// Statements that store changes if `term` is the last one. Frequent kinds are grouped: inserts come
+    /// before updates, and updates before deletes, as is always true within one row.
+    ///
+    /// # Errors
+    /// [`StoreError`] if a change cannot be serialized.
     pub fn of(
         statements: &'a Statements,
         term: i64,
@@ -177,14 +179,17 @@ impl<'a> Batch<'a> {
         Ok(Batch { said })
     }
 
-    /// Says it.
+    /// Sends the transaction and waits for the result.
+    ///
+    /// # Errors
+    /// [`StoreError`] if it failed, or if its result is unknown.
     pub async fn say(self, client: &Client) -> Result<(), StoreError> {
         let mut requests: Vec<Request<'_>> = vec![Box::pin(client.batch_execute("BEGIN"))];
         for (statement, values) in self.said {
             requests.push(Box::pin(async move { client.execute_raw(statement, values).await.map(drop) }));
         }
         requests.push(Box::pin(client.batch_execute("COMMIT")));
-        // Of a transaction that failed the server keeps nothing, and takes its end for a way back.
+        // The server rolls back a failed transaction, and treats its COMMIT as a rollback.
         match in_order(requests).await {
             Ok(()) => Ok(()),
             Err(error) => Err(not_kept(&error)),
@@ -198,10 +203,10 @@ fn values<const N: usize>(cells: [Cell<'_>; N]) -> Vec<Value<'_>> {
 
 type Request<'a> = Pin<Box<dyn Future<Output = Result<(), Error>> + 'a>>;
 
-/// Sends requests in this order, and then hears what is said to each; the first error of all.
+/// Sends the requests in this order, then reads all responses. Returns the first error.
 async fn in_order(mut requests: Vec<Request<'_>>) -> Result<(), Error> {
     let mut heard = Vec::with_capacity(requests.len());
-    // One is sent when it is first polled.
+    // The first poll of a request sends it.
     for request in &mut requests {
         heard.push(std::future::poll_fn(|context| Poll::Ready(request.as_mut().poll(context))).await);
     }
@@ -216,8 +221,8 @@ async fn in_order(mut requests: Vec<Request<'_>>) -> Result<(), Error> {
     all
 }
 
-/// Why changes were not kept, or may not have been: a server that says no has kept nothing; one that says nothing, or ends
-/// the connection, may have.
+/// Converts an error: after an error response of the server nothing is stored; without a response, or with a
+/// closed connection, the result is unknown.
 fn not_kept(error: &Error) -> StoreError {
     match error.as_db_error() {
         Some(said) if said.parsed_severity() != Some(Severity::Error) => StoreError::Unknown(told(error)),

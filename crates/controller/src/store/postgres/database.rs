@@ -1,4 +1,4 @@
-//! Where a PostgreSQL is, and how it is reached. What is shown of it has no password.
+//! Address and connection settings of a PostgreSQL server. The shown form has no password.
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -16,15 +16,15 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::store::StoreError;
 
-/// How long a server may take to take a connection.
+/// Connection timeout.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How long a connection may be silent before it is asked whether it is there, and how often it is asked.
+/// Keep-alive: idle time of a connection before a probe, and number of probes.
 const SILENCE: (Duration, u32) = (Duration::from_secs(1), 2);
 const EXPECTED: &str = "expected postgres://USER@HOST:PORT/DATABASE, or with the folder of a socket \
     postgres:///DATABASE?host=/run/postgresql&user=USER; what is no letter or digit of a password is written as %XX, \
     or the password is given in PGPASSWORD";
 
-/// A database of PostgreSQL. Its text has no password in it.
+/// A PostgreSQL database. Its text has no password.
 #[derive(Clone)]
 pub struct Database {
     config: Config,
@@ -45,18 +45,18 @@ impl fmt::Debug for Database {
 }
 
 impl Database {
-    /// Whether a text is the URL of one.
+    /// True for the URL of a PostgreSQL database.
     pub fn is_url(text: &str) -> bool {
         text.starts_with("postgres://") || text.starts_with("postgresql://")
     }
 
-    /// Reads a URL. The password is that of the URL, or else `password`.
+    /// Parses a URL. The password is that of the URL, or else `password`.
     ///
-    /// A server on another machine is spoken to with TLS, and its certificate is checked by the authorities of the file
-    /// `sslrootcert`, or those of the system; with `sslmode=disable` in the clear.
+    /// Servers on other machines need TLS. Their certificates are verified with the authorities of the file
+    /// `sslrootcert`, or of the system. `sslmode=disable` turns TLS off.
     ///
     /// # Errors
-    /// What is wrong with it. The URL is not repeated: there may be a password in it.
+    /// A message that does not repeat the URL, which may contain a password.
     pub fn read(url: &str, password: Option<&str>) -> Result<Database, String> {
         let (url, authorities) = without_authorities(url);
         let mut config: Config = url.parse().map_err(|_| EXPECTED.to_owned())?;
@@ -98,27 +98,28 @@ impl Database {
         Ok(Database { config, tls: spoken(roots)?, shown })
     }
 
-    /// Where it is, without a password.
+    /// URL without the password.
     pub fn shown(&self) -> &str {
         &self.shown
     }
 
-    /// A connection, and the task that carries what is said over it.
+    /// A connection, and the task that drives it.
     pub(super) async fn connect(&self) -> Result<(Client, JoinHandle<()>), StoreError> {
-        // The servers of a URL are tried one after the other, and one that takes a connection may say nothing more.
+        // The client tries the servers of a URL in order, and a server may accept a connection but not
+        // respond.
         let servers = self.config.get_hosts().len().max(self.config.get_hostaddrs().len()).max(1);
         let patience = PATIENCE * u32::try_from(servers).unwrap_or(u32::MAX);
         let connected = tokio::time::timeout(patience, self.config.connect(self.tls.clone())).await;
         let (client, connection) = connected.map_err(|_| StoreError::Silent(patience))??;
         let carrier = tokio::spawn(async move {
-            // Whoever says something is told how it ended.
+            // Callers of the client get the error.
             let _ = connection.await;
         });
         Ok((client, carrier))
     }
 }
 
-/// Whether any server may be on another machine. Where there are addresses beside the names, they are what is reached.
+/// True if any server may be on another machine. Addresses take precedence over names.
 fn is_far(config: &Config) -> bool {
     if !config.get_hostaddrs().is_empty() {
         return config.get_hostaddrs().iter().any(|address| !address.is_loopback());
@@ -129,7 +130,7 @@ fn is_far(config: &Config) -> bool {
     })
 }
 
-/// A URL without its `sslrootcert`, and that, decoded.
+/// A URL without its `sslrootcert`, and the decoded value of that.
 fn without_authorities(url: &str) -> (String, Option<String>) {
     let Some((base, query)) = url.split_once('?') else { return (url.to_owned(), None) };
     let (ours, rest): (Vec<&str>, Vec<&str>) =
@@ -139,7 +140,7 @@ fn without_authorities(url: &str) -> (String, Option<String>) {
     (format!("{base}{joint}{}", rest.join("&")), file)
 }
 
-/// A text of a URL, in which `%2F` is a slash.
+/// Decodes percent-encoded URL text, such as `%2F`.
 fn decoded(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
@@ -168,7 +169,7 @@ fn shown(user: &str, config: &Config) -> String {
     format!("postgres://{user}@{}/{}", hosts.join(","), config.get_dbname().unwrap_or(user))
 }
 
-/// The authorities of a file, or of the system.
+/// Root certificates of a file, or of the system.
 fn trusted(file: Option<&str>) -> Result<RootCertStore, String> {
     let mut roots = RootCertStore::empty();
     let Some(file) = file else {
@@ -260,7 +261,7 @@ mod tests {
             let error = Database::read(url, None).expect_err("it is wrong");
             assert!(error.contains("expected postgres://") && !error.contains("secret"), "{url}: {error}");
         }
-        // A certificate is of a name, and without one nothing is sent to another machine in the clear.
+        // Certificates need a name; without one, nothing is sent to another machine in plain text.
         let far = Database::read("postgres://lee@/leeward?hostaddr=192.0.2.1", None);
         assert!(far.is_err_and(|error| error.contains("`hostaddr` without `host`")));
         let error = Database::read("postgres://lee:secret@db/leeward?sslrootcert=%2Fnowhere", None);

@@ -1,13 +1,14 @@
-//! A store in a PostgreSQL, which several services may share. The schema is the one that a file has, in the schema of the
-//! database that the connection looks in first.
+//! A store in a PostgreSQL database that several services may share. The schema is that of a SQLite file; its
+//! tables are in the first schema of the connection's search path.
 //!
-//! Who leads holds a lock of its session (an advisory lock), so it ends with the session: when the service is killed, or
-//! when nothing is heard of it for [`IDLE`]. Each leader takes a term, the number after the last one's, and whatever it
-//! writes is written in one transaction with the proof that the term is still its own: a leader that was deposed and does
-//! not know it yet writes nothing. The same transaction numbers the commit and notes what it touches, and by that those
-//! who follow find what is new to them.
+//! The leader holds a session-level advisory lock. The lock ends with the session: when the service is
+//! killed, or after [`IDLE`] without activity. Each leader takes a new term, one above the last. Every write
+//! transaction verifies that the term is still the last one, so a deposed leader writes nothing, even before
+//! it learns of its loss. The same transaction numbers the commit and records the rows it touches. Followers
+//! find new data by these records.
 //!
-//! A server that says nothing is not waited for: its connection is ended, and what it may have kept is told as not known.
+//! A server that does not respond is abandoned: the connection is closed, and the result of a pending commit
+//! is unknown.
 
 mod batch;
 mod database;
@@ -25,41 +26,41 @@ use self::session::Session;
 use super::{Change, Durability, Kind, Leadership, SWEEP, State, Store, StoreError};
 use crate::desk::Record;
 
-/// After so long without a word, the server ends a session and with it the lead; within a transaction too. A word is said
-/// twice a second.
+/// Idle time after which the server ends a session, also within a transaction, and with it the leadership.
+/// The service sends a statement twice a second.
 const IDLE: &str = "3s";
-/// The first of the two numbers of all locks; the second is that of the schema.
+/// First key of all advisory locks; the second key is a hash of the schema name.
 const LOCK: i32 = 0x6c65_6577;
-/// The same while the schema is made.
+/// First key of the lock while the schema is created.
 const MAKING: i32 = LOCK + 1;
 
-/// A store in a PostgreSQL.
+/// A store in a PostgreSQL database.
 pub struct Postgres {
     database: Database,
     durability: Durability,
-    /// Decisions that are kept, besides those that hold something.
+    /// Number of decisions to keep, besides those that hold resources.
     keep: u64,
-    /// What everything is said in; it is there until this is dropped.
+    /// Runtime of all I/O; present until drop.
     runtime: Option<Runtime>,
-    /// The connection; `None` while there is none.
+    /// Connection; `None` while disconnected.
     session: Option<Session>,
-    /// The last term in which it led; 0 before the first.
+    /// Last term in which this service led; 0 before the first.
     term: u64,
-    /// Changes since what is old was looked for.
+    /// Changes since the last sweep.
     changes: usize,
-    /// Whether the last changes could not be written.
+    /// True if the last write failed.
     failed: bool,
 }
 
 impl Drop for Postgres {
     fn drop(&mut self) {
         self.session = None;
-        // It may be dropped within a runtime, where nothing may be waited for.
+        // The drop may happen inside another runtime, where blocking is forbidden.
         self.runtime.take().into_iter().for_each(Runtime::shutdown_background);
     }
 }
 
-/// What the server or the client says, without the request.
+/// Error message of the server or the client, without the request.
 fn told(error: &tokio_postgres::Error) -> String {
     if let Some(said) = error.as_db_error() {
         return format!("PostgreSQL: {}", said.message());
@@ -82,15 +83,15 @@ impl From<tokio_postgres::Error> for StoreError {
 }
 
 impl Postgres {
-    /// Connects, and brings the database to the schema of this version. Of decisions that hold nothing the last `keep` are
-    /// kept. Not to be called within a runtime of tokio's: it waits.
+    /// Connects, and upgrades the schema. Keeps the last `keep` decisions without held resources. It blocks,
+    /// so it must not be called inside a tokio runtime.
     ///
     /// # Errors
-    /// The server is not reached, does not let in, or the database is of a later version.
+    /// [`StoreError`] if the server is unreachable or rejects the login, or if its schema is newer.
     pub fn open(database: Database, durability: Durability, keep: u64) -> Result<Postgres, StoreError> {
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| StoreError::Database(error.to_string()))?;
-        // What is old is looked for at the beginning.
+        // Sweep at the first write.
         let (session, term, changes, failed) = (None, 0, SWEEP, false);
         let runtime = Some(runtime);
         let mut store = Postgres { database, durability, keep, runtime, session, term, changes, failed };
@@ -101,15 +102,15 @@ impl Postgres {
         Ok(store)
     }
 
-    /// Says something, and waits for what comes of it. A connection that says nothing, or on which it is not known what
-    /// was done, is ended.
+    /// Runs an operation and waits for its result. Closes a connection that does not respond, or whose last
+    /// result is unknown.
     fn within<T>(
         &mut self,
         say: impl AsyncFnOnce(&mut Postgres) -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
         let Some(runtime) = self.runtime.take() else { return Err(StoreError::Deposed) };
         let said = runtime.block_on(async {
-            // What came over the connection meanwhile is heard first, such as that it is over.
+            // First process pending input of the connection, such as its end.
             tokio::task::yield_now().await;
             say(self).await
         });
@@ -131,7 +132,8 @@ impl Postgres {
         Ok(self.session.insert(session))
     }
 
-    /// Takes the lead if nobody has it. Whether there is room again after a failure is found out by writing.
+    /// Becomes the leader if there is none. After a failed write, it also tests by a write if there is space
+    /// again.
     async fn lead(&mut self, address: &str) -> Result<Option<u64>, StoreError> {
         let (failed, knew) = (self.failed, self.term);
         let session = self.session().await?;

@@ -1,4 +1,4 @@
-//! A connection, and what is said over it.
+//! A connection to the database, and its queries.
 
 use std::time::Duration;
 
@@ -13,15 +13,15 @@ use super::touched::Touched;
 use super::{IDLE, LOCK, MAKING, text};
 use crate::desk::Record;
 
-/// How long the server may say nothing to what it is asked. It gives up what waits for somebody else after [`IDLE`].
+/// Response timeout. The server itself gives up waiting for locks after [`IDLE`].
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The same of what is about all that is kept, and grows with it.
+/// Response timeout of queries over all stored data.
 const LONG_PATIENCE: Duration = Duration::from_secs(60);
-/// Rows that are asked for at a time: between two pieces, the server hears of the session.
+/// Rows per fetch: between two fetches, the session counts as active.
 const PIECE: i32 = 1_000;
 
-/// Decisions that hold something and the last $1. Numbers in an array are looked up by the index, whatever the server believes
-/// of how many there are.
+/// The last $1 decisions, and all that hold resources. The array makes the planner use the index, whatever
+/// its row estimates.
 const DECISIONS: &str = "
 SELECT id, at, client, sequence, request_key, shown, expires, released, held
 FROM decisions LEFT JOIN commitments ON decision = id
@@ -36,17 +36,17 @@ WHERE id = ANY($1) ORDER BY id";
 const TOUCHED_JOBS: &str =
     "SELECT name, down, evictions_per_hour FROM jobs WHERE name = ANY($1) ORDER BY name";
 
-/// A connection to a database that has the schema.
+/// A connection to a database with the current schema.
 pub struct Session {
     client: Client,
-    /// What carries all that is said; it ends with this.
+    /// Task that drives the connection; it ends with this session.
     carrier: JoinHandle<()>,
     statements: Statements,
-    /// [`TOUCHED_DECISIONS`].
+    /// Prepared [`TOUCHED_DECISIONS`].
     some: Statement,
-    /// The term in which it leads.
+    /// Term in which it leads.
     term: Option<i64>,
-    /// The last commit that was loaded or told of.
+    /// Last commit that was loaded or reported.
     seen: Option<i64>,
 }
 
@@ -56,7 +56,7 @@ impl Drop for Session {
     }
 }
 
-/// Waits for what the server says, and not for ever.
+/// Waits for a response, with a timeout.
 async fn heard<T>(said: impl Future<Output = Result<T, Error>>) -> Result<T, StoreError> {
     heard_in(PATIENCE, said).await
 }
@@ -68,10 +68,10 @@ async fn heard_in<T>(
     Ok(tokio::time::timeout(patience, said).await.map_err(|_| StoreError::Silent(patience))??)
 }
 
-/// Brings a database to the schema of this version.
+/// Upgrades the schema of a database.
 async fn make(client: &mut Client) -> Result<(), StoreError> {
     let making = heard(client.transaction()).await?;
-    // Services that start together make it one after the other.
+    // Services that start together upgrade one after another.
     let begin = format!(
         "SELECT pg_advisory_xact_lock({MAKING}, hashtext(current_schema()));
          SET LOCAL client_min_messages = warning;
@@ -85,7 +85,7 @@ async fn make(client: &mut Client) -> Result<(), StoreError> {
         return Err(StoreError::Newer { found, known });
     }
     for step in &schema::STEPS[usize::try_from(found).unwrap_or(0)..] {
-        // It takes as long as it takes where there is much already.
+        // No timeout: an upgrade of much data may take long.
         making.batch_execute(step).await?;
     }
     if found < known {
@@ -95,7 +95,10 @@ async fn make(client: &mut Client) -> Result<(), StoreError> {
 }
 
 impl Session {
-    /// A connection; the schema is made first if this is the first one of a service.
+    /// Opens a session; the first session of a service also upgrades the schema.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the server is unavailable, or the schema is newer.
     pub async fn begin(
         database: &Database,
         durability: Durability,
@@ -116,17 +119,20 @@ impl Session {
         Ok(Session { client, carrier, statements, some, term: None, seen: None })
     }
 
-    /// Whether the connection is gone.
+    /// True if the connection is closed.
     pub fn is_over(&self) -> bool {
         self.client.is_closed()
     }
 
-    /// Whether it took the lead, and was not found deposed.
+    /// True if the session took the leadership and has not found itself deposed.
     pub fn leads(&self) -> bool {
         self.term.is_some()
     }
 
-    /// The term, if it is still the last one; `by_writing` if it is to be found out whether anything can be written too.
+    /// The term, if it is still the last one. With `by_writing` it also tests that writes succeed.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the server is unavailable, or the write fails.
     pub async fn still_leads(&self, by_writing: bool) -> Result<Option<u64>, StoreError> {
         let Some(term) = self.term else { return Ok(None) };
         let ask = match by_writing {
@@ -136,14 +142,17 @@ impl Session {
         Ok(heard(self.client.query_opt(ask, &[&term])).await?.map(|_| unsigned(term)))
     }
 
-    /// Takes the lead if nobody has it, in a term after the last one, and after any that this service `knew`: a database
-    /// that another one took the place of may not have heard of it.
+    /// Takes the leadership if there is no leader. The new term exceeds the last one, and any that this
+    /// service `knew`: a restored database may not have that one.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the server is unavailable.
     pub async fn take_the_lead(&mut self, address: &str, knew: u64) -> Result<Option<u64>, StoreError> {
         let lock = format!("SELECT pg_try_advisory_lock({LOCK}, hashtext(current_schema()))");
         if !heard(self.client.query_one(&lock, &[])).await?.try_get::<_, bool>(0)? {
             return Ok(None);
         }
-        // A commit of the leader before that is under way is waited for.
+        // This waits for a pending commit of the previous leader.
         let take = "UPDATE leadership SET term = greatest(term, $2) + 1, address = $1 RETURNING term";
         let address = text::plain(address.into());
         let taken = heard(self.client.query_one(take, &[&address, &signed(knew)])).await?;
@@ -151,7 +160,10 @@ impl Session {
         Ok(self.term.map(unsigned))
     }
 
-    /// Writes changes, if it still leads. `forget` all decisions that hold nothing but the last so many.
+    /// Stores changes, if it still leads. `forget` is the number of decisions to keep in a sweep.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the service does not lead, the write failed, or its result is unknown.
     pub async fn write(&self, changes: &[Change], forget: Option<u64>) -> Result<(), StoreError> {
         let term = self.term.ok_or(StoreError::Deposed)?;
         let batch = Batch::of(&self.statements, term, changes, forget)?;
@@ -162,7 +174,10 @@ impl Session {
         }
     }
 
-    /// The leader's address, and what came after what was seen.
+    /// Address of the leader, and the changes since the last seen commit.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the server is unavailable or a row is invalid.
     pub async fn follow(&mut self) -> Result<(Option<String>, News), StoreError> {
         let seen = self.seen;
         let reading = self.reading().await?;
@@ -180,7 +195,10 @@ impl Session {
         Ok((address, news))
     }
 
-    /// What there is.
+    /// Loads the state.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the server is unavailable or a row is invalid.
     pub async fn load(&mut self, decisions: usize, callers: usize) -> Result<State, StoreError> {
         let (decisions, callers) = (signed(decisions as u64), signed(callers as u64));
         let reading = self.reading().await?;
@@ -205,21 +223,24 @@ impl Session {
         Ok(found)
     }
 
-    /// Decisions by their numbers.
+    /// Decisions by id.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the server is unavailable or a row is invalid.
     pub async fn decisions(&self, ids: &[u64]) -> Result<Vec<Record>, StoreError> {
         let ids: Vec<i64> = ids.iter().copied().map(signed).collect();
         let found = heard(self.client.query(&self.some, &[&ids])).await?;
         found.iter().map(|row| Ok(row::read_decision(row)?.0)).collect()
     }
 
-    /// A transaction that sees everything as it is now, whatever is written meanwhile.
+    /// A read transaction with a consistent snapshot.
     async fn reading(&mut self) -> Result<Transaction<'_>, StoreError> {
         let reading = self.client.build_transaction().isolation_level(IsolationLevel::RepeatableRead);
         heard(reading.read_only(true).start()).await
     }
 }
 
-/// All that a question finds, piece by piece.
+/// All rows of a query, fetched in parts.
 async fn rows<T>(
     reading: &Transaction<'_>,
     question: &str,
@@ -240,7 +261,7 @@ async fn rows<T>(
     }
 }
 
-/// What came after a commit, up to another.
+/// Changes after one commit, up to another.
 async fn news(reading: &Transaction<'_>, seen: i64, last: i64) -> Result<News, StoreError> {
     let (mut touched, mut expected) = (Touched::default(), seen);
     for row in heard(reading.query(TOUCHED, &[&seen])).await? {
@@ -257,7 +278,7 @@ async fn news(reading: &Transaction<'_>, seen: i64, last: i64) -> Result<News, S
     Ok(News::Changes(changes(reading, touched).await?))
 }
 
-/// What became of rows that were touched, as changes.
+/// Current state of touched rows, as changes.
 async fn changes(reading: &Transaction<'_>, touched: Touched) -> Result<Vec<Change>, StoreError> {
     let Touched { decided, moved, ended, migrations, jobs, cluster: _ } = touched;
     let (mut changes, mut over) = (Vec::new(), Vec::new());

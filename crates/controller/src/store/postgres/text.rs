@@ -1,4 +1,4 @@
-//! Rows and values as PostgreSQL has them. It has no text with a NUL in it.
+//! Rows and values of PostgreSQL, whose texts cannot contain NUL characters.
 
 use std::borrow::Cow;
 
@@ -25,7 +25,7 @@ impl Found for Row {
     }
 }
 
-/// A cell as a value.
+/// Converts a cell to a value.
 pub fn value(cell: Cell<'_>) -> Value<'_> {
     match cell {
         Cell::Number(number) => Box::new(number),
@@ -34,7 +34,7 @@ pub fn value(cell: Cell<'_>) -> Value<'_> {
     }
 }
 
-/// Rows as their columns, each an array.
+/// Converts rows to columns, each an array.
 pub fn columns<const N: usize>(rows: Vec<[Cell<'_>; N]>) -> Vec<Value<'_>> {
     let mut columns: [Vec<Cell<'_>>; N] = std::array::from_fn(|_| Vec::with_capacity(rows.len()));
     for row in rows {
@@ -43,7 +43,7 @@ pub fn columns<const N: usize>(rows: Vec<[Cell<'_>; N]>) -> Vec<Value<'_>> {
     columns.into_iter().map(column).collect()
 }
 
-/// Cells of one kind, or two of text.
+/// Array of cells of one kind, or of the two text kinds.
 fn column(cells: Vec<Cell<'_>>) -> Value<'_> {
     let (mut numbers, mut texts) = (Vec::new(), Vec::new());
     for cell in cells {
@@ -56,12 +56,12 @@ fn column(cells: Vec<Cell<'_>>) -> Value<'_> {
     if texts.is_empty() { Box::new(numbers) } else { Box::new(texts) }
 }
 
-/// A text that PostgreSQL takes.
+/// Escapes a text for PostgreSQL.
 pub fn plain(text: Cow<'_, str>) -> Cow<'_, str> {
     if text.contains(['\0', '\\']) { text.replace('\\', "\\\\").replace('\0', "\\0").into() } else { text }
 }
 
-/// The text that was made plain.
+/// Restores an escaped text.
 pub fn back(plain: String) -> String {
     if !plain.contains('\\') {
         return plain;

@@ -1,4 +1,4 @@
-//! What a commit touches: names of rows. Who follows reads the rows themselves.
+//! Ids of the rows that a commit touches. Followers read the rows themselves.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::super::row::signed;
 use super::super::{Change, StoreError};
 
-/// Rows that commits touched.
+/// Rows touched by commits.
 #[derive(Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Touched {
@@ -21,7 +21,7 @@ pub struct Touched {
     pub migrations: BTreeSet<i64>,
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub jobs: BTreeSet<String>,
-    /// The cluster is another one, and nothing is as it was.
+    /// The cluster changed, so a follower must load everything.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cluster: bool,
 }
@@ -46,7 +46,10 @@ impl Touched {
         serde_json::to_string(self).map_err(|error| StoreError::Database(error.to_string()))
     }
 
-    /// And those of another commit.
+    /// Adds the rows of another commit.
+    ///
+    /// # Errors
+    /// [`StoreError::Row`] for an invalid record.
     pub fn add(&mut self, number: i64, text: &str) -> Result<(), StoreError> {
         let unreadable = |error: serde_json::Error| {
             let id = super::super::row::unsigned(number);
