@@ -1,4 +1,4 @@
-//! The tasks that run, and what their jobs can still bear: what a policy for moves is told.
+//! Running tasks, and the remaining budgets of their jobs, as input of move policies.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -18,25 +18,25 @@ pub(crate) struct Placed {
     pub id: TaskId,
     pub host: HostId,
     pub job: u64,
-    /// What it was stated to demand.
+    /// Stated demand.
     pub demand: Task,
     pub entries: Vec<EntryId>,
     /// Tags that its host must have.
     tags: u64,
-    /// Whether it may be moved at all: it is tolerant, and neither transfers of its app nor constraints that name hosts
-    /// bind it to where it is.
+    /// True if the task may be moved at all: it is tolerant, and neither transfers of its app nor constraints
+    /// that name hosts bind it to its host.
     movable: bool,
     moved: Option<Nanos>,
-    /// What it held where it was before that.
+    /// Ledger entries on its host before the last move.
     before: Vec<Entry>,
-    /// What it sends and receives, where that was told.
+    /// Reported send and receive rates, if any.
     rates: Option<Rates>,
-    /// When that last counted towards the history of its job.
+    /// Time at which its rates last counted towards the history of its job.
     counted: Option<Nanos>,
 }
 
 impl Placed {
-    /// A task of a request, that was placed just now.
+    /// Creates a newly placed task of a request.
     pub fn new(
         request: &AppRequest,
         index: u32,
@@ -62,12 +62,12 @@ impl Placed {
         }
     }
 
-    /// What it held where it was before its last move, to be held again from `now` on.
+    /// Returns its entries from before the last move, to be committed again from `now` on.
     pub fn before(&self, now: Nanos) -> Vec<Entry> {
         self.before.iter().map(|entry| Entry { starts: Some(now), ..entry.clone() }).collect()
     }
 
-    /// What a policy for moves is told of it; `job` is the position of its job's budget.
+    /// Returns the task as a move policy sees it; `job` is the position of its job's budget.
     fn running(&self, job: u32) -> Running {
         let Placed { id: task, host, demand, tags, .. } = *self;
         let Rates { egress_bps, ingress_bps } = self.rates.unwrap_or_else(|| Rates {
@@ -78,51 +78,51 @@ impl Placed {
     }
 }
 
-/// Where a task stands among those of its rack.
+/// Position of a task among those of its rack.
 #[derive(Clone, Copy)]
 struct Place {
     rack: DomainId,
     at: u32,
 }
 
-/// What is known of a job.
+/// State of a job.
 #[derive(Default)]
 struct Job {
     availability: Availability,
-    /// How many tasks of it there are.
+    /// Number of its tasks.
     tasks: u32,
-    /// Tasks that were moved and are not up again.
+    /// Tasks that were moved and have not restarted.
     down: BTreeSet<TaskId>,
-    /// When tasks were evicted in the last hour.
+    /// Times of evictions in the last hour.
     evictions: VecDeque<Nanos>,
-    /// The last round of moves in which it was asked about.
+    /// Last round of moves in which its budget was computed.
     round: u64,
-    /// Its position among the budgets of that round, if it could bear moves then.
+    /// Position among the budgets of that round, if it could bear moves then.
     position: Option<u32>,
 }
 
-/// All tasks and their jobs. The maps are only looked up, never walked through.
+/// All tasks and their jobs. The maps are only looked up, never iterated.
 pub(crate) struct Cell {
     places: HashMap<TaskId, Place>,
-    /// The tasks of each rack, side by side: those of a hot rack are gone through after each report.
+    /// Tasks by rack, in adjacent memory: those of a hot rack are scanned after each report.
     racks: Vec<Vec<Placed>>,
-    /// How many there are on each host.
+    /// Number of tasks on each host.
     on: Vec<u32>,
-    /// Jobs with tasks, and those of which something was told.
+    /// Jobs with tasks, and jobs with a stated availability.
     jobs: HashMap<u64, Job>,
-    /// Rounds of moves so far.
+    /// Number of rounds of moves so far.
     rounds: u64,
 }
 
 impl Cell {
-    /// No task runs.
+    /// Creates a cell without tasks.
     pub fn new(fabric: &Fabric) -> Cell {
         let racks = (0..fabric.rack_count()).map(|_| Vec::new()).collect();
         let on = vec![0; fabric.host_count()];
         Cell { places: HashMap::new(), racks, on, jobs: HashMap::new(), rounds: 0 }
     }
 
-    /// A task runs, of whose id none does.
+    /// Adds a running task. No running task may have this id.
     pub fn insert(&mut self, fabric: &Fabric, placed: Placed) {
         debug_assert!(!self.places.contains_key(&placed.id), "{:?} runs already", placed.id);
         self.jobs.entry(placed.job).or_default().tasks += 1;
@@ -165,24 +165,24 @@ impl Cell {
         self.racks[rack.index()].get(*at as usize)
     }
 
-    /// How many tasks there are on a host.
+    /// Number of tasks on a host.
     pub fn on(&self, host: HostId) -> u32 {
         self.on.get(host.index()).copied().unwrap_or(0)
     }
 
-    /// What a task holds in the ledger.
+    /// Ledger entries of a task.
     pub fn entries(&self, id: TaskId) -> &[EntryId] {
         self.get(id).map_or(&[], |placed| &placed.entries)
     }
 
-    /// The tasks in a rack, with the budgets of their jobs left out.
+    /// Tasks in a rack, without the budgets of their jobs.
     pub fn in_rack(&self, rack: DomainId) -> impl Iterator<Item = Running> {
         self.racks.get(rack.index()).into_iter().flatten().map(|placed| placed.running(0))
     }
 
-    /// The tasks of an app.
+    /// Returns the tasks of an app.
     pub fn of_app(&self, app: u64) -> Vec<TaskId> {
-        // They are placed together and end together.
+        // Tasks of an app are placed together and end together, so their indices are consecutive.
         let tasks = (0..).map(|index| TaskId { app, index });
         tasks.take_while(|task| self.places.contains_key(task)).collect()
     }
@@ -195,7 +195,7 @@ impl Cell {
         }
     }
 
-    /// What a task sends and receives from now on. Returns its job if that counts towards the job's history.
+    /// Sets the rates of a task. Returns its job if the rates count towards the job's history.
     pub fn set_rates(&mut self, id: TaskId, rates: Rates, now: Nanos) -> Option<u64> {
         let &Place { rack, at } = self.places.get(&id)?;
         let placed = &mut self.racks[rack.index()][at as usize];
@@ -207,7 +207,7 @@ impl Cell {
         })
     }
 
-    /// A task that was moved runs again.
+    /// A moved task runs again.
     pub fn is_up(&mut self, id: TaskId) {
         let job = self.get(id).map(|placed| placed.job);
         let job = job.and_then(|job| self.jobs.get_mut(&job));
@@ -216,7 +216,7 @@ impl Cell {
         });
     }
 
-    /// Moves a task; its entries are `entries` from now on. Returns those it had, of which `before` tells what they were.
+    /// Moves a task and sets its ledger entries. Returns its former entries; `before` has their contents.
     pub fn move_to(
         &mut self,
         fabric: &Fabric,
@@ -235,8 +235,8 @@ impl Cell {
         left
     }
 
-    /// Takes the last move of a task back: it is on `host`, with these entries, and was not evicted. Returns the entries it
-    /// had where it was to go.
+    /// Reverts the last move of a task: it is on `host`, with these entries, and the eviction does not count.
+    /// Returns the entries at its target.
     pub fn take_back(
         &mut self,
         fabric: &Fabric,
@@ -258,8 +258,8 @@ impl Cell {
         left
     }
 
-    /// What a policy for moves is told of the tasks in these racks: of those that may be moved now. Tasks that stay in
-    /// any case come by the thousand where racks stay hot.
+    /// Builds the request for a move policy, with the tasks in these racks that may be moved now. Filtering
+    /// matters, since racks that stay hot have thousands of immovable tasks.
     pub fn request(&mut self, racks: &[DomainId], cooldown: Nanos, now: Nanos) -> MoveRequest {
         let mut request = MoveRequest { id: self.rounds, ..MoveRequest::default() };
         self.rounds += 1;
@@ -280,12 +280,13 @@ impl Cell {
 }
 
 impl Job {
-    /// Whether nothing of it needs to be known: what was evicted of it counts against a limit, and it has none.
+    /// Returns true if the job can be forgotten: it has no tasks, and no limit that its evictions count
+    /// against.
     fn is_over(&self) -> bool {
         self.tasks == 0 && self.availability == Availability::default()
     }
 
-    /// How many of its tasks may be moved now.
+    /// Number of its tasks that may be moved now.
     fn left(&mut self, now: Nanos) -> u32 {
         while self.evictions.front().is_some_and(|at| at.plus(HOUR) <= now) {
             self.evictions.pop_front();

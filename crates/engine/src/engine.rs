@@ -1,4 +1,4 @@
-//! The engine itself.
+//! The engine.
 
 mod again;
 mod resume;
@@ -18,18 +18,18 @@ use crate::cell::Cell;
 use crate::history::{History, HistorySettings};
 use crate::message::{Advice, Answer, Ask, Input, Output, Placed, Rates};
 
-/// Who decides what. Asks of a kind that nobody decides are refused.
+/// Policies by kind. Requests of a kind without a policy are refused.
 #[derive(Default)]
 pub struct Policies {
-    /// Where copies of blocks go.
+    /// Policy for the copies of blocks.
     pub replicas: Option<Box<dyn Policy<ReplicaRequest>>>,
-    /// Where tasks go.
+    /// Policy for the hosts of tasks.
     pub tasks: Option<Box<dyn Policy<AppRequest>>>,
-    /// Which tasks leave hot racks, after each report.
+    /// Policy for the tasks that leave hot racks, after each report.
     pub moves: Option<Box<dyn Policy<MoveRequest>>>,
-    /// For how long a task that was moved stays. Zero where nothing is moved.
+    /// Time for which a moved task is not moved again. Zero without moves.
     pub cooldown: Nanos,
-    /// How demands of tasks are estimated from what tasks of their jobs were seen to send; `None` takes what is stated.
+    /// Settings for demand estimates from observed rates of jobs' tasks; `None` uses the stated demands.
     pub history: Option<HistorySettings>,
 }
 
@@ -45,12 +45,12 @@ const BEST_EFFORT: &str = "a best-effort decision relies on no version and names
 pub struct Engine {
     ledger: Ledger,
     pool: Pool,
-    /// Without that for tasks, which what is published has too.
+    /// Policies except the one for tasks, which published views share.
     policies: Policies,
     tasks: Option<Arc<dyn Policy<AppRequest>>>,
     cell: Cell,
     history: Option<History>,
-    /// Requests that wait to be decided together, by the time they are due.
+    /// Requests that wait for a joint decision, by due time.
     queue: BTreeMap<Nanos, Vec<(u64, ReplicaRequest)>>,
     scratch: Scratch,
     seed: u64,
@@ -59,7 +59,7 @@ pub struct Engine {
 }
 
 impl Engine {
-    /// An engine about the ledger's fabric, with all hosts open.
+    /// Creates an engine for the ledger's fabric, with all hosts open.
     pub fn new(ledger: Ledger, policies: impl Into<Policies>, seed: u64, explain: Explain) -> Engine {
         let pool = Pool::new(ledger.fabric().clone());
         let (queue, scratch, cell) = (BTreeMap::new(), Scratch::default(), Cell::new(pool.fabric()));
@@ -70,17 +70,17 @@ impl Engine {
         Engine { ledger, pool, policies, tasks, cell, history, queue, scratch, seed, explain, now }
     }
 
-    /// What is known of load.
+    /// The ledger, with all knowledge of loads.
     pub fn ledger(&self) -> &Ledger {
         &self.ledger
     }
 
-    /// Which hosts may take work.
+    /// The hosts that may take work.
     pub fn pool(&self) -> &Pool {
         &self.pool
     }
 
-    /// Where tasks go.
+    /// Policy for tasks.
     pub(crate) fn tasks(&self) -> Option<&Arc<dyn Policy<AppRequest>>> {
         self.tasks.as_ref()
     }
@@ -90,17 +90,18 @@ impl Engine {
         self.now
     }
 
-    /// The seed of ties.
+    /// Seed of tie breaks.
     pub(crate) fn seed(&self) -> u64 {
         self.seed
     }
 
-    /// How much of a decision's reasons is kept.
+    /// Detail of the reasons kept for a decision.
     pub(crate) fn explain(&self) -> Explain {
         self.explain
     }
 
-    /// Takes an input in and appends what follows from it. A time before the last one counts as the last one.
+    /// Processes an input and appends the resulting outputs. A time before the last one counts as the last
+    /// one.
     pub fn handle(&mut self, now: Nanos, input: Input<'_>, out: &mut Vec<Output>) {
         self.now = self.now.max(now);
         let now = self.now;
@@ -160,7 +161,8 @@ impl Engine {
         out.extend(next.map(|at| Output::WakeAt(at.max(now))));
     }
 
-    /// Decides at once, or lets the request wait for others: until the next multiple of the time it may wait.
+    /// Decides at once, or queues the request for a joint decision, until the next multiple of its waiting
+    /// time.
     fn ask(&mut self, ask: u64, request: ReplicaRequest, out: &mut Vec<Output>) {
         let Some(policy) = &self.policies.replicas else {
             let refusal = Refusal::NoPolicy { kind: ReplicaRequest::KIND };
@@ -175,8 +177,8 @@ impl Engine {
         }
     }
 
-    /// Decides a batch on the ledger as it is, and commits. Where an earlier block of the batch took the last room of
-    /// a host, the later one is decided again.
+    /// Decides a batch on the current ledger, and commits it. If an earlier block of the batch took the last
+    /// room of a host, the later one is decided again.
     fn decide(&mut self, batch: Vec<(u64, ReplicaRequest)>, out: &mut Vec<Output>) {
         let (asks, requests): (Vec<u64>, Vec<ReplicaRequest>) = batch.into_iter().unzip();
         let decisions = self.place(&requests);
@@ -205,8 +207,8 @@ impl Engine {
         Placed { decision, entries }
     }
 
-    /// How good hosts would be for the one task of a request, by the policy for tasks; `None` if there is none, or it
-    /// ranks no hosts. Nothing changes.
+    /// Scores hosts for the single task of a request, by the policy for tasks; `None` if there is none, or it
+    /// does not score hosts. Nothing changes.
     pub fn rate(&mut self, request: &AppRequest, peers: &[Peer], hosts: &[HostId]) -> Option<Vec<Rating>> {
         let view = &mut self.ledger.view(self.now, &mut self.scratch);
         let (pool, seed, explain) = (&self.pool, self.seed, self.explain);
@@ -214,9 +216,7 @@ impl Engine {
         policy.rate(request, peers, hosts, &Context { view, pool, seed, explain })
     }
 
-    // ---- tasks ----------------------------------------------------------------------------------------
-
-    /// What tasks send and receive now.
+    /// Records the current rates of tasks.
     fn note(&mut self, rates: &[(TaskId, Rates)]) {
         for &(task, rates) in rates {
             let counts = self.cell.set_rates(task, rates, self.now);
@@ -230,7 +230,7 @@ impl Engine {
         let Some(policy) = &self.tasks else {
             return Err(Refusal::NoPolicy { kind: AppRequest::KIND });
         };
-        // What is seen of the job by the time a task is moved may be another thing, so what is stated is kept.
+        // Observed rates of the job may change before a task is moved, so the stated demand is kept.
         let stated = self.history.as_ref().map(|history| {
             let seen = history.estimate(request.job, self.now);
             let demands = request.tasks.iter().map(|task| task.raised(seen)).collect();
@@ -243,12 +243,13 @@ impl Engine {
         Ok(self.settle(&request, stated.as_deref(), decision))
     }
 
-    /// How often the policy for tasks looks at a host or a link to decide a request, about.
+    /// Estimated number of host and link lookups of the policy for tasks to decide a request.
     pub fn looks(&self, request: &AppRequest) -> u64 {
         self.tasks.as_ref().map_or(0, |policy| policy.looks(request, self.ledger.fabric()))
     }
 
-    /// Commits what was decided of an app elsewhere, as work that starts now; `None` if a host cannot take its task any more.
+    /// Commits the placement of an app that was decided elsewhere, as work that starts now; `None` if a host
+    /// cannot take its task any more.
     fn settle_found(
         &mut self,
         request: &AppRequest,
@@ -261,9 +262,8 @@ impl Engine {
         fits.then(|| self.settle(request, None, decision))
     }
 
-    /// Commits what was decided of an app, whose tasks are on their hosts from now on; one of the same number that still
-    /// runs ends first. `stated` is what its tasks
-    /// demand by themselves, where that is not what they were placed by.
+    /// Commits the placement of an app, whose tasks are on their hosts from now on. A running app of the same
+    /// number ends first. `stated` has the demands of its tasks, if they were placed by other demands.
     fn settle(
         &mut self,
         request: &AppRequest,
@@ -334,23 +334,23 @@ impl Engine {
         }
     }
 
-    /// What an app holds in the ledger, task by task.
+    /// Ledger entries of an app, task by task.
     pub fn entries_of(&self, app: u64) -> impl Iterator<Item = EntryId> {
         self.cell.of_app(app).into_iter().flat_map(|task| self.cell.entries(task).to_vec())
     }
 
-    /// How many tasks run on a host.
+    /// Number of tasks that run on a host.
     pub fn tasks_on(&self, host: HostId) -> u32 {
         self.cell.on(host)
     }
 
-    /// The tasks that run in a rack: where, what they demand, and what they were last seen to send and receive. The
-    /// positions of their jobs mean nothing here.
+    /// Tasks that run in a rack, with their hosts, demands and last reported rates. The positions of their
+    /// jobs are meaningless here.
     pub fn tasks_in(&self, rack: DomainId) -> impl Iterator<Item = Running> {
         self.cell.in_rack(rack)
     }
 
-    /// Where a task is; `None` if it does not run.
+    /// Returns the host of a task; `None` if it does not run.
     pub fn host_of(&self, task: TaskId) -> Option<HostId> {
         self.cell.get(task).map(|placed| placed.host)
     }

@@ -1,11 +1,12 @@
-//! What the tasks of jobs were seen to send and receive, and what a task of such a job is taken to demand for it
-//! (Hotspots section 5.1: demands are estimated from history).
+//! Observed rates of jobs' tasks, and demand estimates from them (Hotspots section 5.1: demands are estimated
+//! from history).
 //!
-//! Time is cut into eighths of the window. For each eighth and job there is a histogram of rates for each direction,
-//! whose steps are a sixteenth of their rate, so that memory is bounded whatever is told; what leaves the window leaves with its
-//! eighth. An estimate is a percentile over the eighths of the last window, the one that goes on included: the upper
-//! end of its step, so never below what was seen. A task counts once in five minutes, however often it is told: else
-//! those of hot racks, which are told more often, would count for more.
+//! Time is divided into eighths of the window. Each eighth has, per job and direction, a histogram of rates
+//! with steps of a sixteenth of the rate. So memory is bounded for all inputs; data leave the window with
+//! their eighth. An estimate is a percentile over the eighths of the last window, the current one included.
+//! The value is the upper end of its step, so never below the observed rate. A task counts once in five
+//! minutes, however often it is reported. Otherwise tasks of hot racks, which are reported more often, would
+//! weigh more.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -14,44 +15,44 @@ use leeward_placement::tasks::Traffic;
 
 use crate::message::Rates;
 
-/// How peaks are estimated from what tasks were seen to send.
+/// Settings for the estimation of peaks from observed rates.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct HistorySettings {
-    /// How long what was seen counts.
+    /// Time for which observations count.
     pub window: Nanos,
-    /// The percentile that stands for the peak, as a share.
+    /// Percentile that estimates the peak, as a share.
     pub percentile: f64,
 }
 
-/// How often a task counts.
+/// Interval at which a task counts.
 const EVERY: Nanos = Nanos(300 * Nanos::SECOND.0);
 
-/// Parts of a window.
+/// Number of parts of a window.
 const PARTS: u64 = 8;
 
-/// Bits of a rate, after the first, that tell steps apart.
+/// Bits of a rate, after the first, that determine its step.
 const BITS: u32 = 4;
 
-/// All jobs with tasks that were seen within the window.
+/// Jobs with tasks that were observed within the window.
 pub(crate) struct History {
     settings: HistorySettings,
     jobs: BTreeMap<u64, VecDeque<Part>>,
-    /// The part in which jobs were last looked through for those that nobody has seen for a window.
+    /// Part in which jobs without observations in a window were last removed.
     swept: u64,
 }
 
-/// What was seen of a job in a part of the window.
+/// Observations of a job in a part of the window.
 struct Part {
     number: u64,
     egress: Seen,
     ingress: Seen,
 }
 
-/// Rates of one direction.
+/// Observed rates of one direction.
 #[derive(Default)]
 struct Seen {
     sum: u128,
-    /// How many of each step.
+    /// Number of observations per step.
     steps: BTreeMap<u16, u64>,
 }
 
@@ -60,12 +61,12 @@ impl History {
         History { settings, jobs: BTreeMap::new(), swept: 0 }
     }
 
-    /// Whether a task counts that counted last at `before`.
+    /// Returns true if a task counts now that last counted at `before`.
     pub fn counts(before: Option<Nanos>, now: Nanos) -> bool {
         before.is_none_or(|before| now >= before.plus(EVERY))
     }
 
-    /// A task of a job sends and receives this.
+    /// Adds an observation of a job's task.
     pub fn note(&mut self, job: u64, rates: Rates, now: Nanos) {
         let number = self.part(now);
         if number > self.swept {
@@ -85,7 +86,7 @@ impl History {
         }
     }
 
-    /// What a task of a job sends and receives as far as was seen; nothing if none was.
+    /// Estimates the traffic of a job's task in each direction; zero without observations.
     pub fn estimate(&self, job: u64, now: Nanos) -> [Traffic; 2] {
         let number = self.part(now);
         let parts = self.jobs.get(&job).into_iter().flatten();
@@ -109,7 +110,7 @@ impl Seen {
     }
 }
 
-/// The mean of what was seen, and the percentile.
+/// Returns the mean of the observations, and their percentile.
 fn traffic<'a>(seen: impl Iterator<Item = &'a Seen>, percentile: f64) -> Traffic {
     let (mut sum, mut steps) = (0_u128, BTreeMap::<u16, u64>::new());
     for part in seen {
@@ -132,13 +133,14 @@ fn traffic<'a>(seen: impl Iterator<Item = &'a Seen>, percentile: f64) -> Traffic
     Traffic { mean_bps, peak_bps }
 }
 
-/// The step of a rate: each rate below 16 bit/s is one, and from there on there are 16 to each power of two.
+/// Returns the step of a rate. Each rate below 16 bit/s is its own step; above, there are 16 per power of
+/// two.
 fn step(bps: u64) -> u16 {
     let shift = bps.checked_ilog2().unwrap_or(0).saturating_sub(BITS);
     ((shift << BITS) + (bps >> shift) as u32) as u16
 }
 
-/// The highest rate of a step.
+/// Returns the highest rate of a step.
 fn upper_end(step: u16) -> u64 {
     let shift = (u32::from(step) >> BITS).saturating_sub(1);
     let first = u128::from(u32::from(step) - (shift << BITS));
@@ -176,7 +178,7 @@ mod tests {
                 seen.push((now, job, bps));
             }
             now += later;
-            // The eighth that goes on, and the seven before it: all within the window.
+            // The current eighth and the seven before it are all within the window.
             let since = (now / 1000).saturating_sub(7) * 1000;
             prop_assert!(now - since < WINDOW);
             for job in 0..3 {

@@ -1,13 +1,13 @@
-//! The engine: ledger, policies and queues behind one function, free of I/O.
+//! The engine combines ledger, policies and queues behind one function, without I/O.
 //!
 //! ```text
 //! plant --Input, now--> Engine::handle --Outputs--> plant
 //! ```
 //!
-//! What every plant drives: a simulator, a lab, a controller. There is no plant trait; a plant is a loop that feeds the
-//! engine inputs with the time they happen, carries out its outputs, and calls again at the time it asks for. Time
-//! never goes back. Best-effort decisions are made and committed in the same turn, so that no two placers see the
-//! network as it was before the other's placement.
+//! Every plant drives an engine: a simulator, a lab, a controller. There is no plant trait. A plant is a loop
+//! that passes inputs with their times to the engine, carries out its outputs, and calls again at the
+//! requested time. Time never goes back. The engine makes and commits best-effort decisions in the same turn,
+//! so no two placers decide on the same state of the network.
 
 mod cell;
 mod engine;

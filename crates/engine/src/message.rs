@@ -1,4 +1,4 @@
-//! What a plant says to the engine, and what the engine answers.
+//! Inputs of the engine, and its outputs.
 
 use leeward_fabric::{Bytes, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::{CommitError, Discarded, EntryId, Sample, Transaction};
@@ -6,54 +6,54 @@ use leeward_placement::replicas::{Chain, ReplicaRequest};
 use leeward_placement::tasks::{AppRequest, Assignment, TaskId, Worth};
 use leeward_placement::{Decision, Refusal};
 
-/// What happened.
+/// An input of the engine.
 #[derive(Clone, Debug)]
 pub enum Input<'a> {
-    /// Telemetry came.
+    /// A telemetry report.
     Report(&'a [Sample]),
-    /// Somebody asks; the number tells asks apart.
+    /// A request; the number identifies its answer.
     Ask(u64, Ask),
     /// Work of these entries started.
     Started(&'a [EntryId]),
     /// Work of these entries ended.
     Release(&'a [EntryId]),
-    /// A resource's capacity is believed to be this from now on.
+    /// Believed capacity of a resource from now on.
     Believe(ResourceId, Load),
-    /// A host is known to be up, or down.
+    /// State of a host: true if it is up.
     Health(HostId, bool),
-    /// A host is being emptied and takes no new work, or takes work again.
+    /// Drain of a host: true if it takes no new work.
     Drain(HostId, bool),
-    /// A host stores this much now.
+    /// Bytes stored on a host.
     Stored(HostId, Bytes),
-    /// A host stores this much less: what was to be written there never was, or is gone.
+    /// Reduction of the bytes stored on a host: planned data were not written, or data were deleted.
     Unstored(HostId, Bytes),
-    /// How much traffic of others there is on resources, as so many flows that always have something to send (Choreo
+    /// Cross traffic on resources, as an equivalent number of flows that always have data to send (Choreo
     /// section 3.2).
     CrossTraffic(&'a [(ResourceId, f64)]),
-    /// An app ended, with all its tasks.
+    /// End of an app, with all its tasks.
     Ended(u64),
-    /// What a job can bear, from now on.
+    /// Availability of a job, from now on.
     Job(u64, Availability),
-    /// What tasks send and receive now; until it is told, what they demand in the mean.
+    /// Current rates of tasks; without them, the mean of the stated demand counts.
     Rates(&'a [(TaskId, Rates)]),
-    /// A task that was moved runs again.
+    /// A moved task runs again.
     Up(TaskId),
-    /// A task that was to be moved was not: it runs on this host, where it was.
+    /// The move of a task was cancelled: it still runs on this host.
     Stays(TaskId, HostId),
-    /// The time that was asked for has come.
+    /// The requested wake-up time has come.
     Wake,
 }
 
-/// How much moving a job can bear; `None` is without limit.
+/// Limits on the moves of a job; `None`: no limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Availability {
-    /// Tasks that may be down at once.
+    /// Most tasks that may be down at once.
     pub down: Option<u32>,
-    /// Evictions in an hour.
+    /// Most evictions per hour.
     pub evictions_per_hour: Option<u32>,
 }
 
-/// What a task carries across the links of its rack, in bit/s.
+/// Rates of a task across the links of its rack, in bit/s.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Rates {
     /// Out of the rack.
@@ -62,83 +62,85 @@ pub struct Rates {
     pub ingress_bps: u64,
 }
 
-/// A question, by kind.
+/// A request, by kind.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Ask {
-    /// Where do the copies of a block go?
+    /// Place the copies of a block.
     Replicas(ReplicaRequest),
-    /// Where do these tasks go?
+    /// Place the tasks of an app.
     Tasks(AppRequest),
-    /// Can these tasks still go where it was decided elsewhere ([`crate::Published::place`])? It was, by what they state: what was seen of
-    /// their job plays no part.
+    /// Commit the placement of tasks decided elsewhere ([`crate::Published::place`]), if it still fits. That
+    /// decision used the stated demands, without the history of the job.
     Found(Box<(AppRequest, Decision<Assignment>)>),
-    /// Should an app that runs go on elsewhere? It is asked for with all its tasks and what they have still to send.
+    /// Consider a move of a running app, given with all its tasks and their remaining transfers.
     Again(AppRequest, Worth),
-    /// Can this still be promised? It was decided elsewhere, on what the queues that it expects were promised then.
+    /// Commit a promise decided elsewhere, if the promises of its expected queues have not changed since.
     Promise(Transaction),
 }
 
-/// What the plant is to do.
+/// An output of the engine.
 #[derive(Clone, PartialEq, Debug)]
 #[expect(clippy::large_enum_variant, reason = "most outputs are answers")]
 pub enum Output {
-    /// The answer to an ask.
+    /// Answer to a request.
     Answer(u64, Answer),
-    /// Tasks are to be moved, in this order; the ledger has them there already.
+    /// Tasks to move, in this order; the ledger has recorded the moves already.
     Advise(Vec<Advice>),
-    /// Samples of a report that were not taken in.
+    /// Samples of a report that were rejected.
     Discarded(Discarded),
-    /// Call again at this time, if nothing happens before.
+    /// Time at which to call again, if nothing happens before.
     WakeAt(Nanos),
 }
 
-/// An answer, by kind of question.
+/// An answer, by kind of request.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Answer {
-    /// The copies of a block go there, or nowhere.
+    /// Placement of a block's copies, or the reason for a refusal.
     Replicas(Result<Placed<Chain>, Refusal>),
-    /// The tasks go there, or nowhere.
+    /// Placement of tasks, or the reason for a refusal.
     Tasks(Result<Placed<Assignment>, Refusal>),
-    /// The tasks go where it was decided; `None` if a host cannot take its task any more, and nothing was done.
+    /// Committed placement; `None` if a host cannot take its task any more, and nothing was done.
     Found(Option<Placed<Assignment>>),
-    /// The app goes there, if that is worth it, or stays because the policy would put it nowhere.
+    /// New placement of an app, if it is worth the cost; or the reason for a refusal, in which case the app
+    /// stays.
     Again(Result<Replaced, Refusal>),
-    /// It is in the ledger, whole; or what has changed since, and nothing of it is.
+    /// Entries of the whole promise in the ledger; or the conflicting change, and no entry is in the ledger.
     Promise(Result<Vec<EntryId>, CommitError>),
 }
 
-/// A task is to be moved.
+/// Advice to move a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Advice {
-    /// Which.
+    /// The task.
     pub task: TaskId,
-    /// Where it is.
+    /// Current host.
     pub from: HostId,
-    /// Where it is to go.
+    /// New host.
     pub to: HostId,
     /// The hot link that it leaves.
     pub link: ResourceId,
 }
 
-/// A decision that is in the ledger.
+/// A decision committed to the ledger.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Placed<C> {
-    /// What was decided.
+    /// The decision.
     pub decision: Decision<C>,
-    /// The entries committed for it, to be released when its work ends.
+    /// Entries committed for it; release them when its work ends.
     pub entries: Vec<EntryId>,
 }
 
-/// An app that was placed once more. Times are predictions in seconds, infinite where a link carries nothing; see
-/// [`leeward_placement::tasks::Again`].
+/// Outcome of the re-placement of an app. Times are predictions in seconds, infinite if a link has no
+/// capacity; see [`leeward_placement::tasks::Again`].
 #[derive(Clone, PartialEq, Debug)]
 pub struct Replaced {
-    /// Where it goes; `None` if it stays. It is in the ledger there already, and its former entries are released.
+    /// New placement; `None` if the app stays. The ledger has the new entries already, and the former ones
+    /// are released.
     pub placed: Option<Placed<Assignment>>,
-    /// When the rest is over where it was.
+    /// Remaining time without the move.
     pub stays: f64,
-    /// When the rest is over where it would go, without the cost.
+    /// Remaining time after the move, without the cost.
     pub moves: f64,
-    /// How long going there takes.
+    /// Time of the move.
     pub cost: f64,
 }

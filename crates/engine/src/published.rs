@@ -1,5 +1,5 @@
-//! The engine's view at a moment, for what takes longer than a turn or must change nothing: where does this app go, and what
-//! would another policy do?
+//! A snapshot of the engine, for queries that take longer than a turn or must not change the state:
+//! placements of apps, and decisions of other policies.
 
 use std::sync::Arc;
 
@@ -11,16 +11,16 @@ use leeward_placement::{Context, Decision, Explain, Peer, Policy, Pool, Rating, 
 
 use crate::Engine;
 
-/// What is asked of an engine's view: what there is no need to know for it is not copied.
+/// Scope of a snapshot, which leaves out unneeded data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct About {
-    /// The job whose tasks are spread.
+    /// Job whose tasks are spread.
     pub job: Option<u64>,
-    /// Whose load plays no part.
+    /// Owner whose load is left out.
     pub without: Option<Owner>,
 }
 
-/// Ledger, hosts and the policy for tasks at a moment. Copies of it are one.
+/// Snapshot of ledger, hosts and the policy for tasks. Clones share it.
 #[derive(Clone)]
 pub struct Published {
     ledger: Arc<Snapshot>,
@@ -32,11 +32,11 @@ pub struct Published {
 }
 
 impl Engine {
-    /// Ledger and hosts as they are now.
+    /// Takes a snapshot of ledger and hosts.
     pub fn publish(&self, About { job, without }: About) -> Published {
         Published {
             ledger: self.ledger().publish(self.now(), without.as_ref()),
-            // No job has the number of one that nothing is asked of.
+            // No job has this number.
             pool: Arc::new(self.pool().of_job(job.unwrap_or(u64::MAX))),
             tasks: self.tasks().cloned(),
             without,
@@ -53,42 +53,43 @@ impl std::fmt::Debug for Published {
 }
 
 impl Published {
-    /// The fabric that it is about.
+    /// Fabric of the snapshot.
     pub fn fabric(&self) -> &Fabric {
         self.pool.fabric()
     }
 
-    /// The state of the ledger.
+    /// Epoch of the ledger.
     pub fn epoch(&self) -> u64 {
         self.ledger.epoch()
     }
 
-    /// When it was.
+    /// Time of the snapshot.
     pub fn at(&self) -> Nanos {
         self.ledger.at()
     }
 
-    /// The earliest of the ends of the last windows that were taken in of some links.
+    /// Returns the earliest end of the last accepted windows of some links.
     pub fn measured_until(&self, links: impl IntoIterator<Item = ResourceId>) -> Option<Nanos> {
         let mut scratch = Scratch::default();
         let view = self.ledger.view(&mut scratch);
         links.into_iter().map(|link| view.measured_until(link)).min()
     }
 
-    /// Where the engine's policy puts the tasks of an app, by what these state; to be handed in as [`crate::Ask::Found`].
+    /// Places the tasks of an app by the engine's policy and their stated demands; the result is for
+    /// [`crate::Ask::Found`].
     ///
     /// # Errors
-    /// The policy's refusal.
+    /// Returns the policy's refusal, or [`Refusal::NoPolicy`] without a policy for tasks.
     pub fn place(&self, request: &AppRequest) -> Result<Decision<Assignment>, Refusal> {
         let Some(policy) = &self.tasks else { return Err(Refusal::NoPolicy { kind: AppRequest::KIND }) };
         self.decide(policy.as_ref(), request, &self.pool)
     }
 
-    /// Where a policy would put the copies of a block that are on `hosts`, were they not there: what they store is not in its
-    /// way. No hosts if they count no more.
+    /// Places the copies of a block by a policy, as if they were not on `hosts` yet: their storage does not
+    /// count. `hosts` is empty if they no longer count.
     ///
     /// # Errors
-    /// The policy's refusal.
+    /// Returns the policy's refusal.
     pub fn replicas(
         &self,
         policy: &dyn Policy<ReplicaRequest>,
@@ -100,10 +101,10 @@ impl Published {
         self.decide(policy, request, &pool)
     }
 
-    /// Where a policy would put the tasks that are on `hosts`, were they not there. No hosts if they have ended.
+    /// Places tasks by a policy, as if they were not on `hosts` yet. `hosts` is empty if they have ended.
     ///
     /// # Errors
-    /// The policy's refusal.
+    /// Returns the policy's refusal.
     pub fn tasks(
         &self,
         policy: &dyn Policy<AppRequest>,
@@ -117,8 +118,8 @@ impl Published {
         self.decide(policy, request, &pool)
     }
 
-    /// How good hosts would be for the one task of a request, by the engine's policy for tasks; `None` if there is none, or
-    /// it ranks no hosts.
+    /// Scores hosts for the single task of a request, by the engine's policy for tasks; `None` if there is
+    /// none, or it does not score hosts.
     pub fn rate(&self, request: &AppRequest, peers: &[Peer], hosts: &[HostId]) -> Option<Vec<Rating>> {
         let mut scratch = Scratch::default();
         let view = &mut self.ledger.view(&mut scratch);

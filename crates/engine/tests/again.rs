@@ -1,4 +1,4 @@
-//! Apps placed again through the engine: the ledger and the pool are as if they had been placed there at first.
+//! Re-placement of apps by the engine: ledger and pool are as if the app had been placed there at first.
 
 use leeward_engine::{Answer, Ask, Engine, Input, Output, Policies, Replaced};
 use leeward_fabric::{Bytes, Cluster, Cpus, HostId, Load, Nanos, ResourceId};
@@ -54,7 +54,7 @@ fn again(engine: &mut Engine, at: u64, left: AppRequest) -> Result<Replaced, Ref
     }
 }
 
-/// Processors left on each host, and flows on each link.
+/// Returns the processors left on each host, and the flows on each link.
 fn books(engine: &Engine, at: u64) -> (Vec<Option<Cpus>>, Vec<f64>) {
     let mut scratch = Scratch::default();
     let view = engine.ledger().view(Nanos(at), &mut scratch);

@@ -67,7 +67,7 @@ fn requests_that_wait_are_answered_together_at_the_end_of_their_interval() {
     out.clear();
     engine.handle(Nanos(2 * SECOND.0), Input::Wake, &mut out);
     assert_eq!(answers(&out).iter().map(|answer| answer.0).collect::<Vec<_>>(), [1, 2, 3]);
-    // Together they know of each other: no two blocks go to one rack while five are free.
+    // A batch is decided jointly: no two blocks go to one rack while five are free.
     let rack = |chain: &Chain| chain[1].0 / 4;
     let mut racks: Vec<u32> =
         answers(&out).iter().map(|(_, a)| rack(&a.as_ref().unwrap().decision.choice)).collect();
@@ -88,7 +88,7 @@ fn small_blocks_do_not_wait() {
 
 #[test]
 fn a_batch_never_fills_a_host_beyond_its_room() {
-    // A host has room for one block and a half.
+    // A host has room for one and a half blocks.
     let devices = "[{read: 50MB/s, write: 50MB/s, capacity: 384MiB}]";
     let mut engine = engine(3, devices, "sinbad", "interval: 2s");
     let mut out = Vec::new();

@@ -1,4 +1,4 @@
-//! What would be, beside what is.
+//! Snapshots: hypothetical decisions beside real ones.
 
 use leeward_engine::{About, Answer, Ask, Engine, Input, Output, Policies, Published};
 use leeward_fabric::{Bytes, Cluster, HostId, Load, Nanos, ResourceId, ResourceKind};
@@ -16,7 +16,7 @@ fn cluster() -> Cluster {
     Cluster::from_text("test", text).expect("the test writes a right cluster")
 }
 
-/// An engine that has seen links loaded as the shares say, with these policies.
+/// An engine with reported loads of links at these shares, and these policies.
 fn engine(cluster: &Cluster, shares: &[u8], blocks: &str, apps: &str) -> Engine {
     let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, LedgerSettings::default());
     let policies = Policies {
@@ -47,7 +47,7 @@ fn answer(engine: &mut Engine, ask: Ask) -> Answer {
     answer.expect("it is decided at once")
 }
 
-/// A view without the load of one.
+/// A snapshot without the load of one owner.
 fn of(kind: OwnerKind, id: u64) -> About {
     About { job: Some(9), without: Some(Owner { kind, id }) }
 }
@@ -62,7 +62,7 @@ fn task(egress: u64, ingress: u64) -> Task {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Asked right after it decided, with its own decision taken out, a policy would decide the same; and asking changes
+    /// Right after a decision, a snapshot without it leads a policy to the same decision; a query changes
     /// nothing.
     #[test]
     fn a_policy_would_do_what_it_did(
@@ -99,8 +99,8 @@ proptest! {
         }
     }
 
-    /// A host is rated by the fullest link that the task would cross; what a policy chooses is rated as well as the best to
-    /// within its step; peers add what they exchange, and never make a host better.
+    /// The rating of a host is that of the fullest link that the task would cross. The choice of a policy has
+    /// the best rating within its step. Peers add their traffic, and never improve a host.
     #[test]
     fn ratings_are_what_the_policy_chooses_by(
         shares in prop::collection::vec(0_u8..95, 7..40),
@@ -144,8 +144,8 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Decided elsewhere and committed, an app is where it would have been put at once, and the ledger learns the same; but not
-    /// where one of its hosts is closed meanwhile.
+    /// An app decided elsewhere and committed has the same hosts and ledger entries as one decided at once,
+    /// unless one of its hosts is closed meanwhile.
     #[test]
     fn an_app_that_is_decided_elsewhere_goes_where_it_would_have_gone(
         shares in prop::collection::vec(0_u8..95, 7..40), tasks in 2_usize..6, bytes in 1_u64..1 << 30, closed in any::<bool>(),

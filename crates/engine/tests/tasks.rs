@@ -1,4 +1,4 @@
-//! Tasks through the engine: what is placed, moved and ended, on cells whose tasks change their rates as they like.
+//! Tasks in the engine: placement, moves and ends, on cells whose tasks change their rates arbitrarily.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +43,7 @@ fn task(id: u64, job: u64, mbps: u64) -> AppRequest {
     AppRequest { id, job, tasks: vec![task], ..AppRequest::default() }
 }
 
-/// What racks' links carried in the interval that ends at `at`, given what tasks send in Mb/s.
+/// Loads of racks' links in the interval that ends at `at`, given the rates of tasks in Mb/s.
 fn samples(engine: &Engine, sent: &BTreeMap<u64, u64>, at: Nanos) -> Vec<Sample> {
     let fabric: &Fabric = engine.ledger().fabric();
     let mut loads: BTreeMap<ResourceId, i64> = BTreeMap::new();
@@ -72,7 +72,7 @@ fn place(engine: &mut Engine, at: Nanos, request: AppRequest) -> Result<HostId, 
         .expect("an ask is answered")
 }
 
-/// Tells rates and reports; returns what is to be moved.
+/// Reports rates and loads; returns the advised moves.
 fn interval(engine: &mut Engine, sent: &BTreeMap<u64, u64>, at: Nanos) -> Vec<Advice> {
     let rate = |(&app, mbps): (&u64, &u64)| {
         (TaskId { app, index: 0 }, Rates { egress_bps: mbps * MBPS, ingress_bps: 0 })
@@ -93,7 +93,7 @@ fn at(interval: u64) -> Nanos {
     Nanos(INTERVAL.0 * interval)
 }
 
-/// Runs a random cell; fails where a task is moved again too soon or a budget is overdrawn.
+/// Runs a random cell; fails if a task is moved again too soon or a budget is exceeded.
 fn churn(
     rates: &[Vec<u64>],
     down: Option<u32>,
@@ -150,7 +150,7 @@ proptest! {
         noise in prop::collection::vec(prop::collection::vec(0_u64..100, 16), 1..60),
         down in prop::option::of(0_u32..3), evictions in prop::option::of(0_u32..4),
     ) {
-        // Every few intervals tasks exchange what they send, so that other racks become hot.
+        // Every few intervals tasks swap their rates, so that other racks become hot.
         let rates = |(round, noise): (usize, &Vec<u64>)| {
             let base = |task| bases[(task + round / 8) % bases.len()];
             noise.iter().enumerate().map(|(task, noise)| base(task) + noise).collect()
@@ -168,7 +168,7 @@ fn the_property_above_sees_moves() {
     assert_eq!(churn(&rates, Some(0), None).expect("it holds"), 0);
 }
 
-/// What the uplink of a host's rack is expected to carry, in Mb/s.
+/// Expected load of the uplink of a host's rack, in Mb/s.
 fn expected_above(engine: &Engine, host: HostId, now: Nanos) -> f64 {
     let fabric = engine.ledger().fabric();
     let link = fabric.out_of_domain(fabric.rack_of(host)).expect("a tree");
@@ -195,7 +195,7 @@ fn a_task_of_which_nothing_is_stated_counts_for_what_its_job_was_seen_to_send_wi
         for app in [0, 1] {
             engine.handle(at(2), Input::Ended(app), &mut Vec::new());
         }
-        // Forty reports later nothing of them is left but their history.
+        // Forty reports later, only the history of these tasks remains.
         for round in 3..=round {
             interval(&mut engine, &BTreeMap::new(), at(round));
         }
@@ -223,7 +223,7 @@ fn an_engine_whose_moves_are_refused_says_the_same_as_one_that_advises_none() {
     for engine in [&mut asked, &mut alone] {
         interval(engine, &BTreeMap::new(), at(1));
         for id in 0..6 {
-            // On hosts of the first rack alone, whatever the policy would do.
+            // On hosts of the first rack alone, whatever the policy prefers.
             let (request, host) = (task(id, id, 100), HostId(id as u32 % 4));
             let fabric = engine.ledger().fabric().clone();
             let out = [fabric.egress(host), fabric.out_of_domain(fabric.rack_of(host))];

@@ -1,4 +1,4 @@
-//! Apps that run, placed once more (Choreo section 2.4).
+//! Re-placement of running apps (Choreo section 2.4).
 
 use leeward_fabric::HostId;
 use leeward_placement::tasks::{self, AppRequest, TaskId, Worth};
@@ -8,8 +8,8 @@ use super::Engine;
 use crate::message::Replaced;
 
 impl Engine {
-    /// Places what is left of an app once more, and moves it if that is worth it. An app that does not run with these
-    /// tasks stays.
+    /// Places the remaining transfers of an app again, and moves it if that is worth the cost. An app that
+    /// does not run with these tasks stays.
     pub(super) fn place_again(&mut self, left: &AppRequest, worth: Worth) -> Result<Replaced, Refusal> {
         let Some(policy) = &self.tasks else {
             return Err(Refusal::NoPolicy { kind: AppRequest::KIND });
@@ -19,7 +19,7 @@ impl Engine {
         let Some(hosts) = hosts else {
             return Ok(Replaced { placed: None, stays: 0.0, moves: 0.0, cost: 0.0 });
         };
-        // Its own tasks are in its way no more than its own load.
+        // The app's own tasks do not occupy hosts in this decision, like its own load.
         for (task, &host) in left.tasks.iter().zip(&hosts) {
             self.pool.vacate(host, left.job, task.cpus, task.memory);
         }

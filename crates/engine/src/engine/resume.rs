@@ -1,4 +1,4 @@
-//! What was decided before this engine began: in its ledger, on its hosts, as if it had decided it.
+//! Restoration of decisions from before this engine began: its ledger and hosts are as if it had made them.
 
 use leeward_fabric::{Bytes, HostId, Nanos};
 use leeward_ledger::{CommitError, Entry, EntryId, Transaction};
@@ -8,11 +8,11 @@ use super::Engine;
 use crate::cell;
 
 impl Engine {
-    /// The copies of a block that were placed at a time not before the last one's. What telemetry has shown of them since
-    /// is for the next reports to say.
+    /// Restores the copies of a block placed at time `at`, which must not be before the last restored one.
+    /// Their traffic since then appears with the next reports.
     ///
     /// # Errors
-    /// What the ledger cannot take: a resource that is not in its fabric.
+    /// Returns an error if the ledger rejects an entry: a resource that is not in its fabric.
     pub fn resume_chain(
         &mut self,
         at: Nanos,
@@ -25,11 +25,11 @@ impl Engine {
         Ok(ids)
     }
 
-    /// An app that was placed at a time not before the last one's, and runs. Its entries are in the order in which they
-    /// were committed.
+    /// Restores a running app placed at time `at`, which must not be before the last restored one. Its
+    /// entries are in the order of their commit.
     ///
     /// # Errors
-    /// What the ledger cannot take: a resource that is not in its fabric.
+    /// Returns an error if the ledger rejects an entry: a resource that is not in its fabric.
     pub fn resume_app(
         &mut self,
         at: Nanos,
@@ -42,10 +42,11 @@ impl Engine {
         Ok(ids)
     }
 
-    /// What was promised to a workload at a time not before the last one's.
+    /// Restores the promise to a workload made at time `at`, which must not be before the last restored one.
     ///
     /// # Errors
-    /// What the ledger cannot take: a resource that is not in its fabric, or on which nothing can be promised.
+    /// Returns an error if the ledger rejects an entry: a resource that is not in its fabric, or one without
+    /// promises.
     pub fn resume_promise(&mut self, at: Nanos, entries: Vec<Entry>) -> Result<Vec<EntryId>, CommitError> {
         self.recommit(at, entries)
     }
@@ -55,7 +56,8 @@ impl Engine {
         self.ledger.commit(Transaction { add, ..Transaction::default() }, self.now)
     }
 
-    /// Tasks of an app are on their hosts from now on. `entries` are those of its transfers and then each task's own.
+    /// Puts the tasks of an app on their hosts. `entries` has the entries of its transfers first, then each
+    /// task's own.
     pub(super) fn seat(
         &mut self,
         request: &AppRequest,
@@ -63,7 +65,7 @@ impl Engine {
         hosts: &[HostId],
         entries: &[EntryId],
     ) {
-        // Those of transfers belong to the app, and end with it; they are kept by its first task.
+        // Entries of transfers belong to the app and end with it; its first task keeps them.
         let own: usize = request.tasks.iter().map(|task| task.entries()).sum();
         let (shared, mut own) = entries.split_at(entries.len().saturating_sub(own));
         for (index, (task, &host)) in (0..).zip(request.tasks.iter().zip(hosts)) {
