@@ -60,10 +60,10 @@ pub enum RunError {
 
 /// Performs all `tasks`, up to `jobs` in parallel, and returns the runs in order. `progress` receives the
 /// number of a task and its finished share. The first error ends all runs.
+///
 /// # Errors
 /// Returns the first error in the order of the tasks: invalid input, an invalid policy, or
 /// [`RunError::Stopped`].
-/// share of it is done. The first error ends all runs.
 pub fn run_all(
     scenario: &Scenario,
     tasks: &[Task],

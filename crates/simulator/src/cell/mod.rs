@@ -86,10 +86,10 @@ struct Plant<'a> {
 
 /// Runs one policy of a scenario on its tasks. `progress` receives the finished share of the run from time to
 /// time; it returns false to stop the run.
+///
 /// # Errors
 /// Returns an error for an invalid policy, invalid settings or telemetry, or [`RunError::Stopped`] if
 /// `progress` stopped it.
-/// done; `false` from it ends the run.
 pub fn run(
     scenario: &Scenario,
     workload: &Workload,

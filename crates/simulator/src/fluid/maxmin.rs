@@ -76,9 +76,9 @@ pub struct MaxMin {
 impl MaxMin {
     /// Creates resources without entries. `capacities[r]` is in native units per second: bit/s for a link, ns
     /// of service per second for a device.
+    ///
     /// # Errors
     /// Returns an error for an invalid capacity.
-    /// service per second for a device.
     pub fn new(capacities: &[f64]) -> Result<MaxMin, FluidError> {
         let mut resources = Vec::with_capacity(capacities.len());
         for (index, &capacity) in capacities.iter().enumerate() {
@@ -127,9 +127,9 @@ impl MaxMin {
 
     /// Adds an entry of `flows` flows. `cap` is in bytes per second for each flow, infinite for none. A
     /// resource that occurs more than once in `hops` counts with the sum of the work.
+    ///
     /// # Errors
     /// Returns an error for an unknown resource, an invalid work, weight or cap, or zero flows.
-    /// resource that comes up more than once in `hops` counts with the sum of the work.
     pub fn add(&mut self, hops: &[Hop], weight: f64, cap: f64, flows: u32) -> Result<EntryId, FluidError> {
         self.check(hops, weight, cap, flows)?;
         Ok(self.add_checked(hops, weight, cap, flows))

@@ -69,9 +69,9 @@ pub struct Network {
 impl Network {
     /// Creates a network without flows at time 0. `capacities[r]` is in native units per second: bit/s for a
     /// link, ns of service per second for a device.
+    ///
     /// # Errors
     /// Returns an error for an invalid capacity.
-    /// of service per second for a device.
     pub fn new(capacities: &[f64]) -> Result<Network, FluidError> {
         Ok(Network {
             now: 0.0,
@@ -184,9 +184,9 @@ impl Network {
 
     /// Sets the inelastic load of a resource in native units per second. Flows share the rest of the
     /// capacity, if any.
+    ///
     /// # Errors
     /// Returns an error for a time in the past, an unknown resource or an invalid load.
-    /// capacity, if anything.
     pub fn set_background(&mut self, at: f64, resource: ResourceId, load: f64) -> Result<(), FluidError> {
         self.maxmin.check_capacity(resource, load)?;
         self.reach(at)?;

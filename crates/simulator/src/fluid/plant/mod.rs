@@ -102,10 +102,10 @@ pub struct Plant<'a> {
 
 /// Runs one policy of a scenario on its arrivals. `progress` receives the finished share of the run from time
 /// to time; it returns false to stop the run.
+///
 /// # Errors
 /// Returns an error for an invalid policy, invalid settings or arrivals, or [`RunError::Stopped`] if
 /// `progress` stopped it.
-/// is done; `false` from it ends the run.
 pub fn run(
     scenario: &Scenario,
     workload: &Workload,

@@ -89,10 +89,10 @@ struct Plant<'a> {
 
 /// Runs one policy of a scenario on its apps. `progress` receives the finished share of the run from time to
 /// time; it returns false to stop the run.
+///
 /// # Errors
 /// Returns an error for an invalid policy, invalid settings or arrivals, or [`RunError::Stopped`] if
 /// `progress` stopped it.
-/// `false` from it ends the run.
 pub fn run(
     scenario: &Scenario,
     workload: &Workload,
