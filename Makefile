@@ -88,6 +88,10 @@ docs: ## Build the book from docs/
 	@command -v mdbook >/dev/null || { echo "error: missing mdbook"; echo "hint: cargo install mdbook"; exit 1; } >&2
 	mdbook build docs
 
+.PHONY: drawing
+drawing: ## Draw the crates and their dependencies: docs/pictures/crates.svg
+	@scripts/crates
+
 .PHONY: fmt
 fmt: build ## Format Rust and Python
 	cargo fmt --all
