@@ -1,4 +1,4 @@
-//! Takes the dashboard in, if `web/dist` was built; the service says so where it was not.
+//! Embeds the dashboard if `web/dist` was built; the service reports its absence otherwise.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
@@ -18,7 +18,7 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
 fn main() -> io::Result<()> {
     let crates = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
     let dist = crates.join("../../web/dist");
-    // Cargo can only watch what is there; of what is not it would think that it changed each time.
+    // Cargo can only watch existing paths. It would treat a missing one as changed on every build.
     let _ = fs::create_dir_all(&dist);
     println!("cargo:rerun-if-changed={}", dist.display());
     println!("cargo:rerun-if-changed=build.rs");

@@ -1,9 +1,10 @@
-//! What the service keeps in memory of an hour: 10,000 hosts in 500 racks tell of their links, what waits there and their
-//! disks, and blocks are placed. The clock is the bench's own, so an hour takes as long as its reports take to be read; they
-//! come for ten racks at once, from as many threads as there are cores, since who sends them plays no part in what is kept.
+//! Memory of the service over an hour: agents of 10,000 hosts in 500 racks report links, queues and disks,
+//! and blocks are placed. The bench drives the clock, so an hour takes only as long as the service needs to
+//! read its reports. Reports cover ten racks each and come from as many threads as there are cores; the
+//! sender does not affect what is kept.
 //!
-//! The service is a part of this process; what the process keeps otherwise is printed first. It fails if the process ever
-//! had more memory than is promised.
+//! The service runs in this process, and the process's initial memory is printed first. The bench fails if
+//! the peak memory exceeds the promised limit.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
@@ -22,19 +23,19 @@ use support::{Server, service_on};
 
 const RACKS: u64 = 500;
 const HOSTS_PER_RACK: u64 = 20;
-/// Seconds between two reports of a host, and how many there are.
+/// Seconds between two reports of a host, and the number of reports.
 const EVERY: u64 = 10;
 const REPORTS: u64 = 360;
-/// Blocks that are placed between two reports.
+/// Blocks placed between two reports.
 const BLOCKS: u64 = 30;
 
-/// Racks of a report, and threads that send them.
+/// Racks per report, and sending threads.
 const AT_ONCE: u64 = 10;
 const THREADS: u64 = 2;
-/// Megabytes that the process may have at most.
+/// Limit on the process's memory, in megabytes.
 const PROMISED: u64 = 300;
 
-/// Memory in MB, by the name that the kernel has for it.
+/// A memory value in MB, by the kernel's name for it.
 fn memory(name: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").expect("it runs on Linux");
     let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("a line");
@@ -42,7 +43,7 @@ fn memory(name: &str) -> u64 {
     (kib << 10).div_ceil(1_000_000)
 }
 
-/// What the hosts of some racks, and their switches, tell at the end of a window.
+/// Report of the hosts and switches of some racks at the end of a window.
 fn report(clock: &Clock, racks: std::ops::Range<u64>, step: u64, until: Nanos) -> String {
     let load = |of: u64, most: u64| (of * 7_919 + step * 104_729) % most;
     let (mut links, mut devices) = (Vec::new(), Vec::new());
@@ -70,7 +71,8 @@ fn report(clock: &Clock, racks: std::ops::Range<u64>, step: u64, until: Nanos) -
     format!(r#"{{"from":"{from}","until":"{until}","links":[{links}],"devices":[{devices}]}}"#)
 }
 
-/// A share of the racks report, and when all have, a share of the blocks are placed; how many were.
+/// Reports one share of the racks, waits for the other threads, then places one share of the blocks. Returns
+/// the number of placed blocks.
 fn send(server: &Server, clock: &Clock, all: &Barrier, share: u64, step: u64, until: Nanos) -> u64 {
     for racks in (share * AT_ONCE..RACKS).step_by((THREADS * AT_ONCE) as usize) {
         let report = report(clock, racks..racks + AT_ONCE, step, until);
@@ -117,7 +119,7 @@ fn main() -> ExitCode {
                 .collect();
             threads.into_iter().map(|one| one.join().expect("it does not panic")).sum::<u64>()
         });
-        // What is shown to whoever asks is what history takes in.
+        // A read publishes the snapshot that the history takes in.
         assert_eq!(server.get("/v1/racks?limit=1").0, 200);
         if [1, 6, 60, 180, REPORTS].contains(&step) {
             println!(

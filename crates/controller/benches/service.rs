@@ -1,7 +1,7 @@
-//! How many placements a second: the desk alone, the task that owns it, and the whole service over loopback HTTP with a
-//! few connections that stay open, each decision kept before it is told (group commit), in a file or, where it is installed,
-//! in a PostgreSQL. The cluster is that of Sinbad section 7.1, 3,000 hosts, with every link seen and busy. Client and
-//! service share the machine's cores, so the rate over HTTP is of both.
+//! Placements per second: the coordinator alone, the task that owns it, and the whole service over loopback
+//! HTTP with a few persistent connections. Each decision is durable before its reply (group commit), in a
+//! file or, if installed, in PostgreSQL. The cluster is that of Sinbad section 7.1, 3,000 hosts, with every
+//! link seen and busy. Client and service share the machine's cores, so the HTTP rate includes both.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
@@ -52,7 +52,7 @@ fn main() {
     print(&format!("the service, {CONNECTIONS} connections, PostgreSQL"), rate, task, times);
 }
 
-/// Prints a rate, beside the task's, and how long placements take.
+/// Prints a rate, its ratio to the task's rate, and latency percentiles.
 fn print(name: &str, rate: f64, task: f64, mut micros: Vec<f64>) {
     micros.sort_unstable_by(f64::total_cmp);
     let (p50, p99) = (micros[micros.len() / 2], micros[micros.len() * 99 / 100]);
@@ -82,7 +82,7 @@ fn informed<R>(cluster: &Cluster, asker: R) -> Desk<R> {
     desk
 }
 
-/// The writers take turns, far from each other.
+/// Writers alternate between distant hosts.
 fn writer(fabric: &Fabric, number: u64) -> &str {
     fabric.host_name(HostId((number * 7919 % 3_000) as u32))
 }

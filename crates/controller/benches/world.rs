@@ -1,5 +1,5 @@
-//! How long the writer takes to copy the network for readers: 10,000 hosts in 500 racks, whose agents all report loads,
-//! speeds, queues and a disk, with work placed across their links.
+//! Time to copy the network into a snapshot for readers: 10,000 hosts in 500 racks, whose agents all report
+//! loads, speeds, queues and a disk, with work placed across their links.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
@@ -26,7 +26,7 @@ const TIMES: usize = 400;
 
 fn main() {
     let mut desk = informed(&cluster(CLUSTER));
-    // As the service has them: the last one is read, and the one before.
+    // As in the service: readers use the last snapshot and the one before.
     let mut past = VecDeque::new();
     let mut micros: Vec<f64> = (0..TIMES)
         .map(|time| {

@@ -1,4 +1,4 @@
-//! Who is let in: tokens, roles, rates, TLS, and clients that do not read.
+//! Access control: tokens, roles, request rates, TLS, and clients that do not read their responses.
 
 mod support;
 
@@ -19,13 +19,13 @@ use support::{Server, agent, frozen, service};
 
 const CLUSTER: &str = "{racks: 3, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1}";
 
-/// A token of each role, and a service that knows them.
+/// Starts a service with one token per role. Returns the server and the tokens.
 fn guarded(settings: impl FnOnce(&mut Service)) -> (Server, [String; 4]) {
     let made = Role::ALL.map(|role| NewToken::make(role.name(), role, &[]).expect("randomness"));
     with_tokens(made, settings)
 }
 
-/// A service that knows these tokens, and the tokens.
+/// Starts a service that knows these tokens. Returns the server and the tokens' texts.
 fn with_tokens<const N: usize>(
     made: [NewToken; N],
     settings: impl FnOnce(&mut Service),
@@ -38,7 +38,7 @@ fn with_tokens<const N: usize>(
     (Server::start(service), made.map(|one| one.token))
 }
 
-/// Asks with a token; the status, a header of the answer, and its body.
+/// Sends a request with a token. Returns the status, one response header, and the body.
 fn ask(
     server: &Server,
     method: &str,
@@ -100,7 +100,7 @@ fn each_operation_is_open_to_its_role_and_those_above() {
         "{policy}"
     );
     assert_eq!(ask(&server, "POST", "/", None, "").0, 404);
-    // What the page loads is here, and is never asked for again.
+    // All assets of the page exist and are cached as immutable.
     for part in page.split(['"', '\'']).filter_map(|part| part.strip_prefix("./assets/")) {
         let (status, cached, _) = ask(&server, "GET", &format!("/assets/{part}"), None, "cache-control");
         assert!(status == 200 && cached.contains("immutable"), "{part}");
@@ -161,7 +161,7 @@ fn a_token_that_is_bound_to_hosts_reports_of_them_reads_and_does_nothing_else() 
         );
     }
     assert_eq!(ask(&server, "GET", "/v1/snapshot", Some(&host), "").2, before, "nothing of it counts");
-    // A rack that has the name of the token's host is no host.
+    // A rack named like the token's host is not that host.
     assert_eq!(report(&rack, json!({ "links": [link("r0:uplink")] })).0, 403);
     for (method, path) in [
         ("POST", "/v1/place/replicas"),
@@ -215,7 +215,7 @@ fn without_tokens_a_name_that_others_may_have_is_not_answered() {
 fn who_asks_too_often_is_told_when_to_come_again() {
     let (server, tokens) = guarded(|service| {
         service.access.set_rate(Some(3));
-        // Time stands still, so nothing is given back.
+        // The clock is frozen, so the bucket does not refill.
         service.clock = frozen();
     });
     for _ in 0..3 {
@@ -251,13 +251,13 @@ fn who_does_not_read_its_answers_is_cut_off() {
     let server = Server::start(service);
     let mut stream = TcpStream::connect(server.address).expect("it listens");
     stream.set_write_timeout(Some(Duration::from_millis(200))).expect("a time");
-    // Requests until neither side takes more.
+    // Sends requests until both socket buffers are full.
     while stream.write_all(b"GET /v1/hosts?limit=1000 HTTP/1.1\r\nhost: localhost\r\n\r\n").is_ok() {}
     assert_eq!(server.get("/v1/status").0, 200, "the one connection there may be is free again");
     drop(stream);
 }
 
-/// A certificate for `localhost` that vouches for itself, in a folder.
+/// Writes a self-signed certificate for `localhost` and its key into a folder.
 fn certificate(folder: &std::path::Path, name: &str) -> (TlsSettings, Vec<u8>) {
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");
     let (cert, key) = (folder.join(format!("{name}.pem")), folder.join(format!("{name}.key")));
@@ -267,7 +267,7 @@ fn certificate(folder: &std::path::Path, name: &str) -> (TlsSettings, Vec<u8>) {
     (settings, made.cert.der().to_vec())
 }
 
-/// The head of an answer over TLS, trusting one certificate.
+/// Returns the response head over TLS, with one trusted certificate.
 fn over_tls(server: &Server, trusted: &[u8]) -> std::io::Result<String> {
     let mut roots = RootCertStore::empty();
     roots.add(trusted.to_vec().into()).expect("a certificate");
@@ -321,7 +321,7 @@ fn certificate_and_tokens_are_read_again_without_a_restart() {
     let local = "127.0.0.1".parse().expect("an address");
     assert!(access.admit(Some(Role::Admin), Some(&made.token), local, 0.0).is_ok());
 
-    // What is wrong changes nothing.
+    // Invalid files change nothing.
     std::fs::write(&tokens, "wrong").expect("a file");
     assert_eq!(reload.again().expect_err("it is wrong").line, Some(1));
     assert!(access.admit(Some(Role::Admin), Some(&made.token), local, 0.0).is_ok());

@@ -1,5 +1,5 @@
-//! The machine's clock is set anew: between two runs of a service, where what is kept is in the time of the clock that
-//! there was, and while one runs.
+//! Changes of the machine's clock: between two runs of a service, whose stored times come from the earlier
+//! clock, and during a run.
 
 mod support;
 
@@ -24,7 +24,7 @@ devices: [{name: ssd, read: 500MB/s, write: 400MB/s}]
 
 const HOUR: Nanos = Nanos(3_600 * Nanos::SECOND.0);
 
-/// A clock that stands still, so many seconds after the year began.
+/// A frozen clock, `seconds` after the start of the year 2026.
 fn at(seconds: u64) -> Clock {
     Clock::new("2026-01-01T00:00:00Z".parse().expect("a time"), move || Nanos(seconds * Nanos::SECOND.0))
 }
@@ -33,7 +33,7 @@ fn items(server: &Server, path: &str) -> Vec<Value> {
     server.get(path).2["items"].as_array().expect("a list").clone()
 }
 
-/// What a link is promised for.
+/// Reserved rate of one link.
 fn reserved(server: &Server) -> Value {
     server.get("/v1/links/r0h0:egress").2["reserved_bps"].clone()
 }
@@ -53,7 +53,7 @@ fn whatever_the_clock_was_set_to_between_runs_what_is_held_is_held_and_what_is_r
         assert_eq!(server.get("/v1/status").2["time"], json!(now), "run {run}");
         assert_eq!(items(&server, "/v1/commitments").len(), held, "run {run}");
         assert_eq!(reserved(&server), if run == 0 { json!(0) } else { promised.clone() }, "run {run}");
-        // What is reported is of now, and is taken in as such.
+        // Reports carry the current time and are accepted.
         let hosts = ["r0h0", "r0h1", "r1h0", "r1h1"].into_iter();
         let links = hosts.flat_map(|host| [format!("{host}:ingress"), format!("{host}:egress")]);
         let racks = ["r0:uplink", "r0:downlink", "r1:uplink", "r1:downlink"].map(str::to_owned);
@@ -89,7 +89,7 @@ fn whatever_the_clock_was_set_to_between_runs_what_is_held_is_held_and_what_is_r
             promised = reserved(&server);
             assert_ne!(promised, json!(0));
         }
-        // A request that was decided under another clock is not decided again.
+        // A retry of a request decided under an earlier clock returns the stored decision.
         if run > 0 {
             let again = json!({ "size": "64MiB", "client": "client 0", "sequence": 1 });
             assert_eq!(server.post("/v1/place/replicas", &again).0, 200, "run {run}");
@@ -103,7 +103,7 @@ fn whatever_the_clock_was_set_to_between_runs_what_is_held_is_held_and_what_is_r
     }
 }
 
-/// A clock whose hands a test sets.
+/// A clock whose readings the test sets.
 fn going() -> (Arc<Mutex<Hands>>, Clock) {
     let start = Hands { wall: Nanos(10 * HOUR.0), steady: Nanos(0) };
     let hands = Arc::new(Mutex::new(start));
@@ -111,15 +111,15 @@ fn going() -> (Arc<Mutex<Hands>>, Clock) {
     (hands, Clock::with_hands(origin, move || *shown.lock().expect("nobody panicked")))
 }
 
-/// Lets a second pass, in which the wall clock is set to another time if one is given.
+/// Advances both clocks by one second, and sets the wall clock to `set` if given.
 fn pass(hands: &Mutex<Hands>, set: Option<Nanos>) {
     let mut hands = hands.lock().expect("nobody panicked");
     hands.steady = hands.steady.plus(Nanos::SECOND);
     hands.wall = set.unwrap_or(hands.wall.plus(Nanos::SECOND));
 }
 
-/// Reports all links for the second before what the wall clock shows, as agents of this machine would; how many were taken
-/// in.
+/// Reports all links over the last second of the wall clock, as agents on this machine would. Returns the
+/// number of accepted links.
 fn report(server: &Server, clock: &Clock, hands: &Mutex<Hands>) -> Value {
     let wall = hands.lock().expect("nobody panicked").wall;
     let (from, until) = (clock.text(wall.since(Nanos::SECOND)), clock.text(wall));
@@ -133,7 +133,7 @@ fn report(server: &Server, clock: &Clock, hands: &Mutex<Hands>) -> Value {
     told["links"].clone()
 }
 
-/// What the service says of itself, once it has looked at its clock, which it does every second.
+/// Returns the service's status after its clock check, which runs every second.
 fn standing(server: &Server, clock: &Clock) -> Value {
     let now = json!(clock.text(clock.now()));
     for _ in 0..100 {
@@ -161,7 +161,7 @@ fn a_clock_that_goes_forward_while_the_service_runs_is_followed_at_once() {
     for lasts in ["1800s", "3h"] {
         assert_eq!(server.post("/v1/place/tasks", &app(lasts)).0, 201);
     }
-    // The machine slept for an hour.
+    // The machine was suspended for an hour.
     pass(&hands, Some(Nanos(11 * HOUR.0)));
     assert_eq!(standing(&server, &clock)["clock_behind_s"], json!(0.0));
     assert_eq!(seen(&server), 0, "what was seen is of an hour ago");
@@ -188,7 +188,7 @@ fn while_the_clock_is_set_back_time_goes_on_it_is_told_and_nothing_old_is_taken_
     assert_eq!(report(&server, &clock, &hands), json!(all));
     let block = json!({ "size": "256MiB", "replicas": 2 });
     let (_, _, before) = server.post("/v1/place/replicas", &block);
-    // Two hours before the second that it shows else.
+    // The wall clock is two hours behind the second it would otherwise show.
     pass(&hands, Some(Nanos(8 * HOUR.0 + 2 * Nanos::SECOND.0)));
     for second in 2..=5 {
         assert_eq!(clock.now(), Nanos(10 * HOUR.0 + second * Nanos::SECOND.0), "time goes on");
@@ -201,7 +201,7 @@ fn while_the_clock_is_set_back_time_goes_on_it_is_told_and_nothing_old_is_taken_
     let (status, _, problem) = server.post("/v1/place/replicas", &block);
     assert_eq!((status, &problem["type"]), (409, &json!("urn:leeward:problem:refused")), "{problem}");
     assert_eq!(items(&server, "/v1/commitments")[0]["id"], before["id"]);
-    // Who reports by the time that the service has is heard.
+    // Reports stamped with the service's time are accepted.
     pass(&hands, Some(clock.now()));
     assert_eq!(report(&server, &clock, &hands), json!(all));
     assert_eq!(standing(&server, &clock)["clock_behind_s"], json!(0.0));

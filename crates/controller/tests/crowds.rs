@@ -1,4 +1,4 @@
-//! Many clients at once, and some of them in bad faith: who has something to ask is let in, and memory is bounded.
+//! Many clients at once, some of them hostile: legitimate clients get through, and memory stays bounded.
 
 #![allow(clippy::disallowed_methods, reason = "how long something takes is what is tested")]
 
@@ -27,7 +27,7 @@ fn connect(server: &Server) -> TcpStream {
     stream
 }
 
-/// The status of the answer to this.
+/// Sends a request and returns the status of the response.
 fn asked(stream: &mut TcpStream, sent: &str) -> String {
     stream.write_all(sent.as_bytes()).expect("it reads");
     let mut heard = [0; 4_096];
@@ -55,7 +55,7 @@ fn silent_sockets_keep_nobody_out_and_who_was_let_in_stays() {
     let mut known = connect(&server);
     assert_eq!(asked(&mut known, &ask("/v1/commitments", &made.token)), "200");
     let mut strangers: Vec<TcpStream> = (0..3).map(|_| connect(&server)).collect();
-    // To ask what anyone may, or with a token that is none, makes nobody known.
+    // Public operations and invalid tokens do not authenticate a connection.
     assert_eq!(asked(&mut strangers[0], &ask("/healthz", "none")), "200");
     assert_eq!(asked(&mut strangers[1], &ask("/v1/commitments", "none")), "401");
     let mut late: Vec<TcpStream> = Vec::new();
@@ -89,14 +89,14 @@ fn the_first_head_of_a_connection_has_ten_seconds_and_the_next_as_long_as_was_se
 #[test]
 fn all_bodies_together_take_no_more_memory_than_was_set() {
     let server = started(|service| (service.body, service.bodies) = (1 << 20, 1 << 20));
-    // It says more than it sends: what is announced takes no room.
+    // The request announces more bytes than it sends; announced bytes reserve no memory.
     let mut slow = connect(&server);
     let most = " ".repeat(900 << 10);
     write!(slow, "{HEAD}content-length: {}\r\n\r\n{most}", 1 << 20).expect("it reads");
     let report = |size: usize| {
         let mut stream = connect(&server);
         let body = format!("{{\"pad\": \"{}\"}}", " ".repeat(size));
-        // It may hang up before all is sent.
+        // The server may close the connection before all is sent.
         let _ = write!(stream, "{HEAD}content-length: {}\r\n\r\n{body}", body.len());
         let mut heard = [0; 4_096];
         let length = stream.read(&mut heard).unwrap_or(0);
@@ -108,7 +108,7 @@ fn all_bodies_together_take_no_more_memory_than_was_set() {
         assert!(began.elapsed() < Duration::from_secs(20), "there is room for both");
         std::thread::sleep(Duration::from_millis(20));
     }
-    // There is for a small one; what it says is another matter.
+    // A small body still fits; its content is invalid, hence the 422.
     let small = report(10 << 10);
     assert!(small.starts_with("HTTP/1.1 422"), "{small}");
     drop(slow);

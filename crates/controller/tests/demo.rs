@@ -1,4 +1,4 @@
-//! What a demo shows, and that nothing else does.
+//! Output of the demo, and its absence without `--demo`.
 
 mod support;
 

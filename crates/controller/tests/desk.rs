@@ -1,4 +1,4 @@
-//! The desk from the outside, with made-up times: no sockets, no clocks.
+//! The coordinator from the outside, with artificial times: no sockets, no clocks.
 
 mod support;
 
@@ -33,7 +33,7 @@ fn ledger_of(Cluster { fabric, capacities }: Cluster) -> Ledger {
     Ledger::new(fabric, &capacities, LedgerSettings::default()).expect("defaults are right")
 }
 
-/// A desk whose askers are numbers.
+/// A coordinator whose reply addresses are numbers.
 fn desk(settings: &str, limits: Limits) -> Desk<u32> {
     let policy = replicas::make("sinbad", settings).expect("a policy of the registry");
     Desk::new(Engine::new(ledger(), policy, 7, Explain::Top(8)), labels(), limits)
@@ -43,7 +43,7 @@ fn at(millis: u64) -> Nanos {
     Nanos(millis * 1_000_000)
 }
 
-/// Every link of the cluster idle over a second.
+/// A report of every link as idle for a second.
 fn idle(until: Nanos) -> Report {
     let links = ledger().fabric().resource_count() - ledger().fabric().host_count();
     Report {
@@ -74,7 +74,7 @@ fn tell(desk: &mut Desk<u32>, now: Nanos, message: Message, asker: u32) -> Repli
     out
 }
 
-/// The one reply to a message that is answered at once.
+/// Sends a message that gets exactly one immediate reply, and returns it.
 fn ask(desk: &mut Desk<u32>, now: Nanos, message: Message) -> Result<Reply, Refused> {
     let mut replies = tell(desk, now, message, 0);
     assert_eq!(replies.len(), 1, "{replies:?}");
@@ -93,18 +93,18 @@ fn snapshot(desk: &mut Desk<u32>, now: Nanos) -> World {
     desk.world()
 }
 
-/// All that a snapshot says that may change.
+/// The mutable part of a snapshot.
 fn known(desk: &mut Desk<u32>, now: Nanos) -> impl PartialEq + std::fmt::Debug + use<> {
     let World { epoch, links, hosts, clients, counts, .. } = snapshot(desk, now);
     (epoch, links, hosts, clients, counts)
 }
 
-/// What a snapshot says of loads: all but the moment and the count of changes.
+/// The links of a snapshot: everything about loads except its time and epoch.
 fn loads(desk: &mut Desk<u32>, now: Nanos) -> Vec<leeward_controller::LinkState> {
     snapshot(desk, now).links
 }
 
-/// A desk that has seen all links idle, a second after its beginning.
+/// A coordinator that has seen all links idle, at second 1.
 fn informed(settings: &str, limits: Limits) -> Desk<u32> {
     let mut desk = desk(settings, limits);
     assert!(ask(&mut desk, SECOND, Message::Report(idle(SECOND))).is_ok());
@@ -133,7 +133,7 @@ fn a_repeated_sequence_returns_the_same_decision_and_commits_nothing() {
     let (again, repeated) = placed(ask(&mut desk, at(1_200), Message::Place(block(Some(("a", 7))))));
     assert_eq!((again, repeated), (first, true));
     assert_eq!(known(&mut desk, at(1_200)), before);
-    // Another client counts for itself.
+    // Sequences are per client.
     let (other, repeated) = placed(ask(&mut desk, at(1_200), Message::Place(block(Some(("b", 7))))));
     assert_eq!((other.id, repeated), (1, false));
 }
@@ -227,7 +227,7 @@ fn decisions_are_kept_up_to_a_number_and_what_leaves_goes_on_counting() {
     }
     (0..5).for_each(|id| assert!(ask(&mut all, at(1_100), Message::Release(id)).is_ok()));
     assert_ne!(loads(&mut desk, at(1_100)), loads(&mut all, at(1_100)), "three of them still count");
-    // The next windows show them, and a while later nothing of them is left.
+    // The next windows contain the load of the three; later none of their entries remains.
     for seconds in 2..30 {
         let now = Nanos(seconds * SECOND.0);
         for desk in [&mut all, &mut desk] {
@@ -253,7 +253,7 @@ fn the_end_of_what_left_is_its_end_too() {
         assert_eq!(desk.changes().collect::<Vec<Change>>(), [ended]);
     }
     assert_eq!(loads(&mut desk, at(1_200)), before);
-    // It is told once more, and what nobody was placed under is not.
+    // A repeated end returns the same answer; an unknown decision is an error.
     assert!(ask(&mut desk, at(1_200), Message::Release(0)).is_ok());
     assert_eq!(ask(&mut desk, at(1_200), Message::Release(5)), Err(Refused::NoDecision(5)));
     assert_eq!(loads(&mut desk, at(1_200)), before);
@@ -297,7 +297,7 @@ fn what_stops_counting_before_its_time_because_there_is_too_much_is_counted() {
         assert_eq!(early(&mut desk, at(1_100)), count.saturating_sub(3));
     }
     assert_ne!(loads(&mut desk, at(1_100)), before);
-    // Those that were held are over by themselves, and are not counted.
+    // The entries that were not evicted expire on their own and do not count as early.
     assert_eq!(early(&mut desk, at(60_000)), 3);
 }
 
@@ -347,7 +347,7 @@ fn no_more_ask_for_one_block_than_there_is_room_for_and_those_who_left_make_room
     let mut desk = informed("interval: 2s", Limits::default());
     (0..16).for_each(|asker| assert_eq!(ask(&mut desk, asker), []));
     assert_eq!(ask(&mut desk, 16), [(16, Err(Refused::Busy))]);
-    // Of these, only every tenth still listens.
+    // Of these callers, only every tenth still listens.
     let mut desk = informed("interval: 2s", Limits::default()).with_listening(|asker| asker % 10 == 0);
     (0..100).for_each(|asker| assert_eq!(ask(&mut desk, asker), []));
     let mut out = Replies::new();
@@ -399,17 +399,17 @@ fn a_wrong_report_is_refused_with_its_place_and_changes_nothing() {
     assert_eq!(reported(&mut desk, at(2_000), right), (1, Skipped::default()));
 }
 
-/// A report that says nothing of a host.
+/// An empty report of one host.
 fn of(host: u32) -> HostReport {
     HostReport { host: HostId(host), up: None, draining: None, stored: None }
 }
 
-/// What hosts say over a window of half a second.
+/// A report of hosts over a window of half a second.
 fn said(until: Nanos, hosts: Vec<HostReport>) -> Report {
     Report { window: (Nanos(until.0 - SECOND.0 / 2), until), hosts, ..Report::default() }
 }
 
-/// How many links of a report were taken in, and what was not.
+/// Number of accepted links of a report, and the skipped ones.
 fn reported(desk: &mut Desk<u32>, now: Nanos, report: Report) -> (u64, Skipped) {
     match ask(desk, now, Message::Report(report)) {
         Ok(Reply::Reported { links, skipped, .. }) => (links, skipped),
@@ -449,7 +449,7 @@ fn links_of_a_host_that_is_down_or_just_up_are_passed_over_and_the_others_taken_
 
 #[test]
 fn of_what_hosts_say_the_window_decides_and_not_the_order_of_arrival() {
-    // Whether the only rack besides the writer's may take anything, as said at a time and heard in any order.
+    // Availability of the only rack besides the writer's at three times. The reports arrive in every order.
     let truth = [(at(1_200), true), (at(1_400), false), (at(1_600), true)];
     let rack = |until, open: bool, drain: bool| {
         let host = |host| match drain {
@@ -477,7 +477,7 @@ fn of_what_hosts_say_the_window_decides_and_not_the_order_of_arrival() {
 #[test]
 fn hosts_that_are_down_draining_or_full_take_nothing() {
     let mut desk = small_disks();
-    // All racks but the writer's and the last are out of it, one way or the other.
+    // All racks except the writer's and the last are unusable, each for one of three reasons.
     let hosts = (4..16).map(|host| match host % 3 {
         0 => HostReport { up: Some(false), ..of(host) },
         1 => HostReport { draining: Some(true), ..of(host) },
@@ -494,7 +494,7 @@ fn hosts_that_are_down_draining_or_full_take_nothing() {
     }
 }
 
-/// A desk of hosts that store 1 GiB each, which has seen all links idle.
+/// A coordinator with hosts that store 1 GiB each; all links were reported idle.
 fn small_disks() -> Desk<u32> {
     let text = "racks: 5\nhosts_per_rack: 4\nnic: 1Gbps\noversubscription: 2\n\
                 devices: [{read: 50MB/s, write: 50MB/s, capacity: 1GiB}]\n";
@@ -508,7 +508,7 @@ fn small_disks() -> Desk<u32> {
 
 #[test]
 fn what_was_placed_after_what_a_host_stores_was_counted_is_added_to_it() {
-    // Four blocks fill the writer's own host; it always takes the first copy, if there is room.
+    // Four blocks fill the writer's own host, which always takes the first copy while it has room.
     let first = |desk: &mut Desk<u32>, now| {
         placed(ask(desk, now, Message::Place(block(None)))).0.shown.hosts[0] == "r0h0"
     };
@@ -516,17 +516,17 @@ fn what_was_placed_after_what_a_host_stores_was_counted_is_added_to_it() {
         |until, stored: u64| said(until, vec![HostReport { stored: Some(Bytes(stored << 20)), ..of(0) }]);
     let mut desk = small_disks();
     assert!(first(&mut desk, at(1_200)) && first(&mut desk, at(1_400)));
-    // Seen: the first block. Not yet seen: the second.
+    // The count includes the first block, but not the second.
     assert!(ask(&mut desk, at(1_500), Message::Report(stores(at(1_300), 256))).is_ok());
     assert!(first(&mut desk, at(1_500)) && first(&mut desk, at(1_600)));
     assert!(!first(&mut desk, at(1_700)), "four blocks fill it");
-    // An older count says nothing, a newer one of less than was placed makes room.
+    // An older count is ignored. A newer one below the placed total makes room.
     let older = reported(&mut desk, at(1_700), stores(at(1_250), 0));
     assert_eq!(older, (0, Skipped { stale: 1, ..Skipped::default() }));
     assert!(!first(&mut desk, at(1_700)));
     reported(&mut desk, at(1_800), stores(at(1_750), 768));
     assert!(first(&mut desk, at(1_800)) && !first(&mut desk, at(1_800)));
-    // However many were placed since, none of them is lost.
+    // All blocks placed since the count remain accounted for.
     reported(&mut desk, at(1_900), stores(at(1_760), 0));
     assert!((0..3).all(|_| first(&mut desk, at(1_900))) && !first(&mut desk, at(1_900)));
 }
@@ -539,7 +539,7 @@ fn a_time_before_the_last_one_counts_as_the_last_one() {
     assert_eq!(record.at, at(1_500));
 }
 
-/// Reports of any kind, most of them nearly right.
+/// Arbitrary reports, most of them nearly valid.
 fn reports() -> impl Strategy<Value = Vec<(Nanos, Report)>> {
     let load = (0u32..44, -1i64..3).prop_map(|(link, load)| (ResourceId(link), Load(load * 100_000_000)));
     let host = (0u32..4, prop::option::of(any::<bool>()), prop::option::of(any::<bool>()));

@@ -1,4 +1,4 @@
-//! What agents say beside loads of links: disks, queues, speeds. From the report to what is shown.
+//! Device reports of agents: disks, queues and link speeds, from the report to the API.
 
 mod support;
 
@@ -18,13 +18,13 @@ nic: 1Gbps
 oversubscription: 1
 ";
 
-/// A clock that a test moves, by its seconds.
+/// A clock that the test advances, in seconds.
 fn moved(seconds: &Arc<AtomicU64>) -> Clock {
     let (began, seconds) = ("2026-01-31T12:00:00Z".parse().expect("a time"), seconds.clone());
     Clock::new(began, move || Nanos(seconds.load(Ordering::Relaxed) * Nanos::SECOND.0))
 }
 
-/// Reports a second before a time of the clock.
+/// Reports over the second before a time of the clock.
 fn report(server: &Server, second: u64, links: &Value, devices: &Value) -> (u16, Value) {
     let time = |second: u64| format!("2026-01-31T12:{:02}:{:02}Z", second / 60, second % 60);
     let body = json!({ "from": time(second - 1), "until": time(second), "links": links, "devices": devices });
@@ -41,7 +41,8 @@ fn what_disks_do_and_what_waits_is_shown_of_hosts_now_and_over_time() {
     let seconds = Arc::new(AtomicU64::new(10));
     let server = Server::start(service(CLUSTER, "", moved(&seconds)));
     let links = json!([{ "link": "r0h0:egress", "load_bps": 5e8, "speed_bps": 1e9, "queue_bytes": 3000 }]);
-    // The only disk of a host that has one device needs no name of the cluster's; one of two does.
+    // The only disk of a host with one device may have any name. On a host with two, names must match the
+    // cluster's.
     let devices = json!([
         disk("r0h0:sda", 0.25),
         disk("r1h0:data1", 0.75),
@@ -77,7 +78,7 @@ fn what_disks_do_and_what_waits_is_shown_of_hosts_now_and_over_time() {
     {
         assert!(metrics.contains(line), "{line}\n{metrics}");
     }
-    // Nobody says it any more. The desk notices at its next turn, which comes at least once a real second.
+    // The report expires. The coordinator notices at its next turn, at least once per real second.
     seconds.store(39, Ordering::Relaxed);
     let host = (0..200).find_map(|_| {
         let (_, _, host) = server.get("/v1/hosts/r0h0");
@@ -110,7 +111,7 @@ fn a_link_that_says_it_is_slower_is_believed_and_one_that_says_it_is_faster_is_n
     };
     assert_eq!(report(&server, 10, &links, &json!([])).0, 200);
     is_so();
-    // Another cluster with the same links knows it too.
+    // The speed limit survives a cluster change that keeps the links.
     let (status, _) = server.patch("/v1/cluster", &json!({ "name": "other" }), "*");
     assert_eq!(status, 200);
     is_so();
@@ -120,7 +121,7 @@ fn a_link_that_says_it_is_slower_is_believed_and_one_that_says_it_is_faster_is_n
 fn a_host_s_only_disk_is_its_device_and_no_other_that_is_left_alone() {
     let server = Server::start(service(CLUSTER, "", frozen()));
     let mut second = 0;
-    // The disks that hosts report, and those that no device of the cluster is.
+    // Reports these disks, and expects `unknown` among the answer's unknown devices.
     let mut says = |disks: &[&str], unknown: &[&str]| {
         second += 1;
         let devices: Value = disks.iter().map(|name| disk(name, 0.5)).collect();
@@ -129,19 +130,20 @@ fn a_host_s_only_disk_is_its_device_and_no_other_that_is_left_alone() {
         assert_eq!(answer["devices"], disks.len() - unknown.len(), "{disks:?}: {answer}");
     };
     says(&["r0h0:sda"], &[]);
-    // What comes beside it makes nobody sure which it is; what is left when it has died is another one.
+    // A second disk makes the mapping ambiguous. The disk that remains after the first fails is not the
+    // device.
     says(&["r0h0:sda", "r0h0:sdb"], &["r0h0:sda", "r0h0:sdb"]);
     says(&["r0h0:sdb"], &["r0h0:sdb"]);
     says(&["r0h0:sda"], &[]);
-    // Where there were two from the first, neither is it when the other one has died.
+    // Both disks were present from the start, so neither becomes the device when the other fails.
     says(&["r0h1:sda", "r0h1:sdb"], &["r0h1:sda", "r0h1:sdb"]);
     says(&["r0h1:sda"], &["r0h1:sda"]);
-    // The cluster's name is always right, also beside others.
+    // The device's name in the cluster always matches, also beside other disks.
     says(&["r0h1:disk0", "r0h1:sda"], &["r0h1:sda"]);
     says(&["r0h0:disk0"], &[]);
-    // A host with two devices has no only one.
+    // A host with two devices has no "only disk".
     says(&["r1h0:sda"], &["r1h0:sda"]);
-    // Another cluster with the same hosts goes by the same names.
+    // A cluster change that keeps the hosts keeps the mapping.
     let (status, _) = server.patch("/v1/cluster", &json!({ "name": "other" }), "*");
     assert_eq!(status, 200);
     says(&["r0h0:sdb", "r0h1:sda"], &["r0h0:sdb", "r0h1:sda"]);
@@ -153,7 +155,7 @@ fn a_link_that_was_slow_and_fell_silent_is_not_counted_as_slow() {
     let seconds = Arc::new(AtomicU64::new(10));
     let server = Server::start(service(CLUSTER, "", moved(&seconds)));
     let slow = |expected: u64| {
-        // The desk notices at its next turn, which comes at least once a real second.
+        // The coordinator notices at its next turn, at least once per real second.
         let found = (0..200).find(|_| {
             std::thread::sleep(std::time::Duration::from_millis(20));
             server.get("/v1/status").2["slow_links"] == expected
@@ -167,7 +169,7 @@ fn a_link_that_was_slow_and_fell_silent_is_not_counted_as_slow() {
     slow(1);
     seconds.store(14, Ordering::Relaxed);
     slow(0);
-    // What was said last is believed still, and counts when the link is seen again.
+    // The last reported speed remains in force, and the link counts as slow again once it is seen.
     let (_, _, link) = server.get("/v1/links/r0h0:egress");
     assert_eq!(
         (&link["capacity_bps"], &link["full_bps"]),
@@ -198,7 +200,7 @@ fn a_host_whose_cable_is_out_is_promised_nothing_and_is_nobody_else_s_obstacle()
         let (status, _, answer) = server.post(path, &json!({ "workload": workload }));
         (status, answer)
     };
-    // More SLOs than priorities, one of them on the host that is cut off then.
+    // More SLOs than priorities. One workload uses the host that loses its link later.
     for (at, millis) in [100, 150, 200, 250].into_iter().enumerate() {
         let (status, answer) = workload(&format!("before{at}"), "r0h0", Some("r0h1"), millis);
         assert_eq!(status, 201, "{answer}");

@@ -1,4 +1,4 @@
-//! A store that fails or says nothing: whoever asks is told so, and all goes on when it is well again.
+//! A store that fails or hangs: callers get an error, and the service resumes when the store recovers.
 
 #![allow(clippy::disallowed_methods, reason = "how long something takes is what is tested")]
 
@@ -20,14 +20,14 @@ use support::{Server, frozen, labels, policies, service_on};
 const CLUSTER: &str = "{racks: 4, hosts_per_rack: 3, nic: 1Gbps, oversubscription: 1}";
 const POLICY: &str = "{without_telemetry: default}";
 
-/// What a store can be told to do.
+/// Faults to inject into a store.
 #[derive(Default)]
 struct Ills {
-    /// Whether it can be written, and read.
+    /// Writes fail, reads fail.
     fails: Mutex<(bool, bool)>,
-    /// While somebody has this, it says nothing.
+    /// The store hangs while this lock is held.
     hangs: Mutex<()>,
-    /// Decisions whose work was kept as ended.
+    /// Decisions stored as ended.
     ended: Mutex<Vec<u64>>,
 }
 
@@ -49,7 +49,7 @@ impl Ills {
     }
 }
 
-/// A store that can be told to fail.
+/// A store with injected faults.
 struct Frail {
     store: Sqlite,
     ills: Arc<Ills>,
@@ -179,7 +179,7 @@ fn a_store_that_says_nothing_is_told_within_5_s_and_what_it_keeps_in_the_end_cou
     assert_eq!(block(&server, "after").0, 503);
     drop(hung);
     until("all goes on", || is_ready(&server).then_some(()));
-    // What was asked for meanwhile was kept, or is now; either way once.
+    // Requests sent during the hang were stored then or are stored now, exactly once each.
     let ids: std::collections::BTreeSet<String> = (0..4)
         .map(|n| {
             let (status, decision) = block(&server, &format!("hung {n}"));
@@ -223,7 +223,7 @@ fn a_cluster_that_was_kept_is_never_told_as_refused() {
     let (ills, server) = frail();
     let racks = |path: &str, field: &str| server.get(path).2[field].clone();
     assert_eq!(racks("/v1/cluster", "racks"), json!(4));
-    // It is written, and cannot be read afterwards.
+    // The write succeeds, and the read after it fails.
     ills.fail(false, true);
     let (status, answer) = server.patch("/v1/cluster", &json!({ "racks": 5 }), "\"1\"");
     assert_eq!((status, &answer["racks"]), (200, &json!(5)), "{answer}");
@@ -231,7 +231,7 @@ fn a_cluster_that_was_kept_is_never_told_as_refused() {
     ills.fail(false, false);
     until("it goes on", || is_ready(&server).then_some(()));
     assert_eq!(racks("/v1/racks", "items").as_array().map(Vec::len), Some(5));
-    // It is not written.
+    // The write fails.
     ills.fail(true, false);
     let (status, answer) = server.patch("/v1/cluster", &json!({ "racks": 6 }), "\"2\"");
     assert_eq!((status, &answer["type"]), (503, &json!("urn:leeward:problem:store")), "{answer}");
@@ -246,7 +246,7 @@ fn a_cluster_that_was_kept_is_never_told_as_refused() {
 fn a_service_that_takes_long_to_take_up_what_is_kept_keeps_the_lead_and_one_beside_it_follows() {
     let Some(server) = postgres::Server::shared() else { return };
     let database = server.database();
-    // The server ends a session after 3 s without a word. Policies are made whenever a desk is.
+    // The server ends an idle session after 3 s. The policies are built for every new coordinator.
     let start = || {
         let made = Arc::new(AtomicUsize::new(0));
         let counted = made.clone();

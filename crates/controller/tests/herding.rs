@@ -1,4 +1,4 @@
-//! Simultaneous placers must not all go to the same place: they share one ledger, and each sees those before it.
+//! Herd behavior: simultaneous placements share one ledger, each sees the earlier ones, and they spread.
 
 mod support;
 
@@ -17,14 +17,15 @@ const PLACERS: u64 = 100;
 const RACKS: usize = 20;
 const NOW: Nanos = Nanos(10 * Nanos::SECOND.0);
 
-/// Fast enough that no disk hides which link has most left, and each block takes a part of a link only.
+/// Links and disks are fast enough that no disk hides the link with the most room. Each block takes only a
+/// part of a link.
 const CLUSTER: &str = "racks: 20\nhosts_per_rack: 10\nnic: 25Gbps\noversubscription: 2\n";
 
 fn racks() -> Cluster {
     cluster(CLUSTER)
 }
 
-/// Racks and hosts that carry a little, no two racks the same.
+/// Light loads of racks and hosts, different for every rack.
 fn loads() -> Vec<(String, f64)> {
     let rack = |rack: usize| {
         let hosts = (0..10).map(move |host| (format!("r{rack}h{host}:ingress"), 1e9));
@@ -52,14 +53,14 @@ fn request(fabric: &Fabric, id: u64) -> ReplicaRequest {
     form.request(fabric, id).expect("a right request")
 }
 
-/// The chains of hosts, by name and in order of the names.
+/// Replica chains by host name, sorted.
 type Chains = Vec<Vec<String>>;
 
 fn names(fabric: &Fabric, chain: &[HostId]) -> Vec<String> {
     chain.iter().map(|&host| fabric.host_name(host).to_owned()).collect()
 }
 
-/// Asked one after the other, of a desk without a service around it.
+/// Sequential placements by a coordinator without a service around it.
 fn one_after_the_other(limits: Limits) -> Chains {
     let cluster = racks();
     let policy = replicas::make("sinbad", "").expect("a policy of the registry");
@@ -84,7 +85,7 @@ fn one_after_the_other(limits: Limits) -> Chains {
     chains
 }
 
-/// Asked at the same time, each over a connection of its own.
+/// Simultaneous placements, each over its own connection.
 fn all_at_once() -> Chains {
     let server = Server::start(service(CLUSTER, "", frozen()));
     server.report(&loads());
@@ -107,7 +108,7 @@ fn all_at_once() -> Chains {
     chains
 }
 
-/// Decided by as many placers that each have the same copy of what is known, and do not know of each other.
+/// Placements by independent placers that share one frozen snapshot and do not know of each other.
 fn on_a_frozen_snapshot() -> Chains {
     let cluster = racks();
     let mut ledger = ledger(&cluster);
@@ -123,7 +124,7 @@ fn on_a_frozen_snapshot() -> Chains {
     (0..PLACERS).map(&mut place).collect()
 }
 
-/// How many blocks the rack has that has most, of those that went to a rack over its downlink.
+/// Largest number of blocks that one rack received over its downlink.
 fn most_in_a_rack(chains: &Chains) -> usize {
     let mut racks = [0; RACKS];
     for chain in chains {
@@ -142,9 +143,9 @@ fn a_hundred_placements_asked_at_once_spread_exactly_as_a_hundred_in_a_row() {
 fn a_hundred_simultaneous_placers_spread_where_a_frozen_snapshot_would_herd_them() {
     let (shared, frozen) = (most_in_a_rack(&all_at_once()), most_in_a_rack(&on_a_frozen_snapshot()));
     println!("blocks in the rack with most, of {PLACERS} on {RACKS} racks: {shared} shared, {frozen} frozen");
-    // On one snapshot all but those of the best rack itself, which must leave it, go to the best rack.
+    // On one snapshot, all blocks go to the best rack, except those of that rack itself, which must leave it.
     assert!(frozen >= 90, "{frozen} of {PLACERS} on a frozen snapshot");
-    // With a ledger that all share, no rack has four times its part.
+    // With a shared ledger, no rack gets four times its share.
     assert!(shared <= 4 * PLACERS as usize / RACKS, "{shared} of {PLACERS}");
 }
 
@@ -153,7 +154,7 @@ fn placements_spread_the_same_however_few_decisions_are_kept() {
     let kept = one_after_the_other(Limits::default());
     assert_eq!(one_after_the_other(Limits { decisions: 3, ..Limits::default() }), kept);
     assert_eq!(one_after_the_other(Limits { decisions: 0, ..Limits::default() }), kept);
-    // What counts only while it is kept herds.
+    // Placements herd if entries count only while their decisions are kept.
     let counted = one_after_the_other(Limits { decisions: 3, unkept: 0, ..Limits::default() });
     assert!(most_in_a_rack(&counted) > most_in_a_rack(&kept), "{counted:?}");
 }

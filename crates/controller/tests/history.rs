@@ -1,4 +1,4 @@
-//! The hour that is kept, asked for in steps of any length and from any time on.
+//! The history of one hour, read in steps of any length and from any time.
 
 mod support;
 
@@ -12,11 +12,11 @@ use support::{Server, service};
 
 const CLUSTER: &str = "{racks: 2, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1}";
 
-/// Seconds of a clock that the test moves.
+/// Seconds on the clock, which the test advances.
 static SECONDS: AtomicU64 = AtomicU64::new(0);
 
-/// A service that has heard of a link each five seconds for so long: in each step of ten it carried a tenth more of an interface
-/// than in the one before, and begins again after ten.
+/// A service with reports of one link every five seconds, over `seconds`. Each step of ten seconds carries a
+/// tenth of the interface more than the one before, and after ten steps the load starts again at zero.
 fn heard(seconds: u64) -> Server {
     let began = "2026-01-31T12:00:00Z".parse().expect("a time");
     let clock = Clock::new(began, || Nanos(SECONDS.load(Ordering::Relaxed) * Nanos::SECOND.0));
@@ -29,13 +29,13 @@ fn heard(seconds: u64) -> Server {
         let body = json!({ "from": time(second - 1), "until": time(second), "links": [link] });
         let (status, _, told) = server.post("/v1/reports", &body);
         assert_eq!(status, 200, "{told}");
-        // What is asked for is made, and is in the history.
+        // A read publishes the current state and adds it to the history.
         assert_eq!(server.get("/v1/links/r0h0:egress").2["seen"], true);
     }
     server
 }
 
-/// When a history begins, in seconds.
+/// Start of a history, in seconds.
 fn second(history: &Value) -> i64 {
     let from: Timestamp = history["from"].as_str().and_then(|from| from.parse().ok()).expect("a time");
     from.as_second()
@@ -59,7 +59,7 @@ fn steps_of_any_length_are_whole_and_bounded_and_all_else_is_refused_by_its_fiel
         assert_eq!(joined["step_s"], step);
         assert!(!all.is_empty() && all.len() as i64 <= 300 / step + 2, "{step}: {joined}");
         for (at, share) in all.iter().enumerate() {
-            // The mean of the steps that lie in it.
+            // The mean over the steps inside this one.
             let begins = second(&joined) + at as i64 * step;
             let inside = |&(one, _): &(usize, &Value)| {
                 (begins..begins + step).contains(&(second(&whole) + 10 * one as i64))

@@ -1,4 +1,4 @@
-//! Several services on one PostgreSQL: one leads, and the others are ready to.
+//! Several services on one PostgreSQL: one leads, the others stand by.
 
 #![allow(clippy::disallowed_methods, reason = "how long a takeover takes is measured")]
 
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use leewardd::{Process, placers};
 use serde_json::{Value, json};
 
-/// Within so long another one leads.
+/// Limit on the time of a takeover.
 const TAKEOVER: Duration = Duration::from_secs(5);
 
 fn two(folder: &std::path::Path, url: &str) -> (Process, Process) {
@@ -24,7 +24,7 @@ fn two(folder: &std::path::Path, url: &str) -> (Process, Process) {
     (first, second)
 }
 
-/// The one that leads, which takes no longer than it may.
+/// Returns the leader. The election must finish within [`TAKEOVER`].
 fn one_leads<'a>(first: &'a Process, second: &'a Process) -> &'a Process {
     let began = Instant::now();
     loop {
@@ -44,16 +44,16 @@ fn a_follower_shows_what_the_leader_keeps_and_leads_within_5_s_when_it_is_killed
     assert_eq!(first.status("role"), json!("leader"));
     assert_eq!((other.status("role"), other.status("store")), (json!("follower"), json!("postgres")));
     assert!(!other.is_ready(), "placements are not answered there");
-    // What commits is not for a follower.
+    // Followers reject operations that commit.
     let (status, problem) = other.place("lost", 1).expect("an answer");
     assert_eq!((status, &problem["type"]), (503, &json!("urn:leeward:problem:follower")));
     assert_eq!(problem["leader"], json!(first.url));
-    // What the leader keeps is seen there soon.
+    // A follower soon shows changes of the leader.
     let (_, decision) = first.place("reader", 1).expect("an answer");
     let path = format!("/v1/decisions/{}", decision["id"].as_str().expect("an id"));
     let seen = other.until("it is seen", |other| other.get(&path) == Some((200, decision.clone())));
     assert!(seen < TAKEOVER, "{seen:?}");
-    // Killed while it places.
+    // SIGKILL during placements.
     let clients: Vec<String> = (0..3).map(|client| format!("client {client}")).collect();
     let (mut acknowledged, killed) = std::thread::scope(|scope| {
         let first = &first;
@@ -72,7 +72,7 @@ fn a_follower_shows_what_the_leader_keeps_and_leads_within_5_s_when_it_is_killed
     other.has_all(&acknowledged);
     assert!(other.is_ready() && other.status("leader") == json!(other.url));
     first.kill();
-    // A leader that hangs is no leader, and when it goes on it follows.
+    // A hung leader loses the lead, and follows once it resumes.
     let third = Process::start(folder.path(), &url);
     third.until("the third follows", |third| third.status("leader") == json!(other.url));
     let hung = Instant::now();

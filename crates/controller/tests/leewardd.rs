@@ -1,4 +1,4 @@
-//! `leewardd` from the outside: what it says, what it ends with, and what signals make it do.
+//! `leewardd` from the outside: output, exit codes and signals.
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -30,7 +30,7 @@ fn run(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
     (status.code().expect("it ends by itself"), text(stdout), text(stderr))
 }
 
-/// A service that ends with its test, if not before.
+/// A service that ends with its test at the latest.
 struct Running(Child);
 
 impl Drop for Running {
@@ -40,7 +40,7 @@ impl Drop for Running {
     }
 }
 
-/// A service that runs, its URL, and what it writes from then on.
+/// Starts a service. Returns it with its URL and its further output lines.
 fn started(folder: &Path, arguments: &[&str]) -> (Running, String, impl Iterator<Item = String> + use<>) {
     let mut command = leewardd(folder);
     let mut child = Running(command.args(arguments).stderr(Stdio::piped()).spawn().expect("it runs"));
@@ -54,7 +54,7 @@ fn started(folder: &Path, arguments: &[&str]) -> (Running, String, impl Iterator
     (child, url, written)
 }
 
-/// A line of a log of JSON.
+/// Parses one line of a JSON log.
 fn json_of(line: &str) -> Value {
     serde_json::from_str(line).unwrap_or_else(|_| panic!("no JSON: {line}"))
 }
@@ -68,7 +68,7 @@ fn status(url: &str, token: &str) -> u16 {
     ask(url, "GET", "/v1/status", &format!("Bearer {token}"), "")
 }
 
-/// Asks by somebody; the status.
+/// Sends a request with an authorization header and returns the status.
 fn ask(url: &str, method: &str, path: &str, who: &str, body: &str) -> u16 {
     let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
     let request = ureq::http::Request::builder().method(method).uri(format!("{url}{path}"));
@@ -76,7 +76,7 @@ fn ask(url: &str, method: &str, path: &str, who: &str, body: &str) -> u16 {
     agent.run(request.body(body.to_owned()).expect("a request")).expect("it answers").status().as_u16()
 }
 
-/// A token of a new name in the file `tokens` of the folder.
+/// Creates a token with a new name in the file `tokens` of the folder.
 fn token(folder: &Path, name: &str, more: &[&str]) -> String {
     let all = [&["token", "new", "--name", name, "--tokens", "tokens"], more].concat();
     let (code, token, told) = run(folder, &all);
@@ -153,7 +153,7 @@ fn tokens_that_are_bound_to_hosts_which_the_cluster_does_not_have_are_told_with_
     token(folder.path(), "late", &["--role", "report", "--host", "r9h0"]);
     signal(&child, "-HUP");
     assert_eq!(told(), ["late", "r9h0"], "and what was told is not told again");
-    // Another cluster may have what the one before had not, and the other way round.
+    // A changed cluster may gain or lose the hosts that the warnings are about.
     let hosts = r#"{"hosts_per_rack": 8, "racks": 1}"#;
     assert_eq!(ask(&url, "PATCH", "/v1/cluster", &format!("Bearer {admin}"), hosts), 200);
     assert_eq!(told(), ["agents", "r1h0"]);
@@ -172,7 +172,7 @@ fn a_service_without_tokens_says_that_anyone_here_may_ask() {
     assert_eq!(child.0.wait().expect("it ends").code(), Some(0));
 }
 
-/// Whether this is so within ten seconds.
+/// Polls the condition for up to ten seconds.
 fn soon(is_so: impl Fn() -> bool) -> bool {
     (0..200).any(|_| {
         let so = is_so();
@@ -183,7 +183,7 @@ fn soon(is_so: impl Fn() -> bool) -> bool {
     })
 }
 
-/// Tells a service to stop, and waits for that; the rest of what it writes.
+/// Stops a service with SIGTERM and waits for its end. Returns its remaining output.
 fn stopped(mut child: Running, written: impl Iterator<Item = String>) -> Vec<String> {
     signal(&child, "-TERM");
     let rest = written.collect();
@@ -215,7 +215,7 @@ fn where_the_log_is_json_every_line_is_from_the_first_to_what_ends_it() {
         let message = line["message"].as_str().expect("a text");
         assert!(line["level"] == "ERROR" && message.starts_with(beginning), "{line}");
     }
-    // Who checks settings reads text.
+    // `--check-config` always prints plain text.
     let (code, _, told) = run(folder.path(), &["--config", "l.yaml", "--check-config"]);
     assert!(code == 2 && told.starts_with("error: none: "), "{told}");
 

@@ -1,8 +1,8 @@
-//! Stores that keep many decisions: whoever begins on one, or takes over, has nothing to do with most of them, and each is
-//! found.
+//! Stores with many decisions: startup and takeover load only few of them, and every decision remains
+//! readable.
 //!
-//! Here they are some thousands. `LEEWARD_DECISIONS=900000` makes them nearly as many as a store keeps unless it is told
-//! otherwise, and `LEEWARD_HOLDING=300000` lets as many of them hold something as may when they have left memory.
+//! By default there are 30,000 decisions. `LEEWARD_DECISIONS=900000` is close to the default retention of a
+//! store. `LEEWARD_HOLDING=300000` gives as many evicted decisions a commitment as may have one.
 
 #![allow(clippy::disallowed_methods, reason = "how long it takes is measured")]
 
@@ -19,16 +19,16 @@ use leewardd::Process;
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-/// Within so long placements are answered.
+/// Limit on the time until the service answers placements.
 const SOON: Duration = Duration::from_secs(5);
-/// What a service loads: decisions, and clients and keys.
+/// Extent of a load: decisions, and clients and keys.
 const EXTENT: (usize, usize) = (10_000, 100_000);
 
 fn decisions() -> u64 {
     asked("LEEWARD_DECISIONS").unwrap_or(30_000)
 }
 
-/// The last so many of them hold something.
+/// Number of decisions, the newest ones, that have commitments.
 fn holding() -> u64 {
     asked("LEEWARD_HOLDING").unwrap_or(20_000)
 }
@@ -37,8 +37,9 @@ fn asked(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{variable}: how many")))
 }
 
-/// Copies of the first decision: nine in ten of ten thousand clients, the others each with a key. The last ones hold
-/// something and so does one in ten thousand; by their times, they were decided just now whenever they are read.
+/// SQL that copies the first decision. Nine in ten copies belong to about ten thousand clients, the others
+/// have one key each. The newest copies and every ten thousandth have commitments; their times are an hour
+/// later, so they count as recent whenever a service reads them.
 fn copies(decisions: u64) -> [String; 2] {
     let holding = holding();
     let holds = |id: &str| format!("{id} > {decisions} - {holding} OR {id} % 10000 = 0");
@@ -60,7 +61,7 @@ fn copies(decisions: u64) -> [String; 2] {
     ]
 }
 
-/// Makes a store with one decision, which is told.
+/// Creates a store with one decision and returns the decision.
 fn one(folder: &Path, store: &str) -> Value {
     let mut process = Process::start(folder, store);
     process.until("it leads", Process::is_ready);
@@ -71,7 +72,7 @@ fn one(folder: &Path, store: &str) -> Value {
     decision
 }
 
-/// What is loaded of a store, and how long that took is told.
+/// Loads a store, and prints the time taken.
 fn loaded(mut store: impl Store) -> State {
     assert!(matches!(store.stand("here"), Ok(Leadership::Leads { .. })));
     let began = Instant::now();
@@ -82,14 +83,15 @@ fn loaded(mut store: impl Store) -> State {
     state
 }
 
-/// That a service finds each decision, ends it, and answers with it who asks for the same again.
+/// Asserts that the service finds each decision, ends it, and returns it for a retry of its request.
 fn finds_each(process: &Process, first: &Value) {
     for id in [0, 1, decisions() / 3, decisions()] {
         let (status, found) = process.get(&format!("/v1/decisions/{id}")).expect("an answer");
         assert_eq!((status, &found["id"]), (200, &json!(id.to_string())), "{found}");
         assert_eq!((&found["hosts"], &found["why"]), (&first["hosts"], &first["why"]));
     }
-    // The last one of its client that has left memory: what would be its next one has a key.
+    // The last evicted decision of its client. The client's next sequence number would be a decision with a
+    // key.
     let last = (decisions() - 11_000..).find(|id| id % 10 == 7).expect("there are more");
     let (status, again) = process.place(&format!("client {}", last % 9_973), last).expect("an answer");
     assert_eq!((status, &again["id"]), (200, &json!(last.to_string())), "{again}");
@@ -135,7 +137,7 @@ fn who_follows_leads_soon_on_a_database_of_many_decisions_and_finds_each() {
     let first = one(folder.path(), &url);
     let ask = |question: &str| server.ask(&database, question).expect("it answers");
     copies(decisions()).iter().for_each(|rows| drop(ask(rows)));
-    // Of its tables the server counts what it reads in vain, and tells when a session has ended.
+    // The server counts wasted reads per table and publishes the counts when a session ends.
     let read = |how: &str| -> u64 {
         let asked = ask(&format!("SELECT {how} FROM pg_stat_user_tables WHERE relname = 'decisions'"));
         asked.parse().expect("a number")

@@ -1,4 +1,4 @@
-//! A panic of a service whose log is JSON: it is a line of the log like any other.
+//! A panic in a service with a JSON log becomes a regular JSON log line.
 
 use std::env;
 use std::path::PathBuf;
@@ -8,10 +8,10 @@ use std::thread;
 use leeward_controller::{Flags, Ready};
 use serde_json::Value;
 
-/// The folder of the process that is to panic.
+/// Environment variable with the folder of the process that panics.
 const FOLDER: &str = "LEEWARD_TEST_PANICS_IN";
 
-/// Begins the log of a service, and panics in a thread.
+/// Starts the log of a service and panics in a thread.
 fn panic_in(folder: PathBuf) {
     let config = folder.join("l.yaml").display().to_string();
     let ready = Ready::to_run(Flags { config: Some(config), ..Flags::default() });
@@ -33,7 +33,7 @@ fn a_panic_is_a_line_of_a_log_of_json() {
     let config =
         format!("cluster: {}\nstore: memory\nlog: {{format: json, level: error}}\n", cluster.display());
     std::fs::write(folder.path().join("l.yaml"), config).expect("a file");
-    // The hook of panics is the process's: the test panics in one of its own.
+    // The panic hook is global to the process, so the test runs itself again in a child process.
     let mut itself = Command::new(env::current_exe().expect("a program"));
     let ran = itself.arg("--nocapture").env(FOLDER, folder.path()).env_remove("RUST_BACKTRACE").output();
     let ran = ran.expect("it runs");

@@ -1,4 +1,4 @@
-//! A store in a PostgreSQL: who may write, what those who follow are told, and how it is reached.
+//! The PostgreSQL store: the right to write, updates for followers, and connections.
 
 #[path = "support/postgres.rs"]
 mod postgres;
@@ -28,10 +28,10 @@ fn a_leader_that_was_deposed_writes_nothing() {
         matches!(second.stand("second"), Ok(Leadership::Follows { leader: Some(leader), .. }) if &*leader == "first")
     );
     first.apply(&change("kept")).expect("it leads");
-    // Another one took a term, and the first one does not know it.
+    // Another service took a term; the first does not know it yet.
     server.ask(&database, "UPDATE leadership SET term = term + 1").expect("it is written");
     assert_eq!(first.apply(&change("late")), Err(StoreError::Deposed));
-    // The lock goes with the connection, when the server has noticed that it is closed.
+    // The lock is released with the connection, once the server notices that it is closed.
     let leads = (0..500).find_map(|_| match second.stand("second") {
         Ok(Leadership::Leads { term }) => Some(term),
         _ => {
@@ -110,7 +110,7 @@ fn a_term_comes_after_any_that_the_service_knew_and_a_new_connection_has_seen_no
     let database = server.database();
     let mut store = server.store(&database).expect("it is there");
     assert_eq!(store.stand("here"), Ok(Leadership::Leads { term: 1 }));
-    // Another database takes its place, which has not heard of the last term.
+    // A different database takes its place, without the last term.
     server.ask(&database, "UPDATE leadership SET term = 0").expect("it is written");
     let change = [Change::Job("job".to_owned(), Default::default())];
     assert_eq!(store.apply(&change), Err(StoreError::Deposed));
@@ -126,7 +126,7 @@ fn a_term_comes_after_any_that_the_service_knew_and_a_new_connection_has_seen_no
     assert_eq!(term, Some(2));
 }
 
-/// A way to a server's socket that counts how often who speaks is another one, and is slow enough for that to be told.
+/// A proxy to a server's socket that counts round trips, and is slow enough to tell them apart.
 fn counting(server: &postgres::Server, folder: &Path) -> Arc<AtomicUsize> {
     let name = ".s.PGSQL.5432";
     let listener = UnixListener::bind(folder.join(name)).expect("a socket");
@@ -201,7 +201,7 @@ fn a_server_on_another_machine_is_spoken_to_with_tls_and_its_certificate_is_chec
         drop(store);
         server.ask(&database, "UPDATE leadership SET term = 0").expect("it is written");
     }
-    // The name is another one, or the authority is.
+    // The host name or the authority does not match.
     let folder = tempfile::tempdir().expect("a folder");
     let other = folder.path().join("other.pem");
     let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");

@@ -1,4 +1,4 @@
-//! Measurements through the service: hosts on loopback that take part, and surveys that are asked for by their names.
+//! Measurements through the service: probe hosts on loopback, and surveys requested by host name.
 
 mod support;
 
@@ -15,7 +15,7 @@ use support::{Server, frozen, service};
 
 const MESH: &str = "{shape: pipe, hosts: 3, pair: 1Mbps, cpus: 4}";
 
-/// A host that listens until it is dropped.
+/// A probe host that listens until it is dropped.
 struct Host {
     port: u16,
     stop: Stop,
@@ -38,7 +38,7 @@ impl Drop for Host {
     }
 }
 
-/// What an agent reports of a host that listens at a port, a second before a time of the frozen clock.
+/// Sends an agent's report of a host that listens at a port, over the second before the frozen clock's time.
 fn offer(server: &Server, host: &str, port: u16) -> (u16, Value) {
     let (from, until) = ("2026-01-31T12:00:09Z", "2026-01-31T12:00:10Z");
     let body = json!({ "from": from, "until": until, "probe": { "host": host, "port": port } });
@@ -52,7 +52,7 @@ fn started(cluster: &str, probes: ProbeSettings, clock: Clock) -> Server {
     Server::start(service)
 }
 
-/// A service whose hosts take part, and these hosts.
+/// Starts a service with three probe hosts.
 fn hosts() -> (Server, Vec<Host>) {
     let server = started(MESH, ProbeSettings::default(), frozen());
     let hosts: Vec<Host> = (0..3).map(|_| Host::start(None)).collect();
@@ -62,12 +62,12 @@ fn hosts() -> (Server, Vec<Host>) {
     (server, hosts)
 }
 
-/// A small train: what is measured is not judged here.
+/// A small train: these tests do not judge the measured rates.
 fn train() -> Value {
     json!({ "bursts": 2, "packets": 20, "payload": 512, "gap": "1ms" })
 }
 
-/// A survey when it is over.
+/// Polls a survey until it is over, and returns it.
 #[expect(clippy::disallowed_methods, reason = "a test waits")]
 fn over(server: &Server, id: &str) -> Value {
     let began = Instant::now();
@@ -128,7 +128,7 @@ fn a_mesh_that_is_kept_makes_a_version_of_the_cluster_and_one_that_lacks_a_path_
     assert_eq!((&cluster["cpus"], &cluster["pair"]), (&json!(4), &json!("1Mbps")), "all else stays");
     let version = server.get("/v1/status").2["cluster_version"].clone();
     assert_eq!(probe["cluster_version"], version);
-    // One is gone: the others are measured, and nothing is kept.
+    // One host is gone: the others are measured, and the cluster does not change.
     hosts.pop();
     thread::sleep(Duration::from_millis(200));
     let probe = over(&server, &begun(&server, &body));
@@ -141,7 +141,7 @@ fn a_mesh_that_is_kept_makes_a_version_of_the_cluster_and_one_that_lacks_a_path_
     assert_eq!(server.get("/v1/status").2["cluster_version"], version);
 }
 
-/// An agent that runs for as long as the tests do: it listens where it finds a port, and says which.
+/// Starts an agent that runs until the process ends. It listens on a free port and reports it.
 fn agent(server: &Server, host: &str) {
     let given = Given {
         controllers: vec![server.url("")],
@@ -180,7 +180,7 @@ fn agents_take_part_by_reporting_and_what_they_measure_becomes_the_cluster() {
         };
         assert_eq!(over(&server, &id)["state"], "done");
         let hosts = ["h0", "h1", "h2"];
-        // The second and the third may come a little later.
+        // The second and third agents may report a little later.
         thread::sleep(Duration::from_millis(500));
         let mesh = json!({ "kind": "mesh", "hosts": hosts, "train": train(), "keep": true });
         let probe = over(&server, &begun(&server, &mesh));

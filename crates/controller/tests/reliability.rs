@@ -1,4 +1,4 @@
-//! What is kept, when things go wrong.
+//! Durability of acknowledged requests under faults.
 
 #[path = "support/leewardd.rs"]
 mod leewardd;
@@ -13,21 +13,21 @@ use std::time::Duration;
 use leewardd::{Process, command, placers};
 use serde_json::{Value, json};
 
-/// What was acknowledged, before a service was killed.
+/// Acknowledged results before the service was killed.
 #[derive(Default)]
 struct Told {
     /// Decisions.
     decisions: Vec<Value>,
-    /// Decisions whose work ended, by id.
+    /// Ids of decisions that ended.
     ended: Vec<Value>,
-    /// Names that the cluster was to have, one after the other, and how many of them until the last that was acknowledged.
+    /// Names sent for the cluster, in order, and the number of them up to the last acknowledged one.
     names: (Vec<String>, usize),
-    /// Moves and the state that their answers made.
+    /// Moves, with the state that their answers produced.
     moves: Vec<(Value, &'static str)>,
 }
 
 impl Told {
-    /// That all of it is there, and that what ended does not count.
+    /// Asserts that all results are present, and that ended decisions hold nothing.
     fn audit(&self, process: &Process) {
         process.until("it is ready", Process::is_ready);
         process.has_all(&self.decisions);
@@ -53,7 +53,8 @@ impl Told {
         }
     }
 
-    /// Places, ends, changes and answers until the service is killed, so long after the first decision.
+    /// Places, ends, changes and answers until the service is killed. The delay after the first decisions
+    /// depends on the round.
     fn until_killed(&mut self, process: &Process, round: u64) {
         let moves = advised(process);
         let clients: Vec<String> = (0..3).map(|client| format!("{round} {client}")).collect();
@@ -70,7 +71,7 @@ impl Told {
             process.until("something was decided, and something ended", |_| {
                 decided.load(Ordering::SeqCst) > 6 && over.load(Ordering::SeqCst) > 0
             });
-            // Not the same time in each round, so that it dies at many places.
+            // A different delay per round kills the service at different points.
             std::thread::sleep(Duration::from_millis(40 + 37 * round));
             process.signal("-KILL");
             changes.join().expect("it does not panic");
@@ -83,7 +84,7 @@ impl Told {
     }
 }
 
-/// Reports all links as idle but one, which is hot, and what tasks carry; until now.
+/// Reports all links as idle except one hot link, and the loads of tasks, up to now.
 fn report(process: &Process, hot: &str, tasks: &[Value]) {
     let (_, status) = process.get("/v1/status").expect("an answer");
     let (_, links) = process.get("/v1/links?limit=1000").expect("an answer");
@@ -95,7 +96,7 @@ fn report(process: &Process, hot: &str, tasks: &[Value]) {
     process.send("/v1/reports", &body);
 }
 
-/// Reports a rack as hot, with tasks in it that may move, until moves are advised.
+/// Reports a rack as hot, with movable tasks in it, until moves are advised.
 fn advised(process: &Process) -> Vec<Value> {
     let app = json!({ "app": { "tasks": [{ "name": "t", "tolerant": true }] } });
     let mut tasks = Vec::new();
@@ -123,7 +124,8 @@ fn advised(process: &Process) -> Vec<Value> {
     found
 }
 
-/// Places and releases one block after the other, and answers a move now and then; what was acknowledged of both.
+/// Places and releases one block after the other, and answers a move now and then. Returns the acknowledged
+/// ends and moves.
 fn ends(
     process: &Process,
     client: &str,
@@ -149,7 +151,7 @@ fn ends(
     (ended, answered)
 }
 
-/// Gives the cluster one name after the other.
+/// Renames the cluster again and again.
 fn change(process: &Process, round: u64, (names, acknowledged): &mut (Vec<String>, usize)) {
     for number in 0.. {
         let name = format!("c{round}-{number}");
@@ -163,7 +165,7 @@ fn change(process: &Process, round: u64, (names, acknowledged): &mut (Vec<String
     }
 }
 
-/// Kills a service on this store round after round.
+/// Kills a service on this store in every round.
 fn kill_after_kill(store: &str, durable: &str, rounds: u64) {
     let folder = tempfile::tempdir().expect("a folder");
     let start = || {
@@ -203,7 +205,7 @@ fn all_that_was_acknowledged_outlives_kill_after_kill_in_postgres() {
     }
 }
 
-/// A workload that takes a little of a host's network and device.
+/// A workload that takes little of a host's network and device.
 fn workload(name: &str) -> Value {
     let link = json!([{ "rate": "100kB/s", "burst": "4kB" }]);
     json!({
@@ -213,7 +215,7 @@ fn workload(name: &str) -> Value {
     })
 }
 
-/// That what links are promised for is what workloads in force are promised, no more and no less.
+/// Asserts that the reservations of links equal the sum over the workloads in force.
 fn audit(process: &Process, acknowledged: &[(String, Value)]) {
     let (_, list) = process.get("/v1/workloads?limit=1000").expect("an answer");
     let in_force = list["items"].as_array().expect("a list");
@@ -229,7 +231,7 @@ fn audit(process: &Process, acknowledged: &[(String, Value)]) {
     }
     let (_, link) = process.get("/v1/links/r0h0:egress").expect("an answer");
     let reserved = link["reserved_bps"].as_f64().expect("a rate");
-    // Each is rounded up to a whole bit.
+    // Each reservation is rounded up to a whole bit per second.
     assert!((sum..=sum + in_force.len() as f64).contains(&reserved), "{reserved} is not {sum}");
     let (_, rack) = process.get("/v1/racks/r0").expect("an answer");
     let rows = rack["reservations"].as_array().expect("a list").iter();
@@ -247,7 +249,7 @@ fn every_promise_that_was_acknowledged_outlives_kill_after_kill_with_what_it_res
         let mut process = Process::run(command_on(folder.path(), cluster));
         process.until("it is ready", Process::is_ready);
         audit(&process, &acknowledged);
-        // One of an earlier round ends, and stays ended.
+        // One workload of an earlier round ends and stays ended.
         if let Some((name, decision)) = acknowledged.pop() {
             let ended = process.delete(&format!("/v1/commitments/{}", decision.as_str().expect("an id")));
             assert_eq!(ended.map(|(status, _)| status), Some(200), "{name}");
@@ -280,15 +282,15 @@ fn every_promise_that_was_acknowledged_outlives_kill_after_kill_with_what_it_res
     audit(&process, &acknowledged);
 }
 
-/// A service of another cluster than the tests' own.
+/// Starts a service with another cluster than the tests' default.
 fn command_on(folder: &std::path::Path, cluster: &str) -> Command {
     let command = command(folder, "store.db");
     std::fs::write(folder.join("c.yaml"), cluster).expect("a file");
     command
 }
 
-/// A service whose store is on a disk of so much room, which ends with it; `None`, and a word of why, where there can be
-/// none.
+/// Starts a service whose store is on a disk of size `room` that exists as long as the service. Returns
+/// `None` after a message if the machine does not allow such a disk.
 fn on_a_small_disk(folder: &std::path::Path, room: &str) -> Option<Process> {
     let disk = folder.join("disk");
     std::fs::create_dir(&disk).expect("a folder");
@@ -318,7 +320,7 @@ fn when_the_disk_is_full_nothing_is_promised_reads_go_on_and_all_goes_on_when_th
     let filler = format!("/proc/{}/root{}/disk/filler", process.child.id(), folder.path().display());
     let mut file = std::fs::File::create(&filler).expect("the disk is there");
     while file.write_all(&[0; 4096]).is_ok() {}
-    // What the file has room for still goes, and then nothing does.
+    // Writes succeed while the database file has free space, and fail after that.
     let problem =
         (20..400).find_map(|sequence| match process.place("client", sequence).expect("an answer") {
             (201, decision) => {
@@ -352,7 +354,7 @@ fn a_file_that_is_damaged_is_told_in_one_line_when_the_service_starts() {
     assert!(process.child.wait().expect("it ends").success());
     let file = folder.path().join("store.db");
     let whole = std::fs::read(&file).expect("a file");
-    // All of it, the first page, and all but the first page.
+    // Damages the whole file, its first bytes, and everything after the first page.
     for (from, to) in [(0, whole.len()), (0, 100), (4096, whole.len())] {
         let mut damaged = whole.clone();
         damaged[from..to].fill(0xa5);

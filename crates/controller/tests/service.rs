@@ -1,4 +1,4 @@
-//! The service from the outside: a real server on loopback, and what it answers.
+//! The service from the outside: a real server on loopback, and its responses.
 
 mod support;
 
@@ -247,7 +247,7 @@ fn who_comes_when_all_connections_are_taken_is_served_when_one_is_closed() {
     });
     let held = (0..3).map(|_| {
         let mut stream = TcpStream::connect(server.address).expect("it listens");
-        // Who was let in is not closed for another one.
+        // An authenticated connection is not closed in favor of another.
         stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").expect("it reads");
         stream.read_exact(&mut [0; 12]).expect("it answers");
         stream
@@ -322,7 +322,7 @@ fn a_key_or_a_sequence_of_another_kind_of_request_is_told_so_and_nothing_is_done
         (422, &json!("urn:leeward:problem:reused"), &json!("sequence")),
         "{problem}"
     );
-    // What it was used for is answered as before.
+    // The original use of the key is answered as before.
     assert_eq!(keyed("/v1/place/replicas", &block), (200, made));
     assert_eq!(server.get("/v1/status").2["decisions"], json!(2));
 }
@@ -339,7 +339,7 @@ fn what_is_under_way_when_the_service_is_stopped_is_finished() {
             .send(r#"{"size": "256MiB"}"#);
         sent.expect("it is answered").status().as_u16()
     });
-    // It is under way once the desk says that it waits.
+    // The request is in progress once the coordinator reports it as waiting.
     while server.get("/v1/status").2["waiting"] != json!(1) {
         assert!(!waiting.is_finished(), "the block did not wait");
         std::thread::sleep(Duration::from_millis(5));
@@ -362,7 +362,7 @@ fn a_change_of_the_cluster_keeps_what_was_decided_and_seen() {
     assert_eq!((status, &problem["type"]), (412, &json!("urn:leeward:problem:version")));
     let (status, patched) = server.patch("/v1/cluster", &json!({ "racks": 4, "name": null }), "\"1\"");
     assert_eq!((status, &patched["racks"], &patched["name"]), (200, &json!(4), &Value::Null));
-    // Whoever did not hear the answer sends the same again.
+    // A client that missed the response sends the same request again.
     let (status, again) = server.patch("/v1/cluster", &json!({ "racks": 4, "name": null }), "\"1\"");
     assert_eq!((status, again), (200, patched));
     let status = server.get("/v1/status").2;
@@ -375,7 +375,7 @@ fn a_change_of_the_cluster_keeps_what_was_decided_and_seen() {
     assert_eq!(replicas, 3);
     let decision = server.get(&format!("/v1/decisions/{}", placed["id"].as_str().expect("an id")));
     assert_eq!(decision.2, placed);
-    // Without the rack of its copies the decision is over.
+    // Without the rack of its copies, the decision ends.
     let (status, _) = server.patch("/v1/cluster", &json!({ "racks": 1 }), "*");
     assert_eq!(status, 200);
     assert_eq!(server.get("/v1/commitments").2["items"], json!([]));

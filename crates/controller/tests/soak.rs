@@ -1,8 +1,8 @@
-//! A service among bad clients: slow ones, silent ones, wrong ones, and many that leave. Others place blocks, tasks and
-//! workloads all the while, ask for scores and end what they placed, and are answered; and when all are gone, so is what they
-//! took.
+//! A service among bad clients: slow, silent, malformed and many that disconnect. Meanwhile others place
+//! blocks, tasks and workloads, request scores and end their placements, and get answers. After all have
+//! left, their resources are free again.
 //!
-//! It takes seconds; `LEEWARD_SOAK=600` has it take ten minutes (`make soak`).
+//! The test takes seconds; `LEEWARD_SOAK=600` makes it ten minutes (`make soak`).
 
 #![allow(clippy::disallowed_methods, reason = "a test waits")]
 
@@ -17,9 +17,9 @@ use std::time::{Duration, Instant};
 use leewardd::{Process, command};
 use serde_json::{Value, json};
 
-/// How long a service here waits for a request.
+/// Request timeout of the services under test.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Connections that it takes.
+/// Limit on connections.
 const CONNECTIONS: usize = 64;
 const CLUSTER: &str = "{racks: 4, hosts_per_rack: 3, nic: 1Gbps, oversubscription: 1, priorities: 8, cpus: 16, \
                        devices: [{name: ssd, read: 500MB/s, write: 400MB/s}]}";
@@ -44,13 +44,13 @@ impl Process {
         stream
     }
 
-    /// Files and connections that it has open.
+    /// Number of open files and connections.
     fn descriptors(&self) -> usize {
         let open = std::fs::read_dir(format!("/proc/{}/fd", self.child.id()));
         open.expect("the system says what is open").count()
     }
 
-    /// Its memory, in MiB.
+    /// Resident memory, in MiB.
     fn memory(&self) -> u64 {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("it runs");
         let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -59,10 +59,11 @@ impl Process {
     }
 }
 
-/// What it answers to this, up to the end of the connection; nothing if it only closes it.
+/// Sends bytes and reads the response up to the end of the connection. The result is empty if the service
+/// closes without a response.
 fn answer(process: &Process, sent: &[u8]) -> String {
     let mut stream = process.connect();
-    // It may close the connection before all is sent.
+    // The service may close the connection before all is sent.
     let _ = stream.write_all(sent);
     let _ = stream.shutdown(std::net::Shutdown::Write);
     let mut heard = Vec::new();
@@ -70,7 +71,7 @@ fn answer(process: &Process, sent: &[u8]) -> String {
     String::from_utf8_lossy(&heard).into_owned()
 }
 
-/// Sends piece after piece with a wait in between, until the service has enough of it or all is to end.
+/// Sends piece after piece with pauses, until the service closes the connection or the test ends.
 fn drip(process: &Process, first: &str, piece: &[u8], ends: &AtomicBool) {
     let mut stream = process.connect();
     let began = Instant::now();
@@ -79,7 +80,7 @@ fn drip(process: &Process, first: &str, piece: &[u8], ends: &AtomicBool) {
         assert!(began.elapsed() < 6 * PATIENCE, "it waits for ever for {first:?}");
         std::thread::sleep(PATIENCE / 10);
         sent = stream.write_all(piece);
-        // What it has answered is read to see that it closed the connection.
+        // Reading the response reveals a closed connection.
         stream.set_nonblocking(true).expect("it can be");
         let closed = matches!(stream.read(&mut [0; 4_096]), Ok(0));
         stream.set_nonblocking(false).expect("it can be");
@@ -89,24 +90,24 @@ fn drip(process: &Process, first: &str, piece: &[u8], ends: &AtomicBool) {
     }
 }
 
-/// A client of a bad kind, over and over until all is to end.
+/// Repeats one kind of bad client until the test ends.
 fn misbehave(process: &Process, kind: usize, ends: &AtomicBool) {
     let body = format!("{HEAD}content-length: 1000\r\n\r\n");
     while !ends.load(Ordering::Relaxed) {
         match kind % 8 {
-            // Silent, with a head that never ends, with a body that never ends, with one that stops.
+            // Silent; an endless head; an endless body; a body that stops.
             0 => drip(process, "", b"", ends),
             1 => drip(process, "GET /v1/status HTTP/1.1\r\nx: ", b"x", ends),
             2 => drip(process, &body, b" ", ends),
             3 => drip(process, &body, b"", ends),
-            // Asks and reads nothing.
+            // Sends requests and reads nothing.
             4 => {
                 let mut stream = process.connect();
                 let ask = "GET /v1/snapshot HTTP/1.1\r\nhost: localhost\r\n\r\n".repeat(100);
                 let _ = stream.set_write_timeout(Some(2 * PATIENCE));
                 while stream.write_all(ask.as_bytes()).is_ok() && !ends.load(Ordering::Relaxed) {}
             }
-            // Asks for something that is decided, and leaves.
+            // Requests a placement and disconnects.
             5 => {
                 let mut stream = process.connect();
                 let block = r#"{"size": "64MiB"}"#;
@@ -118,14 +119,14 @@ fn misbehave(process: &Process, kind: usize, ends: &AtomicBool) {
                 let _ = stream.write_all(b"GET /v1/events HTTP/1.1\r\nhost: localhost\r\n\r\n");
                 let _ = stream.read(&mut [0; 64]);
             }
-            // Comes and goes.
+            // Opens connections and closes them.
             _ => drop((0..8).map(|_| process.connect()).collect::<Vec<_>>()),
         }
         std::thread::sleep(Duration::from_millis(5));
     }
 }
 
-/// Ends all bad clients when it is dropped: also where what goes wrong would have the test wait for them for ever.
+/// Stops all bad clients on drop, also on a panic; otherwise the test would wait for them forever.
 struct Ends<'a>(&'a AtomicBool);
 
 impl Drop for Ends<'_> {
@@ -134,7 +135,7 @@ impl Drop for Ends<'_> {
     }
 }
 
-/// What is placed there for the first time; the decision's id.
+/// Places something new and returns the decision's id.
 fn placed(process: &Process, path: &str, mut body: Value, sequence: u64) -> String {
     (body["client"], body["sequence"]) = (path.into(), sequence.into());
     let answer = process.send(path, &body);
@@ -142,7 +143,7 @@ fn placed(process: &Process, path: &str, mut body: Value, sequence: u64) -> Stri
     decision["id"].as_str().expect("an id").to_owned()
 }
 
-/// A round of all that a service is asked for by those who use it, with an end of what has none of its own.
+/// One round of all operations. Whatever does not expire on its own is ended.
 fn round(process: &Process, number: u64) {
     let (_, status) = process.get("/v1/status").expect("an answer");
     let (_, links) = process.get("/v1/links?limit=1000").expect("an answer");
@@ -180,7 +181,7 @@ fn round(process: &Process, number: u64) {
     }
 }
 
-/// That nothing of what ended is held any more.
+/// Asserts that ended decisions hold nothing.
 fn nothing_is_held(process: &Process) {
     for kind in ["tasks", "workload", "volumes"] {
         let (_, held) = process.get(&format!("/v1/commitments?kind={kind}")).expect("an answer");
@@ -205,7 +206,7 @@ fn among_bad_clients_others_are_answered_and_what_the_bad_ones_took_comes_back()
     let process = start(folder.path());
     process.until("it is ready", Process::is_ready);
     let ends = AtomicBool::new(false);
-    // So that what serving takes at all is there before anything is measured.
+    // These rounds allocate everything that serving needs, before the measurement.
     round(&process, 1);
     round(&process, 2);
     let before = process.descriptors();
@@ -229,9 +230,10 @@ fn among_bad_clients_others_are_answered_and_what_the_bad_ones_took_comes_back()
         }
     });
     assert!(slowest < Duration::from_secs(5), "others waited for {slowest:?}");
-    // The agent of this test has a connection of its own, and so may the last who left have for a moment.
+    // The agent of this test has its own connection, and the last client that left may still have one for a
+    // moment.
     process.until("what was open is closed", |process| process.descriptors() <= before + 1);
-    // Decisions are kept up to a number, and their memory is theirs.
+    // The service keeps decisions up to a limit, and their memory is legitimate.
     let kept = 4 * process.status("decisions").as_u64().expect("a number") / 1_024;
     let after = process.memory();
     assert!(after <= memory + 48 + kept, "{after} MiB after {memory} MiB, of which decisions are {kept}");

@@ -1,4 +1,4 @@
-//! What was acknowledged is there afterwards, whatever happened.
+//! Acknowledged changes survive every restart.
 
 #[path = "support/postgres.rs"]
 mod postgres;
@@ -32,7 +32,7 @@ fn desk(of: &Cluster, limits: Limits) -> Desk<()> {
     Desk::new(engine, labels(), limits)
 }
 
-/// What somebody does.
+/// Actions of clients.
 #[derive(Clone, Copy, Debug)]
 enum Act {
     Report(u32),
@@ -103,7 +103,7 @@ fn message(of: &Cluster, act: Act, now: Nanos, next: u64) -> Option<Message> {
     })
 }
 
-/// What the desk wants to know is looked into at once.
+/// Runs the coordinator's jobs at once.
 fn look_into(desk: &mut Desk<()>, now: Nanos, out: &mut Replies<()>) {
     loop {
         let Some(study) = desk.studies().next() else { return };
@@ -121,7 +121,7 @@ fn kept(desk: &mut Desk<()>, now: Nanos, id: u64) -> Option<Record> {
     }
 }
 
-/// A store that this service leads, and one beside it that follows, where stores can be shared.
+/// Makes this store the leader. A shared store gets a follower beside it.
 fn leads(mut store: Box<dyn Store>) -> Box<dyn Store> {
     assert!(matches!(store.stand("here"), Ok(Leadership::Leads { .. })));
     store
@@ -132,7 +132,8 @@ fn counts(desk: &mut Desk<()>) -> Vec<(u32, u32)> {
     hosts.iter().map(|host| (host.tasks, host.replicas)).collect()
 }
 
-/// Carries acts out at a desk whose changes stores keep; `each` sees what was kept. The last number that was given.
+/// Applies acts to a coordinator whose changes go to the stores. `each` sees the stored changes. Returns the
+/// last decision number.
 fn carried_out(
     of: &Cluster,
     desk: &mut Desk<()>,
@@ -158,9 +159,9 @@ fn carried_out(
     (now, next)
 }
 
-/// A desk that goes on where another one stopped knows every decision that is kept as it was, holds for each that has
-/// not ended as many hosts and tasks, keeps the same promises to workloads and promises one more as the other would, gives
-/// the same answer to a key that was heard, and numbers on.
+/// Asserts that a coordinator resumed from the store knows every stored decision unchanged, and holds as many
+/// hosts and tasks for each one that has not ended. It keeps the same promises to workloads, decides one more
+/// workload as the other would, answers a known key the same way, and continues the numbers.
 fn goes_on(acts: &[Act], mut store: Box<dyn Store>) -> TestCaseResult {
     let of = cluster(CLUSTER);
     let limits = Limits { decisions: 8, ..Limits::default() };
@@ -218,8 +219,8 @@ proptest! {
     }
 }
 
-/// What a desk answers, with what `find` finds of decisions that it keeps no more, and without what it alone knows: how often
-/// its ledger changed, and which entries of it they are.
+/// Answers of a coordinator, completed by `find` for evicted decisions. Fields that only that coordinator
+/// knows, the epoch and the ledger entries, are blanked.
 fn answered(
     desk: &mut Desk<()>,
     now: Nanos,
@@ -247,7 +248,8 @@ fn answered(
     })
 }
 
-/// A desk that keeps few decisions answers, with its store, what one answers that keeps all of them.
+/// Asserts that a coordinator with few decisions, together with its store, answers like one that keeps all of
+/// them.
 fn answers_of_all(acts: &[Act], mut store: Box<dyn Store>) -> TestCaseResult {
     let of = cluster(CLUSTER);
     let mut few = desk(&of, Limits { decisions: 2, ..Limits::default() });
@@ -259,7 +261,7 @@ fn answers_of_all(acts: &[Act], mut store: Box<dyn Store>) -> TestCaseResult {
     };
     let mut now = Nanos(10 * SECOND.0);
     for (&act, next) in acts.iter().zip(0..) {
-        // What left stops counting by itself after 21 s: all of it comes before.
+        // Entries of evicted decisions expire after 21 s; all acts happen earlier.
         now = now.plus(Nanos(match act {
             Act::Wait(millis) => u64::from(millis) * 100_000,
             _ => 1_000_000,
@@ -284,7 +286,7 @@ proptest! {
     }
 }
 
-/// Runs a law on a few cases, each with a database of its own, or a part of one.
+/// Runs a property on a few cases, each with its own schema of one database.
 fn in_postgres<S: Strategy>(cases: u32, strategy: S, law: impl Fn(S::Value, &Shared) -> TestCaseResult) {
     let Some(server) = postgres::Server::shared() else { return };
     let database = server.database();
@@ -361,7 +363,7 @@ fn both_stores_hold_the_same_and_who_follows_knows_what_the_leader_knows() {
     });
 }
 
-/// Tasks that make the uplinks of their racks hot, until moves are advised; what changed is in the store.
+/// Tasks that make the uplinks of their racks hot, until moves are advised. All changes are stored.
 fn hot(of: &Cluster, desk: &mut Desk<()>, store: &mut dyn Store) -> (Nanos, Vec<Migration>) {
     let (fabric, mut out) = (&of.fabric, Replies::new());
     let mut now = Nanos(10 * SECOND.0);
@@ -428,7 +430,7 @@ fn moves_that_are_advised_are_kept_in_postgres_and_who_follows_knows_them() {
     moves(leads(open()), Some(open()));
 }
 
-/// What is advised, kept and answered at a desk and one that goes on; and at one beside them, where there is one.
+/// Moves at a coordinator and at one resumed from its store; also at a follower, if the store can be shared.
 fn moves(mut store: Box<dyn Store>, beside: Option<Box<dyn Store>>) {
     let (of, limits) = (cluster(CLUSTER), Limits::default());
     let mut before = desk(&of, limits);
@@ -445,7 +447,7 @@ fn moves(mut store: Box<dyn Store>, beside: Option<Box<dyn Store>>) {
         changes.into_iter().for_each(|change| following.follow(now, change).expect("it fits"));
         assert_eq!(migrations(&mut following, now), advised);
         assert_eq!(counts(&mut following), counts(&mut before));
-        // That nobody answers is for the leader to say.
+        // Only the leader expires moves without an answer.
         following.wake(now.plus(Nanos(400 * SECOND.0)), &mut Replies::new());
         assert_eq!(following.changes().count(), 0);
         assert_eq!(migrations(&mut following, now), advised);
@@ -453,12 +455,12 @@ fn moves(mut store: Box<dyn Store>, beside: Option<Box<dyn Store>>) {
     let first = advised[0].clone();
     assert_eq!((first.state, first.link.as_str()), (MigrationState::Advised, "r0:uplink"));
     assert_eq!(host_of(&mut before, now, first.decision), first.to);
-    // Another desk knows them, and where the task is to go.
+    // A resumed coordinator knows the moves and the task's destination.
     let mut after = desk(&of, limits);
     after.resume(store.load(100, 100).expect("what was written is read")).expect("it fits");
     assert_eq!(migrations(&mut after, now), advised);
     assert_eq!(host_of(&mut after, now, first.decision), first.to);
-    // One that is refused goes back; one that is done stays; an answer stays as it is.
+    // A rejected move is undone, a completed one stays, and an answer is final.
     let answer = |desk: &mut Desk<()>, answer| {
         let mut out = Replies::new();
         desk.handle(now, Message::Migration(first.id, answer), (), &mut out);
@@ -471,7 +473,7 @@ fn moves(mut store: Box<dyn Store>, beside: Option<Box<dyn Store>>) {
     assert_eq!(answer(&mut after, MigrationAnswer::Done), Err(Refused::Answered(MigrationState::Refused)));
     assert!(answer(&mut before, MigrationAnswer::Done).is_ok());
     assert_eq!(host_of(&mut before, now, first.decision), first.to);
-    // Nobody answers the others.
+    // The other moves get no answer.
     let later = now.plus(Nanos(301 * SECOND.0));
     let mut out = Replies::new();
     after.wake(later, &mut out);
@@ -481,7 +483,7 @@ fn moves(mut store: Box<dyn Store>, beside: Option<Box<dyn Store>>) {
     assert_eq!(out.remove(0).1, Err(Refused::NoMigration(99)));
 }
 
-/// Rows by the thousand: with one decision, move and version that are not to be forgotten.
+/// Thousands of rows, with one decision, one move and one version that must be kept.
 const ROWS: [&str; 4] = [
     "WITH RECURSIVE n (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < 10000)
     INSERT INTO decisions SELECT id, id, 'replicas', NULL, NULL, NULL, '{}', NULL, NULL FROM n",
@@ -493,7 +495,8 @@ const ROWS: [&str; 4] = [
     INSERT INTO clusters SELECT id, id, CASE id WHEN 7 THEN 'file' ELSE 'request' END, '{}' FROM n",
 ];
 
-/// What is old is forgotten by and by, in a store that keeps 100 decisions; `ask` asks it for a number.
+/// Asserts that a store that keeps 100 decisions deletes old rows in steps. `ask` runs a query that returns a
+/// number.
 fn forgets(mut store: Box<dyn Store>, ask: impl Fn(&str) -> i64) {
     let job = |name: String| Change::Job(name, Default::default());
     let count = |what: &str| ask(&format!("SELECT count(*) FROM {what}"));

@@ -1,4 +1,5 @@
-//! A service that asks Prometheus: a small server takes its place, which answers well or oddly, as each test wants.
+//! A service that polls Prometheus. A small server stands in for it and answers correctly or wrongly, as each
+//! test needs.
 
 #![allow(clippy::disallowed_methods, reason = "a test waits")]
 
@@ -20,12 +21,12 @@ use serde_json::{Value, json};
 const MAP: &str = "prometheus: {in: in_octets, out: out_octets, speed: speed_mbps}\nlinks:\n  - match: {port: \
     '(?P<rack>r\\d)-up\\d'}\n    in: '{rack}:downlink'\n    out: '{rack}:uplink'\n";
 
-/// A service with these settings of the Prometheus besides its address and map.
+/// A service with extra Prometheus settings besides the URL and the map.
 fn settings(folder: &Path, fake: &Fake, more: &str) -> Command {
     on(folder, fake, more, "memory")
 }
 
-/// The same on this store.
+/// The same, with this store.
 fn on(folder: &Path, fake: &Fake, more: &str, store: &str) -> Command {
     std::fs::write(folder.join("map.yaml"), MAP).expect("a file");
     let prometheus = format!("{{url: '{}', map: map.yaml, timeout: 400ms{more}}}", fake.url);
@@ -56,7 +57,7 @@ fn links_carry_what_prometheus_counts_and_can_carry_what_its_ports_say() {
     let process = Process::run(settings(folder.path(), &fake, ""));
     process.until("both ports add up", |process| sees(process, "r0:uplink", 3.2e8));
     process.until("and come in", |process| sees(process, "r0:downlink", 1.6e8));
-    // The cluster says 3 Gb/s, and two ports of 1 Gb/s are there; of r1 it is one.
+    // The cluster says 3 Gb/s. The ports of r0 add up to 2 Gb/s, and r1 has one port of 1 Gb/s.
     process.until("by the speeds", |process| {
         link(process, "r0:uplink", "capacity_bps").as_f64() == Some(2e9)
             && link(process, "r1:downlink", "capacity_bps").as_f64() == Some(1e9)

@@ -1,4 +1,4 @@
-//! Stores of other versions of the program.
+//! Upgrades of stores from other versions of the program.
 
 #[path = "support/leewardd.rs"]
 mod leewardd;
@@ -11,7 +11,7 @@ use leewardd::{Process, command};
 use rusqlite::Connection;
 use serde_json::{Value, json};
 
-/// What later steps of the schema made, taken away: the store is as the first step alone makes it.
+/// Drops everything that later schema steps added: the store is as after the first step.
 const FIRST_STEP: &str = "DROP INDEX decisions_by_key; DROP TABLE leadership; DROP TABLE commits;";
 
 /// Ends a service as systemd does.
@@ -20,7 +20,7 @@ fn end(mut process: Process) {
     assert!(process.child.wait().expect("it ends").success());
 }
 
-/// Decides on a new store, makes it one of the first schema, and opens it again.
+/// Decides on a new store, reverts its schema to the first step, and opens it again.
 fn upgraded(folder: &Path, store: &str, first_step: impl Fn(), steps: impl Fn() -> i64) {
     let process = Process::start(folder, store);
     process.until("it leads", Process::is_ready);

@@ -1,4 +1,4 @@
-//! What is told while the service runs: events as they happen, and numbers.
+//! Observability at runtime: the event stream and the metrics.
 
 mod support;
 
@@ -14,7 +14,7 @@ const CLUSTER: &str = "{racks: 3, hosts_per_rack: 2, nic: 1Gbps, oversubscriptio
 /// A stream of events.
 struct Stream(BufReader<TcpStream>);
 
-/// An event: its name, its number, what it says.
+/// An event: name, id and data.
 type Event = (String, u64, Value);
 
 impl Stream {
@@ -35,7 +35,7 @@ impl Stream {
         line
     }
 
-    /// The next event of this name.
+    /// Reads the next event with this name.
     fn next(&mut self, wanted: &str) -> Event {
         loop {
             let (mut name, mut id, mut line) = (String::new(), 0, self.line());
@@ -96,7 +96,7 @@ fn who_comes_back_hears_what_came_since() {
     let mut stream = Stream::open(&server, &format!("last-event-id: {id}\r\n"));
     assert_eq!(stream.next("decision").2, second);
     assert_eq!(stream.next("decision").2, third);
-    // The number of an earlier run is told apart.
+    // An id of an earlier run is recognized as such.
     let mut stream = Stream::open(&server, "last-event-id: 5\r\n");
     assert_eq!(stream.next("missed").2, json!({ "after": "5" }));
     assert_eq!(stream.next("decision").2, first);

@@ -1,4 +1,4 @@
-//! Workloads that are promised their SLOs: the desk with made-up times, and the service from outside.
+//! Workloads with SLO guarantees: the coordinator with artificial times, and the service from outside.
 
 mod support;
 
@@ -34,7 +34,7 @@ fn desk() -> Desk<u32> {
     Desk::new(Engine::new(ledger, policies, 7, Explain::Top(8)), labels(), Limits::default())
 }
 
-/// A workload of so many milliseconds on the device of a host, of which it takes a share.
+/// A workload with an SLO of `millis` milliseconds that takes `share` percent of a host's device.
 fn form(name: &str, server: Option<&str>, millis: u64, share: u64) -> Value {
     let link = json!([{ "rate": "4MB/s", "burst": "64kB" }]);
     let mut form = json!({
@@ -58,7 +58,7 @@ fn ask(form: &Value, key: Option<&str>) -> Message {
     Message::Place(Placement { request: Request::Workload, wish, caller, lasts: None })
 }
 
-/// Tells the desk something, and what follows of what it wants to know.
+/// Sends a message and runs the resulting jobs.
 fn tell(desk: &mut Desk<u32>, message: Message, asker: u32) -> Replies<u32> {
     let mut out = Replies::new();
     desk.handle(SECOND, message, asker, &mut out);
@@ -90,7 +90,7 @@ fn refused(mut out: Replies<u32>) -> Refused {
     }
 }
 
-/// What is reserved on a link.
+/// Reserved rate of a link.
 fn reserved(desk: &mut Desk<u32>, link: &str) -> i64 {
     let link = desk.fabric().resource(link).expect("a link");
     desk.world().link(link).expect("a link").reserved.0
@@ -139,7 +139,7 @@ fn a_name_is_promised_once_and_a_request_that_comes_again_is_the_same() {
     let mut desk = desk();
     let (a, b) = (form("a", Some("r1h1"), 100, 5), form("b", Some("r1h1"), 100, 5));
     let mut out = Replies::new();
-    // Both ask before anything is found.
+    // All requests arrive before the first result.
     for (asker, message) in [(1, ask(&a, Some("k"))), (2, ask(&a, Some("k"))), (3, ask(&a, None))] {
         desk.handle(SECOND, message, asker, &mut out);
     }
@@ -198,7 +198,7 @@ fn what_would_take_anothers_slo_is_refused_and_changes_nothing() {
     tell(&mut desk, ask(&form("one-more", Some("r1h1"), 30, 5), None), 0);
     assert_eq!(desk.changes().count(), 0);
     assert_eq!(desk.world().links, before);
-    // Elsewhere there is room, and packing finds it.
+    // Another host has room, and packing finds it.
     let packed = placed(tell(&mut desk, ask(&form("packed", None, 30, 5), None), 0));
     assert_ne!(packed.shown.hosts, ["r1h1"]);
     let before = desk.world().links;
@@ -223,7 +223,7 @@ fn a_server_that_goes_down_while_it_is_chosen_takes_no_volume() {
     let mut out = Replies::new();
     desk.handle(SECOND, ask(&form("a", None, 50, 10), None), 1, &mut out);
     let finding = desk.studies().next().expect("it is looked into").find();
-    // The first that was tried, whichever it is: all of that rack are emptied.
+    // The first candidate is some host of this rack; all of the rack's hosts start draining.
     let drained = |host: u32| HostReport { host: HostId(host), up: None, draining: Some(true), stored: None };
     let report = Report {
         window: (Nanos(SECOND.0 - 1), SECOND),
@@ -257,7 +257,7 @@ fn a_request_of_which_the_ground_changes_eight_times_is_told_to_come_again() {
     }
     assert_eq!(out, [(1, Err(Refused::Busy))]);
     assert!(desk.studies().next().is_none());
-    // It may come again, and others may come.
+    // The request may be repeated, and other requests succeed.
     assert_eq!(placed(tell(&mut desk, ask(&form("other", Some("r1h1"), 400, 2), None), 0)).id, 9);
     assert_eq!(placed(tell(&mut desk, ask(&form("last", Some("r1h1"), 400, 2), Some("key")), 0)).id, 10);
 }
@@ -265,7 +265,7 @@ fn a_request_of_which_the_ground_changes_eight_times_is_told_to_come_again() {
 #[test]
 fn nothing_is_looked_into_for_who_has_left_and_nothing_promised_that_nobody_would_know_of() {
     use std::sync::atomic::{AtomicU32, Ordering};
-    // Askers below this number have left.
+    // Callers below this number have disconnected.
     static LEFT: AtomicU32 = AtomicU32::new(0);
     let mut desk = desk().with_listening(|asker| *asker >= LEFT.load(Ordering::Relaxed));
     let mut out = Replies::new();
@@ -283,7 +283,7 @@ fn nothing_is_looked_into_for_who_has_left_and_nothing_promised_that_nobody_woul
         found.iter().filter_map(|(record, _)| Some(record.shown.wish.workload()?.name().to_owned())).collect()
     };
     assert_eq!(names(&mut desk), ["d"], "all others have left");
-    // Who comes back with a key is looked into then.
+    // A client that retries with its key gets a new attempt.
     assert!(
         placed(tell(&mut desk, ask(&form("c", Some("r1h1"), 100, 2), Some("key")), 9)).released.is_none()
     );
@@ -325,7 +325,7 @@ fn many_scores_are_found_off_the_desk_and_are_those_of_few() {
         let few = scores(tell(&mut desk, score(hosts), 2));
         assert_eq!(few, (found.to_vec(), epoch, age));
     }
-    // No more are open than there is room for, and those that wait are not told twice.
+    // The number of open jobs is limited, and waiting jobs get only one rejection.
     let mut out = Replies::new();
     (0..6).for_each(|asker| desk.handle(SECOND, score(&hosts), asker, &mut out));
     let busy: Vec<u32> = out.iter().map(|(asker, _)| *asker).collect();
@@ -363,7 +363,7 @@ fn what_is_seen_of_a_workload_is_what_was_true_last() {
         assert_eq!(skipped(&mut desk, report(from, "a", seconds)), Skipped { stale, ..Skipped::default() });
         assert_eq!(seen(&mut desk), Some(known));
     }
-    // Who reports cannot know of its end in time; what else is in the report counts.
+    // A late report may name a workload that has ended; the rest of the report counts.
     tell(&mut desk, Message::Release(record.id), 0);
     let Message::Report(late) = report(8, "a", 0.1) else { panic!("it is a report") };
     let drains = HostReport { host: HostId(3), up: None, draining: Some(true), stored: None };
@@ -403,7 +403,7 @@ fn a_conversation_about_workloads() {
     });
     assert_eq!(server.post("/v1/reports", &seen).0, 200);
     assert_eq!(server.get("/v1/workloads/mail").2["seen_s"], json!(0.012));
-    // What is refused or wrong, and what would be.
+    // Rejected and invalid requests, and what-if results.
     let (status, _, problem) = server.post("/v1/workloads", &body(form("late", Some("r1h1"), 2, 50)));
     assert_eq!((status, &problem["type"]), (409, &json!("urn:leeward:problem:refused")), "{problem}");
     for (field, mut wrong) in
@@ -424,7 +424,7 @@ fn a_conversation_about_workloads() {
     assert_eq!(would["promise"]["bound_s"], Value::Null);
     let (status, _, problem) = server.post(&path, &json!({ "policy": "dnc:serach=false" }));
     assert_eq!((status, &problem["field"]), (422, &json!("policy")), "{problem}");
-    // It ends.
+    // The workload ends.
     let path = format!("/v1/commitments/{}", made["id"].as_str().expect("an id"));
     assert_eq!(server.delete(&path).0, 200);
     assert_eq!(server.get("/v1/workloads").2["items"].as_array().map(Vec::len), Some(1));
@@ -453,7 +453,7 @@ fn hosts_are_scored_and_other_policies_asked_and_nothing_is_committed() {
     server.report(&links(0.0));
     let ask = json!({ "hosts": ["r0h0", "r1h2"], "egress_bps": 300_000_000 });
     let (status, _, scores) = server.post("/v1/score/hosts", &ask);
-    // `borg` balances processors, of which nothing is known here.
+    // `borg` balances processors, and this cluster declares none.
     let of =
         |host: &str| json!({ "host": host, "score": 100, "value_bps": null, "limit": null, "refused": null });
     assert_eq!((status, &scores["scores"]), (200, &json!([of("r0h0"), of("r1h2")])), "{scores}");
@@ -494,7 +494,7 @@ fn a_score_is_what_the_fullest_link_would_have_left() {
     let links = ["r0:uplink", "r0:downlink", "r1:uplink", "r1:downlink"].map(|link| (link.to_owned(), 3e8));
     server.report(&links[..2]);
     let ask = json!({ "hosts": ["r0h0", "r1h2"], "egress_bps": 300_000_000 });
-    // A rack of three hosts sends 3 Gb/s: a tenth of it is there and a tenth comes.
+    // A rack of three hosts sends 3 Gb/s: a tenth of that is measured, and the task adds a tenth.
     let (_, _, scores) = server.post("/v1/score/hosts", &ask);
     let seen = json!({
         "host": "r0h0", "score": 80, "value_bps": 2_400_000_000_u64, "limit": "r0:uplink", "refused": null
@@ -506,7 +506,7 @@ fn a_score_is_what_the_fullest_link_would_have_left() {
         "{scores}"
     );
     assert!(scores["scores"][1]["refused"].is_string(), "nobody reports of the other rack: {scores}");
-    // One that is emptied says so, and the other is rated all the same.
+    // A draining host reports so, and the others are rated nonetheless.
     server.report(&links[2..]);
     let emptied = json!({
         "from": "2026-01-31T12:00:09Z", "until": "2026-01-31T12:00:10Z",
@@ -516,7 +516,7 @@ fn a_score_is_what_the_fullest_link_would_have_left() {
     let (_, _, scores) = server.post("/v1/score/hosts", &ask);
     assert_eq!(scores["scores"][0], seen, "{scores}");
     assert_eq!(scores["scores"][1]["refused"], json!("the host is draining"), "{scores}");
-    // As many as may be asked about are found elsewhere, and are the same.
+    // The maximal request runs as a job, with the same results.
     let peer = json!({ "host": "r0h1", "egress_bps": 0 });
     let many = json!({ "hosts": vec!["r0h0"; 10_000], "egress_bps": 300_000_000, "peers": vec![peer; 100] });
     let (status, _, scores) = server.post("/v1/score/hosts", &many);

@@ -1,5 +1,5 @@
-//! An open loop on one thread: requests are due at times that were drawn beforehand, and each is sent when it is due and
-//! its connection is free.
+//! An open-loop load generator on one thread. Due times are drawn in advance; a request is sent once it is
+//! due and its connection is free.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
@@ -13,63 +13,63 @@ use serde_json::Value;
 use crate::process::used;
 use crate::requests::{Ask, Tokens, Writer};
 
-/// How long the last answers are waited for.
+/// Time to wait for the last responses.
 const LAST_ANSWERS: Duration = Duration::from_secs(10);
-/// How long it sleeps when there is nothing to do.
+/// Sleep when there is nothing to do.
 const NAP: Duration = Duration::from_micros(20);
-/// Before anything is measured every agent reports, and for as long placements are sent too.
+/// Warm-up: every agent reports before the measurement starts, and placements are sent in the second half.
 const FILLING: Duration = Duration::from_secs(2);
 
-/// Jobs that tasks are of.
+/// Number of jobs that tasks belong to.
 const JOBS: u64 = 100;
 
-/// What is sent.
+/// The requests to send.
 pub struct Schedule<'a> {
-    /// Agents, each of which reports once a second.
+    /// Number of agents. Each reports once per second on average.
     pub agents: u64,
     pub racks: u64,
-    /// Placements a second.
+    /// Placements per second.
     pub placements: u64,
-    /// Of a hundred of these, how many are of a task and not of a block.
+    /// Percentage of the placements that are tasks instead of blocks.
     pub tasks: u64,
-    /// What requests carry.
+    /// Tokens for the requests.
     pub tokens: Option<&'a Tokens>,
-    /// For reports, and for placements.
+    /// Connections for reports and for placements.
     pub connections: (usize, usize),
-    /// For how long it is measured.
+    /// Length of the measurement.
     pub length: Duration,
 }
 
-/// What came of requests of a kind.
+/// Results for one kind of request.
 #[derive(Default)]
 pub struct Heard {
     pub asked: u64,
-    /// Answers before it was measured.
+    /// Responses to requests due before the measurement.
     pub filled: u64,
-    /// From when a request was due until its answer was there, in microseconds.
+    /// Times from a request's due time to its response, in microseconds.
     pub waits: Vec<u64>,
-    /// Links and devices that were sent.
+    /// Links and devices sent.
     pub parts: u64,
-    /// Of those the ones that were taken in, and that were told to be passed over; or placements that were made.
+    /// Accepted links and devices (or decided placements), and skipped ones.
     pub taken: u64,
     pub skipped: u64,
-    /// Answers that were problems.
+    /// Error responses.
     pub refused: u64,
 }
 
-/// What came of all of them.
+/// Results of all requests.
 #[derive(Default)]
 pub struct Outcome {
     pub reports: Heard,
     pub placements: Heard,
     pub tasks: Heard,
-    /// What the service and the load used of their cores while it was measured.
+    /// CPU time of the service and of the load generator during the measurement.
     pub served: Duration,
     pub sent: Duration,
 }
 
 impl Outcome {
-    /// What came of requests like this one.
+    /// Results for requests of this kind.
     fn of(&mut self, ask: Ask) -> &mut Heard {
         match ask {
             Ask::Report { .. } => &mut self.reports,
@@ -84,12 +84,12 @@ struct Connection {
     out: Vec<u8>,
     written: usize,
     heard: Vec<u8>,
-    /// What is answered next.
+    /// The request that waits for a response.
     asked: Option<Ask>,
     waiting: VecDeque<Ask>,
 }
 
-/// Numbers that are as good as random, and the same in every run (Steele, Lea, Flood: splitmix64).
+/// Deterministic pseudorandom numbers (Steele, Lea, Flood: splitmix64).
 struct Draws(u64);
 
 impl Draws {
@@ -101,14 +101,14 @@ impl Draws {
         z ^ (z >> 31)
     }
 
-    /// The time between two events of which so many come in a second, each on its own.
+    /// An exponential gap between independent events at `rate` per second.
     fn gap(&mut self, rate: u64) -> Duration {
         let share = ((self.next() >> 11) as f64 + 1.0) / (1_u64 << 53) as f64;
         Duration::from_secs_f64(-share.ln() / rate as f64)
     }
 }
 
-/// All requests in the order in which they are due.
+/// All requests, in order of their due times.
 fn asks(schedule: &Schedule<'_>) -> Vec<Ask> {
     let Schedule { agents, placements, tasks, length, .. } = *schedule;
     let (mut draws, mut kinds, until) = (Draws(1), Draws(3), FILLING + length);
@@ -116,12 +116,12 @@ fn asks(schedule: &Schedule<'_>) -> Vec<Ask> {
     let (mut due, mut count) = (Duration::ZERO, 0);
     while due < until {
         due += draws.gap(agents);
-        // Neighbours do not report one after the other.
+        // Consecutive reports come from distant hosts.
         let agent = count * 7_919 % agents;
         asks.push(Ask::Report { agent, from: last[agent as usize], due });
         (last[agent as usize], count) = (due, count + 1);
     }
-    // Who places before anybody has reported is refused.
+    // Placements before the first reports would be rejected.
     due = FILLING / 2;
     while due < until {
         due += draws.gap(placements);
@@ -142,8 +142,8 @@ struct Load<'a> {
     writer: Writer<'a>,
     began: Instant,
     connections: Vec<Connection>,
-    /// Connections for placements that are free, and placements for which none was. They take turns: a service closes one over
-    /// which nothing was asked in 10 s.
+    /// Free connections for placements, and placements that wait for one. Connections are used in turn, since
+    /// a service closes one after 10 s without a request.
     free: VecDeque<usize>,
     waiting: VecDeque<Ask>,
     draws: Draws,
@@ -151,7 +151,7 @@ struct Load<'a> {
     outcome: Outcome,
 }
 
-/// Sends all that is due, and says what came of it.
+/// Sends all requests at their due times and returns the results.
 pub fn run(address: SocketAddr, schedule: &Schedule<'_>, process: u32) -> Outcome {
     let mut poll = Poll::new().expect("the system polls");
     let all = schedule.connections.0 + schedule.connections.1;
@@ -186,7 +186,8 @@ pub fn run(address: SocketAddr, schedule: &Schedule<'_>, process: u32) -> Outcom
         }
         poll.poll(&mut events, Some(Duration::ZERO)).expect("the system polls");
         if events.is_empty() {
-            // To wait in the poll would be to wait for a millisecond; never to sleep, to lose the core to others.
+            // A wait in the poll takes at least a millisecond. A loop without a sleep would lose the core to
+            // other threads.
             std::thread::sleep(NAP);
         }
         for event in &events {
@@ -252,7 +253,7 @@ impl Load<'_> {
         }
     }
 
-    /// Something can be read or written.
+    /// Handles a readable or writable socket.
     fn ready(&mut self, at: usize) {
         self.flush(at);
         loop {
@@ -305,7 +306,7 @@ impl Load<'_> {
     }
 }
 
-/// Takes a whole answer off what was heard: its status, and its body.
+/// Removes one complete response from the received bytes and returns its status and body.
 fn answer(heard: &mut Vec<u8>) -> Option<(u16, Vec<u8>)> {
     let head = heard.windows(4).position(|four| four == b"\r\n\r\n")? + 4;
     let text = std::str::from_utf8(&heard[..head]).expect("a head is text");

@@ -1,13 +1,15 @@
-//! What the service bears: reports of 10,000 agents a second over 1,000 connections that stay open, beside 1,000
-//! placements a second, from a cluster of 10,000 hosts in 500 racks. The load comes from one core and `leewardd` runs on
-//! another. Arrivals are drawn and do not wait for answers (an open loop), and a time begins when a request was due: what
-//! waits because the service stood still has waited.
+//! Capacity of the service: 10,000 agents report once per second over 1,000 persistent connections, beside
+//! 1,000 placements per second, on a cluster of 10,000 hosts in 500 racks. The load runs on one core and
+//! `leewardd` on another. Arrivals are random and do not wait for responses (an open loop). A latency starts
+//! at the request's due time, so it includes stalls of the service.
 //!
-//! The same requests to a service that only reads JSON and answers with as many bytes say what HTTP alone costs, and how
-//! often the disk takes a write says what outliving power costs. `--seconds N` is how long each of them lasts.
+//! There are two baselines. A service that only parses JSON and answers with as many bytes gives the cost of
+//! HTTP. The rate of synced disk writes gives the cost of durability across power loss. `--seconds N` sets
+//! the length of each run.
 //!
-//! `--variants` looks at what a service does more in use, beside the same without it: with a token for each agent, bound to
-//! its host where it tells of that alone, and with a quarter of the placements single tasks, which end by themselves.
+//! `--variants` compares two further loads with the plain one. In the first, each agent has a token, bound to
+//! its host if it reports on that host alone. In the second, a quarter of the placements are single tasks,
+//! which expire on their own.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
@@ -24,14 +26,14 @@ use generator::{Heard, Outcome, Schedule};
 use process::Process;
 use requests::Tokens;
 
-/// Agents, each of which reports the links and the disk of its host once a second.
+/// Number of agents. Each reports the links and the disk of its host once per second on average.
 const AGENTS: u64 = 10_000;
 const RACKS: u64 = 500;
-/// Placements a second.
+/// Placements per second.
 const PLACEMENTS: u64 = 1_000;
-/// Of a hundred placements, those of a task where some are.
+/// Percentage of tasks among the placements in the mixed run.
 const TASKS: u64 = 25;
-/// Connections for reports, and for placements.
+/// Connections for reports and for placements.
 const CONNECTIONS: (usize, usize) = (1_000, 64);
 
 fn main() {
@@ -85,7 +87,7 @@ fn schedule(seconds: u64) -> Schedule<'static> {
     }
 }
 
-/// Has a service of its own bear a load, with the file of its tokens where it has some.
+/// Starts a service, with its token file if given, and measures it under a load.
 fn measure(folder: &Path, name: &str, durability: &str, schedule: &Schedule<'_>, file: &str) {
     let tokens = schedule.tokens.map(|tokens| (tokens, file));
     let service = Process::leewardd(folder, name, durability, tokens);
@@ -128,7 +130,7 @@ fn print(name: &str, outcome: &mut Outcome, process: &Process, seconds: u64) {
     );
 }
 
-/// Nothing was lost, and the service's own numbers say the same.
+/// Asserts that every request was answered, and that the service's own metrics agree.
 fn agrees(outcome: &Outcome, service: &Process) {
     let Outcome { reports, placements, tasks, .. } = outcome;
     for Heard { asked, waits, filled, .. } in [reports, placements, tasks] {
@@ -140,7 +142,7 @@ fn agrees(outcome: &Outcome, service: &Process) {
         "every link and device was taken in, or said to be passed over"
     );
     assert_eq!(reports.refused, 0, "no report was refused");
-    // Numbers are as old as the last look at the network, and this is one.
+    // Metrics are as old as the last network snapshot; this request publishes one.
     service.get("/v1/status");
     let metrics = service.get("/metrics");
     let metric = |name: &str| -> u64 {
@@ -166,7 +168,7 @@ fn agrees(outcome: &Outcome, service: &Process) {
     );
 }
 
-/// How often the disk takes 4 KiB for good.
+/// Prints the rate of synced 4 KiB writes to the disk.
 fn disk(folder: &Path) {
     let mut file = File::create(folder.join("synced")).expect("a file");
     let (began, mut times) = (Instant::now(), Vec::new());

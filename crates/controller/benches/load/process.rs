@@ -1,4 +1,4 @@
-//! The processes that are measured, each on a core of its own.
+//! The measured processes, each on its own core.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
@@ -13,14 +13,14 @@ use serde_json::Value;
 
 use crate::requests::Tokens;
 
-/// What placements are answered with, in bytes, about.
+/// Approximate size of a placement response, in bytes.
 const DECISION: usize = 1_500;
 
-/// A service that runs; it is killed when this is dropped.
+/// A running service; dropping it kills the process.
 pub struct Process {
     child: Child,
     pub address: SocketAddr,
-    /// What its numbers are asked for with.
+    /// Token for requests of metrics.
     token: Option<String>,
 }
 
@@ -52,7 +52,7 @@ impl Process {
         Process { child, address, token: None }
     }
 
-    /// `leewardd` on the other core, with a store of its own that is called like this.
+    /// Starts `leewardd` on the other core, with its own store, named `name`.
     pub fn leewardd(folder: &Path, name: &str, durability: &str, tokens: Option<(&Tokens, &str)>) -> Process {
         let settings = folder.join(format!("{name}.yaml"));
         let cluster = folder.join("cluster.yaml");
@@ -80,7 +80,7 @@ impl Process {
         process
     }
 
-    /// A service that does nothing but HTTP and JSON.
+    /// Starts a service that does nothing but HTTP and JSON.
     pub fn echo() -> Process {
         let itself = std::env::current_exe().expect("it runs");
         let mut command = Command::new("taskset");
@@ -92,7 +92,7 @@ impl Process {
         self.child.id()
     }
 
-    /// Bytes of memory that are its own.
+    /// Resident memory, in bytes.
     pub fn memory(&self) -> u64 {
         let status =
             std::fs::read_to_string(format!("/proc/{}/status", self.id())).expect("it runs on Linux");
@@ -111,17 +111,17 @@ impl Process {
     }
 }
 
-/// What a process has used of its cores.
+/// CPU time that a process has used.
 pub fn used(process: u32) -> Duration {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).expect("it runs on Linux");
-    // What comes before is its name, which may have anything in it.
+    // The name in parentheses comes first and may contain anything.
     let fields: Vec<&str> = stat.rsplit(") ").next().unwrap_or_default().split(' ').collect();
     let ticks = |at: usize| fields[at].parse::<u64>().expect("a number");
-    // Of the user and of the system, in hundredths of a second.
+    // User and system time, in hundredths of a second.
     Duration::from_millis((ticks(11) + ticks(12)) * 10)
 }
 
-/// Serves: reads a body as JSON, and answers with about as many bytes as the service does.
+/// A server that parses bodies as JSON and answers with about as many bytes as the service.
 pub fn echo() {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {

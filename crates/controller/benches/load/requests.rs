@@ -1,34 +1,34 @@
-//! What is sent: reports of agents and placements, as bytes of HTTP.
+//! The requests to send, as HTTP bytes: agents' reports and placements.
 
 use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
 use leeward_controller::{NewToken, Role};
 
-/// A request that was due.
+/// A request with its due time.
 #[derive(Clone, Copy, Debug)]
 pub enum Ask {
-    /// The report of an agent, of what its host carried since it reported last.
+    /// Report of an agent, over the time since its last report.
     Report {
-        /// Which agent.
+        /// Number of the agent.
         agent: u64,
-        /// Since the beginning.
+        /// Start of the window, from the start of the load.
         from: Duration,
-        /// When it was due.
+        /// Due time, from the start of the load.
         due: Duration,
     },
-    /// A block of this writer.
+    /// Placement of a block.
     Placement {
-        /// Its host.
+        /// Number of the writer's host.
         writer: u64,
-        /// When it was due.
+        /// Due time, from the start of the load.
         due: Duration,
     },
-    /// A task of this job, which ends by itself.
+    /// Placement of a task, which expires on its own.
     Task {
-        /// The job's number.
+        /// Number of the job.
         job: u64,
-        /// When it was due.
+        /// Due time, from the start of the load.
         due: Duration,
     },
 }
@@ -41,19 +41,20 @@ impl Ask {
     }
 }
 
-/// A token for each agent, which may report of its host alone unless it tells of a switch too, and one for who places.
+/// One token per agent and one for placements. An agent's token is bound to its host unless the agent also
+/// reports on a switch.
 pub struct Tokens {
     pub agents: Vec<String>,
     pub placer: String,
 }
 
 impl Tokens {
-    /// Makes them, and the text of their file.
+    /// Creates the tokens and the text of their file.
     pub fn make(agents: u64, racks: u64) -> (Tokens, String) {
         let (mut made, mut file) = (Vec::new(), String::new());
         for agent in 0..agents {
             let name = host(agents / racks, agent);
-            // Who is bound to a host may not tell of a switch.
+            // A token bound to a host may not report on a switch.
             let hosts = [name.as_str()];
             let hosts = if tells_of_rack(agents / racks, agent) { &[][..] } else { &hosts[..] };
             let NewToken { token, line } =
@@ -66,22 +67,22 @@ impl Tokens {
     }
 }
 
-/// Whether an agent tells of its rack's switch as well.
+/// True if the agent also reports on its rack's switch.
 fn tells_of_rack(hosts_per_rack: u64, agent: u64) -> bool {
     agent.is_multiple_of(hosts_per_rack)
 }
 
-/// The name of a host.
+/// Name of a host.
 fn host(hosts_per_rack: u64, number: u64) -> String {
     format!("r{}h{}", number / hosts_per_rack, number % hosts_per_rack)
 }
 
-/// Names and times of the cluster that reports.
+/// Names and times for the requests.
 pub struct Writer<'a> {
-    /// When the load began.
+    /// Start of the load.
     pub began: Timestamp,
     pub hosts_per_rack: u64,
-    /// What requests carry; nothing where none is wanted.
+    /// Tokens for the requests; `None` without access control.
     pub tokens: Option<&'a Tokens>,
 }
 
@@ -95,12 +96,12 @@ impl<'a> Writer<'a> {
         host(self.hosts_per_rack, number)
     }
 
-    /// How many links and devices an agent reports.
+    /// Number of links and devices in an agent's report.
     pub fn parts(&self, agent: u64) -> u64 {
         if tells_of_rack(self.hosts_per_rack, agent) { 5 } else { 3 }
     }
 
-    /// Writes a request. `noise` makes loads differ.
+    /// Writes a request into `out`. `noise` varies the loads.
     pub fn write(&self, ask: Ask, noise: u64, out: &mut Vec<u8>) {
         let (path, body) = match ask {
             Ask::Placement { writer, .. } => {

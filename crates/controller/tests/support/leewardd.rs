@@ -1,4 +1,4 @@
-//! `leewardd` as a process of its own, and what is asked of it.
+//! `leewardd` as a separate process, and a client for it.
 
 #![allow(dead_code, reason = "each of those that share it uses a part")]
 #![allow(clippy::disallowed_methods, reason = "a test waits")]
@@ -17,12 +17,12 @@ pub const CLUSTER: &str = "{racks: 4, hosts_per_rack: 3, nic: 1Gbps, oversubscri
 pub struct Process {
     pub child: Child,
     pub url: String,
-    /// What it wrote since.
+    /// Log output so far.
     log: Arc<Mutex<String>>,
     agent: ureq::Agent,
 }
 
-/// A service with this store, whose files are in the folder.
+/// The command of a service with this store and its files in the folder.
 pub fn command(folder: &Path, store: &str) -> Command {
     std::fs::write(folder.join("c.yaml"), CLUSTER).expect("a file");
     let mut command = Command::new(env!("CARGO_BIN_EXE_leewardd"));
@@ -32,7 +32,7 @@ pub fn command(folder: &Path, store: &str) -> Command {
 }
 
 impl Process {
-    /// Starts it, and waits until it listens.
+    /// Starts the service and waits until it listens.
     pub fn start(folder: &Path, store: &str) -> Process {
         Process::run(command(folder, store))
     }
@@ -63,52 +63,52 @@ impl Process {
         assert!(sent.expect("there is `kill`").success());
     }
 
-    /// Kills it, as nothing that runs can hinder.
+    /// Kills the service with SIGKILL, which no process can block.
     pub fn kill(&mut self) {
         self.child.kill().expect("it runs");
         self.child.wait().expect("it ends");
     }
 
-    /// The answer to a GET; `None` if there is none.
+    /// Response to a GET; `None` without a response.
     pub fn get(&self, path: &str) -> Option<(u16, Value)> {
         heard(self.agent.get(format!("{}{path}", self.url)).call())
     }
 
-    /// The answer to a POST without a body; `None` if there is none.
+    /// Response to a POST without a body; `None` without a response.
     pub fn post(&self, path: &str) -> Option<(u16, Value)> {
         heard(self.agent.post(format!("{}{path}", self.url)).send_empty())
     }
 
-    /// The answer to a GET as it is.
+    /// Response text of a GET.
     pub fn text(&self, path: &str) -> String {
         let answer = self.agent.get(format!("{}{path}", self.url)).call();
         answer.and_then(|mut answer| answer.body_mut().read_to_string()).expect("it answers with text")
     }
 
-    /// The answer to a POST with a body; `None` if there is none.
+    /// Response to a POST with a body; `None` without a response.
     pub fn send(&self, path: &str, body: &Value) -> Option<(u16, Value)> {
         let request = self.agent.post(format!("{}{path}", self.url));
         heard(request.header("content-type", "application/json").send(body.to_string()))
     }
 
-    /// The answer to a PATCH of JSON; `None` if there is none.
+    /// Response to a PATCH with JSON; `None` without a response.
     pub fn patch(&self, path: &str, body: &Value) -> Option<(u16, Value)> {
         let request = self.agent.patch(format!("{}{path}", self.url));
         heard(request.header("content-type", "application/json").send(body.to_string()))
     }
 
-    /// The answer to a DELETE; `None` if there is none.
+    /// Response to a DELETE; `None` without a response.
     pub fn delete(&self, path: &str) -> Option<(u16, Value)> {
         heard(self.agent.delete(format!("{}{path}", self.url)).call())
     }
 
-    /// The answer to a placement of a block of this client's; `None` if there is none.
+    /// Response to a block placement by this client; `None` without a response.
     pub fn place(&self, client: &str, sequence: u64) -> Option<(u16, Value)> {
         let block = json!({ "size": "64MiB", "client": client, "sequence": sequence });
         self.send("/v1/place/replicas", &block)
     }
 
-    /// Waits until this is so; how long that took.
+    /// Waits until the condition holds and returns the time it took.
     pub fn until(&self, what: &str, mut is_so: impl FnMut(&Process) -> bool) -> Duration {
         let began = Instant::now();
         while !is_so(self) {
@@ -122,21 +122,21 @@ impl Process {
         began.elapsed()
     }
 
-    /// Whether it says that placements are answered here.
+    /// Reads `/readyz`: true if this service answers placements.
     pub fn is_ready(&self) -> bool {
         self.agent.get(format!("{}/readyz", self.url)).call().is_ok_and(|answer| answer.status() == 200)
     }
 
-    /// A field of its status.
+    /// One field of the status.
     pub fn status(&self, field: &str) -> Value {
         self.get("/v1/status").map(|(_, status)| status[field].clone()).unwrap_or_default()
     }
 
-    /// That every one of these decisions is kept as it was told.
+    /// Asserts that every acknowledged decision is stored unchanged.
     pub fn has_all(&self, acknowledged: &[Value]) {
         for decision in acknowledged {
             let id = decision["id"].as_str().expect("an id");
-            // For a moment it may be busy to read again what is kept.
+            // A read from the store may be busy for a moment.
             let answer = (0..20).map_while(|_| match self.get(&format!("/v1/decisions/{id}")) {
                 Some((503, _)) => {
                     std::thread::sleep(Duration::from_millis(50));
@@ -163,8 +163,8 @@ fn heard(answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Optio
     Some((answer.status().as_u16(), serde_json::from_str(&text).ok()?))
 }
 
-/// Places one block after the other from so many clients until one is not answered, or `stop` says so: what was
-/// acknowledged, and for each client its next sequence.
+/// Places one block after the other from each client, until a request gets no answer or `stop` returns true.
+/// Returns the acknowledged decisions.
 pub fn placers(
     process: &Process,
     clients: &[String],

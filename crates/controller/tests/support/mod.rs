@@ -1,4 +1,4 @@
-//! A service on loopback, and a client for it. Shared by the tests and the bench.
+//! A service on loopback and a client for it. The tests and the benches share them.
 
 #![allow(dead_code, reason = "each of those that share it uses a part")]
 
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-/// A clock that stands still: 2026-01-31T12:00:10Z, ten seconds after its beginning.
+/// A frozen clock: 2026-01-31T12:00:10Z, ten seconds after its origin.
 pub fn frozen() -> Clock {
     Clock::new("2026-01-31T12:00:00Z".parse().expect("a time"), || Nanos(10 * Nanos::SECOND.0))
 }
@@ -24,7 +24,7 @@ pub fn cluster(text: &str) -> Cluster {
     Cluster::from_text("test", text).expect("the test writes a right cluster")
 }
 
-/// What the policies of these tests are called.
+/// Names of the policies of these tests.
 pub fn labels() -> Labels {
     Labels { replicas: "sinbad".into(), tasks: "borg".into(), moves: Some("utp".into()) }
 }
@@ -51,7 +51,7 @@ pub fn service_on(cluster: &str, settings: &str, clock: Clock, store: Box<dyn St
     service
 }
 
-/// A service in a thread of its own, and connections to it.
+/// A service in its own thread, and connections to it.
 pub struct Server {
     pub address: SocketAddr,
     agent: ureq::Agent,
@@ -59,7 +59,7 @@ pub struct Server {
     thread: Option<JoinHandle<io::Result<()>>>,
 }
 
-/// A response: its status, the content type, its body.
+/// A response: status, content type and body.
 pub type Heard = (u16, String, Value);
 
 impl Server {
@@ -81,12 +81,12 @@ impl Server {
         Server { address, agent: agent(), stop: Some(stop), thread: Some(thread) }
     }
 
-    /// Tells the service to stop; it finishes what is under way.
+    /// Signals the service to stop; it finishes requests in progress.
     pub fn stop(&mut self) {
         self.stop.take();
     }
 
-    /// Stops the service and says how it ended.
+    /// Stops the service and returns its result.
     pub fn end(mut self) -> io::Result<()> {
         self.stop();
         self.thread.take().expect("it ends once").join().expect("the service does not panic")
@@ -96,7 +96,7 @@ impl Server {
         heard(self.agent.get(self.url(path)).call())
     }
 
-    /// Numbers for Prometheus, with all in them that was acknowledged: they are as old as the last look at the network.
+    /// Metrics that include everything acknowledged. They are as old as the last network snapshot.
     pub fn metrics(&self) -> String {
         assert_eq!(self.get("/v1/status").0, 200);
         let mut response = self.agent.get(self.url("/metrics")).call().expect("it answers");
@@ -127,7 +127,7 @@ impl Server {
         format!("http://{}{path}", self.address)
     }
 
-    /// Reports links as they are over a second before a time of the frozen clock.
+    /// Reports links over the second before the frozen clock's time.
     pub fn report(&self, links: &[(String, f64)]) {
         let links: Vec<Value> =
             links.iter().map(|(link, load_bps)| json!({ "link": link, "load_bps": load_bps })).collect();

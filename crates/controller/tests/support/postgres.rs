@@ -1,4 +1,4 @@
-//! A PostgreSQL of the tests' own: on a socket in a folder of its own, run by somebody who is not root.
+//! A PostgreSQL for the tests alone: on a socket in its own folder, run by a user other than root.
 
 #![allow(dead_code, reason = "each of those that share it uses a part")]
 #![allow(clippy::disallowed_methods, reason = "a test waits")]
@@ -16,19 +16,19 @@ use std::time::{Duration, Instant};
 use leeward_controller::{Database, Durability, Postgres, StoreError};
 use tempfile::TempDir;
 
-/// A server, with a database for each that asks for one.
+/// A server with one database per caller.
 pub struct Server {
     folder: TempDir,
     programs: PathBuf,
     process: Mutex<Option<Child>>,
     databases: AtomicUsize,
-    /// What it is started with besides.
+    /// Further command-line options.
     options: Vec<String>,
-    /// Where it listens besides its socket.
+    /// TCP port besides the socket.
     port: Option<u16>,
 }
 
-/// The newest PostgreSQL of the machine: where Debian has it, or on the path.
+/// The newest PostgreSQL of the machine: in Debian's folder, or on the path.
 fn programs() -> Option<PathBuf> {
     let debian = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
     let debian = debian.map(|version| version.path().join("bin"));
@@ -38,7 +38,7 @@ fn programs() -> Option<PathBuf> {
     all.filter(|folder| needed.iter().all(|program| folder.join(program).exists())).max()
 }
 
-/// The user that a server is run as by root, which it refuses to be run as.
+/// The user for the server if this process is root, since PostgreSQL refuses to run as root.
 fn somebody() -> Option<(u32, u32)> {
     let is_root = std::fs::metadata("/proc/self").is_ok_and(|own| own.uid() == 0);
     let users = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
@@ -51,7 +51,8 @@ fn somebody() -> Option<(u32, u32)> {
 }
 
 impl Server {
-    /// One that tests share as long as any of them runs; `None`, and a word of why, where PostgreSQL is not installed.
+    /// A server that tests share while any of them runs. Returns `None` after a message if PostgreSQL is not
+    /// installed.
     pub fn shared() -> Option<Arc<Server>> {
         static SHARED: Mutex<Weak<Server>> = Mutex::new(Weak::new());
         let mut shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -63,14 +64,14 @@ impl Server {
         Some(server)
     }
 
-    /// One of the test's own, which waits for its disk (`on`) or does not.
+    /// A server for this test alone; `fsync` is `on` or `off`.
     pub fn start(fsync: &str) -> Option<Server> {
         let server = Server::made(vec!["listen_addresses=".to_owned(), format!("fsync={fsync}")], None)?;
         server.go_on();
         Some(server)
     }
 
-    /// One that listens on loopback, with TLS and a certificate of `localhost`.
+    /// A server on loopback, with TLS and a certificate for `localhost`.
     pub fn with_tls() -> Option<Server> {
         let port = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
         let port = port.expect("there is a port").port();
@@ -90,17 +91,17 @@ impl Server {
         Some(server)
     }
 
-    /// The file of its certificate.
+    /// Path of the certificate.
     pub fn certificate(&self) -> PathBuf {
         self.path().join("data/server.crt")
     }
 
-    /// Where it listens.
+    /// TCP port.
     pub fn port(&self) -> Option<u16> {
         self.port
     }
 
-    /// One that was never started.
+    /// A server that was never started.
     fn made(options: Vec<String>, port: Option<u16>) -> Option<Server> {
         let Some(programs) = programs() else {
             eprintln!("skipped: no PostgreSQL: as root, apt-get install postgresql");
@@ -128,12 +129,12 @@ impl Server {
         command
     }
 
-    /// Its folder, which its socket is in.
+    /// The server's folder, with its socket.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Starts it on what it has, and waits until it answers.
+    /// Starts the server on its data and waits until it answers.
     pub fn go_on(&self) {
         let log = std::fs::File::create(self.path().join("log")).expect("a file");
         let mut command = self.run("postgres");
@@ -150,7 +151,7 @@ impl Server {
         }
     }
 
-    /// Stops it, at once and in order (SIGINT), or without a word to anyone (SIGQUIT).
+    /// Stops the server: a fast shutdown (SIGINT) or an immediate one (SIGQUIT).
     pub fn stop(&self, signal: &str) {
         let process = self.process.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(mut process) = process {
@@ -160,26 +161,26 @@ impl Server {
         }
     }
 
-    /// Stops it from doing anything (`-STOP`), with its connections open, or lets it go on (`-CONT`): it and the processes
-    /// that it has begun.
+    /// Suspends the server and its child processes with their connections open (`-STOP`), or resumes them
+    /// (`-CONT`).
     pub fn signal(&self, signal: &str) {
         let process = self.process.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(own) = process.as_ref().map(Child::id) else { return };
         let mut all = vec![own.to_string()];
         for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
             let stat = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
-            // The name of the program, in brackets, may have blanks in it; then come its state and its parent.
+            // The program's name, in parentheses, may contain blanks. Its state and its parent follow.
             let parent = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1));
             if parent == Some(&all[0]) {
                 all.push(entry.file_name().to_string_lossy().into_owned());
             }
         }
-        // One of them may have ended by now, which is told.
+        // A child may have ended by now, and `kill` reports that.
         let sent = Command::new("kill").arg(signal).args(&all).stderr(Stdio::null()).status();
         sent.expect("there is `kill`");
     }
 
-    /// What `psql` says to a question; `None` if it says that it cannot be asked.
+    /// Output of `psql` for a query; `None` if the query fails.
     pub fn ask(&self, database: &str, question: &str) -> Option<String> {
         let mut command = self.run("psql");
         command.args(["-XAtq", "-U", "tests", "-d", database, "-c", question, "-h"]).arg(self.path());
@@ -188,19 +189,19 @@ impl Server {
         said.status.success().then(|| String::from_utf8_lossy(&said.stdout).trim().to_owned())
     }
 
-    /// A new database, by name.
+    /// Creates a database and returns its name.
     pub fn database(&self) -> String {
         let name = format!("test_{}", self.databases.fetch_add(1, Ordering::SeqCst));
         self.ask("postgres", &format!("CREATE DATABASE {name}")).expect("there is room");
         name
     }
 
-    /// The URL of a database.
+    /// URL of a database.
     pub fn url(&self, database: &str) -> String {
         format!("postgres:///{database}?user=tests&host={}", self.path().display())
     }
 
-    /// A store in a database.
+    /// Opens a store in a database.
     pub fn store(&self, database: &str) -> Result<Postgres, StoreError> {
         let database = Database::read(&self.url(database), None).expect("a right URL");
         Postgres::open(database, Durability::Process, 1_000_000)

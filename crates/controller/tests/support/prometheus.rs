@@ -1,4 +1,4 @@
-//! A server that takes the place of a Prometheus: it answers well, or as each test wants.
+//! A server that stands in for Prometheus: it answers correctly, or as each test needs.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -11,21 +11,21 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::{Value, json};
 
-/// Bytes in a second of each port, in and out.
+/// Bytes per second of each port, in and out.
 const RATES: [(&str, f64, f64); 3] = [("r0-up1", 1e7, 2e7), ("r0-up2", 1e7, 2e7), ("r1-up1", 1.1e8, 3e7)];
 
-/// What is asked: the fields of the form, and the headers as one text.
+/// A request: the fields of the form, and the headers as one text.
 pub struct Question {
     pub query: String,
     pub time: f64,
     pub headers: String,
 }
 
-/// What is answered: a status, headers, a body.
+/// A response: status, headers and body.
 pub type Answer = (u16, &'static str, Vec<u8>);
 pub type Answers = dyn Fn(&Question) -> Answer + Send + Sync;
 
-/// A server that may answer another way at any time. It ends with the process.
+/// A server whose responses can be changed at any time. It ends with the process.
 pub struct Fake {
     pub url: String,
     answers: Arc<Mutex<Arc<Answers>>>,
@@ -37,7 +37,8 @@ impl Fake {
         Fake::speaking(None)
     }
 
-    /// One that speaks TLS; an authority vouches for it whose certificate is in `right.pem`, and another's is in `wrong.pem`.
+    /// A server with TLS. The authority that signed its certificate is in `right.pem`; `wrong.pem` holds
+    /// another one.
     pub fn safe(folder: &Path) -> Fake {
         let authority = |name: &str| {
             let mut wish = CertificateParams::default();
@@ -90,7 +91,7 @@ impl Fake {
         *self.answers.lock().expect("nobody panics with it") = Arc::new(answers);
     }
 
-    /// The headers of the last question.
+    /// Headers of the last request.
     pub fn headers(&self) -> String {
         self.headers.lock().expect("nobody panics with it").clone()
     }
@@ -110,7 +111,7 @@ fn serve(stream: impl Read + Write, answers: &Mutex<Arc<Answers>>, heard: &Mutex
         headers += &line;
     }
     if headers.is_empty() {
-        // Who does not trust its certificate asks nothing.
+        // A client that does not trust the certificate sends no request.
         return;
     }
     let mut body = vec![0; length];
@@ -125,11 +126,11 @@ fn serve(stream: impl Read + Write, answers: &Mutex<Arc<Answers>>, heard: &Mutex
     let stream = reader.get_mut();
     let length = body.len();
     let head = format!("HTTP/1.1 {status} X\r\ncontent-length: {length}\r\nconnection: close\r\n{extra}\r\n");
-    // Whoever asked may have left.
+    // The client may have disconnected.
     let _ = stream.write_all(head.as_bytes()).and_then(|()| stream.write_all(&body));
 }
 
-/// Ports are read each 100 ms, and have counted since 1970.
+/// Samples of the ports every 100 ms, with counters that started in 1970.
 pub fn well(question: &Question) -> Answer {
     let (name, reach) = question.query.split_once("%5B").expect("a range selector");
     let reach: f64 = reach.trim_end_matches("ms%5D").parse().expect("milliseconds");
