@@ -18,7 +18,7 @@ fn files(folder: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
 fn main() -> io::Result<()> {
     let crates = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
     let dist = crates.join("../../web/dist");
-    // Cargo can only watch existing paths. It would treat a missing one as changed on every build.
+    // Cargo can only watch existing paths. A missing path would count as changed on every build.
     let _ = fs::create_dir_all(&dist);
     println!("cargo:rerun-if-changed={}", dist.display());
     println!("cargo:rerun-if-changed=build.rs");

@@ -1,10 +1,10 @@
 //! Conversion of time: the engine counts nanoseconds since 2020, the API uses RFC 3339.
 //!
 //! The engine's time starts with the year 2020 in every run of the service, so stored times keep their
-//! meaning. It follows the monotonic clock, and jumps forward with the wall clock if that is ahead: after the
-//! machine slept, or its clock was set forward. It never goes back. If the wall clock is set back, time
-//! continues as before, because past decisions and windows must not lie in the future. [`Clock::behind`]
-//! tells the lag of the machine's clock.
+//! meaning. The engine's time follows the monotonic clock, and jumps forward with the wall clock if that is
+//! ahead: after the machine slept, or its clock was set forward. Time never goes back. If the wall clock is
+//! set back, time continues as before, because past decisions and windows must not lie in the future.
+//! [`Clock::behind`] tells the lag of the machine's clock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,8 +21,8 @@ const ORIGIN: i64 = 1_577_836_800;
 pub struct Hands {
     /// Wall clock, counted from the engine's zero.
     pub wall: Nanos,
-    /// Monotonic clock, from any start. It is read after the wall clock, so the delay between the readings
-    /// makes time late and never early.
+    /// Monotonic clock, from any start. Read after the wall clock, so the delay between the readings makes
+    /// time late and never early.
     pub steady: Nanos,
 }
 
@@ -71,7 +71,7 @@ impl Clock {
         self.time(steady).since(wall)
     }
 
-    /// Lead of the current time over the monotonic clock. It grows when the wall clock goes forward.
+    /// Lead of the current time over the monotonic clock. Grows when the wall clock goes forward.
     pub fn ahead(&self) -> Nanos {
         self.read_hands();
         Nanos(self.ahead.load(Ordering::Relaxed))

@@ -1,4 +1,4 @@
-//! Log on stderr. It never contains a token or a key.
+//! Log on stderr, without tokens and keys.
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::fmt::Display;

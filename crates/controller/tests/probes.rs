@@ -141,7 +141,7 @@ fn a_mesh_that_is_kept_makes_a_version_of_the_cluster_and_one_that_lacks_a_path_
     assert_eq!(server.get("/v1/status").2["cluster_version"], version);
 }
 
-/// Starts an agent that runs until the process ends. It listens on a free port and reports it.
+/// Starts an agent that runs until the process ends. The agent listens on a free port and reports it.
 fn agent(server: &Server, host: &str) {
     let given = Given {
         controllers: vec![server.url("")],

@@ -160,8 +160,8 @@ fn carried_out(
 }
 
 /// Asserts that a coordinator resumed from the store knows every stored decision unchanged, and holds as many
-/// hosts and tasks for each one that has not ended. It keeps the same promises to workloads, decides one more
-/// workload as the other would, answers a known key the same way, and continues the numbers.
+/// hosts and tasks for each one that has not ended. The resumed one keeps the same promises and decides one
+/// more workload as the other would. Known keys get the same answer, and numbers continue.
 fn goes_on(acts: &[Act], mut store: Box<dyn Store>) -> TestCaseResult {
     let of = cluster(CLUSTER);
     let limits = Limits { decisions: 8, ..Limits::default() };

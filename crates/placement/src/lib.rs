@@ -5,10 +5,10 @@
 //! ```
 //!
 //! A policy is a value with a name. The registry creates it from settings with a schema, and callers give it
-//! batches of requests. It holds no state: streaks are in the ledger, queues and budgets in the engine. It
-//! changes only its view. A decision carries the transaction for the engine to commit, its grounds, and on
-//! demand every candidate with the number that ranked it. A seeded hash breaks ties, never the position,
-//! because otherwise every tie would go to rack 0.
+//! batches of requests. Policies hold no state: streaks are in the ledger, queues and budgets in the engine.
+//! A policy changes only its view. A decision carries the transaction for the engine to commit, its grounds,
+//! and on demand every candidate with the number that ranked it. A seeded hash breaks ties, never the
+//! position, because otherwise every tie would go to rack 0.
 //!
 //! A new policy needs one file and one line in its kind's registry ([`replicas::REGISTRY`],
 //! [`tasks::REGISTRY`]).

@@ -1,7 +1,7 @@
 //! Seeded tie-breaking and random draws by Splitmix64 (Steele, Lea, Flood: "Fast splittable pseudorandom
 //! number generators", 2014). The mixer is a bijection of sufficient quality to break ties, and cheap enough
-//! to run for every candidate. It stays hand-written because results must be bit-identical across versions of
-//! any random library.
+//! to run for every candidate. The code stays hand-written because results must be bit-identical across
+//! versions of any random library.
 
 /// Hash that breaks the ties of one request.
 #[derive(Clone, Copy)]

@@ -47,7 +47,7 @@ pub struct Tokens {
 pub struct NewToken {
     /// The secret token.
     pub token: String,
-    /// Its line for the token file.
+    /// Line for the token file.
     pub line: String,
 }
 
@@ -150,7 +150,7 @@ impl Tokens {
     /// Reads a file of lines `name role sha256 host...`; hosts are optional, and `#` starts a comment.
     ///
     /// # Errors
-    /// [`InputError`] with the line. It never repeats an invalid hash, which may be a token.
+    /// [`InputError`] with the line. The message never repeats an invalid hash, which may be a token.
     pub fn from_text(file: &str, text: &str) -> Result<Tokens, InputError> {
         let (mut all, mut by_hash, mut names) = (Vec::new(), HashMap::new(), BTreeSet::new());
         for (at, line) in text.lines().enumerate() {

@@ -1,5 +1,5 @@
-//! Comparison shown by a demo. A client that runs the comparison publishes it here, and pages read it. It is
-//! no state of the service, so it is not stored, and only a service in demo mode has it.
+//! Comparison shown by a demo. A client that runs the comparison publishes it here, and pages read it. The
+//! comparison is no state of the service, so it is not stored, and only a service in demo mode has it.
 
 use std::sync::Arc;
 

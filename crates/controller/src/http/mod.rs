@@ -1,5 +1,5 @@
-//! HTTP interface: converts requests to messages for the core, and replies to responses. It decides nothing
-//! and stores nothing.
+//! HTTP interface: converts requests to messages for the core, and replies to responses. The interface
+//! decides nothing and stores nothing.
 
 mod bodies;
 mod body;

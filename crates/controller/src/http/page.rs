@@ -1,4 +1,4 @@
-//! Dashboard: static files embedded at build time. They need no token; their API requests do.
+//! Dashboard: static files embedded at build time. The files need no token; their API requests do.
 
 use axum::body::Bytes;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri, header};

@@ -234,8 +234,8 @@ impl TasksBody {
 #[serde(deny_unknown_fields)]
 #[schemars(extend("dependentRequired" = { "client": ["sequence"], "sequence": ["client"] }))]
 pub struct WorkloadBody {
-    /// The workload, as in a workload file, with contents in place of file names. It has a `server` for
-    /// admission at its volume's host, and none if the volume is to be placed.
+    /// The workload, as in a workload file, with contents in place of file names. A `server` requests
+    /// admission at that host of its volume; without one, the volume is to be placed.
     #[schemars(with = "WorkloadForm")]
     workload: agree::Form,
     /// Name of the client.

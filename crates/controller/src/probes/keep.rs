@@ -58,7 +58,7 @@ fn pairs(file: &mut Value, rates: &BTreeMap<&str, Vec<(&str, f64)>>) -> Result<(
     Ok(())
 }
 
-/// Replaces the outbound rate of a host by the median of its measured rates. Its inbound rate was not
+/// Replaces the outbound rate of a host by the median of its measured rates. The inbound rate was not
 /// measured and stays.
 fn nic(file: &mut Value, host: &str, rates: &[(&str, f64)]) -> Result<(), String> {
     let rates: Vec<f64> = rates.iter().map(|&(_, rate)| rate).collect();

@@ -90,7 +90,7 @@ pub enum Leadership {
 }
 
 impl Leadership {
-    /// Combines two results, of which the first was not processed yet, without losing changes.
+    /// Combines a result that was not processed yet with the next one, without losing changes.
     pub fn after(self, before: Option<Leadership>) -> Leadership {
         match (before, self) {
             (Some(Leadership::Follows { news: earlier, .. }), Leadership::Follows { leader, news }) => {

@@ -81,7 +81,7 @@ enum Secret {
 /// Validates the address of a server.
 ///
 /// # Errors
-/// A message about the expected form. It does not repeat the address, which may contain a password.
+/// A message about the expected form. The message does not repeat the address, which may contain a password.
 pub fn address(url: &str) -> Result<String, String> {
     let expected = "expected the address of a Prometheus, such as http://prom:9090";
     let url = url.trim();

@@ -31,8 +31,8 @@ pub enum Happening {
     Leader(Position),
 }
 
-/// A link that became hot, or cooled down. It holds values and no snapshot, because thousands of snapshots
-/// would exhaust the memory.
+/// A link that became hot, or cooled down. The event holds values and no snapshot, because thousands of
+/// snapshots would exhaust the memory.
 #[derive(Clone, Debug)]
 pub struct Hot {
     /// Name of the link.

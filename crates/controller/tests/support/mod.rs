@@ -96,7 +96,7 @@ impl Server {
         heard(self.agent.get(self.url(path)).call())
     }
 
-    /// Metrics that include everything acknowledged. They are as old as the last network snapshot.
+    /// Metrics that include everything acknowledged. Values are as old as the last network snapshot.
     pub fn metrics(&self) -> String {
         assert_eq!(self.get("/v1/status").0, 200);
         let mut response = self.agent.get(self.url("/metrics")).call().expect("it answers");

@@ -169,7 +169,7 @@ impl Server {
         let mut all = vec![own.to_string()];
         for entry in std::fs::read_dir("/proc").into_iter().flatten().flatten() {
             let stat = std::fs::read_to_string(entry.path().join("stat")).unwrap_or_default();
-            // The program's name, in parentheses, may contain blanks. Its state and its parent follow.
+            // The program's name, in parentheses, may contain blanks. The state and the parent follow.
             let parent = stat.rsplit_once(')').and_then(|(_, rest)| rest.split_whitespace().nth(1));
             if parent == Some(&all[0]) {
                 all.push(entry.file_name().to_string_lossy().into_owned());

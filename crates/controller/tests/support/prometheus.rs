@@ -25,7 +25,7 @@ pub struct Question {
 pub type Answer = (u16, &'static str, Vec<u8>);
 pub type Answers = dyn Fn(&Question) -> Answer + Send + Sync;
 
-/// A server whose responses can be changed at any time. It ends with the process.
+/// A server whose responses can be changed at any time. The server ends with the process.
 pub struct Fake {
     pub url: String,
     answers: Arc<Mutex<Arc<Answers>>>,

@@ -2,7 +2,7 @@
 //!
 //! The policy ranks a rack by the least capacity left on two sets of links: out of the block's source host,
 //! and into the rack. In the best few racks it examines hosts, and the block's rate at the best host counts
-//! for the rack too. It ranks hosts by the link into each and by the disk that the block would go to.
+//! for the rack too. Hosts are ranked by the link into each and by the disk that the block would go to.
 //! Capacities left come from the ledger. So they include telemetry and every transfer that is placed but not
 //! yet visible, on links and disks alike, until the transfer ends. Link rate above `headroom` times the rate
 //! left at the disk has no value. Rates are compared in coarse steps, so most racks are equal most of the

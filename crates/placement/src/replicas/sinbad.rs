@@ -2,9 +2,8 @@
 //! "Leveraging endpoint flexibility in data-intensive clusters", SIGCOMM 2013; pseudocodes 1 and 2).
 //!
 //! Small blocks go to the default policy. For the others, the policy ranks links level by level down the tree
-//! by min(Cap - Rx, DiskWriteCap). It charges the chosen links with the block until the next report, so that
-//! blocks between two reports do not all go to one place. With a decision interval q, blocks wait and are
-//! decided together.
+//! by min(Cap - Rx, DiskWriteCap). Chosen links carry the block until the next report, so that blocks between
+//! two reports do not all go to one place. With a decision interval q, blocks wait and are decided together.
 //!
 //! The paper leaves two points open or contradicts itself. A seeded hash ranks equal links; many are equal,
 //! namely all that the disk limits. Pseudocode 2 puts every remote copy into a rack of its own, while the

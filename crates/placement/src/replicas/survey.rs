@@ -1,5 +1,5 @@
-//! Capacity left for a block along its path: on the links out of its source host, on those into a rack, and
-//! at a host on the link into it and on the disk it would go to.
+//! Capacity left for a block along its path. The path has the links out of its source host, the links into a
+//! rack, the link into a host, and that host's disk.
 //!
 //! If a load is unknown, the survey assumes no capacity left, with one exception. If neither a resource nor
 //! its siblings were ever reported, they have no counters, and the ledger's own placements count alone.

@@ -7,7 +7,7 @@
 //! decide. Racks with the same twentieth of a job's tasks are equal.
 //!
 //! `borg` balances processors and memory. `utp-proactive` replaces only this balance, by the load of the
-//! busier direction of the rack's link with the task. That load includes telemetry, placements that are not
+//! busier direction of the rack's link with the task. The load includes telemetry, placements that are not
 //! visible yet, and the task's peak demand. `utp` also moves tasks from hot racks ([`crate::moves`]);
 //! `utp-reactive` only moves.
 //!

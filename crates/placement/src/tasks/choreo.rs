@@ -6,9 +6,9 @@
 //!
 //! Points that the paper leaves open: transfers of equal size are served by the positions of their tasks.
 //! Among paths of equal rate the first wins, in an order of hosts that the seed and the request shuffle, or
-//! with `ties: lowest` in the order of the cluster file. If the two endpoints of a transfer fit on no pair of
-//! hosts, though each fits somewhere, or if a task fits nowhere, the policy refuses the app with the task's
-//! name. Placed tasks are not moved.
+//! with `ties: lowest` in the order of the cluster file. The policy refuses the app, with the task's name, if
+//! a task fits nowhere. So too if the endpoints of a transfer fit on no pair of hosts, though each fits
+//! somewhere. Placed tasks are not moved.
 
 use leeward_fabric::{Fabric, HostId};
 use schemars::JsonSchema;

@@ -6,8 +6,8 @@
 //! X_jn. The integer solutions are the same, but the bound is tighter, so the search needs fewer nodes. For j
 //! < i the program uses y_jnim, a swap that the printed objective omits.
 //!
-//! The search starts from the placement of `leeward`, or without one if that finds none. It ends after
-//! `nodes` nodes, never by a clock; if it stops early, the decision states the remaining gap.
+//! The search starts from the placement of `leeward`, or without one if that finds none. The search ends
+//! after `nodes` nodes, never by a clock; if it stops early, the decision states the remaining gap.
 
 use std::collections::BTreeMap;
 
@@ -27,7 +27,7 @@ use crate::{Context, Decision, Policy, Refusal, Registration};
 /// Largest number of variables; larger programs would not be solved and would exhaust memory.
 const MOST_VARIABLES: usize = 500_000;
 
-/// Estimated cost of a search node per variable, in link lookups. It serves to refuse requests, not to plan.
+/// Estimated cost of a search node per variable, in link lookups. Serves to refuse requests, not to plan.
 const LOOKS_A_VARIABLE: u64 = 20;
 
 /// Settings of `choreo-exact`.
@@ -152,8 +152,8 @@ impl Policy<AppRequest> for Exact {
     fn looks(&self, request: &AppRequest, fabric: &Fabric) -> u64 {
         let first = self.first.looks_for_app(request, fabric);
         let variables = variables(request.tasks.len(), request.transfers.len(), fabric.host_count());
-        // Some hosts may be closed, and two transfers may connect one pair: the program may be smaller. It is
-        // not solved if larger.
+        // Some hosts may be closed, and two transfers may connect one pair: the program may be smaller.
+        // Larger programs are not solved.
         let variables = variables.min(MOST_VARIABLES);
         let node = (variables as u64).saturating_mul(LOOKS_A_VARIABLE);
         first.saturating_add(node.saturating_mul(u64::from(self.settings.nodes)))

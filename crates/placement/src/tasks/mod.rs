@@ -113,8 +113,8 @@ impl Task {
         task
     }
 
-    /// Number of a decision's entries for this task: one for each direction with traffic. They come last, in
-    /// the order of tasks, after the entries of transfers.
+    /// Number of a decision's entries for this task: one for each direction with traffic. These entries come
+    /// last, in the order of tasks, after the entries of transfers.
     pub fn entries(&self) -> usize {
         let some = |traffic: Traffic| usize::from(traffic != Traffic::default());
         some(self.egress_in_all()) + some(self.ingress_in_all())

@@ -27,7 +27,7 @@ impl<'a> Seats<'a> {
         Seats::beside(pool, request, Taken::default())
     }
 
-    /// Room of the pool, of which others have taken some.
+    /// Room of the pool, minus the room that others have taken.
     pub fn beside(pool: &'a Pool, request: &'a AppRequest, taken: Taken) -> Seats<'a> {
         Seats { pool, request, taken, placed: vec![None; request.tasks.len()] }
     }

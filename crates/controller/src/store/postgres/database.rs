@@ -24,7 +24,7 @@ const EXPECTED: &str = "expected postgres://USER@HOST:PORT/DATABASE, or with the
     postgres:///DATABASE?host=/run/postgresql&user=USER; what is no letter or digit of a password is written as %XX, \
     or the password is given in PGPASSWORD";
 
-/// A PostgreSQL database. Its text has no password.
+/// A PostgreSQL database. The text form has no password.
 #[derive(Clone)]
 pub struct Database {
     config: Config,

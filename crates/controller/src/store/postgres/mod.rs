@@ -83,8 +83,8 @@ impl From<tokio_postgres::Error> for StoreError {
 }
 
 impl Postgres {
-    /// Connects, and upgrades the schema. Keeps the last `keep` decisions without held resources. It blocks,
-    /// so it must not be called inside a tokio runtime.
+    /// Connects, and upgrades the schema. Keeps the last `keep` decisions without held resources. The call
+    /// blocks, so it must not run inside a tokio runtime.
     ///
     /// # Errors
     /// [`StoreError`] if the server is unreachable or rejects the login, or if its schema is newer.

@@ -2,8 +2,8 @@
 //!
 //! `leeward hotspots` uses Python's `re`, exported Prometheus rules use RE2, and this service uses the crate
 //! `regex`, which matches in linear time. The module accepts the syntax that has the same meaning in all of
-//! them. It rejects the rest by name, as the export of rules does. It also rewrites patterns: characters that
-//! are literals in Python are escaped, because `regex` gives some of them a meaning.
+//! them. The rest is rejected by name, as the export of rules does. The module also rewrites patterns:
+//! characters that are literals in Python are escaped, because `regex` gives some of them a meaning.
 //!
 //! No library parses this subset, so the tokenizer is hand-written.
 
