@@ -3,7 +3,7 @@
 
 use std::sync::LazyLock;
 
-use leeward_simulator::stage::workload::Source;
+use leeward_scenarios::workload::Source;
 use libfuzzer_sys::fuzz_target;
 
 static SOURCE: LazyLock<Source> = LazyLock::new(|| leeward_fuzz::source("{matrix: {file: f, every: 30s}}"));

@@ -2,7 +2,7 @@
 #![no_main]
 
 use leeward_placement::replicas::{self, REGISTRY};
-use leeward_simulator::stage::scenario::PolicySpec;
+use leeward_scenarios::scenario::PolicySpec;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use leeward_fuzz::one_line;
-use leeward_simulator::stage::scenario::Scenario;
+use leeward_scenarios::scenario::Scenario;
 use libfuzzer_sys::fuzz_target;
 
 /// A folder with `cluster.yaml` in it.

@@ -3,7 +3,7 @@
 
 use leeward_fabric::input::read_yaml;
 use leeward_fuzz::{CLUSTER, HORIZON, check, one_line};
-use leeward_simulator::stage::workload::{Inputs, Source};
+use leeward_scenarios::workload::{Inputs, Source};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {

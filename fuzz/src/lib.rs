@@ -10,7 +10,7 @@ use leeward_fabric::input::{InputError, Text, read_yaml};
 use leeward_fabric::{Cluster, Nanos};
 use leeward_probe::control::{self, Answer, Ask, Order, Outcome};
 use leeward_probe::{Collector, Head, Limits, ProbeError, Sent, Train, estimate};
-use leeward_simulator::stage::workload::{Loaded, Source};
+use leeward_scenarios::workload::{Loaded, Source};
 use serde::de::DeserializeOwned;
 
 /// Seconds to read of each source.

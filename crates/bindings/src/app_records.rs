@@ -5,7 +5,7 @@ use std::sync::Arc;
 use arrow_array::ArrayRef;
 use arrow_array::builder::{ListBuilder, StringBuilder};
 use leeward_fabric::Fabric;
-use leeward_simulator::stage::record::{App, Record};
+use leeward_scenarios::record::{App, Record};
 use pyo3::prelude::*;
 
 use crate::cluster::table;

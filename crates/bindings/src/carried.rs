@@ -1,10 +1,10 @@
 //! Probe evaluation of traffic carried by something else: the packet simulator.
 
+use leeward_packets::TrainRecord;
 use leeward_probe::bottleneck::{Question, between_four, from_one};
 use leeward_probe::stability::{Sample, stability};
 use leeward_probe::survey::{self, EARLIER_NS, Experiment};
 use leeward_probe::{Collector, Estimate, Head, ProbeError, Sent, Train, Transferred, estimate};
-use leeward_simulator::packets::TrainRecord;
 use pyo3::prelude::*;
 use serde_json::json;
 

@@ -9,7 +9,7 @@ use leeward_circuits::{
 use leeward_circuits::{Promises, Schedule, Scheduler, check, evaluate};
 use leeward_fabric::input::{Files, InputError, read_square, read_text, read_yaml};
 use leeward_fabric::{Bandwidth, Nanos};
-use leeward_simulator::stage::scenario::PolicySpec;
+use leeward_scenarios::scenario::PolicySpec;
 use pyo3::prelude::*;
 use serde::Deserialize;
 use serde_json::{Value, json};

@@ -7,7 +7,7 @@ use arrow_array::{Float64Array, RecordBatch, RecordBatchReader};
 use arrow_pyarrow::{FromPyArrow, PyArrowType, Table};
 use leeward_fabric::Hop;
 use leeward_fabric::input::InputError;
-use leeward_simulator::fluid::{Finished, FluidError, Network};
+use leeward_fluid::{Finished, FluidError, Network};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use leeward_circuits::switch::Via;
 use leeward_fabric::Nanos;
 use leeward_fabric::input::InputError;
-use leeward_simulator::packets::{Outcome, ScenarioError};
+use leeward_packets::{Outcome, ScenarioError};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use serde_json::json;
@@ -36,7 +36,7 @@ pub struct PacketRun {
 impl PacketScenario {
     #[staticmethod]
     fn from_file(py: Python<'_>, path: &str) -> Result<PacketScenario, Refused> {
-        let inner = py.detach(|| leeward_simulator::packets::Scenario::from_file(path))?;
+        let inner = py.detach(|| leeward_packets::Scenario::from_file(path))?;
         Ok(PacketScenario { inner, raised: Raised::default() })
     }
 
@@ -49,7 +49,7 @@ impl PacketScenario {
         name: &str,
         scheduler: Option<(String, Py<PyAny>)>,
     ) -> PyResult<PacketScenario> {
-        use leeward_simulator::packets::Scenario;
+        use leeward_packets::Scenario;
         let raised = Raised::default();
         let of = |(name, call)| OwnScheduler { name, call, raised: raised.clone() };
         let own = scheduler.map(of);
@@ -201,7 +201,7 @@ impl PacketRun {
     /// Days of circuits, by their end.
     fn days(&self) -> PyResult<ArrowTable> {
         let days = &self.inner.records.days;
-        let share = |day: &leeward_simulator::packets::DayRecord| {
+        let share = |day: &leeward_packets::DayRecord| {
             day.bytes as f64 * 8e9 / (self.circuit_bps * day.ended.since(day.began).0.max(1) as f64)
         };
         table([

@@ -9,7 +9,7 @@ use leeward_ledger::{Clock, Ledger, LedgerSettings, read_loads};
 use leeward_placement::replicas::{self, Chain, Form, ReplicaRequest};
 use leeward_placement::volumes::admit;
 use leeward_placement::{Decision, Explain, Note, Reason, Refusal, Registration, Request, moves, tasks};
-use leeward_simulator::stage::scenario::PolicySpec;
+use leeward_scenarios::scenario::PolicySpec;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 

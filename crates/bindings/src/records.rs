@@ -7,7 +7,7 @@ use arrow_array::builder::{ListBuilder, StringBuilder};
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, StringArray, UInt8Array, UInt32Array, UInt64Array};
 use arrow_pyarrow::{PyArrowType, Table};
 use leeward_fabric::{Fabric, HostId};
-use leeward_simulator::stage::record::{CellInterval, Job, Read, Record, Task};
+use leeward_scenarios::record::{CellInterval, Job, Read, Record, Task};
 use pyo3::prelude::*;
 
 use crate::cluster::{kind_name, table};

@@ -8,7 +8,7 @@ use leeward_fabric::{Fabric, Nanos};
 use leeward_ledger::{Ledger, LedgerSettings};
 use leeward_placement::Explain;
 use leeward_placement::tasks::{self, App, AppRequest};
-use leeward_simulator::stage::scenario::PolicySpec;
+use leeward_scenarios::scenario::PolicySpec;
 use pyo3::prelude::*;
 
 use crate::cluster::Cluster;

@@ -2,11 +2,11 @@
 
 use leeward_controller::Settings;
 use leeward_fabric::cluster::ClusterFile;
+use leeward_packets::file::PacketsFile;
 use leeward_placement::moves::FleetFile;
 use leeward_placement::tasks::AppFile;
 use leeward_placement::volumes::file::WorkloadsFile;
-use leeward_simulator::packets::file::PacketsFile;
-use leeward_simulator::stage::scenario::ScenarioFile;
+use leeward_scenarios::scenario::ScenarioFile;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use schemars::{Schema, schema_for};

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use leeward_fabric::input::{InputError, excerpt};
-use leeward_simulator::stage::scenario::{Kind, PolicySpec};
-use leeward_simulator::stage::summary::{Comparison, Summary};
-use leeward_simulator::{RunError, Task, run_all};
+use leeward_scenarios::scenario::{Kind, PolicySpec};
+use leeward_scenarios::summary::{Comparison, Summary};
+use leeward_scenarios::{RunError, Task, run_all};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
 use serde::Serialize;
@@ -19,7 +19,7 @@ use crate::tables;
 /// A scenario file, read and validated.
 #[pyclass(frozen, module = "leeward")]
 pub struct Scenario {
-    inner: Arc<leeward_simulator::stage::scenario::Scenario>,
+    inner: Arc<leeward_scenarios::scenario::Scenario>,
 }
 
 #[pymethods]
@@ -28,7 +28,7 @@ impl Scenario {
     #[pyo3(signature = (path, data = None))]
     fn from_file(py: Python<'_>, path: PathBuf, data: Option<PathBuf>) -> Result<Scenario, Refused> {
         let path = path.to_string_lossy();
-        let read = || leeward_simulator::stage::scenario::Scenario::from_file(&path, data.as_deref());
+        let read = || leeward_scenarios::scenario::Scenario::from_file(&path, data.as_deref());
         let scenario = py.detach(read)?;
         Ok(Scenario { inner: Arc::new(scenario.reading_tables(tables::csv)) })
     }
@@ -43,7 +43,7 @@ impl Scenario {
         name: &str,
     ) -> Result<Scenario, Refused> {
         let data = data.as_deref();
-        let read = || leeward_simulator::stage::scenario::Scenario::from_text(name, text, &base, data);
+        let read = || leeward_scenarios::scenario::Scenario::from_text(name, text, &base, data);
         let scenario = py.detach(read)?;
         Ok(Scenario { inner: Arc::new(scenario.reading_tables(tables::csv)) })
     }
@@ -159,8 +159,8 @@ fn refused(error: RunError) -> PyErr {
 /// One run of a scenario.
 #[pyclass(frozen, module = "leeward")]
 pub struct Run {
-    inner: leeward_simulator::Run,
-    scenario: Arc<leeward_simulator::stage::scenario::Scenario>,
+    inner: leeward_scenarios::Run,
+    scenario: Arc<leeward_scenarios::scenario::Scenario>,
 }
 
 #[pymethods]

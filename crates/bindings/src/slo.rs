@@ -7,7 +7,7 @@ use leeward_placement::volumes::bound::{Bound as Latency, BoundSettings, Bounds,
 use leeward_placement::volumes::file::{Came, Entry, Order, Placed, Workloads};
 use leeward_placement::volumes::priorities::{by_slo, merge, priority_meister};
 use leeward_placement::volumes::{Promise, System};
-use leeward_simulator::stage::scenario::PolicySpec;
+use leeward_scenarios::scenario::PolicySpec;
 use leeward_traces::Stage;
 use pyo3::prelude::*;
 use serde_json::{Value, json};

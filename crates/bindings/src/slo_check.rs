@@ -8,7 +8,7 @@ use leeward_fabric::Nanos;
 use leeward_fabric::input::{InputError, excerpt};
 use leeward_placement::volumes::bound::BoundSettings;
 use leeward_placement::volumes::file::Workloads;
-use leeward_simulator::requests::{Cake, Held, Order, Over, Replay, Rows, Sent, tails};
+use leeward_requests::{Cake, Held, Order, Over, Replay, Rows, Sent, tails};
 use leeward_traces::Stage;
 use pyo3::prelude::*;
 use serde_json::{Value, json};

@@ -2,11 +2,9 @@
 
 use std::path::PathBuf;
 
+use leeward_experiments::{CacheShape, Draw, Part, ReplaySettings, StudyError, TailSettings, Traces};
 use leeward_fabric::Nanos;
 use leeward_fabric::input::{Files, InputError, excerpt};
-use leeward_simulator::study::{
-    self, CacheShape, Draw, Part, ReplaySettings, StudyError, TailSettings, Traces,
-};
 use leeward_traces::Stage;
 use leeward_traces::device::Device;
 use leeward_traces::synthetic::Sizes;
@@ -90,8 +88,10 @@ impl Study {
         let asked: Asked = read(asked)?;
         let part = named(&asked.part)?;
         let shape = asked.shape.shape();
-        py.detach(|| study::fits_alone(&self.traces, part, slo, &shape, &asked.settings, &asked.way))
-            .map_err(refused)
+        py.detach(|| {
+            leeward_experiments::fits_alone(&self.traces, part, slo, &shape, &asked.settings, &asked.way)
+        })
+        .map_err(refused)
     }
 
     /// Packs draws, and replays them on request.
@@ -107,7 +107,7 @@ impl Study {
         let (part, draws) = (named(&asked.part)?, of_python(draws));
         let shape = asked.shape.shape();
         let outcome = py.detach(|| -> Result<Outcome, Refused> {
-            let packed = study::pack(
+            let packed = leeward_experiments::pack(
                 &self.traces,
                 part,
                 &draws,
@@ -137,7 +137,8 @@ impl Study {
         let (part, draws, shape) = (named(&asked.part)?, of_python(draws), asked.shape.shape());
         let AskedFirstFit { margin, policy, settings, .. } = asked;
         let packed = py.detach(|| {
-            study::first_fit(&self.traces, part, &draws, &shape, margin, &policy, &settings).map_err(refused)
+            leeward_experiments::first_fit(&self.traces, part, &draws, &shape, margin, &policy, &settings)
+                .map_err(refused)
         })?;
         let outcome = Outcome {
             servers: Some(packed.servers),
@@ -163,7 +164,7 @@ impl Study {
             asked.stages.iter().map(|name| stage(name)).collect::<Result<_, Refused>>()?;
         let shape = asked.shape.shape();
         let outcome = py.detach(|| -> Result<Outcome, Refused> {
-            let admitted = study::admit(
+            let admitted = leeward_experiments::admit(
                 &self.traces,
                 part,
                 &draws,
@@ -195,7 +196,9 @@ impl Study {
         let (part, draws) = (named(&asked.part)?, of_python(draws));
         let AskedTails { bytes_per_second: bytes, dependent, excess, bounds, .. } = asked;
         let settings = TailSettings { bytes, dependent, excess, bounds };
-        let found = py.detach(|| study::tails(&self.traces, part, &draws, &settings)).map_err(refused)?;
+        let found = py
+            .detach(|| leeward_experiments::tails(&self.traces, part, &draws, &settings))
+            .map_err(refused)?;
         as_python(py, &Bounded::from(found))
     }
 
@@ -213,7 +216,16 @@ impl Study {
             asked.stages.iter().map(|name| stage(name)).collect::<Result<_, Refused>>()?;
         let (shape, AskedBounds { method, bounds, .. }) = (asked.shape.shape(), asked);
         py.detach(|| {
-            study::bounds_of_all(&self.traces, part, &draws, &links, &shape, &stages, method, bounds)
+            leeward_experiments::bounds_of_all(
+                &self.traces,
+                part,
+                &draws,
+                &links,
+                &shape,
+                &stages,
+                method,
+                bounds,
+            )
         })
         .map_err(refused)
     }
@@ -222,7 +234,8 @@ impl Study {
     fn peaks(&self, py: Python<'_>, draws: Vec<Drawn>, part: &str, window_s: f64) -> PyResult<Py<PyAny>> {
         let (part, draws) = (named(part)?, of_python(draws));
         let window = Nanos::from_secs_f64(window_s.clamp(0.0, 1e6));
-        let found = py.detach(|| study::peaks(&self.traces, part, &draws, window)).map_err(refused)?;
+        let found =
+            py.detach(|| leeward_experiments::peaks(&self.traces, part, &draws, window)).map_err(refused)?;
         let (each, all) = found;
         let each: Vec<Peaked> = each.into_iter().map(Peaked::from).collect();
         as_python(py, &Peaks { each, all: all.into() })
@@ -239,7 +252,8 @@ impl Study {
         enforced: ReplaySettings,
     ) -> Result<Option<Vec<Replayed>>, Refused> {
         let Some(part) = part else { return Ok(None) };
-        let kept = study::replay(&self.traces, named(part)?, draws, of, system, enforced).map_err(refused)?;
+        let kept = leeward_experiments::replay(&self.traces, named(part)?, draws, of, system, enforced)
+            .map_err(refused)?;
         Ok(Some(kept.into_iter().map(Replayed::from).collect()))
     }
 }
@@ -247,7 +261,7 @@ impl Study {
 /// Draws `count` workloads, each from `from` (trace, SLO) with replacement and a random start.
 #[pyfunction]
 pub fn study_draws(seed: u64, count: usize, from: Vec<(usize, f64)>) -> Result<Vec<Drawn>, Refused> {
-    let draws = study::draws(seed, count, &from).map_err(refused)?;
+    let draws = leeward_experiments::draws(seed, count, &from).map_err(refused)?;
     Ok(draws.into_iter().map(|draw| (draw.trace, draw.start, draw.slo)).collect())
 }
 
@@ -259,13 +273,13 @@ pub fn study_links(
     clients: usize,
     servers: usize,
 ) -> Result<Vec<(usize, usize)>, Refused> {
-    study::links(seed, count, clients, servers).map_err(refused)
+    leeward_experiments::links(seed, count, clients, servers).map_err(refused)
 }
 
 /// Draws arrivals and departures in order: the workload, and true for an arrival.
 #[pyfunction]
 pub fn study_visits(seed: u64, count: usize, stay: f64) -> Result<Vec<(usize, bool)>, Refused> {
-    study::visits(seed, count, stay).map_err(refused)
+    leeward_experiments::visits(seed, count, stay).map_err(refused)
 }
 
 fn of_python(draws: Vec<Drawn>) -> Vec<Draw> {

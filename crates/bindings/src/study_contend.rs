@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use leeward_experiments::{Contenders, Contest, Fared, Member, Scheduler};
 use leeward_fabric::input::{InputError, excerpt};
-use leeward_simulator::study::{Contenders, Contest, Fared, Member, Scheduler};
 use leeward_traces::device::Device;
 use leeward_traces::synthetic::{Described, TABLE_3_1};
 use pyo3::prelude::*;

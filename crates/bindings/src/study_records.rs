@@ -1,9 +1,9 @@
 //! Requests and results of experiments, for `leeward.reproduce.slo`.
 
 use leeward_calculus::mmpp::FitSettings;
+use leeward_experiments::{Kept, Overrun, Peak, Shape, TraceSettings};
 use leeward_placement::volumes::bound::{BoundSettings, Method};
 use leeward_placement::volumes::pack::PackSettings;
-use leeward_simulator::study::{self, Kept, Overrun, Peak, Shape, TraceSettings};
 use serde::{Deserialize, Serialize};
 
 use crate::errors::Refused;
@@ -156,9 +156,9 @@ pub struct Bounded {
     pub convolution: Option<f64>,
 }
 
-impl From<study::Tails> for Bounded {
-    fn from(tails: study::Tails) -> Bounded {
-        let study::Tails { dnc, priority_meister, bipartite, hop_by_hop, convolution } = tails;
+impl From<leeward_experiments::Tails> for Bounded {
+    fn from(tails: leeward_experiments::Tails) -> Bounded {
+        let leeward_experiments::Tails { dnc, priority_meister, bipartite, hop_by_hop, convolution } = tails;
         Bounded { dnc, priority_meister, bipartite, hop_by_hop, convolution }
     }
 }

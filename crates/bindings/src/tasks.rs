@@ -10,8 +10,8 @@ use leeward_ledger::{Ledger, LedgerSettings, Scratch, read_loads};
 use leeward_placement::moves::{self, Fleet, Moves};
 use leeward_placement::tasks::{self, App, AppRequest, Assignment, Estimate, Task, Transfer, completion};
 use leeward_placement::{Basis, Constraints, Context, Explain, Pool, Reason, Refusal};
-use leeward_simulator::fluid::{AppArrival, run_apps};
-use leeward_simulator::stage::scenario::PolicySpec;
+use leeward_scenarios::driver::{AppArrival, run_apps};
+use leeward_scenarios::scenario::PolicySpec;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 

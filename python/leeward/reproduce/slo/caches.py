@@ -2,7 +2,7 @@
 
 The traces that are released (`world`) are of block devices, and far burstier: their peak over a second is 2
 to 130 times the mean, where figure 4.9 has 2 to 6. So what chapter 4 does on networks is done here on drawn
-traces too. How they are drawn is in `crates/simulator/src/study/cache.rs`.
+traces too. How they are drawn is in `crates/experiments/src/cache.rs`.
 """
 
 import json

@@ -1,0 +1,283 @@
+//! Workloads that share machines under each request scheduler (SLO sections 3.3 and 3.4).
+
+use std::sync::Arc;
+
+use leeward_fabric::Nanos;
+use leeward_placement::volumes::bound::{BoundSettings, Bounds, Method, Unit};
+use leeward_placement::volumes::priorities::{LEVELS, by_slo, priority_meister};
+use leeward_placement::volumes::{Promise, Slo, System, Workload};
+use leeward_requests::{Cake, Order, Report, Setup, Source, rank, run};
+use leeward_traces::Stage;
+use leeward_traces::device::Device;
+
+use super::member::{Drawn, Member, Sent, World};
+use super::{Shape, StudyError};
+
+/// Request scheduler (SLO section 3.3.1).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Scheduler {
+    /// Equal shares of each device's time; networks in order of arrival.
+    Shares,
+    /// Shares adjusted by feedback; networks in order of arrival.
+    Cake,
+    /// Earliest deadline first at devices; networks in order of arrival.
+    Deadline,
+    /// Priorities by SLO, the tightest first, everywhere; no limits.
+    BySlo,
+    /// Priorities by PriorityMeister's search and limits from curves, everywhere.
+    PriorityMeister,
+}
+
+impl Scheduler {
+    /// All schedulers, in the order of the thesis.
+    pub const ALL: [Scheduler; 5] = [
+        Scheduler::Shares,
+        Scheduler::Cake,
+        Scheduler::Deadline,
+        Scheduler::BySlo,
+        Scheduler::PriorityMeister,
+    ];
+
+    /// Name of the scheduler.
+    pub fn name(self) -> &'static str {
+        match self {
+            Scheduler::Shares => "ps",
+            Scheduler::Cake => "cake",
+            Scheduler::Deadline => "edf",
+            Scheduler::BySlo => "by-slo",
+            Scheduler::PriorityMeister => "pm",
+        }
+    }
+
+    /// Returns the scheduler of a name.
+    pub fn named(name: &str) -> Option<Scheduler> {
+        Scheduler::ALL.into_iter().find(|scheduler| scheduler.name() == name)
+    }
+
+    /// Service order of devices.
+    fn order(self) -> Order {
+        match self {
+            Scheduler::Shares => Order::Shares,
+            Scheduler::Cake => Order::Cake(Cake::default()),
+            Scheduler::Deadline => Order::Deadline,
+            Scheduler::BySlo | Scheduler::PriorityMeister => Order::Priority,
+        }
+    }
+}
+
+/// Setup of a contention experiment.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Contest {
+    /// Workloads.
+    pub members: Vec<Member>,
+    /// Machines.
+    pub shape: Shape,
+    /// Device of all servers.
+    pub device: Device,
+    /// Device model of curves (SLO figure 3.8); `None` for the true device.
+    pub model: Option<Device>,
+    /// Largest packet of links, in bytes: a link may switch to a higher priority after each.
+    pub packet: f64,
+    /// Duration of requests, in seconds.
+    pub seconds: f64,
+    /// Start of measurement, in seconds (SLO section 3.3.1: the second half).
+    pub from: f64,
+    /// Percentile of SLOs in percent, which Cake measures.
+    pub percentile: f64,
+    /// Measured percentiles, in percent.
+    pub percentiles: Vec<f64>,
+}
+
+/// Result of a workload.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Fared {
+    /// Requests made from [`Contest::from`] on.
+    pub requests: u64,
+    /// Number of these later than the SLO.
+    pub late: u64,
+    /// Exact latency of these at each of [`Contest::percentiles`], in seconds; empty without requests.
+    pub tails: Vec<f64>,
+    /// Requests of the whole run served over their limits. There are a few even if all workloads conform to
+    /// their curves, because networks move requests closer together.
+    pub demoted: u64,
+    /// Priority at each stage of the workload: 0 is served first.
+    pub priorities: Vec<(Stage, u32)>,
+    /// Latency bound in seconds; `None` without an SLO or without a bound, and for schedulers other than
+    /// PriorityMeister.
+    pub bound: Option<f64>,
+    /// Intervals of ten seconds in which requests ended: start in seconds, number, and number of late ones.
+    pub intervals: Vec<(f64, u64, u64)>,
+}
+
+/// A contention experiment with its traces, which are the same for every scheduler.
+#[derive(Debug)]
+pub struct Contenders {
+    contest: Contest,
+    drawn: Vec<Drawn>,
+    system: System,
+}
+
+impl Contenders {
+    /// Draws traces. A workload's trace is a function of the seed, its position in the list and its traffic.
+    ///
+    /// # Errors
+    /// Returns an error for an invalid setup or workload.
+    pub fn new(contest: Contest, seed: u64) -> Result<Contenders, StudyError> {
+        let Contest { seconds, from, .. } = contest;
+        if !(seconds > 0.0 && seconds <= 1e6 && from >= 0.0 && from < seconds) {
+            let problem =
+                format!("{seconds} s, measured from {from} s on: expected up to 1e6 s, and an earlier time");
+            return Err(StudyError::draw("length", problem));
+        }
+        if let Some(none) = contest.percentiles.iter().find(|&&of| !(of > 0.0 && of < 100.0)) {
+            return Err(StudyError::draw("percentiles", format!("{none}: expected above 0 and below 100")));
+        }
+        let site = contest.shape.site()?;
+        let world = World {
+            device: &contest.device,
+            model: contest.model.as_ref().unwrap_or(&contest.device),
+            bytes: contest.shape.bytes,
+            seconds,
+            seed,
+        };
+        let mut drawn = Vec::with_capacity(contest.members.len());
+        let mut promises = Vec::with_capacity(contest.members.len());
+        for (at, member) in contest.members.iter().enumerate() {
+            let Shape { clients, servers, devices, .. } = contest.shape;
+            let device = member.device.unwrap_or(0);
+            if member.client >= clients || member.server >= servers || device >= devices {
+                let problem = format!(
+                    "client {}, server {}, device {device}: there are {clients}, {servers} and {devices}, numbered from 0",
+                    member.client, member.server
+                );
+                return Err(member.wrong(problem));
+            }
+            let own = member.draw(at, world)?;
+            let path = |stage| site.path(member.client, member.server, device, stage);
+            let slo = member.slo.map(|latency| Slo { percentile: contest.percentile, latency });
+            let limits = own.demands.iter().map(|demand| match &own.limits {
+                Some(limits) if demand.stage == Stage::Storage => limits.clone(),
+                _ => demand.arrivals.clone(),
+            });
+            promises.push(Promise {
+                route: member.stages().map(path).collect(),
+                priorities: vec![0; own.demands.len()],
+                limits: limits.collect(),
+                workload: Arc::new(Workload {
+                    name: member.name.clone(),
+                    slo,
+                    demands: own.demands.clone(),
+                    dependencies: Vec::new(),
+                }),
+            });
+            drawn.push(own);
+        }
+        let system = System { queues: site.queues().to_vec(), promises };
+        Bounds::new(&system, contest.bounds())?;
+        Ok(Contenders { contest, drawn, system })
+    }
+
+    /// Runs the experiment under a scheduler and returns the result of each workload, in order.
+    ///
+    /// # Errors
+    /// Returns an error if the setup cannot be run.
+    pub fn run(&self, scheduler: Scheduler) -> Result<Vec<Fared>, StudyError> {
+        let (system, bounds) = self.ordered(scheduler);
+        let setup = self.setup(&system, scheduler)?;
+        let sources = self.drawn.iter().map(|drawn| {
+            let requests = drawn.sent.requests(&self.contest.device);
+            match drawn.sent {
+                Sent::Open(_) => Source::open(requests),
+                Sent::Closed { outstanding, .. } => Source::closed(outstanding, requests),
+            }
+        });
+        let report = run(&setup, sources.collect())?;
+        Ok(self.fared(&system, bounds, &report))
+    }
+
+    /// Returns the system with a scheduler's priorities, and its bounds.
+    fn ordered(&self, scheduler: Scheduler) -> (System, Vec<Option<f64>>) {
+        let mut system = self.system.clone();
+        match scheduler {
+            Scheduler::Shares | Scheduler::Cake | Scheduler::Deadline => {}
+            Scheduler::BySlo => by_slo(&mut system),
+            Scheduler::PriorityMeister => {
+                let settings = self.contest.bounds();
+                let mut bound = |system: &System, promise: usize| {
+                    Bounds::new(system, settings)?.bound(promise, Method::PriorityMeister)
+                };
+                let system = priority_meister(&system, LEVELS, &mut bound).system;
+                let of = |at: usize| {
+                    system.promises[at].workload.slo?;
+                    bound(&system, at).ok().map(|bound| bound.seconds)
+                };
+                let bounds = (0..system.promises.len()).map(of).collect();
+                return (system, bounds);
+            }
+        }
+        let none = vec![None; system.promises.len()];
+        (system, none)
+    }
+
+    fn setup(&self, system: &System, scheduler: Scheduler) -> Result<Setup, StudyError> {
+        let mut setup = Setup::of_system(system, requests::Device::ssd(1))?;
+        for ((enforced, member), drawn) in
+            setup.workloads.iter_mut().zip(&self.contest.members).zip(&self.drawn)
+        {
+            for (limits, stage) in enforced.stages.iter_mut().zip(Stage::ALL) {
+                let own = stage == Stage::Storage && drawn.limits.is_some();
+                let limited = scheduler == Scheduler::PriorityMeister && member.closed.is_none();
+                if !(own || limited) {
+                    limits.limits.clear();
+                }
+            }
+        }
+        for server in setup.servers.iter_mut().filter(|server| server.device.is_some()) {
+            server.order = scheduler.order();
+        }
+        setup.packet = Some(self.contest.packet);
+        setup.until = Some(Nanos::from_secs_f64(self.contest.seconds));
+        setup.rows = true;
+        Ok(setup)
+    }
+
+    fn fared(&self, system: &System, bounds: Vec<Option<f64>>, report: &Report) -> Vec<Fared> {
+        let from = Nanos::from_secs_f64(self.contest.from).0;
+        let mut latencies: Vec<Vec<u64>> = vec![Vec::new(); system.promises.len()];
+        if let Some(rows) = &report.rows {
+            for (at, (&of, &arrival)) in rows.workload.iter().zip(&rows.arrival).enumerate() {
+                if arrival >= from {
+                    latencies[of as usize].push(rows.latency[at]);
+                }
+            }
+        }
+        let all = system.promises.iter().zip(&report.workloads).zip(latencies).zip(bounds);
+        all.map(|(((promise, measured), mut latencies), bound)| {
+            latencies.sort_unstable();
+            let tail = |&percent: &f64| {
+                let rank = rank(percent, latencies.len() as u64)? as usize;
+                Some(Nanos(latencies[rank - 1]).as_secs_f64())
+            };
+            let slo = promise.workload.slo.map_or(u64::MAX, |slo| Nanos::from_secs_f64(slo.latency).0);
+            let stages = promise.workload.demands.iter().map(|demand| demand.stage);
+            let interval = |of: &requests::Interval| (of.start.as_secs_f64(), of.requests, of.late);
+            Fared {
+                requests: latencies.len() as u64,
+                late: (latencies.len() - latencies.partition_point(|&latency| latency <= slo)) as u64,
+                tails: self.contest.percentiles.iter().filter_map(tail).collect(),
+                demoted: measured.demoted,
+                priorities: stages.zip(promise.priorities.iter().copied()).collect(),
+                bound,
+                intervals: measured.intervals.iter().map(interval).collect(),
+            }
+        })
+        .collect()
+    }
+}
+
+impl Contest {
+    /// Settings of bounds: packets on links, and whole requests at devices, one at a time.
+    fn bounds(&self) -> BoundSettings {
+        BoundSettings { unit: Unit::Frames, frame: self.packet, ..BoundSettings::default() }
+    }
+}

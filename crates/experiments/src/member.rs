@@ -1,0 +1,311 @@
+//! Workloads drawn by their properties in SLO table 3.1: a load and the burstiness of gaps.
+
+use leeward_calculus::{ArrivalCurve, RbCurve, TokenBucket};
+use leeward_fabric::Nanos;
+use leeward_placement::volumes::Demand;
+use leeward_registry::random::{Kind, stream};
+use leeward_requests::Arrival;
+use leeward_traces::device::Device;
+use leeward_traces::synthetic::{Shape as Drawing, Sizes, Synthetic};
+use leeward_traces::{NetworkWork, Request, Stage, Work};
+use rand::RngExt;
+use serde::{Deserialize, Serialize};
+
+use super::StudyError;
+
+const MEMBER: Kind = Kind::named("study-member");
+const INSTEAD: Kind = Kind::named("study-instead");
+/// Bytes of each volume.
+const VOLUME: u64 = 64 << 30;
+/// Number of requests that estimate the mean work of one.
+const SAMPLE: usize = 20_000;
+/// Most requests of a workload.
+const MOST: f64 = 2e7;
+/// Relative increase that curves may take to have fewer buckets.
+const PRUNING: f64 = 0.01;
+
+/// A workload of a contention experiment.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Member {
+    /// Name of the workload.
+    pub name: String,
+    /// Promised latency, in seconds; `None` for best effort.
+    pub slo: Option<f64>,
+    /// Its traffic, which also determines its limits.
+    pub sends: Sends,
+    /// Deviating traffic for some time, which does not affect limits.
+    #[serde(default)]
+    pub instead: Option<Instead>,
+    /// Outstanding requests of a closed loop: the next is sent when an earlier one ends. A closed loop has
+    /// neither load nor SLO.
+    #[serde(default)]
+    pub closed: Option<u32>,
+    /// Index of its machine.
+    #[serde(default)]
+    pub client: usize,
+    /// Index of the machine with its volume.
+    #[serde(default)]
+    pub server: usize,
+    /// Index of the device on that machine; `None` for a volume in memory, which takes no time.
+    pub device: Option<usize>,
+    /// Rates of its limits at the device, each with the least burst that does not delay it, for every
+    /// scheduler. `None` leaves limits to the scheduler.
+    #[serde(default)]
+    pub rates: Option<Vec<f64>>,
+}
+
+/// Properties of requests.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sends {
+    /// Mean load.
+    pub load: Load,
+    /// C^2 of the gaps between requests.
+    pub gap_c2: f64,
+    /// Sizes of requests in bytes, with their weights.
+    pub sizes: Vec<(u64, f64)>,
+    /// Share of reads.
+    pub read_share: f64,
+    /// Share of requests that start at the end of the one before.
+    pub sequential_share: f64,
+}
+
+/// Mean load, as a share of a capacity.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Load {
+    /// Share of the device.
+    Storage(f64),
+    /// Share of the server's link to clients.
+    NetworkOut(f64),
+}
+
+/// Deviating requests for some time.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Instead {
+    /// Start, in seconds.
+    pub from: f64,
+    /// Duration, in seconds.
+    pub seconds: f64,
+    /// Mean load.
+    pub load: Load,
+    /// C^2 of the gaps.
+    pub gap_c2: f64,
+}
+
+/// Environment of draws.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct World<'a> {
+    /// True device.
+    pub device: &'a Device,
+    /// Device model of curves.
+    pub model: &'a Device,
+    /// Bytes per second of links.
+    pub bytes: f64,
+    /// Duration of each trace.
+    pub seconds: f64,
+    pub seed: u64,
+}
+
+/// A drawn member.
+#[derive(Clone, Debug)]
+pub(super) struct Drawn {
+    /// Demands at its stages.
+    pub demands: Vec<Demand>,
+    /// Limits at the device that replace those of its curve.
+    pub limits: Option<ArrivalCurve>,
+    /// Its requests; endless for a closed loop.
+    pub sent: Sent,
+}
+
+#[derive(Clone, Debug)]
+pub(super) enum Sent {
+    Open(Vec<Arrival>),
+    Closed { outstanding: u32, shape: Drawing, seed: u64 },
+}
+
+impl Member {
+    /// Draws the member at position `at` of the list.
+    pub(super) fn draw(&self, at: usize, world: World<'_>) -> Result<Drawn, StudyError> {
+        let seed = stream(world.seed, MEMBER, at as u64).random();
+        let shape = self.sends.drawing(self.sends.gap_c2);
+        if let Some(outstanding) = self.closed {
+            let sent = Sent::Closed { outstanding, shape: shape.clone(), seed };
+            return Ok(Drawn { demands: self.waited_for(shape, seed, world)?, limits: None, sent });
+        }
+        let own = self.trace(shape, self.sends.load, seed, world)?;
+        let curves = self.curves(&own, world)?;
+        let limits = self.rates.as_ref().map(|rates| self.limits(rates, &curves)).transpose()?;
+        let demands = curves.iter().map(|(stage, curve)| self.demand(*stage, curve));
+        let demands = demands.collect::<Result<_, StudyError>>()?;
+        let sent = match &self.instead {
+            None => own,
+            Some(instead) => {
+                let end = instead.from + instead.seconds;
+                if !(instead.from >= 0.0 && instead.seconds > 0.0 && end.is_finite()) {
+                    let problem = format!(
+                        "other requests from {} s for {} s: expected times above 0",
+                        instead.from, instead.seconds
+                    );
+                    return Err(self.wrong(problem));
+                }
+                let seed = stream(world.seed, INSTEAD, at as u64).random();
+                let shape = self.sends.drawing(instead.gap_c2);
+                let within = |request: &Request| (instead.from..end).contains(&request.at.as_secs_f64());
+                let mut sent: Vec<Request> = own.into_iter().filter(|request| !within(request)).collect();
+                let other = self.trace(shape, instead.load, seed, world)?;
+                sent.extend(other.into_iter().filter(within));
+                sent.sort_by_key(|request| request.at);
+                sent
+            }
+        };
+        Ok(Drawn { demands, limits, sent: Sent::Open(self.arrivals(sent, world.device)) })
+    }
+
+    /// Stages of the workload.
+    pub(super) fn stages(&self) -> impl Iterator<Item = Stage> + '_ {
+        Stage::ALL.into_iter().filter(|&stage| stage != Stage::Storage || self.device.is_some())
+    }
+
+    /// Generates a trace of a shape, at a rate that gives the load.
+    fn trace(
+        &self,
+        mut shape: Drawing,
+        load: Load,
+        seed: u64,
+        world: World<'_>,
+    ) -> Result<Vec<Request>, StudyError> {
+        let (share, stage, capacity) = match load {
+            Load::Storage(share) => (share, Stage::Storage, 1.0),
+            Load::NetworkOut(share) => (share, Stage::NetworkOut, world.bytes),
+        };
+        if stage == Stage::Storage && self.device.is_none() {
+            return Err(self.wrong("a load of storage, and no device: expected one of the network"));
+        }
+        if !(share > 0.0 && share.is_finite()) {
+            return Err(self.wrong(format!("a load of {share}: expected a share above 0")));
+        }
+        let sample = self.synthetic(shape.clone(), seed)?.take(SAMPLE).collect();
+        let works = self.arrivals(sample, world.device);
+        let mean = works.iter().map(|arrival| arrival.work[stage as usize]).sum::<f64>() / SAMPLE as f64;
+        shape.rate = share * capacity / mean;
+        if shape.rate * world.seconds > MOST {
+            return Err(self.wrong(format!(
+                "{} requests a second for {} s: expected at most {MOST} requests",
+                shape.rate, world.seconds
+            )));
+        }
+        let end = Nanos::from_secs_f64(world.seconds);
+        Ok(self.synthetic(shape, seed)?.take_while(|request| request.at < end).collect())
+    }
+
+    fn synthetic(&self, shape: Drawing, seed: u64) -> Result<Synthetic, StudyError> {
+        Synthetic::new(shape, seed).map_err(|error| self.wrong(error.to_string()))
+    }
+
+    fn arrivals(&self, requests: Vec<Request>, device: &Device) -> Vec<Arrival> {
+        arrivals(requests, device, self.device.is_some()).collect()
+    }
+
+    /// Returns the r-b curve of each stage, by the model of the device.
+    fn curves(&self, requests: &[Request], world: World<'_>) -> Result<Vec<(Stage, RbCurve)>, StudyError> {
+        if requests.len() < 2 {
+            let count = requests.len();
+            return Err(self.wrong(format!("{count} requests in {} s: expected at least two", world.seconds)));
+        }
+        let arrivals = self.arrivals(requests.to_vec(), world.model);
+        let curve = |stage: Stage| {
+            let work = arrivals.iter().map(|arrival| (arrival.at.0, arrival.work[stage as usize]));
+            RbCurve::from_nanos(work)
+                .map(|curve| (stage, curve))
+                .map_err(|error| self.wrong(error.to_string()))
+        };
+        self.stages().map(curve).collect()
+    }
+
+    fn demand(&self, stage: Stage, curve: &RbCurve) -> Result<Demand, StudyError> {
+        let pruned = curve.arrival_curve().pruned_within(PRUNING);
+        let arrivals = pruned.map_err(|error| self.wrong(error.to_string()))?.curve;
+        Ok(Demand { stage, arrivals, largest: curve.largest(), model: None, unloaded: 0.0 })
+    }
+
+    fn limits(&self, rates: &[f64], curves: &[(Stage, RbCurve)]) -> Result<ArrivalCurve, StudyError> {
+        let storage = curves.iter().find(|(stage, _)| *stage == Stage::Storage);
+        let (_, curve) = storage.ok_or_else(|| self.wrong("limits at a device, and no device"))?;
+        let bucket = |&rate: &f64| {
+            let burst = curve.burst(rate).map_err(|error| self.wrong(error.to_string()))?;
+            TokenBucket::new(rate, burst).map_err(|error| self.wrong(error.to_string()))
+        };
+        let buckets = rates.iter().map(bucket).collect::<Result<Vec<_>, StudyError>>()?;
+        ArrivalCurve::new(&buckets).ok_or_else(|| self.wrong("no rate: expected at least one"))
+    }
+
+    /// Demand of a closed loop in bounds of others: it comes after all promises, which wait only for its
+    /// request in service. It has no curve and no bound; the bucket here holds its largest request at almost
+    /// no rate.
+    fn waited_for(&self, shape: Drawing, seed: u64, world: World<'_>) -> Result<Vec<Demand>, StudyError> {
+        if self.slo.is_some() {
+            return Err(self.wrong("a closed loop with an SLO: expected none"));
+        }
+        let sample = self.synthetic(shape, seed)?.take(SAMPLE).collect();
+        let works = self.arrivals(sample, world.model);
+        let demand = |stage: Stage| {
+            let largest = works.iter().map(|arrival| arrival.work[stage as usize]).fold(0.0, f64::max);
+            let bucket = TokenBucket::new(largest * 1e-9, largest);
+            let arrivals = bucket.map_err(|error| self.wrong(error.to_string()))?.into();
+            Ok(Demand { stage, arrivals, largest, model: None, unloaded: 0.0 })
+        };
+        self.stages().map(demand).collect()
+    }
+
+    pub(super) fn wrong(&self, problem: impl Into<String>) -> StudyError {
+        StudyError::draw(format!("workload {}", self.name), problem)
+    }
+}
+
+impl Sends {
+    fn drawing(&self, gap_c2: f64) -> Drawing {
+        Drawing {
+            rate: 1.0,
+            gap_c2,
+            sizes: Sizes::Choice(self.sizes.clone()),
+            read_share: self.read_share,
+            sequential_share: self.sequential_share,
+            volume: VOLUME,
+        }
+    }
+}
+
+impl Sent {
+    /// Returns requests in order; endless for a closed loop.
+    pub(super) fn requests<'a>(&'a self, device: &'a Device) -> Box<dyn Iterator<Item = Arrival> + 'a> {
+        match self {
+            Sent::Open(arrivals) => Box::new(arrivals.iter().copied()),
+            Sent::Closed { shape, seed, .. } => {
+                let drawn = Synthetic::new(shape.clone(), *seed).expect("it was drawn before");
+                Box::new(arrivals(drawn, device, true))
+            }
+        }
+    }
+}
+
+/// Returns requests with their work; without device work if they are stored in memory.
+fn arrivals<'a>(
+    requests: impl IntoIterator<Item = Request> + 'a,
+    device: &'a Device,
+    stored: bool,
+) -> impl Iterator<Item = Arrival> + 'a {
+    let mut work = Work::new(NetworkWork::default(), stored.then_some(device));
+    requests.into_iter().map(move |request| {
+        let of = work.of(&request).expect("drawn requests have offsets");
+        Arrival {
+            at: request.at,
+            kind: request.kind,
+            size: request.size,
+            offset: request.offset,
+            work: Stage::ALL.map(|stage| of.at(stage).unwrap_or(0.0)),
+        }
+    })
+}

@@ -1,0 +1,108 @@
+//! Replay of the requests of promised workloads, to check their SLOs.
+
+use leeward_placement::volumes::System;
+use leeward_requests::{Device, Over, Setup, Source, run};
+use leeward_traces::Stage;
+
+use super::traces::{Part, Traces};
+use super::{Draw, StudyError};
+
+/// Handling of requests over a limit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Overrun {
+    /// As in the thesis' enforcers: held on networks, demoted at devices.
+    #[default]
+    Enforced,
+    /// Demoted everywhere.
+    Demoted,
+    /// Unlimited: there are no limits.
+    Unlimited,
+}
+
+impl Overrun {
+    fn set(self, setup: &mut Setup) {
+        for stage in setup.workloads.iter_mut().flat_map(|workload| &mut workload.stages) {
+            match self {
+                Overrun::Enforced => {}
+                Overrun::Demoted => stage.over = Over::Demoted,
+                Overrun::Unlimited => stage.limits.clear(),
+            }
+        }
+    }
+}
+
+/// Enforcement settings of a replay.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct ReplaySettings {
+    /// Handling of requests over a limit. Bounds by models do not assume limits.
+    pub overrun: Overrun,
+    /// Largest packet of a link, in bytes; `None`: requests are sent whole.
+    pub packet: Option<f64>,
+}
+
+/// Outcome of a promise.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Kept {
+    /// SLO of the workload, in seconds.
+    pub slo: f64,
+    /// Latency at the SLO's percentile over the whole replay, in seconds, at most 0.8 % above the exact one.
+    pub tail: f64,
+    /// Largest latency, in seconds.
+    pub largest: f64,
+    /// Number of requests.
+    pub requests: u64,
+    /// Number of requests later than the SLO.
+    pub late: u64,
+    /// Number of three-minute windows with requests.
+    pub windows: usize,
+    /// Number of windows whose latency at the percentile is within the SLO.
+    pub met: usize,
+}
+
+/// Replays a part of the traces of a system's promises, which belong to the draws `of`, by index and in
+/// order. A device accepts as many reads at once as its profile says, or one.
+///
+/// # Errors
+/// Returns an error if draws do not match the promises, or if the system cannot be enforced.
+pub fn replay(
+    traces: &Traces,
+    part: Part,
+    draws: &[Draw],
+    of: &[usize],
+    system: &System,
+    settings: ReplaySettings,
+) -> Result<Vec<Kept>, StudyError> {
+    if of.len() != system.promises.len() {
+        let problem = format!("{} for {} promises: expected one for each", of.len(), system.promises.len());
+        return Err(StudyError::draw("draws", problem));
+    }
+    let outstanding = traces.device().outstanding.reads.unwrap_or(1).clamp(1, u64::from(u32::MAX));
+    let mut setup = Setup::of_system(system, Device::ssd(outstanding as u32))?;
+    settings.overrun.set(&mut setup);
+    setup.packet = settings.packet;
+    let mut sources = Vec::with_capacity(of.len());
+    for (&index, promise) in of.iter().zip(&system.promises) {
+        let draw = draws.get(index).ok_or_else(|| {
+            StudyError::draw(format!("draw {index}"), format!("there are {}, numbered from 0", draws.len()))
+        })?;
+        let stages: Vec<Stage> = promise.workload.demands.iter().map(|demand| demand.stage).collect();
+        sources.push(Source::open(traces.arrivals(draw, part, &stages)?));
+    }
+    let report = run(&setup, sources)?;
+    let kept = report.workloads.iter().zip(&setup.workloads).filter_map(|(measured, workload)| {
+        let slo = workload.slo?;
+        let objective = leeward_fabric::Nanos::from_secs_f64(slo.latency);
+        let met = measured.windows.iter().filter(|window| window.tail <= objective).count();
+        let tail = measured.latency.percentile(slo.percentile).unwrap_or(0);
+        Some(Kept {
+            slo: slo.latency,
+            tail: leeward_fabric::Nanos(tail).as_secs_f64(),
+            largest: measured.latency.largest().as_secs_f64(),
+            requests: measured.latency.count(),
+            late: measured.late,
+            windows: measured.windows.len(),
+            met,
+        })
+    });
+    Ok(kept.collect())
+}

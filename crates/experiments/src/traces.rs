@@ -1,0 +1,277 @@
+//! Traces in memory, with the curves and models of workloads.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use leeward_calculus::mmpp::{self, FitSettings, Mmpp};
+use leeward_calculus::{ArrivalCurve, RbCurve};
+use leeward_fabric::Nanos;
+use leeward_fabric::input::{InputError, Text};
+use leeward_placement::volumes::{Demand, Slo, Workload};
+use leeward_requests::Arrival;
+use leeward_traces::device::Device;
+use leeward_traces::read::{ReadSettings, Requests};
+use leeward_traces::select::{halves, rotated};
+use leeward_traces::{NetworkWork, Request, Stage, Tail, Work};
+
+use super::{Draw, StudyError};
+
+/// Settings of curves and models.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct TraceSettings {
+    /// Relative increase that curves may take to have fewer buckets.
+    pub pruning: f64,
+    /// Percentile of every SLO, in percent.
+    pub percentile: f64,
+    /// Settings of the fit of models.
+    pub fit: FitSettings,
+}
+
+impl Default for TraceSettings {
+    fn default() -> TraceSettings {
+        TraceSettings { pruning: 0.01, percentile: 99.9, fit: FitSettings::default() }
+    }
+}
+
+/// A part of a trace, by time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// The whole trace.
+    Whole,
+    /// The first half.
+    First,
+    /// The second half.
+    Second,
+}
+
+impl Part {
+    /// All parts.
+    pub const ALL: [Part; 3] = [Part::Whole, Part::First, Part::Second];
+}
+
+/// Traces of one device.
+pub struct Traces {
+    device: Device,
+    settings: TraceSettings,
+    traces: Vec<Trace>,
+}
+
+struct Trace {
+    name: String,
+    requests: Vec<Request>,
+    parts: [Known; 3],
+}
+
+/// Curves and models of a part, at each stage.
+struct Known {
+    curves: [(ArrivalCurve, f64); 3],
+    unloaded: f64,
+    models: [OnceLock<Result<Mmpp, String>>; 3],
+}
+
+impl Traces {
+    /// Reads traces, with `threads` threads.
+    ///
+    /// # Errors
+    /// Returns an error for the first trace, in order, that cannot be read or has no curve.
+    pub fn read(
+        files: Vec<(String, Text)>,
+        device: Device,
+        settings: TraceSettings,
+        threads: usize,
+    ) -> Result<Traces, StudyError> {
+        let mut traces = Vec::with_capacity(files.len());
+        // A reader stays on its thread; the computation of curves takes most of the time.
+        for (name, text) in files {
+            let requests = Requests::open(text, &ReadSettings::default())?;
+            traces.push((name, requests.collect::<Result<Vec<_>, InputError>>()?));
+        }
+        Traces::of(traces, device, settings, threads)
+    }
+
+    /// Takes traces by name, each in order of time.
+    ///
+    /// # Errors
+    /// Returns an error for the first trace, in order, that has no curve.
+    pub fn of(
+        traces: Vec<(String, Vec<Request>)>,
+        device: Device,
+        settings: TraceSettings,
+        threads: usize,
+    ) -> Result<Traces, StudyError> {
+        let next = AtomicUsize::new(0);
+        let made: Vec<OnceLock<Result<[Known; 3], StudyError>>> =
+            traces.iter().map(|_| OnceLock::new()).collect();
+        let work = || {
+            loop {
+                let at = next.fetch_add(1, Ordering::Relaxed);
+                let Some((name, requests)) = traces.get(at) else { return };
+                // Each index is handed out once, so the cell is empty.
+                made[at].get_or_init(|| parts(name, requests, &device, settings));
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..threads.clamp(1, traces.len().max(1)) {
+                scope.spawn(work);
+            }
+        });
+        let known = made.into_iter().map(|known| known.into_inner().expect("every trace was looked at"));
+        let traces = traces
+            .into_iter()
+            .zip(known)
+            .map(|((name, requests), parts)| Ok(Trace { name, requests, parts: parts? }));
+        let traces = traces.collect::<Result<_, StudyError>>()?;
+        Ok(Traces { device, settings, traces })
+    }
+
+    /// Number of traces.
+    pub fn len(&self) -> usize {
+        self.traces.len()
+    }
+
+    /// Returns true if there are no traces.
+    pub fn is_empty(&self) -> bool {
+        self.traces.is_empty()
+    }
+
+    /// Device of the traces.
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+
+    /// Returns the payload of a part of a trace, in bytes.
+    ///
+    /// # Errors
+    /// Returns an error if there is no such trace.
+    pub fn bytes(&self, trace: usize, part: Part) -> Result<f64, StudyError> {
+        let requests = of_part(&self.trace(trace)?.requests, part);
+        Ok(requests.iter().map(|request| request.size as f64).sum())
+    }
+
+    /// Returns the workload of a draw, by the curves of a part of its trace at some stages; with storage, its
+    /// profiled tail counts.
+    ///
+    /// # Errors
+    /// Returns an error if there is no such trace, or if the part has no model and one is needed.
+    pub fn workload(
+        &self,
+        name: String,
+        draw: &Draw,
+        part: Part,
+        stages: &[Stage],
+        modelled: bool,
+    ) -> Result<Arc<Workload>, StudyError> {
+        let trace = self.trace(draw.trace)?;
+        let known = &trace.parts[part as usize];
+        let demand = |&stage: &Stage| {
+            let (arrivals, largest) = known.curves[stage as usize].clone();
+            let unloaded = if stage == Stage::Storage { known.unloaded } else { 0.0 };
+            let model = modelled.then(|| self.model(trace, part, stage)).transpose()?;
+            Ok(Demand { stage, arrivals, largest, model, unloaded })
+        };
+        let demands = stages.iter().map(demand).collect::<Result<_, StudyError>>()?;
+        let slo = Some(Slo { percentile: self.settings.percentile, latency: draw.slo });
+        Ok(Arc::new(Workload { name, slo, demands, dependencies: Vec::new() }))
+    }
+
+    /// Returns the requests of a draw's part from its start on, with their work. Omitted stages have no work.
+    ///
+    /// # Errors
+    /// Returns an error if there is no such trace.
+    pub fn arrivals(&self, draw: &Draw, part: Part, stages: &[Stage]) -> Result<Vec<Arrival>, StudyError> {
+        let trace = self.trace(draw.trace)?;
+        let requests = rotated(of_part(&trace.requests, part), draw.start);
+        let arrivals = works(&trace.name, &requests, &self.device)?.into_iter().zip(requests);
+        let arrival = |(mut work, request): ([f64; 3], Request)| {
+            for stage in Stage::ALL.into_iter().filter(|stage| !stages.contains(stage)) {
+                work[stage as usize] = 0.0;
+            }
+            Arrival { at: request.at, kind: request.kind, size: request.size, offset: request.offset, work }
+        };
+        Ok(arrivals.map(arrival).collect())
+    }
+
+    fn trace(&self, trace: usize) -> Result<&Trace, StudyError> {
+        self.traces.get(trace).ok_or_else(|| {
+            let problem = format!("there are {}, numbered from 0", self.traces.len());
+            StudyError::draw(format!("trace {trace}"), problem)
+        })
+    }
+
+    fn model(&self, trace: &Trace, part: Part, stage: Stage) -> Result<Mmpp, StudyError> {
+        let model = trace.parts[part as usize].models[stage as usize].get_or_init(|| {
+            let requests = of_part(&trace.requests, part);
+            let work = works(&trace.name, requests, &self.device).map_err(|error| error.to_string())?;
+            let first = requests.first().map_or(Nanos(0), |request| request.at);
+            let requests: Vec<mmpp::Request> = (requests.iter().zip(work))
+                .map(|(request, work)| mmpp::Request {
+                    at: request.at.since(first).as_secs_f64(),
+                    work: work[stage as usize],
+                })
+                .collect();
+            mmpp::fit(&requests, &self.settings.fit).map(|fit| fit.model).map_err(|error| error.to_string())
+        });
+        model.clone().map_err(|problem| StudyError::Trace { trace: trace.name.clone(), problem })
+    }
+}
+
+fn of_part(requests: &[Request], part: Part) -> &[Request] {
+    match part {
+        Part::Whole => requests,
+        Part::First => halves(requests).0,
+        Part::Second => halves(requests).1,
+    }
+}
+
+/// Returns the work of each request at each stage.
+fn works(name: &str, requests: &[Request], device: &Device) -> Result<Vec<[f64; 3]>, StudyError> {
+    let mut work = Work::new(NetworkWork::default(), Some(device));
+    let of = |request: &Request| {
+        let work = work.of(request).map_err(|error| wrong(name, error))?;
+        // With a device there is work at every stage.
+        Ok(Stage::ALL.map(|stage| work.at(stage).unwrap_or(0.0)))
+    };
+    requests.iter().map(of).collect()
+}
+
+fn parts(
+    name: &str,
+    requests: &[Request],
+    device: &Device,
+    settings: TraceSettings,
+) -> Result<[Known; 3], StudyError> {
+    let [whole, first, second] = Part::ALL.map(|part| known(name, of_part(requests, part), device, settings));
+    Ok([whole?, first?, second?])
+}
+
+fn known(
+    name: &str,
+    requests: &[Request],
+    device: &Device,
+    settings: TraceSettings,
+) -> Result<Known, StudyError> {
+    if requests.len() < 2 {
+        let problem = "fewer than two requests in it or in one of its halves: expected more".into();
+        return Err(StudyError::Trace { trace: name.into(), problem });
+    }
+    let work = works(name, requests, device)?;
+    let mut tail = Tail::new(device, settings.percentile);
+    requests.iter().try_for_each(|request| tail.push(request)).map_err(|error| wrong(name, error))?;
+    let curve = |stage: Stage| -> Result<(ArrivalCurve, f64), StudyError> {
+        let arrivals = requests.iter().zip(&work).map(|(request, work)| (request.at.0, work[stage as usize]));
+        let curve = RbCurve::from_nanos(arrivals).map_err(|error| wrong(name, error))?;
+        let pruned = curve.arrival_curve().pruned_within(settings.pruning);
+        let largest = work.iter().map(|work| work[stage as usize]).fold(0.0, f64::max);
+        Ok((pruned.map_err(|error| wrong(name, error))?.curve, largest))
+    };
+    let [network_in, storage, network_out] = Stage::ALL.map(curve);
+    Ok(Known {
+        curves: [network_in?, storage?, network_out?],
+        unloaded: tail.seconds().unwrap_or(0.0),
+        models: [const { OnceLock::new() }; 3],
+    })
+}
+
+fn wrong(name: &str, error: impl std::fmt::Display) -> StudyError {
+    StudyError::Trace { trace: name.to_owned(), problem: error.to_string() }
+}

@@ -1,0 +1,259 @@
+//! Contention experiments: every scheduler gets the same requests, loads are as configured, and promises
+//! hold.
+
+use leeward_experiments::{
+    Contenders, Contest, Fared, Instead, Load, Member, Scheduler, Sends, Shape, StudyError,
+};
+use leeward_traces::Stage;
+use leeward_traces::device::Device;
+use proptest::prelude::*;
+
+/// 1 ms per read of 4 KiB, 4 ms per read of 64 KiB.
+const DEVICE: &str = r#"{"table": [
+    {"size_bytes": 4096, "read_iops": 1000, "write_iops": 500},
+    {"size_bytes": 65536, "read_iops": 250, "write_iops": 125}
+]}"#;
+const SHAPE: Shape = Shape { clients: 1, slots: None, servers: 1, devices: 1, bytes: 125e6 };
+
+fn contest(members: Vec<Member>) -> Contest {
+    Contest {
+        members,
+        shape: SHAPE,
+        device: Device::from_text("ssd", DEVICE).unwrap(),
+        model: None,
+        packet: 65536.0,
+        seconds: 60.0,
+        from: 0.0,
+        percentile: 99.9,
+        percentiles: vec![50.0, 99.9999],
+    }
+}
+
+/// Reads of 4 KiB.
+fn member(name: &str, slo: f64, load: f64, gap_c2: f64) -> Member {
+    let sends = Sends {
+        load: Load::Storage(load),
+        gap_c2,
+        sizes: vec![(4096, 1.0)],
+        read_share: 1.0,
+        sequential_share: 0.0,
+    };
+    Member {
+        name: name.into(),
+        slo: Some(slo),
+        sends,
+        instead: None,
+        closed: None,
+        client: 0,
+        server: 0,
+        device: Some(0),
+        rates: None,
+    }
+}
+
+/// A copy with `outstanding` reads of 64 KiB.
+fn copy(outstanding: u32) -> Member {
+    let of = member("copy", 1.0, 0.1, 1.0);
+    let sends = Sends { sizes: vec![(65536, 1.0)], ..of.sends.clone() };
+    Member { slo: None, closed: Some(outstanding), sends, ..of }
+}
+
+fn flood(from: f64, seconds: f64, load: f64) -> Option<Instead> {
+    Some(Instead { from, seconds, load: Load::Storage(load), gap_c2: 1.0 })
+}
+
+fn run(members: &[Member], seed: u64, scheduler: Scheduler) -> Vec<Fared> {
+    Contenders::new(contest(members.to_vec()), seed).unwrap().run(scheduler).unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn no_request_of_a_behaved_workload_exceeds_the_bound_of_priority_meister(
+        seed: u64,
+        loads in prop::collection::vec((0.02..0.25f64, 0.3..20.0f64, 0.01..1.0f64), 1..4),
+        copies in 0u32..5,
+        slowest in 0.5..1.5f64,
+    ) {
+        let named = loads.iter().enumerate();
+        let mut members: Vec<Member> = named
+            .map(|(at, &(load, gap_c2, slo))| member(&format!("w{at}"), slo, load, gap_c2))
+            .collect();
+        members.push(Member {
+            sends: Sends { sizes: vec![(4096, 2.0), (65536, 1.0)], read_share: 0.5, ..members[0].sends.clone() },
+            ..member("mixed", slowest, 0.1, 2.0)
+        });
+        if copies > 0 {
+            members.push(copy(copies));
+        }
+        for (fared, member) in run(&members, seed, Scheduler::PriorityMeister).iter().zip(&members) {
+            if member.closed.is_none() {
+                let bound = fared.bound.expect("less than all of the device is asked for");
+                prop_assert!(fared.tails[1] <= bound + 1e-8, "{}: {:?} s, {bound} s", member.name, fared.tails);
+                prop_assert_eq!(fared.late > 0, fared.tails[1] > member.slo.unwrap());
+            }
+        }
+    }
+
+    #[test]
+    fn a_load_is_what_it_is_said_to_be(seed: u64, load in 0.1..0.9f64, gap_c2 in 0.0..4.0f64) {
+        let fared = run(&[member("w", 1.0, load, gap_c2)], seed, Scheduler::BySlo);
+        // 1 ms each: requests of a minute, within five standard deviations of a renewal process.
+        let expected = load * 60_000.0;
+        let off = (fared[0].requests as f64 - expected).abs();
+        prop_assert!(off <= 5.0 * (gap_c2 * expected).sqrt() + 3.0, "{off} of {expected}");
+    }
+}
+
+#[test]
+fn every_scheduler_is_given_the_same_requests_whoever_else_is_there() {
+    let all = [member("a", 0.1, 0.2, 5.0), member("b", 0.2, 0.3, 2.0), copy(2)];
+    let contenders = Contenders::new(contest(all.to_vec()), 3).unwrap();
+    let alone = run(&all[..1], 3, Scheduler::Shares)[0].requests;
+    for scheduler in Scheduler::ALL {
+        let fared = contenders.run(scheduler).unwrap();
+        assert_eq!(fared, contenders.run(scheduler).unwrap(), "{scheduler:?}");
+        assert_eq!(fared[0].requests, alone, "{scheduler:?}");
+        let counted: u64 = fared[1].intervals.iter().map(|&(_, requests, _)| requests).sum();
+        assert_eq!(fared[1].requests, counted, "{scheduler:?}");
+    }
+    assert_ne!(alone, run(&all[..1], 4, Scheduler::Shares)[0].requests);
+}
+
+#[test]
+fn schedulers_serve_as_they_are_called() {
+    // Eight tenths of the device together, and a copy that takes its share of the rest.
+    let all = [member("tight", 0.02, 0.2, 2.0), member("loose", 0.5, 0.6, 2.0), copy(4)];
+    let fared = |scheduler| run(&all, 1, scheduler);
+    let median = |scheduler| -> Vec<f64> { fared(scheduler).iter().map(|of| of.tails[0]).collect() };
+    let by_slo = median(Scheduler::BySlo);
+    assert!(by_slo[0] < by_slo[1], "{by_slo:?}");
+    // The copy takes half of what the tight one leaves, and the loose one needs more than the other half;
+    // feedback gives it more.
+    let (shares, cake) = (median(Scheduler::Shares), median(Scheduler::Cake));
+    assert!(shares[1] > 10.0 * by_slo[1], "{shares:?}, {by_slo:?}");
+    assert!(cake[1] < shares[1], "{cake:?}, {shares:?}");
+    assert!(fared(Scheduler::BySlo)[2].requests < fared(Scheduler::Shares)[2].requests);
+    // Deadlines keep the tight one before the loose one if both wait.
+    let deadline = median(Scheduler::Deadline);
+    assert!(deadline[0] <= deadline[1], "{deadline:?}");
+}
+
+#[test]
+fn whoever_sends_more_than_its_limits_harms_others_but_not_under_priority_meister() {
+    let calm = member("calm", 0.3, 0.4, 2.0);
+    let wild = Member { instead: flood(20.0, 20.0, 2.0), ..member("wild", 0.1, 0.1, 2.0) };
+    let both = [calm, wild];
+    let late = |scheduler| run(&both, 5, scheduler)[0].late;
+    assert_eq!(late(Scheduler::PriorityMeister), 0);
+    assert!(late(Scheduler::BySlo) > 1000, "{}", late(Scheduler::BySlo));
+    assert!(late(Scheduler::Deadline) > 1000, "{}", late(Scheduler::Deadline));
+}
+
+#[test]
+fn limits_at_a_device_delay_whoever_floods_and_nobody_who_keeps_to_what_they_were_made_from() {
+    let limited =
+        |instead| Member { rates: Some(vec![0.11, 0.3, 0.9]), instead, ..member("limited", 0.05, 0.1, 10.0) };
+    let demoted = |instead| run(&[limited(instead)], 2, Scheduler::BySlo)[0].demoted;
+    assert_eq!(demoted(None), 0);
+    assert!(demoted(flood(10.0, 5.0, 2.0)) > 1000);
+}
+
+#[test]
+fn a_closed_loop_alone_is_served_without_a_pause() {
+    let fared = run(&[copy(4)], 1, Scheduler::PriorityMeister);
+    // 4 ms each at the device, and less on the network.
+    assert!((fared[0].requests as i64 - 15_000).abs() <= 5, "{}", fared[0].requests);
+    assert_eq!((fared[0].late, fared[0].bound), (0, None));
+}
+
+#[test]
+fn a_volume_in_memory_passes_networks_only() {
+    let of = member("memory", 0.1, 0.3, 1.0);
+    let sends = Sends { load: Load::NetworkOut(0.3), ..of.sends.clone() };
+    let fared = run(&[Member { device: None, sends, ..of }], 1, Scheduler::PriorityMeister);
+    let stages: Vec<Stage> = fared[0].priorities.iter().map(|of| of.0).collect();
+    assert_eq!(stages, [Stage::NetworkIn, Stage::NetworkOut]);
+    // 200 B and 1.1 x 4 KiB each, at 125 MB/s.
+    let expected = 0.3 * 125e6 * 60.0 / (200.0 + 1.1 * 4096.0);
+    assert!((fared[0].requests as f64 / expected - 1.0).abs() < 0.01, "{}", fared[0].requests);
+}
+
+#[test]
+fn a_model_that_takes_the_device_for_slower_raises_bounds_and_changes_no_request() {
+    let own = contest(vec![member("w", 1.0, 0.3, 3.0)]);
+    let slow = Device::from_text("slow", &DEVICE.replace("1000", "800")).unwrap();
+    let contests = [own.clone(), Contest { model: Some(slow), ..own }];
+    let [own, poor] = contests.map(|contest| {
+        let contenders = Contenders::new(contest, 1).unwrap();
+        contenders.run(Scheduler::PriorityMeister).unwrap().remove(0)
+    });
+    assert!(poor.bound.unwrap() > own.bound.unwrap());
+    assert_eq!((poor.requests, poor.tails), (own.requests, own.tails));
+}
+
+#[test]
+fn measuring_begins_when_it_is_said_to() {
+    let whole = contest(vec![member("w", 1.0, 0.5, 0.0)]);
+    let half = Contest { from: 30.0, ..whole.clone() };
+    let requests = |contest| Contenders::new(contest, 1).unwrap().run(Scheduler::BySlo).unwrap()[0].requests;
+    assert_eq!((requests(whole), requests(half)), (29_999, 15_000));
+}
+
+#[test]
+fn what_is_no_contest_is_named() {
+    let fine = || member("w", 1.0, 0.1, 1.0);
+    let with =
+        |member: Member| Contenders::new(contest(vec![member]), 1).err().map(|error| error.to_string());
+    let of = |change: fn(&mut Member)| {
+        let mut member = fine();
+        change(&mut member);
+        with(member).expect("an error")
+    };
+    assert_eq!(with(fine()), None);
+    assert_eq!(
+        of(|member| member.device = Some(1)),
+        "workload w: client 0, server 0, device 1: there are 1, 1 and 1, numbered from 0"
+    );
+    assert_eq!(
+        of(|member| member.sends.load = Load::Storage(0.0)),
+        "workload w: a load of 0: expected a share above 0"
+    );
+    assert_eq!(
+        of(|member| member.device = None),
+        "workload w: a load of storage, and no device: expected one of the network"
+    );
+    assert_eq!(of(|member| member.sends.gap_c2 = f64::NAN), "workload w: gap_c2 NaN: expected 0 to 1e6");
+    assert_eq!(of(|member| member.rates = Some(vec![])), "workload w: no rate: expected at least one");
+    assert_eq!(of(|member| member.closed = Some(1)), "workload w: a closed loop with an SLO: expected none");
+    assert_eq!(
+        of(|member| member.instead =
+            Some(Instead { from: -1.0, seconds: 1.0, load: Load::Storage(1.0), gap_c2: 1.0 })),
+        "workload w: other requests from -1 s for 1 s: expected times above 0"
+    );
+    assert!(of(|member| member.sends.load = Load::Storage(1e-6)).contains("in 60 s: expected at least two"));
+    assert!(
+        of(|member| member.sends.load = Load::Storage(1e6)).contains("expected at most 20000000 requests")
+    );
+    assert!(of(|member| member.slo = Some(f64::NAN)).contains("SLO NaN: must be finite and above 0"));
+    let error = |change: fn(&mut Contest)| {
+        let mut contest = contest(vec![fine()]);
+        change(&mut contest);
+        let made = Contenders::new(contest, 1).and_then(|contenders| contenders.run(Scheduler::Cake));
+        made.expect_err("an error")
+    };
+    assert!(matches!(error(|contest| contest.from = 60.0), StudyError::Draw { .. }));
+    assert!(matches!(error(|contest| contest.seconds = f64::INFINITY), StudyError::Draw { .. }));
+    assert!(matches!(error(|contest| contest.percentiles = vec![100.0]), StudyError::Draw { .. }));
+    assert!(matches!(error(|contest| contest.percentile = 0.0), StudyError::System(_)));
+    assert!(matches!(error(|contest| contest.packet = 0.0), StudyError::System(_)));
+}
+
+#[test]
+fn a_scheduler_is_found_by_its_name() {
+    for scheduler in Scheduler::ALL {
+        assert_eq!(Scheduler::named(scheduler.name()), Some(scheduler));
+    }
+    assert_eq!(Scheduler::named("fifo"), None);
+}

@@ -1,0 +1,4 @@
+//! Tests of the experiments: packing, admission and replay of drawn workloads, and contention.
+
+mod contention;
+mod volumes;

@@ -1,0 +1,360 @@
+//! Experiments: the same draws for every method, in every query, and with any number of reading threads.
+
+use leeward_experiments::{
+    CacheShape, Draw, Overrun, Packed, Part, ReplaySettings, Shape, StudyError, TailSettings, TraceSettings,
+    Traces, admit, bounds_of_all, draws, first_fit, fits_alone, links, pack, peaks, replay, tails, visits,
+};
+use leeward_fabric::Nanos;
+use leeward_fabric::input::Text;
+use leeward_placement::volumes::bound::{BoundSettings, Method};
+use leeward_placement::volumes::pack::PackSettings;
+use leeward_traces::Stage;
+use leeward_traces::device::Device;
+use leeward_traces::synthetic::Sizes;
+use proptest::prelude::*;
+
+const DEVICE: &str = r#"{"table": [{"size_bytes": 4096, "read_iops": 1000, "write_iops": 500}]}"#;
+const SHAPE: Shape = Shape { clients: 4, slots: None, servers: 30, devices: 1, bytes: 125e6 };
+
+/// Traces of a minute: bursts of `burst` requests, 10 ms apart, every second.
+fn traces(bursts: &[u64], threads: usize) -> Traces {
+    let steady: Vec<[u64; 2]> = bursts.iter().map(|&burst| [burst; 2]).collect();
+    growing(&steady, threads)
+}
+
+/// Traces like these with different bursts in each half.
+fn growing(bursts: &[[u64; 2]], threads: usize) -> Traces {
+    let file = |(at, &halves): (usize, &[u64; 2])| {
+        let rows =
+            (0..60).flat_map(|second| (0..halves[usize::from(second >= 30)]).map(move |of| (second, of)));
+        let row = |(second, of): (u64, u64)| format!("{}.{:03},read,4096\n", second, of * 10);
+        let text: String = std::iter::once("seconds,kind,size\n".to_owned()).chain(rows.map(row)).collect();
+        let name = format!("t{at}.csv");
+        (name.clone(), Text::from_bytes(&name, text.into_bytes()).unwrap())
+    };
+    let files = bursts.iter().enumerate().map(file).collect();
+    Traces::read(files, Device::from_text("ssd", DEVICE).unwrap(), TraceSettings::default(), threads).unwrap()
+}
+
+/// The draws with starts at the beginning of their traces: requests around the wrap are in no curve.
+fn from_the_start(draws: Vec<Draw>) -> Vec<Draw> {
+    draws.into_iter().map(|draw| Draw { start: 0.0, ..draw }).collect()
+}
+
+fn packed(traces: &Traces, draws: &[Draw], limits: &str) -> Packed {
+    let settings = PackSettings { limits: limits.to_owned(), ..PackSettings::default() };
+    pack(traces, Part::Whole, draws, None, &SHAPE, &settings, "").unwrap()
+}
+
+proptest! {
+    #[test]
+    fn draws_of_a_larger_count_begin_with_those_of_a_smaller_one(seed: u64, few in 0_usize..20, more in 0_usize..20) {
+        let from = [(0, 0.1), (1, 0.25), (2, 1.0)];
+        let (all, some) = (draws(seed, few + more, &from).unwrap(), draws(seed, few, &from).unwrap());
+        prop_assert_eq!(&all[..few], &some[..]);
+        for draw in all {
+            prop_assert!(from.contains(&(draw.trace, draw.slo)));
+            prop_assert!((0.0..1.0).contains(&draw.start));
+        }
+        let (all, some) = (links(seed, few + more, 3, 2).unwrap(), links(seed, few, 3, 2).unwrap());
+        prop_assert_eq!(&all[..few], &some[..]);
+        prop_assert!(all.iter().all(|&(client, server)| client < 3 && server < 2));
+    }
+
+    #[test]
+    fn whoever_visits_comes_once_and_then_goes_once(seed: u64, count in 0_usize..30, stay in 0.01..2.0f64) {
+        let events = visits(seed, count, stay).unwrap();
+        prop_assert_eq!(events.len(), 2 * count);
+        for index in 0..count {
+            let own: Vec<bool> = events.iter().filter(|event| event.0 == index).map(|event| event.1).collect();
+            prop_assert_eq!(own, vec![true, false]);
+        }
+    }
+}
+
+#[test]
+fn how_many_threads_read_traces_changes_nothing() {
+    let bursts = [1, 5, 20, 40, 3, 8, 30];
+    let (one, many) = (traces(&bursts, 1), traces(&bursts, 5));
+    let drawn = draws(7, 12, &[(0, 0.5), (2, 0.5), (3, 1.0), (6, 0.5)]).unwrap();
+    for limits in ["compactor", "effective-bandwidth", "knee"] {
+        assert_eq!(packed(&one, &drawn, limits), packed(&many, &drawn, limits), "{limits}");
+    }
+}
+
+#[test]
+fn every_way_places_the_same_draws() {
+    let traces = traces(&[2, 10, 25], 2);
+    let drawn = draws(1, 10, &[(0, 0.5), (1, 0.5), (2, 0.5)]).unwrap();
+    let all: Vec<usize> = (0..10).collect();
+    for limits in ["compactor", "effective-bandwidth", "knee", "average"] {
+        let packed = packed(&traces, &drawn, limits);
+        assert_eq!(packed.refused, []);
+        assert_eq!(packed.placed, all, "{limits}");
+        for (promise, draw) in packed.system.promises.iter().zip(&drawn) {
+            assert_eq!(promise.workload.slo.unwrap().latency, draw.slo);
+        }
+    }
+}
+
+#[test]
+fn those_that_fit_alone_are_those_that_are_placed_alone() {
+    // 40 reads of 1 ms in 400 ms fit any SLO; at 1 ms no read fits, since the margin makes it 1.1 ms.
+    let traces = traces(&[1, 40], 1);
+    let settings = PackSettings::default();
+    for (slo, fits) in [(0.001, false), (0.5, true)] {
+        let found = fits_alone(&traces, Part::Whole, slo, &SHAPE, &settings, "").unwrap();
+        assert_eq!(found, [fits; 2], "{slo} s");
+        let alone = [Draw { trace: 1, start: 0.0, slo }];
+        let packed = pack(&traces, Part::Whole, &alone, None, &SHAPE, &settings, "").unwrap();
+        assert_eq!(packed.placed.len(), usize::from(fits));
+        assert_eq!(packed.refused.len(), usize::from(!fits));
+    }
+}
+
+#[test]
+fn when_all_have_gone_no_server_is_used_and_the_most_is_remembered() {
+    let traces = traces(&[20, 30], 1);
+    let drawn = draws(3, 8, &[(0, 0.1), (1, 0.1)]).unwrap();
+    let (steps, settings) = (visits(3, 8, 0.5).unwrap(), PackSettings::default());
+    let visited = pack(&traces, Part::Whole, &drawn, Some(&steps), &SHAPE, &settings, "").unwrap();
+    assert_eq!((visited.servers, visited.placed.len()), (0, 0));
+    let stayed = packed(&traces, &drawn, "compactor");
+    assert!(visited.most >= 1 && visited.most <= stayed.most, "{} of {}", visited.most, stayed.most);
+    assert_eq!(stayed.most, stayed.servers);
+}
+
+#[test]
+fn what_is_packed_keeps_its_slos_when_the_same_part_is_replayed() {
+    let traces = traces(&[5, 20, 35], 2);
+    let drawn = from_the_start(draws(5, 9, &[(0, 0.3), (1, 0.3), (2, 0.3)]).unwrap());
+    let packed = packed(&traces, &drawn, "compactor");
+    let kept =
+        replay(&traces, Part::Whole, &drawn, &packed.placed, &packed.system, ReplaySettings::default())
+            .unwrap();
+    assert_eq!(kept.len(), 9);
+    for (kept, draw) in kept.iter().zip(&drawn) {
+        let requests = [300, 1200, 2100][draw.trace];
+        assert_eq!((kept.requests, kept.late, kept.met), (requests, 0, kept.windows));
+        assert!(kept.tail <= kept.slo && kept.largest <= kept.slo);
+    }
+}
+
+#[test]
+fn first_fit_by_curves_needs_no_fewer_servers_where_equal_priorities_come_in_any_order() {
+    let traces = traces(&[5, 20, 35], 2);
+    let drawn = draws(5, 24, &[(0, 0.02), (1, 0.02), (2, 0.02)]).unwrap();
+    let servers = |settings: &str| {
+        let packed = first_fit(&traces, Part::Whole, &drawn, &SHAPE, 0.0, "dnc", settings).unwrap();
+        assert_eq!((packed.placed.len(), packed.refused.len()), (24, 0));
+        packed.servers
+    };
+    let fluid = r#"{"bounds": {"unit": "fluid"}}"#;
+    let published =
+        r#"{"method": "priority-meister", "search": false, "bounds": {"unit": "fluid", "fifo": false}}"#;
+    assert!(servers(fluid) >= 2 && servers(published) >= servers(fluid));
+    let few = Shape { servers: 1, ..SHAPE };
+    let packed = first_fit(&traces, Part::Whole, &drawn, &few, 0.0, "dnc", fluid).unwrap();
+    assert_eq!(packed.servers, 1);
+    assert!(packed.refused.iter().all(|(_, why)| why == "every server is in use"), "{:?}", packed.refused);
+}
+
+#[test]
+fn what_grows_beyond_its_limits_is_held_back_by_them_and_is_not_where_it_is_demoted_or_has_none() {
+    // Half the device at first, and then all of it, but not more than its capacity.
+    let traces = growing(&[[40, 90]], 1);
+    let drawn = [Draw { trace: 0, start: 0.0, slo: 1.0 }];
+    let settings = PackSettings::default();
+    let packed = pack(&traces, Part::First, &drawn, None, &SHAPE, &settings, "").unwrap();
+    let late = [Overrun::Enforced, Overrun::Demoted, Overrun::Unlimited].map(|overrun| {
+        let settings = ReplaySettings { overrun, packet: None };
+        let kept = replay(&traces, Part::Second, &drawn, &packed.placed, &packed.system, settings).unwrap();
+        kept[0].late
+    });
+    assert!(late[0] > 1000, "{late:?}");
+    assert_eq!(late[1..], [0, 0]);
+}
+
+#[test]
+fn who_is_admitted_keeps_its_slo_and_without_a_bound_all_are_admitted() {
+    let traces = traces(&[5, 20, 60], 1);
+    let drawn = from_the_start(draws(2, 20, &[(0, 0.05), (1, 0.1), (2, 0.2)]).unwrap());
+    let shape = Shape { clients: 2, servers: 1, bytes: 1e6, ..SHAPE };
+    let on = links(2, 20, 2, 1).unwrap();
+    let ask = |policy: &str| {
+        admit(
+            &traces,
+            Part::First,
+            &drawn,
+            &on,
+            &shape,
+            &[Stage::NetworkIn, Stage::NetworkOut],
+            policy,
+            "",
+            None,
+        )
+        .unwrap()
+    };
+    let (none, dnc) = (ask("none"), ask("dnc"));
+    assert_eq!(none.admitted.len(), 20);
+    assert!(!dnc.admitted.is_empty() && dnc.admitted.len() < 20, "{}", dnc.admitted.len());
+    // The second half is like the first.
+    let kept =
+        replay(&traces, Part::Second, &drawn, &dnc.admitted, &dnc.system, ReplaySettings::default()).unwrap();
+    assert!(kept.iter().all(|kept| kept.met == kept.windows && kept.windows > 0));
+    let late = replay(&traces, Part::Second, &drawn, &none.admitted, &none.system, ReplaySettings::default())
+        .unwrap();
+    assert!(late.iter().any(|kept| kept.met < kept.windows));
+}
+
+#[test]
+fn what_is_wrong_is_named() {
+    let traces = traces(&[5], 1);
+    let strange = [Draw { trace: 1, start: 0.0, slo: 0.1 }];
+    let settings = PackSettings::default();
+    let error = pack(&traces, Part::Whole, &strange, None, &SHAPE, &settings, "").unwrap_err();
+    assert_eq!(error.to_string(), "trace 1: there are 1, numbered from 0");
+    assert!(matches!(draws(1, 1, &[]), Err(StudyError::Draw { .. })));
+    assert!(matches!(links(1, 1, 0, 1), Err(StudyError::Draw { .. })));
+    assert!(matches!(visits(1, 1, f64::NAN), Err(StudyError::Draw { .. })));
+    let empty = Text::from_bytes("one.csv", *b"seconds,kind,size\n0,read,4096\n").unwrap();
+    let device = Device::from_text("ssd", DEVICE).unwrap();
+    let one = Traces::read(vec![("one.csv".into(), empty)], device, TraceSettings::default(), 1);
+    assert!(one.is_err_and(|error| error.to_string().starts_with("trace one.csv: fewer than two requests")));
+}
+
+/// Synthetic cache traces of five minutes.
+fn caches(seed: u64, count: u64) -> Traces {
+    let shape = CacheShape::of(300.0);
+    let drawn = (0..count).map(|index| (format!("c{index}"), shape.draw(seed, index).unwrap())).collect();
+    Traces::of(drawn, Device::from_text("ssd", DEVICE).unwrap(), TraceSettings::default(), 1).unwrap()
+}
+
+fn from(traces: std::ops::Range<usize>) -> Vec<Draw> {
+    traces.map(|trace| Draw { trace, start: 0.3, slo: 0.05 }).collect()
+}
+
+#[test]
+fn drawn_traces_of_a_cache_are_as_the_thesis_describes_them() {
+    let shape = CacheShape::of(600.0);
+    let (mut requests, mut bytes) = (0.0, 0.0);
+    for index in 0..20 {
+        let trace = shape.draw(3, index).unwrap();
+        assert_eq!(trace, shape.draw(3, index).unwrap(), "the same on every run");
+        assert!(trace.is_sorted_by_key(|request| request.at));
+        assert!(trace.iter().all(|request| request.size <= 256 << 10 && request.size > 0));
+        // A third of the thesis' half hours with 100 to 600 thousand requests.
+        assert!((30e3..200e3).contains(&(trace.len() as f64)), "{}", trace.len());
+        requests += trace.len() as f64;
+        bytes += trace.iter().map(|request| request.size as f64).sum::<f64>();
+    }
+    assert!((22e3..34e3).contains(&(bytes / requests)), "{} bytes in the mean", bytes / requests);
+    let traces = caches(3, 20);
+    let (each, all) = peaks(&traces, Part::Whole, &from(0..20), Nanos::SECOND).unwrap();
+    let ratios: Vec<f64> = each.iter().map(|peak| peak.requests / peak.mean_requests).collect();
+    assert!(ratios.iter().all(|ratio| (1.5..7.0).contains(ratio)), "{ratios:?}");
+    assert!(ratios.iter().any(|&ratio| ratio < 3.0) && ratios.iter().any(|&ratio| ratio > 4.0), "{ratios:?}");
+    // Together they are smoother than each, and at most the sum of all peaks.
+    let sum: f64 = each.iter().map(|peak| peak.requests).sum();
+    assert!(all.requests < 0.7 * sum && all.requests >= all.mean_requests, "{} of {sum}", all.requests);
+}
+
+#[test]
+fn an_invalid_cache_and_an_invalid_window_are_refused() {
+    let shape = CacheShape::of(60.0);
+    let wrong = [
+        CacheShape { seconds: f64::NAN, ..shape.clone() },
+        CacheShape { seconds: 1e12, ..shape.clone() },
+        CacheShape { burst: 0.0, ..shape.clone() },
+        CacheShape { rate: (20.0, 10.0), ..shape.clone() },
+        CacheShape { height: (0.0, 2.0), ..shape.clone() },
+        CacheShape { sizes: Sizes::Choice(Vec::new()), ..shape },
+    ];
+    for shape in wrong {
+        let error = shape.draw(1, 0).unwrap_err();
+        assert!(matches!(error, StudyError::Draw { .. }), "{error}");
+    }
+    assert!(peaks(&traces(&[3], 1), Part::Whole, &from(0..1), Nanos(10)).is_err());
+}
+
+#[test]
+fn each_analysis_of_a_path_is_a_bound_and_the_one_of_the_thesis_is_the_lowest() {
+    let traces = caches(5, 6);
+    let settings =
+        TailSettings { bytes: 125e6, dependent: 0, excess: 1e-3, bounds: BoundSettings::default() };
+    let ask = |draws: &[Draw], settings: &TailSettings| tails(&traces, Part::Whole, draws, settings).unwrap();
+    let found = ask(&from(0..6), &settings);
+    let [bipartite, hop_by_hop, convolution] =
+        [found.bipartite, found.hop_by_hop, found.convolution].map(Option::unwrap);
+    assert!(bipartite <= hop_by_hop && bipartite <= convolution, "{found:?}");
+    assert!(found.dnc.unwrap() > 0.0 && found.priority_meister.unwrap() > 0.0);
+    let dependent = ask(&from(0..6), &TailSettings { dependent: 6, ..settings });
+    assert!(dependent.bipartite.unwrap() > bipartite && dependent.dnc == found.dnc);
+    // More nines cost more; the worst case does not depend on them.
+    let rarer = ask(&from(0..6), &TailSettings { excess: 1e-40, ..settings });
+    assert!(rarer.bipartite.unwrap() > bipartite && rarer.dnc == found.dnc);
+    for excess in [0.0, 1.0, f64::NAN] {
+        assert!(tails(&traces, Part::Whole, &from(0..1), &TailSettings { excess, ..settings }).is_err());
+    }
+    assert!(tails(&traces, Part::Whole, &[], &settings).is_err());
+}
+
+#[test]
+fn replayed_tails_stay_below_bounds_by_models() {
+    let traces = caches(7, 6);
+    let drawn: Vec<Draw> =
+        (0..6).map(|trace| Draw { trace, start: 0.1, slo: 0.02 * (1 + trace) as f64 }).collect();
+    let shape = Shape { clients: 1, servers: 1, bytes: 50e6, ..SHAPE };
+    let (on, stages) = (vec![(0, 0); 6], [Stage::NetworkIn, Stage::NetworkOut]);
+    let bounds = |settings| {
+        bounds_of_all(&traces, Part::Whole, &drawn, &on, &shape, &stages, Method::Snc, settings).unwrap()
+    };
+    let all = admit(&traces, Part::Whole, &drawn, &on, &shape, &stages, "none", "", None).unwrap();
+    let free = ReplaySettings { overrun: Overrun::Unlimited, packet: Some(1500.0) };
+    let kept = replay(&traces, Part::Whole, &drawn, &all.admitted, &all.system, free).unwrap();
+    let (ours, steps) = (
+        bounds(BoundSettings::default()),
+        bounds(BoundSettings { blocks: false, ..BoundSettings::default() }),
+    );
+    for ((kept, ours), steps) in kept.iter().zip(ours).zip(steps) {
+        let (ours, steps) = (ours.unwrap(), steps.unwrap());
+        assert!(kept.tail <= ours && ours <= steps, "{} {ours} {steps}", kept.tail);
+    }
+}
+
+#[test]
+fn limits_hold_back_and_a_replay_without_them_does_not() {
+    let traces = traces(&[40, 40], 1);
+    let drawn = from_the_start(draws(2, 2, &[(0, 0.4), (1, 0.4)]).unwrap());
+    let shape = Shape { clients: 1, servers: 1, bytes: 1e6, ..SHAPE };
+    let on = links(2, 2, 1, 1).unwrap();
+    let stages = [Stage::NetworkOut];
+    let limited = admit(&traces, Part::Whole, &drawn, &on, &shape, &stages, "silo++", "", None).unwrap();
+    assert_eq!(limited.admitted.len(), 2);
+    let largest = |overrun| {
+        let settings = ReplaySettings { overrun, packet: None };
+        let kept =
+            replay(&traces, Part::Whole, &drawn, &limited.admitted, &limited.system, settings).unwrap();
+        kept.iter().map(|kept| kept.largest).fold(0.0, f64::max)
+    };
+    let (held, free) = (largest(Overrun::Enforced), largest(Overrun::Unlimited));
+    assert!(held > 2.0 * free, "{held} and {free}");
+}
+
+#[test]
+fn a_lower_percentile_of_slos_admits_no_fewer_by_models() {
+    let traces = caches(9, 8);
+    let drawn: Vec<Draw> =
+        (0..16).map(|at| Draw { trace: at % 8, start: at as f64 / 16.0, slo: 0.02 }).collect();
+    let shape = Shape { clients: 2, servers: 1, bytes: 60e6, ..SHAPE };
+    let on = links(9, 16, 2, 1).unwrap();
+    let count = |policy: &str, percentile| {
+        let stages = [Stage::NetworkIn, Stage::NetworkOut];
+        let found =
+            admit(&traces, Part::First, &drawn, &on, &shape, &stages, policy, "", percentile).unwrap();
+        found.admitted.len()
+    };
+    let (often, seldom) = (count("snc", Some(90.0)), count("snc", Some(99.999)));
+    assert!(often > seldom, "{often} at 90 %, {seldom} at 99.999 %");
+    assert_eq!(count("dnc", Some(90.0)), count("dnc", None));
+}

@@ -1,0 +1,73 @@
+//! The fluid simulator: flows through a network at exact max-min fair rates.
+//!
+//! ```text
+//! Network      flows over time: start, cancel, advance, carried work
+//!   Clocks     virtual time of completions
+//!     Completions, Crowds   the earliest prediction; the flows of one class
+//!   MaxMin     the allocation: entries, and a level for each saturated resource
+//!     cascade, handover     the solver; limits of entries
+//!     watch                 resources with spare capacity
+//!     filling               fallback: solution from zero
+//! ```
+//!
+//! # Model
+//!
+//! A *resource* has a capacity, in bits or in nanoseconds of service per second. An *entry* is a number `n`
+//! of equal flows along one path, with a weight `w` and a rate cap. A flow takes `a` units of work on a
+//! resource for each of its bytes. Rates `x` are weighted max-min fair if two conditions hold. No resource
+//! has more work than capacity, and none of the `x / w` can rise without lowering one that is not higher.
+//! These rates exist and are unique.
+//!
+//! The levels of the resources determine them. Give each resource `r` a level `s_r`, infinite if it is not
+//! saturated. Let each entry run at the least level on its path, or at its *ceiling* if that is less. The
+//! levels are *settled* if each saturated resource is full, and no other resource is overloaded:
+//!
+//! ```text
+//! sum over entries on r of  n a w min(s_r, what the rest of the path offers) = C_r
+//! ```
+//!
+//! Settled levels give the max-min allocation. Take any entry below its ceiling: it runs at the level of some
+//! resource `r` on its path; `r` is full; and no entry on `r` has more for its weight, since all run at `s_r`
+//! or less. This is the bottleneck condition (Bertsekas and Gallager, Data Networks, section 6.5.2), which
+//! characterizes the max-min allocation.
+//!
+//! # Incremental updates
+//!
+//! An arrival, a completion or a new capacity disturbs few resources. The solver settles these one after the
+//! other, the lowest level first. A change of level disturbs the other saturated resources of the entries
+//! that it limits, and so on until all are settled again (`cascade`). A resource keeps the sums over its
+//! members. So a visit costs one division, and one addition for each entry limited there that also crosses
+//! another saturated resource. Resources that are not saturated take no part. They grant their members
+//! allowances and are involved only when these are used up (`watch`). Only lower levels affect higher ones,
+//! so nearly every visit is the last one to that resource for this event. The cost of an event is about the
+//! number of levels that it changes, times the entries limited by each. A full solution costs the number of
+//! all entries, times the number of levels.
+//!
+//! Over time, a change of level costs one prediction and not one per flow, by a virtual clock for each
+//! resource (`clocks`). All flows of one class, which take the same path, are one entry (`crowd`). So an
+//! event costs at most the logarithm of the number of flows, besides its cascade.
+//!
+//! Finished flows leave no state. Sums kept by difference are recomputed periodically, so that rounding
+//! errors do not grow with time.
+
+mod cascade;
+mod clocks;
+mod completions;
+mod crowd;
+mod entry;
+mod error;
+mod filling;
+mod flows;
+mod handover;
+mod maxmin;
+mod members;
+mod network;
+mod paths;
+mod queue;
+mod watch;
+
+pub use cascade::Effort;
+pub use error::FluidError;
+pub use flows::FlowId;
+pub use maxmin::{EntryId, Limit, MaxMin};
+pub use network::{Finished, Network};

@@ -1,0 +1,122 @@
+//! Helpers of the fluid tests: a plain water-filling solver for comparison, and the optimality conditions.
+
+use leeward_fabric::{Hop, ResourceId};
+
+/// An entry in the tests.
+#[derive(Clone, Debug)]
+pub struct Demand {
+    pub hops: Vec<Hop>,
+    pub weight: f64,
+    pub cap: f64,
+    pub flows: u32,
+}
+
+impl Demand {
+    /// Work per byte at a resource, over all hops of the path there.
+    pub fn work(&self, resource: usize) -> f64 {
+        self.hops.iter().filter(|hop| hop.resource.index() == resource).map(|hop| hop.work).sum()
+    }
+}
+
+pub fn hop(resource: usize, work: f64) -> Hop {
+    Hop { resource: ResourceId(resource as u32), work }
+}
+
+/// Rates of all demands, by raising all levels together until a cap or a resource stops some of them.
+pub fn water_filling(capacities: &[f64], demands: &[Demand]) -> Vec<f64> {
+    let mut rates: Vec<Option<f64>> = vec![None; demands.len()];
+    loop {
+        let mut lowest = f64::INFINITY;
+        let mut stopped: Vec<usize> = Vec::new();
+        let mut stop = |level: f64, who: Vec<usize>| {
+            if level < lowest {
+                (lowest, stopped) = (level, who);
+            }
+        };
+        for (index, demand) in demands.iter().enumerate() {
+            if rates[index].is_none() {
+                stop(demand.cap / demand.weight, vec![index]);
+            }
+        }
+        for (resource, &capacity) in capacities.iter().enumerate() {
+            let (mut left, mut gain, mut rising) = (capacity, 0.0, Vec::new());
+            for (index, demand) in demands.iter().enumerate() {
+                let work = f64::from(demand.flows) * demand.work(resource);
+                match rates[index] {
+                    Some(rate) if work > 0.0 => left -= work * rate,
+                    None if work > 0.0 => {
+                        gain += work * demand.weight;
+                        rising.push(index);
+                    }
+                    _ => {}
+                }
+            }
+            if gain > 0.0 {
+                stop((left / gain).max(0.0), rising);
+            }
+        }
+        if lowest == f64::INFINITY {
+            return rates.into_iter().map(|rate| rate.unwrap_or(f64::INFINITY)).collect();
+        }
+        for index in stopped {
+            rates[index] = Some(demands[index].weight * lowest);
+        }
+    }
+}
+
+/// Checks the conditions that characterize weighted max-min fair rates. No resource carries more than its
+/// capacity. Each demand is at its cap or crosses a full resource where no demand has more for its weight.
+pub fn optimal(capacities: &[f64], demands: &[Demand], rates: &[f64]) -> Result<(), String> {
+    let close = 1e-9;
+    let load = |resource: usize| -> f64 {
+        let of = |(demand, rate): (&Demand, &f64)| f64::from(demand.flows) * demand.work(resource) * rate;
+        demands.iter().zip(rates).filter(|(demand, _)| demand.work(resource) > 0.0).map(of).sum()
+    };
+    for (resource, &capacity) in capacities.iter().enumerate() {
+        if load(resource) > capacity * (1.0 + close) {
+            return Err(format!("resource {resource}: {} of {capacity}", load(resource)));
+        }
+    }
+    for (index, (demand, &rate)) in demands.iter().zip(rates).enumerate() {
+        let bottleneck = |resource: usize| {
+            let level = rate / demand.weight;
+            let others = demands.iter().zip(rates).filter(|(other, _)| other.work(resource) > 0.0);
+            load(resource) >= capacities[resource] * (1.0 - close)
+                && others.into_iter().all(|(other, rate)| rate / other.weight <= level * (1.0 + close))
+        };
+        let stopped = rate >= demand.cap * (1.0 - close)
+            || (0..capacities.len()).any(|resource| demand.work(resource) > 0.0 && bottleneck(resource));
+        if !stopped {
+            return Err(format!("demand {index}: nothing keeps it at {rate}"));
+        }
+    }
+    Ok(())
+}
+
+/// Equal within a billionth.
+pub fn same(one: f64, other: f64) -> bool {
+    one == other || (one - other).abs() <= 1e-9 * one.abs().max(other.abs())
+}
+
+/// A small random generator for tests that are too long for proptest.
+pub struct Numbers(pub u64);
+
+impl Numbers {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// Uniform in [0, 1).
+    pub fn unit(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// Uniform in 0..n.
+    pub fn below(&mut self, n: usize) -> usize {
+        (self.unit() * n as f64) as usize
+    }
+}

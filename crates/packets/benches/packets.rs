@@ -1,0 +1,81 @@
+//! Speed of the packet plant, on one core, in the setting of the Etalon paper's figure 6: 16 flows from one
+//! rack to another under strobe, by queue size. A packet here is one with data that reached its host. Each
+//! also passes the host's NIC and the switch (uplink, inner queue, downlink; or a circuit), and every second
+//! one is acknowledged by a packet on the same path back. Seconds are on-core seconds if Linux reports them,
+//! so that other load on the machine disturbs less.
+//!
+//! Run by `cargo bench -p leeward-packets --bench packets [-- SECONDS]`, in simulated time; the default is
+//! 2, as in the paper.
+
+#![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+
+use std::time::Instant;
+
+use leeward_circuits::switch::{Resize, Via};
+use leeward_circuits::{Day, Matching, Schedule};
+use leeward_fabric::Nanos;
+use leeward_packets::workload::lists;
+use leeward_packets::{Plan, Plant, Settings};
+use leeward_tcp::control::Control;
+
+fn main() {
+    let seconds = std::env::args().filter_map(|argument| argument.parse().ok()).next().unwrap_or(2.0);
+    println!(
+        "tcp    voq      early us     data  Mdata/s  Mpackets/s  circuit %   median us: all  packet  circuit    p99  timeouts"
+    );
+    for voq in [4, 8, 16, 32, 64, 128] {
+        run(seconds, "reno", Control::Reno, voq, None, None);
+    }
+    for early in [0, 200, 400, 600, 800, 1000, 1200, 1400] {
+        run(seconds, "reno", Control::Reno, 16, Some(early), None);
+    }
+    run(seconds, "retcp", Control::RETCP, 16, None, Some(0));
+    for early in [0, 200, 400, 600, 800, 1000, 1200, 1400] {
+        run(seconds, "retcp", Control::RETCP, 16, Some(early), Some(early));
+    }
+}
+
+/// Days of 180 us after nights of 20 us, rack i to rack i + k on day k.
+fn strobe(racks: usize) -> Schedule {
+    let days = (1..racks).map(|day| {
+        let sources = (0..racks).map(|to| Some(((to + racks - day) % racks) as u32)).collect();
+        Day { matching: Matching::new(sources).expect("a matching"), length: Nanos(180_000) }
+    });
+    Schedule::new(racks, Nanos(20_000), days.collect()).expect("a schedule")
+}
+
+fn run(seconds: f64, name: &str, control: Control, voq: u32, early: Option<u64>, marks: Option<u64>) {
+    let mut settings = Settings::etalon(8);
+    settings.tcp.control = control;
+    settings.switch.voq_capacity = voq;
+    settings.switch.resize = early.map(|us| Resize::new(16, 128, Nanos(us * 1000)).expect("in order"));
+    settings.switch.circuit_marks = marks.map(|us| Nanos(us * 1000));
+    let workload = lists::long(8, 16, [0, 1], 16, 1 << 40).expect("a right workload");
+    let mut plant = Plant::new(settings, Plan::Fixed(strobe(8)), workload).expect("a right plant");
+    let began = (Instant::now(), on_core());
+    plant.run(Nanos::from_secs_f64(seconds)).expect("a right workload");
+    let took = on_core().zip(began.1).map_or(began.0.elapsed().as_secs_f64(), |(now, then)| now - then);
+    let records = plant.records();
+    let us = |quantile: Option<Nanos>| quantile.map_or(f64::NAN, |at| at.0 as f64 / 1e3);
+    let all = records.all_latencies();
+    let packets = records.delivered.iter().map(|of| of.packets).sum::<u64>();
+    println!(
+        "{name:<6} {voq:>3} {:>13} {:>8} {:>8.2} {:>11.2} {:>10.1} {:>16.1} {:>7.1} {:>8.1} {:>6.1} {:>9}",
+        early.map_or("-".into(), |us| us.to_string()),
+        records.data_packets,
+        records.data_packets as f64 / took / 1e6,
+        packets as f64 / took / 1e6,
+        100.0 * records.circuit_utilization(0, 1, 80e9, Nanos(0)).expect("days"),
+        us(all.quantile(0.5)),
+        us(records.latency(Via::Packet).quantile(0.5)),
+        us(records.latency(Via::Circuit).quantile(0.5)),
+        us(all.quantile(0.99)),
+        records.flows.iter().map(|flow| flow.timeouts).sum::<u64>(),
+    );
+}
+
+/// On-core time of this thread, in seconds.
+fn on_core() -> Option<f64> {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").ok()?;
+    text.split(' ').next()?.parse::<f64>().ok().map(|nanos| nanos / 1e9)
+}

@@ -1,0 +1,166 @@
+//! Placement of block copies by a replica policy on its own engine. The plant asks it as blocks begin and
+//! informs it as they end.
+//!
+//! The engine sees racks with one link each way, whose capacity is that of packets plus a circuit that is
+//! always up. Its reports have the traffic that the switch carried on each. Reports leave out the links of
+//! hosts. Before the first block, one report says that the network was idle, so the engine's time is ahead of
+//! the plant's by one report interval.
+
+use std::collections::BTreeMap;
+
+use leeward_engine::{Answer, Ask, Engine, Input, Output};
+use leeward_fabric::input::InputError;
+use leeward_fabric::{Bytes, Cluster, DomainId, HostId, Load, Nanos, ResourceId};
+use leeward_ledger::{EntryId, Ledger, LedgerSettings, Sample};
+use leeward_placement::PolicySpec;
+use leeward_placement::replicas::{self, Layout, ReplicaRequest};
+use leeward_placement::{Constraints, Explain};
+
+use super::file::NetworkFile;
+use super::workload::{Block, Place};
+
+/// Chooses the hosts of block copies.
+pub struct Placer {
+    engine: Engine,
+    hosts_per_rack: u32,
+    replicas: u8,
+    every: Nanos,
+    /// Ledger entries of blocks in progress, by block number.
+    entries: BTreeMap<usize, Vec<EntryId>>,
+    /// By rack: its links out and in, with the bytes that each had carried by the last report.
+    links: Vec<[(ResourceId, u64); 2]>,
+    reported: Nanos,
+    out: Vec<Output>,
+}
+
+impl Placer {
+    /// Creates a placer for blocks of `replicas` copies, on a network with or without circuits, with a load
+    /// report every `every`.
+    ///
+    /// # Errors
+    /// Returns an error for an unknown policy, a policy that delays blocks, or invalid settings.
+    pub fn new(
+        policy: &PolicySpec,
+        replicas: u8,
+        every: Nanos,
+        network: &NetworkFile,
+        circuits: bool,
+        seed: u64,
+    ) -> Result<Placer, InputError> {
+        let wrong = |message: String| InputError::new("copies", message);
+        let made =
+            replicas::make(&policy.name, &policy.settings).map_err(|error| wrong(error.to_string()))?;
+        let hosts_per_rack = network.hosts_per_rack as u32;
+        let of = Block {
+            first: 0,
+            hops: 0,
+            file: 0,
+            writer: Place { rack: 0, host: 0 },
+            bytes: u64::MAX,
+            left: 1,
+        };
+        let waits = made.waits(&request(0, &of, replicas, hosts_per_rack));
+        if waits > Nanos(0) {
+            let message = format!("`{}` lets blocks wait for {waits}: expected interval=0s", policy.label);
+            return Err(wrong(message));
+        }
+        let circuit = if circuits { network.circuit_rate.0 } else { 0 };
+        let text = format!(
+            "{{racks: {}, hosts_per_rack: {hosts_per_rack}, nic: {}bps, rack_link: {}bps}}",
+            network.racks,
+            network.nic.0,
+            network.packet_rate.0.saturating_add(circuit)
+        );
+        let Cluster { fabric, capacities } = Cluster::from_text("network", &text)?;
+        let settings = LedgerSettings { interval: every, ..LedgerSettings::default() };
+        let ledger = Ledger::new(fabric.clone(), &capacities, settings)
+            .map_err(|error| wrong(format!("report: {error}")))?;
+        let link = |link: Option<ResourceId>| (link.expect("racks of a tree have links"), 0);
+        let links = |rack: DomainId| [link(fabric.out_of_domain(rack)), link(fabric.into_domain(rack))];
+        let mut placer = Placer {
+            links: fabric.all_racks().map(links).collect(),
+            engine: Engine::new(ledger, made, seed, Explain::Off),
+            hosts_per_rack,
+            replicas,
+            every,
+            entries: BTreeMap::new(),
+            reported: Nanos(0),
+            out: Vec::new(),
+        };
+        placer.tell(Nanos(0), every, |_, _| 0);
+        Ok(placer)
+    }
+
+    /// Interval between load reports.
+    pub fn every(&self) -> Nanos {
+        self.every
+    }
+
+    /// Places a block that begins. Returns the hosts of its copies, the writer first.
+    ///
+    /// # Errors
+    /// Returns the reason if the policy finds no placement.
+    pub fn begins(&mut self, now: Nanos, number: usize, block: &Block) -> Result<Vec<Place>, String> {
+        let request = request(number, block, self.replicas, self.hosts_per_rack);
+        let input = Input::Ask(number as u64, Ask::Replicas(request));
+        self.engine.handle(now.plus(self.every), input, &mut self.out);
+        let answer = self.out.drain(..).find_map(|output| match output {
+            Output::Answer(_, Answer::Replicas(answer)) => Some(answer),
+            _ => None,
+        });
+        let placed = answer.expect("a policy that lets nothing wait answers").map_err(|no| no.to_string())?;
+        self.engine.handle(now.plus(self.every), Input::Started(&placed.entries), &mut self.out);
+        self.entries.insert(number, placed.entries);
+        let hosts = self.hosts_per_rack;
+        let place = |host: &HostId| Place { rack: host.0 / hosts, host: host.0 % hosts };
+        Ok(placed.decision.choice.iter().map(place).collect())
+    }
+
+    /// Releases the entries of a block that has ended.
+    pub fn ended(&mut self, now: Nanos, number: usize) {
+        if let Some(entries) = self.entries.remove(&number) {
+            self.engine.handle(now.plus(self.every), Input::Release(&entries), &mut self.out);
+            self.out.clear();
+        }
+    }
+
+    /// Reports the total bytes carried so far between each pair of racks.
+    pub fn report(&mut self, now: Nanos, carried: impl Fn(usize, usize) -> u64) {
+        self.tell(self.reported.plus(self.every), now.plus(self.every), carried);
+        self.reported = now;
+    }
+
+    fn tell(&mut self, from: Nanos, until: Nanos, carried: impl Fn(usize, usize) -> u64) {
+        let racks = self.links.len();
+        let window = until.since(from).0.max(1);
+        let mut samples = Vec::with_capacity(2 * racks);
+        for (rack, links) in self.links.iter_mut().enumerate() {
+            let sums: [u64; 2] = [
+                (0..racks).map(|to| carried(rack, to)).sum(),
+                (0..racks).map(|source| carried(source, rack)).sum(),
+            ];
+            for ((resource, before), now) in links.iter_mut().zip(sums) {
+                let bits = 8 * u128::from(now - *before) * u128::from(Nanos::SECOND.0);
+                let load = Load(i64::try_from(bits / u128::from(window)).unwrap_or(i64::MAX));
+                *before = now;
+                samples.push(Sample { resource: *resource, window: (from, until), load, guaranteed: None });
+            }
+        }
+        self.engine.handle(until, Input::Report(&samples), &mut self.out);
+        self.out.clear();
+    }
+}
+
+fn request(number: usize, block: &Block, replicas: u8, hosts_per_rack: u32) -> ReplicaRequest {
+    ReplicaRequest {
+        id: number as u64,
+        file: block.file.into(),
+        writer: Some(HostId(block.writer.rack * hosts_per_rack + block.writer.host)),
+        size: Bytes(block.bytes),
+        replicas,
+        layout: Layout::Chain,
+        fault_domains: 1,
+        blocks_left: block.left,
+        constraints: Constraints::default(),
+    }
+}

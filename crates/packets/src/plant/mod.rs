@@ -1,0 +1,333 @@
+//! Main loop of the plant: events in order of time.
+
+mod blocks;
+mod connections;
+mod network;
+mod trains;
+mod week;
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use leeward_circuits::estimate::{Adus, EstimateError};
+use leeward_circuits::switch::{self, Event, Output, Switch, SwitchError};
+use leeward_circuits::timers::{NEVER, Timers};
+use leeward_fabric::Nanos;
+use leeward_tcp::Sender;
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+
+use super::hosts::{Carried, Nic};
+use super::placer::Placer;
+use super::records::{BlockRecord, FlowRecord, Records, TrainRecord};
+use super::settings::{Demand, Plan, Settings, SettingsError};
+use super::workload::{Driver, Workload, WorkloadError};
+use connections::Flow;
+use trains::Sending;
+
+/// Error that prevents or ends a run.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+pub enum PlantError {
+    /// Invalid settings.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    /// The switch rejected a schedule: other racks, or no days.
+    #[error(transparent)]
+    Switch(#[from] SwitchError),
+    /// The demand estimate failed.
+    #[error(transparent)]
+    Estimate(#[from] EstimateError),
+    /// The scheduler returned no schedule.
+    #[error("schedule asked for at {} ns: {problem}", at.0)]
+    Planner {
+        /// Time of the request.
+        at: Nanos,
+        /// Message of the scheduler.
+        problem: String,
+    },
+    /// The policy found no placement for a block.
+    #[error("copies of block {block} at {} ns: {problem}", at.0)]
+    Copies {
+        /// Number of the block.
+        block: usize,
+        /// Time at which the block began.
+        at: Nanos,
+        /// Message of the policy.
+        problem: String,
+    },
+    /// The policy placed copies on invalid hosts.
+    #[error(transparent)]
+    Workload(#[from] WorkloadError),
+    /// The workload is for other hosts.
+    #[error("workload of {} racks of {} hosts: must be of {} racks of {}", found.0, found.1, expected.0, expected.1)]
+    Hosts {
+        /// Racks of the workload, and hosts of each.
+        found: (usize, usize),
+        /// Racks of the plant, and hosts of each.
+        expected: (usize, usize),
+    },
+}
+
+/// Events other than packets, which are rare in comparison.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Later {
+    Piece(u32),
+    Sender(u32),
+    Receiver(u32),
+    GiveUp(u32),
+    Burst(u32),
+    Plan,
+    Sample,
+    Report,
+}
+
+/// Alarms, in the order of simultaneous events; the alarms of the hosts' NICs follow.
+const LATER: usize = 0;
+const SWITCH: usize = 1;
+const HOSTS: usize = 2;
+
+/// A packet plant that runs a workload.
+pub struct Plant<'a> {
+    settings: Settings,
+    driver: Driver,
+    plan: Plan<'a>,
+    now: u64,
+    timers: Timers,
+    later: BinaryHeap<Reverse<(u64, u64, Later)>>,
+    orders: u64,
+    switch: Switch<Carried>,
+    out: Vec<Output<Carried>>,
+    nics: Vec<Nic>,
+    flows: Vec<Flow>,
+    trains: Vec<Sending>,
+    /// Number of trains with packets to send or in flight.
+    trains_left: usize,
+    due: Vec<(Nanos, u32)>,
+    /// Live flows, by pair of racks.
+    of_pair: Vec<Vec<u32>>,
+    /// Bytes that have arrived in order, by pair of racks.
+    arrived: Vec<u64>,
+    adus: Option<Adus>,
+    /// Placement policy of copies; without it, copies go to the hosts of their layout.
+    placer: Option<Placer>,
+    /// Current day of the circuit to each rack: its start, and the bytes that the pair's circuits had carried
+    /// by then.
+    days: Vec<(u64, u64)>,
+    week_ends: u64,
+    random: ChaCha8Rng,
+    records: Records,
+}
+
+impl<'a> Plant<'a> {
+    /// Creates a plant at time 0.
+    ///
+    /// # Errors
+    /// Returns an error for settings out of bounds, a fixed schedule that does not fit the switch, or a
+    /// workload of other hosts.
+    pub fn new(settings: Settings, plan: Plan<'a>, workload: Workload) -> Result<Plant<'a>, PlantError> {
+        settings.check()?;
+        let switch = Switch::new(settings.switch.clone()).map_err(SettingsError::from)?;
+        let racks = settings.switch.racks;
+        let found = (workload.racks() as usize, workload.hosts() as usize);
+        let expected = (racks, settings.hosts_per_rack);
+        if found != expected {
+            return Err(PlantError::Hosts { found, expected });
+        }
+        let records = Records {
+            flows: workload.flows().iter().map(FlowRecord::of).collect(),
+            blocks: workload.blocks().iter().map(BlockRecord::of).collect(),
+            trains: workload.trains().iter().map(TrainRecord::of).collect(),
+            ..Records::default()
+        };
+        let adus = matches!(&plan, Plan::Weekly { demand: Demand::Adus, .. });
+        let mut plant = Plant {
+            timers: Timers::new(HOSTS + settings.hosts()),
+            nics: vec![Nic::new(settings.nic); settings.hosts()],
+            random: ChaCha8Rng::seed_from_u64(settings.seed),
+            later: BinaryHeap::new(),
+            orders: 0,
+            now: 0,
+            switch,
+            out: Vec::new(),
+            flows: workload.flows().iter().map(|_| Flow::Coming).collect(),
+            trains: vec![Sending::default(); workload.trains().len()],
+            trains_left: workload.trains().len(),
+            due: Vec::new(),
+            of_pair: vec![Vec::new(); racks * racks],
+            arrived: vec![0; racks * racks],
+            adus: adus.then(|| Adus::new(racks)),
+            placer: None,
+            days: vec![(0, 0); racks],
+            week_ends: 0,
+            records,
+            settings,
+            driver: Driver::new(workload),
+            plan,
+        };
+        for limit in &plant.settings.limits {
+            plant.nics[plant.settings.number(limit.host)].limit(limit);
+        }
+        for (at, piece) in plant.driver.first() {
+            plant.order(at.0, Later::Piece(piece));
+        }
+        for train in 0..plant.trains.len() {
+            let start = plant.driver.workload().trains()[train].start;
+            plant.order(start.0, Later::Burst(train as u32));
+        }
+        match &plant.plan {
+            Plan::Packets => {}
+            Plan::Fixed(schedule) | Plan::Routed(schedule, _) => {
+                let week = Event::NewWeek(schedule.clone());
+                plant.switch.step(Nanos(0), week, &mut plant.out)?;
+                if let Plan::Routed(_, routes) = &plant.plan {
+                    plant.switch.step(Nanos(0), Event::Routes(routes.clone()), &mut plant.out)?;
+                }
+                plant.take_out()?;
+            }
+            Plan::Weekly { .. } => plant.order(0, Later::Plan),
+        }
+        if plant.settings.sample_every.is_some() && !plant.settings.sampled.is_empty() {
+            plant.order(0, Later::Sample);
+        }
+        plant.set_alarms();
+        Ok(plant)
+    }
+
+    /// Runs until `until`, events at this time included.
+    ///
+    /// # Errors
+    /// Returns an error if a schedule or a placement fails, or if the switch rejects a schedule.
+    pub fn run(&mut self, until: Nanos) -> Result<(), PlantError> {
+        while self.go_on(until)? {}
+        Ok(())
+    }
+
+    /// Runs until the workload has ended and leaves packets in flight, or until `until`. Returns true if the
+    /// workload has ended. At its end, sampled pairs are sampled once more.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Plant::run`].
+    pub fn run_to_end(&mut self, until: Nanos) -> Result<bool, PlantError> {
+        while !self.is_finished() {
+            if !self.go_on(until)? {
+                return Ok(false);
+            }
+            if self.is_finished() && self.settings.sample_every.is_some() {
+                self.look();
+            }
+        }
+        Ok(true)
+    }
+
+    /// Handles the next event and returns true. If it is after `until`, advances the time to `until` and
+    /// returns false.
+    fn go_on(&mut self, until: Nanos) -> Result<bool, PlantError> {
+        let at = self.timers.earliest();
+        if at > until.0 || at == NEVER {
+            self.now = self.now.max(until.0);
+            return Ok(false);
+        }
+        self.now = at;
+        match self.timers.first() {
+            SWITCH => {
+                // Other events that are due wait until the switch has output.
+                self.timers.set(SWITCH, NEVER);
+                let until = Nanos(self.timers.earliest().min(until.0));
+                self.now = self.switch.run(until, &mut self.out)?.0;
+                self.take_out()?;
+                self.set_alarms();
+            }
+            LATER => {
+                if let Some(Reverse((_, _, what))) = self.later.pop() {
+                    self.do_later(what)?;
+                }
+                self.set_alarms();
+            }
+            host => self.depart(host - HOSTS)?,
+        }
+        Ok(true)
+    }
+
+    /// Current time.
+    pub fn now(&self) -> Nanos {
+        Nanos(self.now)
+    }
+
+    /// Returns the records of the run so far.
+    pub fn records(&mut self) -> &Records {
+        for flow in 0..self.flows.len() {
+            self.record_flow(flow);
+        }
+        self.records.raised_bytes = self.switch.raised();
+        &self.records
+    }
+
+    /// Returns true if all data of the workload has arrived, except for abandoned flows and lost packets of
+    /// trains.
+    pub fn is_finished(&self) -> bool {
+        self.driver.is_finished() && self.trains_left == 0
+    }
+
+    /// Returns the bytes that entered the switch, and their locations.
+    pub fn balance(&self) -> switch::Balance {
+        self.switch.balance()
+    }
+
+    /// Returns the bytes that hosts have sent to the switch and that are neither delivered nor lost.
+    pub fn in_switch(&self) -> u64 {
+        self.switch.held()
+    }
+
+    /// Returns the sender of a live flow.
+    pub fn sender(&self, flow: usize) -> Option<&Sender> {
+        match self.flows.get(flow)? {
+            Flow::Live(connection) => Some(&connection.sender),
+            _ => None,
+        }
+    }
+
+    fn order(&mut self, at: u64, what: Later) {
+        self.orders += 1;
+        self.later.push(Reverse((at, self.orders, what)));
+    }
+
+    #[inline]
+    fn set_alarms(&mut self) {
+        let later = self.later.peek().map_or(NEVER, |&Reverse((at, ..))| at);
+        self.timers.set(LATER, later.max(self.now));
+        self.timers.set(SWITCH, self.switch.wake_at().map_or(NEVER, |at| at.0));
+    }
+
+    fn do_later(&mut self, what: Later) -> Result<(), PlantError> {
+        let now = Nanos(self.now);
+        match what {
+            Later::Piece(piece) => self.write(piece)?,
+            Later::Sender(flow) => {
+                let Flow::Live(connection) = &mut self.flows[flow as usize] else { return Ok(()) };
+                if connection.sender_armed != self.now {
+                    return Ok(());
+                }
+                connection.sender_armed = NEVER;
+                connection.sender.on_timer(now);
+                self.pump(flow);
+            }
+            Later::Receiver(flow) => {
+                let Flow::Live(connection) = &mut self.flows[flow as usize] else { return Ok(()) };
+                if connection.receiver_armed != self.now {
+                    return Ok(());
+                }
+                connection.receiver_armed = NEVER;
+                if let Some(ack) = connection.receiver.on_timer(now) {
+                    self.answer(flow, ack);
+                }
+                self.arm(flow);
+            }
+            Later::GiveUp(flow) => self.give_up(flow),
+            Later::Burst(train) => self.send_train(train),
+            Later::Plan => self.plan_week()?,
+            Later::Sample => self.sample(),
+            Later::Report => self.report(),
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,150 @@
+//! Circuits of a scenario file.
+
+use std::sync::Arc;
+
+use leeward_circuits::routing::{self, Routes};
+use leeward_circuits::schedulers::{self, known};
+use leeward_circuits::{CircuitsError, DemandMatrix, Network, Schedule, Scheduler, check};
+use leeward_fabric::Nanos;
+use leeward_fabric::input::InputError;
+use leeward_placement::PolicySpec;
+
+use crate::file::{PacketsFile, SchedulerFile};
+use crate::settings::Demand;
+
+/// Default routing.
+const DIRECT: &str = "direct";
+
+/// Plan of circuits.
+pub(super) enum Circuits {
+    None,
+    /// A week that repeats, with the routes of packets over it.
+    Fixed(Schedule, Arc<Routes>),
+    /// A new week from the demand each time.
+    Weekly {
+        demand: Demand,
+        ahead: Nanos,
+        network: Network,
+        scheduler: Box<dyn Scheduler>,
+    },
+}
+
+fn wrong(field: &str, message: impl Into<String>) -> InputError {
+    InputError::new("scenario", message.into()).in_field(field)
+}
+
+/// Returns the circuits of a file, by `scheduler` if given, else by the scheduler of the file.
+pub(super) fn of(file: &PacketsFile, scheduler: Option<Box<dyn Scheduler>>) -> Result<Circuits, InputError> {
+    match (&file.scheduler, &file.routing) {
+        (None, Some(of)) => {
+            Err(wrong("routing", format!("`{}` goes by circuits: expected `scheduler`", of.name)))
+        }
+        (None, _) if !file.network.packet_switch => {
+            let message = "false: without circuits, expected `scheduler`, nothing would go anywhere";
+            Err(wrong("network.packet_switch", message))
+        }
+        (None, _) => Ok(Circuits::None),
+        (Some(of), _) => match (&of.name, &of.days) {
+            (Some(_), Some(_)) => Err(wrong("scheduler.days", "beside `name`: expected one of them")),
+            (None, None) => Err(wrong("scheduler", "expected `name` or `days`")),
+            (None, Some(_)) => of_days(of, file),
+            (Some(name), None) => {
+                let scheduler = scheduler.map_or_else(|| named(name), Ok)?;
+                scheduled(of, file, name, scheduler)
+            }
+        },
+    }
+}
+
+fn named(name: &str) -> Result<Box<dyn Scheduler>, InputError> {
+    let spec: PolicySpec = name.parse().map_err(|message: String| wrong("scheduler.name", message))?;
+    schedulers::make(&spec.name, &spec.settings).map_err(|error| wrong("scheduler.name", error.to_string()))
+}
+
+/// Returns the schedule of the days listed in the file, with their lengths unchanged.
+fn of_days(of: &SchedulerFile, file: &PacketsFile) -> Result<Circuits, InputError> {
+    let days = of.days.as_deref().unwrap_or_default();
+    if of.demand.is_some() {
+        return Err(wrong("scheduler.demand", "days of a file are made of none: expected no `demand`"));
+    }
+    if days.is_empty() {
+        return Err(wrong("scheduler.days", "none: expected one at least"));
+    }
+    let schedule = known(file.network.racks, of.night, days)
+        .map_err(|error| wrong("scheduler.days", error.to_string()))?;
+    let network = network(of, file, schedule.length(), Nanos(0))?;
+    let routes = routes(&schedule, &network, file)?;
+    Ok(Circuits::Fixed(schedule, Arc::new(routes)))
+}
+
+/// Returns the schedule of a scheduler: one that repeats, or a new one from the demand each week.
+fn scheduled(
+    of: &SchedulerFile,
+    file: &PacketsFile,
+    name: &str,
+    scheduler: Box<dyn Scheduler>,
+) -> Result<Circuits, InputError> {
+    let network = network(of, file, of.week, of.min_day)?;
+    if let Some(demand) = of.demand {
+        repeats(file)?;
+        return Ok(Circuits::Weekly { demand: demand.into(), ahead: of.ahead, network, scheduler });
+    }
+    let racks = file.network.racks;
+    let none = DemandMatrix::new(racks, vec![0; racks * racks])
+        .map_err(|error| wrong("network.racks", error.to_string()))?;
+    let refused = |error: CircuitsError| wrong("scheduler.name", error.to_string());
+    let schedule = scheduler.schedule(&none, &network).map_err(refused)?;
+    if schedule.days().is_empty() {
+        let message = format!("`{name}` makes schedules of demand: expected voq, adu, socket or oracle");
+        return Err(wrong("scheduler.demand", message));
+    }
+    check(&schedule, racks, &network, scheduler.promises())
+        .map_err(|error| wrong("scheduler", error.to_string()))?;
+    let routes = routes(&schedule, &network, file)?;
+    Ok(Circuits::Fixed(schedule, Arc::new(routes)))
+}
+
+/// Returns the network for which the scheduler computes schedules.
+fn network(
+    of: &SchedulerFile,
+    file: &PacketsFile,
+    week: Nanos,
+    min_day: Nanos,
+) -> Result<Network, InputError> {
+    let (circuit, packet) = (file.network.circuit_rate, file.network.packet_rate);
+    Network::new(circuit, packet, of.night, week, min_day)
+        .map_err(|error| wrong("scheduler", error.to_string()))
+}
+
+/// Rejects settings that need a schedule that repeats where schedules follow the demand.
+fn repeats(file: &PacketsFile) -> Result<(), InputError> {
+    let expected = "expected a schedule that repeats, `scheduler` without `demand`";
+    match &file.routing {
+        Some(of) if of.name != DIRECT => {
+            Err(wrong("routing.name", format!("`{}` looks ahead to later days: {expected}", of.name)))
+        }
+        _ if !file.network.packet_switch => Err(wrong(
+            "network.packet_switch",
+            format!("false: pairs without demand have no circuit: {expected}, or a packet switch"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Returns the routes of packets over a schedule that repeats.
+fn routes(schedule: &Schedule, network: &Network, file: &PacketsFile) -> Result<Routes, InputError> {
+    let wrong_name = |message: String| wrong("routing.name", message);
+    let name = file.routing.as_ref().map_or(DIRECT, |of| &of.name);
+    let spec: PolicySpec = name.parse().map_err(wrong_name)?;
+    let routing = routing::make(&spec.name, &spec.settings).map_err(|error| wrong_name(error.to_string()))?;
+    if spec.name == DIRECT
+        && !file.network.packet_switch
+        && let Some((source, destination)) = schedule.unlinked()
+    {
+        let message = format!(
+            "false: no day has a circuit from rack {source} to rack {destination}: every pair must have one"
+        );
+        return Err(wrong("network.packet_switch", message));
+    }
+    routing.routes(schedule, network).map_err(|error| wrong_name(error.to_string()))
+}

@@ -1,0 +1,110 @@
+//! Settings of the plant from a file; errors name the invalid field of the file.
+
+use leeward_circuits::switch::Resize;
+use leeward_fabric::Nanos;
+use leeward_fabric::input::InputError;
+
+use crate::file::{ControlFile, EceFile, LimitFile, PacketsFile};
+use crate::settings::{Settings, SettingsError};
+
+/// Lead time of circuit announcements in Etalon's code where queues are not resized.
+const EARLY: Nanos = Nanos(600_000);
+/// Largest number of samples of a run.
+const MOST_SAMPLES: u64 = 20_000_000;
+
+fn wrong(field: &str, message: impl Into<String>) -> InputError {
+    InputError::new("scenario", message.into()).in_field(field)
+}
+
+/// Returns the checked settings of the plant.
+pub(super) fn of(file: &PacketsFile) -> Result<Settings, InputError> {
+    let tcp = file.tcp.settings();
+    tcp.check().map_err(|error| wrong("tcp", error.to_string()))?;
+    let mut switch = file.network.switch();
+    if let Some(of) = &file.resize {
+        let resize = Resize::new(of.small, of.big, of.tau)
+            .map_err(|error| wrong("resize", tail(&error.to_string())))?;
+        switch.resize = Some(resize);
+    }
+    without_effect(file)?;
+    if file.tcp.control == ControlFile::Retcp {
+        switch.circuit_marks = Some(match file.tcp.ece.unwrap_or(EceFile::AtCircuit) {
+            EceFile::AtCircuit => Nanos(0),
+            EceFile::TauEarly => file.resize.map_or(EARLY, |resize| resize.tau),
+        });
+    }
+    let sampled = file.sample.iter().flat_map(|of| &of.pairs).map(|&[from, to]| (from, to)).collect();
+    let settings = Settings {
+        switch,
+        hosts_per_rack: file.network.hosts_per_rack,
+        nic: file.network.nic,
+        nic_limit: file.network.nic_limit.map(|bytes| bytes.0),
+        limits: file.network.limits.iter().map(LimitFile::limit).collect(),
+        give_up: file.give_up,
+        local_delay: file.network.local_delay,
+        tcp,
+        jitter: file.network.jitter,
+        seed: file.seed,
+        sample_every: file.sample.as_ref().map(|of| of.every),
+        sampled,
+    };
+    settings.check().map_err(|error| of_field(&error))?;
+    if let Some(of) = &file.sample {
+        let count = (file.horizon.0 / of.every.0).saturating_mul(of.pairs.len() as u64);
+        if count > MOST_SAMPLES {
+            return Err(wrong("sample.every", format!("{count} samples: must be at most {MOST_SAMPLES}")));
+        }
+    }
+    Ok(settings)
+}
+
+/// Rejects settings that have no effect without another setting.
+fn without_effect(file: &PacketsFile) -> Result<(), InputError> {
+    let tcp = &file.tcp;
+    let is_retcp = tcp.control == ControlFile::Retcp;
+    let of_retcp = [("alpha", tcp.alpha.is_some()), ("beta", tcp.beta.is_some()), ("ece", tcp.ece.is_some())];
+    if let Some((field, _)) = of_retcp.iter().find(|(_, given)| *given && !is_retcp) {
+        return Err(wrong(&format!("tcp.{field}"), "is of `control: retcp` alone"));
+    }
+    if file.scheduler.is_none() {
+        let expected = "and without `scheduler` there are none: expected it";
+        let of_circuits = [
+            ("resize", file.resize.is_some(), "queues grow ahead of circuits"),
+            ("tcp.control", is_retcp, "`retcp` is told of circuits"),
+            ("tcp.divisions", tcp.divisions > 1, "windows are of packets and of circuits"),
+        ];
+        if let Some((field, _, what)) = of_circuits.iter().find(|(_, given, _)| *given) {
+            return Err(wrong(field, format!("{what}, {expected}")));
+        }
+    }
+    if file.network.mark_at.is_none() {
+        let expected = "and without `network.mark_at` there are none: expected it";
+        let of_marks = [
+            ("tcp.control", tcp.control == ControlFile::Dctcp, "`dctcp` goes by marks of queues"),
+            ("tcp.ecn", tcp.ecn, "it goes by marks of queues"),
+        ];
+        if let Some((field, _, what)) = of_marks.iter().find(|(_, given, _)| *given) {
+            return Err(wrong(field, format!("{what}, {expected}")));
+        }
+    }
+    Ok(())
+}
+
+/// Maps an invalid setting to its field of the file.
+fn of_field(error: &SettingsError) -> InputError {
+    match error {
+        SettingsError::Switch(error) => wrong("network", error.to_string()),
+        SettingsError::Tcp(error) => wrong("tcp", error.to_string()),
+        SettingsError::Zero { name: "give_up" } => wrong("give_up", "0s: must be above 0"),
+        SettingsError::Zero { name: "limits" } => wrong("network.limits", "rate: 0bps: must be above 0"),
+        SettingsError::Limited { .. } => wrong("network.limits", tail(&error.to_string())),
+        SettingsError::Zero { name: "sample_every" } => wrong("sample.every", "0s: must be above 0"),
+        SettingsError::Zero { name } => wrong(&format!("network.{name}"), "0: must be above 0"),
+        SettingsError::Pair { .. } => wrong("sample.pairs", tail(&error.to_string())),
+    }
+}
+
+/// Strips the name of the setting from an error, since the error names the file's field already.
+fn tail(text: &str) -> String {
+    text.split_once(": ").map_or(text, |(_, tail)| tail).to_owned()
+}

@@ -1,0 +1,3 @@
+//! Seeded random streams.
+
+pub mod random;

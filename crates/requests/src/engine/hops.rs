@@ -1,0 +1,241 @@
+//! Path of a request: into a limiter and a server, through its service, and on to the next hop.
+
+use leeward_fabric::Nanos;
+use leeward_traces::Stage;
+
+use super::Engine;
+use crate::clock::NEVER;
+use crate::error::{LATEST, RequestsError};
+use crate::limiter::work_at;
+use crate::live::{DEMOTED, Live, NONE};
+use crate::plan::LONGEST;
+use crate::watch::{Of, Watch};
+
+impl<W: Watch> Engine<'_, W> {
+    /// A request or packet arrives at the server of its hop.
+    pub(super) fn enter(&mut self, id: u32) -> Result<(), RequestsError> {
+        let live = self.pool.get_mut(id);
+        let hop = self.plan.hops[live.hop as usize];
+        live.entered = self.now;
+        if hop.is_first {
+            live.since = self.now;
+            live.left = live.work[hop.stage as usize];
+            live.level = hop.level;
+        } else if live.level != DEMOTED {
+            live.level = hop.level;
+        }
+        let (left, workload) = (live.left, live.workload);
+        self.watch.came(Nanos(self.now), hop.server as usize, of(live, left));
+        if hop.limiter != NONE {
+            let limiter = &mut self.plan.limiters[hop.limiter as usize];
+            if !limiter.waiting.is_empty() || !limiter.passes(self.now, left) {
+                live.is_over = true;
+                limiter.waiting.push(&mut self.pool, id);
+                if limiter.demotes {
+                    self.plan.servers[hop.server as usize].push_over(&self.pool, id);
+                    self.wake(hop.server);
+                }
+                // Behind other requests it is not the head, so the time of the limiter is unchanged.
+                if self.plan.limiters[hop.limiter as usize].waiting.head == id {
+                    self.expect(hop.limiter as usize);
+                }
+                return Ok(());
+            }
+        }
+        if hop.is_first {
+            self.watch.passed(Nanos(self.now), workload as usize, Stage::ALL[hop.stage as usize], left);
+        }
+        self.plan.servers[hop.server as usize].push(&mut self.pool, id);
+        self.wake(hop.server);
+        Ok(())
+    }
+
+    /// Sets the time at which the first request behind a limiter passes.
+    fn expect(&mut self, limiter: usize) {
+        let limiter = &mut self.plan.limiters[limiter];
+        let time = limiter.next(self.now, &self.pool).map_or(NEVER, |time| time.min(LATEST + 1));
+        self.clock.set(limiter.slot, time);
+    }
+
+    /// The first request behind a limiter passes.
+    pub(super) fn passes(&mut self, index: usize) -> Result<(), RequestsError> {
+        let (workload, stage) = self.plan.limited[index];
+        if self.now > LATEST {
+            let workload = &self.setup.workloads[workload as usize].name;
+            return self.too_long(format!("a request of workload {workload} behind its limits at {stage}"));
+        }
+        let limiter = &mut self.plan.limiters[index];
+        let id = limiter.waiting.pop(&self.pool);
+        let live = self.pool.get_mut(id);
+        live.is_over = false;
+        let work = work_at(live);
+        limiter.pass(self.now, work);
+        self.watch.passed(Nanos(self.now), workload as usize, stage, work);
+        let server = limiter.queue;
+        self.plan.servers[server as usize].push(&mut self.pool, id);
+        self.wake(server);
+        self.expect(index);
+        Ok(())
+    }
+
+    #[inline]
+    fn wake(&mut self, server: u32) {
+        let serving = &mut self.plan.servers[server as usize];
+        if !serving.is_dirty {
+            serving.is_dirty = true;
+            self.dirty.push(server);
+        }
+    }
+
+    /// Starts all requests that a server can start now.
+    pub(super) fn begin(&mut self, index: usize) -> Result<(), RequestsError> {
+        self.plan.servers[index].is_dirty = false;
+        if self.plan.servers[index].device.is_none() {
+            if let Some((id, was_over)) =
+                self.plan.servers[index].start_link(&mut self.pool, self.setup.packet)
+            {
+                self.started(index, id, was_over, self.plan.servers[index].sends);
+                self.serve(index)?;
+            }
+        } else {
+            while let Some((mut id, was_over)) = self.plan.servers[index].start_device(&mut self.pool) {
+                // The request leaves its limiter first: a request is in at most one list.
+                self.started(index, id, was_over, self.pool.get(id).left);
+                self.plan.servers[index].hand(&mut self.pool, id);
+                let mut bytes = self.pool.get(id).size;
+                while let Some(next) = self.plan.servers[index].join(&mut self.pool, id, &mut bytes) {
+                    self.started(index, next, false, self.pool.get(next).left);
+                    id = next;
+                }
+            }
+            if self.plan.servers[index].begin(&mut self.pool) {
+                self.serve(index)?;
+            }
+        }
+        self.plan.servers[index].rests(self.now, &self.pool);
+        Ok(())
+    }
+
+    /// Reports that a server took a request. A request over its limits leaves its limiter.
+    fn started(&mut self, index: usize, id: u32, was_over: bool, work: f64) {
+        let live = self.pool.get(id);
+        self.watch.started(Nanos(self.now), index, of(live, work));
+        if was_over {
+            let limiter = self.plan.hops[live.hop as usize].limiter as usize;
+            let left = work_at(live);
+            // The request is the head of its limiter: earlier requests of the workload precede it in order of arrival.
+            let first = self.plan.limiters[limiter].waiting.pop(&self.pool);
+            debug_assert_eq!(first, id);
+            self.plan.limiters[limiter].demote(self.now, left);
+            self.expect(limiter);
+        }
+    }
+
+    /// A server starts a service.
+    fn serve(&mut self, index: usize) -> Result<(), RequestsError> {
+        let server = &mut self.plan.servers[index];
+        let ends = server.ends(self.now);
+        if ends - self.now > LONGEST || ends > LATEST {
+            let name = &self.setup.servers[index].name;
+            return self.too_long(format!("a request at server {name}"));
+        }
+        self.clock.set(server.slot, ends);
+        Ok(())
+    }
+
+    /// A server ends a service.
+    pub(super) fn served(&mut self, index: usize) -> Result<(), RequestsError> {
+        let server = &mut self.plan.servers[index];
+        let id = std::mem::replace(&mut server.serves, NONE);
+        let sent = server.sends;
+        let live = self.pool.get_mut(id);
+        self.watch.served(Nanos(self.now), index, of(live, sent));
+        if let Some(device) = &mut server.device {
+            server.served += 1;
+            let way = live.kind as usize;
+            let latency = [device.settings.read_latency, device.settings.write_latency][way].0;
+            let time = self.now + latency + live.tail;
+            // Equal times stay in order of service; without tails the position is the end.
+            let later = device.returning[way].iter().rev().take_while(|&&(other, _)| other > time).count();
+            let at = device.returning[way].len() - later;
+            device.returning[way].insert(at, (time, id));
+            if at == 0 {
+                self.clock.set(device.return_slots[way], time);
+            }
+            self.wake(index as u32);
+            return Ok(());
+        }
+        let hop = self.plan.hops[live.hop as usize];
+        live.left -= sent;
+        // A link splits requests into packets; without packets, one packet holds the whole request.
+        if live.left > 0.0 {
+            if hop.packets && !hop.is_last {
+                let packet = Live { is_packet: true, left: sent, hop: live.hop + 1, ..*live };
+                let packet = self.pool.add(packet);
+                self.enter(packet)?;
+            }
+            self.plan.servers[index].again(&mut self.pool, id);
+            self.wake(index as u32);
+            return Ok(());
+        }
+        server.served += u64::from(!live.is_packet);
+        live.left = if hop.packets { sent } else { live.work[hop.stage as usize] };
+        self.wake(index as u32);
+        self.leave(id)
+    }
+
+    /// The first of a device's reads or writes ends its latency.
+    pub(super) fn returned(&mut self, index: usize, way: usize) -> Result<(), RequestsError> {
+        let device = self.plan.servers[index].device.as_mut().expect("only devices have a latency");
+        let Some((_, id)) = device.returning[way].pop_front() else { return Ok(()) };
+        let next = device.returning[way].front().map_or(NEVER, |&(time, _)| time);
+        self.clock.set(device.return_slots[way], next);
+        device.done(&self.pool, id);
+        self.wake(index as u32);
+        self.leave(id)
+    }
+
+    /// A request or packet leaves its hop for the next one.
+    fn leave(&mut self, id: u32) -> Result<(), RequestsError> {
+        let live = self.pool.get_mut(id);
+        let (hop, workload) = (self.plan.hops[live.hop as usize], live.workload as usize);
+        if hop.is_last {
+            if live.is_packet {
+                self.pool.remove(id);
+                return Ok(());
+            }
+            live.spent[hop.stage as usize] = self.now - live.since;
+        }
+        live.hop += 1;
+        if live.hop < self.plan.ways[workload].1 {
+            return self.enter(id);
+        }
+        self.done(id);
+        Ok(())
+    }
+
+    /// A request has passed all its stages.
+    pub(super) fn done(&mut self, id: u32) {
+        let live = self.pool.get_mut(id);
+        let workload = live.workload as usize;
+        let latency = self.now - live.arrived;
+        self.recorder.record(live, latency);
+        let control = self.controlled[workload];
+        if control != NONE {
+            self.controls[control as usize].measure(workload, latency);
+        }
+        self.pool.remove(id);
+        self.under_way -= 1;
+        let sender = &mut self.senders[workload];
+        if let Some(left) = &mut sender.closed {
+            *left += 1;
+            self.clock.set(sender.slot, self.now);
+        }
+    }
+}
+
+/// Builds the watcher's view of a request.
+#[inline]
+fn of(live: &Live, work: f64) -> Of {
+    Of { workload: live.workload as usize, number: live.number, kind: live.kind, rank: live.level, work }
+}

@@ -1,0 +1,69 @@
+//! The request plant simulates storage requests one by one over links and devices, under the enforced
+//! priorities and rate limits (SLO sections 2.1 and 2.2). Its replays check latency bounds.
+//! ```text
+//! Source (arrivals, work by stage) --> [limiter] network-in links --> [limiter] device --> [limiter] network-out links --> Report
+//! ```
+//!
+//! **Links** serve one whole request, or one whole packet, at a time. **Devices** serve one second of work
+//! per second, one request after another. After its service, a request takes its latency in parallel with
+//! others. Alone it takes its work and its latency. Any number of requests together take no more device time
+//! than their work. A device accepts requests up to its caps, keeps them in order and does not preempt.
+//! **Limiters** hold requests over a limit, or demote them behind all others.
+//!
+//! *Reason for the pipe.* A device with m slots, each serving at 1/m, would do the same work per second. But
+//! work left in other slots delays a request even where the slots are never all full. A bound would need the
+//! largest requests of all others. In a pipe, a request waits only for the device time of the requests before
+//! it. The calculus of a queue of capacity 1 therefore holds, and the latency is added once. Two effects
+//! remain. Requests inside a device go first whatever their priority; there are at most
+//! [`Device::outstanding`]. The caps must also let the device be busy; the report gives the time for which
+//! they do not ([`ServerReport::starved`]).
+//! Time is whole nanoseconds. A run is a function of its setup and sources alone: no random numbers, no wall clock.
+
+mod arrival;
+mod clock;
+mod engine;
+mod error;
+mod limiter;
+mod live;
+mod order;
+mod plan;
+mod replay;
+mod report;
+mod sent;
+mod server;
+mod setup;
+mod system;
+mod tails;
+mod tally;
+mod watch;
+
+pub use arrival::{Arrival, Source};
+pub use error::RequestsError;
+pub use order::{Cake, Order};
+pub use replay::{Assumption, Held, Replay, ReplayError, Replayed, Seen};
+pub use report::{Interval, Measured, Report, Rows, ServerReport, Window};
+pub use sent::Sent;
+pub use setup::{Batch, Behind, Device, Enforced, Over, Server, Setup, StageLimits};
+pub use tails::tails;
+pub use tally::{Tally, rank};
+pub use watch::{Of, Watch};
+
+/// Runs a setup on the requests of its workloads, with one source per workload in the same order.
+///
+/// # Errors
+/// Returns an error if the setup is invalid, before anything runs, or at the first invalid request.
+pub fn run(setup: &Setup, sources: Vec<Source<'_>>) -> Result<Report, RequestsError> {
+    run_watched(setup, sources, &mut ())
+}
+
+/// Runs a setup like [`run`] and reports every event to `watch`.
+///
+/// # Errors
+/// Returns the errors of [`run`].
+pub fn run_watched<'a, W: Watch>(
+    setup: &'a Setup,
+    sources: Vec<Source<'a>>,
+    watch: &'a mut W,
+) -> Result<Report, RequestsError> {
+    engine::Engine::new(setup, sources, watch)?.run()
+}

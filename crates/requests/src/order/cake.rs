@@ -1,0 +1,82 @@
+//! Cake's feedback (SLO section 3.3.1, after Wang and others, SoCC 2012). At each interval, weights of shares
+//! adapt to the ratio of the SLO to the tail measured in that interval.
+//!
+//! The thesis gives no numbers for its bounds. Cake itself controls two levels of a real store; this module
+//! has its shares of device time and its compliance bounds.
+
+use leeward_fabric::Nanos;
+
+use crate::tally::Tally;
+
+/// Settings of the weight controller.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Cake {
+    /// Control interval; at least 1 ms.
+    pub interval: Nanos,
+    /// Lower compliance bound: below this ratio of SLO to measured tail, the weight grows.
+    pub lower: f64,
+    /// Upper compliance bound: above this ratio, the weight shrinks; at least `lower`.
+    pub upper: f64,
+    /// Relative step of a weight; above 0 and below 1.
+    pub step: f64,
+    /// Least weight, as a share of the mean weight, so that the workload stays measurable and its weight can
+    /// grow again; above 0, at most 1.
+    pub floor: f64,
+}
+
+impl Default for Cake {
+    /// Ten seconds, bounds 1.0 and 1.2, a step of a tenth, and a floor of a hundredth of the mean.
+    fn default() -> Cake {
+        Cake { interval: Nanos(10 * Nanos::SECOND.0), lower: 1.0, upper: 1.2, step: 0.1, floor: 0.01 }
+    }
+}
+
+/// Weight controller of a device.
+#[derive(Clone, Debug)]
+pub(crate) struct Control {
+    pub(crate) settings: Cake,
+    /// Latencies in the current interval, by workload.
+    measured: Vec<Tally>,
+    /// Percentile and nanoseconds, by workload; `None` for best effort.
+    objectives: Vec<Option<(f64, f64)>>,
+    /// Slot of the controller in the clock.
+    pub(crate) slot: u32,
+    pub(crate) queue: u32,
+}
+
+impl Control {
+    pub(crate) fn new(settings: Cake, objectives: Vec<Option<(f64, f64)>>, queue: u32, slot: u32) -> Control {
+        let measured = vec![Tally::default(); objectives.len()];
+        Control { settings, measured, objectives, slot, queue }
+    }
+
+    /// Counts the latency of a finished request.
+    pub(crate) fn measure(&mut self, workload: usize, latency: u64) {
+        if self.objectives[workload].is_some() {
+            self.measured[workload].add(latency);
+        }
+    }
+
+    /// Adjusts the weights at the end of an interval.
+    pub(crate) fn act(&mut self, weights: &mut [f64]) {
+        let Cake { lower, upper, step, floor, .. } = self.settings;
+        for ((weight, measured), objective) in
+            weights.iter_mut().zip(&mut self.measured).zip(&self.objectives)
+        {
+            let Some((percentile, objective)) = *objective else { continue };
+            let Some(tail) = measured.percentile(percentile) else { continue };
+            let compliance = objective / (tail.max(1) as f64);
+            if compliance < lower {
+                *weight *= 1.0 + step;
+            } else if compliance > upper {
+                *weight *= 1.0 - step;
+            }
+            measured.clear();
+        }
+        // Only the ratios matter; without normalization all weights could shrink to nothing.
+        let mean = weights.iter().sum::<f64>() / weights.len() as f64;
+        for weight in weights {
+            *weight = (*weight / mean).max(floor);
+        }
+    }
+}

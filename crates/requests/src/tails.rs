@@ -1,0 +1,34 @@
+//! Random times without queueing, drawn from a device's profile.
+
+use std::sync::Arc;
+
+use leeward_fabric::Nanos;
+use leeward_registry::random::{Draws, Kind};
+use leeward_traces::Stage;
+use leeward_traces::device::{Device, UnloadedError};
+
+use super::arrival::Arrival;
+
+const TAIL: Kind = Kind::named("request tail");
+
+/// Draws the time of each request at its device beside its work ([`super::Setup::tails`]) from the device's
+/// profile. Alone, a request then takes the drawn time, or its work if that is longer. `number` distinguishes
+/// workloads of one seed. `None` if the profile has no times without queueing.
+///
+/// A draw is the time at a percentile uniform from 0 to 100. A percentile that was not measured uses the next
+/// higher one, as in bounds. So at each measured percentile, requests take the time that the bound assumes,
+/// and between two they take more. Draws beyond the highest percentile use the highest.
+pub fn tails(arrivals: &[Arrival], device: &Device, seed: u64, number: u64) -> Option<Arc<[Nanos]>> {
+    let draws = Draws::new(seed, TAIL);
+    let tail = |(index, arrival): (usize, &Arrival)| {
+        let percentile = (100.0 * draws.draw(number, index as u64)).max(f64::MIN_POSITIVE);
+        let seconds = match device.unloaded(arrival.kind, arrival.size, percentile) {
+            Err(UnloadedError::Beyond { largest, .. }) => {
+                device.unloaded(arrival.kind, arrival.size, largest).ok().flatten()
+            }
+            found => found.ok().flatten(),
+        }?;
+        Some(Nanos::from_secs_f64((seconds - arrival.work[Stage::Storage as usize]).max(0.0)))
+    };
+    arrivals.iter().enumerate().map(tail).collect()
+}

@@ -1,0 +1,183 @@
+//! Speed of a cell: one decision, a stream of placements, and a simulated week, on one core.
+//!
+//! Run by `cargo bench -p leeward-scenarios --bench cell`. Arguments select a part by name: `-- score`, `--
+//! stream`, `-- week`; a week under one policy by its name as well: `-- week utp`.
+
+#![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+
+use std::time::Instant;
+
+use leeward_engine::{Answer, Ask, Engine, Input, Output, Policies};
+use leeward_fabric::{Bytes, Cluster, Cpus, DomainId, Load, Nanos, ResourceId};
+use leeward_ledger::{Ledger, LedgerSettings, Sample};
+use leeward_placement::Explain;
+use leeward_placement::tasks::{self, AppRequest, Task, Traffic};
+use leeward_scenarios::scenario::{PolicySpec, Scenario};
+use leeward_scenarios::summary::Summary;
+use leeward_scenarios::{Task as Run, run_all};
+
+/// As in the extension for Python.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() {
+    let named: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with('-')).collect();
+    let wanted = |name: &str| named.is_empty() || named.iter().any(|word| word == name);
+    if wanted("score") {
+        score();
+    }
+    if wanted("stream") {
+        stream();
+    }
+    if wanted("week") {
+        week();
+    }
+}
+
+/// An engine for `racks` racks of 20 hosts, with reported load on each link.
+fn engine(racks: u32, policy: &str, settings: &str) -> Engine {
+    let text = format!(
+        "racks: {racks}\nhosts_per_rack: 20\nnic: 25Gbps\noversubscription: 5\ncpus: 64\nmemory: 256GiB\n"
+    );
+    let cluster = Cluster::from_text("bench", &text).expect("the text above is a cluster");
+    let settings_of_ledger = LedgerSettings { interval: INTERVAL, ..LedgerSettings::default() };
+    let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, settings_of_ledger);
+    let policies = Policies {
+        tasks: Some(tasks::make(policy, settings).expect("a policy of the registry")),
+        ..Policies::default()
+    };
+    let mut engine = Engine::new(ledger.expect("defaults are right"), policies, 7, Explain::Off);
+    let load = |link: ResourceId| {
+        let capacity = cluster.capacities.get(link).0;
+        Load((i64::from(link.0.wrapping_mul(2_654_435_761) >> 8) * capacity) >> 24)
+    };
+    let links = (0..racks).map(DomainId).flat_map(|rack| {
+        [cluster.fabric.out_of_domain(rack), cluster.fabric.into_domain(rack)].into_iter().flatten()
+    });
+    let window = (Nanos(0), INTERVAL);
+    let sample = |resource| Sample { resource, window, load: load(resource), guaranteed: None };
+    let samples: Vec<Sample> = links.map(sample).collect();
+    engine.handle(INTERVAL, Input::Report(&samples), &mut Vec::new());
+    engine
+}
+
+/// Targets: microseconds per decision, tasks per second, seconds per week.
+const SCORE_US: u32 = 50;
+const STREAM: u32 = 5_000;
+const WEEK_S: u32 = 120;
+
+const INTERVAL: Nanos = Nanos(30 * Nanos::SECOND.0);
+
+/// Tasks of jobs of 50, each of one processor.
+fn request(id: u64) -> AppRequest {
+    let mut task = Task { cpus: Cpus(1000), memory: Bytes(2 << 30), tolerant: true, ..Task::default() };
+    let mbps = 1_000_000 * (1 + id % 97);
+    task.egress[0] = Traffic { mean_bps: mbps, peak_bps: 2 * mbps };
+    task.ingress[0] = Traffic { mean_bps: mbps, peak_bps: 3 * mbps };
+    AppRequest { id, job: id / 50, tasks: vec![task], ..AppRequest::default() }
+}
+
+/// Places tasks; returns the microseconds of each, sorted.
+fn place(engine: &mut Engine, first: u64, count: u64) -> Vec<f64> {
+    let mut out = Vec::new();
+    let mut times: Vec<f64> = (first..first + count)
+        .map(|id| {
+            let request = request(id);
+            let start = Instant::now();
+            engine.handle(INTERVAL, Input::Ask(id, Ask::Tasks(request)), &mut out);
+            let taken = start.elapsed().as_secs_f64() * 1e6;
+            let placed = |output| matches!(output, Output::Answer(_, Answer::Tasks(Ok(_))));
+            assert!(out.drain(..).any(placed), "there is room for every task");
+            taken
+        })
+        .collect();
+    times.sort_unstable_by(f64::total_cmp);
+    times
+}
+
+/// One decision with 1,000 candidates, and its commit.
+fn score() {
+    println!("one task, 1,000 candidate hosts, decided and committed: p50 is to be below {SCORE_US} us");
+    println!("{:<14} {:>8} {:>10} {:>10} {:>10}", "policy", "hosts", "p50", "p99", "mean");
+    for (racks, policy) in [(50, "borg"), (50, "utp"), (5_000, "borg"), (5_000, "utp")] {
+        let mut engine = engine(racks, policy, "{sample: 1000}");
+        place(&mut engine, 0, 500);
+        let times = place(&mut engine, 500, 5_000);
+        row(policy, racks * 20, &times);
+    }
+    println!();
+}
+
+/// A stream of tasks onto 100,000 hosts, with a sample of 100.
+fn stream() {
+    println!(
+        "a stream of tasks, 100 candidate hosts, decided and committed: at least {STREAM} tasks/s are wanted"
+    );
+    println!("{:<14} {:>8} {:>10} {:>10} {:>10} {:>12}", "policy", "hosts", "p50", "p99", "mean", "tasks/s");
+    for policy in ["borg", "utp"] {
+        let mut engine = engine(5_000, policy, "{sample: 100}");
+        let count = 1_000_000;
+        let start = Instant::now();
+        let times = place(&mut engine, 0, count);
+        let rate = count as f64 / start.elapsed().as_secs_f64();
+        print_row(policy, 100_000, &times);
+        println!(" {rate:>12.0}");
+    }
+    println!();
+}
+
+fn row(policy: &str, hosts: u32, times: &[f64]) {
+    print_row(policy, hosts, times);
+    println!();
+}
+
+fn print_row(policy: &str, hosts: u32, times: &[f64]) {
+    let at = |share: f64| times[(share * (times.len() - 1) as f64) as usize];
+    let mean = times.iter().sum::<f64>() / times.len() as f64;
+    print!("{policy:<14} {hosts:>8} {:>7.2} us {:>7.2} us {mean:>7.2} us", at(0.5), at(0.99));
+}
+
+/// A week of a cell of 5,000 hosts with telemetry every 30 s.
+fn week() {
+    let folder = std::env::temp_dir().join(format!("leeward-bench-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("the folder of temporary files can be written to");
+    let cluster =
+        "racks: 250\nhosts_per_rack: 20\nnic: 25Gbps\noversubscription: 5\ncpus: 64\nmemory: 256GiB\n";
+    std::fs::write(folder.join("cluster.yaml"), cluster).expect("a file in a folder of its own");
+    let text = "cluster: cluster.yaml\nworkloads: [{cell: {network: 0.5, spread: 1.5, peak: 3}}]\n\
+        policies: [borg, utp-reactive, utp-proactive, utp]\ntelemetry: {interval: 30s}\n\
+        sample: 5min\nhorizon: 7d\nwarmup: 1d\n";
+    let scenario = Scenario::from_text("week.yaml", text, &folder, None).expect("a right scenario");
+    std::fs::remove_dir_all(&folder).expect("the folder was made above");
+    println!(
+        "a week of 5,000 hosts in 250 racks, telemetry every 30 s: each policy is to take less than {WEEK_S} s"
+    );
+    println!(
+        "{:<14} {:>9} {:>9} {:>10} {:>8} {:>9} {:>9}",
+        "policy", "tasks", "running", "processors", "moves", "hot ToRs", "seconds"
+    );
+    let named: Vec<String> = std::env::args().skip(1).collect();
+    let some = scenario.policies.iter().any(|policy| named.contains(&policy.name));
+    for policy in scenario.policies.iter().filter(|policy| !some || named.contains(&policy.name)) {
+        simulate(&scenario, policy);
+    }
+}
+
+fn simulate(scenario: &Scenario, policy: &PolicySpec) {
+    let start = Instant::now();
+    let task = Run { policy: policy.clone(), seed: scenario.seed };
+    let run = run_all(scenario, &[task], 1, &|_, _| true).expect("a right scenario runs").remove(0);
+    let seconds = start.elapsed().as_secs_f64();
+    let (fabric, hot) = (&scenario.cluster.fabric, scenario.ledger.hot);
+    let summary = Summary::of(&run.record, fabric, hot, scenario.warmup.as_secs_f64());
+    let cell = summary.tasks.expect("a cell ran");
+    println!(
+        "{:<14} {:>9} {:>9} {:>9.1}% {:>8} {:>9} {seconds:>9.1}",
+        policy.label,
+        run.record.tasks.len(),
+        run.record.cell.last().map_or(0, |interval| interval.tasks.running),
+        cell.processors * 100.0,
+        cell.moves,
+        cell.hot_tor_intervals
+    );
+}

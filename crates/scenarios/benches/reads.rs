@@ -1,0 +1,57 @@
+//! Speed of simulated reads: a million of them among the writes of 800 hosts, on one core, beside the writes
+//! alone.
+//!
+//! Run by `cargo bench -p leeward-scenarios --bench reads`.
+
+#![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+
+use std::time::Instant;
+
+use leeward_scenarios::scenario::Scenario;
+use leeward_scenarios::summary::Summary;
+use leeward_scenarios::{Task, run_all};
+
+const CLUSTER: &str = "racks: 40\nhosts_per_rack: 20\nnic: 1Gbps\noversubscription: 10\n\
+    devices: [{read: 50MB/s, write: 50MB/s}]\n";
+/// Simulated seconds, the first 60 of them without reads.
+const SECONDS: f64 = 560.0;
+
+fn main() {
+    let folder = std::env::temp_dir().join("leeward-bench-reads");
+    std::fs::create_dir_all(&folder).expect("the folder for temporary files can be written to");
+    std::fs::write(folder.join("cluster.yaml"), CLUSTER).expect("a file in a folder of its own");
+    println!("reads                        made  seconds  reads/s    mean s     p99 s  degraded");
+    for (name, reads) in [
+        ("none", ""),
+        ("copies, 17 Gb/s", "  - reads: {per_second: 2000, size: 1MiB, start: 1min}\n"),
+        ("copies, 50 Gb/s", "  - reads: {per_second: 2000, size: 3MiB, start: 1min}\n"),
+        ("stripes, 17 Gb/s", "  - reads: {per_second: 2000, size: 1MiB, start: 1min}\n"),
+        (
+            "stripes, degraded reads",
+            "  - reads: {per_second: 2000, size: 1MiB, start: 1min, degraded: {after: 100ms}}\n",
+        ),
+    ] {
+        let coding = if name.starts_with("stripes") { ", coding: 6+3" } else { "" };
+        let text = format!(
+            "cluster: cluster.yaml\nworkloads:\n  - facebook: {{load: 4, background: none{coding}}}\n{reads}horizon: {SECONDS}s\n"
+        );
+        let scenario = Scenario::from_text("bench", &text, &folder, None).expect("a right scenario");
+        let task = Task { policy: "uniform".parse().expect("a policy"), seed: 1 };
+        let began = Instant::now();
+        let runs = run_all(&scenario, &[task], 1, &|_, _| true).expect("a right scenario runs");
+        let seconds = began.elapsed().as_secs_f64();
+        let summary = Summary::of(&runs[0].record, &scenario.cluster.fabric, 0.75, 0.0);
+        let Some(reads) = summary.reads else {
+            println!("{name:<24} {:>8} {seconds:>8.2}", 0);
+            continue;
+        };
+        println!(
+            "{name:<24} {:>8} {seconds:>8.2} {:>8.0} {:>9.4} {:>9.4} {:>8.1}%",
+            reads.finished,
+            reads.finished as f64 / seconds,
+            reads.time_s.mean,
+            reads.time_s.p99,
+            100.0 * reads.degraded_share.unwrap_or(0.0)
+        );
+    }
+}

@@ -1,0 +1,219 @@
+//! Life of an app: it is requested, waits while it fits nowhere, sends, and ends with its last transfer.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use leeward_engine::{Answer, Ask, Input};
+use leeward_fabric::{Endpoint, HostId, Nanos};
+use leeward_fluid::{Finished, FlowId};
+use leeward_ledger::{Owner, OwnerKind, Scratch};
+use leeward_placement::tasks::{AppRequest, Assignment, Estimate, completion};
+use leeward_placement::{Decision, Refusal};
+
+use super::{Cargo, Plant};
+use crate::RunError;
+
+/// An app with hosts.
+pub(super) struct Running {
+    /// The request, with the app's number as its id and job.
+    pub request: AppRequest,
+    pub hosts: Assignment,
+    /// Bytes that each transfer had not sent when it was last started.
+    pub left: Vec<f64>,
+    pub stage: Stage,
+}
+
+/// Activity of an app with hosts.
+pub(super) enum Stage {
+    /// Sends; has the flow of each unfinished transfer.
+    Sends(BTreeMap<u32, FlowId>),
+    /// Moves; has the flow of each task's memory that has not arrived.
+    Moves(BTreeMap<u32, FlowId>),
+    /// Pauses until this time.
+    Pauses(Nanos),
+}
+
+impl Plant<'_> {
+    /// Requests hosts for an app. The app begins if it gets some, or waits.
+    pub(super) fn ask(&mut self, now: f64, app: u32) -> Result<(), RunError> {
+        let id = u64::from(app);
+        let whole = self.workload.apps[app as usize].request.as_ref();
+        let request = AppRequest { id, job: id, ..whole.clone() };
+        loop {
+            let Answer::Tasks(answer) = self.answer(now, Ask::Tasks(request.clone())) else {
+                unreachable!("what is asked about tasks is answered about tasks")
+            };
+            match answer {
+                Err(refusal) => {
+                    self.record.apps[app as usize].refused += 1;
+                    // Ends of other apps free room; reports provide missing data.
+                    let full = matches!(refusal, Refusal::NoHost { .. } | Refusal::NotTogether);
+                    self.waiting.insert(app, !full);
+                    return Ok(());
+                }
+                Ok(placed) if !self.find_dead(now, &placed.decision.choice) => {
+                    self.waiting.remove(&app);
+                    let Decision { choice, basis, .. } = placed.decision;
+                    return self.begin(now, app, request, choice, basis.estimate.unwrap_or_default());
+                }
+                // The app's connections to failed hosts failed at once.
+                Ok(_) => self.tell(now, Input::Ended(id)),
+            }
+        }
+    }
+
+    /// Returns true if some of these hosts are down, and informs the engine.
+    pub(super) fn find_dead(&mut self, now: f64, hosts: &[HostId]) -> bool {
+        let down: BTreeSet<HostId> =
+            hosts.iter().copied().filter(|&host| !self.outages.is_up(host)).collect();
+        for &host in &down {
+            self.dead.insert(host);
+            self.tell(now, Input::Health(host, false));
+        }
+        !down.is_empty()
+    }
+
+    /// Requests hosts again for waiting apps, in order of arrival, if something has changed for them.
+    pub(super) fn ask_waiting(&mut self, now: f64) -> Result<(), RunError> {
+        let reported = std::mem::take(&mut self.reported);
+        let mut sees = reported && self.waiting.values().any(|&blind| blind);
+        while std::mem::take(&mut self.freed) || std::mem::take(&mut sees) {
+            let waiting: Vec<u32> = self.waiting.keys().copied().collect();
+            for app in waiting {
+                self.ask(now, app)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn begin(
+        &mut self,
+        now: f64,
+        app: u32,
+        request: AppRequest,
+        hosts: Assignment,
+        estimate: Estimate,
+    ) -> Result<(), RunError> {
+        let mut scratch = Scratch::default();
+        let mut view = self.engine.ledger().view(Nanos::from_secs_f64(now), &mut scratch);
+        view.without(&Owner { kind: OwnerKind::App, id: request.id });
+        let forecast = completion(&view, &request.transfers, &hosts, estimate).seconds;
+        let record = &mut self.record.apps[app as usize];
+        record.placed.get_or_insert(now);
+        record.forecast = forecast.is_finite().then_some(forecast);
+        let left = request.transfers.iter().map(|transfer| transfer.bytes.0 as f64).collect();
+        let stage = Stage::Sends(BTreeMap::new());
+        self.running.insert(app, Running { request, hosts, left, stage });
+        self.send(now, app)
+    }
+
+    /// Starts all unfinished transfers, between the current hosts of tasks.
+    pub(super) fn send(&mut self, now: f64, app: u32) -> Result<(), RunError> {
+        let running = self.running.get_mut(&app).expect("only what runs sends");
+        self.record.apps[app as usize].hosts.clone_from(&running.hosts);
+        let mut between = Vec::new();
+        for (at, (transfer, left)) in (0..).zip(running.request.transfers.iter().zip(&mut running.left)) {
+            let (from, to) = (running.hosts[transfer.from as usize], running.hosts[transfer.to as usize]);
+            if from == to {
+                *left = 0.0;
+            } else if *left > 0.0 {
+                between.push((at, from, to, *left));
+            }
+        }
+        let mut flows = BTreeMap::new();
+        for (transfer, from, to, bytes) in between {
+            let flow = self.carry(now, app, transfer, (from, to), bytes)?;
+            flows.insert(transfer, flow);
+        }
+        if flows.is_empty() {
+            self.end(now, app);
+        } else {
+            self.running.get_mut(&app).expect("it ran just now").stage = Stage::Sends(flows);
+        }
+        Ok(())
+    }
+
+    /// Handles the end of a flow.
+    pub(super) fn finished(&mut self, done: Finished) -> Result<(), RunError> {
+        self.count(done.flow, 0.0);
+        let Some(Cargo { app, part: at, .. }) = self.cargo.remove(&done.flow) else {
+            self.record.flows.0 += 1;
+            return Ok(());
+        };
+        let running = self.running.get_mut(&app).expect("a flow is of an app that runs");
+        let record = &mut self.record.apps[app as usize];
+        match &mut running.stage {
+            Stage::Sends(flows) => {
+                flows.remove(&at);
+                record.network_bytes += std::mem::take(&mut running.left[at as usize]);
+                if flows.is_empty() {
+                    self.end(done.at, app);
+                }
+            }
+            Stage::Moves(flows) => {
+                flows.remove(&at);
+                record.memory_bytes += running.request.tasks[at as usize].memory.0 as f64;
+                if flows.is_empty() {
+                    self.pause(done.at, app);
+                }
+            }
+            Stage::Pauses(_) => unreachable!("an app that stands still has no flows"),
+        }
+        Ok(())
+    }
+
+    /// Starts a flow for an app.
+    pub(super) fn carry(
+        &mut self,
+        now: f64,
+        app: u32,
+        part: u32,
+        ends: (HostId, HostId),
+        bytes: f64,
+    ) -> Result<FlowId, RunError> {
+        let flow = self.start_flow(now, Endpoint::Host(ends.0), Endpoint::Host(ends.1), bytes)?;
+        self.cargo.insert(flow, Cargo { app, part, ends, bytes, counted: 0.0 });
+        Ok(flow)
+    }
+
+    /// Cancels all flows of an app; `left` then has the unsent bytes of its transfers.
+    pub(super) fn stop(&mut self, now: f64, app: u32) -> Result<(), RunError> {
+        let running = self.running.get_mut(&app).expect("only what runs is stopped");
+        let (flows, sends) = match std::mem::replace(&mut running.stage, Stage::Pauses(Nanos(0))) {
+            Stage::Sends(flows) => (flows, true),
+            Stage::Moves(flows) => (flows, false),
+            Stage::Pauses(_) => return Ok(()),
+        };
+        for (at, flow) in flows {
+            let left = self.network.cancel(now, flow)?;
+            self.count(flow, left);
+            self.cargo.remove(&flow);
+            let running = self.running.get_mut(&app).expect("it ran just now");
+            let record = &mut self.record.apps[app as usize];
+            if sends {
+                let had = std::mem::replace(&mut running.left[at as usize], left);
+                record.network_bytes += had - left;
+            } else {
+                record.memory_bytes += running.request.tasks[at as usize].memory.0 as f64 - left;
+            }
+        }
+        Ok(())
+    }
+
+    /// Restarts an app of which a host failed, since the state of its tasks is lost.
+    pub(super) fn lose(&mut self, now: f64, app: u32) -> Result<(), RunError> {
+        self.stop(now, app)?;
+        self.running.remove(&app);
+        self.tell(now, Input::Ended(u64::from(app)));
+        self.record.apps[app as usize].restarts += 1;
+        self.waiting.insert(app, false);
+        self.freed = true;
+        Ok(())
+    }
+
+    fn end(&mut self, now: f64, app: u32) {
+        self.running.remove(&app);
+        self.record.apps[app as usize].finished = Some(now);
+        self.tell(now, Input::Ended(u64::from(app)));
+        self.freed = true;
+    }
+}

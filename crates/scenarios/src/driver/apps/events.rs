@@ -1,0 +1,67 @@
+//! Events of the cluster: links lose capacity, hosts and racks fail; the engine may be informed or not.
+
+use leeward_engine::Input;
+use leeward_fabric::HostId;
+
+use super::Plant;
+use super::apps::Running;
+use crate::RunError;
+use crate::scenario::{Change, Event, HostState};
+
+impl Plant<'_> {
+    pub(super) fn happen(&mut self, now: f64, event: Event) -> Result<(), RunError> {
+        let mut changed = Vec::new();
+        let mut hosts = Vec::new();
+        let state = match event.change {
+            Change::Capacity(resource, capacity) => {
+                self.outages.set_capacity(resource, capacity, &mut changed);
+                None
+            }
+            Change::Host(host, state) => {
+                hosts.push(host);
+                Some(state)
+            }
+            Change::Domain(domain, state) => {
+                hosts.extend(self.fabric.hosts(domain).map(HostId));
+                if matches!(state, HostState::Down | HostState::Up) {
+                    self.outages.set_domain_up(domain, state == HostState::Up, &mut changed);
+                }
+                Some(state)
+            }
+        };
+        for host in hosts {
+            match state {
+                Some(up @ (HostState::Down | HostState::Up)) => {
+                    let up = up == HostState::Up;
+                    self.outages.set_host_up(host, up, &mut changed);
+                    // A host that was detected as failed is detected as up again.
+                    let found = self.dead.remove(&host);
+                    if event.told || (up && found) {
+                        self.tell(now, Input::Health(host, up));
+                    }
+                }
+                Some(drain) if event.told => self.tell(now, Input::Drain(host, drain == HostState::Draining)),
+                _ => {}
+            }
+        }
+        for (resource, capacity) in changed {
+            self.network.set_capacity(now, resource, capacity.0 as f64)?;
+            self.profiles.capacity_changed(now, resource, self.outages.truth());
+            let is_link_of_host = self.fabric.host_of(resource).is_some();
+            if event.told && (state.is_none() || !is_link_of_host) {
+                self.tell(now, Input::Believe(resource, capacity));
+            }
+        }
+        // Hosts may be up again, or have more capacity.
+        self.freed = true;
+        self.lose_dead(now)
+    }
+
+    /// Restarts apps with a task on a failed host, elsewhere.
+    fn lose_dead(&mut self, now: f64) -> Result<(), RunError> {
+        let is_dead = |running: &Running| running.hosts.iter().any(|&host| !self.outages.is_up(host));
+        let lost: Vec<u32> =
+            self.running.iter().filter(|(_, running)| is_dead(running)).map(|(&app, _)| app).collect();
+        lost.into_iter().try_for_each(|app| self.lose(now, app))
+    }
+}

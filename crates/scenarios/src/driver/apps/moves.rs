@@ -1,0 +1,102 @@
+//! Re-placement of running apps, and their migrations.
+
+use std::collections::BTreeMap;
+
+use leeward_engine::{Answer, Ask, Replaced};
+use leeward_fabric::{Bytes, Nanos};
+use leeward_placement::tasks::{AppRequest, Transfer, Worth};
+
+use super::apps::Stage;
+use super::{Pending, Plant};
+use crate::RunError;
+use crate::record::Migration;
+
+impl Plant<'_> {
+    /// Places all sending apps again, in order of arrival.
+    pub(super) fn place_again(&mut self, now: f64) -> Result<(), RunError> {
+        let Some(migration) = &self.scenario.migration else { return Ok(()) };
+        let worth = Worth { pause: migration.pause, margin: migration.margin.get() };
+        let apps: Vec<u32> = self.running.keys().copied().collect();
+        for app in apps {
+            let Some(left) = self.what_is_left(now, app) else { continue };
+            let Answer::Again(answer) = self.answer(now, Ask::Again(left, worth)) else {
+                unreachable!("what is asked about an app again is answered so")
+            };
+            // An app without a new placement stays.
+            if let Ok(replaced) = answer {
+                self.migrate(now, app, replaced)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns a sending app with its unsent bytes.
+    fn what_is_left(&self, now: f64, app: u32) -> Option<AppRequest> {
+        let running = self.running.get(&app)?;
+        let Stage::Sends(flows) = &running.stage else { return None };
+        let transfer = |(&at, &flow): (&u32, _)| {
+            let left = self.network.remaining(flow, now)?;
+            let bytes = Bytes((left.ceil() as u64).max(1));
+            Some(Transfer { bytes, ..running.request.transfers[at as usize] })
+        };
+        let transfers = flows.iter().filter_map(transfer).collect();
+        let AppRequest { id, job, tasks, constraints, .. } = &running.request;
+        let (id, job, tasks, constraints) = (*id, *job, tasks.clone(), constraints.clone());
+        Some(AppRequest { id, job, tasks, transfers, constraints })
+    }
+
+    /// Moves an app if the engine advises it: its transfers stop, and the memory of moved tasks goes first.
+    fn migrate(&mut self, now: f64, app: u32, replaced: Replaced) -> Result<(), RunError> {
+        let Replaced { placed: Some(placed), stays, moves, cost } = replaced else { return Ok(()) };
+        let next = placed.decision.choice;
+        self.freed = true;
+        if self.find_dead(now, &next) {
+            return self.lose(now, app);
+        }
+        self.stop(now, app)?;
+        let running = self.running.get_mut(&app).expect("it was stopped just now");
+        let before = std::mem::replace(&mut running.hosts, next.clone());
+        let pairs = before.into_iter().zip(next).zip(&running.request.tasks);
+        let moving: Vec<_> = (0..).zip(pairs).filter(|(_, ((from, to), _))| from != to).collect();
+        let stays = stays.is_finite().then_some(stays);
+        let tasks = moving.len() as u32;
+        self.record.migrations.push(Migration { at: now, app, tasks, stays, moves, cost, resumed: None });
+        let record = &mut self.record.apps[app as usize];
+        record.migrations += 1;
+        record.tasks_moved += tasks;
+        let carried: Vec<_> = (moving.into_iter())
+            .map(|(task, ((from, to), needs))| (task, from, to, needs.memory.0 as f64))
+            .filter(|&(.., bytes)| bytes > 0.0)
+            .collect();
+        let mut flows = BTreeMap::new();
+        for (task, from, to, bytes) in carried {
+            let flow = self.carry(now, app, task, (from, to), bytes)?;
+            flows.insert(task, flow);
+        }
+        if flows.is_empty() {
+            self.pause(now, app);
+        } else {
+            self.running.get_mut(&app).expect("it runs").stage = Stage::Moves(flows);
+        }
+        Ok(())
+    }
+
+    /// Starts the pause of an app, after its memory has arrived.
+    pub(super) fn pause(&mut self, now: f64, app: u32) {
+        let pause = self.scenario.migration.as_ref().map_or(Nanos(0), |migration| migration.pause);
+        let until = Nanos::from_secs_f64(now).plus(pause);
+        self.running.get_mut(&app).expect("only what runs pauses").stage = Stage::Pauses(until);
+        self.at(until, Pending::Resume(app));
+    }
+
+    /// Ends the pause due at `at`, unless the app has restarted since.
+    pub(super) fn resume(&mut self, now: f64, app: u32, at: Nanos) -> Result<(), RunError> {
+        let pauses = |stage: &Stage| matches!(stage, Stage::Pauses(until) if *until == at);
+        if !self.running.get(&app).is_some_and(|running| pauses(&running.stage)) {
+            return Ok(());
+        }
+        let latest = self.record.migrations.iter_mut().rev().find(|migration| migration.app == app);
+        latest.expect("only what moved pauses").resumed = Some(now);
+        self.send(now, app)
+    }
+}

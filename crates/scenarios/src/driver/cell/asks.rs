@@ -1,0 +1,109 @@
+//! Tasks that need a host: new arrivals, and tasks that no host accepted yet.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use leeward_engine::{Answer, Ask, Input, Output};
+use leeward_fabric::{HostId, Nanos};
+use leeward_placement::Constraints;
+use leeward_placement::tasks::AppRequest;
+
+use super::Plant;
+use crate::workload::Workload;
+
+/// Waiting tasks, and their previous placement attempts.
+#[derive(Debug)]
+pub(super) struct Asks {
+    /// Waiting tasks, in order of arrival.
+    waiting: Vec<u32>,
+    /// Remaining work of tasks whose host failed, in seconds.
+    left: BTreeMap<u32, f64>,
+    /// For each kind, 1 + the step at which a task of it was last refused; similar tasks are not tried again
+    /// in that step.
+    refused: Vec<u64>,
+    /// Jobs that the engine knows.
+    known: Vec<bool>,
+    /// Failed hosts that the engine did not know, detected by a failed start of a task.
+    pub dead: BTreeSet<HostId>,
+}
+
+impl Asks {
+    pub fn new(workload: &Workload) -> Asks {
+        Asks {
+            waiting: Vec::new(),
+            left: BTreeMap::new(),
+            refused: vec![0; workload.cell_kinds.len()],
+            known: vec![false; workload.cell_jobs.len()],
+            dead: BTreeSet::new(),
+        }
+    }
+
+    /// Number of waiting tasks.
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Adds a task that lost its host, with its remaining work.
+    pub fn again(&mut self, task: u32, left: f64) {
+        self.waiting.push(task);
+        self.left.insert(task, left);
+    }
+}
+
+impl Plant<'_> {
+    /// Requests hosts: first for waiting tasks, then for new arrivals.
+    pub(super) fn ask_all(&mut self, now: Nanos) {
+        let seconds = now.as_secs_f64();
+        let mut tasks = std::mem::take(&mut self.asks.waiting);
+        while self.workload.tasks.get(self.arrived).is_some_and(|task| task.arrive <= seconds) {
+            tasks.push(self.arrived as u32);
+            self.arrived += 1;
+        }
+        for task in tasks {
+            let kind = self.workload.tasks[task as usize].kind as usize;
+            // Nothing has changed since a similar task was refused in this step.
+            if self.asks.refused[kind] == self.step + 1 || !self.ask(now, task) {
+                self.asks.refused[kind] = self.step + 1;
+                self.record.tasks[task as usize].refused += 1;
+                self.asks.waiting.push(task);
+            }
+        }
+    }
+
+    /// Requests a host for one task. Returns true if there is one.
+    fn ask(&mut self, now: Nanos, task: u32) -> bool {
+        let demand = &self.workload.tasks[task as usize];
+        let job = &self.workload.cell_jobs[demand.job as usize];
+        if self.moves && !std::mem::replace(&mut self.asks.known[demand.job as usize], true) {
+            self.tell(now, Input::Job(u64::from(demand.job), job.availability));
+        }
+        loop {
+            let request = AppRequest {
+                id: u64::from(task),
+                job: u64::from(demand.job),
+                tasks: vec![self.workload.cell_kinds[demand.kind as usize].told],
+                transfers: Vec::new(),
+                constraints: Constraints { tags: job.tags, ..Constraints::default() },
+            };
+            self.tell(now, Input::Ask(u64::from(task), Ask::Tasks(request)));
+            let answer = self.outputs.drain(..).find_map(|output| match output {
+                Output::Answer(_, Answer::Tasks(answer)) => Some(answer),
+                _ => None,
+            });
+            let Some(Ok(placed)) = answer else { return false };
+            let host = placed.decision.choice[0];
+            if self.outages.is_up(host) {
+                let left = self.asks.left.remove(&task);
+                self.start(now, task, host, left.unwrap_or(demand.duration), left.is_some());
+                return true;
+            }
+            self.tell(now, Input::Ended(u64::from(task)));
+            self.found_dead(now, host);
+        }
+    }
+
+    /// Informs the engine of a failed host that it did not know.
+    pub(super) fn found_dead(&mut self, now: Nanos, host: HostId) {
+        self.asks.dead.insert(host);
+        self.tell(now, Input::Health(host, false));
+    }
+}

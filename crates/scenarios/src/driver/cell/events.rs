@@ -1,0 +1,78 @@
+//! Events of the cell: links lose capacity, hosts and racks fail; the engine may be informed or not.
+
+use leeward_engine::Input;
+use leeward_fabric::{HostId, Nanos};
+
+use super::Plant;
+use crate::scenario::{Change, Event, HostState};
+
+impl Plant<'_> {
+    /// Applies all events that are due.
+    pub(super) fn happen(&mut self, now: Nanos) {
+        while let Some(event) = self.scenario.events.get(self.events).filter(|event| event.at <= now) {
+            self.events += 1;
+            self.happens(now, *event);
+        }
+    }
+
+    fn happens(&mut self, now: Nanos, event: Event) {
+        let mut changed = Vec::new();
+        let mut hosts = Vec::new();
+        let state = match event.change {
+            Change::Capacity(resource, capacity) => {
+                self.outages.set_capacity(resource, capacity, &mut changed);
+                None
+            }
+            Change::Host(host, state) => {
+                hosts.push(host);
+                Some(state)
+            }
+            Change::Domain(domain, state) => {
+                hosts.extend(self.fabric.hosts(domain).map(HostId));
+                if matches!(state, HostState::Down | HostState::Up) {
+                    self.outages.set_domain_up(domain, state == HostState::Up, &mut changed);
+                }
+                Some(state)
+            }
+        };
+        for &host in &hosts {
+            match state {
+                Some(up @ (HostState::Down | HostState::Up)) => {
+                    let up = up == HostState::Up;
+                    // Interfaces are not modeled, so their capacities have no effect.
+                    self.outages.set_host_up(host, up, &mut Vec::new());
+                    // A host that was detected as failed is detected as up again.
+                    let found = self.asks.dead.remove(&host);
+                    if event.told || (up && found) {
+                        self.tell(now, Input::Health(host, up));
+                    }
+                    if !up {
+                        self.fail(now, host);
+                    }
+                }
+                Some(drain) if event.told => self.tell(now, Input::Drain(host, drain == HostState::Draining)),
+                _ => {}
+            }
+        }
+        for (resource, capacity) in changed {
+            if event.told {
+                self.believed.set(resource, capacity);
+                self.tell(now, Input::Believe(resource, capacity));
+            }
+        }
+    }
+
+    /// The tasks of a failed host need another one, where they continue.
+    fn fail(&mut self, now: Nanos, host: HostId) {
+        for task in self.running.of_host(&self.fabric, host) {
+            self.lose(now, task);
+        }
+    }
+
+    /// Removes a task from its host, and lets it wait for another.
+    pub(super) fn lose(&mut self, now: Nanos, task: u32) {
+        let Some(ends) = self.running.remove(task, self.workload, &mut self.loads) else { return };
+        self.tell(now, Input::Ended(u64::from(task)));
+        self.asks.again(task, (ends - now.as_secs_f64()).max(0.0));
+    }
+}

@@ -1,0 +1,303 @@
+//! Tasks on hosts: their location, current traffic, and end.
+
+use leeward_fabric::{DomainId, Fabric, HostId, Nanos};
+use leeward_registry::random::{Draws, Kind};
+
+use super::loads::{Loads, Rates};
+use crate::workload::{CellKind, Workload};
+
+const LEVEL: Kind = Kind::named("cell.level");
+
+/// Time for which a task's rate stays constant, in seconds.
+const LEVEL_SECONDS: f64 = 300.0;
+
+const DAY: f64 = 86_400.0;
+
+/// Position of a task without a host.
+const NOWHERE: u32 = u32::MAX;
+
+/// Current rates of tasks, as multiples of their means.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Levels {
+    draws: Draws,
+    /// Number of steps for which a rate stays constant.
+    steps: u64,
+}
+
+impl Levels {
+    /// Creates the levels of a run with steps of this length.
+    pub fn new(seed: u64, step: Nanos) -> Levels {
+        let steps = (LEVEL_SECONDS / step.as_secs_f64()).round().max(1.0) as u64;
+        Levels { draws: Draws::new(seed, LEVEL), steps }
+    }
+
+    /// Returns a task's level at a step: from 0 to `peak`, with a mean of 1.
+    #[inline]
+    fn level(&self, task: u32, step: u64, peak: f64) -> f64 {
+        if peak <= 1.0 {
+            return 1.0;
+        }
+        let u = self.draws.draw(u64::from(task), (step + u64::from(task)) / self.steps);
+        peak * (1.0 - (1.0 - u).powf(1.0 / (peak - 1.0)))
+    }
+
+    /// Returns the group whose rates change at a step.
+    fn changing(&self, step: u64) -> usize {
+        ((self.steps - step % self.steps) % self.steps) as usize
+    }
+
+    /// Returns the group of a task; rates of a group change at the same step.
+    fn group(&self, task: u32) -> usize {
+        (u64::from(task) % self.steps) as usize
+    }
+}
+
+/// A task on a host.
+#[derive(Clone, Copy, Debug)]
+struct Placed {
+    task: u32,
+    host: HostId,
+    rack: DomainId,
+    /// Requested rates; zero while it is down.
+    rates: Rates,
+    /// End of its work in seconds, without further delay.
+    ends: f64,
+    down: bool,
+    tolerant: bool,
+    /// Position among the tasks of its rack with the same tolerance.
+    at_rack: u32,
+    /// Carried traffic that the engine was last informed of, in bit/s, if any.
+    told: Option<[u64; 2]>,
+    /// Mean send and receive rates in bit/s, and properties of its kind; copied here so that the data of a
+    /// rate are adjacent.
+    means: [u64; 2],
+    peak: f64,
+    day: f64,
+    network_share: f64,
+}
+
+/// All tasks on hosts.
+#[derive(Debug)]
+pub(super) struct Running {
+    levels: Levels,
+    /// Tasks by group; rates of a group change at the same step.
+    groups: Vec<Vec<Placed>>,
+    /// Position of each task in its group.
+    place: Vec<u32>,
+    /// Tasks of each rack: intolerant ones, and tolerant ones.
+    racks: Vec<[Vec<u32>; 2]>,
+    /// Thousandths of processors in use, and in total.
+    cpus: (u64, u64),
+}
+
+impl Running {
+    /// Creates an empty state for `tasks` tasks.
+    pub fn new(fabric: &Fabric, tasks: usize, levels: Levels) -> Running {
+        let all = fabric.all_hosts().filter_map(|host| fabric.cpus(host)).map(|cpus| cpus.0).sum();
+        Running {
+            levels,
+            groups: vec![Vec::new(); levels.steps as usize],
+            place: vec![NOWHERE; tasks],
+            racks: vec![[Vec::new(), Vec::new()]; fabric.rack_count()],
+            cpus: (0, all),
+        }
+    }
+
+    /// Number of tasks on hosts.
+    pub fn len(&self) -> usize {
+        self.groups.iter().map(Vec::len).sum()
+    }
+
+    /// Share of processors in use; zero if hosts state none.
+    pub fn processors(&self) -> f64 {
+        if self.cpus.1 == 0 { 0.0 } else { self.cpus.0 as f64 / self.cpus.1 as f64 }
+    }
+
+    fn get(&self, task: u32) -> Option<&Placed> {
+        self.groups[self.levels.group(task)].get(self.place[task as usize] as usize)
+    }
+
+    fn get_mut(&mut self, task: u32) -> &mut Placed {
+        &mut self.groups[self.levels.group(task)][self.place[task as usize] as usize]
+    }
+
+    /// Returns the end of a task; `None` if it has no host.
+    pub fn ends(&self, task: u32) -> Option<f64> {
+        self.get(task).map(|placed| placed.ends)
+    }
+
+    /// Returns true if a task is on a host and down.
+    pub fn is_down(&self, task: u32) -> bool {
+        self.get(task).is_some_and(|placed| placed.down)
+    }
+
+    /// Appends the tolerant tasks of a rack whose carried traffic differs from the last reported one, with
+    /// that traffic in bit/s.
+    pub fn news_of(&mut self, rack: DomainId, loads: &Loads, news: &mut Vec<(u32, [u64; 2])>) {
+        let shares = loads.shares(rack);
+        for &task in &self.racks[rack.index()][1] {
+            let placed = &mut self.groups[self.levels.group(task)][self.place[task as usize] as usize];
+            let carried = placed.carried(shares);
+            if placed.told.replace(carried) != Some(carried) {
+                news.push((task, carried));
+            }
+        }
+    }
+
+    /// Appends all running tasks whose rates change at this step, with the carried traffic of the ending rate
+    /// in bit/s. Each task is appended once per rate.
+    pub fn seen_at(&mut self, step: u64, loads: &Loads, seen: &mut Vec<(u32, [u64; 2])>) {
+        let group = self.levels.changing(step);
+        for placed in self.groups[group].iter_mut().filter(|placed| !placed.down) {
+            let carried = placed.carried(loads.shares(placed.rack));
+            placed.told = Some(carried);
+            seen.push((placed.task, carried));
+        }
+    }
+
+    /// Returns the tasks of a host.
+    pub fn of_host(&self, fabric: &Fabric, host: HostId) -> Vec<u32> {
+        let there = |task: &u32| self.get(*task).is_some_and(|placed| placed.host == host);
+        let of_rack = self.racks[fabric.rack_of(host).index()].iter().flatten();
+        let mut tasks: Vec<u32> = of_rack.copied().filter(there).collect();
+        tasks.sort_unstable();
+        tasks
+    }
+
+    /// Adds a task to a host; it is down until [`Running::set_up`].
+    pub fn start(&mut self, fabric: &Fabric, task: u32, host: HostId, ends: f64, workload: &Workload) {
+        debug_assert!(self.get(task).is_none(), "task {task} is on a host already");
+        let rack = fabric.rack_of(host);
+        let demand = &workload.tasks[task as usize];
+        let CellKind { peak, day, network_share, told, .. } = workload.cell_kinds[demand.kind as usize];
+        let of_rack = &mut self.racks[rack.index()][usize::from(told.tolerant)];
+        let of_group = &mut self.groups[self.levels.group(task)];
+        self.place[task as usize] = of_group.len() as u32;
+        of_group.push(Placed {
+            task,
+            host,
+            rack,
+            rates: [0; 2],
+            ends,
+            down: true,
+            tolerant: told.tolerant,
+            at_rack: of_rack.len() as u32,
+            told: None,
+            means: [demand.egress_bps, demand.ingress_bps],
+            peak,
+            day,
+            network_share,
+        });
+        of_rack.push(task);
+        self.cpus.0 += cpus(task, workload);
+    }
+
+    /// Removes a task from its host. Returns the time at which it would have ended.
+    pub fn remove(&mut self, task: u32, workload: &Workload, loads: &mut Loads) -> Option<f64> {
+        let placed = *self.get(task)?;
+        loads.ask(placed.rack, placed.rates.map(|rate| -rate));
+        self.leave_rack(placed);
+        let group = &mut self.groups[self.levels.group(task)];
+        let place = std::mem::replace(&mut self.place[task as usize], NOWHERE);
+        group.swap_remove(place as usize);
+        if let Some(other) = group.get(place as usize) {
+            self.place[other.task as usize] = place;
+        }
+        self.cpus.0 -= cpus(task, workload);
+        Some(placed.ends)
+    }
+
+    /// Moves a task to another host.
+    pub fn relocate(&mut self, fabric: &Fabric, task: u32, to: HostId, loads: &mut Loads) {
+        let placed = *self.get_mut(task);
+        loads.ask(placed.rack, placed.rates.map(|rate| -rate));
+        self.leave_rack(placed);
+        let rack = fabric.rack_of(to);
+        loads.ask(rack, placed.rates);
+        let of_rack = &mut self.racks[rack.index()][usize::from(placed.tolerant)];
+        let at_rack = of_rack.len() as u32;
+        of_rack.push(task);
+        let placed = self.get_mut(task);
+        (placed.host, placed.rack, placed.at_rack) = (to, rack, at_rack);
+    }
+
+    fn leave_rack(&mut self, placed: Placed) {
+        let rack = &mut self.racks[placed.rack.index()][usize::from(placed.tolerant)];
+        rack.swap_remove(placed.at_rack as usize);
+        if let Some(&other) = rack.get(placed.at_rack as usize) {
+            self.get_mut(other).at_rack = placed.at_rack;
+        }
+    }
+
+    /// Stops a task until [`Running::set_up`], and delays its end by `seconds`.
+    pub fn set_down(&mut self, task: u32, seconds: f64, loads: &mut Loads) {
+        let placed = self.get_mut(task);
+        placed.down = true;
+        placed.ends += seconds;
+        let (rack, rates) = (placed.rack, std::mem::take(&mut placed.rates));
+        loads.ask(rack, rates.map(|rate| -rate));
+    }
+
+    /// Starts a task that was down, from this step on.
+    pub fn set_up(&mut self, task: u32, step: u64, now: f64, loads: &mut Loads) {
+        let levels = self.levels;
+        let placed = self.get_mut(task);
+        placed.down = false;
+        placed.draw(&levels, step, swing(now), loads);
+    }
+
+    /// Draws the rates that change at a step.
+    pub fn redraw(&mut self, step: u64, now: f64, loads: &mut Loads) {
+        let (group, swing) = (self.levels.changing(step), swing(now));
+        for placed in self.groups[group].iter_mut().filter(|placed| !placed.down) {
+            placed.draw(&self.levels, step, swing, loads);
+        }
+    }
+
+    /// Delays tolerant tasks where the network carries less than their requested rates.
+    pub fn slow_down(&mut self, seconds: f64, loads: &Loads) {
+        for (rack, [_, tasks]) in self.racks.iter().enumerate() {
+            let shares = loads.shares(DomainId(rack as u32));
+            if shares == [1.0; 2] {
+                continue;
+            }
+            for &task in tasks {
+                let placed = &mut self.groups[self.levels.group(task)][self.place[task as usize] as usize];
+                let share = |at: usize| if placed.rates[at] > 0 { shares[at] } else { 1.0 };
+                let share = share(0).min(share(1));
+                placed.ends += seconds * (1.0 - speed(placed.network_share, share));
+            }
+        }
+    }
+}
+
+impl Placed {
+    /// Returns the carried traffic, given the carried shares.
+    fn carried(&self, shares: [f64; 2]) -> [u64; 2] {
+        [0, 1].map(|at| (self.rates[at] as f64 * shares[at]).round() as u64)
+    }
+
+    /// Draws the rates for a step.
+    fn draw(&mut self, levels: &Levels, step: u64, swing: f64, loads: &mut Loads) {
+        let factor = levels.level(self.task, step, self.peak) * (1.0 + self.day * swing);
+        let rates = self.means.map(|mean| (mean as f64 * factor + 0.5) as i64);
+        let before = std::mem::replace(&mut self.rates, rates);
+        loads.ask(self.rack, [rates[0] - before[0], rates[1] - before[1]]);
+    }
+}
+
+/// Returns the relative speed of a task whose work waits for the network to a share `phi`, if `share` of its
+/// traffic is carried.
+fn speed(phi: f64, share: f64) -> f64 {
+    if phi == 0.0 { 1.0 } else { share / ((1.0 - phi) * share + phi) }
+}
+
+/// Returns the factor of the daily swing: a sine, zero at the start of the run, with its maximum six hours
+/// later.
+fn swing(now: f64) -> f64 {
+    (std::f64::consts::TAU * now / DAY).sin()
+}
+
+fn cpus(task: u32, workload: &Workload) -> u64 {
+    workload.cell_kinds[workload.tasks[task as usize].kind as usize].told.cpus.0
+}

@@ -1,0 +1,105 @@
+//! Telemetry of the cell for the engine, and the moves that the engine advises.
+
+use leeward_engine::{Advice, Input, Output, Rates};
+use leeward_fabric::{DomainId, Nanos};
+use leeward_ledger::Sample;
+use leeward_placement::Candidate;
+use leeward_placement::tasks::TaskId;
+
+use super::Plant;
+use crate::record::Move;
+
+impl Plant<'_> {
+    /// Delivers reports in transit, reads all counters, and delivers reports without delay.
+    pub(super) fn read_counters(&mut self, now: Nanos) {
+        while let Some(entry) = self.late.first_entry().filter(|entry| entry.key().0 <= now) {
+            let samples = entry.remove();
+            self.report(now, &samples);
+        }
+        let (loads, outages) = (&self.loads, &self.outages);
+        let sent = self.reporters.read(
+            now,
+            |link| loads.carried(link, 0.0),
+            |at| match at {
+                Candidate::Host(host) => outages.is_up(host),
+                Candidate::Domain(domain) => outages.is_domain_up(domain),
+            },
+        );
+        for (arrives, samples) in sent {
+            if arrives <= now {
+                self.report(now, &samples);
+            } else {
+                self.sequence += 1;
+                self.late.insert((arrives, self.sequence), samples);
+            }
+        }
+    }
+
+    /// Delivers a report, and carries out the engine's advice. Before it, the engine learns the changed
+    /// traffic of tolerant tasks in racks that the report shows hot.
+    fn report(&mut self, now: Nanos, samples: &[Sample]) {
+        if self.moves {
+            let hot = |sample: &&Sample| {
+                let capacity = self.believed.get(sample.resource).0 as f64;
+                sample.load.0 as f64 > self.scenario.ledger.hot * capacity
+            };
+            let hot =
+                samples.iter().filter(hot).filter_map(|sample| self.fabric.domain_of_link(sample.resource));
+            let is_rack = |domain: &DomainId| domain.index() < self.fabric.rack_count();
+            let mut racks: Vec<DomainId> = hot.filter(is_rack).collect();
+            racks.sort_unstable();
+            racks.dedup();
+            let mut news = Vec::new();
+            racks.iter().for_each(|&rack| self.running.news_of(rack, &self.loads, &mut news));
+            self.tell_all(now, &news);
+        }
+        self.tell(now, Input::Report(samples));
+        for output in std::mem::take(&mut self.outputs) {
+            match output {
+                Output::Discarded(discarded) => self.record.discarded += discarded.all(),
+                Output::Advise(advice) => advice.into_iter().for_each(|one| self.relocate(now, one)),
+                Output::Answer(..) | Output::WakeAt(_) => {}
+            }
+        }
+    }
+
+    /// Reports the traffic of tasks whose rates change now, if demands are estimated from it. Hosts know the
+    /// traffic of their own tasks, independent of the telemetry of links.
+    pub(super) fn tell_rates(&mut self, now: Nanos) {
+        if self.workload.history.is_some() {
+            let mut seen = Vec::new();
+            self.running.seen_at(self.step, &self.loads, &mut seen);
+            self.tell_all(now, &seen);
+        }
+    }
+
+    fn tell_all(&mut self, now: Nanos, tasks: &[(u32, [u64; 2])]) {
+        let told = |&(task, [egress_bps, ingress_bps]): &(u32, [u64; 2])| {
+            (TaskId { app: u64::from(task), index: 0 }, Rates { egress_bps, ingress_bps })
+        };
+        let rates: Vec<(TaskId, Rates)> = tasks.iter().map(told).collect();
+        if !rates.is_empty() {
+            self.tell(now, Input::Rates(&rates));
+        }
+    }
+
+    /// Moves a task; the engine has recorded the move already.
+    fn relocate(&mut self, now: Nanos, Advice { task, from, to, link }: Advice) {
+        let task = task.app as u32;
+        let rack = self.fabric.rack_of(to);
+        let record = &mut self.record.tasks[task as usize];
+        let (intensive, at) = (record.intensive, now.as_secs_f64());
+        record.moves += 1;
+        record.host = Some(to);
+        self.record.moves.push(Move { at, task, from, to, link });
+        self.meanwhile.moved += 1;
+        self.count_scheduled(intensive, self.loads.is_hot(rack));
+        self.running.relocate(&self.fabric, task, to, &mut self.loads);
+        if self.outages.is_up(to) {
+            self.stop_for_restart(now, task);
+        } else {
+            self.found_dead(now, to);
+            self.lose(now, task);
+        }
+    }
+}

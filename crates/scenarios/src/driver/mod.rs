@@ -1,0 +1,9 @@
+//! Drivers: the loops that carry a scenario's arrivals on a plant and drive an engine.
+
+mod app_sequence;
+pub(crate) mod apps;
+pub(crate) mod cell;
+mod profiles;
+pub(crate) mod replicas;
+
+pub use app_sequence::{AppArrival, AppRun, run_apps};

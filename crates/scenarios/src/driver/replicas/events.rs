@@ -1,0 +1,79 @@
+//! Events of the cluster: links lose capacity, hosts and racks fail; the engine may be informed or not.
+
+use leeward_engine::Input;
+use leeward_fabric::HostId;
+
+use super::{Plant, UnderWay};
+use crate::RunError;
+use crate::scenario::{Change, Event, HostState};
+
+impl Plant<'_> {
+    pub(super) fn happen(&mut self, now: f64, event: Event) -> Result<(), RunError> {
+        let mut changed = Vec::new();
+        let mut hosts = Vec::new();
+        let state = match event.change {
+            Change::Capacity(resource, capacity) => {
+                self.outages.set_capacity(resource, capacity, &mut changed);
+                None
+            }
+            Change::Host(host, state) => {
+                hosts.push(host);
+                Some(state)
+            }
+            Change::Domain(domain, state) => {
+                hosts.extend(self.fabric.hosts(domain).map(HostId));
+                if matches!(state, HostState::Down | HostState::Up) {
+                    self.outages.set_domain_up(domain, state == HostState::Up, &mut changed);
+                }
+                Some(state)
+            }
+        };
+        for host in hosts {
+            match state {
+                Some(up @ (HostState::Down | HostState::Up)) => {
+                    let up = up == HostState::Up;
+                    self.outages.set_host_up(host, up, &mut changed);
+                    if event.told {
+                        self.tell(now, Input::Health(host, up));
+                    }
+                }
+                Some(drain) if event.told => self.tell(now, Input::Drain(host, drain == HostState::Draining)),
+                _ => {}
+            }
+        }
+        for (resource, capacity) in changed {
+            self.network.set_capacity(now, resource, capacity.0 as f64)?;
+            self.profiles.capacity_changed(now, resource, self.outages.truth());
+            let is_link_of_host = self.fabric.host_of(resource).is_some();
+            if event.told && (state.is_none() || !is_link_of_host) {
+                self.tell(now, Input::Believe(resource, capacity));
+            }
+        }
+        self.abandon_dead(now)
+    }
+
+    /// Handles failed hosts. Unfinished blocks on a failed host are placed again, elsewhere; those of a
+    /// failed writer, and tasks that fetch on a failed host, are abandoned. Reads from one continue
+    /// elsewhere.
+    fn abandon_dead(&mut self, now: f64) -> Result<(), RunError> {
+        let dead = |block: &u32| {
+            let record = &self.record.blocks[*block as usize];
+            let hosts = record.copies.iter().chain([&record.writer]);
+            hosts.copied().find(|&host| !self.outages.is_up(host))
+        };
+        let broken: Vec<(u32, HostId)> =
+            self.blocks.keys().filter_map(|block| Some((*block, dead(block)?))).collect();
+        for (block, host) in broken {
+            let UnderWay { flows, entries } = self.blocks.remove(&block).expect("it was listed as under way");
+            for flow in flows {
+                self.network.cancel(now, flow)?;
+                self.cargo.remove(&flow);
+            }
+            let copies = std::mem::take(&mut self.record.blocks[block as usize].copies);
+            self.undo(now, block, &copies, &entries);
+            self.exclude(block, host);
+        }
+        self.abandon_fetches(now)?;
+        self.abandon_reads(now)
+    }
+}

@@ -1,0 +1,123 @@
+//! Tasks and their jobs: a task fetches its share of the shuffle, then writes its file; a job ends with its
+//! last task, and communicates while at least one of its tasks does.
+
+use leeward_fabric::{Bytes, Endpoint};
+use leeward_fluid::Finished;
+
+use super::{Cargo, Open, Plant, class_of};
+use crate::RunError;
+use crate::record::File;
+use crate::workload::{self, Workload};
+
+/// Remaining parts of a job.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Left {
+    /// Number of files that are not yet written.
+    files: u32,
+    /// Number of tasks that fetch or write.
+    active: u32,
+    /// Start of the current period with active tasks.
+    since: f64,
+}
+
+/// Returns the state of all jobs, before they begin.
+pub(super) fn left(workload: &Workload) -> Vec<Left> {
+    let mut jobs = vec![Left::default(); workload.jobs.len()];
+    workload.files.iter().filter_map(|file| file.job).for_each(|job| jobs[job as usize].files += 1);
+    jobs
+}
+
+impl Plant<'_> {
+    /// Starts a task.
+    pub(super) fn open_file(&mut self, now: f64, file: &workload::FileWrite) -> Result<(), RunError> {
+        let number = self.open.len() as u32;
+        self.open.push(Open { asked: 0, left: file.bytes, excluded: Vec::new() });
+        let (job, writer, bytes) = (file.job, file.writer, file.bytes);
+        let fetches = Bytes(file.fetches.iter().map(|fetch| fetch.bytes.0).sum());
+        let (write_start, finished) = (None, None);
+        self.record.files.push(File { job, writer, bytes, fetches, start: now, write_start, finished });
+        if let Some(job) = job {
+            let left = &mut self.jobs[job as usize];
+            left.since = if left.active == 0 { now } else { left.since };
+            left.active += 1;
+        }
+        if file.fetches.is_empty() {
+            self.begin_write(now, number);
+            return Ok(());
+        }
+        let to = Endpoint::Host(writer);
+        let mut flows = Vec::with_capacity(file.fetches.len());
+        for fetch in &file.fetches {
+            let from = Endpoint::Host(fetch.from);
+            self.hops.clear();
+            self.fabric.path(&[from, to], &mut self.hops);
+            let class = class_of(from).zip(class_of(to)).map(|(from, to)| from << 32 | to);
+            let bytes = fetch.bytes.0 as f64;
+            flows.push(self.network.start(now, &self.hops, bytes, 1.0, f64::INFINITY, class)?);
+        }
+        self.cargo.extend(flows.iter().map(|&flow| (flow, Cargo::Fetch(number))));
+        self.fetching.insert(number, flows);
+        self.working += 1;
+        if self.outages.is_up(writer) { Ok(()) } else { self.abandon_fetches(now) }
+    }
+
+    /// Ends a fetch; the last one ends the shuffle of its task.
+    pub(super) fn fetched(&mut self, file: u32, done: Finished) {
+        let flows = self.fetching.get_mut(&file).expect("a task fetches as long as its flows");
+        flows.retain(|&flow| flow != done.flow);
+        if flows.is_empty() {
+            self.fetching.remove(&file);
+            self.working -= 1;
+            self.begin_write(done.at, file);
+        }
+    }
+
+    fn begin_write(&mut self, now: f64, file: u32) {
+        let record = &mut self.record.files[file as usize];
+        record.write_start = Some(now);
+        if let Some(job) = record.job {
+            self.record.jobs[job as usize].write_start.get_or_insert(now);
+        }
+        self.next_block(now, file);
+    }
+
+    /// Closes the written file of a task; the last one ends its job.
+    pub(super) fn close_file(&mut self, now: f64, file: u32) {
+        self.leave(now, file);
+        let file = &mut self.record.files[file as usize];
+        file.finished = Some(now);
+        if let Some(job) = file.job {
+            let left = &mut self.jobs[job as usize].files;
+            *left -= 1;
+            let job = &mut self.record.jobs[job as usize];
+            job.bytes.0 += file.bytes.0;
+            job.finished = (*left == 0).then_some(now);
+        }
+    }
+
+    /// Ends a task, with its file or without.
+    pub(super) fn leave(&mut self, now: f64, file: u32) {
+        if let Some(job) = self.record.files[file as usize].job {
+            let left = &mut self.jobs[job as usize];
+            left.active -= 1;
+            if left.active == 0 {
+                self.record.jobs[job as usize].communication += now - left.since;
+            }
+        }
+    }
+
+    /// Abandons tasks that fetch on a failed host. Fetches from a failed host only stall.
+    pub(super) fn abandon_fetches(&mut self, now: f64) -> Result<(), RunError> {
+        let dead = |file: &&u32| !self.outages.is_up(self.record.files[**file as usize].writer);
+        let dead: Vec<u32> = self.fetching.keys().filter(dead).copied().collect();
+        for file in dead {
+            for flow in self.fetching.remove(&file).into_iter().flatten() {
+                self.network.cancel(now, flow)?;
+                self.cargo.remove(&flow);
+            }
+            self.working -= 1;
+            self.leave(now, file);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,183 @@
+//! Blocks: requested one after the other, written along the chain that the engine chose, and requested again
+//! if a host of the chain fails.
+
+use leeward_engine::{Ask, Input};
+use leeward_fabric::{Bytes, Fabric, HostId, Nanos, ResourceId};
+use leeward_fluid::Finished;
+use leeward_ledger::EntryId;
+use leeward_placement::Constraints;
+use leeward_placement::replicas::{self, Layout, ReplicaRequest};
+
+use super::{Cargo, Pending, Plant, UnderWay};
+use crate::RunError;
+use crate::record::Block;
+use crate::workload::{self, MOST_BLOCKS};
+
+impl Plant<'_> {
+    /// Requests the next block of a file, or closes the file.
+    pub(super) fn next_block(&mut self, now: f64, file: u32) {
+        let (open, write) = (&mut self.open[file as usize], &self.workload.files[file as usize]);
+        let bytes = open.left.min(write.block);
+        if bytes.0 == 0 {
+            return self.close_file(now, file);
+        }
+        open.left.0 -= bytes.0;
+        let index = open.asked as u32;
+        open.asked += 1;
+        open.excluded.clear();
+        let block = self.record.blocks.len() as u32;
+        self.record.blocks.push(Block {
+            file,
+            index,
+            writer: write.writer,
+            bytes,
+            full: bytes == write.block,
+            copies: Vec::new(),
+            asked: now,
+            placed: None,
+            blind: false,
+            finished: None,
+            retries: 0,
+        });
+        self.working += 1;
+        self.asks.push(block);
+    }
+
+    /// Requests the placement of a block.
+    pub(super) fn ask(&mut self, now: f64, block: u32) {
+        let record = &self.record.blocks[block as usize];
+        if !self.outages.is_up(record.writer) {
+            // The task failed with its host, and its file stays incomplete.
+            self.working -= 1;
+            let file = record.file;
+            return self.leave(now, file);
+        }
+        let (open, file) = (&self.open[record.file as usize], &self.workload.files[record.file as usize]);
+        let request = ReplicaRequest {
+            id: id(record),
+            file: u64::from(record.file),
+            writer: Some(record.writer),
+            size: piece(record, file),
+            replicas: file.replicas,
+            layout: file.layout,
+            fault_domains: self.scenario.fault_domains.unwrap_or(1.min(file.replicas - 1)),
+            blocks_left: 1 + open.left.0.div_ceil(file.block.0.max(1)),
+            constraints: Constraints {
+                excluded_hosts: open.excluded.clone(),
+                max_imbalance: self.scenario.max_imbalance,
+                ..Constraints::default()
+            },
+        };
+        self.tell(now, Input::Ask(u64::from(block), Ask::Replicas(request)));
+    }
+
+    /// Requests a block again after the next report.
+    pub(super) fn retry(&mut self, now: f64, block: u32) {
+        self.record.blocks[block as usize].retries += 1;
+        let later = Nanos::from_secs_f64(now).plus(self.reporters.interval());
+        self.at(later, Pending::Retry(block));
+    }
+
+    pub(super) fn write(
+        &mut self,
+        now: f64,
+        block: u32,
+        copies: Vec<HostId>,
+        entries: Vec<EntryId>,
+    ) -> Result<(), RunError> {
+        let writer = self.record.blocks[block as usize].writer;
+        if let Some(&dead) = copies.iter().chain([&writer]).find(|&&host| !self.outages.is_up(host)) {
+            // The connection fails, and the writer requests another chain, as an HDFS client does.
+            self.undo(now, block, &copies, &entries);
+            self.exclude(block, dead);
+            return Ok(());
+        }
+        let record = &mut self.record.blocks[block as usize];
+        let file = &self.workload.files[record.file as usize];
+        let (fabric, network, hops) = (&self.fabric, &mut self.network, &mut self.hops);
+        let bytes = piece(record, file).0 as f64;
+        let mut flows = Vec::with_capacity(1);
+        replicas::routes(fabric, file.layout, id(record), Some(writer), &copies, |route| {
+            hops.clear();
+            fabric.path(route, hops);
+            if file.flexible {
+                let out = links_out(fabric, writer);
+                hops.retain(|hop| !out.contains(&Some(hop.resource)));
+            }
+            flows.push(network.start(now, hops, bytes, 1.0, f64::INFINITY, None));
+        });
+        (record.placed, record.copies) = (Some(now), copies);
+        let flows = flows.into_iter().collect::<Result<Vec<_>, _>>()?;
+        self.cargo.extend(flows.iter().map(|&flow| (flow, Cargo::Block(block))));
+        self.blocks.insert(block, UnderWay { flows, entries });
+        Ok(())
+    }
+
+    /// Reverts a placement: its entries, and its storage.
+    pub(super) fn undo(&mut self, now: f64, block: u32, copies: &[HostId], entries: &[EntryId]) {
+        self.tell(now, Input::Release(entries));
+        let record = &self.record.blocks[block as usize];
+        let bytes = piece(record, &self.workload.files[record.file as usize]);
+        copies.iter().for_each(|&host| self.tell(now, Input::Unstored(host, bytes)));
+    }
+
+    /// Requests a block again without a host that failed.
+    pub(super) fn exclude(&mut self, block: u32, host: HostId) {
+        let record = &mut self.record.blocks[block as usize];
+        record.retries += 1;
+        self.open[record.file as usize].excluded.push(host);
+        self.asks.push(block);
+    }
+
+    pub(super) fn finished(&mut self, done: Finished) {
+        match self.cargo.remove(&done.flow) {
+            Some(Cargo::Block(block)) => self.written(block, done),
+            Some(Cargo::Fetch(file)) => self.fetched(file, done),
+            Some(Cargo::Read(read)) => self.read(read, done),
+            None => self.record.flows.0 += 1,
+        }
+    }
+
+    /// Ends a flow of a block; the last one ends the block.
+    fn written(&mut self, block: u32, done: Finished) {
+        let under_way = self.blocks.get_mut(&block).expect("a block is under way as long as its flows");
+        under_way.flows.retain(|&flow| flow != done.flow);
+        if !under_way.flows.is_empty() {
+            return;
+        }
+        let under_way = self.blocks.remove(&block).expect("it was found above");
+        self.tell(done.at, Input::Release(&under_way.entries));
+        self.working -= 1;
+        let record = &mut self.record.blocks[block as usize];
+        record.finished = Some(done.at);
+        let bytes = piece(record, &self.workload.files[record.file as usize]);
+        for &host in &record.copies {
+            let stored = &mut self.record.hosts[host.index()];
+            stored.bytes.0 += bytes.0;
+            stored.blocks += 1;
+        }
+        let file = record.file;
+        self.reads.written(file, block);
+        self.next_block(done.at, file);
+    }
+}
+
+/// Returns the number of a block among all blocks.
+pub(super) fn id(block: &Block) -> u64 {
+    u64::from(block.file) * MOST_BLOCKS + u64::from(block.index)
+}
+
+/// Returns the links out of a host, and out of its rack and pod.
+fn links_out(fabric: &Fabric, host: HostId) -> [Option<ResourceId>; 3] {
+    let rack = fabric.rack_of(host);
+    let pod = fabric.parent(rack).and_then(|pod| fabric.out_of_domain(pod));
+    [fabric.egress(host), fabric.out_of_domain(rack), pod]
+}
+
+/// Returns the bytes that each host of a block stores: all of it, or a chunk.
+pub(super) fn piece(block: &Block, file: &workload::FileWrite) -> Bytes {
+    match file.layout {
+        Layout::Chain => block.bytes,
+        Layout::Stripe { parity } => Bytes(block.bytes.0.div_ceil(u64::from(file.replicas - parity).max(1))),
+    }
+}

@@ -1,0 +1,24 @@
+//! Scenarios: what arrives on a cluster, what happens to it, and the policies to compare.
+//!
+//! ```text
+//! scenario file -> Scenario -- arrivals(seed) --> Workload      the same for every policy
+//!                     |                              |
+//!                     +--> driver <------------------+  telemetry through Reporters
+//!                            |
+//!                          Record -> Summary, Comparison
+//! ```
+//!
+//! A driver carries the arrivals on a plant and drives an engine: [`driver`] has one for files and one for apps on the fluid
+//! network ([`leeward_fluid`]), and one for the tasks of a cell. A run is one thread and depends on its scenario, policy and seed
+//! alone. Runs are independent of each other, so [`run_all`] may do several at once and gives the same results.
+
+pub mod driver;
+mod outage;
+pub mod record;
+mod run;
+pub mod scenario;
+pub mod summary;
+pub mod telemetry;
+pub mod workload;
+
+pub use run::{Progress, Run, RunError, Task, run_all};

@@ -1,0 +1,144 @@
+//! Runs of a scenario: one per policy and seed, several in parallel.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use leeward_fabric::input::InputError;
+use leeward_ledger::SettingsError;
+use leeward_placement::PolicyError;
+
+use leeward_fluid::FluidError;
+
+use crate::driver::{apps, cell, replicas};
+use crate::record::Record;
+use crate::scenario::{Arrivals, Kind, PolicySpec, Scenario};
+
+/// Progress callback: receives the finished share of a run from time to time; returns false to stop it.
+pub type Progress<'a> = &'a (dyn Fn(f64) -> bool + Sync);
+
+/// A run to perform.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Task {
+    /// Policy of the run.
+    pub policy: PolicySpec,
+    /// Seed of the run.
+    pub seed: u64,
+}
+
+/// A finished run.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// Policy of the run.
+    pub policy: PolicySpec,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Provenance of the arrivals, by source.
+    pub provenance: Vec<String>,
+    /// Records of the run.
+    pub record: Record,
+}
+
+/// Error of a run.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+pub enum RunError {
+    /// A file or setting is invalid.
+    #[error(transparent)]
+    Input(#[from] InputError),
+    /// The policy or its settings are invalid.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// The ledger's settings are invalid.
+    #[error("ledger: {0}")]
+    Ledger(#[from] SettingsError),
+    /// The network rejected the arrivals.
+    #[error(transparent)]
+    Fluid(#[from] FluidError),
+    /// The caller stopped the run.
+    #[error("stopped")]
+    Stopped,
+}
+
+/// Performs all `tasks`, up to `jobs` in parallel, and returns the runs in order. `progress` receives the
+/// number of a task and its finished share. The first error ends all runs.
+///
+/// # Errors
+/// Returns the first error in the order of the tasks: invalid input, an invalid policy, or
+/// [`RunError::Stopped`].
+pub fn run_all(
+    scenario: &Scenario,
+    tasks: &[Task],
+    jobs: usize,
+    progress: &(dyn Fn(usize, f64) -> bool + Sync),
+) -> Result<Vec<Run>, RunError> {
+    // Arrivals depend on the seed only, so that policies are compared on the same ones.
+    let mut arrivals: BTreeMap<u64, Mutex<Shared>> = BTreeMap::new();
+    for task in tasks {
+        arrivals.entry(task.seed).or_default().get_mut().expect("no thread has it yet").left += 1;
+    }
+    let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let results: Mutex<Vec<Option<Result<Run, RunError>>>> = Mutex::new(tasks.iter().map(|_| None).collect());
+    let work = || {
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(task) = tasks.get(at) else { return };
+            let goes_on = |share: f64| !failed.load(Ordering::Relaxed) && progress(at, share);
+            let result = shared(scenario, task.seed, &arrivals[&task.seed])
+                .and_then(|arrivals| run(scenario, task, &arrivals, &goes_on));
+            failed.fetch_or(result.is_err(), Ordering::Relaxed);
+            results.lock().expect("no thread panics while it holds the lock")[at] = Some(result);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..jobs.clamp(1, tasks.len().max(1)) {
+            scope.spawn(work);
+        }
+        work();
+    });
+    let results = results.into_inner().expect("no thread panics while it holds the lock");
+    let mut runs = Vec::with_capacity(tasks.len());
+    let mut stopped = None;
+    for result in results.into_iter().flatten() {
+        match result {
+            Ok(run) => runs.push(run),
+            // A run that another's failure stopped does not know the cause.
+            Err(RunError::Stopped) => stopped = Some(RunError::Stopped),
+            Err(error) => return Err(error),
+        }
+    }
+    stopped.map_or(Ok(runs), Err)
+}
+
+/// Arrivals of a seed, kept while runs need them.
+#[derive(Default)]
+struct Shared {
+    arrivals: Option<Result<Arc<Arrivals>, InputError>>,
+    left: usize,
+}
+
+/// Returns the arrivals of a seed; the first run creates them, the last one removes them.
+fn shared(scenario: &Scenario, seed: u64, of_seed: &Mutex<Shared>) -> Result<Arc<Arrivals>, RunError> {
+    let mut of_seed = of_seed.lock().expect("no thread panics while it holds the lock");
+    of_seed.left -= 1;
+    let made = of_seed.arrivals.take().unwrap_or_else(|| scenario.arrivals(seed).map(Arc::new));
+    if of_seed.left > 0 {
+        of_seed.arrivals = Some(made.clone());
+    }
+    Ok(made?)
+}
+
+fn run(
+    scenario: &Scenario,
+    task: &Task,
+    arrivals: &Arrivals,
+    progress: Progress<'_>,
+) -> Result<Run, RunError> {
+    let plant = match scenario.kind() {
+        Kind::Replicas => replicas::run,
+        Kind::Cell => cell::run,
+        Kind::Apps => apps::run,
+    };
+    let record = plant(scenario, &arrivals.workload, &task.policy, task.seed, progress)?;
+    let (policy, provenance) = (task.policy.clone(), arrivals.provenance.clone());
+    Ok(Run { policy, seed: task.seed, provenance, record })
+}

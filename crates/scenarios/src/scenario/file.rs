@@ -1,0 +1,165 @@
+//! Fields of a scenario file.
+
+use leeward_fabric::input::{Spanned, one_line};
+use leeward_fabric::{Bandwidth, Nanos};
+use leeward_ledger::LedgerSettings;
+use leeward_placement::PolicySpec;
+use schemars::JsonSchema;
+use serde::Deserialize;
+
+use crate::telemetry::Telemetry;
+use crate::workload::{Share, Source};
+
+/// A scenario: one cluster, its workloads, events, and the policies to compare.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ScenarioFile {
+    /// Name of the scenario.
+    #[serde(default, deserialize_with = "one_line")]
+    pub name: Option<String>,
+    /// Path of the cluster file, relative to this file.
+    #[schemars(with = "String")]
+    pub cluster: Spanned<String>,
+    /// Workloads; all of them together.
+    #[schemars(with = "Vec<Source>")]
+    pub workloads: Vec<Spanned<Source>>,
+    /// Policies to compare, each on the same arrivals; the first is the baseline. Default uniform and sinbad.
+    #[schemars(with = "Option<Vec<PolicySpec>>")]
+    pub policies: Option<Spanned<Vec<PolicySpec>>>,
+    /// Telemetry of the network.
+    #[serde(default = "unplaced::<Telemetry>")]
+    #[schemars(with = "Telemetry")]
+    pub telemetry: Spanned<Telemetry>,
+    /// Estimation from telemetry. Its `interval` is that of `telemetry`.
+    #[serde(default = "unplaced::<LedgerSettings>")]
+    #[schemars(with = "LedgerSettings")]
+    pub ledger: Spanned<LedgerSettings>,
+    /// Events: failures and changes of capacity.
+    #[serde(default)]
+    #[schemars(with = "Vec<EventFile>")]
+    pub events: Vec<Spanned<EventFile>>,
+    /// Re-placement of running apps, and the cost of moves. Default never.
+    #[schemars(with = "Option<MigrationFile>")]
+    pub migration: Option<Spanned<MigrationFile>>,
+    /// Fault domains besides the first copy's that must hold a copy of each block. Default 1, or none
+    /// where a block has one copy.
+    #[schemars(with = "Option<u8>")]
+    pub fault_domains: Option<Spanned<u8>>,
+    /// Fill limit of a host: the share of its room by which it may exceed the cluster's mean fill (a limit on
+    /// imbalance: Sinbad section 7.4). Default no limit.
+    pub max_imbalance: Option<Share>,
+    /// Duration of the run. Default 1h.
+    #[serde(default = "hour")]
+    #[schemars(with = "Nanos")]
+    pub horizon: Spanned<Nanos>,
+    /// Initial time without results. Default 0s.
+    #[serde(default = "unplaced::<Nanos>")]
+    #[schemars(with = "Nanos")]
+    pub warmup: Spanned<Nanos>,
+    /// Length of the intervals over which link loads are recorded. Default 10s (Sinbad section 4.3).
+    #[serde(default = "ten_seconds")]
+    #[schemars(with = "Nanos")]
+    pub sample: Spanned<Nanos>,
+    /// Seed of all random draws. Default 1.
+    #[serde(default = "first")]
+    pub seed: u64,
+}
+
+/// Re-placement of apps that run (Choreo section 2.4).
+#[derive(Clone, PartialEq, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MigrationFile {
+    /// Interval between re-placements of all running apps.
+    pub every: Nanos,
+    /// Pause of an app when it moves, after the memory of its tasks has arrived. Default 10s.
+    #[serde(default = "ten")]
+    pub pause: Nanos,
+    /// Share of the remaining time that a move must save, costs included. Default 0.1.
+    #[serde(default = "tenth")]
+    pub margin: Share,
+}
+
+impl MigrationFile {
+    /// Checks the settings. On failure, returns the field and the expected value.
+    pub(super) fn check(&self, horizon: Nanos) -> Result<(), (&'static str, String)> {
+        const MOST: u64 = 1_000_000;
+        if self.every.0 == 0 || horizon.0 / self.every.0 > MOST {
+            let message =
+                format!("{}: expected a positive time, and at most {MOST} of them in a run", self.every);
+            return Err(("every", message));
+        }
+        if self.pause > horizon {
+            return Err(("pause", format!("{}: expected at most the horizon of {horizon}", self.pause)));
+        }
+        Ok(())
+    }
+}
+
+/// An event: exactly one of `host`, `rack` and `link` is given.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EventFile {
+    /// Time of the event.
+    pub at: Nanos,
+    /// Host that changes.
+    pub host: Option<String>,
+    /// Rack or pod that changes.
+    pub rack: Option<String>,
+    /// Link that changes, such as `r3:uplink`.
+    pub link: Option<String>,
+    /// New state of the host or rack.
+    pub state: Option<HostState>,
+    /// New capacity of the link.
+    pub capacity: Option<Bandwidth>,
+    /// If true, the ledger is informed; otherwise it must detect the event by telemetry. Default true.
+    #[serde(default = "yes")]
+    pub told: bool,
+}
+
+/// New state of a host.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum HostState {
+    /// Failure: its transfers stall, and unfinished blocks on it are written elsewhere.
+    Down,
+    /// Recovery.
+    Up,
+    /// Drain: the host takes no new blocks.
+    Draining,
+    /// End of the drain: the host takes new blocks again.
+    Serving,
+}
+
+fn first() -> u64 {
+    1
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn hour() -> Spanned<Nanos> {
+    nowhere(Nanos(3_600_000_000_000))
+}
+
+fn ten() -> Nanos {
+    Nanos(10_000_000_000)
+}
+
+fn ten_seconds() -> Spanned<Nanos> {
+    nowhere(ten())
+}
+
+fn tenth() -> Share {
+    Share::new(0.1).expect("a share")
+}
+
+/// Default of fields that the file does not mention.
+fn unplaced<T: Default>() -> Spanned<T> {
+    nowhere(T::default())
+}
+
+fn nowhere<T>(value: T) -> Spanned<T> {
+    let nowhere = serde_saphyr::Location::UNKNOWN;
+    Spanned::new(value, nowhere, nowhere)
+}

@@ -1,0 +1,81 @@
+//! Kind of a scenario: the entities that its policies place.
+
+use leeward_placement::{PolicyError, replicas, tasks};
+
+use super::PolicySpec;
+use crate::workload::Source;
+
+/// Entities that the policies of a scenario place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Copies of blocks, with background.
+    Replicas,
+    /// Tasks of a cell, without background.
+    Cell,
+    /// Apps, with background.
+    Apps,
+}
+
+impl Kind {
+    /// Returns the kind of these sources. On conflict, returns the position of the first source that does not
+    /// match, and the reason.
+    pub(super) fn of<'a>(sources: impl Iterator<Item = &'a Source> + Clone) -> Result<Kind, (usize, String)> {
+        let all = || sources.clone();
+        let (kind, wrong) = if all().any(Source::makes_tasks) {
+            (Kind::Cell, all().position(|other| !other.makes_tasks()))
+        } else if all().any(Source::makes_apps) {
+            (Kind::Apps, all().position(|other| !other.makes_apps() && !other.is_background()))
+        } else {
+            (Kind::Replicas, None)
+        };
+        let Some(at) = wrong else { return Ok(kind) };
+        let other = all().nth(at).map_or("", Source::kind);
+        Err((
+            at,
+            match kind {
+                Kind::Apps => format!(
+                    "`{other}` beside apps: a run has either apps to place, with background (coflow, flows, rates, matrix), or files to write"
+                ),
+                _ => format!(
+                    "`{other}` beside tasks of a cell: a run has either tasks to place or files to write, with their background"
+                ),
+            },
+        ))
+    }
+
+    /// Returns the default policies of a scenario.
+    pub(super) fn default_policies(self) -> [&'static str; 2] {
+        match self {
+            Kind::Replicas => ["uniform", "sinbad"],
+            Kind::Cell => ["borg", "utp"],
+            Kind::Apps => ["random", "choreo"],
+        }
+    }
+
+    /// Checks the name and the settings of a policy.
+    ///
+    /// # Errors
+    /// Returns an error for an unknown policy or invalid settings.
+    pub fn check(self, policy: &PolicySpec) -> Result<(), PolicyError> {
+        let PolicySpec { name, settings, .. } = policy;
+        match self {
+            Kind::Replicas => replicas::make(name, settings).map(|_| ()),
+            Kind::Cell => crate::driver::cell::make(policy).map(|_| ()),
+            Kind::Apps => tasks::make(name, settings).map(|_| ()),
+        }
+    }
+
+    /// Name of the kind: `replicas`, `cell` or `apps`.
+    pub fn word(self) -> &'static str {
+        match self {
+            Kind::Replicas => "replicas",
+            Kind::Cell => "cell",
+            Kind::Apps => "apps",
+        }
+    }
+
+    /// Returns the kind of a name.
+    pub fn of_word(word: &str) -> Option<Kind> {
+        [Kind::Replicas, Kind::Cell, Kind::Apps].into_iter().find(|kind| kind.word() == word)
+    }
+}

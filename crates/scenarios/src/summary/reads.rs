@@ -1,0 +1,64 @@
+//! Summary of reads.
+
+use serde::Serialize;
+
+use super::Times;
+use crate::record::{Read, Record};
+
+/// Summary of reads, without those requested before the end of the warm-up, except for reads that were not
+/// made.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct ReadSummary {
+    /// Reads that ended.
+    pub finished: u64,
+    /// Reads in progress when the run ended, or whose reader failed.
+    pub unfinished: u64,
+    /// Reads that failed because too few of their possible hosts were up.
+    pub lost: u64,
+    /// Reads generated before any block was written, from the beginning of the run.
+    pub without_data: u64,
+    /// Reads of hosts that were down, from the beginning of the run.
+    pub reader_down: u64,
+    /// Share of reads from a device of the reader's host.
+    pub local_share: Option<f64>,
+    /// Share of reads that used other chunks of the stripe (Hotspots section 3.4).
+    pub degraded_share: Option<f64>,
+    /// Time from the request to the last byte.
+    pub time_s: Times,
+    /// Time of degraded reads only, including the wait for the missing chunk.
+    pub degraded_time_s: Times,
+    /// Requested bytes of finished reads.
+    pub bytes: u64,
+    /// Fetched bytes of finished reads: more where several chunks replaced one.
+    pub fetched: u64,
+    /// Bytes carried by abandoned transfers.
+    pub wasted: u64,
+}
+
+impl ReadSummary {
+    /// Summarizes the reads of a run; `None` without a source of reads.
+    pub fn of(record: &Record, warmup: f64) -> Option<ReadSummary> {
+        let not_made = record.reads_not_made?;
+        let counted = || record.reads.iter().filter(|read| read.asked >= warmup);
+        let finished = || counted().filter(|read| read.finished.is_some());
+        let count = |of: fn(&&Read) -> bool| counted().filter(of).count() as u64;
+        let (all, lost, done) = (count(|_| true), count(|read| read.lost), finished().count() as u64);
+        let share = |of: fn(&&Read) -> bool| (all > 0).then(|| count(of) as f64 / all as f64);
+        Some(ReadSummary {
+            finished: done,
+            unfinished: all - done - lost,
+            lost,
+            without_data: not_made.without_data,
+            reader_down: not_made.reader_down,
+            local_share: share(|read| read.is_local()),
+            degraded_share: share(|read| read.is_degraded()),
+            time_s: Times::of(finished().filter_map(Read::duration)),
+            degraded_time_s: Times::of(
+                finished().filter(|read| read.is_degraded()).filter_map(Read::duration),
+            ),
+            bytes: finished().map(|read| read.bytes.0).sum(),
+            fetched: finished().map(|read| read.fetched().0).sum(),
+            wasted: counted().map(|read| read.wasted.0).sum(),
+        })
+    }
+}

@@ -1,0 +1,278 @@
+//! The coflow benchmark's trace format: shuffles of a cluster at rack level, as background flows.
+//!
+//! The first line has the number of racks and of coflows. Each further line is a coflow: id, arrival in
+//! milliseconds, the number of mappers and their racks, the number of reducers and `rack:megabytes` for each.
+//! Racks count from 0. Varys and Aalo (SIGCOMM 2014, 2015) publish an hour of Facebook's cluster in this
+//! form, the cluster of Sinbad's traces.
+//!
+//! A reducer's megabytes (of 10^6 bytes) come in equal parts from all mappers. So each pair of a mapper and a
+//! reducer is one flow, which starts when the coflow arrives. A pair within one rack carries nothing across
+//! the network of racks and is dropped; the report has their number. The format contains no file writes.
+
+use leeward_fabric::input::{Clock, InputError, Line, Lines, Text, excerpt};
+use leeward_fabric::{Bytes, Cluster, DomainId, Endpoint, HostId, Nanos};
+use leeward_registry::random::{Kind, stream};
+use rand::RngExt;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::settings::{Factor, Window, amount, check_rack_links, whole_bytes};
+use super::source::Loaded;
+use super::{Flow, MOST_RECORDS, Workload};
+
+const HOSTS: Kind = Kind::named("coflow.hosts");
+
+/// Background flows from a coflow trace.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Coflow {
+    /// The trace: a path from the scenario's folder, or `data:NAME/FILE`.
+    pub file: String,
+    /// Start of the run within the trace.
+    #[serde(default)]
+    pub from: Nanos,
+    /// Used duration of the trace; default is the rest of the run.
+    pub duration: Option<Nanos>,
+    /// Interval at which the used part repeats unchanged; once if not given. With it, an hour of trace fills
+    /// a day.
+    pub every: Option<Nanos>,
+    /// Factor on the bytes of each flow.
+    #[serde(default = "Factor::one")]
+    pub scale: Factor,
+    /// End points of the flows.
+    #[serde(default)]
+    pub spread: Spread,
+    /// If true, the racks of a larger trace wrap around on a smaller cluster (rack id modulo racks);
+    /// otherwise they are an error.
+    #[serde(default)]
+    pub fold: bool,
+}
+
+/// End point that represents a rack of the trace.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Spread {
+    /// The rack itself: only links between racks carry the flow.
+    #[default]
+    Racks,
+    /// A host of the rack, drawn for each mapper and reducer of a coflow.
+    Hosts,
+}
+
+impl Coflow {
+    /// Reads the trace.
+    ///
+    /// # Errors
+    /// Returns an error with the line and field of the first invalid value, or if the trace does not suit the
+    /// cluster.
+    pub fn read(&self, text: Text, cluster: &Cluster, seed: u64, horizon: f64) -> Result<Loaded, InputError> {
+        if self.spread == Spread::Racks {
+            check_rack_links(cluster, "`spread: hosts`")
+                .map_err(|message| InputError::new(&self.file, message).in_field("spread"))?;
+        }
+        let window = Window::new(self.from, self.duration, horizon);
+        let mut lines = text.lines();
+        let (racks, announced) = self.header(&mut lines, cluster)?;
+        let (mut clock, mut coflows, mut used) = (Clock::default(), 0, 0);
+        let mut flows =
+            FlowMaker { settings: self, cluster, seed, made: Vec::new(), bytes: 0, dropped: 0, lost: 0 };
+        while let Some(line) = lines.next_line()? {
+            let shuffle = Shuffle::parse(line, racks)?;
+            let arrival = clock.reach(&line, "arrival", shuffle.arrival)?;
+            if let Some(start) = window.place(arrival) {
+                used += 1;
+                flows.add(&shuffle, coflows, start, line)?;
+            }
+            coflows += 1;
+        }
+        if coflows != announced {
+            let message = format!(
+                "the first line announces {announced} coflows, {coflows} follow: is the file complete?"
+            );
+            return Err(lines.error(message).in_field("coflows"));
+        }
+        let rounds = flows.repeat(self.every, horizon)?;
+        let provenance = format!(
+            "coflow {}: {used} of {coflows} coflows ({window}){rounds}, {} flows of {}; {} pairs within a rack dropped ({})",
+            self.file,
+            flows.made.len(),
+            amount(flows.bytes),
+            flows.dropped,
+            amount(flows.lost)
+        );
+        Ok(Loaded { workload: Workload { flows: flows.made, ..Workload::default() }, provenance })
+    }
+
+    /// Reads the numbers of racks and of coflows from the first line.
+    fn header(&self, lines: &mut Lines, cluster: &Cluster) -> Result<(u32, u64), InputError> {
+        let Some(line) = lines.next_line()? else { return Err(lines.error("the file is empty")) };
+        let mut words = Words::of(line);
+        let racks = words.count("racks", "the number of racks")?;
+        let coflows = words.count("coflows", "the number of coflows")?;
+        words.end()?;
+        let here = cluster.fabric.rack_count();
+        match u32::try_from(racks) {
+            Ok(racks) if racks > 0 && (racks as usize <= here || self.fold) => Ok((racks, coflows)),
+            Ok(racks) if racks > 0 => {
+                let message =
+                    format!("{racks} racks, but the cluster has {here}; set `fold: true` to fold them");
+                Err(line.error("racks", message))
+            }
+            _ => Err(line.error("racks", format!("{racks} racks: expected 1 to {}", u32::MAX))),
+        }
+    }
+}
+
+/// Converts coflows into flows, and counts them.
+struct FlowMaker<'a> {
+    settings: &'a Coflow,
+    cluster: &'a Cluster,
+    seed: u64,
+    made: Vec<Flow>,
+    /// Bytes of the generated flows.
+    bytes: u128,
+    /// Number of pairs within a rack.
+    dropped: u64,
+    /// Bytes of these pairs.
+    lost: u128,
+}
+
+impl FlowMaker<'_> {
+    fn add(&mut self, shuffle: &Shuffle, index: u64, start: f64, line: Line<'_>) -> Result<(), InputError> {
+        if self.made.len() + shuffle.mappers.len() * shuffle.reducers.len() > MOST_RECORDS {
+            let message = format!("more than {MOST_RECORDS} flows; set a shorter `duration`");
+            return Err(line.error("reducers", message));
+        }
+        let fabric = &self.cluster.fabric;
+        let mut random = stream(self.seed, HOSTS, index);
+        let spread = self.settings.spread;
+        let mut stands_for = |rack: u32| {
+            let rack = DomainId(rack % fabric.rack_count() as u32);
+            match spread {
+                Spread::Racks => (rack, Endpoint::Domain(rack)),
+                Spread::Hosts => (rack, Endpoint::Host(HostId(random.random_range(fabric.hosts(rack))))),
+            }
+        };
+        let mappers: Vec<_> = shuffle.mappers.iter().map(|&rack| stands_for(rack)).collect();
+        let parts = mappers.len() as u64;
+        for &(rack, megabytes) in &shuffle.reducers {
+            let (to_rack, to) = stands_for(rack);
+            let Some(bytes) = whole_bytes(megabytes * 1e6 * self.settings.scale.get()) else {
+                return Err(line.error("reducers", format!("{megabytes:e} MB: too much for one reducer")));
+            };
+            for (part, &(from_rack, from)) in (0..).zip(&mappers) {
+                // Parts differ by a byte at most and add up to the whole.
+                let bytes = bytes / parts + u64::from(part < bytes % parts);
+                if from_rack == to_rack {
+                    self.dropped += 1;
+                    self.lost += u128::from(bytes);
+                } else {
+                    self.bytes += u128::from(bytes);
+                    self.made.push(Flow { start, from, to, bytes: Bytes(bytes) });
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl FlowMaker<'_> {
+    /// Repeats all flows at an interval, to the end of the run; returns a note for the report.
+    fn repeat(&mut self, every: Option<Nanos>, horizon: f64) -> Result<String, InputError> {
+        let Some(gap) = every else { return Ok(String::new()) };
+        let wrong = |message: String| InputError::new(&self.settings.file, message).in_field("every");
+        if gap.0 == 0 {
+            return Err(wrong("0s: must be positive".into()));
+        }
+        let (gap, once) = (gap.as_secs_f64(), self.made.len());
+        let rounds = (horizon / gap).ceil().max(1.0);
+        if rounds * once as f64 > MOST_RECORDS as f64 {
+            return Err(wrong(format!(
+                "more than {MOST_RECORDS} flows; set a longer time or a shorter `duration`"
+            )));
+        }
+        for round in 1..if once > 0 { rounds as usize } else { 1 } {
+            let later = round as f64 * gap;
+            let again = self.made[..once].iter().map(|flow| Flow { start: flow.start + later, ..*flow });
+            let again: Vec<Flow> = again.filter(|flow| flow.start < horizon).collect();
+            self.bytes += again.iter().map(|flow| u128::from(flow.bytes.0)).sum::<u128>();
+            self.made.extend(again);
+        }
+        // If the interval is shorter than the repeated part, rounds overlap.
+        self.made.sort_by(|a, b| a.start.total_cmp(&b.start));
+        Ok(format!(", every {gap} s"))
+    }
+}
+
+/// One line of the trace.
+struct Shuffle {
+    arrival: f64,
+    mappers: Vec<u32>,
+    reducers: Vec<(u32, f64)>,
+}
+
+impl Shuffle {
+    fn parse(line: Line<'_>, racks: u32) -> Result<Shuffle, InputError> {
+        let mut words = Words::of(line);
+        words.next("id", "the number of the coflow")?;
+        let arrival = words.next("arrival", "the arrival in milliseconds")?;
+        let arrival = line.number("arrival", "the arrival in milliseconds", arrival)? / 1e3;
+        let rack =
+            |field: &str, text: &str| match line.count(field, "a rack", text)? {
+                id if id < u64::from(racks) => Ok(id as u32),
+                id => Err(line
+                    .error(field, format!("rack {id}: the first line announces racks 0 to {}", racks - 1))),
+            };
+        let count = words.count("mappers", "the number of mappers")?;
+        let mut mappers = Vec::new();
+        for _ in 0..count {
+            mappers.push(rack("mappers", words.next("mappers", "the rack of a mapper")?)?);
+        }
+        let count = words.count("reducers", "the number of reducers")?;
+        let mut reducers = Vec::new();
+        for _ in 0..count {
+            let word = words.next("reducers", "`rack:megabytes` of a reducer")?;
+            let Some((id, megabytes)) = word.split_once(':') else {
+                return Err(line.error("reducers", format!("`{}`: expected `rack:megabytes`", excerpt(word))));
+            };
+            reducers.push((rack("reducers", id)?, line.number("reducers", "megabytes", megabytes)?));
+        }
+        words.end()?;
+        if mappers.is_empty() && !reducers.is_empty() {
+            return Err(line.error("mappers", "no mappers, but there are reducers"));
+        }
+        Ok(Shuffle { arrival, mappers, reducers })
+    }
+}
+
+/// The words of a line, in order.
+struct Words<'a> {
+    line: Line<'a>,
+    words: std::str::SplitAsciiWhitespace<'a>,
+}
+
+impl<'a> Words<'a> {
+    fn of(line: Line<'a>) -> Self {
+        Words { line, words: line.text.split_ascii_whitespace() }
+    }
+
+    fn next(&mut self, field: &str, what: &str) -> Result<&'a str, InputError> {
+        let missing = || self.line.error(field, format!("the line ends here; expected {what}"));
+        self.words.next().ok_or_else(missing)
+    }
+
+    fn count(&mut self, field: &str, what: &str) -> Result<u64, InputError> {
+        let word = self.next(field, what)?;
+        self.line.count(field, what, word)
+    }
+
+    fn end(&mut self) -> Result<(), InputError> {
+        match self.words.next() {
+            None => Ok(()),
+            Some(word) => {
+                let message = format!("`{}` follows; the line should end here", excerpt(word));
+                Err(self.line.error("end of line", message))
+            }
+        }
+    }
+}

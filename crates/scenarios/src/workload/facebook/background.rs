@@ -1,0 +1,345 @@
+//! Reads and shuffles across racks, as rates on links or as flows.
+//!
+//! Three kinds of traffic, whose mean bytes follow from the shares of Sinbad table 2:
+//!
+//! * reads: the same share of every link's capacity, always. Input is local for nine tasks in ten (section
+//!   4.1), and other input comes from anywhere;
+//! * wide shuffles: into and out of 30 to 100 % of the racks, each at a low rate (as mappers finish), for ten
+//!   minutes;
+//! * hot shuffles: into and out of some 6 % of the racks, at the full rate of their links (`ceiling`), for a
+//!   minute or two, each rack for its own time.
+//!
+//! Hot shuffles cause the hotspots: without one, links are about even; during one, some 6 % of the links are
+//! full, and the 95th percentile with them. So links are at 9 % on average, but Cv is above 1 for half of the
+//! time. The 95th percentile is above 75 % for a quarter of it. Racks are drawn uniformly, so over hours
+//! every link is equally likely to be hot (section 4.3). Wide shuffles set the frequency at which the
+//! background of the least predictable link leaves a band of 5 %. As in the paper, the period is about 90 s.
+//! In total there are 55 large shuffles an hour; in the public coflow trace of this cluster the largest 55 of
+//! 526 carry 99 % of the bytes. Small ones are left out here.
+//!
+//! Every twenty draws of gaps, widths and lengths hit each twentieth of their distribution once. An hour has
+//! only some 15 hot shuffles, and should be like other hours.
+
+use leeward_fabric::input::InputError;
+use leeward_fabric::{Bytes, Cluster, Endpoint, Load, ResourceId, Shape};
+use leeward_registry::random::{Kind, stream};
+use rand::RngExt;
+use rand::seq::{SliceRandom, index::sample};
+use rand_chacha::ChaCha8Rng;
+
+use super::{Background, Facebook, WARM_UP, wrong};
+use crate::workload::settings::amount;
+use crate::workload::{Flow, MOST_RECORDS, RateChange, Workload};
+
+/// A kind of shuffle.
+struct Pattern {
+    /// Streams of gaps, widths and lengths; then of each shuffle by number.
+    draws: [Kind; 4],
+    /// Range of the racks it goes into, and of those it comes from, as a share of all.
+    racks: (f64, f64),
+    /// Mean time at a rack. A shuffle takes half to one and a half of it, and so does each of its racks.
+    seconds: f64,
+}
+
+const WIDE: Pattern = Pattern {
+    draws: [
+        Kind::named("facebook.wide.gap"),
+        Kind::named("facebook.wide.width"),
+        Kind::named("facebook.wide.length"),
+        Kind::named("facebook.wide"),
+    ],
+    racks: (0.3, 1.0),
+    seconds: 600.0,
+};
+/// Rate of a wide shuffle at each rack, as a share of the rack's link. Fitted, like all numbers here, to
+/// section 4.3.
+const WIDE_LEVEL: f64 = 0.0035;
+/// Share of shuffled bytes in wide shuffles.
+const WIDE_SHARE: f64 = 0.35;
+
+const HOT: Pattern = Pattern {
+    draws: [
+        Kind::named("facebook.hot.gap"),
+        Kind::named("facebook.hot.width"),
+        Kind::named("facebook.hot.length"),
+        Kind::named("facebook.hot"),
+    ],
+    racks: (0.05, 0.07),
+    seconds: 100.0,
+};
+
+const READS: Kind = Kind::named("facebook.reads");
+const WAVES: Kind = Kind::named("facebook.waves");
+/// With `background: flows`, reads and a wide shuffle are one flow into each rack at this interval in
+/// seconds.
+const WAVE: f64 = 10.0;
+
+/// An end with a link that may be a bottleneck: a rack, or a host of a hose mesh.
+struct Site {
+    endpoint: Endpoint,
+    into: Option<ResourceId>,
+    out_of: Option<ResourceId>,
+    /// Capacities of both links, in bits per second.
+    capacity: (f64, f64),
+}
+
+/// A shuffle from each of `from` to each of `to`. The `i`th of both end at `ends[i]`.
+struct Shuffle {
+    start: f64,
+    from: Vec<usize>,
+    to: Vec<usize>,
+    ends: Vec<f64>,
+}
+
+/// Generates the background of one run, and its note for the report.
+pub(super) fn generate(
+    settings: &Facebook,
+    cluster: &Cluster,
+    written_per_second: f64,
+    seed: u64,
+    horizon: f64,
+) -> Result<(Workload, String), InputError> {
+    let sites = sites(cluster);
+    if settings.background == Background::None || written_per_second == 0.0 || sites.len() < 2 {
+        return Ok((Workload::default(), "no background".to_owned()));
+    }
+    if cluster.fabric.shape() == Shape::Pipe {
+        let message = "a pipe mesh has no link into a host that could be full; use `none`";
+        return Err(wrong("background", message));
+    }
+    let shares = settings.shares;
+    let crossing = written_per_second * f64::from(settings.crossings.get());
+    let cross_rack = crossing / (shares.output.get() + shares.other.get());
+    let capacity: f64 = sites.iter().map(|site| site.capacity.0 / 8.0).sum();
+    let reads = cross_rack * shares.reads.get();
+    // With phases the shuffles belong to the jobs.
+    let shuffled = if settings.phases.is_some() { 0.0 } else { cross_rack * shares.shuffle.get() };
+    let ceiling = settings.ceiling.get();
+    let per_second = |pattern: &Pattern, level: f64, bytes: f64| {
+        bytes / (level * capacity * (pattern.racks.0 + pattern.racks.1) / 2.0 * pattern.seconds)
+    };
+    let wide_rate = per_second(&WIDE, WIDE_LEVEL, shuffled * WIDE_SHARE);
+    let hot_rate = per_second(&HOT, ceiling, shuffled * (1.0 - WIDE_SHARE));
+    let waves = 1.0 / WAVE + (wide_rate + hot_rate) * WIDE.seconds / WAVE;
+    let much = (horizon + WARM_UP) * sites.len() as f64 * waves;
+    if much > MOST_RECORDS as f64 {
+        let message =
+            format!("{much:.1e} background events: more than {MOST_RECORDS}; lower `load` or the horizon");
+        return Err(wrong("load", message));
+    }
+    let wide = shuffles(&WIDE, wide_rate, sites.len(), seed, horizon);
+    let hot = shuffles(&HOT, hot_rate, sites.len(), seed, horizon);
+    let run = Run { sites: &sites, wide: &wide, hot: &hot, ceiling, seed, horizon };
+    match settings.background {
+        Background::Flows => Ok(run.flows(reads / capacity)),
+        _ => Ok(run.rates(reads / capacity)),
+    }
+}
+
+fn sites(cluster: &Cluster) -> Vec<Site> {
+    let fabric = &cluster.fabric;
+    let site = |endpoint, into: Option<ResourceId>, out_of: Option<ResourceId>| {
+        let capacity =
+            |link: Option<ResourceId>| link.map_or(0.0, |link| cluster.capacities.get(link).0 as f64);
+        Site { endpoint, into, out_of, capacity: (capacity(into), capacity(out_of)) }
+    };
+    match fabric.shape() {
+        Shape::Tree => fabric
+            .all_racks()
+            .map(|rack| site(Endpoint::Domain(rack), fabric.into_domain(rack), fabric.out_of_domain(rack)))
+            .collect(),
+        Shape::Hose | Shape::Pipe => fabric
+            .all_hosts()
+            .map(|host| site(Endpoint::Host(host), fabric.ingress(host), fabric.egress(host)))
+            .collect(),
+    }
+}
+
+/// Generates the shuffles of one kind, from before the run to its end.
+fn shuffles(pattern: &Pattern, per_second: f64, sites: usize, seed: u64, horizon: f64) -> Vec<Shuffle> {
+    let [mut gaps, mut widths, mut lengths] =
+        [0, 1, 2].map(|i| Even { stream: stream(seed, pattern.draws[i], 0), left: Vec::new() });
+    let (mut shuffles, mut start, mut index) = (Vec::new(), -WARM_UP, 0);
+    if per_second == 0.0 {
+        return shuffles;
+    }
+    loop {
+        start -= (1.0 - gaps.draw()).ln() / per_second;
+        if start >= horizon {
+            return shuffles;
+        }
+        let (least, most) = pattern.racks;
+        let width = (least + (most - least) * widths.draw()) * sites as f64;
+        let length = pattern.seconds * (0.5 + lengths.draw());
+        let mut random = stream(seed, pattern.draws[3], index);
+        index += 1;
+        // A small cluster has fewer shuffles where a large one has wider ones.
+        let racks = ((width + random.random::<f64>()) as usize).min(sites);
+        let ends: Vec<f64> = (0..racks).map(|_| start + length * random.random_range(0.5..1.5)).collect();
+        if ends.iter().all(|&end| end <= 0.0) {
+            continue;
+        }
+        let (from, to) = if 2 * racks <= sites {
+            let drawn = sample(&mut random, sites, 2 * racks).into_vec();
+            (drawn[..racks].to_vec(), drawn[racks..].to_vec())
+        } else {
+            (sample(&mut random, sites, racks).into_vec(), sample(&mut random, sites, racks).into_vec())
+        };
+        shuffles.push(Shuffle { start, from, to, ends });
+    }
+}
+
+/// Draws from 0 to 1; every twenty consecutive draws lie in different twentieths.
+struct Even {
+    stream: ChaCha8Rng,
+    left: Vec<u8>,
+}
+
+impl Even {
+    fn draw(&mut self) -> f64 {
+        const PARTS: u8 = 20;
+        let part = self.left.pop().unwrap_or_else(|| {
+            self.left = (0..PARTS).collect();
+            self.left.shuffle(&mut self.stream);
+            self.left.pop().unwrap_or(0)
+        });
+        (f64::from(part) + self.stream.random::<f64>()) / f64::from(PARTS)
+    }
+}
+
+/// Shuffles and their ends, ready for output as rates or as flows.
+struct Run<'a> {
+    sites: &'a [Site],
+    wide: &'a [Shuffle],
+    hot: &'a [Shuffle],
+    ceiling: f64,
+    seed: u64,
+    horizon: f64,
+}
+
+impl Run<'_> {
+    /// Returns every link's rate over time; `reads` is their share of each link.
+    fn rates(&self, reads: f64) -> (Workload, String) {
+        // Requested load of each link, as changes; integers, so that changes cancel exactly.
+        let mut asked = Vec::new();
+        let mut ask = |link: Option<ResourceId>, capacity: f64, share: f64, from: f64, to: f64| {
+            let bps = (capacity * share).round() as i64;
+            let (from, to) = (from.max(0.0), to.min(self.horizon));
+            if let Some(link) = link.filter(|_| from < to && bps > 0) {
+                asked.push((from, link, bps, capacity));
+                asked.push((to, link, -bps, capacity));
+            }
+        };
+        for site in self.sites {
+            ask(site.into, site.capacity.0, reads, 0.0, self.horizon);
+            ask(site.out_of, site.capacity.1, reads, 0.0, self.horizon);
+        }
+        for (shuffles, level) in [(self.wide, WIDE_LEVEL), (self.hot, self.ceiling)] {
+            for shuffle in shuffles {
+                for (i, &end) in shuffle.ends.iter().enumerate() {
+                    let (to, from) = (&self.sites[shuffle.to[i]], &self.sites[shuffle.from[i]]);
+                    ask(to.into, to.capacity.0, level, shuffle.start, end);
+                    ask(from.out_of, from.capacity.1, level, shuffle.start, end);
+                }
+            }
+        }
+        self.capped(asked)
+    }
+
+    /// Sums the changes on each link, limited by the ceiling.
+    fn capped(&self, mut asked: Vec<(f64, ResourceId, i64, f64)>) -> (Workload, String) {
+        asked.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        let links = asked.iter().map(|change| change.1.index() + 1).max().unwrap_or(0);
+        let mut sums = vec![(0, 0.0); links];
+        let (mut bits_asked, mut bits_cut) = (0.0, 0.0);
+        let mut rates = Vec::<RateChange>::new();
+        for (at, resource, change, capacity) in asked {
+            let (sum, since) = &mut sums[resource.index()];
+            let most = (capacity * self.ceiling).round() as i64;
+            bits_asked += *sum as f64 * (at - *since);
+            bits_cut += (*sum - most).max(0) as f64 * (at - *since);
+            (*sum, *since) = (*sum + change, at);
+            let rate = Load((*sum).min(most));
+            // Changes at the end of the run are dropped, and changes at one time are merged.
+            if at < self.horizon {
+                match rates.last_mut().filter(|last| last.at == at && last.resource == resource) {
+                    Some(last) => last.rate = rate,
+                    None => rates.push(RateChange { at, resource, rate }),
+                }
+            }
+        }
+        let provenance = format!(
+            "background of {} rate changes, {} into and out of racks ({:.1} % cut at the ceiling)",
+            rates.len(),
+            amount((bits_asked / 8.0 - bits_cut / 8.0) as u128),
+            if bits_asked > 0.0 { 100.0 * bits_cut / bits_asked } else { 0.0 }
+        );
+        (Workload { rates, ..Workload::default() }, provenance)
+    }
+
+    /// Returns the same traffic as flows without a rate.
+    fn flows(&self, reads: f64) -> (Workload, String) {
+        let mut flows = Vec::new();
+        let mut send = |start: f64, from: usize, to: usize, bytes: f64| {
+            let (from, to) = (self.sites[from].endpoint, self.sites[to].endpoint);
+            if from != to && (0.0..self.horizon).contains(&start) && bytes >= 1.0 {
+                flows.push(Flow { start, from, to, bytes: Bytes(bytes.round() as u64) });
+            }
+        };
+        let anywhere: Vec<usize> = (0..self.sites.len()).collect();
+        // Whole waves, so that a longer run begins with the same reads.
+        let always = (0.0, (self.horizon / WAVE).ceil() * WAVE);
+        for (index, &to) in (0..).zip(&anywhere) {
+            let mut random = stream(self.seed, READS, index);
+            self.waves(&mut random, &anywhere, to, reads, always, &mut send);
+        }
+        for (index, shuffle) in (0..).zip(self.wide) {
+            let mut random = stream(self.seed, WAVES, index);
+            for (&to, &end) in shuffle.to.iter().zip(&shuffle.ends) {
+                self.waves(&mut random, &shuffle.from, to, WIDE_LEVEL, (shuffle.start, end), &mut send);
+            }
+        }
+        for shuffle in self.hot {
+            self.fetches(shuffle, &mut send);
+        }
+        flows.sort_by(|a, b| a.start.total_cmp(&b.start));
+        let bytes: u128 = flows.iter().map(|flow| u128::from(flow.bytes.0)).sum();
+        let provenance = format!("background of {} flows, {}", flows.len(), amount(bytes));
+        (Workload { flows, ..Workload::default() }, provenance)
+    }
+
+    /// Sends traffic at the pace of tasks and not of links. Once in each wave, `to` fetches from one of
+    /// `from` the bytes of a wave at `level`.
+    fn waves(
+        &self,
+        random: &mut ChaCha8Rng,
+        from: &[usize],
+        to: usize,
+        level: f64,
+        (start, end): (f64, f64),
+        send: &mut impl FnMut(f64, usize, usize, f64),
+    ) {
+        let rate = self.sites[to].capacity.0 / 8.0 * level;
+        let mut wave = start;
+        while wave < end {
+            let length = WAVE.min(end - wave);
+            let pick = random.random_range(0..from.len());
+            let other = if from[pick] == to { (pick + 1) % from.len() } else { pick };
+            send(wave + length * random.random::<f64>(), from[other], to, rate * length);
+            wave += WAVE;
+        }
+    }
+
+    /// Sends a hot shuffle, with so many flows into each rack that one more flow gets the rest above the
+    /// ceiling. Bytes moved before the run are left out.
+    fn fetches(&self, shuffle: &Shuffle, send: &mut impl FnMut(f64, usize, usize, f64)) {
+        let fetches = (self.ceiling / (1.0 - self.ceiling)).round().max(1.0);
+        let start = shuffle.start.max(0.0);
+        for (&to, &end) in shuffle.to.iter().zip(&shuffle.ends) {
+            let bytes = self.sites[to].capacity.0 / 8.0 * self.ceiling * (end - start);
+            for fetch in 0..fetches as usize {
+                send(start, shuffle.from[(fetch + to) % shuffle.from.len()], to, bytes / fetches);
+            }
+        }
+    }
+}

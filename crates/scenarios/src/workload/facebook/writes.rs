@@ -1,0 +1,278 @@
+//! Jobs, their writers, and their files.
+//!
+//! Each writer task writes one file. File sizes are log-normal, cut at 64 blocks. One parameter is fitted so
+//! that 32 % of blocks are full, the other so that these hold 81 % of the bytes (Sinbad section 4.3). Most
+//! files are then a few megabytes, and 8 % are larger than a block.
+//!
+//! Jobs have Gamma gaps and are of the five kinds of Sinbad table 3, by the share of a job's duration in
+//! writing. Kinds 1 to 4 have a shuffle and write `output`, kind 5 (ingestion, preprocessing) writes `other`.
+//! The bytes of the two groups follow the shares of table 2 (25 and 75 % of written bytes, where table 3 has
+//! 33 and 67). Within the first group they follow table 3. Writers per job are log-normal. They start over a
+//! span of time, in waves of tasks; its mean makes the mean write time of a job 291 s at 50 MB/s (section
+//! 7.1). A job is submitted before its first file by the time that its kind spends on other phases.
+//!
+//! With `phases` the writers of kinds 1 to 4 shuffle in that time. Each fetches, for each byte that it
+//! writes, table 2's ratio of shuffle to output, from the hosts of its job's maps. It begins as long before
+//! its write as that takes at a task's own rate, but not before its job is submitted. It writes when all has
+//! arrived, which on a busy network is later than without phases. Bytes fetched before the run are left out.
+
+use leeward_fabric::input::InputError;
+use leeward_fabric::{Bytes, Cluster, HostId};
+use leeward_registry::random::{Kind, stream};
+use rand::RngExt;
+use rand::distr::weighted::WeightedIndex;
+use rand_chacha::ChaCha8Rng;
+use rand_distr::{Distribution, Exp1, Gamma, LogNormal};
+
+use super::{Facebook, HOSTS, WARM_UP, wrong};
+use crate::workload::{
+    FileWrite, Job, MOST_RECORDS, Phases, Workload, phases::fetches, settings::copies, settings::task_hosts,
+    swim::draw,
+};
+
+const ARRIVALS: Kind = Kind::named("facebook.arrivals");
+const JOB: Kind = Kind::named("facebook.job");
+/// Separate from the draws above, so that files are the same with and without phases.
+const PHASES: Kind = Kind::named("facebook.phases");
+
+const WEEK: f64 = 7.0 * 86_400.0;
+/// File sizes in blocks: the mean and deviation of the logarithm, and the largest. See `Sizes`.
+const SIZE: (f64, f64, f64) = (-4.186, 3.02, 64.0);
+/// Full blocks per file and mean size in blocks, for files of `SIZE`.
+const FULL_BLOCKS_A_FILE: f64 = 0.4706;
+const BLOCKS_A_FILE: f64 = 0.5812;
+/// Deviation of the logarithm of writers per job: the largest of a thousand jobs then has about 30 times the
+/// mean.
+const WRITERS_SIGMA: f64 = 1.5;
+/// Largest mean number of writers of a job, more than any cluster can use.
+const MOST_WRITERS: f64 = 10_000.0;
+/// Mean seconds from the first to the last start of a job's writers.
+const SPAN: f64 = 420.0;
+/// Bytes per second of an undisturbed writer: one disk's rate (Sinbad section 7.1). Used for job times only.
+const DISK: f64 = 50e6;
+
+/// A kind of job: Sinbad table 3.
+struct Bin {
+    /// Share of jobs.
+    jobs: f64,
+    /// Share of bytes.
+    bytes: f64,
+    /// Range of the share of a job's duration spent in writing. The paper has no data below 5 %.
+    writing: (f64, f64),
+}
+
+/// Number of kinds that shuffle: the first ones.
+const SHUFFLING: usize = 4;
+
+const BINS: [Bin; 5] = [
+    Bin { jobs: 0.16, bytes: 0.22, writing: (0.05, 0.25) },
+    Bin { jobs: 0.12, bytes: 0.05, writing: (0.25, 0.50) },
+    Bin { jobs: 0.12, bytes: 0.03, writing: (0.50, 0.75) },
+    Bin { jobs: 0.08, bytes: 0.03, writing: (0.75, 0.90) },
+    Bin { jobs: 0.52, bytes: 0.67, writing: (0.90, 1.00) },
+];
+
+/// Model of writes for one cluster.
+pub(super) struct Writes<'a> {
+    settings: &'a Facebook,
+    files_per_second: f64,
+    jobs_per_second: f64,
+    kinds: WeightedIndex<f64>,
+    /// Mean writers of a job, by kind.
+    writers: [f64; 5],
+    /// File sizes in blocks, before the cut.
+    sizes: LogNormal<f64>,
+    /// With phases: bytes shuffled for each byte written by a job that shuffles.
+    shuffled: f64,
+}
+
+/// A job of a run, and its context.
+struct Drawn<'a> {
+    index: u64,
+    /// Time of its first file's write on a quiet network.
+    first_file: f64,
+    horizon: f64,
+    hosts: &'a [HostId],
+    seed: u64,
+}
+
+impl<'a> Writes<'a> {
+    pub fn new(settings: &'a Facebook, cluster: &Cluster) -> Result<Self, InputError> {
+        let size = settings.load.get() * cluster.fabric.host_count() as f64 / HOSTS;
+        let files_per_second = size * settings.full_blocks.get() / FULL_BLOCKS_A_FILE;
+        let jobs_per_second = size * settings.jobs.get() / WEEK;
+        if files_per_second > 0.0 && jobs_per_second == 0.0 {
+            return Err(wrong("jobs", "0: the blocks that `full_blocks` asks for must come from some job"));
+        }
+        let shares = settings.shares;
+        let output = shares.output.get() / (shares.output.get() + shares.other.get());
+        let with_shuffle: f64 = BINS[..SHUFFLING].iter().map(|bin| bin.bytes).sum();
+        let mut writers = [0.0; 5];
+        for (i, (mean, bin)) in writers.iter_mut().zip(&BINS).enumerate() {
+            let bytes = if i == SHUFFLING { 1.0 - output } else { output * bin.bytes / with_shuffle };
+            *mean = files_per_second / jobs_per_second.max(f64::MIN_POSITIVE) * bytes / bin.jobs;
+        }
+        if let Some(most) = writers.into_iter().find(|&mean| mean > MOST_WRITERS) {
+            let message =
+                format!("too few for `full_blocks`: a job would have {most:.1e} writers on average");
+            return Err(wrong("jobs", message));
+        }
+        let mut shuffled = 0.0;
+        if settings.phases.is_some() && shares.shuffle.get() > 0.0 {
+            if shares.output.get() == 0.0 {
+                return Err(wrong(
+                    "shares",
+                    "no `output`, but with `phases` its jobs are the ones that shuffle",
+                ));
+            }
+            shuffled = f64::from(settings.crossings.get()) * shares.shuffle.get() / shares.output.get();
+        }
+        let kinds = WeightedIndex::new(BINS.map(|bin| bin.jobs)).expect("shares are positive");
+        let sizes = LogNormal::new(SIZE.0, SIZE.1).expect("both are finite");
+        Ok(Writes { settings, files_per_second, jobs_per_second, kinds, writers, sizes, shuffled })
+    }
+
+    /// Mean bytes written per second, before replication.
+    pub fn bytes_per_second(&self) -> f64 {
+        self.files_per_second * BLOCKS_A_FILE * self.settings.block.0 as f64
+    }
+
+    pub fn generate(&self, cluster: &Cluster, seed: u64, horizon: f64) -> Result<Workload, InputError> {
+        let mut workload = Workload::default();
+        if self.files_per_second == 0.0 {
+            return Ok(workload);
+        }
+        // With phases the tasks of a job begin before its first file would be written.
+        let until = horizon + self.longest_shuffle();
+        let much = (until + WARM_UP) * self.files_per_second.max(self.jobs_per_second);
+        if much > MOST_RECORDS as f64 {
+            let message =
+                format!("{much:.1e} files or jobs: more than {MOST_RECORDS}; lower `load` or the horizon");
+            return Err(wrong("load", message));
+        }
+        let hosts = task_hosts(cluster);
+        let shape = 1.0 / self.settings.burstiness.get();
+        let gaps = Gamma::new(shape, 1.0 / (shape * self.jobs_per_second))
+            .map_err(|error| wrong("jobs", format!("{}: {error}", self.settings.jobs.get())))?;
+        let mut arrivals = stream(seed, ARRIVALS, 0);
+        let (mut first_file, mut index, mut made, mut fetched) = (-WARM_UP, 0, Vec::new(), 0);
+        loop {
+            first_file += gaps.sample(&mut arrivals);
+            if first_file >= until {
+                break;
+            }
+            let mut random = stream(seed, JOB, index);
+            let drawn = Drawn { index, first_file, horizon, hosts: &hosts, seed };
+            made.extend(self.job(&drawn, &mut random, &mut fetched)?);
+            index += 1;
+            if index > 2 * MOST_RECORDS as u64 {
+                return Err(wrong("burstiness", "too many jobs at one time; lower `jobs` or `burstiness`"));
+            }
+        }
+        made.sort_by(|(a, _), (b, _)| a.start.total_cmp(&b.start));
+        for (number, (job, files)) in (0..).zip(made) {
+            workload.jobs.push(job);
+            workload.files.extend(files.into_iter().map(|file| FileWrite { job: Some(number), ..file }));
+        }
+        workload.files.sort_by(|a, b| a.start.total_cmp(&b.start));
+        Ok(workload)
+    }
+
+    /// Longest lead of a task's fetches over its write, in seconds.
+    fn longest_shuffle(&self) -> f64 {
+        let bytes = SIZE.2 * self.settings.block.0 as f64 * self.shuffled;
+        self.settings.phases.as_ref().map_or(0.0, |phases| phases.seconds(bytes))
+    }
+
+    /// Draws a job and its tasks within the run, if any. Adds to the number of fetches.
+    fn job(
+        &self,
+        drawn: &Drawn<'_>,
+        random: &mut ChaCha8Rng,
+        fetched: &mut usize,
+    ) -> Result<Option<(Job, Vec<FileWrite>)>, InputError> {
+        let &Drawn { index, first_file, horizon, hosts, .. } = drawn;
+        let bin = self.kinds.sample(random);
+        let span = SPAN * random.sample::<f64, _>(Exp1);
+        let (mut files, mut last_end) = (Vec::new(), first_file);
+        let (replicas, layout) = copies(self.settings.replicas, self.settings.coding);
+        for writer in 0..self.writers(bin, random) {
+            let start = if writer == 0 { first_file } else { first_file + span * random.random::<f64>() };
+            let bytes = self.file_size(random);
+            last_end = last_end.max(start + bytes as f64 / DISK);
+            let writer = draw(hosts, random);
+            // Files written before the run are left out.
+            if start >= 0.0 {
+                files.push(FileWrite {
+                    start,
+                    job: None,
+                    writer,
+                    bytes: Bytes(bytes),
+                    block: self.settings.block,
+                    replicas,
+                    layout,
+                    fetches: Vec::new(),
+                    flexible: self.settings.flexible,
+                });
+            }
+        }
+        let (least, most) = BINS[bin].writing;
+        let writing = random.random_range(least..most);
+        let before = (last_end - first_file) * (1.0 - writing) / writing;
+        let job = Job { name: format!("bin{}/{index}", bin + 1), start: first_file - before };
+        if let Some(phases) = self.settings.phases.as_ref().filter(|_| bin < SHUFFLING) {
+            self.shuffle(drawn, phases, job.start, &mut files, fetched)?;
+        }
+        files.retain(|file| file.start < horizon);
+        Ok((!files.is_empty()).then_some((job, files)))
+    }
+
+    /// Adds a shuffle before the files of a job.
+    fn shuffle(
+        &self,
+        drawn: &Drawn<'_>,
+        phases: &Phases,
+        submitted: f64,
+        files: &mut [FileWrite],
+        fetched: &mut usize,
+    ) -> Result<(), InputError> {
+        let of = |file: &FileWrite| file.bytes.0 as f64 * self.shuffled;
+        let all: f64 = files.iter().map(of).sum();
+        let maps = (all / self.settings.block.0 as f64).ceil() as u64;
+        let mappers = phases.mappers(maps, drawn.hosts, &mut stream(drawn.seed, PHASES, drawn.index));
+        for file in files {
+            let (write, bytes) = (file.start, of(file));
+            let begun = (write - phases.seconds(bytes)).max(submitted);
+            file.start = begun.max(0.0);
+            if file.start >= drawn.horizon {
+                continue;
+            }
+            let left = if write > begun { (write - file.start) / (write - begun) } else { 1.0 };
+            file.fetches = fetches(&mappers, file.writer, (bytes * left).round() as u64);
+            *fetched += file.fetches.len();
+            if *fetched > MOST_RECORDS {
+                let message = format!("more than {MOST_RECORDS} fetches; lower `mappers` or the horizon");
+                return Err(wrong("phases", message));
+            }
+        }
+        Ok(())
+    }
+
+    /// Draws the number of writers of a job: log-normal, rounded at random so that the mean is kept. A job
+    /// without writers is dropped.
+    fn writers(&self, bin: usize, random: &mut ChaCha8Rng) -> u64 {
+        let centre = self.writers[bin].ln() - WRITERS_SIGMA * WRITERS_SIGMA / 2.0;
+        let writers = LogNormal::new(centre, WRITERS_SIGMA).map_or(0.0, |spread| spread.sample(random));
+        (writers + random.random::<f64>()) as u64
+    }
+
+    fn file_size(&self, random: &mut ChaCha8Rng) -> u64 {
+        let blocks = loop {
+            let blocks = self.sizes.sample(random);
+            if blocks <= SIZE.2 {
+                break blocks;
+            }
+        };
+        ((blocks * self.settings.block.0 as f64).round() as u64).max(1)
+    }
+}

@@ -1,0 +1,295 @@
+//! Traffic matrices between the ranks of an MPI program, or between racks, as background.
+//!
+//! A file is a square of numbers as CSV without a header (a row is a source). With `pairs`, it is a CSV list
+//! with three columns of these names: source, destination, amount; the first two count from 0. Numbers are
+//! bytes, or shares of `total` or `rate`. A matrix has no time in it. Its flows all start at once, and again
+//! at an interval of `every`; or it is a rate on each link that its pairs cross.
+//!
+//! The host or rack of each rank is drawn: a matrix knows no placement. Ranks in the order of the hosts would
+//! put neighbors into one rack, which a scheduler may do or not; `order: file` does that. Traffic within one
+//! host or rack crosses nothing and is dropped. Rows and columns of zeros, which some files have at the end,
+//! need no host.
+
+use leeward_fabric::input::{InputError, Line, Lines, Text, read_square};
+use leeward_fabric::{Bandwidth, Bytes, Cluster, DomainId, Endpoint, HostId, Load, Nanos, ResourceId};
+use leeward_registry::random::{Kind, stream};
+use rand::seq::SliceRandom;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::list::List;
+use super::settings::{Factor, amount, check_rack_links, whole_bytes};
+use super::source::Loaded;
+use super::{Flow, MOST_RECORDS, Numbers, RateChange, Workload};
+
+const PLACES: Kind = Kind::named("matrix.places");
+
+/// Background from a traffic matrix.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Matrix {
+    /// The matrix: a path from the scenario's folder, or `data:NAME/FILE`.
+    pub file: String,
+    /// Columns of source, destination and amount, if the file is a list of pairs and not a square of numbers.
+    #[serde(default)]
+    pub pairs: Option<[String; 3]>,
+    /// Meaning of a row and column.
+    #[serde(default)]
+    pub numbers: Numbers,
+    /// Assignment of rows to hosts or racks.
+    #[serde(default)]
+    pub order: Order,
+    /// If true, hosts or racks wrap around if there are fewer than rows; otherwise that is an error.
+    #[serde(default)]
+    pub fold: bool,
+    /// Total bytes of all flows of a round; by default the numbers are bytes.
+    pub total: Option<Bytes>,
+    /// Total rate, for rates on links instead of flows.
+    pub rate: Option<Bandwidth>,
+    /// Factor on bytes or rates.
+    #[serde(default = "Factor::one")]
+    pub scale: Factor,
+    /// Start time.
+    #[serde(default)]
+    pub start: Nanos,
+    /// Duration; default is the rest of the run.
+    pub duration: Option<Nanos>,
+    /// Interval at which all flows start; once if not given.
+    pub every: Option<Nanos>,
+}
+
+/// Assignment of rows and columns to hosts or racks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Order {
+    /// Drawn from the seed.
+    #[default]
+    Drawn,
+    /// In order: the first row is the first host or rack.
+    File,
+}
+
+/// A non-zero number of the matrix.
+struct Entry {
+    from: Endpoint,
+    to: Endpoint,
+    amount: f64,
+}
+
+/// Entries of a file on a cluster.
+#[derive(Default)]
+struct Entries {
+    kept: Vec<Entry>,
+    /// Sum of all kept entries, and of those from an end to itself.
+    sum: f64,
+    local: f64,
+}
+
+impl Matrix {
+    /// Reads the matrix.
+    ///
+    /// # Errors
+    /// Returns an error for invalid settings, an invalid line, or a matrix without traffic.
+    pub fn read(&self, text: Text, cluster: &Cluster, seed: u64, horizon: f64) -> Result<Loaded, InputError> {
+        self.check(cluster)?;
+        let places = self.places(cluster, seed);
+        let mut lines = text.lines();
+        let entries = match &self.pairs {
+            Some(columns) => self.list(&mut lines, columns, &places)?,
+            None => self.square(&mut lines, &places)?,
+        };
+        if entries.sum == 0.0 || !entries.sum.is_finite() {
+            let sum = entries.sum;
+            let message = format!("what is between two ends adds up to {sum}: expected something to carry");
+            return Err(lines.error(message));
+        }
+        let start = self.start.as_secs_f64();
+        let end = self.duration.map_or(horizon, |duration| (start + duration.as_secs_f64()).min(horizon));
+        match self.rate {
+            Some(rate) => Ok(self.rates(&entries, rate, cluster, (start, end), horizon)),
+            None => self.flows(&entries, (start, end), &lines),
+        }
+    }
+
+    fn check(&self, cluster: &Cluster) -> Result<(), InputError> {
+        let wrong = |field: &str, message: &str| Err(InputError::new(&self.file, message).in_field(field));
+        if self.rate.is_some() && self.total.is_some() {
+            return wrong("total", "`rate` makes rates, `total` flows: expected one of the two");
+        }
+        if self.rate.is_some() && self.every.is_some() {
+            return wrong("every", "`rate` makes rates, which last; leave `every` out");
+        }
+        if self.every == Some(Nanos(0)) {
+            return wrong("every", "0s: must be positive");
+        }
+        if self.numbers == Numbers::Racks {
+            check_rack_links(cluster, "`numbers: hosts`")
+                .map_err(|message| InputError::new(&self.file, message).in_field("numbers"))?;
+        }
+        Ok(())
+    }
+
+    /// Returns the end points of the rows, in order.
+    fn places(&self, cluster: &Cluster, seed: u64) -> Vec<Endpoint> {
+        let fabric = &cluster.fabric;
+        let mut places: Vec<Endpoint> = match self.numbers {
+            Numbers::Hosts => (0..fabric.host_count() as u32).map(|at| Endpoint::Host(HostId(at))).collect(),
+            Numbers::Racks => {
+                (0..fabric.rack_count() as u32).map(|at| Endpoint::Domain(DomainId(at))).collect()
+            }
+        };
+        if self.order == Order::Drawn {
+            places.shuffle(&mut stream(seed, PLACES, 0));
+        }
+        places
+    }
+
+    fn square(&self, lines: &mut Lines, places: &[Endpoint]) -> Result<Entries, InputError> {
+        let mut entries = Entries::default();
+        read_square(lines, |line, row, column, amount| {
+            self.add(&mut entries, line, (row, column), amount, places)
+        })?;
+        Ok(entries)
+    }
+
+    fn list(
+        &self,
+        lines: &mut Lines,
+        columns: &[String; 3],
+        places: &[Endpoint],
+    ) -> Result<Entries, InputError> {
+        let [from, to, amount] = columns;
+        let list = List::open(lines, columns.iter().map(String::as_str), [])?;
+        let mut entries = Entries::default();
+        while let Some(line) = lines.next_line()? {
+            let cells: [&str; 3] = list.cells(&line)?;
+            let pair = (line.count(from, "a source", cells[0])?, line.count(to, "a destination", cells[1])?);
+            let amount = line.number(amount, "an amount", cells[2])?;
+            self.add(&mut entries, &line, pair, amount, places)?;
+        }
+        Ok(entries)
+    }
+
+    fn add(
+        &self,
+        entries: &mut Entries,
+        line: &Line<'_>,
+        (from, to): (u64, u64),
+        amount: f64,
+        places: &[Endpoint],
+    ) -> Result<(), InputError> {
+        if amount == 0.0 {
+            return Ok(());
+        }
+        let count = places.len() as u64;
+        let last = from.max(to);
+        if last >= count && !self.fold {
+            let things = if self.numbers == Numbers::Hosts { "hosts" } else { "racks" };
+            let message = format!(
+                "row or column {last} (from 0), but the cluster has {count} {things}; set `fold: true` to fold them"
+            );
+            return Err(line.error("columns", message));
+        }
+        let [from, to] = [from, to].map(|at| places[(at % count) as usize]);
+        if from == to {
+            entries.local += amount;
+            return Ok(());
+        }
+        if entries.kept.len() == MOST_RECORDS {
+            return Err(line.error("columns", format!("more than {MOST_RECORDS} pairs")));
+        }
+        entries.kept.push(Entry { from, to, amount });
+        entries.sum += amount;
+        Ok(())
+    }
+
+    fn flows(
+        &self,
+        entries: &Entries,
+        (start, end): (f64, f64),
+        lines: &Lines,
+    ) -> Result<Loaded, InputError> {
+        let wanted = self.total.map_or(entries.sum, |total| total.0 as f64) * self.scale.get();
+        if whole_bytes(wanted).is_none() {
+            return Err(lines.error(format!("{wanted:e} bytes: too much for one round")));
+        }
+        // Each flow gets the growth of the rounded running sum, so that all together have the exact total.
+        let (mut sum, mut given, mut round) = (0.0, 0, Vec::new());
+        for Entry { from, to, amount } in &entries.kept {
+            sum += amount;
+            let until = (sum / entries.sum * wanted).round() as u64;
+            let bytes = Bytes(until.saturating_sub(given));
+            given = given.max(until);
+            if bytes.0 > 0 {
+                round.push(Flow { start: 0.0, from: *from, to: *to, bytes });
+            }
+        }
+        let gap = self.every.map_or(f64::INFINITY, Nanos::as_secs_f64);
+        let any = start < end && !round.is_empty();
+        let rounds = if any { ((end - start) / gap).ceil().max(1.0) } else { 0.0 };
+        if rounds * round.len() as f64 > MOST_RECORDS as f64 {
+            let message = format!("more than {MOST_RECORDS} flows; set a longer time");
+            return Err(InputError::new(&self.file, message).in_field("every"));
+        }
+        let mut flows = Vec::with_capacity(round.len() * rounds as usize);
+        for number in 0..rounds as u32 {
+            let at = if number == 0 { start } else { start + f64::from(number) * gap };
+            flows.extend(round.iter().filter(|_| at < end).map(|flow| Flow { start: at, ..*flow }));
+        }
+        let provenance = format!(
+            "matrix {}: {} pairs, {} in each of {} rounds; {} dropped, and {} pairs of less than a byte",
+            self.file,
+            round.len(),
+            amount(u128::from(given)),
+            rounds,
+            self.within(entries),
+            entries.kept.len() - round.len()
+        );
+        Ok(Loaded { workload: Workload { flows, ..Workload::default() }, provenance })
+    }
+
+    fn rates(
+        &self,
+        entries: &Entries,
+        rate: Bandwidth,
+        cluster: &Cluster,
+        (start, end): (f64, f64),
+        horizon: f64,
+    ) -> Loaded {
+        let bytes_per_second = rate.bytes_per_second() * self.scale.get();
+        let mut loads = vec![0.0; cluster.fabric.resource_count()];
+        let mut hops = Vec::new();
+        for Entry { from, to, amount } in &entries.kept {
+            hops.clear();
+            cluster.fabric.path(&[*from, *to], &mut hops);
+            for hop in &hops {
+                loads[hop.resource.index()] += hop.work * bytes_per_second * (amount / entries.sum);
+            }
+        }
+        let resources = (0..).map(ResourceId).zip(loads).filter(|(_, load)| *load >= 0.5);
+        let rates: Vec<RateChange> = resources
+            .map(|(resource, load)| RateChange { at: start, resource, rate: Load(load.round() as i64) })
+            .collect();
+        let above = rates.iter().filter(|at| at.rate > cluster.capacities.get(at.resource)).count();
+        let mut all = if start < end { rates } else { Vec::new() };
+        if end < horizon {
+            let ends: Vec<_> =
+                all.iter().map(|change| RateChange { at: end, rate: Load(0), ..*change }).collect();
+            all.extend(ends);
+        }
+        let provenance = format!(
+            "matrix {}: {} pairs as {} rate changes; {above} are above their link's capacity; {} dropped",
+            self.file,
+            entries.kept.len(),
+            all.len(),
+            self.within(entries)
+        );
+        Loaded { workload: Workload { rates: all, ..Workload::default() }, provenance }
+    }
+
+    /// Returns the local share of the matrix, for the report.
+    fn within(&self, entries: &Entries) -> String {
+        let things = if self.numbers == Numbers::Hosts { "host" } else { "rack" };
+        format!("{:.1} % within a {things}", 100.0 * entries.local / (entries.local + entries.sum))
+    }
+}

@@ -1,0 +1,118 @@
+//! Helpers of the tests of cells. Each test program uses some of them.
+use std::path::{Path, PathBuf};
+
+use leeward_fabric::HostId;
+use leeward_scenarios::record::Record;
+use leeward_scenarios::scenario::{PolicySpec, Scenario};
+use leeward_scenarios::summary::TaskSummary;
+use leeward_scenarios::{Run, Task, run_all};
+
+/// The telemetry interval of these scenarios, in seconds.
+pub const STEP: f64 = 30.0;
+
+/// Returns a folder for the files of one test.
+pub fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cell").join(name);
+    std::fs::create_dir_all(&folder).expect("cargo's folder for tests can be written to");
+    folder
+}
+
+fn read(name: &str, cluster: &str, text: &str) -> Scenario {
+    let folder = folder(name);
+    std::fs::write(folder.join("cluster.yaml"), cluster).expect("a file in a folder of its own");
+    let text = format!("cluster: cluster.yaml\n{text}");
+    Scenario::from_text("scenario.yaml", &text, &folder, None).expect("the test writes a right scenario")
+}
+
+/// A scenario on ten racks of four hosts, those of two racks with the tag `fast`.
+pub fn scenario(name: &str, text: &str) -> Scenario {
+    let cluster = "racks: [{count: 8}, {count: 2, tags: [fast]}]\nhosts_per_rack: 4\nnic: 10Gbps\n\
+        oversubscription: 4\ncpus: 32\nmemory: 128GiB\n";
+    read(name, cluster, text)
+}
+
+/// A scenario on sixteen racks of four hosts; every fourth rack has a quarter of the others' uplink.
+pub fn uneven(name: &str, text: &str) -> Scenario {
+    let cluster = "racks: [{count: 12}, {count: 4, link: 2500Mbps}]\nhosts_per_rack: 4\nnic: 10Gbps\n\
+        oversubscription: 4\ncpus: 32\nmemory: 128GiB\n";
+    read(name, cluster, text)
+}
+
+/// A line of a list of tasks.
+#[derive(Clone, Debug)]
+pub struct Listed {
+    pub arrive: f64,
+    pub duration: f64,
+    pub cpus: u32,
+    pub egress: f64,
+    pub ingress: f64,
+    pub peak: f64,
+    pub tolerant: bool,
+    pub job: String,
+}
+
+impl Default for Listed {
+    fn default() -> Self {
+        let job = String::new();
+        let (arrive, duration, egress, ingress) = (0.0, 60.0, 0.0, 0.0);
+        Listed { arrive, duration, cpus: 1, egress, ingress, peak: 1.0, tolerant: false, job }
+    }
+}
+
+/// A scenario of these tasks on four racks of one host with 16 processors and a link of 1 Gb/s.
+pub fn listed(name: &str, rows: &[Listed], text: &str) -> Scenario {
+    let mut csv = "arrive_s,duration_s,cpus,egress_bps,ingress_bps,peak_factor,tolerant,job\n".to_owned();
+    for Listed { arrive, duration, cpus, egress, ingress, peak, tolerant, job } in rows {
+        csv += &format!("{arrive},{duration},{cpus},{egress},{ingress},{peak},{tolerant},{job}\n");
+    }
+    std::fs::write(folder(name).join("tasks.csv"), csv).expect("a file in a folder of its own");
+    let cluster = "racks: 4\nhosts_per_rack: 1\nnic: 10Gbps\nrack_link: 1Gbps\ncpus: 16\n";
+    let text = format!("workloads: [{{tasks: {{file: tasks.csv}}}}]\ntelemetry: {{interval: 30s}}\n{text}");
+    read(name, cluster, &text)
+}
+
+/// Runs one policy.
+pub fn run(scenario: &Scenario, policy: &str) -> Record {
+    runs(scenario, &[policy], 1).remove(0).record
+}
+
+/// Runs several policies, up to `jobs` in parallel.
+pub fn runs(scenario: &Scenario, policies: &[&str], jobs: usize) -> Vec<Run> {
+    let spec = |policy: &&str| policy.parse::<PolicySpec>().expect("a policy");
+    let task = |policy: &&str| Task { policy: spec(policy), seed: scenario.seed };
+    let tasks: Vec<Task> = policies.iter().map(task).collect();
+    run_all(scenario, &tasks, jobs, &|_, _| true).expect("a right scenario runs")
+}
+
+/// Summarizes a run.
+pub fn summary(record: &Record, warmup: f64) -> TaskSummary {
+    TaskSummary::of(record, warmup).expect("a run of a cell")
+}
+
+/// A task arrives at a host, leaves one, or both.
+pub struct Event {
+    pub at: f64,
+    pub task: u32,
+    pub from: Option<HostId>,
+    pub to: Option<HostId>,
+}
+
+/// Events of tasks in a run without failures, in the order of the plant's steps: ends, moves, placements.
+pub fn events(record: &Record) -> Vec<Event> {
+    let mut events: Vec<(u64, u8, Event)> = Vec::new();
+    let order = |at: f64| at.to_bits();
+    for (task, row) in (0..).zip(&record.tasks) {
+        let (Some(placed), Some(last)) = (row.placed, row.host) else { continue };
+        let first = record.moves.iter().find(|one| one.task == task).map_or(last, |one| one.from);
+        events.push((order(placed), 2, Event { at: placed, task, from: None, to: Some(first) }));
+        if let Some(at) = row.finished {
+            events.push((order(at), 0, Event { at, task, from: Some(last), to: None }));
+        }
+    }
+    for one in &record.moves {
+        let event = Event { at: one.at, task: one.task, from: Some(one.from), to: Some(one.to) };
+        events.push((order(one.at), 1, event));
+    }
+    events.sort_by_key(|(at, order, _)| (*at, *order));
+    events.into_iter().map(|(.., event)| event).collect()
+}

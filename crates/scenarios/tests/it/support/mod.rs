@@ -1,0 +1,4 @@
+//! Helpers that several test modules share.
+
+pub mod cell;
+pub mod workload;
