@@ -20,7 +20,7 @@ use crate::simulation::as_python;
 /// A scenario of the packet simulator, read and validated.
 #[pyclass(frozen, module = "leeward")]
 pub struct PacketScenario {
-    inner: leeward_simulator::packets::Scenario,
+    inner: leeward_packets::Scenario,
     /// Exception of its scheduler, if that is a Python function.
     raised: Raised,
 }

@@ -6,7 +6,7 @@ use leeward_fabric::Nanos;
 use leeward_placement::volumes::bound::{BoundSettings, Bounds, Method, Unit};
 use leeward_placement::volumes::priorities::{LEVELS, by_slo, priority_meister};
 use leeward_placement::volumes::{Promise, Slo, System, Workload};
-use leeward_requests::{Cake, Order, Report, Setup, Source, rank, run};
+use leeward_requests::{Cake, Interval, Order, Report, Setup, Source, rank, run};
 use leeward_traces::Stage;
 use leeward_traces::device::Device;
 
@@ -220,7 +220,7 @@ impl Contenders {
     }
 
     fn setup(&self, system: &System, scheduler: Scheduler) -> Result<Setup, StudyError> {
-        let mut setup = Setup::of_system(system, requests::Device::ssd(1))?;
+        let mut setup = Setup::of_system(system, leeward_requests::Device::ssd(1))?;
         for ((enforced, member), drawn) in
             setup.workloads.iter_mut().zip(&self.contest.members).zip(&self.drawn)
         {
@@ -260,7 +260,7 @@ impl Contenders {
             };
             let slo = promise.workload.slo.map_or(u64::MAX, |slo| Nanos::from_secs_f64(slo.latency).0);
             let stages = promise.workload.demands.iter().map(|demand| demand.stage);
-            let interval = |of: &requests::Interval| (of.start.as_secs_f64(), of.requests, of.late);
+            let interval = |of: &Interval| (of.start.as_secs_f64(), of.requests, of.late);
             Fared {
                 requests: latencies.len() as u64,
                 late: (latencies.len() - latencies.partition_point(|&latency| latency <= slo)) as u64,

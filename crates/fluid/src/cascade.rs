@@ -20,35 +20,8 @@
 //! bound on the number of visits. The solver aborts a cascade that takes too long (see
 //! [`filling`](super::filling)); no such case is known.
 
+use super::level::{SAME, least};
 use super::maxmin::MaxMin;
-
-/// Relative tolerance within which levels are equal, and so are loads and capacities.
-pub(super) const SAME: f64 = 1e-13;
-
-/// Returns the lesser of two numbers that are never NaN, in one instruction.
-#[inline(always)]
-pub(super) fn least(one: f64, other: f64) -> f64 {
-    if one < other { one } else { other }
-}
-
-/// Cost of the solutions so far.
-#[derive(Clone, Copy, Default, Debug)]
-pub struct Effort {
-    /// Number of solutions.
-    pub solutions: u64,
-    /// Visits to a resource.
-    pub settled: u64,
-    /// Resources with an assigned level, each counted once per solution.
-    pub changed: u64,
-    /// Entries whose limit changed.
-    pub transfers: u64,
-    /// Allowances raised.
-    pub raises: u64,
-    /// Recounts of watched resources.
-    pub reviews: u64,
-    /// Cascades that took too long, after which the affected resources were filled from zero.
-    pub fillings: u64,
-}
 
 /// Reason for the end of a cascade.
 enum Stop {

@@ -5,7 +5,7 @@
 //! is the one at which it is full when each member runs at the lesser of its offer and that level. Members
 //! with a lower offer are limited elsewhere, all others here.
 
-use super::cascade::{SAME, least};
+use super::level::{SAME, least};
 use super::maxmin::MaxMin;
 use super::members::{Hold, Tie};
 

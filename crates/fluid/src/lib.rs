@@ -50,15 +50,18 @@
 //! Finished flows leave no state. Sums kept by difference are recomputed periodically, so that rounding
 //! errors do not grow with time.
 
+mod attach;
 mod cascade;
 mod clocks;
 mod completions;
 mod crowd;
+mod effort;
 mod entry;
 mod error;
 mod filling;
 mod flows;
 mod handover;
+mod level;
 mod maxmin;
 mod members;
 mod network;
@@ -66,7 +69,7 @@ mod paths;
 mod queue;
 mod watch;
 
-pub use cascade::Effort;
+pub use effort::Effort;
 pub use error::FluidError;
 pub use flows::FlowId;
 pub use maxmin::{EntryId, Limit, MaxMin};

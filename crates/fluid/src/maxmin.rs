@@ -7,7 +7,7 @@
 use leeward_fabric::{Hop, ResourceId};
 
 use super::FluidError;
-use super::cascade::Effort;
+use super::effort::Effort;
 use super::entry::Entry;
 use super::members::{Members, Resource};
 use super::paths::{Paths, Step};

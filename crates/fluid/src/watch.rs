@@ -8,7 +8,7 @@
 //! to share out again, or the resource is saturated. A member never needs more than its ceiling: a link with
 //! one flow, or few slow ones, grants these once and is never involved again.
 
-use super::cascade::{SAME, least};
+use super::level::{SAME, least};
 use super::maxmin::MaxMin;
 use super::members::Resource;
 

@@ -14,6 +14,7 @@
 
 pub mod driver;
 mod outage;
+mod quantile;
 pub mod record;
 mod run;
 pub mod scenario;
@@ -21,4 +22,5 @@ pub mod summary;
 pub mod telemetry;
 pub mod workload;
 
-pub use run::{Progress, Run, RunError, Task, run_all};
+pub use driver::{Progress, RunError};
+pub use run::{Run, Task, run_all};

@@ -5,17 +5,10 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use leeward_fabric::input::InputError;
-use leeward_ledger::SettingsError;
-use leeward_placement::PolicyError;
 
-use leeward_fluid::FluidError;
-
-use crate::driver::{apps, cell, replicas};
+use crate::driver::{Progress, RunError, apps, cell, replicas};
 use crate::record::Record;
 use crate::scenario::{Arrivals, Kind, PolicySpec, Scenario};
-
-/// Progress callback: receives the finished share of a run from time to time; returns false to stop it.
-pub type Progress<'a> = &'a (dyn Fn(f64) -> bool + Sync);
 
 /// A run to perform.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -37,26 +30,6 @@ pub struct Run {
     pub provenance: Vec<String>,
     /// Records of the run.
     pub record: Record,
-}
-
-/// Error of a run.
-#[derive(Clone, PartialEq, Debug, thiserror::Error)]
-pub enum RunError {
-    /// A file or setting is invalid.
-    #[error(transparent)]
-    Input(#[from] InputError),
-    /// The policy or its settings are invalid.
-    #[error(transparent)]
-    Policy(#[from] PolicyError),
-    /// The ledger's settings are invalid.
-    #[error("ledger: {0}")]
-    Ledger(#[from] SettingsError),
-    /// The network rejected the arrivals.
-    #[error(transparent)]
-    Fluid(#[from] FluidError),
-    /// The caller stopped the run.
-    #[error("stopped")]
-    Stopped,
 }
 
 /// Performs all `tasks`, up to `jobs` in parallel, and returns the runs in order. `progress` receives the

@@ -14,6 +14,7 @@
 
 pub mod control;
 mod division;
+mod error;
 mod probe;
 mod rack;
 mod receiver;
@@ -23,7 +24,8 @@ mod segment;
 mod sender;
 mod settings;
 
+pub use error::SettingsError;
 pub use receiver::Receiver;
 pub use segment::{Ack, BLOCKS, Block, Ecn, HEADER, MSS, Segment};
 pub use sender::{Counts, Sender, State};
-pub use settings::{RackUse, Settings, SettingsError};
+pub use settings::{RackUse, Settings};

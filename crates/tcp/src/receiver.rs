@@ -2,8 +2,9 @@
 
 use leeward_fabric::Nanos;
 
+use super::error::SettingsError;
 use super::segment::{Ack, BLOCKS, Block, Ecn, Segment};
-use super::settings::{Settings, SettingsError};
+use super::settings::Settings;
 
 /// A receiver. It acknowledges segments at once or at its [`Receiver::deadline`], at which the caller must
 /// call [`Receiver::on_timer`]. A deadline may be now.

@@ -5,10 +5,11 @@ use leeward_fabric::Nanos;
 use super::control::{Acked, Cause};
 use super::division::Division;
 pub use super::division::State;
+use super::error::SettingsError;
 use super::probe::Probe;
 use super::scoreboard::{Known, Scoreboard};
 use super::segment::{Ack, Ecn, Segment};
-use super::settings::{RackUse, Settings, SettingsError};
+use super::settings::{RackUse, Settings};
 
 /// Counters of a sender.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

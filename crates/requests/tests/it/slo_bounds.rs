@@ -12,7 +12,7 @@ use leeward_requests::{Arrival, Assumption, Order, Over, Replay};
 use leeward_traces::{Kind, Stage};
 use proptest::prelude::*;
 
-use crate::support::cases;
+use crate::support::{cases, greedy};
 
 /// A workload of a random system: its allowed traffic, and its actual traffic.
 #[derive(Clone, Debug)]
@@ -111,7 +111,7 @@ fn world(draws: &[Draw]) -> (System, Vec<Option<Arc<[Arrival]>>>) {
         });
         let sizes: Vec<(f64, f64)> =
             draw.requests.iter().map(|&(size, pause)| (size * draw.largest * least, pause)).collect();
-        let arrivals = requests_support::greedy(&curve(1.0), draw.start, &sizes);
+        let arrivals = greedy(&curve(1.0), draw.start, &sizes);
         let arrival = |(at, work): (Nanos, f64)| Arrival {
             at,
             kind: Kind::Read,
@@ -153,7 +153,7 @@ fn links(draws: &[Draw], paths: &[&[usize]], priorities: u32) -> (System, Vec<Op
             offset: None,
             work: [work, 0.0, 0.0],
         };
-        let requests = requests_support::greedy(&arrivals, draw.start, &sizes);
+        let requests = greedy(&arrivals, draw.start, &sizes);
         sent.push(Some(requests.into_iter().map(arrival).collect()));
         let demand = Demand {
             stage: Stage::NetworkIn,

@@ -14,7 +14,7 @@ use leeward_ledger::{Ledger, LedgerSettings, Owner, OwnerKind, Scratch};
 use leeward_placement::tasks::{AppRequest, Assignment, completion};
 use leeward_placement::{Explain, Policy, Refusal};
 
-use crate::RunError;
+use crate::driver::error::RunError;
 
 /// An arriving app.
 #[derive(Clone, PartialEq, Debug)]

@@ -3,7 +3,9 @@
 mod app_sequence;
 pub(crate) mod apps;
 pub(crate) mod cell;
+mod error;
 mod profiles;
 pub(crate) mod replicas;
 
 pub use app_sequence::{AppArrival, AppRun, run_apps};
+pub use error::{Progress, RunError};

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use leeward_fabric::{Capacities, DomainId, Fabric, HostId, ResourceId, ResourceKind};
 
 use super::Link;
-use crate::summary::quantile;
+use crate::quantile::quantile;
 
 /// A task of a cell.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -2,7 +2,7 @@
 
 use leeward_placement::{PolicyError, replicas, tasks};
 
-use super::PolicySpec;
+use super::{PolicySpec, cell_policies};
 use crate::workload::Source;
 
 /// Entities that the policies of a scenario place.
@@ -60,7 +60,7 @@ impl Kind {
         let PolicySpec { name, settings, .. } = policy;
         match self {
             Kind::Replicas => replicas::make(name, settings).map(|_| ()),
-            Kind::Cell => crate::driver::cell::make(policy).map(|_| ()),
+            Kind::Cell => cell_policies::make(policy).map(|_| ()),
             Kind::Apps => tasks::make(name, settings).map(|_| ()),
         }
     }

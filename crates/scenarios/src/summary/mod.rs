@@ -12,6 +12,7 @@ pub use reads::ReadSummary;
 use serde::Serialize;
 pub use tasks::TaskSummary;
 
+use super::quantile::quantile;
 use super::record::{Block, File, Job, Link, Record};
 
 /// Summary of a run. Times in seconds. Files that began before the end of the warm-up are left out with their
@@ -102,13 +103,6 @@ impl Times {
             max: sorted[sorted.len() - 1],
         }
     }
-}
-
-/// Returns the `p` quantile of sorted values, linear between ranks.
-pub(crate) fn quantile(sorted: &[f64], p: f64) -> f64 {
-    let at = p * (sorted.len() - 1) as f64;
-    let (below, above) = (sorted[at.floor() as usize], sorted[at.ceil() as usize]);
-    below + (above - below) * at.fract()
 }
 
 /// Standard deviation over mean.

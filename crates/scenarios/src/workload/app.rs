@@ -14,9 +14,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::inputs::Inputs;
+use super::model::{AppArrival, Loaded, MOST_RECORDS, Workload};
 use super::settings::{Factor, amount, whole_bytes};
-use super::source::Loaded;
-use super::{AppArrival, MOST_RECORDS, Workload};
 
 /// Apps that a policy places on arrival.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]

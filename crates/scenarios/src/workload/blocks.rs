@@ -14,9 +14,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::list::List;
-use super::settings::{Coding, Factor, Window, amount, copies, enough_hosts, positive, whole_bytes};
-use super::source::Loaded;
-use super::{FileWrite, Job, MOST_RECORDS, Workload, swim};
+use super::model::{FileWrite, Job, Loaded, MOST_RECORDS, Workload};
+use super::settings::{
+    Coding, Factor, Window, amount, copies, default_block, default_replicas, enough_hosts, positive,
+    whole_bytes,
+};
 
 /// Required columns of the list.
 pub(super) const COLUMNS: [&str; 3] = ["t_arrival_s", "writer", "size_bytes"];
@@ -38,10 +40,10 @@ pub struct Blocks {
     #[serde(default = "Factor::one")]
     pub scale: Factor,
     /// Block size.
-    #[serde(default = "swim::block", deserialize_with = "positive")]
+    #[serde(default = "default_block", deserialize_with = "positive")]
     pub block: Bytes,
     /// Copies of each block, if the list does not say.
-    #[serde(default = "swim::replicas")]
+    #[serde(default = "default_replicas")]
     pub replicas: NonZeroU8,
     /// An erasure code instead of copies, such as `6+3`.
     #[serde(default)]

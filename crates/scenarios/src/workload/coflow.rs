@@ -16,9 +16,8 @@ use rand::RngExt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::model::{Flow, Loaded, MOST_RECORDS, Workload};
 use super::settings::{Factor, Window, amount, check_rack_links, whole_bytes};
-use super::source::Loaded;
-use super::{Flow, MOST_RECORDS, Workload};
 
 const HOSTS: Kind = Kind::named("coflow.hosts");
 

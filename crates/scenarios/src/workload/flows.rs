@@ -9,9 +9,8 @@ use leeward_fabric::{Bytes, Cluster, DomainId, Endpoint, HostId, Nanos};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::model::{Flow, Loaded, MOST_RECORDS, Workload};
 use super::settings::{Factor, Window, amount, check_rack_links, whole_bytes};
-use super::source::Loaded;
-use super::{Flow, MOST_RECORDS, Workload};
 
 /// The columns of the list.
 pub(super) const COLUMNS: [&str; 4] = ["t_arrival_s", "src", "dst", "size_bytes"];

@@ -17,10 +17,10 @@ use rand::seq::SliceRandom;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Numbers;
 use super::list::List;
+use super::model::{Flow, Loaded, MOST_RECORDS, RateChange, Workload};
 use super::settings::{Factor, amount, check_rack_links, whole_bytes};
-use super::source::Loaded;
-use super::{Flow, MOST_RECORDS, Numbers, RateChange, Workload};
 
 const PLACES: Kind = Kind::named("matrix.places");
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use leeward_fabric::{Load, ResourceId};
 
-use super::{CellTask, RateChange, Workload};
+use super::model::{CellTask, RateChange, Workload};
 
 impl Workload {
     /// Adds `other`, all in order of time; for equal times, existing entries come first.

@@ -18,7 +18,7 @@ use rand::seq::index::sample;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Fetch;
+use super::model::Fetch;
 use super::settings::positive_rate;
 
 /// Settings of jobs with phases.

@@ -11,9 +11,8 @@ use leeward_fabric::{Cluster, DomainId, HostId, Load, Nanos, ResourceId, Resourc
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::model::{Loaded, MOST_RECORDS, RateChange, Workload};
 use super::settings::{Factor, Window};
-use super::source::Loaded;
-use super::{MOST_RECORDS, RateChange, Workload};
 
 /// The columns of the list.
 pub(super) const COLUMNS: [&str; 3] = ["t_s", "link", "rate_bps"];

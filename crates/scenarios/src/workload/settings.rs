@@ -6,6 +6,7 @@ use std::num::NonZeroU8;
 use leeward_fabric::input::excerpt;
 use leeward_fabric::{Bandwidth, Bytes, Cluster, HostId, Nanos, RackKind, Shape};
 use leeward_placement::replicas::Layout;
+use rand::RngExt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 
@@ -116,6 +117,16 @@ impl JsonSchema for Coding {
     }
 }
 
+/// Blocks of 256 MiB, as in Sinbad's evaluation.
+pub(super) fn default_block() -> Bytes {
+    Bytes(256 << 20)
+}
+
+/// Three copies, the default of the file systems that Sinbad studies.
+pub(super) fn default_replicas() -> NonZeroU8 {
+    NonZeroU8::new(3).expect("three is not zero")
+}
+
 /// Returns the number of hosts that hold a part of each block, and the layout.
 pub(super) fn copies(replicas: NonZeroU8, coding: Option<Coding>) -> (u8, Layout) {
     match coding {
@@ -202,6 +213,12 @@ pub(super) fn task_hosts(cluster: &Cluster) -> Vec<HostId> {
     let runs_tasks = |host: &HostId| fabric.rack_kind(fabric.rack_of(*host)) != RackKind::Disk;
     let hosts: Vec<HostId> = fabric.all_hosts().filter(runs_tasks).collect();
     if hosts.is_empty() { fabric.all_hosts().collect() } else { hosts }
+}
+
+/// Draws one of `hosts` uniformly.
+pub(super) fn draw_host(hosts: &[HostId], random: &mut impl rand::Rng) -> HostId {
+    // A cluster has at least one host.
+    hosts[random.random_range(0..hosts.len())]
 }
 
 /// Rejects flows between racks on a cluster whose racks have no links; the message recommends `instead`.

@@ -21,12 +21,12 @@ use super::facebook::Facebook;
 use super::flows::{self, Flows};
 use super::inputs::Inputs;
 use super::matrix::Matrix;
+use super::model::{FileWrite, Loaded, MOST_BLOCKS};
 use super::rates::{self, Rates};
 use super::reads::Reads;
 use super::settings::enough_hosts;
 use super::swim::Swim;
 use super::tasks::{self, Tasks};
-use super::{FileWrite, MOST_BLOCKS, Workload};
 
 /// Source of a workload.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
@@ -113,15 +113,6 @@ impl<'de> Visitor<'de> for SourceVisitor {
             }
         }
     }
-}
-
-/// A loaded workload, and its provenance.
-#[derive(Clone, PartialEq, Debug)]
-pub struct Loaded {
-    /// Workload that arrives.
-    pub workload: Workload,
-    /// Kind and counts of the source, on one line, with all omissions.
-    pub provenance: String,
 }
 
 impl Source {

@@ -20,10 +20,12 @@ use rand::RngExt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::model::{FileWrite, Flow, Job, Loaded, MOST_RECORDS, Workload};
 use super::phases::{Phases, fetches};
-use super::settings::{Coding, Factor, Share, Window, amount, copies, positive, task_hosts, whole_bytes};
-use super::source::Loaded;
-use super::{FileWrite, Flow, Job, MOST_RECORDS, Workload};
+use super::settings::{
+    Coding, Factor, Share, Window, amount, copies, default_block, default_replicas, draw_host, positive,
+    task_hosts, whole_bytes,
+};
 
 const JOB: Kind = Kind::named("swim.job");
 /// Separate from the draws above, so that files are the same with and without phases.
@@ -50,10 +52,10 @@ pub struct Swim {
     #[serde(default = "gibibyte", deserialize_with = "positive")]
     pub bytes_per_writer: Bytes,
     /// Block size.
-    #[serde(default = "block", deserialize_with = "positive")]
+    #[serde(default = "default_block", deserialize_with = "positive")]
     pub block: Bytes,
     /// Copies of each block.
-    #[serde(default = "replicas")]
+    #[serde(default = "default_replicas")]
     pub replicas: std::num::NonZeroU8,
     /// An erasure code instead of copies, such as `6+3`.
     #[serde(default)]
@@ -68,16 +70,6 @@ pub struct Swim {
 
 fn gibibyte() -> Bytes {
     Bytes(1 << 30)
-}
-
-/// Blocks of 256 MiB, as in Sinbad's evaluation.
-pub(super) fn block() -> Bytes {
-    Bytes(256 << 20)
-}
-
-/// Three copies, the default of the file systems that Sinbad studies.
-pub(super) fn replicas() -> std::num::NonZeroU8 {
-    std::num::NonZeroU8::new(3).expect("three is not zero")
 }
 
 impl Swim {
@@ -194,7 +186,8 @@ impl JobMaker<'_> {
         let (replicas, layout) = copies(settings.replicas, settings.coding);
         for task in 0..tasks {
             let part = |bytes: u64| bytes / tasks + u64::from(task < bytes % tasks);
-            let host = if writes { draw(&self.hosts, random) } else { draw(&self.hosts, &mut phases) };
+            let host =
+                if writes { draw_host(&self.hosts, random) } else { draw_host(&self.hosts, &mut phases) };
             let fetches = fetches(&mappers, host, part(shuffle));
             self.fetches += fetches.len();
             self.shuffled += fetches.iter().map(|fetch| u128::from(fetch.bytes.0)).sum::<u128>();
@@ -222,12 +215,6 @@ impl JobMaker<'_> {
         }
         Ok(())
     }
-}
-
-/// Draws one of `hosts` uniformly.
-pub(super) fn draw(hosts: &[HostId], random: &mut impl rand::Rng) -> HostId {
-    // A cluster has at least one host.
-    hosts[random.random_range(0..hosts.len())]
 }
 
 /// Used fields of a line; bytes are scaled.

@@ -14,9 +14,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::list::List;
+use super::model::{CellJob, CellKind, CellTask, Loaded, MOST_RECORDS, Workload};
 use super::settings::{Share, Window, check_rack_links, whole_bytes};
-use super::source::Loaded;
-use super::{CellJob, CellKind, CellTask, MOST_RECORDS, Workload};
 
 /// Required columns of the list.
 pub(super) const COLUMNS: [&str; 3] = ["arrive_s", "duration_s", "cpus"];

@@ -11,7 +11,7 @@ use self::cubic::Cubic;
 use self::dctcp::Dctcp;
 use self::reno::Reno;
 use self::retcp::Retcp;
-use super::settings::SettingsError;
+use super::error::SettingsError;
 
 /// Congestion control algorithm.
 #[derive(Clone, Copy, PartialEq, Debug)]

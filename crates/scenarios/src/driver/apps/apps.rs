@@ -10,7 +10,7 @@ use leeward_placement::tasks::{AppRequest, Assignment, Estimate, completion};
 use leeward_placement::{Decision, Refusal};
 
 use super::{Cargo, Plant};
-use crate::RunError;
+use crate::driver::error::RunError;
 
 /// An app with hosts.
 pub(super) struct Running {

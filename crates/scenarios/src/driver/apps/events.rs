@@ -5,7 +5,7 @@ use leeward_fabric::HostId;
 
 use super::Plant;
 use super::apps::Running;
-use crate::RunError;
+use crate::driver::error::RunError;
 use crate::scenario::{Change, Event, HostState};
 
 impl Plant<'_> {

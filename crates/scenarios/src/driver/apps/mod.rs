@@ -30,12 +30,12 @@ use leeward_placement::{Candidate, Explain, tasks};
 
 use super::profiles::Profiles;
 use super::replicas::class_of;
+use crate::driver::error::{Progress, RunError};
 use crate::outage::Outages;
 use crate::record::{App, Host, LinkRecorder, Record};
 use crate::scenario::{Event, PolicySpec, Scenario};
 use crate::telemetry::Reporters;
 use crate::workload::{AppArrival, Workload};
-use crate::{Progress, RunError};
 use apps::Running;
 use cross::Cross;
 

@@ -8,7 +8,7 @@ use leeward_placement::tasks::{AppRequest, Transfer, Worth};
 
 use super::apps::Stage;
 use super::{Pending, Plant};
-use crate::RunError;
+use crate::driver::error::RunError;
 use crate::record::Migration;
 
 impl Plant<'_> {

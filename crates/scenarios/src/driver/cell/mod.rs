@@ -24,7 +24,6 @@
 mod asks;
 mod events;
 mod loads;
-mod policies;
 mod running;
 mod telemetry;
 
@@ -38,15 +37,14 @@ use leeward_ledger::{Ledger, Sample};
 use leeward_placement::Explain;
 use leeward_placement::tasks::TaskId;
 
+use crate::driver::error::{Progress, RunError};
 use crate::outage::Outages;
 use crate::record::{CellInterval, CellTasks, Host, LinkRecorder, Record, Task};
-use crate::scenario::{PolicySpec, Scenario};
+use crate::scenario::{PolicySpec, Scenario, cell_policies};
 use crate::telemetry::{Counter, Reporters, Telemetry};
 use crate::workload::{CellTask, Workload};
-use crate::{Progress, RunError};
 
 use loads::Loads;
-pub(crate) use policies::make;
 use running::{Levels, Running};
 
 /// Number of telemetry intervals in which a moved task is not moved again.
@@ -109,7 +107,7 @@ impl<'a> Plant<'a> {
     ) -> Result<Plant<'a>, RunError> {
         let fabric = scenario.cluster.fabric.clone();
         let truth = scenario.cluster.capacities.clone();
-        let (tasks, moves) = make(policy)?;
+        let (tasks, moves) = cell_policies::make(policy)?;
         let interval = scenario.telemetry.interval;
         let cooldown = Nanos(interval.0.saturating_mul(COOLDOWN));
         let has_moves = moves.is_some();

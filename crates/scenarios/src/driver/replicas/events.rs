@@ -4,7 +4,7 @@ use leeward_engine::Input;
 use leeward_fabric::HostId;
 
 use super::{Plant, UnderWay};
-use crate::RunError;
+use crate::driver::error::RunError;
 use crate::scenario::{Change, Event, HostState};
 
 impl Plant<'_> {

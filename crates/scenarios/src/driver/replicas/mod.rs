@@ -28,12 +28,12 @@ use leeward_placement::replicas;
 use leeward_placement::{Candidate, Explain, Note};
 
 use super::profiles::Profiles;
+use crate::driver::error::{Progress, RunError};
 use crate::outage::Outages;
 use crate::record::{Host, Job, LinkRecorder, Record};
 use crate::scenario::{Event, PolicySpec, Scenario};
 use crate::telemetry::Reporters;
 use crate::workload::{self, Workload};
-use crate::{Progress, RunError};
 
 /// A block in progress.
 struct UnderWay {

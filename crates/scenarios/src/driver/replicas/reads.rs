@@ -11,7 +11,7 @@ use leeward_placement::replicas::{self, Layout};
 use super::stored::{Stored, Zipf};
 use super::writes::{id, piece};
 use super::{Cargo, Plant};
-use crate::RunError;
+use crate::driver::error::RunError;
 use crate::record::{NotMade, Read, Record};
 use crate::workload::{ReadStream, Workload};
 

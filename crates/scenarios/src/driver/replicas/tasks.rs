@@ -5,7 +5,7 @@ use leeward_fabric::{Bytes, Endpoint};
 use leeward_fluid::Finished;
 
 use super::{Cargo, Open, Plant, class_of};
-use crate::RunError;
+use crate::driver::error::RunError;
 use crate::record::File;
 use crate::workload::{self, Workload};
 

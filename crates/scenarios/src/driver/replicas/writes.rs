@@ -9,7 +9,7 @@ use leeward_placement::Constraints;
 use leeward_placement::replicas::{self, Layout, ReplicaRequest};
 
 use super::{Cargo, Pending, Plant, UnderWay};
-use crate::RunError;
+use crate::driver::error::RunError;
 use crate::record::Block;
 use crate::workload::{self, MOST_BLOCKS};
 

@@ -9,8 +9,8 @@ use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, StandardNormal};
 
-use super::{Cell, UnknownPeak, check_cluster, wrong};
-use crate::workload::{CellJob, CellKind, CellTask, Workload};
+use super::settings::{Cell, UnknownPeak, check_cluster, wrong};
+use crate::workload::model::{CellJob, CellKind, CellTask, Workload};
 
 /// Jobs that arrive, and those that run at the start.
 const JOB: Kind = Kind::named("cell.job");

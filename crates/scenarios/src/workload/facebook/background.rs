@@ -27,9 +27,9 @@ use rand::RngExt;
 use rand::seq::{SliceRandom, index::sample};
 use rand_chacha::ChaCha8Rng;
 
-use super::{Background, Facebook, WARM_UP, wrong};
+use super::settings::{Background, Facebook, WARM_UP, wrong};
+use crate::workload::model::{Flow, MOST_RECORDS, RateChange, Workload};
 use crate::workload::settings::amount;
-use crate::workload::{Flow, MOST_RECORDS, RateChange, Workload};
 
 /// A kind of shuffle.
 struct Pattern {

@@ -24,11 +24,10 @@ use rand::distr::weighted::WeightedIndex;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Exp1, Gamma, LogNormal};
 
-use super::{Facebook, HOSTS, WARM_UP, wrong};
-use crate::workload::{
-    FileWrite, Job, MOST_RECORDS, Phases, Workload, phases::fetches, settings::copies, settings::task_hosts,
-    swim::draw,
-};
+use super::settings::{Facebook, HOSTS, WARM_UP, wrong};
+use crate::workload::model::{FileWrite, Job, MOST_RECORDS, Workload};
+use crate::workload::phases::{Phases, fetches};
+use crate::workload::settings::{copies, draw_host, task_hosts};
 
 const ARRIVALS: Kind = Kind::named("facebook.arrivals");
 const JOB: Kind = Kind::named("facebook.job");
@@ -200,7 +199,7 @@ impl<'a> Writes<'a> {
             let start = if writer == 0 { first_file } else { first_file + span * random.random::<f64>() };
             let bytes = self.file_size(random);
             last_end = last_end.max(start + bytes as f64 / DISK);
-            let writer = draw(hosts, random);
+            let writer = draw_host(hosts, random);
             // Files written before the run are left out.
             if start >= 0.0 {
                 files.push(FileWrite {

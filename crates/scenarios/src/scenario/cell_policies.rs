@@ -7,7 +7,7 @@ use leeward_placement::moves::{self, MoveRequest};
 use leeward_placement::tasks::{self, AppRequest};
 use leeward_placement::{Policy, PolicyError};
 
-use crate::scenario::PolicySpec;
+use super::PolicySpec;
 
 /// Policies of a cell.
 pub(crate) type Made = (Box<dyn Policy<AppRequest>>, Option<Box<dyn Policy<MoveRequest>>>);
