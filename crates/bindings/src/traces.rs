@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use leeward_calculus::RbCurve;
 use leeward_calculus::mmpp::{self, FitError, FitSettings, SizeModel};
-use leeward_fabric::input::{Files, InputError, Text, shown};
+use leeward_fabric::input::{Files, InputError, Text, format_number};
 use leeward_fabric::{Bytes, Nanos};
 use leeward_traces::device::{Device, Service};
 use leeward_traces::read::{Dialect, Event, ReadSettings, Requests};
@@ -94,7 +94,7 @@ impl Trace {
         let window = window.filter(|_| window_s.is_finite()).ok_or_else(|| {
             Refused(InputError::new(
                 "window_s",
-                format!("{}: expected seconds, a nanosecond at least", shown(window_s)),
+                format!("{}: expected seconds, a nanosecond at least", format_number(window_s)),
             ))
         })?;
         let described = py.detach(|| -> PyResult<Described> {
@@ -158,11 +158,14 @@ impl Trace {
         let curve = py.detach(|| self.rb_curve(stage))?;
         let wrong = |message: String| Refused(InputError::new("margin", message));
         if margin.is_nan() || margin < 0.0 {
-            return Err(wrong(format!("{}: expected a share from 0, such as 0.1", shown(margin))).into());
+            return Err(
+                wrong(format!("{}: expected a share from 0, such as 0.1", format_number(margin))).into()
+            );
         }
         let scaled = curve.scaled(1.0 + margin);
-        let curve = scaled
-            .map_err(|_| wrong(format!("{}: it makes the work more than a number holds", shown(margin))))?;
+        let curve = scaled.map_err(|_| {
+            wrong(format!("{}: it makes the work more than a number holds", format_number(margin)))
+        })?;
         let alpha = curve.arrival_curve();
         let pruned = match (prune, error) {
             (None, None) => None,
@@ -248,7 +251,7 @@ impl Trace {
             })?;
             let fit = mmpp::fit(&requests, &settings).map_err(|error| match error {
                 FitError::Setting { name, value, expected } => {
-                    Refused(InputError::new(name, format!("{}: expected {expected}", shown(value))))
+                    Refused(InputError::new(name, format!("{}: expected {expected}", format_number(value))))
                 }
                 error => Refused(self.wrong(error)),
             })?;

@@ -15,7 +15,7 @@ pub mod snc;
 
 mod curve;
 mod dnc;
-mod shown;
+mod number_format;
 mod token_bucket;
 
 pub use curve::{ArrivalCurve, CurveError, Interval, Pruned, RbCurve, TraceError};

@@ -1,6 +1,6 @@
 //! Token buckets: in any interval of length t, at most `burst + rate * t` of work arrives.
 
-use crate::shown::shown;
+use crate::number_format::format_number;
 
 /// A limit on arrivals: a rate in work per second, and a burst in work.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -11,7 +11,7 @@ pub struct TokenBucket {
 
 /// An invalid rate or burst.
 #[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
-#[error("token bucket of rate {} and burst {}: both must be finite and not negative", shown(*.rate), shown(*.burst))]
+#[error("token bucket of rate {} and burst {}: both must be finite and not negative", format_number(*.rate), format_number(*.burst))]
 pub struct BucketError {
     /// The rejected rate.
     pub rate: f64,

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use leeward_fabric::input::{InputError, Table, Text, excerpt, shown};
+use leeward_fabric::input::{InputError, Table, Text, excerpt, format_number};
 use leeward_fabric::{Fabric, Load, Nanos, ResourceId, ResourceKind};
 
 use crate::{Clock, Sample};
@@ -70,9 +70,9 @@ pub fn named_link(fabric: &Fabric, name: &str) -> Result<ResourceId, String> {
 /// Fails if the load is NaN, negative, or more than any link carries; the error is the message for the user.
 pub fn load_of(bps: f64) -> Result<Load, String> {
     if bps.is_nan() || bps < 0.0 {
-        Err(format!("{}: expected bits per second, not negative", shown(bps)))
+        Err(format!("{}: expected bits per second, not negative", format_number(bps)))
     } else if bps > MOST_BPS {
-        Err(format!("{}: more than any link carries", shown(bps)))
+        Err(format!("{}: more than any link carries", format_number(bps)))
     } else {
         Ok(Load(bps.round() as i64))
     }

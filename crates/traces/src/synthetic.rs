@@ -15,7 +15,7 @@
 //! | above 1 | hyperexponential of two branches, each with half of the time ("balanced means") |
 
 use leeward_fabric::Nanos;
-use leeward_fabric::input::shown;
+use leeward_fabric::input::format_number;
 use rand::RngExt;
 use rand::distr::weighted::WeightedIndex;
 use rand_chacha::ChaCha8Rng;
@@ -63,7 +63,7 @@ pub struct Shape {
 
 /// A shape out of range.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
-#[error("{field} {}: expected {expected}", shown(*.number))]
+#[error("{field} {}: expected {expected}", format_number(*.number))]
 pub struct ShapeError {
     /// Name of the field.
     pub field: &'static str,

@@ -1,6 +1,6 @@
 //! The work of the requests of one workload, stage by stage.
 
-use leeward_fabric::input::shown;
+use leeward_fabric::input::format_number;
 
 use crate::device::{Device, Head, UnloadedError};
 use crate::{NetworkWork, Request, Stage};
@@ -9,7 +9,7 @@ use crate::{NetworkWork, Request, Stage};
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum WorkError {
     /// A setting out of range.
-    #[error("{name} {}: expected a number from 0 to 1e9", shown(*.number))]
+    #[error("{name} {}: expected a number from 0 to 1e9", format_number(*.number))]
     Setting {
         /// Name of the setting.
         name: &'static str,

@@ -1,6 +1,6 @@
 //! Errors for invalid traces, and for questions that a curve cannot answer.
 
-use crate::shown::shown;
+use crate::number_format::format_number;
 
 /// A trace that has no r-b curve.
 #[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
@@ -9,7 +9,7 @@ pub enum TraceError {
     #[error("the trace has no arrivals: an r-b curve needs at least one")]
     Empty,
     /// An invalid time.
-    #[error("arrival {index} at {} seconds: times must be finite and not negative", shown(*.at))]
+    #[error("arrival {index} at {} seconds: times must be finite and not negative", format_number(*.at))]
     Time {
         /// Index of the arrival, from 0.
         index: usize,
@@ -17,7 +17,7 @@ pub enum TraceError {
         at: f64,
     },
     /// An arrival with an earlier time than the previous one.
-    #[error("arrival {index} at {} seconds comes after one at {}: sort the trace by time", shown(*.at), shown(*.previous))]
+    #[error("arrival {index} at {} seconds comes after one at {}: sort the trace by time", format_number(*.at), format_number(*.previous))]
     Order {
         /// Index of the arrival, from 0.
         index: usize,
@@ -27,7 +27,7 @@ pub enum TraceError {
         previous: f64,
     },
     /// An invalid amount of work.
-    #[error("arrival {index} of work {}: must be finite and not negative", shown(*.work))]
+    #[error("arrival {index} of work {}: must be finite and not negative", format_number(*.work))]
     Work {
         /// Index of the arrival, from 0.
         index: usize,
@@ -46,10 +46,10 @@ pub enum TraceError {
 #[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
 pub enum CurveError {
     /// An invalid rate.
-    #[error("rate {}: must be finite and not negative", shown(*.0))]
+    #[error("rate {}: must be finite and not negative", format_number(*.0))]
     Rate(f64),
     /// A burst that no rate matches.
-    #[error("burst {}: the largest work at one moment is {}, and no rate makes do with less", shown(*.burst), shown(*.largest))]
+    #[error("burst {}: the largest work at one moment is {}, and no rate makes do with less", format_number(*.burst), format_number(*.largest))]
     Burst {
         /// The requested burst.
         burst: f64,
@@ -57,13 +57,13 @@ pub enum CurveError {
         largest: f64,
     },
     /// An invalid factor, such as a margin, or one that leads out of the range of numbers.
-    #[error("factor {}: must be above 0, finite, and keep the curve finite", shown(*.0))]
+    #[error("factor {}: must be above 0, finite, and keep the curve finite", format_number(*.0))]
     Factor(f64),
     /// An invalid deadline.
-    #[error("deadline of {} seconds: must be finite and above 0", shown(*.0))]
+    #[error("deadline of {} seconds: must be finite and above 0", format_number(*.0))]
     Deadline(f64),
     /// A multiple of the mean rate that is below 1 or not finite.
-    #[error("{} times the mean rate: must be finite and at least 1, or the queue grows without end", shown(*.0))]
+    #[error("{} times the mean rate: must be finite and at least 1, or the queue grows without end", format_number(*.0))]
     Multiple(f64),
     /// The mean rate of a trace whose arrivals all come at one moment.
     #[error("all arrivals come at one moment, so there is no mean rate")]
@@ -72,6 +72,6 @@ pub enum CurveError {
     #[error("0 buckets: a pruned curve has at least 1")]
     NoBuckets,
     /// An invalid tolerance.
-    #[error("relative error {}: must be finite and not negative", shown(*.0))]
+    #[error("relative error {}: must be finite and not negative", format_number(*.0))]
     Tolerance(f64),
 }

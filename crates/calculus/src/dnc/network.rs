@@ -4,7 +4,7 @@ use super::operators::Overload;
 use super::order::queue_order;
 use super::service::{RateLatency, ServiceCurve};
 use crate::curve::ArrivalCurve;
-use crate::shown::shown;
+use crate::number_format::format_number;
 use crate::token_bucket::TokenBucket;
 
 /// Arrivals of one priority that cross queues one after another.
@@ -46,7 +46,7 @@ pub struct Network {
 #[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
 pub enum NetworkError {
     /// An invalid capacity.
-    #[error("queue {queue} of capacity {}: must be finite and above 0", shown(*.capacity))]
+    #[error("queue {queue} of capacity {}: must be finite and above 0", format_number(*.capacity))]
     Capacity {
         /// Index of the queue.
         queue: usize,
@@ -76,7 +76,7 @@ pub enum NetworkError {
         queue: usize,
     },
     /// An invalid packet size, or one above the flow's burst.
-    #[error("flow {flow} has packets of {}: must be from 0 to its burst, {}", shown(*.packet), shown(*.burst))]
+    #[error("flow {flow} has packets of {}: must be from 0 to its burst, {}", format_number(*.packet), format_number(*.burst))]
     Packet {
         /// Index of the flow.
         flow: usize,

@@ -5,12 +5,12 @@
 
 use super::service::{RateLatency, ServiceCurve};
 use crate::curve::ArrivalCurve;
-use crate::shown::shown;
+use crate::number_format::format_number;
 use crate::token_bucket::TokenBucket;
 
 /// Long-run arrivals exceed the service: nothing is bounded.
 #[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
-#[error("overload: {} of work a second arrive where {} are served", shown(*.asked), shown(*.served))]
+#[error("overload: {} of work a second arrive where {} are served", format_number(*.asked), format_number(*.served))]
 pub struct Overload {
     /// Long-run arrivals, in work per second.
     pub asked: f64,

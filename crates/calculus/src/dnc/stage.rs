@@ -1,14 +1,14 @@
 //! The closed form for one queue with one bucket per workload.
 
 use super::operators::Overload;
-use crate::shown::shown;
+use crate::number_format::format_number;
 use crate::token_bucket::TokenBucket;
 
 /// A queue without a bound.
 #[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
 pub enum StageError {
     /// An invalid capacity.
-    #[error("capacity {}: must be finite and above 0", shown(*.0))]
+    #[error("capacity {}: must be finite and above 0", format_number(*.0))]
     Capacity(f64),
     /// The promised rates exceed the capacity.
     #[error(transparent)]

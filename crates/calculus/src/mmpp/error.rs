@@ -1,6 +1,6 @@
 //! Errors for invalid models.
 
-use crate::shown::shown;
+use crate::number_format::format_number;
 
 /// Most states of a chain; the fit of the thesis uses up to ten.
 pub const MAX_STATES: usize = 16;
@@ -9,7 +9,7 @@ pub const MAX_STATES: usize = 16;
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum ModelError {
     /// An invalid step.
-    #[error("step of {} s: must be positive and finite", shown(*.0))]
+    #[error("step of {} s: must be positive and finite", format_number(*.0))]
     Step(f64),
     /// No states, or more than [`MAX_STATES`].
     #[error("a chain of {0} states: must be 1 to {MAX_STATES}")]
@@ -25,7 +25,7 @@ pub enum ModelError {
         columns: usize,
     },
     /// An invalid probability.
-    #[error("transition from state {from} to {to} with probability {}: must be in [0, 1]", shown(*.value))]
+    #[error("transition from state {from} to {to} with probability {}: must be in [0, 1]", format_number(*.value))]
     Probability {
         /// Origin of the transition.
         from: usize,
@@ -35,7 +35,7 @@ pub enum ModelError {
         value: f64,
     },
     /// A row that is not a probability distribution.
-    #[error("transitions from state {from} sum to {}: must sum to 1", shown(*.sum))]
+    #[error("transitions from state {from} sum to {}: must sum to 1", format_number(*.sum))]
     Row {
         /// Origin of the transitions.
         from: usize,

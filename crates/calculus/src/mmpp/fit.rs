@@ -9,7 +9,7 @@ use super::levels::Levels;
 use super::model::{Mmpp, Sigma};
 use super::sizes::Sizes;
 use super::state::{Requests, State};
-use crate::shown::shown;
+use crate::number_format::format_number;
 
 /// Most intervals of a trace.
 const MOST_INTERVALS: f64 = 1e7;
@@ -173,7 +173,7 @@ pub enum FitError {
     Empty,
     /// An invalid request, or one earlier than the previous one.
     #[error(
-        "request {index} at {} s with work {}: times must rise from 0, work must be finite and not negative", shown(*.at), shown(*.work)
+        "request {index} at {} s with work {}: times must rise from 0, work must be finite and not negative", format_number(*.at), format_number(*.work)
     )]
     Request {
         /// Index of the request, from 0.
@@ -184,7 +184,7 @@ pub enum FitError {
         work: f64,
     },
     /// A setting out of range.
-    #[error("{name} {}: must be {expected}", shown(*.value))]
+    #[error("{name} {}: must be {expected}", format_number(*.value))]
     Setting {
         /// Name of the setting.
         name: &'static str,
@@ -194,7 +194,7 @@ pub enum FitError {
         expected: &'static str,
     },
     /// More intervals than the limit.
-    #[error("{} intervals: at most 1e7; take the time from the first request, or longer intervals", shown(*.0))]
+    #[error("{} intervals: at most 1e7; take the time from the first request, or longer intervals", format_number(*.0))]
     Long(f64),
     /// The numbers give an invalid model: a Bernoulli step with more than one request, for example.
     #[error(transparent)]

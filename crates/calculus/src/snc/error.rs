@@ -1,15 +1,15 @@
 //! Errors for invalid expressions and invalid networks.
 
-use crate::shown::shown;
+use crate::number_format::format_number;
 
 /// Invalid numbers in an expression.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum SncError {
     /// An invalid step.
-    #[error("step of {} s: must be positive and finite", shown(*.0))]
+    #[error("step of {} s: must be positive and finite", format_number(*.0))]
     Step(f64),
     /// A model with another step than the rest.
-    #[error("a model in steps of {} s among others of {} s: all must be the same", shown(*.found), shown(*.expected))]
+    #[error("a model in steps of {} s among others of {} s: all must be the same", format_number(*.found), format_number(*.expected))]
     OtherStep {
         /// The step of the model.
         found: f64,
@@ -17,10 +17,10 @@ pub enum SncError {
         expected: f64,
     },
     /// An invalid server.
-    #[error("server of {} work a second: must be positive and finite", shown(*.0))]
+    #[error("server of {} work a second: must be positive and finite", format_number(*.0))]
     Rate(f64),
     /// Invalid initial work of a server.
-    #[error("server after {} of work: must be finite and not negative", shown(*.0))]
+    #[error("server after {} of work: must be finite and not negative", format_number(*.0))]
     Whole(f64),
     /// A group number beyond the number of groups of the arena.
     #[error("workload group {group} of {groups}")]
@@ -31,7 +31,7 @@ pub enum SncError {
         groups: usize,
     },
     /// An invalid percentile.
-    #[error("percentile {}: must be above 0 and below 100", shown(*.0))]
+    #[error("percentile {}: must be above 0 and below 100", format_number(*.0))]
     Percentile(f64),
 }
 
@@ -47,7 +47,7 @@ pub enum NetworkError {
         name: String,
     },
     /// A queue with an invalid rate.
-    #[error("queue {queue}: {} work a second: must be positive and finite", shown(*.rate))]
+    #[error("queue {queue}: {} work a second: must be positive and finite", format_number(*.rate))]
     Rate {
         /// Name of the queue.
         queue: String,
@@ -55,7 +55,7 @@ pub enum NetworkError {
         rate: f64,
     },
     /// Invalid work in service.
-    #[error("queue {queue}: {} of work in service: must be finite and not negative", shown(*.work))]
+    #[error("queue {queue}: {} of work in service: must be finite and not negative", format_number(*.work))]
     InService {
         /// Name of the queue.
         queue: String,
@@ -63,7 +63,7 @@ pub enum NetworkError {
         work: f64,
     },
     /// An invalid packet.
-    #[error("workload {workload}, stage {stage}: a packet of {}: must be finite and not negative", shown(*.packet))]
+    #[error("workload {workload}, stage {stage}: a packet of {}: must be finite and not negative", format_number(*.packet))]
     Packet {
         /// Name of the workload.
         workload: String,
@@ -73,7 +73,7 @@ pub enum NetworkError {
         packet: f64,
     },
     /// An invalid percentile.
-    #[error("workload {workload}: percentile {}: must be above 0 and below 100", shown(*.percentile))]
+    #[error("workload {workload}: percentile {}: must be above 0 and below 100", format_number(*.percentile))]
     Percentile {
         /// Name of the workload.
         workload: String,

@@ -11,7 +11,7 @@ use super::evaluate::{Evaluator, Point, Query};
 use super::expressions::{ArrivalId, Expressions, Node, ServiceId};
 use super::memo::Models;
 use super::minimise::{bfgs, brent};
-use crate::shown::shown;
+use crate::number_format::format_number;
 
 /// Half octaves that are searched downwards before the search gives up.
 const LONGEST_SCAN: i32 = 200;
@@ -51,7 +51,7 @@ const LARGEST_PARAMETER: f64 = 30.0;
 
 /// The reason for a missing bound: mean arrivals reach or exceed the service.
 #[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
-#[error("arrivals of {} work a second for a service of {}: unstable", shown(*.load), shown(*.service))]
+#[error("arrivals of {} work a second for a service of {}: unstable", format_number(*.load), format_number(*.service))]
 pub struct Unstable {
     /// Mean arrivals, in work per second.
     pub load: f64,

@@ -6,7 +6,7 @@ use axum::extract::State;
 use axum::response::IntoResponse;
 use axum::{Extension, Json};
 use leeward_engine::Rates;
-use leeward_fabric::input::{excerpt, shown};
+use leeward_fabric::input::{excerpt, format_number};
 use leeward_fabric::{Bytes, Fabric, Load, Nanos, ResourceId, ResourceKind, Shape};
 use leeward_ledger::{load_of, named_link};
 use leeward_placement::tasks::TaskId;
@@ -305,13 +305,13 @@ impl DeviceBody {
         let wrong = |field: &str, detail| Problem::field(format!("devices[{at}].{field}"), detail);
         let &DeviceBody { busy, read_bps, write_bps, queue, in_flight, .. } = self;
         if !(0.0..=1.0).contains(&busy) {
-            return Err(wrong("busy", format!("{}: expected a share from 0 to 1", shown(busy))));
+            return Err(wrong("busy", format!("{}: expected a share from 0 to 1", format_number(busy))));
         }
         for (field, rate) in [("read_bps", read_bps), ("write_bps", write_bps)] {
             rate.map(load_of).transpose().map_err(|detail| wrong(field, detail))?;
         }
         if let Some(queue) = queue.filter(|queue| !(0.0..1e18).contains(queue)) {
-            return Err(wrong("queue", format!("{}: expected a number of requests", shown(queue))));
+            return Err(wrong("queue", format!("{}: expected a number of requests", format_number(queue))));
         }
         // A device that is always busy has one second of service per second.
         let load = Load((busy * Nanos::SECOND.0 as f64).round() as i64);

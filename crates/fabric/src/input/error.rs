@@ -79,7 +79,7 @@ impl fmt::Display for InputError {
 impl std::error::Error for InputError {}
 
 /// A number for an error message: very large and very small ones in scientific notation.
-pub fn shown(number: f64) -> String {
+pub fn format_number(number: f64) -> String {
     let size = number.abs();
     let plain = !number.is_finite() || size == 0.0 || (1e-6..1e15).contains(&size);
     if plain { number.to_string() } else { format!("{number:e}") }
@@ -88,6 +88,6 @@ pub fn shown(number: f64) -> String {
 /// Text of a file for an error message: on one line, cut after 60 characters.
 pub fn excerpt(text: &str) -> String {
     const LONGEST: usize = 60;
-    let shown: String = text.chars().take(LONGEST).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if shown.len() < text.len() { shown + "..." } else { shown }
+    let short: String = text.chars().take(LONGEST).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if short.len() < text.len() { short + "..." } else { short }
 }

@@ -7,7 +7,7 @@ mod table;
 mod text;
 mod yaml;
 
-pub use error::{InputError, excerpt, shown};
+pub use error::{InputError, excerpt, format_number};
 pub(crate) use scalar::{Scalar, scalars_by_text};
 pub(crate) use serde_saphyr::Location;
 pub use serde_saphyr::Spanned;

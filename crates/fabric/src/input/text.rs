@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
 
-use super::{InputError, excerpt, reason, shown};
+use super::{InputError, excerpt, format_number, reason};
 use flate2::bufread::MultiGzDecoder;
 
 /// Bytes of the longest accepted line; the limit bounds the memory that a damaged file can take.
@@ -219,8 +219,8 @@ impl Clock {
         if seconds < self.0 {
             let message = format!(
                 "{} s is before the line above ({} s): sort the lines by time",
-                shown(seconds),
-                shown(self.0)
+                format_number(seconds),
+                format_number(self.0)
             );
             return Err(line.error(field, message));
         }

@@ -3,7 +3,7 @@
 //! itself is an app of identical tasks.
 
 use leeward_fabric::Bytes;
-use leeward_fabric::input::{Files, InputError, read_square, shown};
+use leeward_fabric::input::{Files, InputError, format_number, read_square};
 
 use super::file::{App, MOST_BYTES, MOST_TASKS, MOST_TRANSFERS};
 use super::{AppRequest, Task, Transfer};
@@ -24,10 +24,10 @@ impl Square {
         self.total += bytes;
         // NaN fails this test.
         if !(bytes >= 0.0 && bytes.is_finite()) {
-            return Err(format!("{}: expected a number of bytes, not negative", shown(bytes)));
+            return Err(format!("{}: expected a number of bytes, not negative", format_number(bytes)));
         }
         if self.total > MOST_BYTES {
-            return Err(format!("{}: too much for one app", shown(bytes)));
+            return Err(format!("{}: too much for one app", format_number(bytes)));
         }
         // Data from a task to itself crosses no link.
         if bytes < 0.5 || from == to {

@@ -1,6 +1,6 @@
 //! Format of numbers in messages: four digits with a unit.
 
-use leeward_fabric::input::shown;
+use leeward_fabric::input::format_number;
 use leeward_traces::Stage;
 
 /// Digits of a number in a message.
@@ -56,7 +56,7 @@ fn scaled(value: f64, units: &[(f64, &str)], count: usize) -> String {
 /// Number rounded to `count` digits.
 fn digits(value: f64, count: usize) -> String {
     let rounded = format!("{value:.*e}", count.max(1) - 1).parse().unwrap_or(value);
-    shown(rounded)
+    format_number(rounded)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Tables by size, with linear interpolation.
 
-use leeward_fabric::input::shown;
+use leeward_fabric::input::format_number;
 
 /// An invalid table.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
@@ -25,7 +25,7 @@ pub enum TableError {
         row: usize,
     },
     /// A rate or time out of range.
-    #[error("{}: expected {expected}", shown(*.number))]
+    #[error("{}: expected {expected}", format_number(*.number))]
     Number {
         /// Index of the row, from 0.
         row: usize,

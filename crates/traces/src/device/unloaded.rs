@@ -1,6 +1,6 @@
 //! Latencies of requests without any queueing.
 
-use leeward_fabric::input::shown;
+use leeward_fabric::input::format_number;
 
 use super::table::between;
 use crate::Kind;
@@ -22,7 +22,7 @@ pub struct Latency {
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum UnloadedError {
     /// An invalid row.
-    #[error("{field} {}: expected {expected}", shown(*.number))]
+    #[error("{field} {}: expected {expected}", format_number(*.number))]
     Row {
         /// Index of the row, from 0.
         row: usize,
@@ -40,7 +40,7 @@ pub enum UnloadedError {
         row: usize,
     },
     /// A percentile with a smaller latency than a lower percentile.
-    #[error("{} s at a percentile of {}, but {} s at {}", shown(*.seconds), shown(*.percentile), shown(.lower.1), shown(.lower.0))]
+    #[error("{} s at a percentile of {}, but {} s at {}", format_number(*.seconds), format_number(*.percentile), format_number(.lower.1), format_number(.lower.0))]
     Falls {
         /// Index of the row, from 0.
         row: usize,
@@ -55,13 +55,13 @@ pub enum UnloadedError {
     #[error("no latency of {0}s, but some of the other kind: expected both")]
     Kind(&'static str),
     /// An invalid percentile in a query.
-    #[error("percentile {}: expected one above 0 and below 100", shown(*.0))]
+    #[error("percentile {}: expected one above 0 and below 100", format_number(*.0))]
     Percentile(f64),
     /// A percentile beyond the measured ones.
     #[error(
         "percentile {}: the profile's latencies without queueing go up to {}; expected one within, or a longer profile",
-        shown(*.asked),
-        shown(*.largest)
+        format_number(*.asked),
+        format_number(*.largest)
     )]
     Beyond {
         /// The requested percentile.

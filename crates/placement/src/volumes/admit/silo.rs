@@ -8,7 +8,7 @@
 //! out; the thesis does not define the split.
 
 use leeward_calculus::{ArrivalCurve, TokenBucket};
-use leeward_fabric::input::{InputError, shown};
+use leeward_fabric::input::{InputError, format_number};
 use leeward_traces::Stage;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -57,7 +57,7 @@ pub(super) const REGISTRATION: Registration = Registration {
         let settings: SiloSettings = settings(NAME, text)?;
         check_burst(NAME, settings.burst)?;
         if !(settings.buffer.is_finite() && settings.buffer > 0.0) {
-            let message = format!("{}: must be finite and above 0", shown(settings.buffer));
+            let message = format!("{}: must be finite and above 0", format_number(settings.buffer));
             return Err(setting_error(NAME, "buffer", &message));
         }
         Ok(Box::new(Silo { settings }))
@@ -74,7 +74,7 @@ pub(super) fn check_burst(policy: &str, burst: f64) -> Result<(), InputError> {
     if burst.is_finite() && burst >= LEAST_FRAME {
         return Ok(());
     }
-    let message = format!("{}: must be finite and at least {LEAST_FRAME}, in bytes", shown(burst));
+    let message = format!("{}: must be finite and at least {LEAST_FRAME}, in bytes", format_number(burst));
     Err(setting_error(policy, "burst", &message))
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use leeward_fabric::input::shown;
+use leeward_fabric::input::format_number;
 use leeward_traces::Stage;
 
 use crate::volumes::{Promise, System};
@@ -11,7 +11,7 @@ use crate::volumes::{Promise, System};
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum SystemError {
     /// An invalid capacity.
-    #[error("queue {queue}: capacity {}: must be finite and above 0", shown(*.capacity))]
+    #[error("queue {queue}: capacity {}: must be finite and above 0", format_number(*.capacity))]
     Capacity {
         /// Name of the queue.
         queue: String,
@@ -47,7 +47,7 @@ pub enum SystemError {
         fault: String,
     },
     /// An invalid number.
-    #[error("workload {workload}: {what} {}: must be {expected}", shown(*.value))]
+    #[error("workload {workload}: {what} {}: must be {expected}", format_number(*.value))]
     Number {
         /// Name of the workload.
         workload: String,
@@ -59,7 +59,7 @@ pub enum SystemError {
         expected: &'static str,
     },
     /// An invalid setting.
-    #[error("settings of bounds: {setting} {}: must be {expected}", shown(*.value))]
+    #[error("settings of bounds: {setting} {}: must be {expected}", format_number(*.value))]
     Setting {
         /// Name of the setting.
         setting: &'static str,

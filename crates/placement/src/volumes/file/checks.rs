@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use leeward_calculus::mmpp::FitError;
-use leeward_fabric::input::{InputError, excerpt, shown};
+use leeward_fabric::input::{InputError, excerpt, format_number};
 use leeward_traces::NetworkWork;
 
 use super::form::{NetworkFile, WorkloadsFile};
@@ -28,7 +28,7 @@ pub(super) fn settings(path: &str, file: &WorkloadsFile) -> Result<Settings, Inp
     let fit = file.fit.settings();
     fit.check().map_err(|error| match error {
         FitError::Setting { name, value, expected } => {
-            wrong(&format!("fit.{name}"), format!("{}: expected {expected}", shown(value)))
+            wrong(&format!("fit.{name}"), format!("{}: expected {expected}", format_number(value)))
         }
         error => wrong("fit", error.to_string()),
     })?;

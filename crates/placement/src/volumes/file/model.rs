@@ -4,7 +4,7 @@
 
 use leeward_calculus::mmpp::{Mmpp, ModelError, Requests, Sigma, Sizes, State};
 use leeward_calculus::{ArrivalCurve, TokenBucket};
-use leeward_fabric::input::{InputError, excerpt, read_text, read_yaml, shown};
+use leeward_fabric::input::{InputError, excerpt, format_number, read_text, read_yaml};
 use leeward_traces::Stage;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -273,7 +273,7 @@ pub(super) fn read_curves(path: &str) -> Result<ToldCurves, InputError> {
     }
     let unloaded = file.trace.unloaded_s.zip(file.percentile);
     if let Some((seconds, _)) = unloaded.filter(|(seconds, _)| !(seconds.is_finite() && *seconds >= 0.0)) {
-        let message = format!("{}: expected seconds, not negative", shown(seconds));
+        let message = format!("{}: expected seconds, not negative", format_number(seconds));
         return Err(InputError::new(path, message).in_field("trace.unloaded_s"));
     }
     Ok(ToldCurves { stages: once(path, told)?, unloaded })
@@ -299,7 +299,11 @@ fn stage(name: &str) -> Result<Stage, String> {
 fn curve(buckets: &[BucketRecord], largest: Option<f64>) -> Result<(ArrivalCurve, f64), String> {
     let numbers = buckets.iter().flat_map(|bucket| [("rate", bucket.rate), ("burst", bucket.burst)]);
     if let Some((name, value)) = numbers.into_iter().find(|(_, value)| *value > MOST) {
-        return Err(format!("a {name} of {}: expected at most {}", shown(value), shown(MOST)));
+        return Err(format!(
+            "a {name} of {}: expected at most {}",
+            format_number(value),
+            format_number(MOST)
+        ));
     }
     let made: Result<Vec<TokenBucket>, _> =
         buckets.iter().map(|bucket| TokenBucket::new(bucket.rate, bucket.burst)).collect();
@@ -307,7 +311,7 @@ fn curve(buckets: &[BucketRecord], largest: Option<f64>) -> Result<(ArrivalCurve
     let curve = curve.ok_or("an empty list; expected at least one bucket")?;
     let largest = largest.unwrap_or(curve.burst());
     if !(0.0..=curve.burst()).contains(&largest) {
-        let (largest, burst) = (shown(largest), shown(curve.burst()));
+        let (largest, burst) = (format_number(largest), format_number(curve.burst()));
         return Err(format!("a largest request of {largest}, but the burst of the curve is {burst}"));
     }
     Ok((curve, largest))

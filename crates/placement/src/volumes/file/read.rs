@@ -219,7 +219,7 @@ impl Reader<'_> {
     fn slo(&self, draft: (usize, &Spanned<WorkloadFile>), slo: SloFile) -> Result<Slo, InputError> {
         let SloFile { percentile, latency } = slo;
         if !(percentile > 0.0 && percentile < 100.0) {
-            let percentile = leeward_fabric::input::shown(percentile);
+            let percentile = leeward_fabric::input::format_number(percentile);
             let message = format!("{percentile}: expected a percentile above 0 and below 100");
             return Err(self.wrong(draft, "slo.percentile", message));
         }

@@ -2,7 +2,7 @@
 //! 5.3.1).
 
 use leeward_calculus::{ArrivalCurve, TokenBucket};
-use leeward_fabric::input::{InputError, shown};
+use leeward_fabric::input::{InputError, format_number};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -48,7 +48,11 @@ impl Average {
         if multiple.is_finite() && multiple >= 1.0 {
             return Ok(Average { multiple });
         }
-        Err(setting_error("average", "multiple", &format!("{}: expected a number from 1", shown(multiple))))
+        Err(setting_error(
+            "average",
+            "multiple",
+            &format!("{}: expected a number from 1", format_number(multiple)),
+        ))
     }
 }
 
@@ -63,8 +67,13 @@ impl Limiting for Average {
                 // The last bucket has the average rate; no lower rate is used.
                 let rate = self.multiple * demand.arrivals.rate();
                 let bucket = demand.arrivals.burst_at(rate).and_then(|b| TokenBucket::new(rate, b).ok());
-                let why =
-                    || format!("{} times its mean rate at {} is no rate", shown(self.multiple), demand.stage);
+                let why = || {
+                    format!(
+                        "{} times its mean rate at {} is no rate",
+                        format_number(self.multiple),
+                        demand.stage
+                    )
+                };
                 let none = || NoLimits::Alone { workload: free.workload.name.clone(), why: why() };
                 bucket.map(ArrivalCurve::from).ok_or_else(none)
             };

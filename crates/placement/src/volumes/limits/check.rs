@@ -18,7 +18,7 @@
 use leeward_calculus::{
     ArrivalCurve, Overload, Packets, RateLatency, ServiceCurve, TokenBucket, queue_order,
 };
-use leeward_fabric::input::shown;
+use leeward_fabric::input::format_number;
 use leeward_traces::Stage;
 
 use super::super::system::{Promise, System};
@@ -60,7 +60,7 @@ pub struct Bound {
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum SystemError {
     /// A queue has an invalid capacity.
-    #[error("queue `{queue}` of capacity {}: must be finite and above 0", shown(*.capacity))]
+    #[error("queue `{queue}` of capacity {}: must be finite and above 0", format_number(*.capacity))]
     Capacity {
         /// Name of the queue.
         queue: String,

@@ -23,7 +23,7 @@
 use std::fmt;
 
 use leeward_calculus::ArrivalCurve;
-use leeward_fabric::input::{InputError, shown};
+use leeward_fabric::input::{InputError, format_number};
 use leeward_solver::SolverError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -128,7 +128,7 @@ impl Compactor {
         if (0.0..=0.5).contains(&settings.slack) {
             return Ok(Compactor { settings });
         }
-        let message = format!("{}: expected a share from 0 to 0.5", shown(settings.slack));
+        let message = format!("{}: expected a share from 0 to 0.5", format_number(settings.slack));
         Err(setting_error("compactor", "slack", &message))
     }
 

@@ -2,7 +2,7 @@
 
 use leeward_calculus::{ArrivalCurve, TokenBucket};
 
-use leeward_fabric::input::shown;
+use leeward_fabric::input::format_number;
 
 use super::super::workload::Workload;
 
@@ -10,12 +10,12 @@ use super::super::workload::Workload;
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum MarginError {
     /// The margin is negative or not finite.
-    #[error("margin {}: must be finite and not negative (0.1 is 10 %)", shown(*.0))]
+    #[error("margin {}: must be finite and not negative (0.1 is 10 %)", format_number(*.0))]
     Margin(f64),
     /// The scaled work exceeds the range of floating-point numbers.
     #[error(
         "workload `{workload}`: with a margin of {} its work at {stage} is more than a number holds",
-        shown(*.margin)
+        format_number(*.margin)
     )]
     Work {
         /// Name of the workload.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use leeward_calculus::ArrivalCurve;
-use leeward_fabric::input::{InputError, shown};
+use leeward_fabric::input::{InputError, format_number};
 use leeward_traces::Stage;
 
 use super::super::bound::attainable;
@@ -425,7 +425,7 @@ impl Packing {
         let wrong = |why: String| Err(Why::Wrong(why));
         let Some(slo) = workload.slo else { return Err(Why::BestEffort) };
         if !slo.latency.is_finite() || slo.latency <= 0.0 {
-            return wrong(format!("its SLO of {} s is not above 0", shown(slo.latency)));
+            return wrong(format!("its SLO of {} s is not above 0", format_number(slo.latency)));
         }
         if workload.demands.is_empty() {
             return wrong("it demands nothing at any stage".to_owned());
@@ -435,8 +435,8 @@ impl Packing {
             if !(0.0..=burst).contains(&largest) {
                 return wrong(format!(
                     "its largest request at {stage} is {}: expected 0 to its burst, {}",
-                    shown(largest),
-                    shown(burst)
+                    format_number(largest),
+                    format_number(burst)
                 ));
             }
             if !demand.unloaded.is_finite() || demand.unloaded < 0.0 {

@@ -1,7 +1,7 @@
 //! Settings of a packing.
 
 use leeward_calculus::Packets;
-use leeward_fabric::input::{InputError, shown};
+use leeward_fabric::input::{InputError, format_number};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -78,7 +78,11 @@ impl PackSettings {
     pub(super) fn check(&self) -> Result<(), InputError> {
         let share = |value: f64| value.is_finite() && value >= 0.0;
         let wrong = |field: &str, value: f64| {
-            Err(setting_error("packing", field, &format!("{}: expected a number from 0", shown(value))))
+            Err(setting_error(
+                "packing",
+                field,
+                &format!("{}: expected a number from 0", format_number(value)),
+            ))
         };
         if !share(self.margin) {
             return wrong("margin", self.margin);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use leeward_fabric::input::shown;
+use leeward_fabric::input::format_number;
 use leeward_fabric::{BITS_PER_BYTE, Capacities, Endpoint, Fabric, HostId, ResourceId};
 use leeward_traces::Stage;
 
@@ -47,7 +47,7 @@ enum Paths {
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum SiteError {
     /// Invalid link rate.
-    #[error("a link of {} bytes/s: must be finite and above 0", shown(*.0))]
+    #[error("a link of {} bytes/s: must be finite and above 0", format_number(*.0))]
     Link(f64),
     /// No server has a device.
     #[error("`{0}` has no host with a device: there is nowhere to put a volume")]
