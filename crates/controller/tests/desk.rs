@@ -589,7 +589,7 @@ proptest! {
                 };
                 news("draining", said.draining.is_some());
                 if news("up", said.up.is_some()) {
-                    said.up.iter().for_each(|&up| ledger.health(said.host, up, now));
+                    said.up.iter().for_each(|&up| ledger.set_health(said.host, up, now));
                 }
             }
             let sample = |&(resource, load)| Sample { resource, window: report.window, load, guaranteed: None };

@@ -7,7 +7,7 @@ use std::sync::Barrier;
 use leeward_controller::{Desk, Limits, Message, Placement, ReplicasWish, Reply, Request, Wish};
 use leeward_engine::Engine;
 use leeward_fabric::{Bytes, Cluster, Fabric, HostId, Load, Nanos};
-use leeward_ledger::{Ledger, LedgerSettings, Sample, Scratch, named_link};
+use leeward_ledger::{Ledger, LedgerSettings, Sample, Scratch, find_link};
 use leeward_placement::replicas::{self, Form, ReplicaRequest};
 use leeward_placement::{Context, Explain, Pool};
 use serde_json::json;
@@ -37,7 +37,7 @@ fn loads() -> Vec<(String, f64)> {
 fn samples(fabric: &Fabric) -> Vec<Sample> {
     let window = (Nanos(NOW.0 - Nanos::SECOND.0), NOW);
     let sample = |(name, load): (String, f64)| {
-        let resource = named_link(fabric, &name).expect("a link of the cluster");
+        let resource = find_link(fabric, &name).expect("a link of the cluster");
         Sample { resource, window, load: Load(load as i64), guaranteed: None }
     };
     loads().into_iter().map(sample).collect()

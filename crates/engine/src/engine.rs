@@ -133,19 +133,20 @@ impl Engine {
                 out.push(Output::Answer(ask, Answer::Promise(answer)));
             }
             Input::CrossTraffic(seen) => {
-                seen.iter().for_each(|&(resource, flows)| self.ledger.cross_traffic(resource, flows, now));
+                seen.iter()
+                    .for_each(|&(resource, flows)| self.ledger.set_cross_traffic(resource, flows, now));
             }
             Input::Ended(app) => self.end(app),
             Input::Job(job, availability) => self.cell.set_availability(job, availability),
             Input::Rates(rates) => self.note(rates),
             Input::Up(task) => self.cell.is_up(task),
             Input::Stays(task, host) => self.stays(task, host),
-            Input::Started(entries) => entries.iter().for_each(|&entry| self.ledger.started(entry, now)),
+            Input::Started(entries) => entries.iter().for_each(|&entry| self.ledger.mark_started(entry, now)),
             Input::Release(entries) => self.ledger.release(entries, now),
-            Input::Believe(resource, capacity) => self.ledger.believe(resource, capacity, now),
+            Input::Believe(resource, capacity) => self.ledger.set_capacity(resource, capacity, now),
             Input::Health(host, up) => {
                 self.pool.set_up(host, up);
-                self.ledger.health(host, up, now);
+                self.ledger.set_health(host, up, now);
             }
             Input::Drain(host, draining) => self.pool.set_draining(host, draining),
             Input::Stored(host, stored) => self.pool.set_stored(host, stored),

@@ -1,7 +1,7 @@
 //! Inputs of the engine, and its outputs.
 
 use leeward_fabric::{Bytes, HostId, Load, Nanos, ResourceId};
-use leeward_ledger::{CommitError, Discarded, EntryId, Sample, Transaction};
+use leeward_ledger::{CommitError, DiscardedSamples, EntryId, Sample, Transaction};
 use leeward_placement::replicas::{Chain, ReplicaRequest};
 use leeward_placement::tasks::{AppRequest, Assignment, TaskId, Worth};
 use leeward_placement::{Decision, Refusal};
@@ -87,7 +87,7 @@ pub enum Output {
     /// Tasks to move, in this order; the ledger has recorded the moves already.
     Advise(Vec<Advice>),
     /// Samples of a report that were rejected.
-    Discarded(Discarded),
+    Discarded(DiscardedSamples),
     /// Time at which to call again, if nothing happens before.
     WakeAt(Nanos),
 }

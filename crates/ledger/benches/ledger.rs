@@ -176,7 +176,7 @@ fn commits(cluster: &Cluster, name: &str, entry: impl Fn(&Cluster, u64) -> Entry
             let transaction = Transaction { add: vec![entry], ..Transaction::default() };
             let ids = ledger.commit(transaction, now).expect("best effort commits");
             if starts {
-                ledger.started(ids[0], now);
+                ledger.mark_started(ids[0], now);
             }
             there.extend(ids);
             if there.len() > 4000 {

@@ -13,11 +13,11 @@ use crate::Ledger;
 use crate::ledger::Due;
 use crate::settings::{Initial, Missing};
 use crate::state::Source;
-use crate::telemetry::fed_full;
+use crate::telemetry::after_full_reports;
 
 /// Sums of the resources below a domain's links.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Below {
+pub(crate) struct DomainSums {
     sums: [Sum; 2],
     /// Time of the next change without a report.
     due: Option<Nanos>,
@@ -175,7 +175,7 @@ impl Ledger {
             Some(load) => Sum {
                 load: self
                     .missed(gauge, now)
-                    .map_or(load, |missed| fed_full(gauge.measured, most(), &missed)),
+                    .map_or(load, |missed| after_full_reports(gauge.measured, most(), &missed)),
                 latest: self.commitments[resource.index()].latest,
                 window: Some(self.last_window(resource, now)),
                 seen: gauge.source == Source::Direct || self.settings.missing == Missing::Sinbad,

@@ -21,7 +21,7 @@ pub struct Entry {
     pub sign: Sign,
     /// Rule by which the entry stops being pending.
     pub fade: Fade,
-    /// Start of the work, if known at commit; otherwise the entry waits for [`crate::Ledger::started`].
+    /// Start of the work, if known at commit; otherwise the entry waits for [`crate::Ledger::mark_started`].
     pub starts: Option<Nanos>,
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use foldhash::{HashMap, HashMapExt};
 use leeward_fabric::{Capacities, DomainId, Fabric, HostId, Load, Nanos, ResourceId};
 
-use crate::derived::Below;
+use crate::derived::DomainSums;
 use crate::entry::{EntryId, Owner};
 use crate::settings::{LedgerSettings, SettingsError};
 use crate::state::{Commitments, Gauge, Source};
@@ -32,7 +32,7 @@ pub struct Ledger {
     pub(crate) gauges: Vec<Gauge>,
     pub(crate) commitments: Vec<Commitments>,
     /// Sums of the resources below each domain's links.
-    pub(crate) below: Vec<Below>,
+    pub(crate) below: Vec<DomainSums>,
     /// Domains whose sums need an update; empty between calls.
     pub(crate) touched: Vec<DomainId>,
     /// Only looked up, never iterated, like `owners`.
@@ -80,7 +80,7 @@ impl Ledger {
             full: Arc::new(capacities.clone()),
             gauges: capacities.as_slice().iter().map(|c| Gauge::new(c.0)).collect(),
             commitments: vec![Commitments::default(); resources],
-            below: vec![Below::default(); fabric.domain_count()],
+            below: vec![DomainSums::default(); fabric.domain_count()],
             touched: Vec::new(),
             entries: HashMap::new(),
             owners: HashMap::new(),
@@ -113,7 +113,7 @@ impl Ledger {
 
     /// Sets the believed capacity; a negative one becomes zero. The rate that may be promised changes with it, so a
     /// transaction that relied on the old capacity conflicts.
-    pub fn believe(&mut self, resource: ResourceId, capacity: Load, now: Nanos) {
+    pub fn set_capacity(&mut self, resource: ResourceId, capacity: Load, now: Nanos) {
         self.advance(now);
         let Some(gauge) = self.gauges.get_mut(resource.index()) else { return };
         let before = std::mem::replace(&mut gauge.capacity, capacity.0.max(0));
@@ -130,7 +130,7 @@ impl Ledger {
 
     /// Marks a host as down (it carries nothing), or as up again (unknown until it reports). Rates that were starting
     /// or ending on its own links and devices no longer count; entries stay until they are released.
-    pub fn health(&mut self, host: HostId, up: bool, now: Nanos) {
+    pub fn set_health(&mut self, host: HostId, up: bool, now: Nanos) {
         self.advance(now);
         if host.index() >= self.fabric.host_count() {
             return;
@@ -156,7 +156,7 @@ impl Ledger {
 
     /// Sets the number of elastic flows outside the ledger that share a resource, as measured by a probe (Choreo
     /// section 3.2: c). NaN and negative values count as zero.
-    pub fn cross_traffic(&mut self, resource: ResourceId, flows: f64, now: Nanos) {
+    pub fn set_cross_traffic(&mut self, resource: ResourceId, flows: f64, now: Nanos) {
         self.advance(now);
         if let Some(commitments) = self.commitments.get_mut(resource.index()) {
             commitments.cross_flows = if flows.is_finite() { flows.max(0.0) } else { 0.0 };

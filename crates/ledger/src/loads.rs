@@ -30,9 +30,9 @@ pub fn read_loads(
     let mut loads: BTreeMap<ResourceId, Vec<Load>> = BTreeMap::new();
     while let Some(row) = table.next_row()? {
         let [link, load] = row.cells;
-        let resource = named_link(fabric, link).map_err(|message| row.line.error("link", message))?;
+        let resource = find_link(fabric, link).map_err(|message| row.line.error("link", message))?;
         let load = row.line.number("load_bps", "bits per second", load)?;
-        let load = load_of(load).map_err(|message| row.line.error("load_bps", message))?;
+        let load = parse_load(load).map_err(|message| row.line.error("load_bps", message))?;
         loads.entry(resource).or_default().push(load);
         if let Some(at) = row.extra {
             measured.insert(resource, row.line.number("t_s", "seconds since 1970", at)?);
@@ -57,7 +57,7 @@ pub fn read_loads(
 /// # Errors
 ///
 /// Fails if the cluster has no such link; the error is the message for the user.
-pub fn named_link(fabric: &Fabric, name: &str) -> Result<ResourceId, String> {
+pub fn find_link(fabric: &Fabric, name: &str) -> Result<ResourceId, String> {
     let link = fabric.resource(name).filter(|&link| fabric.kind(link) != ResourceKind::Device);
     let name = excerpt(name);
     link.ok_or_else(|| format!("`{name}`: the cluster has no such link; links are named like r3:downlink"))
@@ -68,7 +68,7 @@ pub fn named_link(fabric: &Fabric, name: &str) -> Result<ResourceId, String> {
 /// # Errors
 ///
 /// Fails if the load is NaN, negative, or more than any link carries; the error is the message for the user.
-pub fn load_of(bps: f64) -> Result<Load, String> {
+pub fn parse_load(bps: f64) -> Result<Load, String> {
     if bps.is_nan() || bps < 0.0 {
         Err(format!("{}: expected bits per second, not negative", format_number(bps)))
     } else if bps > MOST_BPS {

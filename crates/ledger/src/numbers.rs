@@ -13,9 +13,9 @@ pub(crate) struct Sums {
     /// M_g: the part of M in guaranteed classes, where counters separate them.
     pub measured_guaranteed: Option<f64>,
     /// P - P_g: best-effort work committed and not yet in M.
-    pub pending: Unseen,
+    pub pending: Unmeasured,
     /// P_g: promised work committed and not yet in M.
-    pub pending_guaranteed: Unseen,
+    pub pending_guaranteed: Unmeasured,
     /// N: elastic flows, committed and measured.
     pub flows: f64,
     /// Rates committed to streams and envelopes.
@@ -43,14 +43,14 @@ pub struct Numbers {
 
 /// Committed changes of load that telemetry does not show yet.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Unseen {
+pub(crate) struct Unmeasured {
     /// Not started, or held.
     pub held: f64,
     /// Starting or ending; negative where more ends.
     pub settling: f64,
 }
 
-impl Unseen {
+impl Unmeasured {
     /// The expected load after `measured`. Leaving work cannot take the load below zero, and held work does not make
     /// up for the excess.
     fn on(self, measured: f64) -> f64 {
@@ -70,7 +70,7 @@ impl Sums {
             None => {
                 let (best_effort, promised) = (self.pending, self.pending_guaranteed);
                 let held = best_effort.held + promised.held;
-                Unseen { held, settling: best_effort.settling + promised.settling }.on(measured)
+                Unmeasured { held, settling: best_effort.settling + promised.settling }.on(measured)
             }
             Some(guaranteed) => {
                 let guaranteed = guaranteed.min(measured);

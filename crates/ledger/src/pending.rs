@@ -37,7 +37,7 @@ impl Pending {
     }
 
     /// `settling` after `missed` windows without a report, each counted as a report of weight `alpha`.
-    pub fn settling_after(&self, missed: &Missed) -> f64 {
+    pub fn settling_after(&self, missed: &MissedReports) -> f64 {
         missed.left(self.fading + self.fresh as f64, &self.young) + self.leaving as f64
     }
 
@@ -47,7 +47,7 @@ impl Pending {
     }
 
     /// Reverts `hold` of `x`.
-    pub fn let_go(&mut self, x: i64) {
+    pub fn cancel_hold(&mut self, x: i64) {
         *if x < 0 { &mut self.leaving } else { &mut self.held } -= x;
     }
 
@@ -77,7 +77,7 @@ impl Pending {
     }
 
     /// Applies missing reports that count as reports.
-    pub fn miss(&mut self, missed: &Missed) {
+    pub fn miss(&mut self, missed: &MissedReports) {
         let left = missed.left(self.fading + self.fresh as f64, &self.young);
         self.settle(left, missed.last_window().0);
     }
@@ -103,7 +103,7 @@ impl Pending {
 
 /// Consecutive windows without a report, which count as reports all the same.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Missed {
+pub(crate) struct MissedReports {
     /// Start of the first window.
     pub since: Nanos,
     /// Number of windows, at least one.
@@ -114,7 +114,7 @@ pub(crate) struct Missed {
     pub alpha: f64,
 }
 
-impl Missed {
+impl MissedReports {
     /// Rest of a sum after `count` steps of the recursion. Work that starts within the windows fades from its own
     /// start.
     fn left(&self, sum: f64, young: &[(Nanos, i64)]) -> f64 {

@@ -17,7 +17,7 @@ pub struct Sample {
 
 /// Rejected samples, counted by reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Discarded {
+pub struct DiscardedSamples {
     /// Their window ends no later than one already accepted.
     pub stale: u64,
     /// Their window is empty, ends before it starts or ends more than an interval from now, or a load is negative.
@@ -28,9 +28,9 @@ pub struct Discarded {
     pub down: u64,
 }
 
-impl Discarded {
+impl DiscardedSamples {
     /// Number of all rejected samples.
-    pub fn all(&self) -> u64 {
+    pub fn total(&self) -> u64 {
         self.stale + self.invalid + self.unknown + self.down
     }
 }

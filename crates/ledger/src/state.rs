@@ -128,7 +128,7 @@ impl Commitments {
         waiting.retain(|item| {
             let leaves = leaves(item);
             if leaves {
-                self.let_go(gauge, item);
+                self.cancel_hold(gauge, item);
             }
             !leaves
         });
@@ -143,13 +143,13 @@ impl Commitments {
             _ => 0,
         };
         while let Some(&item) = self.until_window.get(from).filter(|item| item.entry == id) {
-            self.let_go(gauge, &item);
+            self.cancel_hold(gauge, &item);
             self.until_window.remove(from);
         }
     }
 
-    fn let_go(&mut self, gauge: &mut Gauge, item: &UntilWindow) {
+    fn cancel_hold(&mut self, gauge: &mut Gauge, item: &UntilWindow) {
         gauge.pressure -= item.pressure;
-        self.pending(item.guaranteed).let_go(item.rate);
+        self.pending(item.guaranteed).cancel_hold(item.rate);
     }
 }

@@ -9,9 +9,9 @@
 use leeward_fabric::{Nanos, ResourceId, ResourceKind};
 
 use crate::Ledger;
-use crate::numbers::{Sums, Unseen};
-use crate::pending::{Missed, Pending};
-use crate::sample::{Discarded, Sample};
+use crate::numbers::{Sums, Unmeasured};
+use crate::pending::{MissedReports, Pending};
+use crate::sample::{DiscardedSamples, Sample};
 use crate::settings::{Initial, Missing};
 use crate::state::{Gauge, Source};
 
@@ -20,9 +20,9 @@ const MOST_MISSED: u64 = 1 << 12;
 
 impl Ledger {
     /// Accepts samples. Neither the order of reports nor the order of samples within one matters: windows decide.
-    pub fn report(&mut self, samples: &[Sample], now: Nanos) -> Discarded {
+    pub fn report(&mut self, samples: &[Sample], now: Nanos) -> DiscardedSamples {
         self.advance(now);
-        let mut discarded = Discarded::default();
+        let mut discarded = DiscardedSamples::default();
         if samples.is_sorted_by_key(|sample| sample.window.1) {
             samples.iter().for_each(|sample| self.take(sample, now, &mut discarded));
         } else {
@@ -35,7 +35,7 @@ impl Ledger {
         discarded
     }
 
-    fn take(&mut self, sample: &Sample, now: Nanos, discarded: &mut Discarded) {
+    fn take(&mut self, sample: &Sample, now: Nanos, discarded: &mut DiscardedSamples) {
         let (from, until) = sample.window;
         let Some(gauge) = self.gauges.get(sample.resource.index()) else {
             discarded.unknown += 1;
@@ -51,12 +51,12 @@ impl Ledger {
             discarded.stale += 1;
         } else {
             self.touch(sample.resource, sample.window, now);
-            self.take_in(sample);
+            self.update_estimate(sample);
         }
     }
 
     /// Moves the estimate of one resource by a sample newer than the last.
-    fn take_in(&mut self, sample: &Sample) {
+    fn update_estimate(&mut self, sample: &Sample) {
         let settings = &self.settings;
         let gauge = &mut self.gauges[sample.resource.index()];
         let commitments = &mut self.commitments[sample.resource.index()];
@@ -70,8 +70,8 @@ impl Ledger {
             let windows = (gap as f64 / settings.interval.0 as f64).round() as u64;
             if let Some(missed) = settings.missed(gauge.until, windows) {
                 // The missing windows fill the gap, whatever its exact length.
-                let missed = Missed { interval: Nanos(gap / missed.count as u64), ..missed };
-                gauge.measured = fed_full(gauge.measured, gauge.capacity as f64, &missed);
+                let missed = MissedReports { interval: Nanos(gap / missed.count as u64), ..missed };
+                gauge.measured = after_full_reports(gauge.measured, gauge.capacity as f64, &missed);
                 commitments.pending.miss(&missed);
                 commitments.pending_guaranteed.miss(&missed);
                 gauge.until = from;
@@ -144,7 +144,7 @@ impl Ledger {
 
     /// Reports missing by `now` that count as full ones: under `missing: sinbad`, of a resource with its own counter.
     #[inline]
-    pub(crate) fn missed(&self, gauge: &Gauge, now: Nanos) -> Option<Missed> {
+    pub(crate) fn missed(&self, gauge: &Gauge, now: Nanos) -> Option<MissedReports> {
         if self.settings.missing == Missing::Strict || matches!(gauge.source, Source::Derived | Source::Down)
         {
             return None;
@@ -165,7 +165,7 @@ impl Ledger {
             }
             (Source::None | Source::Direct, Missing::Sinbad) => {
                 let full = gauge.capacity as f64;
-                let fed = |missed| fed_full(gauge.measured, full, &missed);
+                let fed = |missed| after_full_reports(gauge.measured, full, &missed);
                 Some(self.missed(gauge, now).map_or(gauge.measured, fed))
             }
         }
@@ -210,7 +210,7 @@ impl Ledger {
         let gauge = &self.gauges[resource.index()];
         let commitments = &self.commitments[resource.index()];
         let missed = self.missed(gauge, now);
-        let unseen = |pending: &Pending| Unseen {
+        let unseen = |pending: &Pending| Unmeasured {
             held: pending.held as f64,
             settling: match &missed {
                 Some(missed) => pending.settling_after(missed),
@@ -233,13 +233,13 @@ impl Ledger {
 
 impl crate::LedgerSettings {
     /// `count` missed windows from `since` on.
-    fn missed(&self, since: Nanos, count: u64) -> Option<Missed> {
+    fn missed(&self, since: Nanos, count: u64) -> Option<MissedReports> {
         let count = count.min(MOST_MISSED) as i32;
-        (count > 0).then_some(Missed { since, count, interval: self.interval, alpha: self.alpha })
+        (count > 0).then_some(MissedReports { since, count, interval: self.interval, alpha: self.alpha })
     }
 }
 
 /// The estimate after missing reports that each counted as full: C - (C - v)(1 - alpha)^count.
-pub(crate) fn fed_full(measured: f64, full: f64, missed: &Missed) -> f64 {
+pub(crate) fn after_full_reports(measured: f64, full: f64, missed: &MissedReports) -> f64 {
     full - (full - measured) * (1.0 - missed.alpha).powi(missed.count)
 }

@@ -51,7 +51,7 @@ impl Entry {
 
 impl Stored {
     /// End of a transfer that started at `started`, by its committed rate. The transfer then stops being pending.
-    fn over_at(&self, started: Nanos) -> Option<Nanos> {
+    fn transfer_end(&self, started: Nanos) -> Option<Nanos> {
         match self.entry.demand {
             Demand::Elastic { bytes, .. } if self.rates.face > 0.0 => {
                 Some(started.plus(Nanos::from_secs_f64(bytes.0 as f64 / self.rates.face)))
@@ -130,7 +130,7 @@ impl Ledger {
 
     /// Marks the work of an entry as started: from here on it fades into telemetry. Nothing changes if the work had
     /// already started, has ended, or does not fade.
-    pub fn started(&mut self, id: EntryId, at: Nanos) {
+    pub fn mark_started(&mut self, id: EntryId, at: Nanos) {
         let Some(mut stored) = self.entries.remove(&id) else { return };
         let in_time = stored.deadline.is_none_or(|deadline| at < deadline);
         if stored.stage == Stage::Held && stored.entry.fades() && in_time {
@@ -139,7 +139,7 @@ impl Ledger {
                 self.start(&stored, hop, at, 1, at);
             }
             stored.stage = Stage::Started(at);
-            let deadline = stored.over_at(at);
+            let deadline = stored.transfer_end(at);
             self.set_deadline(id, &mut stored, deadline);
             self.epoch += 1;
         }
@@ -161,11 +161,11 @@ impl Ledger {
                 Some(at) => self.start(&stored, hop, at, 1, now),
                 None => self.pending(&stored, hop).hold(share.rate),
             }
-            self.press(id, &stored.entry, hop, &share, now);
+            self.record_pressure(id, &stored.entry, hop, &share, now);
         }
         let deadline = match (stored.entry.fade, starts) {
             (Fade::After(ttl), None) => Some(now.plus(ttl)),
-            (_, Some(at)) => stored.over_at(at),
+            (_, Some(at)) => stored.transfer_end(at),
             _ => None,
         };
         self.set_deadline(id, &mut stored, deadline);
@@ -239,7 +239,7 @@ impl Ledger {
             Stage::Held if stored.entry.fade == Fade::AtNextWindow => {}
             Stage::Held => {
                 let rate = Share::of(&stored.entry, &stored.rates, hop.work).rate;
-                self.pending(stored, hop).let_go(rate);
+                self.pending(stored, hop).cancel_hold(rate);
             }
             // Work that ends before its start never shows.
             Stage::Started(started) => self.start(stored, hop, at.max(started), -1, at),
@@ -266,7 +266,7 @@ impl Ledger {
     }
 
     /// Records the pressure, and a rate that fades `AtNextWindow`, for removal by the next window's report.
-    fn press(&mut self, id: EntryId, entry: &Entry, hop: &Hop, share: &Share, now: Nanos) {
+    fn record_pressure(&mut self, id: EntryId, entry: &Entry, hop: &Hop, share: &Share, now: Nanos) {
         let rate = if entry.fade == Fade::AtNextWindow { share.rate } else { 0 };
         if share.pressing == 0.0 && rate == 0 {
             return;

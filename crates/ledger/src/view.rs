@@ -25,7 +25,7 @@ pub struct Scratch {
 
 /// A state of the what-if to roll back to.
 #[derive(Clone, Copy, Debug)]
-pub struct Mark(usize);
+pub struct Checkpoint(usize);
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Delta {
@@ -160,15 +160,15 @@ impl<'a> View<'a> {
         delta
     }
 
-    /// The current state of the what-if, for [`View::back_to`].
-    pub fn mark(&self) -> Mark {
-        Mark(self.scratch.log.len())
+    /// The current state of the what-if, for [`View::rollback`].
+    pub fn checkpoint(&self) -> Checkpoint {
+        Checkpoint(self.scratch.log.len())
     }
 
-    /// Reverts all changes to the what-if since `mark`.
-    pub fn back_to(&mut self, mark: Mark) {
+    /// Reverts all changes to the what-if since `checkpoint`.
+    pub fn rollback(&mut self, checkpoint: Checkpoint) {
         let scratch = &mut *self.scratch;
-        for (slot, before) in scratch.log.drain(mark.0.min(scratch.log.len())..).rev() {
+        for (slot, before) in scratch.log.drain(checkpoint.0.min(scratch.log.len())..).rev() {
             scratch.deltas[slot as usize].1 = before;
         }
     }

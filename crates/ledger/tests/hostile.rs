@@ -136,11 +136,11 @@ fn make(ledger: &mut Ledger, now: Nanos, what: Move) {
         Move::Commit(transaction) => {
             let _ = ledger.commit(transaction, now);
         }
-        Move::Started(id, at) => ledger.started(EntryId(id), Nanos(at)),
+        Move::Started(id, at) => ledger.mark_started(EntryId(id), Nanos(at)),
         Move::Release(ids) => ledger.release(&ids.into_iter().map(EntryId).collect::<Vec<_>>(), now),
-        Move::Believe(at, capacity) => ledger.believe(ResourceId(at as u32), Load(capacity), now),
-        Move::Health(host, up) => ledger.health(HostId(host as u32), up, now),
-        Move::Cross(at, flows) => ledger.cross_traffic(ResourceId(at as u32), flows, now),
+        Move::Believe(at, capacity) => ledger.set_capacity(ResourceId(at as u32), Load(capacity), now),
+        Move::Health(host, up) => ledger.set_health(HostId(host as u32), up, now),
+        Move::Cross(at, flows) => ledger.set_cross_traffic(ResourceId(at as u32), flows, now),
         Move::Advance => ledger.advance(now),
         Move::Deadline => ledger.next_deadline().into_iter().for_each(|at| ledger.advance(at)),
     }

@@ -85,7 +85,7 @@ proptest! {
                     None => ids[which] = Some(commit(&mut ledger, entry.clone(), now)),
                     Some(id) if !started[which] && *until != 1 => {
                         started[which] = true;
-                        ledger.started(id, Nanos(now - 100_000_000));
+                        ledger.mark_started(id, Nanos(now - 100_000_000));
                     }
                     Some(id) => ledger.release(&[id], Nanos(now)),
                 }

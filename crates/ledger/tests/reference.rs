@@ -82,7 +82,7 @@ impl History {
                     // A late message may concern any earlier window.
                     let start = (self.now + u64::from(chosen[1] % 64) * STEP).saturating_sub(58 * STEP);
                     self.ledger.advance(now);
-                    self.ledger.started(id, Nanos(start));
+                    self.ledger.mark_started(id, Nanos(start));
                     Event::Started(number, start)
                 }
                 None => return,
@@ -97,12 +97,12 @@ impl History {
             13 => {
                 let resource = ResourceId(chosen[0] % self.until.len() as u32);
                 let capacity = i64::from(chosen[1] % 2000) * MBPS as i64;
-                self.ledger.believe(resource, Load(capacity), now);
+                self.ledger.set_capacity(resource, Load(capacity), now);
                 Event::Believe(resource, capacity)
             }
             14 => {
                 let (host, up) = (HostId(chosen[0] % 8), chosen[1] % 2 == 0);
-                self.ledger.health(host, up, now);
+                self.ledger.set_health(host, up, now);
                 Event::Health(host, up)
             }
             _ => {

@@ -4,8 +4,8 @@ use leeward_calculus::TokenBucket;
 use leeward_fabric::input::Text;
 use leeward_fabric::{Hop, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::{
-    Clock, CommitError, Demand, Discarded, Entry, EntryId, Fade, FifoError, Ledger, LedgerSettings, Missing,
-    Sample, Scratch, Sign, Transaction, read_loads,
+    Clock, CommitError, Demand, DiscardedSamples, Entry, EntryId, Fade, FifoError, Ledger, LedgerSettings,
+    Missing, Sample, Scratch, Sign, Transaction, read_loads,
 };
 
 mod support;
@@ -128,10 +128,10 @@ fn an_entry_released_twice_in_one_transaction_is_released_once() {
 fn ids_that_the_fabric_does_not_have_change_nothing() {
     let (mut ledger, _) = new();
     let before = (readings(&ledger, 0), ledger.sums_bytes());
-    ledger.believe(ResourceId(u32::MAX), Load(5), Nanos(0));
-    ledger.health(HostId(8), false, Nanos(0));
-    ledger.cross_traffic(ResourceId(36), 5.0, Nanos(0));
-    ledger.started(EntryId(3), Nanos(0));
+    ledger.set_capacity(ResourceId(u32::MAX), Load(5), Nanos(0));
+    ledger.set_health(HostId(8), false, Nanos(0));
+    ledger.set_cross_traffic(ResourceId(36), 5.0, Nanos(0));
+    ledger.mark_started(EntryId(3), Nanos(0));
     ledger.release(&[EntryId(3)], Nanos(0));
     assert_eq!((readings(&ledger, 0), ledger.sums_bytes()), before);
 }
@@ -140,7 +140,7 @@ fn ids_that_the_fabric_does_not_have_change_nothing() {
 fn samples_that_are_not_taken_in_are_counted_by_reason() {
     let (mut ledger, link) = new();
     let down = ingress(ledger.fabric(), 3);
-    ledger.health(HostId(3), false, Nanos(0));
+    ledger.set_health(HostId(3), false, Nanos(0));
     let (now, seconds) = (10 * SECOND, |from: u64, until: u64| (from * SECOND, until * SECOND));
     let bad_part = Sample { guaranteed: Some(Load(-1)), ..sample(link, seconds(9, 10), 5) };
     let samples = [
@@ -155,7 +155,10 @@ fn samples_that_are_not_taken_in_are_counted_by_reason() {
         sample(down, seconds(9, 10), 5),
     ];
     // In order of their ends the older of two windows comes first, so only the repeated one is stale.
-    assert_eq!(ledger.report(&samples, Nanos(now)), Discarded { stale: 0, invalid: 5, unknown: 1, down: 1 });
+    assert_eq!(
+        ledger.report(&samples, Nanos(now)),
+        DiscardedSamples { stale: 0, invalid: 5, unknown: 1, down: 1 }
+    );
     assert_eq!(ledger.report(&samples[..2], Nanos(now)).stale, 2);
 }
 
@@ -184,10 +187,10 @@ fn admission_on_a_capacity_that_is_not_believed_any_more_conflicts() {
         expect: vec![(link, 0)],
         ..Transaction::default()
     };
-    ledger.believe(link, Load(700 * MBPS as i64), Nanos(0));
+    ledger.set_capacity(link, Load(700 * MBPS as i64), Nanos(0));
     assert!(matches!(ledger.commit(decided, Nanos(0)), Err(CommitError::Conflict { found: 1, .. })));
     // The same capacity again is no change.
-    ledger.believe(link, Load(700 * MBPS as i64), Nanos(0));
+    ledger.set_capacity(link, Load(700 * MBPS as i64), Nanos(0));
     let mut scratch = Scratch::default();
     assert_eq!(ledger.view(Nanos(0), &mut scratch).version(link), 1);
 }
@@ -272,7 +275,7 @@ fn what_relieves_takes_its_rate_away_and_no_flows_and_no_reservations() {
 fn measured_cross_traffic_counts_among_the_flows() {
     let (mut ledger, link) = new();
     ledger.report(&[sample(link, (0, SECOND), 1400 * MBPS as i64)], Nanos(SECOND));
-    ledger.cross_traffic(link, 2.0, Nanos(SECOND));
+    ledger.set_cross_traffic(link, 2.0, Nanos(SECOND));
     let shares = |ledger: &Ledger| {
         let mut scratch = Scratch::default();
         let view = ledger.view(Nanos(SECOND), &mut scratch);
@@ -281,7 +284,7 @@ fn measured_cross_traffic_counts_among_the_flows() {
     assert_eq!(shares(&ledger), (500, 2.0));
     commit(&mut ledger, block(&[link], MBPS, None), SECOND);
     assert_eq!(shares(&ledger), (375, 3.0));
-    ledger.cross_traffic(link, f64::NAN, Nanos(SECOND));
+    ledger.set_cross_traffic(link, f64::NAN, Nanos(SECOND));
     assert_eq!(shares(&ledger), (750, 1.0));
 }
 
@@ -296,10 +299,10 @@ fn a_host_that_comes_back_starts_anew() {
     report(&mut ledger, 0, 800);
     let entry = Entry { starts: Some(Nanos(SECOND)), ..stream(&[link], 100 * MBPS) };
     commit(&mut ledger, entry, SECOND);
-    ledger.health(HostId(0), false, Nanos(SECOND + MS));
+    ledger.set_health(HostId(0), false, Nanos(SECOND + MS));
     assert_eq!(load(&ledger, link, SECOND + MS), 0.0);
     assert_eq!(report(&mut ledger, 1, 900).down, 1);
-    ledger.health(HostId(0), true, Nanos(3 * SECOND));
+    ledger.set_health(HostId(0), true, Nanos(3 * SECOND));
     // Unknown: samples from before it came back say nothing.
     assert_eq!(report(&mut ledger, 1, 900).stale, 1);
     assert_eq!(readings(&ledger, 3 * SECOND)[link.index()].measured, None);
@@ -323,13 +326,13 @@ fn a_disk_is_reported_like_a_link_in_service_time() {
     let window = |from: u64, until: u64| (from * SECOND, until * SECOND);
     assert_eq!(
         ledger.report(&[sample(disk(0), window(0, 1), 250_000_000)], Nanos(SECOND)),
-        Discarded::default()
+        DiscardedSamples::default()
     );
     assert_eq!(load(&ledger, disk(0), SECOND), 0.25e9, "a quarter of a second in a second");
     // Writes that telemetry does not show yet are added, and fade as their traffic shows; the other disk is not
     // affected.
     let id = commit(&mut ledger, stream(&[disk(0)], 100_000_000), SECOND);
-    ledger.started(id, Nanos(SECOND));
+    ledger.mark_started(id, Nanos(SECOND));
     assert_eq!(load(&ledger, disk(0), SECOND), 0.35e9);
     for second in 1..7 {
         let samples = [sample(disk(0), window(second, second + 1), 350_000_000)];
@@ -338,7 +341,7 @@ fn a_disk_is_reported_like_a_link_in_service_time() {
     }
     assert_eq!(residual(&ledger, disk(1), 7 * SECOND), 0);
     assert!(residual(&ledger, disk(0), 11 * SECOND) == 0, "it is silent");
-    ledger.health(HostId(0), false, Nanos(12 * SECOND));
+    ledger.set_health(HostId(0), false, Nanos(12 * SECOND));
     let samples = [sample(disk(0), window(11, 12), 1)];
     assert_eq!(ledger.report(&samples, Nanos(12 * SECOND)).down, 1);
 }
@@ -352,7 +355,7 @@ fn a_host_that_was_believed_slow_and_fell_silent_counts_as_what_the_cluster_says
         let hosts = [0, 1].map(|host| ingress(&cluster.fabric, host));
         ledger.report(&hosts.map(|host| sample(host, (0, SECOND), 0)), Nanos(SECOND));
         // Its cable is out, and then it falls silent. The other host goes on.
-        ledger.believe(hosts[0], Load(0), Nanos(SECOND));
+        ledger.set_capacity(hosts[0], Load(0), Nanos(SECOND));
         assert_eq!(readings(&ledger, SECOND)[link.index()].measured, Some(Load(0)));
         for second in 1..60 {
             let samples = [sample(hosts[1], (second * SECOND, (second + 1) * SECOND), 100 * MBPS as i64)];
@@ -361,7 +364,7 @@ fn a_host_that_was_believed_slow_and_fell_silent_counts_as_what_the_cluster_says
         let silent = readings(&ledger, 60 * SECOND)[link.index()].measured.expect("a sum").0;
         assert!((silent - 1_100 * MBPS as i64).abs() < 100_000, "{missing:?}: {silent}");
         // A believed capacity above that of the file counts as believed.
-        ledger.believe(hosts[0], Load(1_200 * MBPS as i64), Nanos(60 * SECOND));
+        ledger.set_capacity(hosts[0], Load(1_200 * MBPS as i64), Nanos(60 * SECOND));
         let silent = readings(&ledger, 60 * SECOND)[link.index()].measured.expect("a sum").0;
         assert!((silent - 1_300 * MBPS as i64).abs() < 100_000, "{missing:?}: {silent}");
     }
@@ -371,10 +374,10 @@ fn a_host_that_was_believed_slow_and_fell_silent_counts_as_what_the_cluster_says
 fn racks_whose_hosts_are_all_down_carry_nothing() {
     let (mut ledger, link) = new();
     assert_eq!(readings(&ledger, 0)[link.index()].measured, None);
-    ledger.health(HostId(0), false, Nanos(0));
+    ledger.set_health(HostId(0), false, Nanos(0));
     // The other host is silent.
     assert_eq!(readings(&ledger, 0)[link.index()].measured, Some(Load(1000 * MBPS as i64)));
-    ledger.health(HostId(1), false, Nanos(0));
+    ledger.set_health(HostId(1), false, Nanos(0));
     assert_eq!(readings(&ledger, 0)[link.index()].measured, Some(Load(0)));
 }
 

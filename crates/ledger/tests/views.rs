@@ -106,13 +106,13 @@ fn make(ledger: &mut Ledger, ids: &mut Vec<EntryId>, now: u64, what: &Move) {
             let transaction = Transaction { add: vec![entry.clone()], ..Transaction::default() };
             ids.extend(ledger.commit(transaction, at).expect("hops of the fabric"));
         }
-        Move::Started(which) => ids.get(*which).into_iter().for_each(|&id| ledger.started(id, at)),
+        Move::Started(which) => ids.get(*which).into_iter().for_each(|&id| ledger.mark_started(id, at)),
         Move::Release(which) => ids.get(*which).into_iter().for_each(|&id| ledger.release(&[id], at)),
-        Move::Health(host, up) => ledger.health(HostId(*host), *up, at),
+        Move::Health(host, up) => ledger.set_health(HostId(*host), *up, at),
         Move::Believe(resource, capacity) => {
-            ledger.believe(ResourceId(*resource), Load(capacity * MBPS as i64), at);
+            ledger.set_capacity(ResourceId(*resource), Load(capacity * MBPS as i64), at);
         }
-        Move::Cross(resource, flows) => ledger.cross_traffic(ResourceId(*resource), *flows, at),
+        Move::Cross(resource, flows) => ledger.set_cross_traffic(ResourceId(*resource), *flows, at),
     }
 }
 

@@ -46,7 +46,7 @@ fn hose(cpus: u64) -> World {
 /// Sets the believed capacity of a host's outbound link.
 fn believe(world: &mut World, host: u32, mbps: i64) {
     let link = world.fabric.egress(HostId(host)).expect("a hose has it");
-    world.ledger.believe(link, Load(mbps * 1_000_000), NOW);
+    world.ledger.set_capacity(link, Load(mbps * 1_000_000), NOW);
 }
 
 #[test]
@@ -145,7 +145,7 @@ proptest! {
         let mut world = World::new(&format!("{head}\ncpus: 4\nmemory: 8GB\n"));
         for (&host, &mbps) in &slow {
             if let Some(link) = world.fabric.egress(HostId(host)) {
-                world.ledger.believe(link, Load(mbps as i64 * 1_000_000), NOW);
+                world.ledger.set_capacity(link, Load(mbps as i64 * 1_000_000), NOW);
             }
         }
         for &host in &occupied {

@@ -60,7 +60,7 @@ fn promises_are_committed_with_those_they_change_and_conflict_where_the_ledger_m
         // The ledger changes first: a link that the plan rests on loses a little capacity.
         let (link, _) = made.0.expect[0];
         let before = ledger.view(now, &mut scratch).capacity(link);
-        ledger.believe(link, Load(before.0 - 1000), now);
+        ledger.set_capacity(link, Load(before.0 - 1000), now);
         let refused = ledger.commit(made.0, now);
         assert!(matches!(refused, Err(CommitError::Conflict { resource, .. }) if resource == link));
         let view = ledger.view(now, &mut scratch);
@@ -100,7 +100,7 @@ fn promises_are_committed_with_those_they_change_and_conflict_where_the_ledger_m
     }
     // A device without capacity has no bound, and no workload is placed beside promises that are not kept.
     let device = system.queues.iter().find(|queue| queue.capacity < 10.0).unwrap().resource.unwrap();
-    ledger.believe(device, Load(0), now);
+    ledger.set_capacity(device, Load(0), now);
     believe(&mut packing, &ledger.view(now, &mut scratch));
     assert!(packing.report().placed.iter().all(|placed| placed.bound_s.is_none()));
     let on_it = packing.report().placed[0].server.clone();

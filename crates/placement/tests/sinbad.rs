@@ -162,7 +162,7 @@ fn where_only_switches_count_a_host_that_is_down_does_not_close_its_rack() {
     for rack in 0..6 {
         let host = HostId(rack * 4);
         world.pool.set_up(host, false);
-        world.ledger.health(host, false, NOW);
+        world.ledger.set_health(host, false, NOW);
     }
     let copies =
         world.place_one("sinbad", "", &request(1, 1)).expect("three hosts of each rack are up").choice;

@@ -273,7 +273,7 @@ fn where_a_link_carries_nothing_nothing_is_proven() {
     let mut world = World::new("shape: hose\nhosts: 2\nnic: 1Gbps\ncpus: 1\n");
     for host in world.fabric.all_hosts() {
         let link = world.fabric.egress(host).expect("a hose has it");
-        world.ledger.believe(link, Load(0), NOW);
+        world.ledger.set_capacity(link, Load(0), NOW);
     }
     let decision =
         world.decide("choreo-exact", "", &app(&[1000, 1000], &[(0, 1, 5)])).expect("there is room");

@@ -36,7 +36,7 @@ use std::sync::Arc;
 
 use leeward_engine::{Answer, Engine, Input, Output};
 use leeward_fabric::{Fabric, Nanos};
-use leeward_ledger::{Discarded, Scratch};
+use leeward_ledger::{DiscardedSamples, Scratch};
 
 use self::apps::App;
 use self::clients::{Clients, Fate};
@@ -293,11 +293,11 @@ impl<R> Desk<R> {
     }
 
     /// Hands the engine an input and carries out what follows. Returns what of a report the ledger did not take in.
-    fn tell(&mut self, input: Input<'_>, out: &mut Replies<R>) -> Discarded {
+    fn tell(&mut self, input: Input<'_>, out: &mut Replies<R>) -> DiscardedSamples {
         let mut outputs = std::mem::take(&mut self.outputs);
         self.engine.handle(self.now, input, &mut outputs);
         self.wake = None;
-        let (mut discarded, mut over) = (Discarded::default(), Vec::new());
+        let (mut discarded, mut over) = (DiscardedSamples::default(), Vec::new());
         for output in outputs.drain(..) {
             match output {
                 Output::Answer(ask, Answer::Replicas(answer)) => {

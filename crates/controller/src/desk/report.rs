@@ -49,7 +49,7 @@ impl<R> Desk<R> {
             let discarded = self.tell(Input::Report(&samples), out);
             skipped.stale += discarded.stale;
             skipped.down += discarded.down;
-            samples.len() as u64 - discarded.all()
+            samples.len() as u64 - discarded.total()
         };
         let (links, devices) = (taken_in(&report.loads), taken_in(&report.devices));
         self.samples += links + devices;

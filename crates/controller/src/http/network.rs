@@ -8,7 +8,7 @@ use axum::extract::{Path, Query, State};
 use axum::response::IntoResponse;
 use leeward_fabric::input::excerpt;
 use leeward_fabric::{DomainId, Fabric, Nanos};
-use leeward_ledger::named_link;
+use leeward_ledger::find_link;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -149,7 +149,7 @@ pub async fn links(State(edge): Shared, Asked(Query(asked)): Asked<Query<Links>>
 
 pub async fn link(State(edge): Shared, Asked(Path(name)): Named) -> Answer {
     let world = edge.world().await?;
-    let named = |fabric: &Fabric| named_link(fabric, &name).map_err(|_| Problem::none_such("link", &name));
+    let named = |fabric: &Fabric| find_link(fabric, &name).map_err(|_| Problem::none_such("link", &name));
     let link = Link::at(&world, &edge.clock, Some(named(&world.fabric)?));
     let link = link.ok_or_else(|| Problem::none_such("link", &name))?;
     let holding = edge.reply(|fabric| Ok(Message::Holding(named(fabric)?, LARGEST_PAGE))).await?;

@@ -4,7 +4,7 @@ use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::response::IntoResponse;
 use leeward_fabric::Nanos;
-use leeward_ledger::named_link;
+use leeward_ledger::find_link;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -172,7 +172,7 @@ pub async fn link_history(
 ) -> Answer {
     let (world, (since, join)) = (edge.world().await?, past.steps(&edge.clock)?);
     let slots = edge.office.history(since, join);
-    let link = named_link(&world.fabric, &name).ok().and_then(|link| world.link(link));
+    let link = find_link(&world.fabric, &name).ok().and_then(|link| world.link(link));
     let link = link.ok_or_else(|| Problem::none_such("link", &name))?;
     over_time(&edge, &world, &slots, &[link])
 }

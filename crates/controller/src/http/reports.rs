@@ -8,7 +8,7 @@ use axum::{Extension, Json};
 use leeward_engine::Rates;
 use leeward_fabric::input::{excerpt, format_number};
 use leeward_fabric::{Bytes, Fabric, Load, Nanos, ResourceId, ResourceKind, Shape};
-use leeward_ledger::{load_of, named_link};
+use leeward_ledger::{find_link, parse_load};
 use leeward_placement::tasks::TaskId;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -157,9 +157,9 @@ impl ReportBody {
             if is_of_pipe(fabric, link) {
                 continue;
             }
-            let link = named_link(fabric, link).map_err(|detail| wrong("link", detail))?;
-            loads.push((link, load_of(*load_bps).map_err(|detail| wrong("load_bps", detail))?));
-            let speed = speed_bps.map(load_of).transpose().map_err(|detail| wrong("speed_bps", detail))?;
+            let link = find_link(fabric, link).map_err(|detail| wrong("link", detail))?;
+            loads.push((link, parse_load(*load_bps).map_err(|detail| wrong("load_bps", detail))?));
+            let speed = speed_bps.map(parse_load).transpose().map_err(|detail| wrong("speed_bps", detail))?;
             if speed.is_some() || queue_bytes.is_some() {
                 let queue = queue_bytes.map(|bytes| bytes as f64);
                 readings.push((link, Reading { speed, queue, requests: None }));
@@ -308,7 +308,7 @@ impl DeviceBody {
             return Err(wrong("busy", format!("{}: expected a share from 0 to 1", format_number(busy))));
         }
         for (field, rate) in [("read_bps", read_bps), ("write_bps", write_bps)] {
-            rate.map(load_of).transpose().map_err(|detail| wrong(field, detail))?;
+            rate.map(parse_load).transpose().map_err(|detail| wrong(field, detail))?;
         }
         if let Some(queue) = queue.filter(|queue| !(0.0..1e18).contains(queue)) {
             return Err(wrong("queue", format!("{}: expected a number of requests", format_number(queue))));

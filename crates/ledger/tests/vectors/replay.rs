@@ -62,12 +62,12 @@ fn take(
         }
         Op::Started { entry, start_ns } => {
             ledger.advance(now);
-            ledger.started(entries[entry], Nanos(start_ns.0));
+            ledger.mark_started(entries[entry], Nanos(start_ns.0));
         }
         Op::Believe { resource, capacity_bps } => {
-            ledger.believe(ResourceId(*resource), Load(*capacity_bps), now);
+            ledger.set_capacity(ResourceId(*resource), Load(*capacity_bps), now);
         }
-        Op::Health { host, up } => ledger.health(HostId(*host), *up, now),
+        Op::Health { host, up } => ledger.set_health(HostId(*host), *up, now),
         Op::Advance {} => ledger.advance(now),
         Op::View { add, without } => {
             ledger.advance(now);

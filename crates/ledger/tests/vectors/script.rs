@@ -83,15 +83,15 @@ impl Vector {
         self.step(at, Op::Commit(Change { add: Vec::new(), release }))
     }
 
-    pub fn started(self, at: u64, entry: &str, start: u64) -> Vector {
+    pub fn mark_started(self, at: u64, entry: &str, start: u64) -> Vector {
         self.step(at, Op::Started { entry: entry.into(), start_ns: ms(start) })
     }
 
-    pub fn believe(self, at: u64, resource: u32, capacity_bps: i64) -> Vector {
+    pub fn set_capacity(self, at: u64, resource: u32, capacity_bps: i64) -> Vector {
         self.step(at, Op::Believe { resource, capacity_bps })
     }
 
-    pub fn health(self, at: u64, host: u32, up: bool) -> Vector {
+    pub fn set_health(self, at: u64, host: u32, up: bool) -> Vector {
         self.step(at, Op::Health { host, up })
     }
 

@@ -210,9 +210,9 @@ fn sum_of_hosts() -> Vector {
     .report(4000, &[sample(HOST_IN[0], 3000, 4000, 400 * MBPS)])
     .report(6000, &[sample(HOST_IN[0], 5000, 6000, 400 * MBPS)])
     .advance(6001)
-    .health(6100, 1, false)
+    .set_health(6100, 1, false)
     .report(7000, &both(6000, 7000, [400, 200]))
-    .health(7100, 1, true)
+    .set_health(7100, 1, true)
     .report(8000, &both(7100, 8000, [400, 150]))
 }
 
@@ -363,8 +363,8 @@ fn belief() -> Vector {
     .seconds(0, 1, |_| 1600 * MBPS)
     .seconds(1, 3, |_| 1400 * MBPS)
     .commit(3000, &[reservation("volume", 0, 1500 * MBPS)])
-    .believe(3000, DOWNLINK, 1000 * MBPS)
+    .set_capacity(3000, DOWNLINK, 1000 * MBPS)
     .seconds(3, 5, |_| 800 * MBPS)
-    .believe(5000, DOWNLINK, 2000 * MBPS)
+    .set_capacity(5000, DOWNLINK, 2000 * MBPS)
     .seconds(5, 6, |_| 800 * MBPS)
 }

@@ -74,7 +74,7 @@ impl<'s, 'c, 'a, 'l> Search<'s, 'c, 'a, 'l> {
     pub fn select_all(&mut self) -> Result<(), Refusal> {
         let shape = self.context.view.fabric().shape();
         let first = chosen(&self.filter.used, self.context);
-        let mark = self.context.view.mark();
+        let mark = self.context.view.checkpoint();
         let mut failure = None;
         for spread in spreads(self.request, self.settings.remote_racks, shape)? {
             self.filter.used.truncate(1);
@@ -92,7 +92,7 @@ impl<'s, 'c, 'a, 'l> Search<'s, 'c, 'a, 'l> {
                 self.charge(charged);
             }
             if failed.is_some() || self.settings.hysteresis == Hysteresis::All {
-                self.context.view.back_to(mark);
+                self.context.view.rollback(mark);
             }
             match failed {
                 None => return Ok(()),

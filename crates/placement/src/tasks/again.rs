@@ -71,9 +71,9 @@ pub fn again(
     context: &mut Context<'_, '_>,
 ) -> Result<Again, Refusal> {
     context.view.without(&Owner { kind: OwnerKind::App, id: left.id });
-    let mark = context.view.mark();
+    let mark = context.view.checkpoint();
     let decision = policy.place(std::slice::from_ref(left), context).remove(0)?;
-    context.view.back_to(mark);
+    context.view.rollback(mark);
     let estimate = decision.basis.estimate.unwrap_or_default();
     let over = |on: &[HostId]| completion(context.view, &left.transfers, on, estimate).seconds;
     let next = stay_put(left, hosts, &decision.choice, context.pool);

@@ -153,7 +153,7 @@ impl Borg {
         if self.proactive && fabric.all_racks().any(|rack| fabric.out_of_domain(rack).is_none()) {
             return Err(Refusal::NoRackLinks);
         }
-        let before = context.view.mark();
+        let before = context.view.checkpoint();
         let mut seats = Seats::beside(context.pool, request, std::mem::take(taken));
         let mut answer = Ok(());
         for (at, task) in (0..).zip(&request.tasks) {
@@ -164,7 +164,7 @@ impl Borg {
                 entries.for_each(|entry| context.view.add(&entry));
             }
         }
-        context.view.back_to(before);
+        context.view.rollback(before);
         let answer = answer.map(|()| seats.assignment());
         *taken = seats.into_taken();
         answer

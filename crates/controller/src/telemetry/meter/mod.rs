@@ -11,7 +11,7 @@ mod tests;
 use std::collections::{BTreeMap, BTreeSet};
 
 use leeward_fabric::{Capacities, Fabric, Load, Nanos, ResourceId, ResourceKind};
-use leeward_ledger::load_of;
+use leeward_ledger::parse_load;
 
 use super::answer::{Series, shown};
 use super::counter::{Counter, Step, Unit, is_count};
@@ -253,7 +253,7 @@ impl Meter {
         }
         let mut windows: BTreeMap<(Nanos, Nanos), Vec<(ResourceId, Load)>> = BTreeMap::new();
         for (link, Bundle { from, until, bits }) in bundles {
-            match load_of(bits / until.since(from).as_secs_f64()) {
+            match parse_load(bits / until.since(from).as_secs_f64()) {
                 Ok(load) => {
                     self.heard.insert(link, until);
                     windows.entry((until, from)).or_default().push((link, load));

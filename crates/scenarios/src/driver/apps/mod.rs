@@ -259,7 +259,7 @@ impl<'a> Plant<'a> {
         self.engine.handle(Nanos::from_secs_f64(now), input, &mut outputs);
         for output in outputs {
             match output {
-                Output::Discarded(discarded) => self.record.discarded += discarded.all(),
+                Output::Discarded(discarded) => self.record.discarded += discarded.total(),
                 Output::Answer(_, answered) => answer = Some(answered),
                 // The ledger advances with the engine's next input, and apps move only on request.
                 Output::WakeAt(_) | Output::Advise(_) => {}

@@ -56,7 +56,7 @@ impl Plant<'_> {
         self.tell(now, Input::Report(samples));
         for output in std::mem::take(&mut self.outputs) {
             match output {
-                Output::Discarded(discarded) => self.record.discarded += discarded.all(),
+                Output::Discarded(discarded) => self.record.discarded += discarded.total(),
                 Output::Advise(advice) => advice.into_iter().for_each(|one| self.relocate(now, one)),
                 Output::Answer(..) | Output::WakeAt(_) => {}
             }

@@ -269,7 +269,7 @@ impl<'a> Plant<'a> {
                 match output {
                     Output::WakeAt(at) => self.wake = Some(at),
                     Output::Discarded(discarded) => {
-                        self.record.discarded += discarded.all();
+                        self.record.discarded += discarded.total();
                     }
                     Output::Answer(block, Answer::Replicas(answer)) => match answer {
                         Ok(placed) => {
