@@ -92,7 +92,7 @@ pub struct Misfit {
 
 impl Model {
     pub fn of(stage: Stage, settings: &FitSettings, fit: &mmpp::Fit, curve: &RbCurve) -> Model {
-        let (model, misfit) = (&fit.model, fit.misfit);
+        let (model, misfit) = (&fit.model, fit.deviation);
         let record = ModelRecord::of(stage, model, settings.sigma);
         Model {
             unit: unit(stage),

@@ -93,7 +93,7 @@ proptest! {
                     prop_assert!(near(left.work(t), expected), "at {}: {} {}", t, left.work(t), expected);
                 }
             }
-            Err(overload) => prop_assert!(overload.asked >= overload.served),
+            Err(overload) => prop_assert!(overload.load >= overload.service),
         }
     }
 
@@ -116,9 +116,9 @@ proptest! {
 
     #[test]
     fn arrivals_that_are_late_are_those_of_a_longer_time(alpha in arrivals(), other in arrivals(), late in 0.0..5.0f64, t in 0.0..20.0f64) {
-        let later = alpha.later(late).unwrap();
+        let later = alpha.delayed(late).unwrap();
         prop_assert!(near(later.arrivals(t), alpha.arrivals(t + late)));
-        prop_assert!(near(alpha.within(&other).arrivals(t), alpha.arrivals(t).min(other.arrivals(t))));
+        prop_assert!(near(alpha.min(&other).arrivals(t), alpha.arrivals(t).min(other.arrivals(t))));
     }
 
     #[test]
@@ -280,7 +280,7 @@ fn an_overload_names_the_queue_and_spares_those_before_it() {
     };
     let flows = vec![flow(4.0, 0, &[0, 1]), flow(5.0, 1, &[1]), flow(2.0, 2, &[0, 1]), flow(1.0, 3, &[0])];
     let network = Network::new(vec![20.0, 10.0], flows, Packets::Fluid).unwrap();
-    let unbounded = Unbounded { queue: 1, overload: Overload { asked: 11.0, served: 10.0 } };
+    let unbounded = Unbounded { queue: 1, overload: Overload { load: 11.0, service: 10.0 } };
     let in_order = InOrder::new(network.clone());
     assert!([0, 1].iter().all(|&priority| in_order.tandem(&[0, 1], priority).unwrap().total_flow().is_ok()));
     assert_eq!(in_order.tandem(&[0, 1], 2).unwrap().total_flow().unwrap_err().0, 1);
@@ -299,7 +299,7 @@ fn a_full_queue_has_a_bound_and_one_with_nothing_left_has_none() {
     let full = [(0, bucket(4.0, 1.0)), (1, bucket(6.0, 2.0))];
     assert_eq!(stage_delay(10.0, &full, 1), Ok(0.5));
     assert_eq!(stage_delay(10.0, &full[1..], 0), Ok(0.0));
-    let overload = |asked, served| Err(StageError::Overload(Overload { asked, served }));
+    let overload = |asked, served| Err(StageError::Overload(Overload { load: asked, service: served }));
     assert_eq!(stage_delay(9.9, &full, 1), overload(10.0, 9.9));
     assert_eq!(stage_delay(4.0, &[full[0], (1, bucket(0.0, 1.0))], 1), overload(4.0, 4.0));
     assert_eq!(stage_delay(4.0, &full, 0), Ok(0.25));

@@ -143,7 +143,7 @@ proptest! {
         }).collect();
         for sizes in [SizeModel::Exponential, SizeModel::Hyperexponential, SizeModel::Empirical(8)] {
             let fitted = fit(&trace, &FitSettings { sizes, ..FitSettings::default() }).unwrap();
-            prop_assert!(fitted.misfit.work >= -1e-9 && fitted.misfit.requests >= -1e-9, "{:?}", fitted.misfit);
+            prop_assert!(fitted.deviation.work >= -1e-9 && fitted.deviation.requests >= -1e-9, "{:?}", fitted.deviation);
             let total: f64 = trace.iter().map(|request| request.work).sum();
             // A trace of one moment has no known rate: it counts as an interval.
             let seconds = if at > 0.0 { at } else { 0.1 };
@@ -177,9 +177,9 @@ fn every_hard_trace_has_a_model_and_a_bound() {
             let theta = model.limit().min(1.0) / 1e3;
             let bound = model.bound(theta).unwrap_or_else(|| panic!("{name}: no bound at {theta}"));
             assert!(bound.rho >= 0.0 && bound.sigma >= 0.0 && model.mean() >= 0.0, "{name}");
-            let misfit = fitted.misfit;
+            let deviation = fitted.deviation;
             assert!(
-                misfit.requests.is_finite() && misfit.work.is_finite() && misfit.peak.is_finite(),
+                deviation.requests.is_finite() && deviation.work.is_finite() && deviation.peak.is_finite(),
                 "{name}"
             );
         }
@@ -194,7 +194,7 @@ fn a_constant_rate_is_one_state_at_that_rate() {
     assert_eq!(fitted.model.states().len(), 1);
     // The rate of the fullest interval: the last one has the rest of the trace, 40 requests in 1.95 s.
     assert!((fitted.model.mean() / fitted.model.step() / (40.0 * 100.0 / 1.95) - 1.0).abs() < 1e-9);
-    assert!((0.0..0.03).contains(&fitted.misfit.work));
+    assert!((0.0..0.03).contains(&fitted.deviation.work));
 }
 
 #[test]
@@ -207,9 +207,9 @@ fn intervals_longer_than_the_trace_leave_its_rate_as_it_is() {
         assert!(mean >= rate * (1.0 - 1e-9), "{interval} s: {mean} where the trace has {rate}");
         assert!(mean <= rate * 1.5, "{interval} s: {mean} where the trace has {rate}");
     }
-    // The released method does not keep it, and the misfit shows that.
+    // The released method does not keep it, and the deviation shows that.
     let published = fit(&trace, &FitSettings { interval: 3600.0, ..FitSettings::published() }).unwrap();
-    assert!((published.misfit.work + 1.0 - 9.95 / 3600.0).abs() < 1e-9, "{:?}", published.misfit);
+    assert!((published.deviation.work + 1.0 - 9.95 / 3600.0).abs() < 1e-9, "{:?}", published.deviation);
 }
 
 #[test]

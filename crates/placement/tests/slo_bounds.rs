@@ -337,7 +337,7 @@ fn curves_that_bring_more_than_is_served_are_an_overload_whatever_models_say() {
             let Err(Unbounded::Overload { queue, overload, .. }) = only(&system, at, method) else {
                 panic!("{method:?} {at}: {:?}", only(&system, at, method));
             };
-            assert_eq!((queue.as_str(), overload.asked, overload.served), ("up", 11.0, 10.0));
+            assert_eq!((queue.as_str(), overload.load, overload.service), ("up", 11.0, 10.0));
         }
     }
 }

@@ -107,13 +107,13 @@ impl ArrivalCurve {
 
     /// Output bound of these arrivals if each is delayed by at most `seconds`: alpha(t + seconds). `None` if a burst
     /// overflows.
-    pub fn later(&self, seconds: f64) -> Option<ArrivalCurve> {
+    pub fn delayed(&self, seconds: f64) -> Option<ArrivalCurve> {
         let later = |of: &TokenBucket| TokenBucket::new(of.rate(), of.arrivals(seconds)).ok();
         ArrivalCurve::new(&self.buckets.iter().map(later).collect::<Option<Vec<_>>>()?)
     }
 
     /// Arrivals that satisfy both curves.
-    pub fn within(&self, other: &ArrivalCurve) -> ArrivalCurve {
+    pub fn min(&self, other: &ArrivalCurve) -> ArrivalCurve {
         ArrivalCurve::new(&[self.buckets(), other.buckets()].concat()).expect("each has a bucket")
     }
 

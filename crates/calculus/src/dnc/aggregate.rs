@@ -122,7 +122,7 @@ impl Network {
 
     /// The queue of a path with the least rate left after the flows of `priority` and higher ones.
     fn fullest(&self, path: &[usize], priority: u32) -> usize {
-        let left = |&queue: &usize| self.capacities[queue] - self.asked(queue, priority);
+        let left = |&queue: &usize| self.capacities[queue] - self.load(queue, priority);
         *path.iter().min_by(|a, b| left(a).total_cmp(&left(b))).expect("a path has a queue")
     }
 }

@@ -87,11 +87,11 @@ impl InOrder {
         let (left, delay) = left.as_ref().map_err(|&error| error)?;
         let own = self.arrivals[flow][hop].as_ref().map_err(|&error| error)?;
         let overloaded = || self.network.overloaded(queue, self.network.flows[flow].priority);
-        let later = own.later(*delay).ok_or_else(overloaded)?;
+        let later = own.delayed(*delay).ok_or_else(overloaded)?;
         let others = self.together(&[&class[..at], &class[at + 1..]].concat())?;
         // If the other flows leave no service, only the delay limits the output.
         let alone = left.leftover_in_order(&others).and_then(|left| left.output(own));
-        Ok(alone.map_or(later.clone(), |alone| later.within(&alone)))
+        Ok(alone.map_or(later.clone(), |alone| later.min(&alone)))
     }
 
     /// Arrivals of flows at one queue, over the links that they use.
@@ -107,7 +107,7 @@ impl InOrder {
                 own = own.plus(self.arrivals[flow][hop].as_ref().map_err(|&error| error)?);
             }
             if let Some(from) = from {
-                own = own.within(&self.network.link(from, group.iter().map(|place| place.0)).into());
+                own = own.min(&self.network.link(from, group.iter().map(|place| place.0)).into());
             }
             sum = sum.plus(&own);
         }

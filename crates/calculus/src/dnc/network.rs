@@ -159,14 +159,14 @@ impl Network {
     }
 
     /// Long-run work per second of the flows of `priority` and higher ones at a queue.
-    pub(super) fn asked(&self, queue: usize, priority: u32) -> f64 {
+    pub(super) fn load(&self, queue: usize, priority: u32) -> f64 {
         let flows = self.at[queue].iter().map(|&(flow, _)| &self.flows[flow]);
         flows.filter(|flow| flow.priority <= priority).map(|flow| flow.arrivals.rate()).sum()
     }
 
     /// The error for a queue without enough service for the flows of `priority` and higher ones.
     pub(super) fn overloaded(&self, queue: usize, priority: u32) -> Unbounded {
-        let overload = Overload { asked: self.asked(queue, priority), served: self.capacities[queue] };
+        let overload = Overload { load: self.load(queue, priority), service: self.capacities[queue] };
         Unbounded { queue, overload }
     }
 }

@@ -10,12 +10,12 @@ use crate::token_bucket::TokenBucket;
 
 /// Long-run arrivals exceed the service: nothing is bounded.
 #[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
-#[error("overload: {} of work a second arrive where {} are served", format_number(*.asked), format_number(*.served))]
+#[error("overload: {} of work a second arrive where {} are served", format_number(*.load), format_number(*.service))]
 pub struct Overload {
     /// Long-run arrivals, in work per second.
-    pub asked: f64,
+    pub load: f64,
     /// Long-run service, in work per second.
-    pub served: f64,
+    pub service: f64,
 }
 
 impl ServiceCurve {
@@ -175,7 +175,7 @@ impl ServiceCurve {
     }
 
     fn overload(&self, arrivals: &ArrivalCurve) -> Overload {
-        Overload { asked: arrivals.rate(), served: self.rate() }
+        Overload { load: arrivals.rate(), service: self.rate() }
     }
 }
 
@@ -186,7 +186,7 @@ impl ArrivalCurve {
     /// # Errors
     /// The long-run arrivals exceed the shaper's rate.
     pub fn shaper_delay(&self, shaper: TokenBucket) -> Result<f64, Overload> {
-        let overload = Overload { asked: self.rate(), served: shaper.rate() };
+        let overload = Overload { load: self.rate(), service: shaper.rate() };
         if self.rate() > shaper.rate() {
             return Err(overload);
         }

@@ -43,7 +43,7 @@ pub fn stage_delay(
     let served = capacity - before;
     let delay = bursts / served;
     if own > served || served <= 0.0 || !delay.is_finite() {
-        return Err(Overload { asked: before + own, served: capacity }.into());
+        return Err(Overload { load: before + own, service: capacity }.into());
     }
     Ok(delay)
 }

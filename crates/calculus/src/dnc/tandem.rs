@@ -70,7 +70,7 @@ impl Tandem {
         let mut delays = Vec::with_capacity(self.servers.len());
         for (at, server) in self.servers.iter().enumerate() {
             let overload =
-                |arrivals: &ArrivalCurve| Overload { asked: arrivals.rate(), served: server.ends.rate() };
+                |arrivals: &ArrivalCurve| Overload { load: arrivals.rate(), service: server.ends.rate() };
             let mut by_link: BTreeMap<From, ArrivalCurve> = BTreeMap::new();
             for (of, crossing) in self.crossings.iter().enumerate().filter(|(_, of)| of.is_at(at)) {
                 let from = match crossing.link {
@@ -78,7 +78,7 @@ impl Tandem {
                     Some(link) => From::Link(link),
                     None => From::Outside,
                 };
-                let later = crossing.arrivals.later(late[of]).ok_or((at, overload(&crossing.arrivals)))?;
+                let later = crossing.arrivals.delayed(late[of]).ok_or((at, overload(&crossing.arrivals)))?;
                 let sum = by_link.entry(from).or_insert_with(ArrivalCurve::zero);
                 *sum = sum.plus(&later);
             }
@@ -89,7 +89,7 @@ impl Tandem {
                     From::Link(link) => Some(self.links[link]),
                     From::Before => self.servers[at - 1].link,
                 };
-                all = all.plus(&link.map_or(arrivals.clone(), |link| arrivals.within(&link.into())));
+                all = all.plus(&link.map_or(arrivals.clone(), |link| arrivals.min(&link.into())));
             }
             let delay = server.ends.delay(&all).map_err(|overload| (at, overload))?;
             for (late, crossing) in late.iter_mut().zip(&self.crossings) {

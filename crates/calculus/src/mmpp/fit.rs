@@ -147,7 +147,7 @@ impl Default for FitSettings {
 /// Errors of the model: model over trace, minus 1. Zero is a perfect fit, negative is too little. Means of a trace
 /// are over the time from its start to its last request.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Misfit {
+pub struct FitDeviation {
     /// Error of the mean number of requests, with a batch as one.
     pub requests: f64,
     /// Error of the mean work.
@@ -162,7 +162,7 @@ pub struct Fit {
     /// The model.
     pub model: Mmpp,
     /// Errors of the model.
-    pub misfit: Misfit,
+    pub deviation: FitDeviation,
 }
 
 /// A trace or settings that no model fits.
@@ -241,8 +241,8 @@ pub fn fit(trace: &[Request], settings: &FitSettings) -> Result<Fit, FitError> {
         .collect();
     let transitions = transitions(&state_of, levels.rates.len(), &intervals, settings);
     let model = Mmpp::new(settings.step, states, &transitions, settings.sigma)?;
-    let misfit = misfit(&model, &requests, &state_of, &intervals, settings);
-    Ok(Fit { model, misfit })
+    let deviation = deviation(&model, &requests, &state_of, &intervals, settings);
+    Ok(Fit { model, deviation })
 }
 
 fn check(trace: &[Request], settings: &FitSettings) -> Result<(), FitError> {
@@ -338,13 +338,13 @@ fn transitions(
     matrix
 }
 
-fn misfit(
+fn deviation(
     model: &Mmpp,
     requests: &[Request],
     state_of: &[usize],
     intervals: &Intervals,
     settings: &FitSettings,
-) -> Misfit {
+) -> FitDeviation {
     // The model's distribution of time over states is that of the trace, which is the stationary one for a closed
     // chain.
     let steps = settings.interval / settings.step;
@@ -356,7 +356,7 @@ fn misfit(
     let mean = |total: f64| total / intervals.in_trace();
     let heaviest = model.states().iter().map(State::mean).fold(0.0, f64::max);
     let works = || requests.iter().map(|request| (request.at, request.work));
-    Misfit {
+    FitDeviation {
         requests: over(spent(&|state| state.requests.mean()), mean(requests.len() as f64)),
         work: over(spent(&State::mean), mean(works().map(|(_, work)| work).sum())),
         peak: over(heaviest * steps, intervals.sums(works()).into_iter().fold(0.0, f64::max)),

@@ -8,11 +8,11 @@
 //! Deviations from the thesis: table 4.1 prints `rho = sp(E Q)`, which must be `log(sp(E Q)) / theta`; and `sigma =
 //! 0` holds only for chains that are stochastically monotone ([`Sigma`]).
 
+mod bound_cache;
 mod chain;
 mod error;
 mod fit;
 mod intervals;
-mod known;
 mod levels;
 mod model;
 mod perron;
@@ -20,7 +20,7 @@ mod sizes;
 mod state;
 
 pub use error::{MAX_STATES, ModelError};
-pub use fit::{Chain, Fit, FitError, FitSettings, Misfit, Request, SizeModel, fit};
+pub use fit::{Chain, Fit, FitDeviation, FitError, FitSettings, Request, SizeModel, fit};
 pub use model::{Bound, Mmpp, Sigma};
 pub use sizes::Sizes;
 pub use state::{Requests, State};

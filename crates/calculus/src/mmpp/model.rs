@@ -1,8 +1,8 @@
 //! The model itself: the bound on its moment generating function.
 
+use super::bound_cache::{BoundCache, coarse_neighbours, cubic, fine_neighbours, is_coarse};
 use super::chain::{check_rows, classes, monotone, reachable, reversible, stationary};
 use super::error::{MAX_STATES, ModelError};
-use super::known::{Known, around, beside, cubic, is_coarse};
 use super::perron::{Perron, perron};
 use super::state::{State, check_states};
 
@@ -51,7 +51,7 @@ pub struct Mmpp {
     reversible: bool,
     mean: f64,
     limit: f64,
-    known: Known,
+    cache: BoundCache,
 }
 
 /// Perron root of the chain at a theta, with intermediate results.
@@ -118,7 +118,7 @@ impl Mmpp {
             .fold(f64::INFINITY, f64::min);
         let monotone = monotone(n, &transitions);
         let reversible = reversible(n, &transitions, &stationary);
-        let known = Known::default();
+        let cache = BoundCache::default();
         Ok(Mmpp {
             step,
             states,
@@ -130,7 +130,7 @@ impl Mmpp {
             reversible,
             mean,
             limit,
-            known,
+            cache,
         })
     }
 
@@ -173,17 +173,17 @@ impl Mmpp {
 
     /// Excess of a step with requests over any step: the logarithm of the largest factor, over states, by which E
     /// exp(theta A) grows if its last step is known to bring requests.
-    pub(crate) fn knowing_requests(&self, theta: f64) -> Option<f64> {
-        self.known.requests(theta, || Some(self.requests_and_slope(theta)?.0))
+    pub(crate) fn request_excess(&self, theta: f64) -> Option<f64> {
+        self.cache.requests(theta, || Some(self.requests_and_slope(theta)?.0))
     }
 
-    /// Approximation of `knowing_requests`, as [`Mmpp::nearly`].
-    pub(crate) fn nearly_knowing_requests(&self, theta: f64) -> Option<f64> {
-        let (low, high) = around(theta);
-        let at = |theta| self.known.sloped_requests(theta, || self.requests_and_slope(theta));
+    /// Approximation of `request_excess`, as [`Mmpp::approximate_bound`].
+    pub(crate) fn approximate_request_excess(&self, theta: f64) -> Option<f64> {
+        let (low, high) = fine_neighbours(theta);
+        let at = |theta| self.cache.requests_with_slope(theta, || self.requests_and_slope(theta));
         match (theta > 0.0 && high < self.limit).then(|| at(low).zip(at(high))).flatten() {
             Some((from, to)) => {
-                // As in `nearly`.
+                // As in `approximate_bound`.
                 let left = |theta: f64| 1.0 - theta / self.limit;
                 let flat = |theta: f64, (value, slope): (f64, f64)| {
                     (value + left(theta).ln(), slope - 1.0 / (left(theta) * self.limit))
@@ -191,11 +191,11 @@ impl Mmpp {
                 let share = (theta - low) / (high - low);
                 Some(cubic(flat(low, from), flat(high, to), share, high - low).0 - left(theta).ln())
             }
-            None => self.knowing_requests(theta),
+            None => self.request_excess(theta),
         }
     }
 
-    /// `knowing_requests` with its derivative by theta.
+    /// `request_excess` with its derivative by theta.
     fn requests_and_slope(&self, theta: f64) -> Option<(f64, f64)> {
         if !(theta > 0.0 && theta < self.limit) {
             return None;
@@ -222,27 +222,27 @@ impl Mmpp {
     /// rho = log(sp(E(theta) Q)) / theta and sigma; `None` where the generating function is infinite, or theta is not
     /// positive.
     pub fn bound(&self, theta: f64) -> Option<Bound> {
-        self.known.bound(theta, || Some(self.bound_of(theta, &self.root(theta, None)?)))
+        self.cache.bound(theta, || Some(self.bound_of(theta, &self.root(theta, None)?)))
     }
 
-    /// `bound` up to rounding; faster if `nearly` was called for a theta close to it.
+    /// `bound` up to rounding; faster if `approximate_bound` was called for a theta close to it.
     pub(crate) fn bound_near(&self, theta: f64) -> Option<Bound> {
         // Cached values are always computed in the same way, so that no result depends on earlier calls.
         if is_coarse(theta) {
             return self.bound(theta);
         }
-        let near = self.nearly(theta).map(|near| (theta * near.0.rho).exp_m1() * (1.0 + GUESS));
+        let near = self.approximate_bound(theta).map(|near| (theta * near.0.rho).exp_m1() * (1.0 + GUESS));
         Some(self.bound_of(theta, &self.root(theta, near)?))
     }
 
     /// Approximation of `bound` and its slope, usually to five digits, where they are smooth. For searches only,
     /// because it may be below them.
-    pub(crate) fn nearly(&self, theta: f64) -> Option<(Bound, Bound)> {
-        let (low, high) = around(theta);
+    pub(crate) fn approximate_bound(&self, theta: f64) -> Option<(Bound, Bound)> {
+        let (low, high) = fine_neighbours(theta);
         if !(theta > 0.0 && high < self.limit) {
             return self.bound_and_slope(theta);
         }
-        let at = |theta| self.known.sloped(theta, || self.bound_and_slope(theta));
+        let at = |theta| self.cache.bound_with_slope(theta, || self.bound_and_slope(theta));
         let (Some((from, rises)), Some((to, then))) = (at(low), at(high)) else {
             return self.bound_and_slope(theta);
         };
@@ -261,7 +261,7 @@ impl Mmpp {
 
     /// The bound and its derivative by theta.
     pub(crate) fn bound_and_slope(&self, theta: f64) -> Option<(Bound, Bound)> {
-        let root = self.root(theta, self.above(theta))?;
+        let root = self.root(theta, self.guess_above(theta))?;
         let bound = self.bound_of(theta, &root);
         let Root { perron: right, growth, class, .. } = &root;
         let members = &self.classes[*class];
@@ -293,8 +293,8 @@ impl Mmpp {
 
     /// A guess slightly above sp(E Q) - 1, from cached values at the thetas of the coarse grid on either side: its
     /// logarithm is convex.
-    fn above(&self, theta: f64) -> Option<f64> {
-        let (low, high) = beside(theta);
+    fn guess_above(&self, theta: f64) -> Option<f64> {
+        let (low, high) = coarse_neighbours(theta);
         if !(low < theta && high < self.limit) {
             return None;
         }
@@ -411,16 +411,17 @@ mod tests {
         let model = Mmpp::new(1.0, states, &rows, Sigma::Stationary).unwrap();
         for at in 1..400 {
             let theta = f64::from(at) * 1e-3;
-            let (nearly, slope) = model.nearly(theta).unwrap();
+            let (nearly, slope) = model.approximate_bound(theta).unwrap();
             let (exact, exact_slope) = model.bound_and_slope(theta).unwrap();
             assert!((nearly.rho - exact.rho).abs() <= 1e-5 * exact.rho, "{theta}: {nearly:?} {exact:?}");
             assert!((slope.rho - exact_slope.rho).abs() <= 1e-3 * exact_slope.rho, "{theta}");
-            let requests = model.knowing_requests(theta).unwrap();
-            let found = model.nearly_knowing_requests(theta).unwrap();
+            let requests = model.request_excess(theta).unwrap();
+            let found = model.approximate_request_excess(theta).unwrap();
             assert!((found - requests).abs() <= 1e-4 * requests, "{theta}: {found} {requests}");
         }
         for theta in [0.25, 0.25 * 1.125, 0.25 * 1.375] {
-            let (nearly, exact) = (model.nearly(theta).unwrap(), model.bound_and_slope(theta).unwrap());
+            let (nearly, exact) =
+                (model.approximate_bound(theta).unwrap(), model.bound_and_slope(theta).unwrap());
             assert!((nearly.0.rho - exact.0.rho).abs() <= 1e-9 * exact.0.rho, "{theta}");
             assert!((nearly.1.rho - exact.1.rho).abs() <= 1e-9 * exact.1.rho, "{theta}");
         }

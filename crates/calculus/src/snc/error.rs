@@ -10,7 +10,7 @@ pub enum SncError {
     Step(f64),
     /// A model with another step than the rest.
     #[error("a model in steps of {} s among others of {} s: all must be the same", format_number(*.found), format_number(*.expected))]
-    OtherStep {
+    StepMismatch {
         /// The step of the model.
         found: f64,
         /// The step of the arena.
@@ -40,7 +40,7 @@ pub enum SncError {
 pub enum NetworkError {
     /// Two queues or two workloads with one name.
     #[error("{kind} {name}: given twice")]
-    Twice {
+    DuplicateName {
         /// `queue` or `workload`.
         kind: &'static str,
         /// The duplicate name.

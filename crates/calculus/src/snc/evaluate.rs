@@ -55,7 +55,7 @@ pub(super) fn exponents(parameter: f64) -> (f64, f64) {
 }
 
 /// Lyapunov's l of a node for the parameter log(l - 1).
-fn stretched(of: &Expressions, stretch: Option<u32>) -> f64 {
+fn stretch_factor(of: &Expressions, stretch: Option<u32>) -> f64 {
     stretch.map_or(1.0, |at| 1.0 + of.parameters[at as usize].exp())
 }
 
@@ -128,27 +128,28 @@ impl Evaluator {
                 let (model, arrivals) = (model as usize, &of.models[model as usize]);
                 return match models {
                     Models::Exact => last(&mut of.memo.exact[model], theta, || arrivals.bound_near(theta)),
-                    Models::Near => {
-                        last(&mut of.memo.near[model], theta, || arrivals.nearly(theta)).map(|both| both.0)
+                    Models::Approximate => {
+                        last(&mut of.memo.near[model], theta, || arrivals.approximate_bound(theta))
+                            .map(|both| both.0)
                     }
                 };
             }
             _ => {}
         }
         if !of.has_no_parameters(node) {
-            return self.made(of, node, theta, models);
+            return self.compound(of, node, theta, models);
         }
         let ((at, known), by) = self.values[node as usize];
         if at == theta.to_bits() && by == (models, of.block) {
             return known;
         }
-        let found = self.made(of, node, theta, models);
+        let found = self.compound(of, node, theta, models);
         self.values[node as usize] = ((theta.to_bits(), found), (models, of.block));
         found
     }
 
     /// The bound of a sum or a pair.
-    fn made(&mut self, of: &mut Expressions, node: u32, mut theta: f64, models: Models) -> Option<Bound> {
+    fn compound(&mut self, of: &mut Expressions, node: u32, mut theta: f64, models: Models) -> Option<Bound> {
         match of.nodes[node as usize] {
             Node::Server { .. } | Node::Arrivals { .. } => self.value(of, node, theta, models),
             Node::Sum { first, count } => {
@@ -161,7 +162,7 @@ impl Evaluator {
                 Some(sum)
             }
             Node::Pair { operator, left, right, exponent, slack, stretch } => {
-                theta *= stretched(of, stretch);
+                theta *= stretch_factor(of, stretch);
                 let (x, y) = exponent.map_or((1.0, 1.0), |at| exponents(of.parameters[at as usize]));
                 let left = self.value(of, left, x * theta, models)?;
                 let right = self.value(of, right, y * theta, models)?;
@@ -183,9 +184,11 @@ impl Evaluator {
                 let (model, arrivals) = (model as usize, &of.models[model as usize]);
                 let both = match models {
                     Models::Exact => {
-                        last(&mut of.memo.sloped[model], theta, || arrivals.bound_and_slope(theta))?
+                        last(&mut of.memo.bound_with_slope[model], theta, || arrivals.bound_and_slope(theta))?
                     }
-                    Models::Near => last(&mut of.memo.near[model], theta, || arrivals.nearly(theta))?,
+                    Models::Approximate => {
+                        last(&mut of.memo.near[model], theta, || arrivals.approximate_bound(theta))?
+                    }
                 };
                 slope = both.1;
                 both.0
@@ -208,7 +211,7 @@ impl Evaluator {
                 sum
             }
             Node::Pair { operator, left, right, exponent, slack, stretch } => {
-                theta *= stretched(of, stretch);
+                theta *= stretch_factor(of, stretch);
                 let (x, y) = exponent.map_or((1.0, 1.0), |at| exponents(of.parameters[at as usize]));
                 let left = self.visit(of, left, x * theta, models)?;
                 let right = self.visit(of, right, y * theta, models)?;
@@ -322,7 +325,7 @@ impl Evaluator {
                     gradient[exponent as usize] += theta * ((x - 1.0) * l - (y - 1.0) * r);
                 }
                 let own = rho * by.theta.0 + sigma * by.theta.1 + x * l + y * r;
-                let times = stretched(of, stretch);
+                let times = stretch_factor(of, stretch);
                 if let Some(stretch) = stretch {
                     gradient[stretch as usize] += theta / times * (times - 1.0) * own;
                 }
@@ -354,8 +357,8 @@ fn own_sigma(of: &mut Expressions, query: &Query, theta: f64, x: f64, models: Mo
     let Some(at) = query.requests_of else { return Some(0.0) };
     let model = &of.models[at];
     let knowing = last(&mut of.memo.requests[models as usize][at], x * theta, || match models {
-        Models::Exact => model.knowing_requests(x * theta),
-        Models::Near => model.nearly_knowing_requests(x * theta),
+        Models::Exact => model.request_excess(x * theta),
+        Models::Approximate => model.approximate_request_excess(x * theta),
     });
     Some((knowing? - (x - 1.0) * model.busy().ln()) / (x * theta))
 }

@@ -162,7 +162,7 @@ impl Expressions {
     /// Fails if the model has another step than the arena.
     pub fn model(&mut self, model: &Mmpp) -> Result<ModelId, SncError> {
         if model.step() != self.step {
-            return Err(SncError::OtherStep { found: model.step(), expected: self.step });
+            return Err(SncError::StepMismatch { found: model.step(), expected: self.step });
         }
         let at = self.models.iter().position(|known| known == model).unwrap_or_else(|| {
             self.models.push(model.clone());

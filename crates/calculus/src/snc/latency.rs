@@ -150,7 +150,7 @@ impl Expressions {
             .is_some_and(|found| (2.0..FEW_STEPS).contains(&search.of.block(arrivals, service, found.theta)))
         {
             search.of.blocks = false;
-            let steps = search.again();
+            let steps = search.restart();
             found = found.into_iter().chain(steps).min_by(|a, b| a.seconds.total_cmp(&b.seconds));
             search.of.blocks = true;
         }
@@ -238,21 +238,21 @@ impl Search<'_> {
     /// without them.
     fn run(&mut self) -> Option<Tail> {
         self.evaluator.begin(self.of.nodes.len());
-        self.free();
+        self.collect_parameters();
         if self.exponents.is_empty() {
             let best = self.over_theta(Models::Exact)?;
-            return Some(self.stretched(best));
+            return Some(self.with_stretches(best));
         }
         let sides: &[f64] = if self.sided.is_empty() { &[0.0] } else { &[0.0, -1.0, 1.0] };
         let mut best: Option<(Tail, Vec<f64>)> = None;
         for &side in sides {
             self.exponents.iter().for_each(|&at| self.of.parameters[at] = 0.0);
             self.sided.iter().for_each(|&at| self.of.parameters[at] = side);
-            let Some(found) = self.over_theta(Models::Near) else { continue };
+            let Some(found) = self.over_theta(Models::Approximate) else { continue };
             let found = if self.of.coarse || self.exponents.len() > MOST_EXPONENTS {
                 found
             } else {
-                let near = self.descend(found, &[], Models::Near);
+                let near = self.descend(found, &[], Models::Approximate);
                 self.descend(near, &[], Models::Exact)
             };
             if best.as_ref().is_none_or(|(best, _)| found.seconds < best.seconds) {
@@ -261,24 +261,24 @@ impl Search<'_> {
         }
         let (best, parameters) = best?;
         self.of.parameters.copy_from_slice(&parameters);
-        Some(self.stretched(best))
+        Some(self.with_stretches(best))
     }
 
     /// The better of a bound and its improvement by Lyapunov's stretches, if enabled.
-    fn stretched(&mut self, best: Tail) -> Tail {
+    fn with_stretches(&mut self, best: Tail) -> Tail {
         if self.stretches.is_empty() || self.of.coarse {
             return best;
         }
         let stretches = std::mem::take(&mut self.stretches);
         stretches.iter().for_each(|&at| self.of.parameters[at] = FIRST_STRETCH.ln());
-        let Some(start) = self.over_theta(Models::Near) else { return best };
-        let near = self.descend(start, &stretches, Models::Near);
+        let Some(start) = self.over_theta(Models::Approximate) else { return best };
+        let near = self.descend(start, &stretches, Models::Approximate);
         let found = self.descend(near, &stretches, Models::Exact);
         if found.seconds < best.seconds { found } else { best }
     }
 
     /// Repeats the search from the beginning.
-    fn again(&mut self) -> Option<Tail> {
+    fn restart(&mut self) -> Option<Tail> {
         for list in [&mut self.exponents, &mut self.slacks, &mut self.sided, &mut self.stretches] {
             list.clear();
         }
@@ -286,7 +286,7 @@ impl Search<'_> {
     }
 
     /// Collects the free parameters of the expression.
-    fn free(&mut self) {
+    fn collect_parameters(&mut self) {
         if self.query.dependent {
             self.exponents.push(0);
         }
@@ -318,10 +318,10 @@ impl Search<'_> {
     }
 
     /// The minimum over theta with all other parameters fixed; only on the grid for a coarse search. `first`:
-    /// [`Models::Near`] if exponents or stretches take models off the grid of cached thetas.
+    /// [`Models::Approximate`] if exponents or stretches take models off the grid of cached thetas.
     fn over_theta(&mut self, first: Models) -> Option<Tail> {
         match self.over_grid(first) {
-            None if first == Models::Near => self.over_grid(Models::Exact),
+            None if first == Models::Approximate => self.over_grid(Models::Exact),
             found => found,
         }
     }
@@ -347,7 +347,7 @@ impl Search<'_> {
         if self.of.coarse {
             let least = scan.iter().min_by(|a, b| a.1.total_cmp(&b.1)).filter(|point| point.1.is_finite());
             let theta = grid(least?.0);
-            let steps = if models == Models::Near { self.at(theta) } else { least?.1 };
+            let steps = if models == Models::Approximate { self.at(theta) } else { least?.1 };
             return steps.is_finite().then_some(Tail { seconds: steps, theta });
         }
         let value = |at: usize| scan.get(at).map_or(f64::INFINITY, |point| point.1);
@@ -372,7 +372,7 @@ impl Search<'_> {
 
     /// The minimum in a bracket of thetas with their bounds, by approximate models if they suffice.
     fn between(&mut self, bracket: [(f64, f64); 3]) -> Tail {
-        self.models = Models::Near;
+        self.models = Models::Approximate;
         let near = self.brent(bracket);
         self.models = Models::Exact;
         let found = Tail { seconds: self.at(near.theta), ..near };
@@ -402,7 +402,7 @@ impl Search<'_> {
         let mut value = f64::INFINITY;
         let (descents, gain) = match models {
             _ if !more.is_empty() => (1, STRETCH_GAIN),
-            Models::Near => (MOST_DESCENTS, NEAR_GAIN),
+            Models::Approximate => (MOST_DESCENTS, NEAR_GAIN),
             Models::Exact => (MOST_DESCENTS, GAIN),
         };
         for _ in 0..descents {

@@ -7,8 +7,8 @@ use crate::mmpp::Bound;
 pub(super) enum Models {
     /// Exact values.
     Exact,
-    /// Fast approximations ([`crate::mmpp::Mmpp::nearly`]): to search for a theta, not for a bound there.
-    Near,
+    /// Fast approximations ([`crate::mmpp::Mmpp::approximate_bound`]): to search for a theta, not for a bound there.
+    Approximate,
 }
 
 /// Value at a theta, by its bits. Serves models that occur more than once in an expression, and evaluations with
@@ -20,7 +20,7 @@ pub(super) type Last<T> = (u64, Option<T>);
 pub(super) struct Memo {
     pub(super) exact: Vec<Last<Bound>>,
     pub(super) near: Vec<Last<(Bound, Bound)>>,
-    pub(super) sloped: Vec<Last<(Bound, Bound)>>,
+    pub(super) bound_with_slope: Vec<Last<(Bound, Bound)>>,
     pub(super) requests: [Vec<Last<f64>>; 2],
 }
 
@@ -28,14 +28,18 @@ impl Memo {
     pub(super) fn grow(&mut self) {
         self.exact.push((0, None));
         self.near.push((0, None));
-        self.sloped.push((0, None));
+        self.bound_with_slope.push((0, None));
         self.requests.iter_mut().for_each(|requests| requests.push((0, None)));
     }
 }
 
-pub(super) fn last<T: Copy>(entry: &mut Last<T>, theta: f64, make: impl FnOnce() -> Option<T>) -> Option<T> {
+pub(super) fn last<T: Copy>(
+    entry: &mut Last<T>,
+    theta: f64,
+    compute: impl FnOnce() -> Option<T>,
+) -> Option<T> {
     if entry.0 != theta.to_bits() {
-        *entry = (theta.to_bits(), make());
+        *entry = (theta.to_bits(), compute());
     }
     entry.1
 }

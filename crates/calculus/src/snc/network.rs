@@ -309,7 +309,7 @@ fn names<'a>(
     let mut sorted: Vec<(&str, usize)> = names.enumerate().map(|(at, name)| (name.as_str(), at)).collect();
     sorted.sort_unstable();
     match sorted.windows(2).find(|pair| pair[0].0 == pair[1].0) {
-        Some(pair) => Err(NetworkError::Twice { kind, name: pair[0].0.to_string() }),
+        Some(pair) => Err(NetworkError::DuplicateName { kind, name: pair[0].0.to_string() }),
         None => Ok(sorted),
     }
 }

@@ -62,7 +62,7 @@ fn at_one(parts: &Parts<'_>, component: usize, queue: usize) -> Vec<Result<f64, 
         let left = leeward_calculus::ServiceCurve::from(service).leftover(&before);
         let delay = left.and_then(|left| left.delay(&own));
         let delay =
-            delay.map_err(|_| Fault::Overload(queue, Overload { asked: all.rate(), served: capacity }));
+            delay.map_err(|_| Fault::Overload(queue, Overload { load: all.rate(), service: capacity }));
         class.iter().for_each(|&at| delays[at] = delay);
         before = all;
     }

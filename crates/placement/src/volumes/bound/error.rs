@@ -12,7 +12,7 @@ use crate::volumes::words::{self, time};
 pub enum Unbounded {
     /// A queue on the workload's path, or on the path of a flow that it meets, is overloaded. The sum counts
     /// the workload's priority and the higher ones.
-    #[error("{workload}, {stage}: queue {queue}: {}", words::overload(*.stage, .overload.asked, .overload.served))]
+    #[error("{workload}, {stage}: queue {queue}: {}", words::overload(*.stage, .overload.load, .overload.service))]
     Overload {
         /// Name of the workload.
         workload: String,
@@ -24,7 +24,7 @@ pub enum Unbounded {
         overload: Overload,
     },
     /// The limits let less pass than the workload sends.
-    #[error("{workload}, {stage}: its limits: {}", words::overload(*.stage, .overload.asked, .overload.served))]
+    #[error("{workload}, {stage}: its limits: {}", words::overload(*.stage, .overload.load, .overload.service))]
     Limits {
         /// Name of the workload.
         workload: String,

@@ -273,7 +273,7 @@ impl<'p, 's> Before<'p, 's> {
     fn overload(&self, queue: usize) -> Unbounded {
         let (workload, stage) = self.parts.place(self.part);
         let overload =
-            Overload { asked: self.asked(queue), served: self.parts.system.queues[queue].capacity };
+            Overload { load: self.asked(queue), service: self.parts.system.queues[queue].capacity };
         Unbounded::Overload { workload, stage, queue: self.parts.queue(queue), overload }
     }
 

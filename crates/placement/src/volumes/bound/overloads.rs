@@ -86,6 +86,6 @@ impl Overloads {
         let upto = sums.partition_point(|&(of, _)| of <= priority);
         let asked = sums[..upto].last().map_or(0.0, |&(_, asked)| asked);
         let served = parts.system.queues[queue].capacity;
-        (asked > served).then_some(Overload { asked, served })
+        (asked > served).then_some(Overload { load: asked, service: served })
     }
 }

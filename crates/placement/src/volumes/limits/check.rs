@@ -29,7 +29,7 @@ use super::super::workload::Demand;
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum Unmet {
     /// A queue is overloaded.
-    #[error("queue {queue}: {}", words::overload(*.stage, .overload.asked, .overload.served))]
+    #[error("queue {queue}: {}", words::overload(*.stage, .overload.load, .overload.service))]
     Overload {
         /// Stage of a workload at the queue.
         stage: Stage,
@@ -39,7 +39,7 @@ pub enum Unmet {
         overload: Overload,
     },
     /// A limit lets less pass than the workload sends in the long run.
-    #[error("the limit at {stage} is below the workload: {}", words::overload(*.stage, .overload.asked, .overload.served))]
+    #[error("the limit at {stage} is below the workload: {}", words::overload(*.stage, .overload.load, .overload.service))]
     Limit {
         /// The stage.
         stage: Stage,
@@ -210,7 +210,7 @@ impl Sums {
                     burst += bucket.burst();
                 }
                 let served = capacity - *rates;
-                let overload = Overload { asked: *rates + rate, served: capacity };
+                let overload = Overload { load: *rates + rate, service: capacity };
                 *rates += rate;
                 *bursts += burst;
                 let delay = (*bursts + block) / served;
@@ -219,7 +219,7 @@ impl Sums {
             }
             Sums::Curves(before) => {
                 let own = class.fold(ArrivalCurve::zero(), |own, seat| own.plus(&seat.curve(packets)));
-                let asked = Overload { asked: before.rate() + own.rate(), served: capacity };
+                let asked = Overload { load: before.rate() + own.rate(), service: capacity };
                 let link: ServiceCurve = RateLatency::new(capacity, (block / capacity).min(f64::MAX))
                     .expect("a capacity is finite and above 0")
                     .into();

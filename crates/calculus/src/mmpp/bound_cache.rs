@@ -20,7 +20,7 @@ type Slots<T> = OnceLock<Box<[OnceLock<(u64, Option<T>)>; KEPT]>>;
 
 /// Cached bounds of a model. Copies share the cache; it does not affect equality.
 #[derive(Clone, Default)]
-pub(super) struct Known(Arc<Grids>);
+pub(super) struct BoundCache(Arc<Grids>);
 
 #[derive(Default)]
 struct Grids {
@@ -30,52 +30,52 @@ struct Grids {
     fine_requests: Slots<(f64, f64)>,
 }
 
-impl Known {
+impl BoundCache {
     /// The bound at a theta; cached for thetas of the coarse grid.
-    pub(super) fn bound(&self, theta: f64, make: impl FnOnce() -> Option<Bound>) -> Option<Bound> {
-        keep(&self.0.coarse, BELOW_HALVES, theta, make)
+    pub(super) fn bound(&self, theta: f64, compute: impl FnOnce() -> Option<Bound>) -> Option<Bound> {
+        keep(&self.0.coarse, BELOW_HALVES, theta, compute)
     }
 
     /// The bound at a theta with its slope; cached for thetas of the fine grid.
-    pub(super) fn sloped(
+    pub(super) fn bound_with_slope(
         &self,
         theta: f64,
-        make: impl FnOnce() -> Option<(Bound, Bound)>,
+        compute: impl FnOnce() -> Option<(Bound, Bound)>,
     ) -> Option<(Bound, Bound)> {
-        keep(&self.0.fine, BELOW_EIGHTHS, theta, make)
+        keep(&self.0.fine, BELOW_EIGHTHS, theta, compute)
     }
 
     /// As `bound`, for the additional work of a step with requests.
-    pub(super) fn requests(&self, theta: f64, make: impl FnOnce() -> Option<f64>) -> Option<f64> {
-        keep(&self.0.coarse_requests, BELOW_HALVES, theta, make)
+    pub(super) fn requests(&self, theta: f64, compute: impl FnOnce() -> Option<f64>) -> Option<f64> {
+        keep(&self.0.coarse_requests, BELOW_HALVES, theta, compute)
     }
 
-    /// As `sloped`, for the additional work of a step with requests.
-    pub(super) fn sloped_requests(
+    /// As `bound_with_slope`, for the additional work of a step with requests.
+    pub(super) fn requests_with_slope(
         &self,
         theta: f64,
-        make: impl FnOnce() -> Option<(f64, f64)>,
+        compute: impl FnOnce() -> Option<(f64, f64)>,
     ) -> Option<(f64, f64)> {
-        keep(&self.0.fine_requests, BELOW_EIGHTHS, theta, make)
+        keep(&self.0.fine_requests, BELOW_EIGHTHS, theta, compute)
     }
 }
 
-impl fmt::Debug for Known {
+impl fmt::Debug for BoundCache {
     fn fmt(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
-        to.write_str("Known")
+        to.write_str("BoundCache")
     }
 }
 
 /// The cache does not affect equality of models.
-impl PartialEq for Known {
-    fn eq(&self, _: &Known) -> bool {
+impl PartialEq for BoundCache {
+    fn eq(&self, _: &BoundCache) -> bool {
         true
     }
 }
 
-fn keep<T: Copy>(slots: &Slots<T>, below: u32, theta: f64, make: impl FnOnce() -> Option<T>) -> Option<T> {
-    if !is_of(below, theta) {
-        return make();
+fn keep<T: Copy>(slots: &Slots<T>, below: u32, theta: f64, compute: impl FnOnce() -> Option<T>) -> Option<T> {
+    if !is_on_grid(below, theta) {
+        return compute();
     }
     let bits = theta.to_bits();
     let slots = slots.get_or_init(|| Box::new(std::array::from_fn(|_| OnceLock::new())));
@@ -83,9 +83,9 @@ fn keep<T: Copy>(slots: &Slots<T>, below: u32, theta: f64, make: impl FnOnce() -
     match slot.get() {
         Some(&(known, found)) if known == bits => found,
         // The slot is taken by another theta, which stays.
-        Some(_) => make(),
+        Some(_) => compute(),
         None => {
-            let found = make();
+            let found = compute();
             // A concurrent call stored the same value, or another theta.
             let _ = slot.set((bits, found));
             found
@@ -95,20 +95,20 @@ fn keep<T: Copy>(slots: &Slots<T>, below: u32, theta: f64, make: impl FnOnce() -
 
 /// True for thetas of the coarse grid.
 pub(super) fn is_coarse(theta: f64) -> bool {
-    is_of(BELOW_HALVES, theta)
+    is_on_grid(BELOW_HALVES, theta)
 }
 
-fn is_of(below: u32, theta: f64) -> bool {
+fn is_on_grid(below: u32, theta: f64) -> bool {
     theta.to_bits() & ((1 << below) - 1) == 0
 }
 
 /// The two thetas of the fine grid around a positive, finite theta.
-pub(super) fn around(theta: f64) -> (f64, f64) {
+pub(super) fn fine_neighbours(theta: f64) -> (f64, f64) {
     ends(BELOW_EIGHTHS, theta)
 }
 
 /// The same on the coarse grid.
-pub(super) fn beside(theta: f64) -> (f64, f64) {
+pub(super) fn coarse_neighbours(theta: f64) -> (f64, f64) {
     ends(BELOW_HALVES, theta)
 }
 
@@ -149,24 +149,24 @@ mod tests {
 
         #[test]
         fn every_theta_is_between_two_of_the_grid_that_are_close(theta in 1e-30..1e30f64) {
-            let (low, high) = around(theta);
+            let (low, high) = fine_neighbours(theta);
             prop_assert!(low <= theta && theta < high && high <= 1.126 * low);
         }
     }
 
     #[test]
     fn what_is_kept_is_what_was_made_and_is_made_once() {
-        let known = Known::default();
+        let cache = BoundCache::default();
         let bound = |rho| Some(Bound { rho, sigma: 0.0 });
-        assert_eq!(known.bound(1.5, || bound(1.0)), bound(1.0));
-        assert_eq!(known.clone().bound(1.5, || bound(2.0)), bound(1.0));
+        assert_eq!(cache.bound(1.5, || bound(1.0)), bound(1.0));
+        assert_eq!(cache.clone().bound(1.5, || bound(2.0)), bound(1.0));
         // Not on the grid.
-        assert_eq!(known.bound(1.25, || bound(3.0)), bound(3.0));
-        assert_eq!(known.bound(1.25, || bound(4.0)), bound(4.0));
+        assert_eq!(cache.bound(1.25, || bound(3.0)), bound(3.0));
+        assert_eq!(cache.bound(1.25, || bound(4.0)), bound(4.0));
         // On the grid, 32 octaves away: its slot is taken.
         let far = 1.5 * 2f64.powi(32);
-        assert_eq!(known.bound(far, || bound(5.0)), bound(5.0));
-        assert_eq!(known.bound(far, || bound(6.0)), bound(6.0));
-        assert_eq!(known.bound(1.5, || bound(7.0)), bound(1.0));
+        assert_eq!(cache.bound(far, || bound(5.0)), bound(5.0));
+        assert_eq!(cache.bound(far, || bound(6.0)), bound(6.0));
+        assert_eq!(cache.bound(1.5, || bound(7.0)), bound(1.0));
     }
 }
