@@ -40,10 +40,10 @@ pub fn read_capture(
     counters: bool,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Tables> {
-    let by = one(By::named(by), "by", by, By::ALL.map(By::name).join(", "))?;
-    let size = one(Size::named(size), "size", size, Size::ALL.map(Size::name).join(", "))?;
+    let by = one(By::from_name(by), "by", by, By::ALL.map(By::name).join(", "))?;
+    let size = one(Size::from_name(size), "size", size, Size::ALL.map(Size::name).join(", "))?;
     let content =
-        one(Content::named(content), "content", content, Content::ALL.map(Content::name).join(", "))?;
+        one(Content::from_name(content), "content", content, Content::ALL.map(Content::name).join(", "))?;
     let mapping = mapping.map(Mapping::read).transpose().map_err(Refused)?;
     let fabric = cluster.map(|cluster| &*cluster.get().inner.fabric);
     let places = places(by, mapping.as_ref(), fabric)?;

@@ -7,7 +7,7 @@ use leeward_circuits::{
     CircuitsError, DemandError, DemandMatrix, Evaluation, MAX_RACKS, Network, NetworkError,
 };
 use leeward_circuits::{Promises, Schedule, Scheduler, check, evaluate};
-use leeward_fabric::input::{Files, InputError, read_square, read_text, read_yaml};
+use leeward_fabric::input::{Files, InputError, read_matrix, read_text, read_yaml};
 use leeward_fabric::{Bandwidth, Nanos};
 use leeward_scenarios::scenario::PolicySpec;
 use pyo3::prelude::*;
@@ -41,7 +41,7 @@ pub fn read_demand(py: Python<'_>, path: &str) -> PyResult<Vec<Vec<u64>>> {
     let read = || -> Result<Vec<Vec<u64>>, InputError> {
         let mut lines = Files::default().open(path)?.lines();
         let mut rows: Vec<Vec<f64>> = Vec::new();
-        read_square(&mut lines, |line, row, column, bytes| {
+        read_matrix(&mut lines, |line, row, column, bytes| {
             let field = format!("column {}", column + 1);
             if column as usize >= MAX_RACKS {
                 return Err(line.error("columns", format!("more than {MAX_RACKS} racks")));

@@ -305,7 +305,7 @@ fn named(part: &str) -> Result<Part, Refused> {
 fn stage(name: &str) -> Result<Stage, Refused> {
     let unknown =
         || format!("`{}`: expected one of {}", excerpt(name), Stage::ALL.map(Stage::name).join(", "));
-    Stage::named(name).ok_or_else(|| Refused(InputError::new("stages", unknown())))
+    Stage::from_name(name).ok_or_else(|| Refused(InputError::new("stages", unknown())))
 }
 
 pub fn refused(error: StudyError) -> Refused {

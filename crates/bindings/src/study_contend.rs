@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use leeward_experiments::{Contenders, Contest, Fared, Member, Scheduler};
 use leeward_fabric::input::{InputError, excerpt};
 use leeward_traces::device::Device;
-use leeward_traces::synthetic::{Described, TABLE_3_1};
+use leeward_traces::synthetic::{PublishedWorkload, TABLE_3_1};
 use pyo3::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -62,7 +62,7 @@ pub fn study_contend(py: Python<'_>, seed: u64, asked: &str) -> PyResult<Py<PyAn
 /// Open-loop workloads of the thesis, by their letters.
 #[pyfunction]
 pub fn study_described(py: Python<'_>) -> PyResult<Py<PyAny>> {
-    let row = |of: &Described| {
+    let row = |of: &PublishedWorkload| {
         let row =
             json!({"storage_load": of.storage_load, "network_load": of.network_load, "gap_c2": of.gap_c2});
         (of.letter, row)

@@ -62,10 +62,10 @@ impl Trace {
         if let Some(name) = dialect {
             let known = Dialect::ALL.map(Dialect::name).join(", ");
             let unknown = || wrong("dialect", name, format!("one of {known}"));
-            settings.dialect = Some(Dialect::named(name).ok_or_else(unknown)?);
+            settings.dialect = Some(Dialect::from_name(name).ok_or_else(unknown)?);
         }
         if let Some(name) = event {
-            settings.event = Event::named(name).ok_or_else(|| wrong("event", name, "Q or D".into()))?;
+            settings.event = Event::from_name(name).ok_or_else(|| wrong("event", name, "Q or D".into()))?;
         }
         if let Some(text) = largest {
             settings.largest = text.parse::<Bytes>().map_err(|error| InputError::new("largest", error))?.0;
@@ -81,7 +81,7 @@ impl Trace {
                 _ => return Err(refuse("expected a disk as the device".into())),
             }
         }
-        let network = NetworkWork::given(overhead, payload, other)
+        let network = NetworkWork::with_defaults(overhead, payload, other)
             .map_err(|error| InputError::new("network", error))?;
         let files = Files { base: PathBuf::new(), data };
         Ok(Trace { file, files, settings, network, device })
@@ -287,7 +287,7 @@ impl Trace {
                 Python::attach(|py| py.check_signals())?;
             }
         }
-        Ok((requests.dialect(), requests.passed_over()))
+        Ok((requests.dialect(), requests.skipped()))
     }
 
     /// Reads the trace and passes on each request's time and work at a stage.
@@ -332,7 +332,7 @@ impl Trace {
 
     fn stage(&self, name: &str) -> Result<Stage, Refused> {
         let refuse = |message: String| Refused(InputError::new("stage", message));
-        let stage = Stage::named(name).ok_or_else(|| {
+        let stage = Stage::from_name(name).ok_or_else(|| {
             let known = Stage::ALL.map(Stage::name).join(", ");
             refuse(format!("`{}`: expected one of {known}", leeward_fabric::input::excerpt(name)))
         })?;

@@ -20,10 +20,10 @@ fn main() -> io::Result<()> {
 ///
 /// Fails if `out` cannot be written.
 pub fn write(out: &mut impl Write) -> io::Result<()> {
-    let described = TABLE_3_1.iter().find(|described| described.letter == 'B').expect("it is in the table");
+    let workload = TABLE_3_1.iter().find(|workload| workload.letter == 'B').expect("it is in the table");
     let shape = Shape {
         rate: 30.0,
-        gap_c2: described.gap_c2,
+        gap_c2: workload.gap_c2,
         sizes: Sizes::Choice(vec![(4096, 4.0), (8192, 8.0), (32_768, 2.0), (131_072, 1.0)]),
         read_share: 0.6,
         sequential_share: 0.2,

@@ -51,7 +51,7 @@ impl NetworkWork {
     ///
     /// # Errors
     /// As [`NetworkWork::new`].
-    pub fn given(
+    pub fn with_defaults(
         overhead: Option<f64>,
         payload: Option<f64>,
         other: Option<f64>,

@@ -27,7 +27,7 @@ impl Stage {
     }
 
     /// The stage with this name.
-    pub fn named(name: &str) -> Option<Stage> {
+    pub fn from_name(name: &str) -> Option<Stage> {
         Stage::ALL.into_iter().find(|stage| stage.name() == name)
     }
 }
@@ -45,8 +45,8 @@ mod tests {
     #[test]
     fn a_stage_is_found_by_the_name_it_shows() {
         for stage in Stage::ALL {
-            assert_eq!(Stage::named(&stage.to_string()), Some(stage));
+            assert_eq!(Stage::from_name(&stage.to_string()), Some(stage));
         }
-        assert_eq!(Stage::named("network"), None);
+        assert_eq!(Stage::from_name("network"), None);
     }
 }

@@ -82,7 +82,7 @@ enum Gaps {
     Hyperexponential(f64),
 }
 
-enum Drawn {
+enum SizeDistribution {
     Choice(Vec<u64>, WeightedIndex<f64>),
     LogNormal(LogNormal<f64>, u64),
 }
@@ -92,7 +92,7 @@ enum Drawn {
 pub struct Synthetic {
     shape: Shape,
     gaps: Gaps,
-    sizes: Drawn,
+    sizes: SizeDistribution,
     streams: [ChaCha8Rng; 4],
     /// Nanoseconds. A double counts whole ones up to 104 days.
     at: f64,
@@ -111,7 +111,7 @@ impl Synthetic {
         {
             check(field, share, (0.0..=1.0).contains(&share), "0 to 1")?;
         }
-        let sizes = shape.sizes.drawn()?;
+        let sizes = shape.sizes.distribution()?;
         let largest = shape.sizes.largest();
         let fits = shape.volume >= largest && shape.volume <= 1 << 60;
         check("volume", shape.volume as f64, fits, "bytes of at least the largest request, at most 2^60")?;
@@ -150,8 +150,8 @@ impl Iterator for Synthetic {
     fn next(&mut self) -> Option<Request> {
         self.at += self.gap() / self.shape.rate * 1e9;
         let size = match &self.sizes {
-            Drawn::Choice(sizes, weights) => sizes[weights.sample(&mut self.streams[1])],
-            Drawn::LogNormal(distribution, largest) => {
+            SizeDistribution::Choice(sizes, weights) => sizes[weights.sample(&mut self.streams[1])],
+            SizeDistribution::LogNormal(distribution, largest) => {
                 let size = distribution.sample(&mut self.streams[1]).min(*largest as f64);
                 (size as u64).max(1).next_multiple_of(BLOCK).min(*largest)
             }
@@ -176,7 +176,7 @@ impl Sizes {
         }
     }
 
-    fn drawn(&self) -> Result<Drawn, ShapeError> {
+    fn distribution(&self) -> Result<SizeDistribution, ShapeError> {
         match self {
             Sizes::Choice(choice) => {
                 for &(size, weight) in choice {
@@ -189,7 +189,10 @@ impl Sizes {
                     number: choice.len() as f64,
                     expected: "at least one of a weight above 0",
                 };
-                Ok(Drawn::Choice(choice.iter().map(|size| size.0).collect(), weights.map_err(none)?))
+                Ok(SizeDistribution::Choice(
+                    choice.iter().map(|size| size.0).collect(),
+                    weights.map_err(none)?,
+                ))
             }
             &Sizes::LogNormal { mean, c2, largest } => {
                 let whole = largest > 0 && largest <= 1 << 40 && largest.is_multiple_of(BLOCK);
@@ -199,7 +202,7 @@ impl Sizes {
                 check("c2", c2, (0.0..=1e6).contains(&c2), "0 to 1e6")?;
                 let wrong = |_| ShapeError { field: "c2", number: c2, expected: "0 to 1e6" };
                 let drawn = LogNormal::from_mean_cv(mean, c2.sqrt()).map_err(wrong)?;
-                Ok(Drawn::LogNormal(drawn, largest))
+                Ok(SizeDistribution::LogNormal(drawn, largest))
             }
         }
     }
@@ -207,7 +210,7 @@ impl Sizes {
 
 /// A workload of the thesis, as far as its table 3.1 describes it.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Described {
+pub struct PublishedWorkload {
     /// Letter of the workload.
     pub letter: char,
     /// Load of the disk, as a share of its capacity; `None` if the data was in memory.
@@ -220,22 +223,27 @@ pub struct Described {
 
 /// The open-loop workloads of SLO table 3.1. The table only says that the load of E on the disk exceeds the capacity.
 /// L copies files in a closed loop, and so is not a trace.
-pub const TABLE_3_1: [Described; 11] = [
-    described('A', Some(0.05), 0.05, 1.3),
-    described('B', Some(0.05), 0.05, 14.0),
-    described('C', Some(0.55), 0.05, 2.2),
-    described('D', Some(0.10), 0.05, 23.0),
-    described('E', Some(1.00), 0.15, 145.0),
-    described('F', Some(0.25), 0.05, 1.0),
-    described('G', Some(0.25), 0.05, 20.0),
-    described('H', Some(0.25), 0.05, 40.0),
-    described('I', Some(0.35), 0.20, 1.0),
-    described('J', Some(0.45), 0.25, 1.0),
-    described('K', None, 0.35, 3.6),
+pub const TABLE_3_1: [PublishedWorkload; 11] = [
+    workload('A', Some(0.05), 0.05, 1.3),
+    workload('B', Some(0.05), 0.05, 14.0),
+    workload('C', Some(0.55), 0.05, 2.2),
+    workload('D', Some(0.10), 0.05, 23.0),
+    workload('E', Some(1.00), 0.15, 145.0),
+    workload('F', Some(0.25), 0.05, 1.0),
+    workload('G', Some(0.25), 0.05, 20.0),
+    workload('H', Some(0.25), 0.05, 40.0),
+    workload('I', Some(0.35), 0.20, 1.0),
+    workload('J', Some(0.45), 0.25, 1.0),
+    workload('K', None, 0.35, 3.6),
 ];
 
-const fn described(letter: char, storage_load: Option<f64>, network_load: f64, gap_c2: f64) -> Described {
-    Described { letter, storage_load, network_load, gap_c2 }
+const fn workload(
+    letter: char,
+    storage_load: Option<f64>,
+    network_load: f64,
+    gap_c2: f64,
+) -> PublishedWorkload {
+    PublishedWorkload { letter, storage_load, network_load, gap_c2 }
 }
 
 fn check(field: &'static str, number: f64, fine: bool, expected: &'static str) -> Result<(), ShapeError> {

@@ -99,7 +99,7 @@ fn each_dialect_is_known_by_its_first_line_and_read_in_its_own_units() {
         let mut requests = Requests::open(text, &ReadSettings::default()).unwrap();
         assert_eq!(requests.dialect(), dialect);
         assert_eq!(requests.by_ref().collect::<Result<Vec<_>, _>>(), Ok(expected), "{dialect}");
-        assert_eq!(requests.passed_over(), if dialect == Dialect::Blktrace { 2 } else { 0 });
+        assert_eq!(requests.skipped(), if dialect == Dialect::Blktrace { 2 } else { 0 });
     }
 }
 
@@ -218,7 +218,7 @@ fn a_line_of_no_dialect_is_answered_with_all_that_there_are() {
     assert!(said.starts_with("t.csv:1: dialect: `time;bytes`: a line of no known dialect; expected one of "));
     for dialect in Dialect::ALL {
         assert!(said.contains(&format!("{dialect} (")), "{said}");
-        assert_eq!(Dialect::named(dialect.name()), Some(dialect));
+        assert_eq!(Dialect::from_name(dialect.name()), Some(dialect));
     }
 }
 

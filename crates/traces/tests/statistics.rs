@@ -141,25 +141,25 @@ fn every_workload_of_the_thesis_table_can_be_drawn_at_its_load() {
     const COUNT: usize = 50_000;
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/slo/disk.yaml");
     let disk = Device::read(file).unwrap();
-    for described in TABLE_3_1 {
+    for workload in TABLE_3_1 {
         let drawn = |rate| {
-            let seed = u64::from(described.letter);
+            let seed = u64::from(workload.letter);
             let mut statistics = Statistics::new(NonZeroU64::new(SECOND).unwrap());
             let mut work = Work::new(NetworkWork::default(), Some(&disk));
-            for request in Synthetic::new(shape(rate, described.gap_c2), seed).unwrap().take(COUNT) {
+            for request in Synthetic::new(shape(rate, workload.gap_c2), seed).unwrap().take(COUNT) {
                 statistics.push(&request, work.of(&request).unwrap());
             }
             statistics.summary()
         };
-        let (stage, load, capacity) = match described.storage_load {
+        let (stage, load, capacity) = match workload.storage_load {
             Some(load) => (1, load, 1.0),
-            None => (2, described.network_load, 125e6),
+            None => (2, workload.network_load, 125e6),
         };
         let mean = drawn(1.0).work[stage].unwrap().total / COUNT as f64;
         let found = drawn(load * capacity / mean);
         let off = (found.work[stage].unwrap().rate.unwrap() / capacity / load - 1.0).abs();
-        let deviation = (described.gap_c2 / COUNT as f64).sqrt();
-        assert!(off < 6.0 * deviation + 0.01, "{}: load off by {off}", described.letter);
+        let deviation = (workload.gap_c2 / COUNT as f64).sqrt();
+        assert!(off < 6.0 * deviation + 0.01, "{}: load off by {off}", workload.letter);
     }
 }
 

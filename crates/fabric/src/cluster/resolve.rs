@@ -131,7 +131,7 @@ impl Reader<'_> {
         let file = self.errors.file;
         match (&file.racks, &file.hosts) {
             (Some(racks), None) => self.listed_racks(racks, pods),
-            (None, Some(hosts)) => self.lone_hosts(hosts),
+            (None, Some(hosts)) => self.hosts_without_racks(hosts),
             (Some(_), Some(hosts)) => {
                 Err(self.errors.at(hosts.referenced, "hosts", "give `racks` or `hosts`, not both"))
             }
@@ -141,11 +141,11 @@ impl Reader<'_> {
     }
 
     /// Builds a mesh without racks: each host is a domain by itself.
-    fn lone_hosts(&mut self, hosts: &Spanned<Listing<HostFile>>) -> Result<Vec<Rack>, InputError> {
+    fn hosts_without_racks(&mut self, hosts: &Spanned<Listing<HostFile>>) -> Result<Vec<Rack>, InputError> {
         let common = self.common(&RackFile::default(), hosts.referenced)?;
         let hosts = match &hosts.value {
             Listing::Count(count) => {
-                self.make_room(u64::from(*count), &common.devices, hosts.referenced)
+                self.check_counts(u64::from(*count), &common.devices, hosts.referenced)
                     .map_err(|error| error.under("hosts"))?;
                 (0..*count).map(|i| common.host(format!("h{i}"))).collect()
             }
@@ -173,7 +173,7 @@ impl Reader<'_> {
                 if self.hosts_per_rack().is_none() {
                     return Err(self.errors.missing("hosts_per_rack", "20"));
                 }
-                self.alike(&RackFile::default(), *count, spanned.referenced, pods, &mut racks)
+                self.push_identical(&RackFile::default(), *count, spanned.referenced, pods, &mut racks)
                     .map_err(|error| error.under("racks"))?;
             }
             Listing::Each(each) => {
@@ -184,19 +184,19 @@ impl Reader<'_> {
                         return Err(self.errors.at(item.referenced, format!("racks[{i}].pod"), message));
                     }
                     let count = item.value.count.map_or(1, |count| count.0);
-                    self.alike(&item.value, count, item.referenced, pods, &mut racks)
+                    self.push_identical(&item.value, count, item.referenced, pods, &mut racks)
                         .map_err(|error| error.under(format_args!("racks[{i}]")))?;
                 }
             }
         }
         if racks.iter().all(|rack| rack.pod.is_none()) {
-            self.deal_out(&mut racks, pods)?;
+            self.distribute(&mut racks, pods)?;
         }
         Ok(racks)
     }
 
     /// Distributes the racks that name no pod to the pods in order, the same number to each.
-    fn deal_out(&self, racks: &mut [Rack], pods: &[Pod]) -> Result<(), InputError> {
+    fn distribute(&self, racks: &mut [Rack], pods: &[Pod]) -> Result<(), InputError> {
         let Some(first) = pods.first() else { return Ok(()) };
         if !racks.len().is_multiple_of(pods.len()) {
             let message = format!("{} racks cannot be dealt out evenly to {} pods", racks.len(), pods.len());
@@ -210,7 +210,7 @@ impl Reader<'_> {
     }
 
     /// Appends `count` identical racks.
-    fn alike(
+    fn push_identical(
         &mut self,
         rack: &RackFile,
         count: u32,
@@ -241,7 +241,7 @@ impl Reader<'_> {
         })?;
         let common = self.common(rack, at)?;
         if let Listing::Count(hosts) = hosts {
-            self.make_room(u64::from(count) * u64::from(*hosts), &common.devices, at)?;
+            self.check_counts(u64::from(count) * u64::from(*hosts), &common.devices, at)?;
         }
         for _ in 0..count {
             let name = rack.name.as_ref().map_or_else(|| format!("r{}", out.len()), |name| name.0.clone());
@@ -286,7 +286,7 @@ impl Reader<'_> {
     fn host(&mut self, item: &Spanned<HostFile>, common: &Common) -> Result<Host, InputError> {
         let host = &item.value;
         let devices = self.devices_or(&host.devices, &common.devices)?;
-        self.make_room(1, &devices, item.referenced)?;
+        self.check_counts(1, &devices, item.referenced)?;
         Ok(Host {
             name: host.name.0.clone(),
             nic: host.nic.or(common.nic),
@@ -323,7 +323,7 @@ impl Reader<'_> {
     }
 
     /// Counts hosts and devices before they are created, so that a typing error costs no memory.
-    fn make_room(&mut self, hosts: u64, devices: &[Device], at: Location) -> Result<(), InputError> {
+    fn check_counts(&mut self, hosts: u64, devices: &[Device], at: Location) -> Result<(), InputError> {
         self.hosts = self.hosts.saturating_add(hosts);
         self.host_devices = self.host_devices.saturating_add(hosts.saturating_mul(devices.len() as u64));
         if self.errors.file.shape == Shape::Pipe && self.hosts > PIPE_HOSTS {

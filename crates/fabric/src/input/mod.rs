@@ -1,17 +1,17 @@
 //! Input files: readers, and the one error type that describes a mistake in a file.
 
 mod error;
+mod matrix;
 mod scalar;
-mod square;
 mod table;
 mod text;
 mod yaml;
 
 pub use error::{InputError, excerpt, format_number};
+pub use matrix::read_matrix;
 pub(crate) use scalar::{Scalar, scalars_by_text};
 pub(crate) use serde_saphyr::Location;
 pub use serde_saphyr::Spanned;
-pub use square::read_square;
 pub use table::{Row, Table, cells};
 pub use text::{Clock, Files, Line, Lines, Text};
 pub use yaml::{json_as_yaml, read_yaml};

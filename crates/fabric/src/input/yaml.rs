@@ -77,7 +77,7 @@ fn read_with_path<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, Inpu
 fn located(file: &str, text: &str, mut path: Vec<String>, error: &Error) -> InputError {
     let (field, mut message) = explain(error);
     path.extend(field);
-    if let (Error::InvalidScalar { .. }, Some(found)) = (error, found(text, error.location())) {
+    if let (Error::InvalidScalar { .. }, Some(found)) = (error, word_at(text, error.location())) {
         message = format!("`{}`: {message}", excerpt(found));
     }
     let located = InputError::new(file, message).at_place(error.location().unwrap_or(Location::UNKNOWN));
@@ -85,7 +85,7 @@ fn located(file: &str, text: &str, mut path: Vec<String>, error: &Error) -> Inpu
 }
 
 /// The word or number that stands at a place in the text.
-fn found(text: &str, place: Option<Location>) -> Option<&str> {
+fn word_at(text: &str, place: Option<Location>) -> Option<&str> {
     let place = place.filter(|place| place.line() > 0)?;
     let line = text.lines().nth(usize::try_from(place.line() - 1).ok()?)?;
     let (start, _) = line.char_indices().nth(usize::try_from(place.column().checked_sub(1)?).ok()?)?;

@@ -3,7 +3,7 @@
 //! itself is an app of identical tasks.
 
 use leeward_fabric::Bytes;
-use leeward_fabric::input::{Files, InputError, format_number, read_square};
+use leeward_fabric::input::{Files, InputError, format_number, read_matrix};
 
 use super::file::{App, MOST_BYTES, MOST_TASKS, MOST_TRANSFERS};
 use super::{AppRequest, Task, Transfer};
@@ -57,7 +57,7 @@ pub(super) fn read(
     let mut lines = files.open(name)?.lines();
     let mut square = Square::default();
     let most = tasks.unwrap_or(MOST_TASKS) as u64;
-    let rows = read_square(&mut lines, |line, from, to, bytes| {
+    let rows = read_matrix(&mut lines, |line, from, to, bytes| {
         let at = from.max(to) + 1;
         if at > most {
             let there = if tasks.is_some() { "there are" } else { "an app has at most" };

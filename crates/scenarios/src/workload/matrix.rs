@@ -10,7 +10,7 @@
 //! host or rack crosses nothing and is dropped. Rows and columns of zeros, which some files have at the end,
 //! need no host.
 
-use leeward_fabric::input::{InputError, Line, Lines, Text, read_square};
+use leeward_fabric::input::{InputError, Line, Lines, Text, read_matrix};
 use leeward_fabric::{Bandwidth, Bytes, Cluster, DomainId, Endpoint, HostId, Load, Nanos, ResourceId};
 use leeward_registry::random::{Kind, stream};
 use rand::seq::SliceRandom;
@@ -146,7 +146,7 @@ impl Matrix {
 
     fn square(&self, lines: &mut Lines, places: &[Endpoint]) -> Result<Entries, InputError> {
         let mut entries = Entries::default();
-        read_square(lines, |line, row, column, amount| {
+        read_matrix(lines, |line, row, column, amount| {
             self.add(&mut entries, line, (row, column), amount, places)
         })?;
         Ok(entries)

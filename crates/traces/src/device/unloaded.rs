@@ -35,13 +35,13 @@ pub enum UnloadedError {
     },
     /// Two rows with the same kind, size and percentile.
     #[error("a second row of this kind, size and percentile")]
-    Twice {
+    Duplicate {
         /// Index of the row, from 0.
         row: usize,
     },
     /// A percentile with a smaller latency than a lower percentile.
     #[error("{} s at a percentile of {}, but {} s at {}", format_number(*.seconds), format_number(*.percentile), format_number(.lower.1), format_number(.lower.0))]
-    Falls {
+    NotMonotone {
         /// Index of the row, from 0.
         row: usize,
         /// Its percentile.
@@ -76,8 +76,8 @@ impl UnloadedError {
     pub fn row(&self) -> Option<usize> {
         match self {
             UnloadedError::Row { row, .. }
-            | UnloadedError::Twice { row }
-            | UnloadedError::Falls { row, .. } => Some(*row),
+            | UnloadedError::Duplicate { row }
+            | UnloadedError::NotMonotone { row, .. } => Some(*row),
             _ => None,
         }
     }
@@ -160,11 +160,11 @@ fn levels(rows: &[Latency], kind: Kind) -> Result<Vec<Level>, UnloadedError> {
             Some((level.percentile, level.sizes[found].1))
         });
         if let Some(lower) = lower.filter(|lower| lower.1 > seconds) {
-            return Err(UnloadedError::Falls { row, percentile, seconds, lower });
+            return Err(UnloadedError::NotMonotone { row, percentile, seconds, lower });
         }
         match levels.last_mut().filter(|level| level.percentile == percentile) {
             Some(level) if level.sizes.last().is_some_and(|last| last.0 == size) => {
-                return Err(UnloadedError::Twice { row });
+                return Err(UnloadedError::Duplicate { row });
             }
             Some(level) => level.sizes.push((size, seconds)),
             None => levels.push(Level { percentile, sizes: vec![(size, seconds)] }),

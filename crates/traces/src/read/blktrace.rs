@@ -10,7 +10,7 @@
 
 use leeward_fabric::input::{InputError, Line, excerpt};
 
-use super::{Fields, Parse, Parsed, fields};
+use super::{Fields, Parse, ParsedLine, fields};
 use crate::{Kind, Request};
 
 /// Event of a block trace that counts as a request.
@@ -33,7 +33,7 @@ impl Event {
     }
 
     /// The event with this name.
-    pub fn named(name: &str) -> Option<Event> {
+    pub fn from_name(name: &str) -> Option<Event> {
         [Event::Queued, Event::Issued].into_iter().find(|event| event.name() == name)
     }
 }
@@ -41,7 +41,7 @@ impl Event {
 /// Fields up to the kind of operation.
 const COLUMNS: [&str; 7] = ["device", "processor", "sequence", "seconds", "process", "action", "operation"];
 
-pub(super) fn looks(line: &str) -> bool {
+pub(super) fn matches(line: &str) -> bool {
     let mut words = line.split_ascii_whitespace();
     words.next().is_some_and(is_device) && words.count() + 1 >= COLUMNS.len()
 }
@@ -58,11 +58,11 @@ impl Parse for Parser {
         Fields { at: "seconds", size: "sectors" }
     }
 
-    fn line(&mut self, line: &Line<'_>) -> Result<Parsed, InputError> {
+    fn line(&mut self, line: &Line<'_>) -> Result<ParsedLine, InputError> {
         let text = line.text.trim_start();
         self.over |= text.starts_with("CPU") || text.starts_with("Total");
         if self.over || text.starts_with("Input file") {
-            return Ok(Parsed::Other);
+            return Ok(ParsedLine::Other);
         }
         let mut words = text.split_ascii_whitespace();
         let mut next = |name: &str| {
@@ -81,15 +81,15 @@ impl Parse for Parser {
         let action = next("action")?;
         let asked = self.volume.as_ref().is_none_or(|volume| volume == device);
         if action != self.event.name() || !asked {
-            return Ok(Parsed::Other);
+            return Ok(ParsedLine::Other);
         }
         let operation = next("operation")?;
-        let Some(kind) = kind(line, operation)? else { return Ok(Parsed::PassedOver) };
+        let Some(kind) = kind(line, operation)? else { return Ok(ParsedLine::Skipped) };
         let sector = words.next().unwrap_or("[");
         let plus = words.next();
         // A flush has the name of a process here; a command to the device has its bytes.
         if sector.starts_with('[') || plus.is_some_and(|word| word.starts_with('(')) {
-            return Ok(Parsed::PassedOver);
+            return Ok(ParsedLine::Skipped);
         }
         let (Some("+"), Some(sectors)) = (plus, words.next()) else {
             return Err(line.error("sectors", "missing; expected `SECTOR + SECTORS`"));
@@ -100,7 +100,7 @@ impl Parse for Parser {
             size: fields::sectors(line, "sectors", sectors)?,
             offset: Some(fields::sectors(line, "sector", sector)?),
         };
-        Ok(if request.size == 0 { Parsed::PassedOver } else { Parsed::Request(request) })
+        Ok(if request.size == 0 { ParsedLine::Skipped } else { ParsedLine::Request(request) })
     }
 }
 

@@ -6,14 +6,14 @@
 
 use leeward_fabric::input::{InputError, Line, cells, excerpt};
 
-use super::{Fields, Parse, Parsed, fields};
+use super::{Fields, Parse, ParsedLine, fields};
 use crate::Request;
 
 const COLUMNS: [&str; 4] = ["nanoseconds", "size", "type", "offset"];
 const READS: [&str; 2] = ["DiskRead", "Get"];
 const WRITES: [&str; 2] = ["DiskWrite", "Put"];
 
-pub(super) fn looks(line: &str) -> bool {
+pub(super) fn matches(line: &str) -> bool {
     let word = cells(line).nth(2).unwrap_or("");
     READS.iter().chain(&WRITES).any(|known| known.eq_ignore_ascii_case(word))
 }
@@ -25,9 +25,9 @@ impl Parse for Parser {
         Fields { at: "nanoseconds", size: "size" }
     }
 
-    fn line(&mut self, line: &Line<'_>) -> Result<Parsed, InputError> {
+    fn line(&mut self, line: &Line<'_>) -> Result<ParsedLine, InputError> {
         let [at, size, kind, offset] = fields::row(line, COLUMNS, 3, false)?;
-        Ok(Parsed::Request(Request {
+        Ok(ParsedLine::Request(Request {
             at: fields::ticks(line, "nanoseconds", at, 1)?,
             kind: fields::kind(line, "type", kind, &READS, &WRITES)?,
             size: hexadecimal(line, "size", size.strip_prefix("0x").unwrap_or(size), size)?,

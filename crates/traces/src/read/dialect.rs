@@ -4,7 +4,7 @@ use std::fmt;
 
 use leeward_fabric::input::{InputError, Line, excerpt};
 
-use super::{Parse, Parsed, ReadSettings, blktrace, checked, compactor, leeward, msr, spc};
+use super::{Parse, ParsedLine, ReadSettings, blktrace, checked, compactor, leeward, msr, spc};
 
 /// Format of the lines of a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,7 +38,7 @@ impl Dialect {
     }
 
     /// The dialect with this name.
-    pub fn named(name: &str) -> Option<Dialect> {
+    pub fn from_name(name: &str) -> Option<Dialect> {
         Dialect::ALL.into_iter().find(|dialect| dialect.name() == name)
     }
 
@@ -69,14 +69,14 @@ impl Dialect {
 
     /// The dialect that matches this line.
     pub(super) fn detect(line: &Line<'_>) -> Result<Dialect, InputError> {
-        let looks = |dialect: &Dialect| match dialect {
-            Dialect::Leeward => leeward::looks(line.text),
-            Dialect::Compactor => compactor::looks(line.text),
-            Dialect::Msr => msr::looks(line.text),
-            Dialect::Spc => spc::looks(line.text),
-            Dialect::Blktrace => blktrace::looks(line.text),
+        let matches = |dialect: &Dialect| match dialect {
+            Dialect::Leeward => leeward::matches(line.text),
+            Dialect::Compactor => compactor::matches(line.text),
+            Dialect::Msr => msr::matches(line.text),
+            Dialect::Spc => spc::matches(line.text),
+            Dialect::Blktrace => blktrace::matches(line.text),
         };
-        Dialect::ALL.into_iter().find(looks).ok_or_else(|| {
+        Dialect::ALL.into_iter().find(matches).ok_or_else(|| {
             let known = Dialect::ALL.map(|dialect| format!("{dialect} ({})", dialect.example()));
             let message = format!(
                 "`{}`: a line of no known dialect; expected one of {}",
@@ -92,17 +92,17 @@ impl Dialect {
         self,
         first: &Line<'_>,
         settings: &ReadSettings,
-    ) -> Result<(Box<dyn Parse>, Parsed), InputError> {
+    ) -> Result<(Box<dyn Parse>, ParsedLine), InputError> {
         let volume = settings.volume.clone();
         let mut parser: Box<dyn Parse> = match self {
-            Dialect::Leeward => return Ok((Box::new(leeward::Parser::open(first)?), Parsed::Other)),
+            Dialect::Leeward => return Ok((Box::new(leeward::Parser::open(first)?), ParsedLine::Other)),
             Dialect::Compactor => Box::new(compactor::Parser),
             Dialect::Msr => Box::new(msr::Parser { volume }),
             Dialect::Spc => Box::new(spc::Parser { volume }),
             Dialect::Blktrace => Box::new(blktrace::Parser { event: settings.event, volume, over: false }),
         };
         if self == Dialect::Msr && msr::is_header(first.text) {
-            return Ok((parser, Parsed::Other));
+            return Ok((parser, ParsedLine::Other));
         }
         let parsed = checked(&mut *parser, first, None, settings.largest)?;
         Ok((parser, parsed))

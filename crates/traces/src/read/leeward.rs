@@ -3,14 +3,14 @@
 
 use leeward_fabric::input::{InputError, Line, cells, excerpt};
 
-use super::{Fields, Parse, Parsed, fields};
+use super::{Fields, Parse, ParsedLine, fields};
 use crate::Request;
 
 const COLUMNS: [&str; 4] = ["seconds", "kind", "size", "offset"];
 /// Number of required columns.
 const LEAST: usize = 3;
 
-pub(super) fn looks(line: &str) -> bool {
+pub(super) fn matches(line: &str) -> bool {
     COLUMNS[..LEAST].iter().all(|name| cells(line).any(|cell| cell == *name))
 }
 
@@ -45,7 +45,7 @@ impl Parse for Parser {
         Fields { at: "seconds", size: "size" }
     }
 
-    fn line(&mut self, line: &Line<'_>) -> Result<Parsed, InputError> {
+    fn line(&mut self, line: &Line<'_>) -> Result<ParsedLine, InputError> {
         let mut row = [""; COLUMNS.len()];
         let mut width = 0;
         for cell in cells(line.text) {
@@ -59,7 +59,7 @@ impl Parse for Parser {
             return Err(line.error("columns", message));
         }
         let [at, kind, size, offset] = row;
-        Ok(Parsed::Request(Request {
+        Ok(ParsedLine::Request(Request {
             at: fields::seconds(line, "seconds", at)?,
             kind: fields::kind(line, "kind", kind, &["read", "r"], &["write", "w"])?,
             size: fields::signed(line, "size", "bytes", size)?,

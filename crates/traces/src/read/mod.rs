@@ -50,13 +50,13 @@ impl Default for ReadSettings {
 }
 
 /// Result of parsing a line.
-enum Parsed {
+enum ParsedLine {
     /// A request.
     Request(Request),
     /// A line without a request of this workload: a heading, another event, another volume.
     Other,
     /// An operation without payload, such as a flush.
-    PassedOver,
+    Skipped,
 }
 
 /// Names of a dialect's fields, for errors.
@@ -71,7 +71,7 @@ trait Parse {
     fn fields(&self) -> Fields;
 
     /// Parses a line. The caller checks times, sizes and volumes.
-    fn line(&mut self, line: &Line<'_>) -> Result<Parsed, InputError>;
+    fn line(&mut self, line: &Line<'_>) -> Result<ParsedLine, InputError>;
 }
 
 /// The requests of a trace, in order of time. The stream ends after the first error.
@@ -80,11 +80,11 @@ pub struct Requests {
     parser: Box<dyn Parse>,
     dialect: Dialect,
     /// Result for the line that determined the dialect, until it is consumed.
-    first: Option<Result<Parsed, InputError>>,
+    first: Option<Result<ParsedLine, InputError>>,
     last: Option<Nanos>,
     largest: u64,
     volume: Option<String>,
-    passed_over: u64,
+    skipped: u64,
     over: bool,
 }
 
@@ -118,7 +118,7 @@ impl Requests {
             last: None,
             largest: settings.largest,
             volume: settings.volume.clone(),
-            passed_over: 0,
+            skipped: 0,
             over: false,
         })
     }
@@ -129,8 +129,8 @@ impl Requests {
     }
 
     /// Number of operations without payload skipped so far: flushes, discards.
-    pub fn passed_over(&self) -> u64 {
-        self.passed_over
+    pub fn skipped(&self) -> u64 {
+        self.skipped
     }
 
     fn read(&mut self) -> Result<Option<Request>, InputError> {
@@ -144,12 +144,12 @@ impl Requests {
                 },
             };
             match parsed {
-                Parsed::Request(request) => {
+                ParsedLine::Request(request) => {
                     self.last = Some(request.at);
                     return Ok(Some(request));
                 }
-                Parsed::PassedOver => self.passed_over += 1,
-                Parsed::Other => {}
+                ParsedLine::Skipped => self.skipped += 1,
+                ParsedLine::Other => {}
             }
         }
     }
@@ -185,9 +185,9 @@ fn checked(
     line: &Line<'_>,
     last: Option<Nanos>,
     largest: u64,
-) -> Result<Parsed, InputError> {
+) -> Result<ParsedLine, InputError> {
     let parsed = parser.line(line)?;
-    let Parsed::Request(request) = parsed else { return Ok(parsed) };
+    let ParsedLine::Request(request) = parsed else { return Ok(parsed) };
     let fields = parser.fields();
     if let Some(last) = last.filter(|&last| request.at < last) {
         let (at, last) = (fields::exact(request.at), fields::exact(last));
@@ -204,5 +204,5 @@ fn checked(
     if request.offset.is_some_and(|offset| offset.checked_add(request.size).is_none()) {
         return Err(line.error("offset", "the request ends beyond any volume; expected an offset in bytes"));
     }
-    Ok(Parsed::Request(request))
+    Ok(ParsedLine::Request(request))
 }

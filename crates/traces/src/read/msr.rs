@@ -6,14 +6,14 @@
 
 use leeward_fabric::input::{InputError, Line, cells};
 
-use super::{Fields, Parse, Parsed, fields};
+use super::{Fields, Parse, ParsedLine, fields};
 use crate::Request;
 
 const COLUMNS: [&str; 7] = ["Timestamp", "Hostname", "DiskNumber", "Type", "Offset", "Size", "ResponseTime"];
 /// Nanoseconds per tick.
 const TICK: u64 = 100;
 
-pub(super) fn looks(line: &str) -> bool {
+pub(super) fn matches(line: &str) -> bool {
     let word = cells(line).nth(3).unwrap_or("");
     let typed = ["Read", "Write"].iter().any(|known| known.eq_ignore_ascii_case(word));
     is_header(line) || (typed && cells(line).count() == COLUMNS.len())
@@ -32,7 +32,7 @@ impl Parse for Parser {
         Fields { at: "Timestamp", size: "Size" }
     }
 
-    fn line(&mut self, line: &Line<'_>) -> Result<Parsed, InputError> {
+    fn line(&mut self, line: &Line<'_>) -> Result<ParsedLine, InputError> {
         let [at, host, disk, kind, offset, size, _] = fields::row(line, COLUMNS, COLUMNS.len(), false)?;
         let request = Request {
             at: fields::ticks(line, "Timestamp", at, TICK)?,
@@ -42,6 +42,6 @@ impl Parse for Parser {
         };
         let volume = self.volume.as_ref().map(|volume| volume.strip_prefix(host)?.strip_prefix('.'));
         let asked = volume.is_none_or(|asked| asked == Some(disk));
-        Ok(if asked { Parsed::Request(request) } else { Parsed::Other })
+        Ok(if asked { ParsedLine::Request(request) } else { ParsedLine::Other })
     }
 }

@@ -6,12 +6,12 @@
 
 use leeward_fabric::input::{InputError, Line, cells};
 
-use super::{Fields, Parse, Parsed, fields};
+use super::{Fields, Parse, ParsedLine, fields};
 use crate::Request;
 
 const COLUMNS: [&str; 5] = ["ASU", "LBA", "Size", "Opcode", "Timestamp"];
 
-pub(super) fn looks(line: &str) -> bool {
+pub(super) fn matches(line: &str) -> bool {
     let word = cells(line).nth(3).unwrap_or("");
     word.eq_ignore_ascii_case("r") || word.eq_ignore_ascii_case("w")
 }
@@ -25,7 +25,7 @@ impl Parse for Parser {
         Fields { at: "Timestamp", size: "Size" }
     }
 
-    fn line(&mut self, line: &Line<'_>) -> Result<Parsed, InputError> {
+    fn line(&mut self, line: &Line<'_>) -> Result<ParsedLine, InputError> {
         let [unit, block, size, kind, at] = fields::row(line, COLUMNS, COLUMNS.len(), true)?;
         let request = Request {
             at: fields::seconds(line, "Timestamp", at)?,
@@ -34,6 +34,6 @@ impl Parse for Parser {
             offset: Some(fields::sectors(line, "LBA", block)?),
         };
         let asked = self.volume.as_ref().is_none_or(|volume| volume == unit);
-        Ok(if asked { Parsed::Request(request) } else { Parsed::Other })
+        Ok(if asked { ParsedLine::Request(request) } else { ParsedLine::Other })
     }
 }

@@ -233,5 +233,5 @@ fn by_stage(value: impl Fn(&AgreedStage) -> Option<Value>, stages: &[AgreedStage
 
 /// True for a stage at a device, where work is in seconds.
 fn is_storage(stage: &AgreedStage) -> bool {
-    Stage::named(&stage.stage) == Some(Stage::Storage)
+    Stage::from_name(&stage.stage) == Some(Stage::Storage)
 }

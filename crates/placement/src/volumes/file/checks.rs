@@ -14,8 +14,8 @@ use super::{Entry, Workloads};
 pub(super) fn settings(path: &str, file: &WorkloadsFile) -> Result<Settings, InputError> {
     let wrong = |field: &str, message: String| InputError::new(path, message).in_field(field);
     let NetworkFile { overhead, payload, other } = file.network;
-    let network =
-        NetworkWork::given(overhead, payload, other).map_err(|error| wrong("network", error.to_string()))?;
+    let network = NetworkWork::with_defaults(overhead, payload, other)
+        .map_err(|error| wrong("network", error.to_string()))?;
     if file.buckets == 0 {
         return Err(wrong("buckets", "0: expected at least 1".into()));
     }

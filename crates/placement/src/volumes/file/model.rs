@@ -289,7 +289,7 @@ fn once(path: &str, told: Vec<Told>) -> Result<Vec<Told>, InputError> {
 }
 
 fn stage(name: &str) -> Result<Stage, String> {
-    Stage::named(name).ok_or_else(|| {
+    Stage::from_name(name).ok_or_else(|| {
         let known = Stage::ALL.map(Stage::name).join(", ");
         format!("`{}`: expected one of {known}", excerpt(name))
     })
