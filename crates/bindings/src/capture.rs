@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Float64Array, Int64Array, StringArray};
 use arrow_pyarrow::{PyArrowType, Table};
-use leeward_capture::places::{By, Mapping};
+use leeward_capture::places::{Mapping, PlaceKind};
 use leeward_capture::{Capture, Content, Matrix, Places, Settings, Size};
 use leeward_fabric::input::{InputError, excerpt};
 use leeward_fabric::{DomainId, Fabric};
@@ -40,7 +40,7 @@ pub fn read_capture(
     counters: bool,
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Tables> {
-    let by = one(By::from_name(by), "by", by, By::ALL.map(By::name).join(", "))?;
+    let by = one(PlaceKind::from_name(by), "by", by, PlaceKind::ALL.map(PlaceKind::name).join(", "))?;
     let size = one(Size::from_name(size), "size", size, Size::ALL.map(Size::name).join(", "))?;
     let content =
         one(Content::from_name(content), "content", content, Content::ALL.map(Content::name).join(", "))?;
@@ -55,7 +55,7 @@ pub fn read_capture(
             let mut told = 0;
             loop {
                 let more = capture.read(&mut open, RECORDS).map_err(Refused)?;
-                let passed = open.passed();
+                let passed = open.bytes_read();
                 Python::attach(|py| {
                     py.check_signals()?;
                     progress.as_ref().map_or(Ok(()), |tell| tell.call1(py, (passed - told,)).map(drop))
@@ -88,9 +88,9 @@ fn opened(path: &str) -> Result<File, Refused> {
 }
 
 /// Names of addresses, by the unit of the matrix.
-fn places(by: By, mapping: Option<&Mapping>, fabric: Option<&Fabric>) -> Result<Places, Refused> {
+fn places(by: PlaceKind, mapping: Option<&Mapping>, fabric: Option<&Fabric>) -> Result<Places, Refused> {
     let mapping = match (by, mapping) {
-        (By::Address, _) => return Ok(Places::addresses()),
+        (PlaceKind::Address, _) => return Ok(Places::addresses()),
         (_, Some(mapping)) => mapping,
         (_, None) => {
             let message = format!("by {}: expected a file that says whose addresses are", by.name());
@@ -104,12 +104,12 @@ fn places(by: By, mapping: Option<&Mapping>, fabric: Option<&Fabric>) -> Result<
             let message = || format!("`{}`: no host or rack of the cluster is called so", excerpt(name));
             if known { Ok(()) } else { Err(message()) }
         })?;
-        if by == By::Host && !mapping.addresses().any(|(_, name)| fabric.host(name).is_some()) {
+        if by == PlaceKind::Host && !mapping.addresses().any(|(_, name)| fabric.host(name).is_some()) {
             let message = "it names racks and no host: a matrix by rack is what it can make";
             return Err(Refused(InputError::new(mapping.file(), message)));
         }
     }
-    if by == By::Service {
+    if by == PlaceKind::Service {
         if mapping.services().is_empty() {
             return Err(Refused(InputError::new(mapping.file(), "no services; expected a list of them")));
         }
@@ -117,7 +117,9 @@ fn places(by: By, mapping: Option<&Mapping>, fabric: Option<&Fabric>) -> Result<
     }
     Ok(Places::mapped(mapping, |name| match fabric {
         None => Some(name.to_owned()),
-        Some(fabric) if by == By::Host => fabric.host(name).map(|host| fabric.host_name(host).to_owned()),
+        Some(fabric) if by == PlaceKind::Host => {
+            fabric.host(name).map(|host| fabric.host_name(host).to_owned())
+        }
         Some(fabric) => {
             let rack = fabric.host(name).map(|host| fabric.rack_of(host));
             let rack = rack.or_else(|| fabric.domain(name).filter(|&domain| is_rack(fabric, domain)));

@@ -8,7 +8,7 @@ use foldhash::fast::FixedState;
 use leeward_fabric::input::InputError;
 
 use crate::discards::{Discards, Reason};
-use crate::exports::{Arrival, Counter, Exporter, Exports, Found, PORTS};
+use crate::exports::{Arrival, Counter, Exporter, Exports, PORTS, Sink};
 use crate::flow::{Flow, Size};
 use crate::frames::{Frame, Frames, Record, Refusal};
 use crate::matrix::{MOST_CELLS, Matrix, Source, Sums};
@@ -41,7 +41,7 @@ impl Content {
     }
 
     /// The content with this name.
-    pub fn named(name: &str) -> Option<Content> {
+    pub fn from_name(name: &str) -> Option<Content> {
         Content::ALL.into_iter().find(|content| content.name() == name)
     }
 }
@@ -87,13 +87,13 @@ const MOST_COUNTERS: usize = 20_000_000;
 pub struct Capture {
     settings: Settings,
     exports: Exports,
-    taken: Taken,
+    flows: FlowSums,
     counters: Vec<Counter>,
     discards: Discards,
 }
 
 /// Sums over the flows of all files.
-struct Taken {
+struct FlowSums {
     places: Places,
     sums: Sums,
     sources: BTreeMap<(&'static str, String), Source>,
@@ -102,7 +102,7 @@ struct Taken {
 }
 
 /// A file that is being read.
-pub struct Open {
+pub struct OpenFile {
     name: String,
     frames: Frames,
     content: Content,
@@ -111,10 +111,10 @@ pub struct Open {
     packets: Source,
 }
 
-impl Open {
+impl OpenFile {
     /// Bytes of the file read so far; for compressed files, after decompression.
-    pub fn passed(&self) -> u64 {
-        self.frames.passed()
+    pub fn bytes_read(&self) -> u64 {
+        self.frames.bytes_read()
     }
 }
 
@@ -122,14 +122,14 @@ impl Capture {
     /// An empty matrix.
     pub fn new(settings: Settings, places: Places) -> Capture {
         let exports = Exports::new(settings.size, settings.sampling);
-        let taken = Taken {
+        let flows = FlowSums {
             places,
             sums: Sums::new(settings.interval_s),
             sources: BTreeMap::new(),
             exporters: HashMap::default(),
             unknown: HashMap::default(),
         };
-        Capture { settings, exports, taken, counters: Vec::new(), discards: Discards::default() }
+        Capture { settings, exports, flows, counters: Vec::new(), discards: Discards::default() }
     }
 
     /// Opens a file: pcap, pcapng, or IPFIX messages, plain or gzip. The content determines the format.
@@ -137,7 +137,7 @@ impl Capture {
     /// # Errors
     ///
     /// Fails if the file cannot be read or has an unknown format.
-    pub fn open(&self, name: &str, reader: impl Read + 'static) -> Result<Open, InputError> {
+    pub fn open(&self, name: &str, reader: impl Read + 'static) -> Result<OpenFile, InputError> {
         let frames = Frames::open(reader).map_err(|refusal| {
             let message = match refusal {
                 Refusal::Broken(error) => error.to_string(),
@@ -151,7 +151,7 @@ impl Capture {
         })?;
         let content = if frames.are_messages() { Content::Exports } else { self.settings.content };
         let packets = Source { protocol: "packets", name: name.to_owned(), ..Source::default() };
-        Ok(Open { name: name.to_owned(), frames, content, records: 0, packets })
+        Ok(OpenFile { name: name.to_owned(), frames, content, records: 0, packets })
     }
 
     /// Reads up to `records` more records of a file; `false` after the last.
@@ -159,7 +159,7 @@ impl Capture {
     /// # Errors
     ///
     /// Fails if the file cannot be read, or if there are too many cells or readings of counters.
-    pub fn read(&mut self, open: &mut Open, records: u64) -> Result<bool, InputError> {
+    pub fn read(&mut self, open: &mut OpenFile, records: u64) -> Result<bool, InputError> {
         let broken = |name: &str, error: io::Error| InputError::new(name, error);
         for _ in 0..records {
             match open.frames.next(&mut self.discards) {
@@ -184,7 +184,7 @@ impl Capture {
                     let packets = std::mem::take(&mut open.packets);
                     if packets.flows > 0 {
                         add(
-                            self.taken.sources.entry((packets.protocol, packets.name.clone())).or_default(),
+                            self.flows.sources.entry((packets.protocol, packets.name.clone())).or_default(),
                             packets,
                         );
                     }
@@ -198,7 +198,7 @@ impl Capture {
                 format!("more than {MOST_COUNTERS} readings of counters: fewer files at once have fewer");
             return Err(InputError::new(&open.name, message));
         }
-        if self.taken.sums.is_full() {
+        if self.flows.sums.is_full() {
             let message = format!(
                 "more than {MOST_CELLS} pairs and intervals: a longer interval or a coarser kind of place has fewer"
             );
@@ -210,7 +210,7 @@ impl Capture {
     /// The matrix of all files.
     pub fn finish(mut self) -> Matrix {
         self.exports.finish(&mut self.discards);
-        let Taken { places, sums, mut sources, exporters, unknown } = self.taken;
+        let FlowSums { places, sums, mut sources, exporters, unknown } = self.flows;
         for (exporter, source) in exporters {
             let name = exporter.address.map_or("a file".into(), |address| address.to_string());
             let source = Source { protocol: exporter.protocol, name: name.clone(), ..source };
@@ -253,7 +253,7 @@ impl Capture {
         };
         source.flows += 1;
         source.bytes += u128::from(flow.bytes) * u128::from(flow.rate);
-        self.taken.take(&flow, packet.fragment, &mut self.discards);
+        self.flows.take(&flow, packet.fragment, &mut self.discards);
     }
 
     /// Reads a packet as an exported datagram.
@@ -281,18 +281,18 @@ impl Capture {
     }
 
     fn datagram(&mut self, datagram: &[u8], arrival: Arrival) {
-        let taken = &mut self.taken;
+        let flows = &mut self.flows;
         let mut flow = |flow: &Flow, exporter: Exporter, discards: &mut Discards| {
-            taken.saw(exporter, flow);
-            taken.take(flow, false, discards);
+            flows.count_source(exporter, flow);
+            flows.take(flow, false, discards);
         };
         let counters = self.settings.counters.then_some(&mut self.counters);
-        let mut found = Found { flow: &mut flow, counters, discards: &mut self.discards };
-        self.exports.read(datagram, arrival, &mut found);
+        let mut sink = Sink { flow: &mut flow, counters, discards: &mut self.discards };
+        self.exports.read(datagram, arrival, &mut sink);
     }
 }
 
-impl Taken {
+impl FlowSums {
     /// Counts a flow between its places.
     fn take(&mut self, flow: &Flow, fragment: bool, discards: &mut Discards) {
         let ends = (flow.source, flow.destination);
@@ -302,7 +302,7 @@ impl Taken {
                 let scaled = u128::from(flow.bytes) * u128::from(flow.rate);
                 let bytes = u64::try_from(scaled).unwrap_or(u64::MAX);
                 let example = || format!("{} to {}", flow.source, flow.destination);
-                if fragment && self.places.need_ports() && flow.ports.is_none() {
+                if fragment && self.places.needs_ports() && flow.ports.is_none() {
                     return discards.count(Reason::Fragment, "", bytes, example);
                 }
                 let detail = match found {
@@ -328,7 +328,7 @@ impl Taken {
         }
     }
 
-    fn saw(&mut self, exporter: Exporter, flow: &Flow) {
+    fn count_source(&mut self, exporter: Exporter, flow: &Flow) {
         let room = self.exporters.len() < MOST_SOURCES || self.exporters.contains_key(&exporter);
         let exporter = if room { exporter } else { Exporter { address: None, ..exporter } };
         let source = self.exporters.entry(exporter).or_default();

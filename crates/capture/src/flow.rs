@@ -47,7 +47,7 @@ impl Size {
     }
 
     /// The length with this name.
-    pub fn named(name: &str) -> Option<Size> {
+    pub fn from_name(name: &str) -> Option<Size> {
         Size::ALL.into_iter().find(|size| size.name() == name)
     }
 

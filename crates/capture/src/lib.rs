@@ -27,7 +27,7 @@ mod matrix;
 mod packet;
 pub mod places;
 
-pub use capture::{Capture, Content, Open, Settings};
+pub use capture::{Capture, Content, OpenFile, Settings};
 pub use discards::{Discard, Discards, Reason};
 pub use exports::Counter;
 pub use flow::{Flow, Size};

@@ -90,19 +90,19 @@ pub struct Matrix {
 
 /// Limit that a flow exceeds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Beyond {
+pub enum FlowLimit {
     /// The number of intervals of one record.
     Time,
     /// The total number of bytes or packets.
     Bytes,
 }
 
-impl Beyond {
+impl FlowLimit {
     /// Name of the limit in reports.
     pub fn name(self) -> &'static str {
         match self {
-            Beyond::Time => "time",
-            Beyond::Bytes => "bytes",
+            FlowLimit::Time => "time",
+            FlowLimit::Bytes => "bytes",
         }
     }
 }
@@ -127,7 +127,7 @@ impl Sums {
 
     /// Adds a flow, spread evenly over its duration. A flow beyond a limit is not added at all.
     #[inline]
-    pub fn add(&mut self, flow: &Flow, source: PlaceId, destination: PlaceId) -> Result<(), Beyond> {
+    pub fn add(&mut self, flow: &Flow, source: PlaceId, destination: PlaceId) -> Result<(), FlowLimit> {
         let first = flow.start_ns.div_euclid(self.interval_ns);
         // A flow that ends at the edge of an interval belongs before it.
         let last =
@@ -136,11 +136,11 @@ impl Sums {
         let (bytes, packets) = (u128::from(flow.bytes) * rate, u128::from(flow.packets) * rate);
         let variance = variance(flow);
         if last - first >= MOST_INTERVALS {
-            return Err(Beyond::Time);
+            return Err(FlowLimit::Time);
         }
         let (all_bytes, all_packets) = (self.bytes + bytes, self.packets + packets);
         if all_bytes.max(all_packets) > MOST_BYTES {
-            return Err(Beyond::Bytes);
+            return Err(FlowLimit::Bytes);
         }
         (self.bytes, self.packets) = (all_bytes, all_packets);
         if first == last {

@@ -51,7 +51,7 @@ pub struct Packet<'a> {
 }
 
 /// Reason why a frame is not counted, with a detail that separates kinds of one reason.
-pub struct Refused {
+pub struct PacketError {
     pub reason: Reason,
     pub detail: String,
 }
@@ -68,13 +68,13 @@ pub enum Datagram<'a> {
 
 impl<'a> Packet<'a> {
     /// Reads a frame of a link type; `length` is its length on the wire.
-    pub fn read(link_type: u32, frame: &'a [u8], length: u64) -> Result<Packet<'a>, Refused> {
-        let packet = unwrapped(link_type, frame)?;
+    pub fn read(link_type: u32, frame: &'a [u8], length: u64) -> Result<Packet<'a>, PacketError> {
+        let packet = strip_link_layer(link_type, frame)?;
         Packet::of_ip(packet, length.saturating_sub((frame.len() - packet.len()) as u64))
     }
 
     /// Reads from the IP header on.
-    fn of_ip(bytes: &'a [u8], left: u64) -> Result<Packet<'a>, Refused> {
+    fn of_ip(bytes: &'a [u8], left: u64) -> Result<Packet<'a>, PacketError> {
         use etherparse::err::ip::LaxHeaderSliceError::{Content, Len};
         let (ip, _) = LaxIpSlice::from_slice(bytes).map_err(|error| match error {
             Len(_) => refuse(Reason::CutOffHeader),
@@ -130,16 +130,16 @@ impl<'a> Packet<'a> {
     }
 }
 
-fn refuse(reason: Reason) -> Refused {
-    Refused { reason, detail: String::new() }
+fn refuse(reason: Reason) -> PacketError {
+    PacketError { reason, detail: String::new() }
 }
 
 /// Removes the link layer: the rest begins with an IP header.
-fn unwrapped(link: u32, frame: &[u8]) -> Result<&[u8], Refused> {
+fn strip_link_layer(link: u32, frame: &[u8]) -> Result<&[u8], PacketError> {
     match link {
-        link_type::ETHERNET => untagged(word(frame, 12)?, frame.get(14..).unwrap_or_default()),
-        link_type::LINUX_SLL => untagged(word(frame, 14)?, frame.get(16..).unwrap_or_default()),
-        link_type::LINUX_SLL2 => untagged(word(frame, 0)?, frame.get(20..).unwrap_or_default()),
+        link_type::ETHERNET => strip_tags(word(frame, 12)?, frame.get(14..).unwrap_or_default()),
+        link_type::LINUX_SLL => strip_tags(word(frame, 14)?, frame.get(16..).unwrap_or_default()),
+        link_type::LINUX_SLL2 => strip_tags(word(frame, 0)?, frame.get(20..).unwrap_or_default()),
         link_type::NULL | link_type::LOOP => {
             // The family is in the byte order of the capturing machine, which the file does not state.
             let family = [word(frame, 0)?, word(frame, 2)?];
@@ -147,17 +147,17 @@ fn unwrapped(link: u32, frame: &[u8]) -> Result<&[u8], Refused> {
             match family {
                 // The number of IPv6 differs between systems.
                 2 | 10 | 24 | 28 | 30 => Ok(frame.get(4..).unwrap_or_default()),
-                _ => Err(Refused { reason: Reason::NotIp, detail: format!("address family {family}") }),
+                _ => Err(PacketError { reason: Reason::NotIp, detail: format!("address family {family}") }),
             }
         }
-        link_type::MPLS => unlabelled(frame, ether_type::MPLS[0]),
+        link_type::MPLS => strip_labels(frame, ether_type::MPLS[0]),
         link if link_type::RAW.contains(&link) => Ok(frame),
-        link => Err(Refused { reason: Reason::UnknownLinkType, detail: link.to_string() }),
+        link => Err(PacketError { reason: Reason::UnknownLinkType, detail: link.to_string() }),
     }
 }
 
 /// Removes VLAN tags and MPLS labels. `of` is the EtherType of the following bytes.
-fn untagged(mut of: u16, mut bytes: &[u8]) -> Result<&[u8], Refused> {
+fn strip_tags(mut of: u16, mut bytes: &[u8]) -> Result<&[u8], PacketError> {
     for _ in 0..MOST_TAGS {
         match of {
             ether_type::IPV4 | ether_type::IPV6 => return Ok(bytes),
@@ -165,36 +165,36 @@ fn untagged(mut of: u16, mut bytes: &[u8]) -> Result<&[u8], Refused> {
                 of = word(bytes, 2)?;
                 bytes = bytes.get(4..).unwrap_or_default();
             }
-            label if ether_type::MPLS.contains(&label) => return unlabelled(bytes, label),
+            label if ether_type::MPLS.contains(&label) => return strip_labels(bytes, label),
             ether_type::PPPOE => {
                 return match word(bytes, 6)? {
                     0x0021 | 0x0057 => Ok(bytes.get(8..).unwrap_or_default()),
-                    other => Err(Refused { reason: Reason::NotIp, detail: format!("PPP {other:#06x}") }),
+                    other => Err(PacketError { reason: Reason::NotIp, detail: format!("PPP {other:#06x}") }),
                 };
             }
             length if length < ether_type::LEAST => {
-                return Err(Refused { reason: Reason::NotIp, detail: "IEEE 802.3".into() });
+                return Err(PacketError { reason: Reason::NotIp, detail: "IEEE 802.3".into() });
             }
-            other => return Err(Refused { reason: Reason::NotIp, detail: named(other) }),
+            other => return Err(PacketError { reason: Reason::NotIp, detail: named(other) }),
         }
     }
-    Err(Refused { reason: Reason::NotIp, detail: "too many tags".into() })
+    Err(PacketError { reason: Reason::NotIp, detail: "too many tags".into() })
 }
 
 /// Removes MPLS labels. Only the first bits behind the last label show whether IP follows.
-fn unlabelled(mut bytes: &[u8], of: u16) -> Result<&[u8], Refused> {
+fn strip_labels(mut bytes: &[u8], of: u16) -> Result<&[u8], PacketError> {
     for _ in 0..MOST_TAGS {
         let last = word(bytes, 2)? & 0x0100 != 0;
         bytes = bytes.get(4..).unwrap_or_default();
         if last {
             return match bytes.first().map(|first| first >> 4) {
                 Some(4 | 6) => Ok(bytes),
-                Some(_) => Err(Refused { reason: Reason::NotIp, detail: named(of) }),
+                Some(_) => Err(PacketError { reason: Reason::NotIp, detail: named(of) }),
                 None => Err(refuse(Reason::CutOffHeader)),
             };
         }
     }
-    Err(Refused { reason: Reason::NotIp, detail: "too many labels".into() })
+    Err(PacketError { reason: Reason::NotIp, detail: "too many labels".into() })
 }
 
 /// An EtherType, with the names of the common ones.
@@ -211,7 +211,7 @@ fn named(of: u16) -> String {
     format!("{of:#06x}{name}")
 }
 
-fn word(bytes: &[u8], at: usize) -> Result<u16, Refused> {
+fn word(bytes: &[u8], at: usize) -> Result<u16, PacketError> {
     match bytes.get(at..at + 2) {
         Some(&[high, low]) => Ok(u16::from_be_bytes([high, low])),
         _ => Err(refuse(Reason::CutOffHeader)),

@@ -28,10 +28,10 @@ fn captured(datagrams: &[(IpAddr, u16, Vec<u8>)]) -> Vec<u8> {
     pcap(Order { big: false }, false, 1, &frames.collect::<Vec<_>>())
 }
 
-fn told() -> impl Strategy<Value = Told> {
+fn exported_flow() -> impl Strategy<Value = ExportedFlow> {
     let ports = any::<(u16, u16)>();
     (0..4_u8, 0..4_u8, ports, 1..1_000_000_u32, 1..1000_u32, 0..3_000_000_u64, 0..600_000_u64).prop_map(
-        |(from, to, ports, octets, packets, start, length)| Told {
+        |(from, to, ports, octets, packets, start, length)| ExportedFlow {
             source: Ipv4Addr::new(10, 0, 0, from),
             destination: Ipv4Addr::new(10, 0, 0, to),
             ports,
@@ -45,7 +45,7 @@ fn told() -> impl Strategy<Value = Told> {
 
 type Pairs = BTreeMap<(String, String), (u128, u128)>;
 
-fn truth(flows: &[Told], rate: u128, size: Size) -> Pairs {
+fn truth(flows: &[ExportedFlow], rate: u128, size: Size) -> Pairs {
     let mut pairs = Pairs::new();
     for flow in flows {
         let header = if size == Size::Ip { 0 } else { ETHERNET };
@@ -73,7 +73,7 @@ enum Kind {
 }
 
 /// The datagrams of one exporter: its template and sampling first, then the flows.
-fn datagrams(kind: Kind, flows: &[Told], rate: u32, domain: u32) -> Vec<Vec<u8>> {
+fn datagrams(kind: Kind, flows: &[ExportedFlow], rate: u32, domain: u32) -> Vec<Vec<u8>> {
     let all = flows.chunks(20);
     match kind {
         Kind::V5 => all.map(|flows| v5(flows, 0x4000 | rate as u16)).collect(),
@@ -97,7 +97,7 @@ fn kind() -> impl Strategy<Value = Kind> {
 proptest! {
     #[test]
     fn what_exporters_tell_is_what_the_matrix_has(
-        flows in prop::collection::vec(told(), 1..60), kind in kind(), rate in 1..5000_u32, ip_bytes: bool
+        flows in prop::collection::vec(exported_flow(), 1..60), kind in kind(), rate in 1..5000_u32, ip_bytes: bool
     ) {
         let size = if ip_bytes { Size::Ip } else { Size::Frame };
         let sent: Vec<_> = datagrams(kind, &flows, rate, 7).into_iter().map(|bytes| (v4(9), 2055, bytes)).collect();
@@ -109,7 +109,7 @@ proptest! {
 
     #[test]
     fn records_that_come_before_their_template_wait_for_it(
-        flows in prop::collection::vec(told(), 1..60), kind in prop_oneof![Just(Kind::V9), Just(Kind::Ipfix)]
+        flows in prop::collection::vec(exported_flow(), 1..60), kind in prop_oneof![Just(Kind::V9), Just(Kind::Ipfix)]
     ) {
         let mut sent: Vec<_> = datagrams(kind, &flows, 1, 7).into_iter().map(|bytes| (v4(9), 4739, bytes)).collect();
         sent.rotate_left(1);
@@ -123,7 +123,7 @@ proptest! {
     }
 
     #[test]
-    fn flows_are_spread_over_the_time_that_they_took(flow in told(), interval_s in 1..600_u32) {
+    fn flows_are_spread_over_the_time_that_they_took(flow in exported_flow(), interval_s in 1..600_u32) {
         let sent: Vec<_> = datagrams(Kind::Ipfix, &[flow], 1, 7).into_iter().map(|bytes| (v4(9), 4739, bytes)).collect();
         let matrix = read(&captured(&sent), Settings { interval_s, ..exports(Size::Ip) });
         let length = f64::from(interval_s) * 1000.0;
@@ -182,7 +182,7 @@ proptest! {
 
     #[test]
     fn no_change_of_a_byte_makes_the_readers_panic(
-        flows in prop::collection::vec(told(), 1..10), kind in kind(), sflow_too: bool,
+        flows in prop::collection::vec(exported_flow(), 1..10), kind in kind(), sflow_too: bool,
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..8),
         cut in any::<prop::sample::Index>()
     ) {
@@ -223,8 +223,8 @@ fn swallow(bytes: &[u8]) {
     assert!(capture.finish().pairs.iter().all(|pair| pair.cell.standard_error().is_finite()));
 }
 
-fn flow() -> Told {
-    Told {
+fn flow() -> ExportedFlow {
+    ExportedFlow {
         source: Ipv4Addr::new(10, 0, 0, 1),
         destination: Ipv4Addr::new(10, 0, 0, 2),
         ports: (1, 2),
@@ -369,7 +369,7 @@ fn records_nested_without_end_do_not_end_the_stack() {
 
 #[test]
 fn a_record_that_cannot_be_is_not_counted() {
-    let forever = Told { start_ms: BOOT_MS + 1, end_ms: BOOT_MS, ..flow() };
+    let forever = ExportedFlow { start_ms: BOOT_MS + 1, end_ms: BOOT_MS, ..flow() };
     let sent = datagrams(Kind::Ipfix, &[flow(), forever], 1, 1).concat();
     let matrix = read(&sent, exports(Size::Ip));
     assert_eq!(reasons(&matrix), [("no-flow-time", String::new(), 1)]);
@@ -378,7 +378,7 @@ fn a_record_that_cannot_be_is_not_counted() {
 
 #[test]
 fn more_bytes_than_there_can_be_are_refused_and_not_cut() {
-    let huge = Told { octets: u32::MAX, packets: 1, ..flow() };
+    let huge = ExportedFlow { octets: u32::MAX, packets: 1, ..flow() };
     // One record is below 10^18 and two are not; then each is above.
     for (rate, counted, refused) in [(200_000_000, 1, 1), (400_000_000, 0, 2)] {
         let sent = datagrams(Kind::V9, &[huge, huge], rate, 1);
@@ -430,7 +430,7 @@ fn times_since_an_exporter_started_rest_on_the_options_that_say_when_it_did() {
     let fields = template.len() - 8;
     template[fields..].copy_from_slice(&[0, 22, 0, 8, 0, 21, 0, 8]);
     let up = |time: u64| time - BOOT_MS;
-    let flow = Told { start_ms: up(BOOT_MS + 5000), end_ms: up(BOOT_MS + 9000), ..flow() };
+    let flow = ExportedFlow { start_ms: up(BOOT_MS + 5000), end_ms: up(BOOT_MS + 9000), ..flow() };
     let options = [&[1, 45, 0, 2, 0, 1, 1, 46, 0, 4, 0, 160, 0, 8][..], &[]].concat();
     let boot = [set(3, &options), set(301, &[&[0, 0, 0, 1][..], &BOOT_MS.to_be_bytes()].concat())].concat();
     let file = ipfix(1, &[template, boot, ipfix_data(300, &[flow])]);

@@ -1,5 +1,6 @@
 //! Exports of switches and routers about their traffic: sFlow, NetFlow and IPFIX datagrams as flows.
 
+mod fields;
 mod netflow;
 mod sampling;
 mod sflow;
@@ -26,8 +27,8 @@ pub struct Arrival {
 }
 
 /// Receiver of a datagram's contents.
-pub struct Found<'a> {
-    /// Called for each flow, with its observer.
+pub struct Sink<'a> {
+    /// AddressName for each flow, with its observer.
     pub flow: &'a mut dyn FnMut(&Flow, Exporter, &mut Discards),
     /// Collects counters of interfaces, if requested.
     pub counters: Option<&'a mut Vec<Counter>>,
@@ -55,14 +56,14 @@ impl Exports {
     }
 
     /// Reads a datagram; its first bytes determine the protocol.
-    pub fn read(&mut self, datagram: &[u8], arrival: Arrival, found: &mut Found<'_>) {
+    pub fn read(&mut self, datagram: &[u8], arrival: Arrival, sink: &mut Sink<'_>) {
         match datagram {
-            [0, 0, 0, 5, ..] => sflow::read(datagram, arrival, &self.sflow, found),
-            [0, 5 | 9 | 10, ..] => self.netflow.read(datagram, arrival, found),
+            [0, 0, 0, 5, ..] => sflow::read(datagram, arrival, &self.sflow, sink),
+            [0, 5 | 9 | 10, ..] => self.netflow.read(datagram, arrival, sink),
             _ => {
                 let start = datagram.iter().take(4).map(|byte| format!("{byte:02x}")).collect::<String>();
                 let record = arrival.record;
-                found.discards.count(Reason::UnknownVersion, "", datagram.len() as u64, || {
+                sink.discards.count(Reason::UnknownVersion, "", datagram.len() as u64, || {
                     format!("packet {record}: it begins with {start}")
                 });
             }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::netflow::{Fields, field};
+use super::fields::{Fields, field};
 
 /// Most samplers of one exporter.
 const MOST_SAMPLERS: usize = 10_000;
@@ -19,7 +19,7 @@ pub struct Sampling {
 /// Sampling rate of a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rate {
-    Told(u32),
+    Stated(u32),
     /// Not stated anywhere.
     Unknown,
 }
@@ -27,7 +27,7 @@ pub enum Rate {
 impl Sampling {
     /// Reads a record of options. If it is the first with a sampling rate, returns the number of records before it.
     pub fn learn(&mut self, options: &Fields<'_>) -> u64 {
-        let Some(rate) = told(options) else { return 0 };
+        let Some(rate) = stated_rate(options) else { return 0 };
         let (first, sampler) = (self.rates.is_empty(), sampler(options));
         if self.rates.len() < MOST_SAMPLERS || self.rates.contains_key(&sampler) {
             self.rates.insert(sampler, rate);
@@ -37,8 +37,8 @@ impl Sampling {
 
     /// The rate of a record.
     pub fn of(&mut self, record: &Fields<'_>) -> Rate {
-        if let Some(rate) = told(record) {
-            return Rate::Told(rate);
+        if let Some(rate) = stated_rate(record) {
+            return Rate::Stated(rate);
         }
         let named = sampler(record);
         let only = || if self.rates.len() == 1 { self.rates.values().next() } else { None };
@@ -48,7 +48,7 @@ impl Sampling {
             None => self.rates.get(&None).or_else(only),
         };
         match rate {
-            Some(&rate) => Rate::Told(rate),
+            Some(&rate) => Rate::Stated(rate),
             None => {
                 self.unsampled += 1;
                 Rate::Unknown
@@ -63,7 +63,7 @@ fn sampler(fields: &Fields<'_>) -> Option<u64> {
 }
 
 /// The rate in these fields, rounded to a whole number; `None` if they state none.
-fn told(fields: &Fields<'_>) -> Option<u32> {
+fn stated_rate(fields: &Fields<'_>) -> Option<u32> {
     let whole = |number: u64| u32::try_from(number).ok().filter(|&rate| rate > 0);
     let ratio = |of: u64, part: u64| {
         let rounded = of.checked_add(part / 2)?.checked_div(part)?;

@@ -9,7 +9,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use super::{Arrival, Exporter, Found};
+use super::{Arrival, Exporter, Sink};
 use crate::discards::Reason;
 use crate::flow::{CHECK_SEQUENCE, ETHERNET, Flow, Size};
 use crate::packet::{Packet, link_type};
@@ -100,7 +100,7 @@ struct Datagram {
     size: Size,
 }
 
-pub fn read(bytes: &[u8], arrival: Arrival, settings: &Settings, found: &mut Found<'_>) {
+pub fn read(bytes: &[u8], arrival: Arrival, settings: &Settings, sink: &mut Sink<'_>) {
     let record = arrival.record;
     let mut xdr = Xdr(bytes);
     let header = || -> Option<(Option<IpAddr>, u32)> {
@@ -113,8 +113,7 @@ pub fn read(bytes: &[u8], arrival: Arrival, settings: &Settings, found: &mut Fou
     let mut header = header;
     let (Some((agent, samples)), Some(time_ns)) = (header(), arrival.time_ns) else {
         let length = bytes.len() as u64;
-        found
-            .discards
+        sink.discards
             .count(Reason::BrokenDatagram, "sFlow", length, || format!("packet {record}: its header"));
         return;
     };
@@ -124,25 +123,25 @@ pub fn read(bytes: &[u8], arrival: Arrival, settings: &Settings, found: &mut Fou
     for sample in 0..samples {
         let Some((kind, body)) = xdr.word().zip(xdr.opaque()) else {
             let (lost, left) = (samples - sample, xdr.0.len() as u64);
-            found.discards.count(Reason::BrokenDatagram, "sFlow", left, || {
+            sink.discards.count(Reason::BrokenDatagram, "sFlow", left, || {
                 format!("packet {record}: {lost} of {samples} samples are not there")
             });
             return;
         };
         let body = Xdr(body);
         let read = match kind {
-            format::FLOW_SAMPLE => datagram.flow(body, false, found),
-            format::EXPANDED_FLOW_SAMPLE => datagram.flow(body, true, found),
-            format::COUNTER_SAMPLE => datagram.counters(body, false, found),
-            format::EXPANDED_COUNTER_SAMPLE => datagram.counters(body, true, found),
+            format::FLOW_SAMPLE => datagram.flow(body, false, sink),
+            format::EXPANDED_FLOW_SAMPLE => datagram.flow(body, true, sink),
+            format::COUNTER_SAMPLE => datagram.counters(body, false, sink),
+            format::EXPANDED_COUNTER_SAMPLE => datagram.counters(body, true, sink),
             other => {
                 let detail = format!("sample {}:{}", other >> 12, other & 0xfff);
-                found.discards.count(Reason::UnknownSample, &detail, 0, || format!("packet {record}"));
+                sink.discards.count(Reason::UnknownSample, &detail, 0, || format!("packet {record}"));
                 Some(())
             }
         };
         if read.is_none() {
-            found.discards.count(Reason::BrokenDatagram, "sFlow sample", body.0.len() as u64, || {
+            sink.discards.count(Reason::BrokenDatagram, "sFlow sample", body.0.len() as u64, || {
                 format!("packet {record}: sample {}", sample + 1)
             });
         }
@@ -151,7 +150,7 @@ pub fn read(bytes: &[u8], arrival: Arrival, settings: &Settings, found: &mut Fou
 
 impl Datagram {
     /// Reads a sampled packet; `None` if the sample contradicts itself.
-    fn flow(&self, mut xdr: Xdr<'_>, expanded: bool, found: &mut Found<'_>) -> Option<()> {
+    fn flow(&self, mut xdr: Xdr<'_>, expanded: bool, sink: &mut Sink<'_>) -> Option<()> {
         // The sequence number, and the source in one word or two.
         xdr.bytes(if expanded { 12 } else { 8 })?;
         let rate = xdr.word()?;
@@ -174,11 +173,11 @@ impl Datagram {
             }
         }
         if let Some(flow) = seen {
-            (found.flow)(&Flow { rate, ..flow }, self.exporter, found.discards);
+            (sink.flow)(&Flow { rate, ..flow }, self.exporter, sink.discards);
         } else {
             let (reason, detail, bytes) = refused.unwrap_or((Reason::NoHeader, String::new(), 0));
             let record = self.record;
-            found.discards.count(reason, &detail, bytes, || format!("packet {record}: a sample"));
+            sink.discards.count(reason, &detail, bytes, || format!("packet {record}: a sample"));
         }
         Some(())
     }
@@ -203,7 +202,7 @@ impl Datagram {
                     }
                 };
                 Some(match Packet::read(link, header, length) {
-                    Ok(packet) => Ok(self.seen(
+                    Ok(packet) => Ok(self.one_packet(
                         (packet.source, packet.destination),
                         packet.ports,
                         self.size.of(length, packet.ip_bytes),
@@ -222,7 +221,7 @@ impl Datagram {
                 };
                 let ports = (xdr.word()? as u16, xdr.word()? as u16);
                 let ports = [6, 17, 33, 132].contains(&protocol).then_some(ports);
-                Some(Ok(self.seen(ends, ports, self.size.of(ip_bytes + ETHERNET, ip_bytes))))
+                Some(Ok(self.one_packet(ends, ports, self.size.of(ip_bytes + ETHERNET, ip_bytes))))
             }
             format::ETHERNET_FRAME => {
                 let length = u64::from(xdr.word()?);
@@ -232,21 +231,21 @@ impl Datagram {
         }
     }
 
-    fn seen(&self, ends: (IpAddr, IpAddr), ports: Option<(u16, u16)>, bytes: u64) -> Flow {
+    fn one_packet(&self, ends: (IpAddr, IpAddr), ports: Option<(u16, u16)>, bytes: u64) -> Flow {
         let (source, destination) = ends;
         let (start_ns, end_ns) = (self.time_ns, self.time_ns);
         Flow { start_ns, end_ns, source, destination, ports, bytes, packets: 1, rate: 1 }
     }
 
     /// Reads the counters of an interface; `None` if the sample contradicts itself.
-    fn counters(&self, mut xdr: Xdr<'_>, expanded: bool, found: &mut Found<'_>) -> Option<()> {
+    fn counters(&self, mut xdr: Xdr<'_>, expanded: bool, sink: &mut Sink<'_>) -> Option<()> {
         xdr.bytes(if expanded { 12 } else { 8 })?;
         for _ in 0..xdr.word()? {
             let (kind, body) = xdr.word().zip(xdr.opaque())?;
             // Counters of hosts, queues and processors do not concern traffic between two endpoints.
             if let (format::INTERFACE_COUNTERS, Some(agent)) = (kind, self.exporter.address) {
                 let counter = self.counter(agent, Xdr(body))?;
-                if let Some(counters) = &mut found.counters {
+                if let Some(counters) = &mut sink.counters {
                     counters.push(counter);
                 }
             }

@@ -91,8 +91,8 @@ impl Frames {
     }
 
     /// Bytes of the file read so far.
-    pub fn passed(&self) -> u64 {
-        self.window.passed()
+    pub fn bytes_read(&self) -> u64 {
+        self.window.bytes_read()
     }
 
     /// The next record, or `None` after the last.
@@ -116,7 +116,7 @@ fn first(window: &Window) -> [u8; 4] {
 
 /// Counts the rest of a file that ends inside a record, and skips it.
 fn cut_off(window: &mut Window, discards: &mut Discards) {
-    let (at, left) = (window.passed(), window.bytes().len());
+    let (at, left) = (window.bytes_read(), window.bytes().len());
     if left > 0 || window.is_cut_off() {
         discards.count(Reason::CutOffRecord, "", left as u64, || format!("byte {at}: {left} bytes are left"));
         window.pass(left);
@@ -125,11 +125,11 @@ fn cut_off(window: &mut Window, discards: &mut Discards) {
 
 /// Counts an invalid record, and skips the rest of the file: the start of the next record is unknown.
 fn broken(window: &mut Window, discards: &mut Discards, why: impl FnOnce() -> String) -> io::Result<()> {
-    let at = window.passed();
+    let at = window.bytes_read();
     while window.reach(1)? {
         window.pass(window.bytes().len());
     }
-    let lost = window.passed() - at;
+    let lost = window.bytes_read() - at;
     discards.count(Reason::BrokenRecord, "", lost, || format!("byte {at}: {}; {lost} bytes are lost", why()));
     Ok(())
 }

@@ -68,7 +68,7 @@ impl PcapNg {
                 cut_off(window, discards);
                 return Ok(None);
             }
-            let at = window.passed();
+            let at = window.bytes_read();
             let Some(packet) = self.read(&window.bytes()[..length], at, discards) else {
                 window.pass(length);
                 continue;

@@ -42,7 +42,7 @@ impl Window {
     }
 
     /// Bytes of the file before the window.
-    pub fn passed(&self) -> u64 {
+    pub fn bytes_read(&self) -> u64 {
         self.passed
     }
 

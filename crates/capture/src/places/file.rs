@@ -16,12 +16,12 @@ const MOST: usize = 4_000_000;
 #[derive(Default, Debug)]
 pub struct Mapping {
     file: String,
-    addresses: BTreeMap<Prefix, Called>,
+    addresses: BTreeMap<Prefix, AddressName>,
     services: Vec<Service>,
 }
 
 #[derive(Debug)]
-struct Called {
+struct AddressName {
     name: String,
     /// The address as written, for errors.
     written: String,
@@ -41,26 +41,26 @@ pub struct Service {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct MappingFile {
     #[serde(default)]
     addresses: BTreeMap<String, Spanned<String>>,
     #[serde(default)]
-    services: Vec<WrittenService>,
+    services: Vec<ServiceEntry>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WrittenService {
+struct ServiceEntry {
     name: Spanned<String>,
     #[serde(default)]
-    ports: Vec<Spanned<WrittenPorts>>,
+    ports: Vec<Spanned<PortsEntry>>,
     at: Option<Vec<Spanned<String>>>,
 }
 
 /// A port, or a range of ports such as `8000-8099`.
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum WrittenPorts {
+enum PortsEntry {
     One(u16),
     Range(String),
 }
@@ -121,17 +121,17 @@ impl Mapping {
     }
 
     fn of_yaml(name: &str, text: &str) -> Result<Mapping, InputError> {
-        let written: Written = read_yaml(name, text)?;
+        let file: MappingFile = read_yaml(name, text)?;
         let mut mapping = Mapping { file: name.into(), ..Mapping::default() };
-        for (address, called) in &written.addresses {
+        for (address, called) in &file.addresses {
             let error = |message: String| InputError::new(name, message).in_field("addresses").at(called);
             mapping.add(address, &called.value, Some(called.referenced.line())).map_err(error)?;
         }
-        for (number, service) in written.services.iter().enumerate() {
+        for (number, service) in file.services.iter().enumerate() {
             let field = format!("services[{number}]");
             let error =
                 |message: String| InputError::new(name, message).in_field(field.as_str()).at(&service.name);
-            let called = checked(&service.name.value).map_err(error)?;
+            let called = valid_name(&service.name.value).map_err(error)?;
             let ports = service.ports.iter().map(|ports| {
                 ports
                     .value
@@ -191,11 +191,11 @@ impl Mapping {
 
     fn add(&mut self, address: &str, name: &str, line: Option<u64>) -> Result<(), String> {
         let prefix = parsed(address)?;
-        let name = checked(name)?.to_owned();
+        let name = valid_name(name)?.to_owned();
         if self.addresses.len() >= MOST {
             return Err(format!("more than {MOST} addresses"));
         }
-        let called = Called { name, written: excerpt(address), line };
+        let called = AddressName { name, written: excerpt(address), line };
         match self.addresses.insert(prefix, called) {
             Some(before) if before.name != self.addresses[&prefix].name => {
                 Err(format!("`{}`: there before, as `{}`", excerpt(address), excerpt(&before.name)))
@@ -221,11 +221,11 @@ impl Mapping {
     }
 }
 
-impl WrittenPorts {
+impl PortsEntry {
     fn range(&self) -> Result<RangeInclusive<u16>, String> {
         let (from, to) = match self {
-            WrittenPorts::One(port) => return Ok(*port..=*port),
-            WrittenPorts::Range(text) => {
+            PortsEntry::One(port) => return Ok(*port..=*port),
+            PortsEntry::Range(text) => {
                 let wrong = || format!("`{}`: expected a port or a range such as 8000-8099", excerpt(text));
                 let (from, to) = text.split_once('-').ok_or_else(wrong)?;
                 let port = |text: &str| text.trim().parse::<u16>().map_err(|_| wrong());
@@ -247,7 +247,7 @@ fn parsed(text: &str) -> Result<Prefix, String> {
 }
 
 /// A name that is valid in lists and matrices.
-fn checked(name: &str) -> Result<&str, String> {
+fn valid_name(name: &str) -> Result<&str, String> {
     let name = name.trim();
     let right = !name.is_empty()
         && name.len() <= 200

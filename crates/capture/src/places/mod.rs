@@ -15,7 +15,7 @@ use services::Services;
 
 /// Kind of the places of a matrix.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum By {
+pub enum PlaceKind {
     /// Single addresses; needs no mapping.
     Address,
     /// Names of the mapping: usually hosts.
@@ -26,23 +26,24 @@ pub enum By {
     Service,
 }
 
-impl By {
+impl PlaceKind {
     /// All kinds.
-    pub const ALL: [By; 4] = [By::Address, By::Host, By::Rack, By::Service];
+    pub const ALL: [PlaceKind; 4] =
+        [PlaceKind::Address, PlaceKind::Host, PlaceKind::Rack, PlaceKind::Service];
 
     /// Name of the kind in settings.
     pub fn name(self) -> &'static str {
         match self {
-            By::Address => "address",
-            By::Host => "host",
-            By::Rack => "rack",
-            By::Service => "service",
+            PlaceKind::Address => "address",
+            PlaceKind::Host => "host",
+            PlaceKind::Rack => "rack",
+            PlaceKind::Service => "service",
         }
     }
 
     /// The kind with this name.
-    pub fn named(name: &str) -> Option<By> {
-        By::ALL.into_iter().find(|by| by.name() == name)
+    pub fn from_name(name: &str) -> Option<PlaceKind> {
+        PlaceKind::ALL.into_iter().find(|by| by.name() == name)
     }
 }
 
@@ -63,20 +64,20 @@ pub struct Prefix {
 impl Prefix {
     /// The prefix of `length` bits of `address`; `None` if the address has fewer bits.
     pub fn new(address: IpAddr, length: u8) -> Option<Prefix> {
-        let (v6, bits, most) = numbered(address);
+        let (v6, bits, most) = to_bits(address);
         (length <= most).then(|| Prefix { v6, bits: bits & mask(length), length })
     }
 
     /// The prefix of a single address.
     pub fn whole(address: IpAddr) -> Prefix {
-        let (v6, bits, length) = numbered(address);
+        let (v6, bits, length) = to_bits(address);
         Prefix { v6, bits, length }
     }
 }
 
 /// The leading bits of an address are the leading bits of the number. An IPv4 address mapped into IPv6 is an IPv4
 /// address.
-fn numbered(address: IpAddr) -> (bool, u128, u8) {
+fn to_bits(address: IpAddr) -> (bool, u128, u8) {
     match address.to_canonical() {
         IpAddr::V4(address) => (false, u128::from(address.to_bits()) << 96, 32),
         IpAddr::V6(address) => (true, address.to_bits(), 128),
@@ -107,7 +108,7 @@ impl<T> Prefixes<T> {
 
     /// The value of the longest prefix that contains the address.
     pub fn find(&self, address: IpAddr) -> Option<&T> {
-        let (v6, bits, _) = numbered(address);
+        let (v6, bits, _) = to_bits(address);
         let prefix = |length: u8| Prefix { v6, bits: bits & mask(length), length };
         self.lengths[usize::from(v6)].iter().find_map(|&length| self.by_prefix.get(&prefix(length)))
     }
@@ -168,7 +169,7 @@ impl Places {
     }
 
     /// True if places depend on ports.
-    pub fn need_ports(&self) -> bool {
+    pub fn needs_ports(&self) -> bool {
         matches!(self.kind, Kind::Services(_))
     }
 

@@ -86,7 +86,7 @@ pub fn counter_sample(interface: u32, speed: u64, octets: (u64, u64)) -> (u32, V
 
 /// A flow in an export; times in milliseconds since 1970.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Told {
+pub struct ExportedFlow {
     pub source: Ipv4Addr,
     pub destination: Ipv4Addr,
     pub ports: (u16, u16),
@@ -101,7 +101,7 @@ pub const BOOT_MS: u64 = 1_700_000_000_000;
 pub const SENT_MS: u64 = 1_700_003_600_000;
 
 /// A NetFlow 5 datagram. `sampling` is the field of its header: two bits of mode, fourteen of the rate.
-pub fn v5(flows: &[Told], sampling: u16) -> Vec<u8> {
+pub fn v5(flows: &[ExportedFlow], sampling: u16) -> Vec<u8> {
     let mut bytes = vec![0, 5];
     bytes.extend((flows.len() as u16).to_be_bytes());
     words(
@@ -156,7 +156,7 @@ pub fn v9_template(id: u16) -> Vec<u8> {
     set(0, &template(id, &V9_FIELDS))
 }
 
-pub fn v9_data(id: u16, flows: &[Told]) -> Vec<u8> {
+pub fn v9_data(id: u16, flows: &[ExportedFlow]) -> Vec<u8> {
     let mut body = Vec::new();
     for flow in flows {
         body.extend(flow.source.octets());
@@ -194,7 +194,7 @@ pub fn ipfix_template(id: u16) -> Vec<u8> {
     set(2, &template(id, &IPFIX_FIELDS))
 }
 
-pub fn ipfix_data(id: u16, flows: &[Told]) -> Vec<u8> {
+pub fn ipfix_data(id: u16, flows: &[ExportedFlow]) -> Vec<u8> {
     let mut body = Vec::new();
     for flow in flows {
         body.extend(flow.source.octets());
