@@ -7,8 +7,9 @@ use std::net::IpAddr;
 use foldhash::fast::FixedState;
 use leeward_fabric::input::InputError;
 
+use crate::counter::Counter;
 use crate::discards::{Discards, Reason};
-use crate::exports::{Arrival, Counter, Exporter, Exports, PORTS, Sink};
+use crate::exports::{Arrival, Exporter, Exports, PORTS, Sink};
 use crate::flow::{Flow, Size};
 use crate::frames::{Frame, Frames, Record, Refusal};
 use crate::matrix::{MOST_CELLS, Matrix, Source, Sums};

@@ -19,6 +19,7 @@
 //! parses sFlow itself, for the reasons in `exports/sflow.rs`.
 
 mod capture;
+mod counter;
 mod discards;
 mod exports;
 mod flow;
@@ -28,8 +29,8 @@ mod packet;
 pub mod places;
 
 pub use capture::{Capture, Content, OpenFile, Settings};
+pub use counter::Counter;
 pub use discards::{Discard, Discards, Reason};
-pub use exports::Counter;
 pub use flow::{Flow, Size};
 pub use matrix::{Cell, Matrix, Pair, Source};
 pub use places::Places;

@@ -5,8 +5,8 @@ use std::net::IpAddr;
 
 use foldhash::fast::FixedState;
 
+use crate::counter::Counter;
 use crate::discards::Discards;
-use crate::exports::Counter;
 use crate::flow::Flow;
 use crate::places::PlaceId;
 

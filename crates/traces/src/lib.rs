@@ -15,13 +15,15 @@ pub mod select;
 pub mod statistics;
 pub mod synthetic;
 
+mod error;
 mod network;
 mod random;
 mod request;
 mod stage;
 mod work;
 
+pub use error::WorkError;
 pub use network::NetworkWork;
 pub use request::{Kind, Request};
 pub use stage::Stage;
-pub use work::{StageWork, Tail, Work, WorkError};
+pub use work::{StageWork, Tail, Work};

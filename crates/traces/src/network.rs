@@ -1,6 +1,6 @@
 //! Network work of a request.
 
-use crate::work::WorkError;
+use crate::error::WorkError;
 use crate::{Kind, Request};
 
 /// Bytes of a request in each direction (SLO section 2.3.2): the payload travels in with a write and out with a read,

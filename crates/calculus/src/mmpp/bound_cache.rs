@@ -7,7 +7,7 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
-use super::model::Bound;
+use super::bound::Bound;
 
 /// Cached thetas of each grid: 32 octaves of the coarse one, 8 of the fine one. Others are computed each time.
 const KEPT: usize = 64;

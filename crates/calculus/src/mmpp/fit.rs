@@ -3,13 +3,13 @@
 //! Requests are counted per interval. An interval belongs to the state whose rate fits its count; the chain has the
 //! transitions of the intervals; each state has the sizes of the requests in its intervals.
 
-use super::error::ModelError;
+use super::fit_error::FitError;
+use super::fit_settings::{Chain, FitSettings, SizeModel};
 use super::intervals::Intervals;
 use super::levels::Levels;
 use super::model::{Mmpp, Sigma};
 use super::sizes::Sizes;
 use super::state::{Requests, State};
-use crate::number_format::format_number;
 
 /// Most intervals of a trace.
 const MOST_INTERVALS: f64 = 1e7;
@@ -21,127 +21,6 @@ pub struct Request {
     pub at: f64,
     /// Work of the request.
     pub work: f64,
-}
-
-/// Distribution fitted to the sizes of a state's requests.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum SizeModel {
-    /// An exponential of the same mean, as the released code does.
-    Exponential,
-    /// A hyperexponential of the same mean and variance.
-    Hyperexponential,
-    /// The observed sizes, reduced to at most this many atoms that bound their generating function.
-    Empirical(usize),
-}
-
-/// Method to derive states and transitions from the intervals.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Chain {
-    /// As released: every level is a state, visited or not, at the level's rate. The chain need not return to its
-    /// first state. At most one request per step.
-    Published,
-    /// Visited states only. The trace runs to its end and back again, so that each state's stationary probability is
-    /// its share of the trace and its sojourn time that of the trace, and the chain is reversible, which has a small
-    /// sigma ([`Sigma::Stationary`]). No state's rate is below the mean of its intervals, so that the model's mean
-    /// work is never below the trace's; the rate of intervals without a request is 0. Requests of a step are Poisson.
-    /// The rest of a trace after whole intervals belongs to the last of them. A trace shorter than an interval is one
-    /// shorter interval: its rate is relative to its duration.
-    ///
-    /// The backward run does not lower rho if steps are short against the sojourn times. For any chain, E exp(theta
-    /// A) is then at most that of the symmetric part of its matrix, in the inner product weighted by its stationary
-    /// distribution, and that is the matrix of this chain.
-    Closed,
-}
-
-/// Settings of a fit.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct FitSettings {
-    /// Length of an interval, in seconds.
-    pub interval: f64,
-    /// Length of a step of the model, in seconds.
-    pub step: f64,
-    /// Requests within this many seconds of the first of them become one request of their total work, so that a batch
-    /// stays a batch. Zero merges none.
-    pub batch: f64,
-    /// Most states.
-    pub states: usize,
-    /// Standard deviations that a state covers on either side of its rate.
-    pub deviations: f64,
-    /// Distribution of sizes.
-    pub sizes: SizeModel,
-    /// Method for states and transitions.
-    pub chain: Chain,
-    /// Definition of sigma in the model.
-    pub sigma: Sigma,
-}
-
-impl FitSettings {
-    /// The constants of the released code, for comparison: intervals of 1 s, steps of 10 us, up to 10 states of two
-    /// deviations (the thesis says 5), exponential sizes, sigma zero.
-    pub fn published() -> FitSettings {
-        FitSettings {
-            interval: 1.0,
-            step: 1e-5,
-            batch: 0.0,
-            states: 10,
-            deviations: 2.0,
-            sizes: SizeModel::Exponential,
-            chain: Chain::Published,
-            sigma: Sigma::Zero,
-        }
-    }
-
-    /// Checks that the settings are in range.
-    ///
-    /// # Errors
-    /// The first setting out of range.
-    pub fn check(&self) -> Result<(), FitError> {
-        let fault = |name, value, expected| Err(FitError::Setting { name, value, expected });
-        for (name, value) in
-            [("interval", self.interval), ("step", self.step), ("deviations", self.deviations)]
-        {
-            if !(value.is_finite() && value > 0.0) {
-                return fault(name, value, "positive and finite");
-            }
-        }
-        // A default setting was not given by the user, so the error does not name it.
-        let default = FitSettings::default();
-        if !(self.batch >= 0.0 && self.batch <= self.interval) {
-            return match self.batch == default.batch {
-                true => {
-                    fault("interval", self.interval, "no less than the batch, 1 ms unless another is given")
-                }
-                false => fault("batch", self.batch, "not negative and no longer than the interval"),
-            };
-        }
-        if self.step > self.interval {
-            return match self.step == default.step {
-                true => {
-                    fault("interval", self.interval, "no less than the step, 10 us unless another is given")
-                }
-                false => fault("step", self.step, "no longer than the interval"),
-            };
-        }
-        if self.states == 0 || self.states > super::MAX_STATES {
-            return fault("states", self.states as f64, "1 to 16");
-        }
-        Ok(())
-    }
-}
-
-impl Default for FitSettings {
-    fn default() -> FitSettings {
-        FitSettings {
-            interval: 0.1,
-            step: 1e-5,
-            batch: 1e-3,
-            states: 10,
-            deviations: 2.0,
-            sizes: SizeModel::Empirical(32),
-            chain: Chain::Closed,
-            sigma: Sigma::Stationary,
-        }
-    }
 }
 
 /// Errors of the model: model over trace, minus 1. Zero is a perfect fit, negative is too little. Means of a trace
@@ -163,42 +42,6 @@ pub struct Fit {
     pub model: Mmpp,
     /// Errors of the model.
     pub deviation: FitDeviation,
-}
-
-/// A trace or settings that no model fits.
-#[derive(Clone, PartialEq, Debug, thiserror::Error)]
-pub enum FitError {
-    /// No request.
-    #[error("a trace without a request: there is nothing to fit")]
-    Empty,
-    /// An invalid request, or one earlier than the previous one.
-    #[error(
-        "request {index} at {} s with work {}: times must rise from 0, work must be finite and not negative", format_number(*.at), format_number(*.work)
-    )]
-    Request {
-        /// Index of the request, from 0.
-        index: usize,
-        /// Time of the request.
-        at: f64,
-        /// Work of the request.
-        work: f64,
-    },
-    /// A setting out of range.
-    #[error("{name} {}: must be {expected}", format_number(*.value))]
-    Setting {
-        /// Name of the setting.
-        name: &'static str,
-        /// The rejected value.
-        value: f64,
-        /// Description of valid values.
-        expected: &'static str,
-    },
-    /// More intervals than the limit.
-    #[error("{} intervals: at most 1e7; take the time from the first request, or longer intervals", format_number(*.0))]
-    Long(f64),
-    /// The numbers give an invalid model: a Bernoulli step with more than one request, for example.
-    #[error(transparent)]
-    Model(#[from] ModelError),
 }
 
 /// Fits a model to `trace`, in order of time.

@@ -1,6 +1,6 @@
 //! The intervals of a trace.
 
-use super::fit::Chain;
+use super::fit_settings::Chain;
 
 /// Intervals of one length, except perhaps the last. Lengths are relative to a whole interval.
 pub(super) struct Intervals {

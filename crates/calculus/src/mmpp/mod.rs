@@ -8,10 +8,13 @@
 //! Deviations from the thesis: table 4.1 prints `rho = sp(E Q)`, which must be `log(sp(E Q)) / theta`; and `sigma =
 //! 0` holds only for chains that are stochastically monotone ([`Sigma`]).
 
+mod bound;
 mod bound_cache;
 mod chain;
 mod error;
 mod fit;
+mod fit_error;
+mod fit_settings;
 mod intervals;
 mod levels;
 mod model;
@@ -19,8 +22,11 @@ mod perron;
 mod sizes;
 mod state;
 
+pub use bound::Bound;
 pub use error::{MAX_STATES, ModelError};
-pub use fit::{Chain, Fit, FitDeviation, FitError, FitSettings, Request, SizeModel, fit};
-pub use model::{Bound, Mmpp, Sigma};
+pub use fit::{Fit, FitDeviation, Request, fit};
+pub use fit_error::FitError;
+pub use fit_settings::{Chain, FitSettings, SizeModel};
+pub use model::{Mmpp, Sigma};
 pub use sizes::Sizes;
 pub use state::{Requests, State};

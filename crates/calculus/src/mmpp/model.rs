@@ -1,5 +1,6 @@
 //! The model itself: the bound on its moment generating function.
 
+use super::bound::Bound;
 use super::bound_cache::{BoundCache, coarse_neighbours, cubic, fine_neighbours, is_coarse};
 use super::chain::{check_rows, classes, monotone, reachable, reversible, stationary};
 use super::error::{MAX_STATES, ModelError};
@@ -25,15 +26,6 @@ pub enum Sigma {
     Stationary,
     /// Always zero, as the thesis prints it. Not a bound for every chain; for comparison with published numbers.
     Zero,
-}
-
-/// rho and sigma at one theta: E exp(theta A(n)) <= exp(theta (rho n + sigma)).
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Bound {
-    /// Rate, in work per step.
-    pub rho: f64,
-    /// Burst, in work.
-    pub sigma: f64,
 }
 
 /// Arrivals modulated by a Markov chain.

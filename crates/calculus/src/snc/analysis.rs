@@ -1,8 +1,8 @@
 //! The expression for a flow's latency under each analysis: thesis, appendices A.3 and A.4.
 
 use super::expressions::{ArrivalId, Expressions, ServiceId};
-use super::latency::{Latency, Tail};
-use super::network::Plan;
+use super::plan::Plan;
+use super::tail::{Latency, Tail};
 
 /// Limit on the size of an expression: the arrivals at a queue are written out once for each route to it.
 pub(super) const MOST_NODES: usize = 1 << 16;

@@ -7,22 +7,10 @@
 
 use crate::mmpp::Bound;
 
-use super::expressions::{ArrivalId, Expressions, Node, Operator, ServiceId};
-use super::memo::{Last, Models, last};
-use super::operators::{Union, combine, partials};
-
-/// One evaluation of one node.
-#[derive(Clone, Copy, Debug)]
-struct Entry {
-    node: u32,
-    /// Theta of the evaluation; for a stretched node larger than the requested one.
-    theta: f64,
-    bound: Bound,
-    /// For arrivals: the derivative of the bound by theta.
-    slope: Bound,
-    /// Positions of the operands on the tape: both of a pair, or a range of links.
-    operands: (u32, u32),
-}
+use super::expressions::{ArrivalId, Expressions, Node, ServiceId};
+use super::memo::{Models, last};
+use super::operators::{Operator, Union, combine, partials};
+use super::tape::{Entry, Evaluator};
 
 /// The latency at one point, with intermediate results.
 #[derive(Clone, Copy, Debug)]
@@ -33,20 +21,6 @@ pub(super) struct Point {
     pub(super) odds: f64,
     /// Minimum of theta times the difference of the rates of a convolution's operands.
     pub(super) gap: f64,
-}
-
-/// Evaluates latencies of one arena; reuses its buffers.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Evaluator {
-    tape: Vec<Entry>,
-    links: Vec<u32>,
-    /// Derivatives by rho and sigma, then by theta, of each entry.
-    adjoints: Vec<(f64, f64)>,
-    /// Positions of the arrivals and of the service of the latency.
-    top: (usize, usize),
-    gap: f64,
-    /// Last value of each node without parameters, and its conditions: the models, and the steps of a block.
-    values: Vec<(Last<Bound>, (Models, f64))>,
 }
 
 /// Hoelder's exponents x and y, 1/x + 1/y = 1, for the parameter log(x - 1).

@@ -3,10 +3,10 @@
 use crate::mmpp::Mmpp;
 
 use super::error::SncError;
-use super::evaluate::Evaluator;
-use super::latency::Unstable;
 use super::memo::Memo;
-use super::operators::Moments;
+use super::operators::{Moments, Operator};
+use super::tail::Unstable;
+use super::tape::Evaluator;
 
 /// An arrival process of an arena, valid only there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,15 +19,6 @@ pub struct ServiceId(pub(super) u32);
 /// An arrival model of an arena, valid only there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ModelId(pub(super) u32);
-
-/// Operation that combines two operands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Operator {
-    Aggregate,
-    Leftover,
-    Output,
-    Convolution,
-}
 
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Node {

@@ -7,11 +7,12 @@
 //! together along the gradient; so do Lyapunov's stretches, if enabled.
 
 use super::error::SncError;
-use super::evaluate::{Evaluator, Point, Query};
+use super::evaluate::{Point, Query};
 use super::expressions::{ArrivalId, Expressions, Node, ServiceId};
 use super::memo::Models;
 use super::minimise::{bfgs, brent};
-use crate::number_format::format_number;
+use super::tail::{Latency, Tail, Unstable};
+use super::tape::Evaluator;
 
 /// Half octaves that are searched downwards before the search gives up.
 const LONGEST_SCAN: i32 = 200;
@@ -48,44 +49,6 @@ const FEW_STEPS: f64 = 8.0;
 const MOST_EXPONENTS: usize = 256;
 /// Limit on logarithms of parameters: Hoelder's x is at least 1 + 1e-13.
 const LARGEST_PARAMETER: f64 = 30.0;
-
-/// The reason for a missing bound: mean arrivals reach or exceed the service.
-#[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
-#[error("arrivals of {} work a second for a service of {}: unstable", format_number(*.load), format_number(*.service))]
-pub struct Unstable {
-    /// Mean arrivals, in work per second.
-    pub load: f64,
-    /// Service left for them, in work per second.
-    pub service: f64,
-}
-
-/// A bound on a percentile of latency.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Tail {
-    /// The bound.
-    pub seconds: f64,
-    /// The theta of this bound, per unit of work.
-    pub theta: f64,
-}
-
-/// Result of a latency query.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Latency {
-    /// The percentile is at most this.
-    Bounded(Tail),
-    /// No bound exists.
-    Unstable(Unstable),
-}
-
-impl Latency {
-    /// The bound in seconds, if there is one.
-    pub fn seconds(&self) -> Option<f64> {
-        match self {
-            Latency::Bounded(tail) => Some(tail.seconds),
-            Latency::Unstable(_) => None,
-        }
-    }
-}
 
 /// Percentiles of several stages whose latencies add up to a bound at `percentile`: the excess probability is split
 /// in proportion to `weights` (the union bound). The released code uses equal weights.

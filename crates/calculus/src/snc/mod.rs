@@ -31,9 +31,13 @@ mod memo;
 mod minimise;
 mod network;
 mod operators;
+mod plan;
+mod tail;
+mod tape;
 
 pub use analysis::Analysis;
 pub use error::{NetworkError, SncError};
 pub use expressions::{ArrivalId, Expressions, ModelId, ServiceId};
-pub use latency::{Latency, Tail, Unstable, split};
+pub use latency::split;
 pub use network::{Network, Queue, Stage, Workload, WorkloadBound, priorities_by_objective};
+pub use tail::{Latency, Tail, Unstable};

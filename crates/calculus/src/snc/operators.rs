@@ -2,7 +2,14 @@
 
 use crate::mmpp::Bound;
 
-use super::expressions::Operator;
+/// Operation that combines two operands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Operator {
+    Aggregate,
+    Leftover,
+    Output,
+    Convolution,
+}
 
 /// A union over all moments of the past, taken in blocks of `block` steps: the logarithm of
 ///

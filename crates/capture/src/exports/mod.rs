@@ -7,8 +7,7 @@ mod sflow;
 
 use std::net::IpAddr;
 
-pub use sflow::Counter;
-
+use crate::counter::Counter;
 use crate::discards::{Discards, Reason};
 use crate::flow::{Flow, Size};
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::table::{TableError, between, rising};
-use crate::work::WorkError;
+use crate::error::WorkError;
 use crate::{Kind, Request};
 
 /// Seconds to move from one request's place to the next's, rotation included.

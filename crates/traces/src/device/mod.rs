@@ -17,7 +17,7 @@ mod unloaded;
 
 use leeward_fabric::input::{InputError, read_text};
 
-use crate::work::WorkError;
+use crate::error::WorkError;
 use crate::{Kind, Request};
 
 pub use disk::{Disk, Head, Seek};

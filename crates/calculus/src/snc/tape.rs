@@ -1,0 +1,32 @@
+//! Buffers of an evaluation, which an arena keeps from one latency to the next.
+
+use crate::mmpp::Bound;
+
+use super::memo::{Last, Models};
+
+/// One evaluation of one node.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Entry {
+    pub(super) node: u32,
+    /// Theta of the evaluation; for a stretched node larger than the requested one.
+    pub(super) theta: f64,
+    pub(super) bound: Bound,
+    /// For arrivals: the derivative of the bound by theta.
+    pub(super) slope: Bound,
+    /// Positions of the operands on the tape: both of a pair, or a range of links.
+    pub(super) operands: (u32, u32),
+}
+
+/// Evaluates latencies of one arena; reuses its buffers.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Evaluator {
+    pub(super) tape: Vec<Entry>,
+    pub(super) links: Vec<u32>,
+    /// Derivatives by rho and sigma, then by theta, of each entry.
+    pub(super) adjoints: Vec<(f64, f64)>,
+    /// Positions of the arrivals and of the service of the latency.
+    pub(super) top: (usize, usize),
+    pub(super) gap: f64,
+    /// Last value of each node without parameters, and its conditions: the models, and the steps of a block.
+    pub(super) values: Vec<(Last<Bound>, (Models, f64))>,
+}
