@@ -10,49 +10,16 @@
 use leeward_fabric::{DomainId, HostId, Nanos, ResourceId, Shape};
 
 use crate::Ledger;
+use crate::domain_sums::Sum;
 use crate::ledger::Due;
 use crate::settings::{Initial, Missing};
 use crate::state::Source;
 use crate::telemetry::after_full_reports;
 
-/// Sums of the resources below a domain's links.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct DomainSums {
-    sums: [Sum; 2],
-    /// Time of the next change without a report.
-    due: Option<Nanos>,
-    /// End of the first window of accepted samples that are not yet summed up.
-    pub touched: Option<Nanos>,
-}
-
 #[derive(Clone, Copy)]
 enum Direction {
     OutOf,
     Into,
-}
-
-/// Sum of the resources below a link.
-#[derive(Clone, Copy, Debug, Default)]
-struct Sum {
-    load: f64,
-    /// Sum of the last reported loads.
-    latest: i64,
-    /// Common window of all visible resources, if there is one.
-    window: Option<(Nanos, Nanos)>,
-    /// True if any resource reported or is known to carry nothing.
-    seen: bool,
-}
-
-impl Sum {
-    fn add(&mut self, other: Sum) {
-        self.load += other.load;
-        self.latest = self.latest.saturating_add(other.latest);
-        self.window = match (self.window, other.window) {
-            (Some(a), Some(b)) => Some((a.0.max(b.0), a.1.min(b.1))),
-            (one, None) | (None, one) => one,
-        };
-        self.seen |= other.seen;
-    }
 }
 
 impl Ledger {

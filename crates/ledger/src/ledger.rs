@@ -7,12 +7,11 @@ use std::sync::Arc;
 use foldhash::{HashMap, HashMapExt};
 use leeward_fabric::{Capacities, DomainId, Fabric, HostId, Load, Nanos, ResourceId};
 
-use crate::derived::DomainSums;
+use crate::domain_sums::DomainSums;
 use crate::entry::{EntryId, Owner};
 use crate::settings::{LedgerSettings, SettingsError};
 use crate::state::{Commitments, Gauge, Source};
-use crate::transact::Stored;
-use crate::view::{Scratch, View};
+use crate::stored::Stored;
 
 /// The known load of every link and device of a fabric.
 ///
@@ -199,10 +198,5 @@ impl Ledger {
     /// Time of the next scheduled change.
     pub fn next_deadline(&self) -> Option<Nanos> {
         self.agenda.first().map(|&(at, _)| at)
-    }
-
-    /// A borrow of the ledger with a private what-if, stored in `scratch`.
-    pub fn view<'a>(&'a self, now: Nanos, scratch: &'a mut Scratch) -> View<'a> {
-        View::new(self, now, scratch)
     }
 }

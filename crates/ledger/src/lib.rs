@@ -24,6 +24,7 @@
 
 mod age;
 mod derived;
+mod domain_sums;
 mod entry;
 mod ledger;
 mod loads;
@@ -34,6 +35,7 @@ mod settings;
 mod share;
 mod snapshot;
 mod state;
+mod stored;
 mod telemetry;
 mod transact;
 mod view;

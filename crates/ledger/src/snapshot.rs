@@ -8,7 +8,7 @@ use leeward_fabric::{Nanos, ResourceId};
 
 use crate::entry::Owner;
 use crate::state::Commitments;
-use crate::transact::Stored;
+use crate::stored::Stored;
 use crate::view::{Scratch, View};
 use crate::{EntryId, Ledger};
 

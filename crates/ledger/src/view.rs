@@ -11,7 +11,7 @@ use crate::entry::{Entry, Fade, Owner};
 use crate::numbers::{Numbers, Sums, expected_capacity, whole};
 use crate::share::{Rates, Share};
 use crate::state::{Promise, Source};
-use crate::transact::Stage;
+use crate::stored::Stage;
 
 /// Reusable memory for the what-ifs of views.
 #[derive(Clone, Debug, Default)]
@@ -73,6 +73,13 @@ pub struct View<'a> {
     ledger: &'a Ledger,
     now: Nanos,
     scratch: &'a mut Scratch,
+}
+
+impl Ledger {
+    /// A borrow of the ledger with a private what-if, stored in `scratch`.
+    pub fn view<'a>(&'a self, now: Nanos, scratch: &'a mut Scratch) -> View<'a> {
+        View::new(self, now, scratch)
+    }
 }
 
 impl<'a> View<'a> {
