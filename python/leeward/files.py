@@ -49,7 +49,7 @@ def check_file(path: Path, flag: str) -> None:
         InputError: It cannot.
     """
     if path.is_dir():
-        raise _wrong(flag, f"`{path}`: this is a folder; expected a file")
+        raise _wrong(flag, f"`{path}`: is a directory; expected a file")
     if not path.parent.is_dir():
         raise _wrong(flag, f"`{path}`: there is no folder `{path.parent}`")
     _check_writable(path.parent, flag)

@@ -174,7 +174,7 @@ def head(path: Path) -> Head:
     except OSError as error:
         raise _wrong(path, error.strerror or str(error)) from None
     except EOFError:
-        raise _wrong(path, "the gzip data ends in the middle: is the file cut off?") from None
+        raise _wrong(path, "the gzip data ends early: is the file truncated?") from None
     except zlib.error as error:
         raise _wrong(path, f"not readable as gzip: {error}") from None
     except UnicodeDecodeError:

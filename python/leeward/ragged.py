@@ -41,7 +41,7 @@ def why(path: str | PathLike[str], line: int | None = None) -> InputError | None
             before = 1 if line is None else max(line - 1, 1)
             return _first(name, columns, delimiter, islice(opened, before - 1, None), before, line)
     except (EOFError, zlib.error):
-        return InputError(name, None, None, None, "the gzip data ends in the middle: is the file cut off?")
+        return InputError(name, None, None, None, "the gzip data ends early: is the file truncated?")
     except (OSError, csv.Error):
         return None
 

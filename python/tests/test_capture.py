@@ -185,10 +185,10 @@ def test_sampled_packets_are_scaled_and_have_an_error(run: Run, captured: Path) 
     ("arguments", "error"),
     [
         (["none.pcap"], "none.pcap: no such file"),
-        (["."], ".: this is a folder; expected a file"),
+        (["."], ".: is a directory; expected a file"),
         (
             ["hosts.csv"],
-            "hosts.csv: it begins with 61646472; expected pcap, pcapng or a file of IPFIX messages",
+            "hosts.csv: first bytes 61646472; expected pcap, pcapng or a file of IPFIX messages",
         ),
         (["two.pcap", "--by", "pod"], "--by: `pod`: expected one of address, host, rack, service"),
         (["two.pcap", "--by", "rack"], "--map: by rack: expected a file that says whose addresses are"),

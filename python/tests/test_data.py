@@ -246,7 +246,7 @@ def test_scenarios_find_what_is_in_the_cache(run: Run, tmp_path: Path, sweep: tu
     without = run("simulate", "s.yaml", "--policy", "uniform", *sweep, XDG_CACHE_HOME=cache)
     assert without.returncode == 2
     assert without.stderr.splitlines() == [
-        "error: data:flow-size-cdfs/mine.csv: the folder of traces is not known; set LEEWARD_DATA to it",
+        "error: data:flow-size-cdfs/mine.csv: data folder unknown; set LEEWARD_DATA",
         "hint: leeward data get flow-size-cdfs checks it, and fetches what is missing",
     ]
     folder.mkdir(parents=True)

@@ -76,7 +76,7 @@ def test_a_folder_that_may_not_be_written_to_is_told(
     ("page", "error"),
     [
         ("none/demo.html", "error: --page: `none/demo.html`: there is no folder `none`"),
-        ("folder", "error: --page: `folder`: this is a folder; expected a file"),
+        ("folder", "error: --page: `folder`: is a directory; expected a file"),
     ],
 )
 def test_a_page_that_cannot_be_written_is_told_before_the_demo_runs(

@@ -243,7 +243,7 @@ def test_a_bad_file_is_one_clear_error(tmp_path: Path, text: str, wrong: str) ->
 def test_a_file_that_is_cut_off_is_said_to_be(tmp_path: Path) -> None:
     whole = gzip.compress((LONG * 50).encode())
     (tmp_path / "a.csv.gz").write_bytes(whole[: len(whole) // 2])
-    with pytest.raises(InputError, match="cut off"):
+    with pytest.raises(InputError, match="truncated"):
         read(CLUSTER, [tmp_path / "a.csv.gz"])
 
 

@@ -80,11 +80,11 @@ fn opened(path: &str) -> Result<File, Refused> {
     let refuse = |message: String| Refused(InputError::new(path, message));
     let file = File::open(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => refuse("no such file".into()),
-        std::io::ErrorKind::PermissionDenied => refuse("it may not be read".into()),
+        std::io::ErrorKind::PermissionDenied => refuse("permission denied".into()),
         _ => refuse(error.to_string()),
     })?;
     let folder = file.metadata().is_ok_and(|about| about.is_dir());
-    if folder { Err(refuse("this is a folder; expected a file".into())) } else { Ok(file) }
+    if folder { Err(refuse("is a directory; expected a file".into())) } else { Ok(file) }
 }
 
 /// Names of addresses, by the unit of the matrix.

@@ -291,7 +291,7 @@ fn an_overload_names_the_queue_and_spares_those_before_it() {
         assert!(bounds[0].unwrap() > 0.0 && bounds[1].unwrap() > 0.0 && bounds[3].unwrap() > 0.0);
         assert_eq!(bounds[2], Err(unbounded));
     }
-    assert_eq!(unbounded.to_string(), "queue 1: overload: 11 of work a second arrive where 10 are served");
+    assert_eq!(unbounded.to_string(), "queue 1: overload: 11 work/s arrive, 10 work/s are served");
 }
 
 #[test]
@@ -330,7 +330,7 @@ fn an_invalid_network_is_refused_by_what_is_wrong_with_it() {
         &[flow(&[0], 0.0), flow(&[1], 0.0)],
         "flow 1 crosses queue 1, and there are 1, numbered from 0",
     );
-    let circle = "the paths lead in a circle through queue 0: they must all follow one order of queues";
+    let circle = "the paths form a cycle through queue 0: they must all follow one order of queues";
     check(&[1.0, 1.0], &[flow(&[0, 1], 0.0), flow(&[1, 0], 0.0)], circle);
     check(&[1.0], &[flow(&[0, 0], 0.0)], circle);
     for (packet, shown) in [(3.0, "3"), (-1.0, "-1"), (f64::NAN, "NaN")] {

@@ -225,7 +225,7 @@ fn an_invalid_trace_is_refused_by_what_is_wrong_with_it() {
     check(&[(0.0, f64::INFINITY)], "arrival 0 of work inf: must be finite and not negative");
     check(
         &[(0.0, 1e308), (1.0, 1e308)],
-        "the work up to arrival 1 is more than a number holds: count in a larger unit",
+        "the work up to arrival 1 overflows: count in a larger unit",
     );
     assert_eq!(
         RbCurve::from_nanos([(5, 1.0), (4, 1.0)]),

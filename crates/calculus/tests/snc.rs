@@ -305,7 +305,7 @@ fn what_is_no_expression_is_refused_with_its_reason() {
         assert!(reason(&of.server(rate).unwrap_err()).contains("must be positive and finite"));
     }
     let model = of.model(&bursty(0.1, 0.2, 0.1)).unwrap();
-    assert!(reason(&of.arrivals(model, 1).unwrap_err()).contains("group 1 of 1"));
+    assert!(reason(&of.arrivals(model, 1).unwrap_err()).contains("no workload group 1: there are 1"));
     let arrivals = of.arrivals(model, 0).unwrap();
     let server = of.server(1.0).unwrap();
     for percentile in [0.0, 100.0, -1.0, f64::NAN] {
@@ -318,15 +318,15 @@ fn what_is_no_expression_is_refused_with_its_reason() {
         &[vec![1.0]],
         Sigma::Zero,
     );
-    assert!(reason(&of.model(&slow.unwrap()).unwrap_err()).contains("steps of 2 s among others of 1 s"));
+    assert!(reason(&of.model(&slow.unwrap()).unwrap_err()).contains("steps of 2 s, others in steps of 1 s"));
 }
 
 #[test]
 fn what_is_no_network_is_refused_with_its_reason() {
     type Change = fn(&mut Vec<Queue>, &mut Vec<Workload>);
     let table: [(Change, &str); 14] = [
-        (|queues, _| queues[1].name = "s0".into(), "queue s0: given twice"),
-        (|_, workloads| workloads[1].name = "w0".into(), "workload w0: given twice"),
+        (|queues, _| queues[1].name = "s0".into(), "duplicate queue s0"),
+        (|_, workloads| workloads[1].name = "w0".into(), "duplicate workload w0"),
         (|queues, _| queues[0].rate = 0.0, "queue s0: 0 work a second"),
         (|queues, _| queues[0].rate = f64::NAN, "queue s0: NaN work a second"),
         (|_, workloads| workloads[1].percentile = 0.0, "workload w1: percentile 0: must be"),
@@ -336,7 +336,7 @@ fn what_is_no_network_is_refused_with_its_reason() {
         (|_, workloads| workloads[0].stages[0].queues.clear(), "workload w0, stage 0: 0 queues"),
         (|_, workloads| workloads[0].stages[0].queues[1] = "s0".into(), "workload w0, stage 0: 2 queues"),
         (|_, workloads| workloads[0].stages[0].queues[1] = "v9".into(), "queue v9 is not in the network"),
-        (|_, workloads| workloads[1].stages[0].queues.reverse(), "lead in a circle through queue"),
+        (|_, workloads| workloads[1].stages[0].queues.reverse(), "form a cycle through queue"),
         (|_, workloads| workloads[1].dependencies = vec!["w7".into()], "w1: depends on w7, which is not"),
         (|_, workloads| workloads[1].dependencies = vec!["w1".into()], "w1: depends on itself"),
     ];

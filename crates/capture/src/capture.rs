@@ -143,9 +143,9 @@ impl Capture {
             let message = match refusal {
                 Refusal::Broken(error) => error.to_string(),
                 Refusal::Empty => "the file is empty".into(),
-                Refusal::CutOff => "the file ends inside its header: is it cut off?".into(),
+                Refusal::CutOff => "the file ends inside its header: is it truncated?".into(),
                 Refusal::Unknown([a, b, c, d]) => format!(
-                    "it begins with {a:02x}{b:02x}{c:02x}{d:02x}; expected pcap, pcapng or a file of IPFIX messages"
+                    "first bytes {a:02x}{b:02x}{c:02x}{d:02x}; expected pcap, pcapng or a file of IPFIX messages"
                 ),
             };
             InputError::new(name, message)
@@ -196,12 +196,12 @@ impl Capture {
         }
         if self.counters.len() > MOST_COUNTERS {
             let message =
-                format!("more than {MOST_COUNTERS} readings of counters: fewer files at once have fewer");
+                format!("more than {MOST_COUNTERS} readings of counters: read fewer files at once");
             return Err(InputError::new(&open.name, message));
         }
         if self.flows.sums.is_full() {
             let message = format!(
-                "more than {MOST_CELLS} pairs and intervals: a longer interval or a coarser kind of place has fewer"
+                "more than {MOST_CELLS} pairs and intervals: choose a longer interval or a coarser kind of place"
             );
             return Err(InputError::new(&open.name, message));
         }

@@ -33,30 +33,30 @@ macro_rules! reasons {
 }
 
 reasons! {
-    CutOffRecord, "cut-off-record", false, "the file ends inside a record: the capture was cut off";
-    BrokenRecord, "broken-record", false, "a record that no reader could make sense of; the rest of the file is lost with it";
-    BrokenBlock, "broken-block", false, "a block of a pcapng file that contradicts itself";
+    CutOffRecord, "cut-off-record", false, "the file ends inside a record: the capture was truncated";
+    BrokenRecord, "broken-record", false, "an invalid record; the rest of the file was skipped";
+    BrokenBlock, "broken-block", false, "an inconsistent block of a pcapng file";
     NoInterface, "no-interface", false, "a packet of an interface that the pcapng file does not describe";
-    NoTime, "no-time", false, "a packet without a time that it could be placed at";
-    UnknownLinkType, "unknown-link-type", false, "packets of a link layer that is not read";
-    CutOffHeader, "cut-off-header", false, "too few bytes of the packet were captured to know its addresses";
+    NoTime, "no-time", false, "a packet without a usable time";
+    UnknownLinkType, "unknown-link-type", false, "packets of an unsupported link layer";
+    CutOffHeader, "cut-off-header", false, "truncated packets without their addresses";
     NotIp, "not-ip", false, "frames of other protocols than IP, by their EtherType";
-    BrokenIp, "broken-ip", false, "an IP header that contradicts itself";
-    NotAnExport, "not-an-export", false, "packets beside the exported datagrams";
-    Fragment, "fragment", false, "a part of a fragmented datagram of exports, or a fragment without ports where services are told by ports";
+    BrokenIp, "broken-ip", false, "an inconsistent IP header";
+    NotAnExport, "not-an-export", false, "packets other than exported datagrams";
+    Fragment, "fragment", false, "a fragment of an exported datagram, or a fragment without ports where services depend on ports";
     CutOffDatagram, "cut-off-datagram", false, "an exported datagram that was not captured whole";
-    BrokenDatagram, "broken-datagram", false, "an exported datagram that contradicts itself, or the rest of one";
-    UnknownVersion, "unknown-version", false, "a datagram of another version or protocol than sFlow 5, NetFlow 5 and 9, and IPFIX";
-    UnknownSample, "unknown-sample", false, "sFlow samples and records of a kind that is not read";
-    NoHeader, "no-header", false, "sFlow samples that hold no header or addresses of the packet";
-    NoTemplate, "no-template", false, "sets of records whose template never came";
+    BrokenDatagram, "broken-datagram", false, "an inconsistent exported datagram, or the rest of one";
+    UnknownVersion, "unknown-version", false, "a datagram of an unsupported version or protocol; supported are sFlow 5, NetFlow 5 and 9, and IPFIX";
+    UnknownSample, "unknown-sample", false, "sFlow samples and records of an unsupported kind";
+    NoHeader, "no-header", false, "sFlow samples without a packet header or addresses";
+    NoTemplate, "no-template", false, "sets of records whose template never arrived";
     NoAddresses, "no-addresses", false, "exported records without the addresses of both ends";
-    NoBytes, "no-bytes", false, "exported records that do not count bytes and packets of their own time";
-    NotPlausible, "not-plausible", false, "records of more bytes, or a longer time, than there can be";
-    TooManyExporters, "too-many-exporters", false, "datagrams of more exporters than are kept apart";
-    NoPlace, "no-place", false, "traffic of addresses that belong to no host, rack or service of the mapping";
-    NoRate, "no-rate", true, "exported records whose sampling rate nothing told: counted as if every packet had been seen";
-    LateRate, "late-rate", true, "exported records that came before their exporter told its sampling rate, and were counted without it";
+    NoBytes, "no-bytes", false, "exported records without counts of bytes and packets for their duration";
+    NotPlausible, "not-plausible", false, "records with implausibly many bytes or an implausible duration";
+    TooManyExporters, "too-many-exporters", false, "datagrams of exporters beyond the limit";
+    NoPlace, "no-place", false, "traffic of addresses without a host, rack or service in the mapping";
+    NoRate, "no-rate", true, "exported records without a known sampling rate: counted as if every packet had been sampled";
+    LateRate, "late-rate", true, "exported records before the sampling rate of their exporter: counted without it";
     NoFlowTime, "no-flow-time", true, "exported records without usable times: counted at the time of export";
 }
 

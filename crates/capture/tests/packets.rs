@@ -327,12 +327,12 @@ fn several_files_make_one_matrix_and_each_is_a_source() {
 fn what_is_no_capture_is_said_so() {
     let cases: [(&[u8], &str); 5] = [
         (b"", "f: the file is empty"),
-        (b"nf", "f: it begins with 6e660000; expected pcap, pcapng or a file of IPFIX messages"),
-        (&[0xd4, 0xc3, 0xb2, 0xa1], "f: the file ends inside its header: is it cut off?"),
-        (&[0xa1, 0xb2, 0x3c, 0x4d, 0, 2, 0, 4, 0, 0], "f: the file ends inside its header: is it cut off?"),
+        (b"nf", "f: first bytes 6e660000; expected pcap, pcapng or a file of IPFIX messages"),
+        (&[0xd4, 0xc3, 0xb2, 0xa1], "f: the file ends inside its header: is it truncated?"),
+        (&[0xa1, 0xb2, 0x3c, 0x4d, 0, 2, 0, 4, 0, 0], "f: the file ends inside its header: is it truncated?"),
         (
             b"t_s,src,dst,bytes\n0,a,b,1\n",
-            "f: it begins with 745f732c; expected pcap, pcapng or a file of IPFIX messages",
+            "f: first bytes 745f732c; expected pcap, pcapng or a file of IPFIX messages",
         ),
     ];
     for (bytes, message) in cases {

@@ -90,7 +90,7 @@ fn a_wrong_mapping_says_where_and_what() {
             "ip,host\n",
             "m.csv:1: address: no such column; expected a header with address,host, found `ip,host`",
         ),
-        ("hosts", "10.0.0.1 a\n10.0.0.1 b\n", "hosts:2: `10.0.0.1`: there before, as `a`"),
+        ("hosts", "10.0.0.1 a\n10.0.0.1 b\n", "hosts:2: `10.0.0.1`: already mapped to `a`"),
         ("hosts", "10.0.0.1\n", "hosts:1: expected an address and a name"),
         ("hosts", "# nothing\n", "hosts: no addresses; expected lines such as `10.0.0.1 r0h0`"),
         (
@@ -111,7 +111,7 @@ fn a_wrong_mapping_says_where_and_what() {
         (
             "m.yaml",
             "services: [{name: web, at: [db]}]",
-            "m.yaml:1:29: services[0]: `db`: expected an address, a prefix, or a name that `addresses` gives",
+            "m.yaml:1:29: services[0]: `db`: expected an address, a prefix, or a name from `addresses`",
         ),
     ];
     for (name, text, message) in cases {

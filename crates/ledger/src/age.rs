@@ -49,7 +49,7 @@ impl Clock {
         };
         if at - self.now > AHEAD {
             let (name, ahead) = (fabric.resource_name(newest), in_words(at - self.now));
-            return wrong(format!("{name} was measured {ahead} from now; expected seconds since 1970"));
+            return wrong(format!("{name} was measured {ahead} in the future; expected seconds since 1970"));
         }
         Ok(())
     }

@@ -123,7 +123,7 @@ pub struct Transaction {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum CommitError {
     /// The rate that may be promised changed since the read: decide again on a newer view.
-    #[error("what may be promised on resource {} changed: read version {expected}, now {found}", resource.0)]
+    #[error("conflict on resource {}: read version {expected}, now {found}", resource.0)]
     Conflict {
         /// The resource.
         resource: ResourceId,
@@ -142,10 +142,10 @@ pub enum CommitError {
     #[error("work on resource {}: must be finite and not negative", .0.0)]
     InvalidWork(ResourceId),
     /// A rate is to be reserved on a resource that cannot guarantee it.
-    #[error("resource {} is first come, first served: no rate can be reserved on it", .0.0)]
+    #[error("resource {} is first in, first out: no rate can be reserved on it", .0.0)]
     CannotReserve(ResourceId),
     /// A request of the client with this number or a later one has already been counted.
-    #[error("request {sequence} of client {client} is counted already")]
+    #[error("request {sequence} of client {client} is already counted")]
     Repeated {
         /// The client.
         client: u64,

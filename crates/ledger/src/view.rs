@@ -63,7 +63,7 @@ impl Delta {
 
 /// No rate can be promised on this resource, because its queue is first in, first out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("resource {} is first come, first served: nothing can be promised on it", .0.0)]
+#[error("resource {} is first in, first out: no rate can be promised on it", .0.0)]
 pub struct FifoError(pub ResourceId);
 
 /// The ledger at one moment, with a private what-if. Resource and domain ids must be those of the ledger's fabric;

@@ -93,7 +93,7 @@ fn errors_name_what_they_are_about() {
     assert_eq!(
         messages.map(|error| error.to_string()),
         [
-            "what may be promised on resource 4 changed: read version 1, now 2",
+            "conflict on resource 4: read version 1, now 2",
             "entry 9 is not in the ledger",
             "work on resource 3: must be finite and not negative",
         ]
@@ -467,7 +467,7 @@ fn of_a_link_with_a_history_the_last_line_says_how_old_it_is() {
     assert_eq!(check(&["100060"]), Ok(()));
     let stale = format!("loads.csv: t_s: 1 of 1 links is stale: {name} was measured 27 h ago; at most 5 min");
     assert_eq!(check(&["99900", "2800"]), Err(stale));
-    let ahead = format!("loads.csv: t_s: {name} was measured 2 min from now; expected seconds since 1970");
+    let ahead = format!("loads.csv: t_s: {name} was measured 2 min in the future; expected seconds since 1970");
     assert_eq!(check(&["100120"]), Err(ahead));
     assert_eq!(
         check(&["1", "-1"]),

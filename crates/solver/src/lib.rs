@@ -96,10 +96,10 @@ pub enum SolverError {
     #[error("no values satisfy all constraints")]
     Infeasible,
     /// The objective has no lower bound.
-    #[error("the objective has no least value")]
+    #[error("the objective is unbounded")]
     Unbounded,
     /// The search reached its limit before it found a solution.
-    #[error("no values were found within {nodes} nodes")]
+    #[error("no solution within the limit of {nodes} nodes")]
     Limit {
         /// The limit.
         nodes: u32,
@@ -172,7 +172,7 @@ impl Program {
             // If nothing satisfies all rows, the dual method sometimes cannot prove it; the primal one can.
             solved = self.solve(whole, limits, start, PRIMAL)?;
             if !ended.contains(&solved.status()) {
-                return Err(SolverError::Failed(format!("it ended as {:?}", solved.status())));
+                return Err(SolverError::Failed(format!("status {:?}", solved.status())));
             }
         }
         match solved.status() {

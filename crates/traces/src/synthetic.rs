@@ -187,7 +187,7 @@ impl Sizes {
                 let none = |_| ShapeError {
                     field: "sizes",
                     number: choice.len() as f64,
-                    expected: "at least one of a weight above 0",
+                    expected: "at least one with a weight above 0",
                 };
                 Ok(SizeDistribution::Choice(
                     choice.iter().map(|size| size.0).collect(),

@@ -110,7 +110,7 @@ fn a_gzip_file_is_read_as_what_is_in_it() {
     let packed = packed.finish().unwrap();
     assert_eq!(read_with(packed.clone(), &ReadSettings::default()).unwrap().len(), 2);
     let cut = read_with(&packed[..packed.len() - 4], &ReadSettings::default()).unwrap_err();
-    assert_eq!(cut.to_string(), "t.csv:3: the gzip data ends in the middle: is the file cut off?");
+    assert_eq!(cut.to_string(), "t.csv:3: the gzip data ends early: is the file truncated?");
 }
 
 #[test]
@@ -141,13 +141,13 @@ fn a_volume_and_an_event_can_be_chosen() {
 fn each_mistake_is_told_with_its_line_its_field_and_what_was_expected() {
     let table = [
         ("", "t.csv: the file is empty"),
-        ("seconds,kind,size\n", "t.csv: no request in it; expected at least one"),
+        ("seconds,kind,size\n", "t.csv: no requests; expected at least one"),
         ("seconds,kind,size\n1,read\n", "t.csv:2: columns: 2 cells, but the header has 3"),
         ("seconds,kind,size,size\n1,read,1,1\n", "t.csv:1: size: two columns have this name"),
         ("seconds,kind,size\n-1,read,1\n", "t.csv:2: seconds: `-1`: must not be negative; expected seconds"),
         (
             "seconds,kind,size\n99999999999999,read,1\n",
-            "t.csv:2: seconds: `99999999999999`: larger than any time or place",
+            "t.csv:2: seconds: `99999999999999`: out of range",
         ),
         ("seconds,kind,size\nnan,read,1\n", "t.csv:2: seconds: `nan`: not a finite number; expected seconds"),
         ("seconds,kind,size\n1,read,-4\n", "t.csv:2: size: `-4`: must not be negative; expected bytes"),
@@ -187,7 +187,7 @@ fn each_mistake_is_told_with_its_line_its_field_and_what_was_expected() {
         ("2,0x1,Get,0,0\n", "t.csv:1: columns: more than 4 cells; expected nanoseconds,size,type,offset"),
         (
             "1844674407370955162,h,0,Read,0,512,0\n",
-            "t.csv:1: Timestamp: `1844674407370955162`: larger than any time or place",
+            "t.csv:1: Timestamp: `1844674407370955162`: out of range",
         ),
         (
             "0,1,512,R,0.1\n0,1,512,X,0.1\n",
@@ -195,7 +195,7 @@ fn each_mistake_is_told_with_its_line_its_field_and_what_was_expected() {
         ),
         (
             "0,36028797018963968,512,R,0.1\n",
-            "t.csv:1: LBA: `36028797018963968`: larger than any time or place",
+            "t.csv:1: LBA: `36028797018963968`: out of range",
         ),
         (
             "8,0 1 1 0.0 1 Q R 0 + 8 [x]\n8,0 1 1 0.0 1 Q R 0 8\n",

@@ -131,7 +131,7 @@ fn a_shape_that_no_trace_has_names_its_field() {
         "sequential_share NaN: expected 0 to 1"
     );
     let none = Sizes::Choice(vec![]);
-    assert_eq!(wrong(Shape { sizes: none, ..fine() }), "sizes 0: expected at least one of a weight above 0");
+    assert_eq!(wrong(Shape { sizes: none, ..fine() }), "sizes 0: expected at least one with a weight above 0");
     let small = Shape { volume: 4096, ..fine() };
     assert_eq!(wrong(small), "volume 4096: expected bytes of at least the largest request, at most 2^60");
 }

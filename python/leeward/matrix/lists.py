@@ -198,7 +198,7 @@ def _lines(text: TextIOWrapper, name: str, delimiter: str) -> Iterator[tuple[int
         # Text is decoded in pieces longer than a line.
         raise _wrong(name, "not text in UTF-8") from None
     except EOFError:
-        raise _wrong(name, "the gzip data ends in the middle: is the file cut off?") from None
+        raise _wrong(name, "the gzip data ends early: is the file truncated?") from None
     except zlib.error as error:
         raise _wrong(name, f"not readable as gzip: {error}") from None
     if columns is None:

@@ -35,7 +35,7 @@ pub enum TraceError {
         work: f64,
     },
     /// A total of work that overflows.
-    #[error("the work up to arrival {index} is more than a number holds: count in a larger unit")]
+    #[error("the work up to arrival {index} overflows: count in a larger unit")]
     Total {
         /// Index of the arrival, from 0.
         index: usize,
@@ -49,7 +49,7 @@ pub enum CurveError {
     #[error("rate {}: must be finite and not negative", format_number(*.0))]
     Rate(f64),
     /// A burst that no rate matches.
-    #[error("burst {}: the largest work at one moment is {}, and no rate makes do with less", format_number(*.burst), format_number(*.largest))]
+    #[error("burst {}: the largest work at one moment is {}, and no rate allows less", format_number(*.burst), format_number(*.largest))]
     Burst {
         /// The requested burst.
         burst: f64,

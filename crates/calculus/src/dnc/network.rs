@@ -70,7 +70,7 @@ pub enum NetworkError {
         queues: usize,
     },
     /// Paths that form a cycle, for which these analyses have no bound.
-    #[error("the paths lead in a circle through queue {queue}: they must all follow one order of queues")]
+    #[error("the paths form a cycle through queue {queue}: they must all follow one order of queues")]
     Circle {
         /// A queue of the cycle, or one behind it.
         queue: usize,

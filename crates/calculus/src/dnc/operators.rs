@@ -10,7 +10,7 @@ use crate::token_bucket::TokenBucket;
 
 /// Long-run arrivals exceed the service: nothing is bounded.
 #[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
-#[error("overload: {} of work a second arrive where {} are served", format_number(*.load), format_number(*.service))]
+#[error("overload: {} work/s arrive, {} work/s are served", format_number(*.load), format_number(*.service))]
 pub struct Overload {
     /// Long-run arrivals, in work per second.
     pub load: f64,

@@ -9,7 +9,7 @@ pub enum SncError {
     #[error("step of {} s: must be positive and finite", format_number(*.0))]
     Step(f64),
     /// A model with another step than the rest.
-    #[error("a model in steps of {} s among others of {} s: all must be the same", format_number(*.found), format_number(*.expected))]
+    #[error("a model in steps of {} s, others in steps of {} s: all steps must be the same", format_number(*.found), format_number(*.expected))]
     StepMismatch {
         /// The step of the model.
         found: f64,
@@ -20,10 +20,10 @@ pub enum SncError {
     #[error("server of {} work a second: must be positive and finite", format_number(*.0))]
     Rate(f64),
     /// Invalid initial work of a server.
-    #[error("server after {} of work: must be finite and not negative", format_number(*.0))]
+    #[error("server with initial work {}: must be finite and not negative", format_number(*.0))]
     Whole(f64),
     /// A group number beyond the number of groups of the arena.
-    #[error("workload group {group} of {groups}")]
+    #[error("no workload group {group}: there are {groups}")]
     Group {
         /// The group.
         group: usize,
@@ -39,7 +39,7 @@ pub enum SncError {
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum NetworkError {
     /// Two queues or two workloads with one name.
-    #[error("{kind} {name}: given twice")]
+    #[error("duplicate {kind} {name}")]
     DuplicateName {
         /// `queue` or `workload`.
         kind: &'static str,
@@ -107,7 +107,7 @@ pub enum NetworkError {
         queue: String,
     },
     /// Paths that form a cycle.
-    #[error("the paths lead in a circle through queue {queue}: they must all follow one order of queues")]
+    #[error("the paths form a cycle through queue {queue}: they must all follow one order of queues")]
     Circle {
         /// A queue of the cycle, or one behind it.
         queue: String,
@@ -131,7 +131,7 @@ pub enum NetworkError {
         dependency: String,
     },
     /// A workload that lists itself as a dependency, which is always implied.
-    #[error("workload {workload}: depends on itself: name others only")]
+    #[error("workload {workload}: depends on itself: list other workloads only")]
     OwnDependency {
         /// Name of the workload.
         workload: String,
@@ -147,7 +147,7 @@ pub enum NetworkError {
         fault: SncError,
     },
     /// A query for a stage that does not exist.
-    #[error("workload {workload}: stage {stage} of {count}")]
+    #[error("workload {workload} has no stage {stage}: it has {count}")]
     NoSuchStage {
         /// Index of the workload, from 0.
         workload: usize,
@@ -157,7 +157,7 @@ pub enum NetworkError {
         count: usize,
     },
     /// A query for a workload that does not exist.
-    #[error("workload {index} of {count}")]
+    #[error("no workload {index}: there are {count}")]
     NoWorkload {
         /// The requested index, from 0.
         index: usize,

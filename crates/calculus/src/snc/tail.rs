@@ -4,7 +4,7 @@ use crate::number_format::format_number;
 
 /// The reason for a missing bound: mean arrivals reach or exceed the service.
 #[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
-#[error("arrivals of {} work a second for a service of {}: unstable", format_number(*.load), format_number(*.service))]
+#[error("unstable: arrivals of {} work/s, service of {} work/s", format_number(*.load), format_number(*.service))]
 pub struct Unstable {
     /// Mean arrivals, in work per second.
     pub load: f64,

@@ -63,7 +63,7 @@ impl Exports {
                 let start = datagram.iter().take(4).map(|byte| format!("{byte:02x}")).collect::<String>();
                 let record = arrival.record;
                 sink.discards.count(Reason::UnknownVersion, "", datagram.len() as u64, || {
-                    format!("packet {record}: it begins with {start}")
+                    format!("packet {record}: first bytes {start}")
                 });
             }
         }

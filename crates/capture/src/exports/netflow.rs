@@ -363,7 +363,7 @@ impl DatagramReader<'_, '_> {
     fn late(&mut self, records: u64) {
         let (record, protocol) = (self.arrival.record, self.exporter.protocol);
         self.sink.discards.count_many(Reason::LateRate, records, || {
-            format!("packet {record}: {protocol}: the rate came after {records} records")
+            format!("packet {record}: {protocol}: the rate arrived after {records} records")
         });
     }
 }

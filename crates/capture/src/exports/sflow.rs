@@ -108,7 +108,7 @@ pub fn read(bytes: &[u8], arrival: Arrival, settings: &Settings, sink: &mut Sink
         let Some((kind, body)) = xdr.word().zip(xdr.opaque()) else {
             let (lost, left) = (samples - sample, xdr.0.len() as u64);
             sink.discards.count(Reason::BrokenDatagram, "sFlow", left, || {
-                format!("packet {record}: {lost} of {samples} samples are not there")
+                format!("packet {record}: {lost} of {samples} samples are missing")
             });
             return;
         };

@@ -154,7 +154,7 @@ impl Mapping {
             mapping.services.push(Service { name: called.to_owned(), ports, at });
         }
         if mapping.addresses.is_empty() && mapping.services.is_empty() {
-            return Err(InputError::new(name, "no addresses and no services; expected some of one"));
+            return Err(InputError::new(name, "no addresses and no services; expected at least one"));
         }
         Ok(mapping)
     }
@@ -198,7 +198,7 @@ impl Mapping {
         let called = AddressName { name, written: excerpt(address), line };
         match self.addresses.insert(prefix, called) {
             Some(before) if before.name != self.addresses[&prefix].name => {
-                Err(format!("`{}`: there before, as `{}`", excerpt(address), excerpt(&before.name)))
+                Err(format!("`{}`: already mapped to `{}`", excerpt(address), excerpt(&before.name)))
             }
             _ => Ok(()),
         }
@@ -213,7 +213,7 @@ impl Mapping {
         let prefixes: Vec<Prefix> = of_name.map(|(prefix, _)| *prefix).collect();
         if prefixes.is_empty() {
             return Err(format!(
-                "`{}`: expected an address, a prefix, or a name that `addresses` gives",
+                "`{}`: expected an address, a prefix, or a name from `addresses`",
                 excerpt(place)
             ));
         }

@@ -75,9 +75,9 @@ impl Errors<'_> {
                 self.at(*at, field, message)
             }
             [(field, at)] => {
-                self.at(*at, field, format!("`{name}`: a {what} without a name is called so, by its number"))
+                self.at(*at, field, format!("`{name}`: an unnamed {what} has this name, by its number"))
             }
-            [] => self.about(format!("two are called {what} `{name}`")),
+            [] => self.about(format!("two {what}s have the name `{name}`")),
         }
     }
 }

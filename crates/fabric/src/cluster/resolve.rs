@@ -199,7 +199,7 @@ impl Reader<'_> {
     fn distribute(&self, racks: &mut [Rack], pods: &[Pod]) -> Result<(), InputError> {
         let Some(first) = pods.first() else { return Ok(()) };
         if !racks.len().is_multiple_of(pods.len()) {
-            let message = format!("{} racks cannot be dealt out evenly to {} pods", racks.len(), pods.len());
+            let message = format!("{} racks cannot be distributed evenly to {} pods", racks.len(), pods.len());
             return Err(self.errors.at(first.at, "pods", message));
         }
         let each = racks.len() / pods.len();
@@ -231,7 +231,7 @@ impl Reader<'_> {
             return Err(self.errors.at(at, "name", message));
         }
         if rack.count.is_some() && matches!(rack.hosts, Some(Listing::Each(_))) {
-            let message = "the hosts of `count` racks are named by number; say how many each has";
+            let message = "the hosts of `count` racks are named by number; give their number";
             return Err(self.errors.at(at, "hosts", message));
         }
         let default = self.hosts_per_rack().map(Listing::Count);

@@ -89,7 +89,7 @@ impl Rate {
     fn parse(text: &str) -> Result<Rate, String> {
         match text.parse() {
             Ok(Bandwidth(0)) => {
-                Err(format!("`{}`: must be positive; what is down belongs in a scenario", excerpt(text)))
+                Err(format!("`{}`: must be positive; outages belong in a scenario", excerpt(text)))
             }
             Ok(rate) => Ok(Rate(rate)),
             Err(error) => Err(error.to_string()),
@@ -249,7 +249,7 @@ impl<T: JsonSchema> JsonSchema for Listing<T> {
         let count = generator.subschema_for::<Count>();
         let item = generator.subschema_for::<T>();
         json_schema!({
-            "description": "How many, or a list.",
+            "description": "A count, or a list.",
             "oneOf": [count, { "type": "array", "items": item, "minItems": 1 }]
         })
     }

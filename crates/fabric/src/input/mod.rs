@@ -35,8 +35,8 @@ pub fn one_line<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Opt
 fn reason(error: &std::io::Error) -> String {
     match error.kind() {
         std::io::ErrorKind::NotFound => "no such file".into(),
-        std::io::ErrorKind::IsADirectory => "this is a folder; expected a file".into(),
-        std::io::ErrorKind::PermissionDenied => "it may not be read".into(),
+        std::io::ErrorKind::IsADirectory => "is a directory; expected a file".into(),
+        std::io::ErrorKind::PermissionDenied => "permission denied".into(),
         _ => error.to_string(),
     }
 }

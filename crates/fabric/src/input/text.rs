@@ -49,7 +49,7 @@ impl Files {
     pub fn path(&self, name: &str) -> Result<PathBuf, InputError> {
         let Some(below) = name.strip_prefix("data:") else { return Ok(self.base.join(name)) };
         let Some(data) = &self.data else {
-            let message = "the folder of traces is not known; set LEEWARD_DATA to it";
+            let message = "data folder unknown; set LEEWARD_DATA";
             return Err(InputError::new(name, message));
         };
         let plain = |part| matches!(part, std::path::Component::Normal(_));
@@ -152,7 +152,7 @@ impl Lines {
     fn broken(&self, error: &io::Error) -> InputError {
         let message = match error.kind() {
             io::ErrorKind::UnexpectedEof if self.text.gzip => {
-                "the gzip data ends in the middle: is the file cut off?".into()
+                "the gzip data ends early: is the file truncated?".into()
             }
             _ if self.text.gzip => format!("not readable as gzip: {error}"),
             _ => error.to_string(),

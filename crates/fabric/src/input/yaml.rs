@@ -159,10 +159,10 @@ fn explain(error: &Error) -> (Option<String>, String) {
         Error::NullIntoString { .. } => "empty; expected a text".into(),
         Error::Eof { .. } => "the file ends where a value is expected".into(),
         Error::UnknownAnchor { .. } => {
-            "nothing has this name; an alias repeats what an anchor (`&name`) before it marks".into()
+            "unknown alias; an alias repeats the value of an earlier anchor (`&name`)".into()
         }
-        Error::MergeValueNotMapOrSeqOfMaps { .. } => "`<<` takes fields, or a list of these".into(),
-        Error::RecursiveReferencesRequireWeakTypes { .. } => "an alias inside what it stands for".into(),
+        Error::MergeValueNotMapOrSeqOfMaps { .. } => "`<<` expects fields, or a list of fields".into(),
+        Error::RecursiveReferencesRequireWeakTypes { .. } => "an alias inside its own anchor".into(),
         Error::MultipleDocuments { .. } | Error::Budget { breach: BudgetBreach::Documents { .. }, .. } => {
             "a second document begins here; expected one".into()
         }

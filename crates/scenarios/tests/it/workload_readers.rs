@@ -290,7 +290,7 @@ fn a_gzip_file_cut_off_anywhere_is_refused() {
                 0 => "the file is empty",
                 // One byte is not yet a gzip file, nor valid text.
                 1 => ":1: ",
-                _ => "the gzip data ends in the middle: is the file cut off?",
+                _ => "the gzip data ends early: is the file truncated?",
             };
             assert!(said.contains(expected), "{length} bytes: {said}");
         }

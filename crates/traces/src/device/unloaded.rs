@@ -52,7 +52,7 @@ pub enum UnloadedError {
         lower: (f64, f64),
     },
     /// Latencies of reads without latencies of writes, or the reverse.
-    #[error("no latency of {0}s, but some of the other kind: expected both")]
+    #[error("no latencies of {0}s, only of the other kind: expected both")]
     Kind(&'static str),
     /// An invalid percentile in a query.
     #[error("percentile {}: expected one above 0 and below 100", format_number(*.0))]

@@ -105,5 +105,5 @@ pub(super) fn exact(at: Nanos) -> String {
 }
 
 fn too_large(line: &Line<'_>, field: &str, text: &str) -> InputError {
-    line.error(field, format!("`{}`: larger than any time or place", excerpt(text)))
+    line.error(field, format!("`{}`: out of range", excerpt(text)))
 }

@@ -161,7 +161,7 @@ impl Requests {
                 leeward_fabric::input::excerpt(volume),
                 self.dialect.volumes()
             )),
-            None => self.lines.error("no request in it; expected at least one"),
+            None => self.lines.error("no requests; expected at least one"),
         }
     }
 }
