@@ -195,8 +195,7 @@ impl Capture {
             }
         }
         if self.counters.len() > MOST_COUNTERS {
-            let message =
-                format!("more than {MOST_COUNTERS} readings of counters: read fewer files at once");
+            let message = format!("more than {MOST_COUNTERS} readings of counters: read fewer files at once");
             return Err(InputError::new(&open.name, message));
         }
         if self.flows.sums.is_full() {

@@ -597,7 +597,7 @@ proptest! {
             let left = ledger.report(&samples, now);
             let Ok(Reply::Reported { links, skipped, .. }) = taken else { panic!("{taken:?} {report:?}") };
             prop_assert_eq!(skipped, Skipped { stale: left.stale + stale, down: left.down, unknown: 0 });
-            prop_assert_eq!(links, samples.len() as u64 - left.all());
+            prop_assert_eq!(links, samples.len() as u64 - left.total());
             let mut scratch = Scratch::default();
             let view = ledger.view(now, &mut scratch);
             for state in loads(&mut desk, now) {

@@ -1,6 +1,6 @@
 //! Bounds of systems against those of the thesis' released code (`golden/qos/dnc`).
 
-#[path = "../../calculus/tests/shared/mod.rs"]
+#[path = "../../calculus/tests/it/support/reference.rs"]
 #[allow(dead_code, reason = "each test uses some of it")]
 mod shared;
 mod systems;

@@ -7,7 +7,7 @@ use super::fit_error::FitError;
 use super::fit_settings::{Chain, FitSettings, SizeModel};
 use super::intervals::Intervals;
 use super::levels::Levels;
-use super::model::{Mmpp, Sigma};
+use super::model::Mmpp;
 use super::sizes::Sizes;
 use super::state::{Requests, State};
 

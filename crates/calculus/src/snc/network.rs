@@ -5,7 +5,7 @@ use crate::queue_order;
 
 use super::analysis::{Analysis, MOST_NODES};
 use super::error::NetworkError;
-use super::expressions::{Expressions, ModelId};
+use super::expressions::Expressions;
 use super::plan::{Flow, Plan};
 use super::tail::Latency;
 

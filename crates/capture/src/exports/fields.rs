@@ -69,7 +69,7 @@ impl<'a> Fields<'a> {
         Fields(pairs.iter().filter_map(|(field, value)| Some((number(field)?, value))).collect())
     }
 
-    fn get(&self, number: u16) -> Option<&'a FieldValue> {
+    pub fn get(&self, number: u16) -> Option<&'a FieldValue> {
         self.0.iter().find(|(found, _)| *found == number).map(|(_, value)| *value)
     }
 

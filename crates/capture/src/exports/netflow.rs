@@ -10,7 +10,7 @@ use std::net::IpAddr;
 use netflow_parser::static_versions::v5::V5;
 use netflow_parser::variable_versions::ipfix::{FlowSetBody as IpfixBody, IPFix};
 use netflow_parser::variable_versions::v9::{FlowSetBody as V9Body, V9};
-use netflow_parser::{NetflowPacket, NetflowParser, PendingFlowsConfig};
+use netflow_parser::{FieldValue, NetflowPacket, NetflowParser, PendingFlowsConfig};
 
 use super::fields::{Clock, Fields, MILLI, SECOND, end, field, start};
 use super::sampling::{Rate, Sampling};

@@ -199,7 +199,8 @@ impl Reader<'_> {
     fn distribute(&self, racks: &mut [Rack], pods: &[Pod]) -> Result<(), InputError> {
         let Some(first) = pods.first() else { return Ok(()) };
         if !racks.len().is_multiple_of(pods.len()) {
-            let message = format!("{} racks cannot be distributed evenly to {} pods", racks.len(), pods.len());
+            let message =
+                format!("{} racks cannot be distributed evenly to {} pods", racks.len(), pods.len());
             return Err(self.errors.at(first.at, "pods", message));
         }
         let each = racks.len() / pods.len();

@@ -1,7 +1,7 @@
 //! Reads inputs of the thesis' released code as systems and workloads (`golden/qos`).
 #![allow(dead_code, reason = "each test uses a part")]
 
-#[path = "../../../calculus/tests/shared/mod.rs"]
+#[path = "../../../calculus/tests/it/support/reference.rs"]
 pub mod shared;
 
 use std::collections::BTreeMap;

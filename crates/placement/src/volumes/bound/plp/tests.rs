@@ -1,6 +1,6 @@
 //! Tandems against values by hand, and against those of the author's own program (`golden/qos/peers_panco_tandem.json`).
 
-#[path = "../../../../../calculus/tests/shared/mod.rs"]
+#[path = "../../../../../calculus/tests/it/support/reference.rs"]
 #[allow(dead_code, reason = "each test uses some of it")]
 mod shared;
 

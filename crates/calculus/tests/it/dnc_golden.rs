@@ -1,0 +1,89 @@
+//! Delay bounds and shapers against values of the thesis' released code (`golden/qos`).
+
+use std::collections::BTreeMap;
+
+use crate::support::reference::{close, each, lines, number};
+use leeward_calculus::{ArrivalCurve, Flow, Network, Packets, TokenBucket, Unbounded};
+use serde_json::Value;
+
+fn text(value: &Value) -> &str {
+    value.as_str().expect("a name")
+}
+
+fn bucket(shaper: &Value) -> TokenBucket {
+    TokenBucket::new(number(&shaper["r"]), number(&shaper["b"])).unwrap()
+}
+
+/// Bounds of the queues by flow in the order of the file, without the delays of shapers.
+type Analysis = fn(&Network) -> Vec<Result<f64, Unbounded>>;
+
+#[test]
+fn flows_and_clients_are_delayed_as_in_the_released_code() {
+    let Some(folder) = crate::support::reference::folder() else { return };
+    let mut compared = 0;
+    for (name, input) in crate::support::reference::files(folder.join("dnc"), ".in.json") {
+        let output = crate::support::reference::json(folder.join("dnc").join(name.replace(".in.", ".out.")));
+        let queues: BTreeMap<&str, usize> = each(&input["queues"])
+            .iter()
+            .enumerate()
+            .map(|(index, queue)| (text(&queue["name"]), index))
+            .collect();
+        let capacities = each(&input["queues"]).iter().map(|queue| number(&queue["bandwidth"])).collect();
+        let flows =
+            each(&input["clients"]).iter().flat_map(|client| each(&client["flows"])).map(|flow| Flow {
+                arrivals: bucket(&flow["shaper"]).into(),
+                priority: number(&flow["priority"]) as u32,
+                path: each(&flow["queues"]).iter().map(|queue| queues[text(queue)]).collect(),
+                packet: 0.0,
+            });
+        let network = Network::new(capacities, flows.collect(), Packets::Fluid).unwrap();
+        let analyses: [(&str, Analysis); 2] =
+            [("aggregate", Network::aggregate), ("hop_by_hop", Network::hop_by_hop)];
+        for (analysis, run) in analyses {
+            let mut delays = run(&network).into_iter();
+            for (client, expected) in each(&input["clients"]).iter().zip(each(&output[analysis]["clients"])) {
+                let of = format!("{name} {analysis} {}", text(&client["name"]));
+                let mut sum = 0.0;
+                for (flow, expected) in each(&client["flows"]).iter().zip(each(&expected["flows"])) {
+                    let alpha = ArrivalCurve::new(&lines(&flow["arrivalInfo"])).unwrap();
+                    let shaped = alpha.shaper_delay(bucket(&flow["shaper"])).unwrap_or(f64::INFINITY);
+                    close(shaped, number(&expected["shaper_latency_s"]), &of);
+                    let delay = shaped + delays.next().unwrap().unwrap_or(f64::INFINITY);
+                    close(delay, number(&expected["latency_s"]), &of);
+                    sum += delay;
+                    compared += 1;
+                }
+                close(sum, number(&expected["latency_s"]), &of);
+            }
+        }
+    }
+    println!("{compared} bounds of flows");
+    assert!(compared > 50);
+}
+
+#[test]
+fn shapers_delay_as_in_the_released_code() {
+    let Some(folder) = crate::support::reference::folder() else { return };
+    let (mut compared, mut overloads) = (0, 0);
+    for (name, expected) in crate::support::reference::files(folder.join("rb"), "json") {
+        if name == "profileSSD.json" {
+            continue;
+        }
+        let alpha = ArrivalCurve::new(&lines(&expected["arrival_curve_pruned12"])).unwrap();
+        for case in each(&expected["shaper_latency"]) {
+            let (shaper, of) = (bucket(case), format!("{name}: {case}"));
+            match alpha.shaper_delay(shaper) {
+                Ok(delay) => close(delay, number(&case["shaper_latency_s"]), &of),
+                // The released code looks only at the vertices, and gives a number even if the shaper is slower than
+                // the last line of the curve.
+                Err(_) => {
+                    assert!(shaper.rate() < alpha.rate(), "{of}");
+                    overloads += 1;
+                }
+            }
+            compared += 1;
+        }
+    }
+    println!("{compared} shapers, {overloads} of them slower than the curve");
+    assert!(compared - overloads > 100);
+}

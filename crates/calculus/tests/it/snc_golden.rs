@@ -1,0 +1,99 @@
+//! Bounds against those of the authors' released code (`golden/qos/snc`, `mmbp` and `bench`): with the same models
+//! never above theirs, and without a bound where they have none.
+
+use crate::support::{STEP, files, golden, json, model, network};
+use leeward_calculus::mmpp::Sigma;
+use leeward_calculus::snc::{Analysis, Expressions, Latency};
+use serde_json::Value;
+
+/// No bound is above the published one by more than this, relatively.
+const TOLERANCE: f64 = 1e-6;
+
+/// Compares every stage of every workload; prints their number and the ratio of our bounds to theirs.
+fn compare(name: &str, input: &Value, output: &Value, lyapunov: bool) -> String {
+    let mut network = network(input);
+    network.lyapunov(lyapunov);
+    let (mut compared, mut least, mut logarithms) = (0, 1.0f64, 0.0);
+    let analyses = [
+        ("aggregate", Analysis::Bipartite),
+        ("hop_by_hop", Analysis::HopByHop),
+        ("convolution", Analysis::Convolution),
+    ];
+    for (key, analysis) in analyses {
+        let Some(clients) = output[key]["clients"].as_array() else { continue };
+        for (index, client) in clients.iter().enumerate() {
+            let percentile = client["SLOpercentile"].as_f64().unwrap();
+            for (stage, flow) in client["flows"].as_array().unwrap().iter().enumerate() {
+                let what = format!("{name} {key} {}", flow["name"]);
+                // The released code divides by the number of flows known so far, which is one for the first.
+                let percentile = 100.0 - (100.0 - percentile) / (stage + 1) as f64;
+                let ours = network.stage_bound(index, stage, percentile, analysis).unwrap();
+                compared += 1;
+                match (ours, flow["latency_s"].as_f64()) {
+                    (Latency::Bounded(ours), Some(theirs)) => {
+                        let share = ours.seconds / theirs;
+                        assert!(share <= 1.0 + TOLERANCE, "{what}: {} above {theirs}", ours.seconds);
+                        least = least.min(share);
+                        logarithms += share.ln();
+                    }
+                    (Latency::Unstable(_), None) => {}
+                    (ours, theirs) => panic!("{what}: {ours:?} against {theirs:?}"),
+                }
+            }
+        }
+    }
+    let mean = (logarithms / f64::from(compared)).exp();
+    format!("{compared} bounds, {mean:.4} of the published in the geometric mean, the least {least:.4}")
+}
+
+#[test]
+fn networks_are_bounded_no_worse_than_published() {
+    let Some(folder) = golden("snc") else { return };
+    for path in files(&folder, ".in.json") {
+        let name = path.file_name().unwrap().to_str().unwrap().replace(".in.json", "");
+        let output = json(&folder.join(format!("{name}.out.json")));
+        for lyapunov in [false, true] {
+            let found = compare(&name, &json(&path), &output, lyapunov);
+            println!("{name}, lyapunov {lyapunov}: {found}");
+        }
+    }
+}
+
+#[test]
+fn the_inputs_of_the_timing_runs_are_bounded_no_worse_than_published() {
+    let Some(folder) = golden("bench") else { return };
+    for (input, output) in [
+        ("snc_10.in.json", "snc_10.out.json"),
+        ("snc_10_dep.in.json", "snc_10_dep.out.json"),
+        ("snc_50.in.json", "snc_50.out.json"),
+        ("snc_180.in.json.gz", "snc_180.out.json"),
+    ] {
+        for lyapunov in [false, true] {
+            let found = compare(input, &json(&folder.join(input)), &json(&folder.join(output)), lyapunov);
+            println!("{input}, lyapunov {lyapunov}: {found}");
+        }
+    }
+}
+
+#[test]
+fn a_single_queue_is_bounded_no_worse_than_published() {
+    let Some(folder) = golden("mmbp") else { return };
+    for path in files(&folder, ".json") {
+        let theirs = json(&path);
+        for case in theirs["single_queue_latency"].as_array().unwrap() {
+            let mut of = Expressions::new(STEP, 1).unwrap();
+            let model = of.model(&model(&theirs["arrivalInfo"], Sigma::Zero)).unwrap();
+            let arrivals = of.arrivals(model, 0).unwrap();
+            let server = of.server(case["bandwidth_Bps"].as_f64().unwrap()).unwrap();
+            let percentile = case["percentile"].as_f64().unwrap();
+            let ours = of.latency(arrivals, server, percentile).unwrap().seconds();
+            let theirs = case["latency_s"].as_f64();
+            assert_eq!(ours.is_some(), theirs.is_some(), "{}: {case}", path.display());
+            if let (Some(ours), Some(theirs)) = (ours, theirs) {
+                let share = ours / theirs;
+                assert!(share <= 1.0 + TOLERANCE, "{}: {ours} above {case}", path.display());
+                assert!(share >= 1.0 - 1e-3, "{}: {ours} far below {case}", path.display());
+            }
+        }
+    }
+}

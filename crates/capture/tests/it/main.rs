@@ -1,0 +1,6 @@
+//! Integration tests of captures: files, exports, and places.
+
+mod exports;
+mod packets;
+mod places;
+mod support;

@@ -1,0 +1,11 @@
+//! Integration tests of the ledger: rules, properties, a reference model, and the conformance vectors.
+
+mod conformance;
+mod hostile;
+mod model;
+mod properties;
+mod reference;
+mod rules;
+mod support;
+mod vectors;
+mod views;

@@ -1,0 +1,273 @@
+//! Effects and limits of a view, and the passing of time: on random ledgers after random moves.
+
+use leeward_calculus::TokenBucket;
+use leeward_fabric::{Bytes, Endpoint, HostId, Load, Nanos, ResourceId};
+use leeward_ledger::{
+    Demand, Entry, EntryId, Fade, Initial, Ledger, LedgerSettings, Missing, Numbers, Owner, OwnerKind,
+    Scratch, Sign, Transaction,
+};
+use proptest::prelude::*;
+
+use crate::support::{MBPS, SECOND, TREE, assert_alike, cluster, ledger, reading, readings, sample, stream};
+
+const MS: u64 = 1_000_000;
+
+fn settings() -> impl Strategy<Value = LedgerSettings> {
+    let missing = prop_oneof![Just(Missing::Strict), Just(Missing::Sinbad)];
+    let initial = prop_oneof![Just(Initial::First), Just(Initial::Zero)];
+    (missing, initial, 0.05f64..=1.0, any::<bool>()).prop_map(|(missing, initial, alpha, hold_peak)| {
+        LedgerSettings { missing, initial, alpha, hold_peak, ..LedgerSettings::default() }
+    })
+}
+
+fn owner(id: u64) -> Owner {
+    Owner { kind: OwnerKind::App, id }
+}
+
+/// A write from one host to another's disk, or a stream or reservation on the way.
+fn entry() -> impl Strategy<Value = Entry> {
+    let fade = prop_oneof![
+        Just(Fade::AtNextWindow),
+        Just(Fade::WithEstimator),
+        Just(Fade::After(Nanos(700 * MS))),
+        Just(Fade::Held)
+    ];
+    let ends = (0u32..8, 0u32..8);
+    (ends, 1u64..400, 0u8..4, fade, 0u8..6, 0u64..3, prop::option::of(0u64..4000)).prop_map(
+        |((from, to), rate, kind, fade, sign, id, starts)| {
+            let mut hops = Vec::new();
+            let through = [Endpoint::Host(HostId(from)), Endpoint::DeviceWrite(HostId(to), 0)];
+            cluster(TREE).fabric.path(&through, &mut hops);
+            let demand = match kind {
+                0 | 1 => Demand::Elastic {
+                    bytes: Bytes(rate << 18),
+                    flows: kind.into(),
+                    cap_bps: (rate % 2 == 0).then_some(rate * MBPS),
+                },
+                2 => Demand::Stream { mean_bps: rate * MBPS / 2, peak_bps: rate * MBPS },
+                _ => {
+                    let buckets = [TokenBucket::new(1e6, 1e6).expect("positive")].into();
+                    let rate_bps = rate * MBPS;
+                    Demand::Envelope { mean_bps: rate_bps / 4, rate_bps, buckets, priority: 1 }
+                }
+            };
+            let sign = if sign == 0 { Sign::Relieves } else { Sign::Adds };
+            Entry { owner: owner(id), hops, demand, sign, fade, starts: starts.map(|at| Nanos(at * MS)) }
+        },
+    )
+}
+
+/// An event in a ledger's life, with the time since the last one.
+#[derive(Clone, Debug)]
+enum Move {
+    Report { hosts: u32, length: u64, load: i64, guaranteed: bool },
+    Commit(Entry),
+    Started(usize),
+    Release(usize),
+    Health(u32, bool),
+    Believe(u32, i64),
+    Cross(u32, f64),
+}
+
+fn moves() -> impl Strategy<Value = Vec<(u64, Move)>> {
+    let each = prop_oneof![
+        4 => (any::<u32>(), 100u64..2000, 0i64..1000, any::<bool>())
+            .prop_map(|(hosts, length, load, guaranteed)| Move::Report { hosts, length, load, guaranteed }),
+        4 => entry().prop_map(Move::Commit),
+        2 => (0usize..20).prop_map(Move::Started),
+        1 => (0usize..20).prop_map(Move::Release),
+        1 => (0u32..8, any::<bool>()).prop_map(|(host, up)| Move::Health(host, up)),
+        1 => (0u32..36, 0i64..2000).prop_map(|(resource, capacity)| Move::Believe(resource, capacity)),
+        1 => (0u32..36, 0f64..3.0).prop_map(|(resource, flows)| Move::Cross(resource, flows)),
+    ];
+    prop::collection::vec((0u64..900, each), 1..25)
+}
+
+/// Makes a move; the entries committed so far are in `ids`.
+fn make(ledger: &mut Ledger, ids: &mut Vec<EntryId>, now: u64, what: &Move) {
+    let at = Nanos(now);
+    match what {
+        Move::Report { hosts, length, load, guaranteed } => {
+            let fabric = ledger.fabric().clone();
+            let links =
+                fabric.all_resources().filter(|r| fabric.host_of(*r).is_some_and(|h| hosts >> h.0 & 1 == 0));
+            let links = links.chain((hosts >> 9 & 7 == 0).then_some(ResourceId(17)));
+            let window = (now.saturating_sub(length * MS), now.max(1));
+            let samples = links.map(|r| {
+                let load = (load * MBPS as i64 + i64::from(r.0) * 77_777) % 1_000_000_000;
+                let guaranteed = guaranteed.then_some(Load(load / 3));
+                leeward_ledger::Sample { guaranteed, ..sample(r, window, load) }
+            });
+            ledger.report(&samples.collect::<Vec<_>>(), at);
+        }
+        Move::Commit(entry) => {
+            let transaction = Transaction { add: vec![entry.clone()], ..Transaction::default() };
+            ids.extend(ledger.commit(transaction, at).expect("hops of the fabric"));
+        }
+        Move::Started(which) => ids.get(*which).into_iter().for_each(|&id| ledger.mark_started(id, at)),
+        Move::Release(which) => ids.get(*which).into_iter().for_each(|&id| ledger.release(&[id], at)),
+        Move::Health(host, up) => ledger.set_health(HostId(*host), *up, at),
+        Move::Believe(resource, capacity) => {
+            ledger.set_capacity(ResourceId(*resource), Load(capacity * MBPS as i64), at);
+        }
+        Move::Cross(resource, flows) => ledger.set_cross_traffic(ResourceId(*resource), *flows, at),
+    }
+}
+
+/// Makes all moves, and then lets some time pass.
+fn told_with(
+    settings: &LedgerSettings,
+    moves: &[(u64, Move)],
+    mut between: impl FnMut(&mut Ledger, u64),
+) -> (Ledger, u64, Vec<EntryId>) {
+    let mut ledger = ledger(&cluster(TREE), settings);
+    let (mut ids, mut now) = (Vec::new(), 0);
+    for (wait, what) in moves {
+        now += wait * MS;
+        between(&mut ledger, now);
+        make(&mut ledger, &mut ids, now, what);
+    }
+    now += 3 * SECOND / 2;
+    between(&mut ledger, now);
+    (ledger, now, ids)
+}
+
+fn told(settings: &LedgerSettings, moves: &[(u64, Move)]) -> (Ledger, u64, Vec<EntryId>) {
+    told_with(settings, moves, |ledger, now| ledger.advance(Nanos(now)))
+}
+
+proptest! {
+    #[test]
+    fn in_how_many_steps_time_passes_makes_no_difference(
+        settings in settings(),
+        moves in moves(),
+        steps in prop::collection::vec(1u64..400, 1..20),
+    ) {
+        let (at_once, now, _) = told(&settings, &moves);
+        let (by_deadlines, ..) = told_with(&settings, &moves, |ledger, now| {
+            while let Some(at) = ledger.next_deadline().filter(|at| at.0 <= now) {
+                ledger.advance(at);
+                assert!(ledger.next_deadline().is_none_or(|next| next > at), "{at:?} is done");
+            }
+        });
+        let (mut at, mut step) = (0, steps.iter().cycle());
+        let (in_small_steps, ..) = told_with(&settings, &moves, |ledger, now| {
+            while at < now {
+                at = now.min(at + step.next().expect("endless") * MS);
+                ledger.advance(Nanos(at));
+            }
+        });
+        for other in [by_deadlines, in_small_steps] {
+            prop_assert_eq!(readings(&at_once, now), readings(&other, now));
+            prop_assert!(at_once.sums_bytes() == other.sums_bytes());
+            prop_assert_eq!(at_once.next_deadline(), other.next_deadline());
+        }
+    }
+
+    #[test]
+    fn a_what_if_shows_what_a_commit_would_bring_and_changes_nothing(
+        settings in settings(),
+        moves in moves(),
+        entries in prop::collection::vec(entry(), 1..5),
+        reused in prop::collection::vec(entry(), 0..5),
+    ) {
+        let (mut ledger, now, _) = told(&settings, &moves);
+        let (before, bytes) = (readings(&ledger, now), ledger.sums_bytes());
+        let mut scratch = Scratch::default();
+        let mut view = ledger.view(Nanos(now), &mut scratch);
+        reused.iter().for_each(|entry| view.add(entry));
+        view.without(&owner(0));
+        // The next view shows nothing of it.
+        let mut view = ledger.view(Nanos(now), &mut scratch);
+        let resources: Vec<_> = ledger.fabric().all_resources().collect();
+        let now_shown: Vec<_> = resources.iter().map(|&resource| reading(&view, resource)).collect();
+        prop_assert_eq!(&now_shown, &before);
+        entries.iter().for_each(|entry| view.add(entry));
+        let shown: Vec<_> = resources.iter().map(|&resource| reading(&view, resource)).collect();
+        for (&resource, shown) in resources.iter().zip(&shown) {
+            let Numbers { measured, load, reserved, residual, expected } = view.numbers(resource);
+            prop_assert_eq!((measured, residual, expected), (shown.measured, shown.residual, shown.expected_capacity));
+            prop_assert_eq!(reserved, view.reserved(resource));
+            let capacity = view.capacity(resource).0 as f64;
+            let loaded = shown.utilization.filter(|loaded| loaded.is_finite()).map(|loaded| loaded * capacity);
+            prop_assert_eq!(load.is_some(), measured.is_some());
+            let near = |load: Load| loaded.is_none_or(|loaded| (load.0 as f64 - loaded).abs() <= 1.0);
+            prop_assert!(load.is_none_or(near), "{load:?} is not {loaded:?}");
+        }
+        prop_assert_eq!(readings(&ledger, now), before);
+        prop_assert!(ledger.sums_bytes() == bytes);
+        ledger.commit(Transaction { add: entries, ..Transaction::default() }, Nanos(now)).expect("as above");
+        shown.iter().zip(&readings(&ledger, now)).for_each(|(shown, done)| assert_alike(shown, done));
+    }
+
+    #[test]
+    fn without_an_owner_is_as_if_it_had_never_committed_what_has_not_started(
+        settings in settings(),
+        moves in moves(),
+    ) {
+        // Nothing of the owner starts; and nothing is elastic, since its rate depends on the other entries.
+        let all = moves.iter().map(|(wait, what)| (*wait, match what {
+            Move::Commit(entry) => {
+                let demand = match &entry.demand {
+                    Demand::Elastic { .. } => stream(&[], 50 * MBPS).demand,
+                    other => other.clone(),
+                };
+                let starts = entry.starts.filter(|_| entry.owner != owner(0));
+                Move::Commit(Entry { demand, starts, ..entry.clone() })
+            }
+            Move::Started(_) => Move::Believe(0, 500),
+            other => other.clone(),
+        }));
+        let all: Vec<_> = all.collect();
+        // Without hops an entry adds nothing, but the others keep their numbers.
+        let others = all.iter().map(|(wait, what)| (*wait, match what {
+            Move::Commit(entry) if entry.owner == owner(0) => Move::Commit(Entry { hops: Vec::new(), ..entry.clone() }),
+            other => other.clone(),
+        }));
+        let (with, now, _) = told(&settings, &all);
+        let (never, ..) = told(&settings, &others.collect::<Vec<_>>());
+        let mut scratch = Scratch::default();
+        let mut view = with.view(Nanos(now), &mut scratch);
+        view.without(&owner(0));
+        for (resource, never) in with.fabric().all_resources().zip(readings(&never, now)) {
+            assert_alike(&reading(&view, resource), &never);
+        }
+    }
+
+    #[test]
+    fn without_an_owner_is_as_if_it_had_released_all_it_has(settings in settings(), moves in moves(), id in 0u64..3) {
+        let (mut ledger, now, ids) = told(&settings, &moves);
+        let mut scratch = Scratch::default();
+        let mut view = ledger.view(Nanos(now), &mut scratch);
+        view.without(&owner(id));
+        let resources: Vec<_> = ledger.fabric().all_resources().collect();
+        let shown: Vec<_> = resources.iter().map(|&resource| reading(&view, resource)).collect();
+        let (snapshot, mut scratch) = (ledger.publish(Nanos(now), Some(&owner(id))), Scratch::default());
+        let mut copy = snapshot.view(&mut scratch);
+        copy.without(&owner(id));
+        let copied = resources.iter().map(|&resource| reading(&copy, resource));
+        shown.iter().zip(copied).for_each(|(shown, copied)| assert_alike(shown, &copied));
+        let owners = moves.iter().filter_map(|(_, what)| match what {
+            Move::Commit(entry) => Some(entry.owner),
+            _ => None,
+        });
+        let owned: Vec<_> = owners.zip(ids).filter(|(of, _)| *of == owner(id)).map(|(_, id)| id).collect();
+        ledger.release(&owned, Nanos(now));
+        shown.iter().zip(&readings(&ledger, now)).for_each(|(shown, done)| assert_alike(shown, done));
+    }
+}
+
+#[test]
+fn a_scratch_serves_ledgers_of_different_sizes() {
+    let (large, small) =
+        (cluster(TREE), cluster("racks: 1\nhosts_per_rack: 1\nnic: 1Gbps\noversubscription: 1\n"));
+    let settings = LedgerSettings::default();
+    let mut scratch = Scratch::default();
+    let last = ResourceId(large.fabric.resource_count() as u32 - 1);
+    ledger(&large, &settings).view(Nanos(0), &mut scratch).add(&stream(&[last, ResourceId(0)], MBPS));
+    let first = ledger(&small, &settings);
+    assert_eq!(first.view(Nanos(0), &mut scratch).flows(ResourceId(0)), 0.0);
+    let again = ledger(&large, &settings);
+    let view = again.view(Nanos(0), &mut scratch);
+    assert_eq!(view.share(last, 1), large.capacities.get(last));
+}

@@ -1,0 +1,7 @@
+//! Integration tests of traces: dialects, devices, statistics, and values of the released code.
+
+mod device;
+mod example;
+mod golden;
+mod read;
+mod statistics;
