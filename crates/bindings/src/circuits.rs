@@ -9,6 +9,7 @@ use leeward_circuits::{
 use leeward_circuits::{Promises, Schedule, Scheduler, check, evaluate};
 use leeward_fabric::input::{Files, InputError, read_matrix, read_text, read_yaml};
 use leeward_fabric::{Bandwidth, Nanos};
+use leeward_registry::RegistryError;
 use leeward_scenarios::scenario::PolicySpec;
 use pyo3::prelude::*;
 use serde::Deserialize;
@@ -88,7 +89,7 @@ pub fn schedule_circuits(
         return Err(Refused(InputError::new("settings", message)).into());
     }
     let settings = settings.unwrap_or(&spec.settings);
-    let made = schedulers::make(&spec.name, settings).map_err(refused)?;
+    let made = schedulers::REGISTRY.make(&spec.name, settings).map_err(|error| refused(error.into()))?;
     let label = if spec.settings.is_empty() { made.name().to_owned() } else { spec.label.clone() };
     let make = |demand: &DemandMatrix, network: &Network| made.schedule(demand, network);
     scheduled(py, &demand, &network, made.promises(), make, &label)
@@ -236,7 +237,7 @@ fn refused(error: CircuitsError) -> Refused {
             let text = error.to_string();
             InputError::new(argument, text.split_once(": ").map_or(text.as_str(), |(_, message)| message))
         }
-        CircuitsError::Settings(mut error) => {
+        CircuitsError::Settings(mut error) | CircuitsError::Registry(RegistryError::Settings(mut error)) => {
             if let Some(scheduler) = error.file.strip_prefix("settings of ") {
                 error = error.clone().under(scheduler);
                 (error.line, error.column) = (None, None);
@@ -244,7 +245,7 @@ fn refused(error: CircuitsError) -> Refused {
             error.file = "scheduler".to_owned();
             error
         }
-        CircuitsError::Unknown { .. } | CircuitsError::Unfit { .. } => InputError::new("scheduler", text),
+        CircuitsError::Registry(_) | CircuitsError::Unfit { .. } => InputError::new("scheduler", text),
         CircuitsError::Matching { .. } | CircuitsError::Schedule(_) => InputError::new("days", text),
     })
 }

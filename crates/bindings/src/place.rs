@@ -7,9 +7,10 @@ use leeward_fabric::input::{Files, InputError};
 use leeward_fabric::{Bytes, Fabric, Nanos};
 use leeward_ledger::{Clock, Ledger, LedgerSettings, read_loads};
 use leeward_placement::replicas::{self, Chain, Form, ReplicaRequest};
-use leeward_placement::volumes::admit;
-use leeward_placement::{Decision, Explain, Note, Reason, Refusal, Registration, Request, moves, tasks};
+use leeward_placement::{Decision, Explain, Note, Reason, Refusal, moves, tasks};
+use leeward_registry::{Registration, Registry};
 use leeward_scenarios::scenario::PolicySpec;
+use leeward_slo::admit;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
@@ -20,32 +21,28 @@ use crate::simulation::as_python;
 /// All policies, with the JSON schemas of their settings.
 #[pyfunction]
 pub fn policies(py: Python<'_>) -> PyResult<Py<PyAny>> {
-    let all: Vec<Value> = (replicas::REGISTRY.iter().map(registered))
-        .chain(tasks::REGISTRY.iter().map(registered))
-        .chain(moves::REGISTRY.iter().map(registered))
-        .chain(admit::REGISTRY.iter().map(admission))
-        .collect();
+    let all = [
+        listed(&replicas::REGISTRY),
+        listed(&tasks::REGISTRY),
+        listed(&moves::REGISTRY),
+        listed(&admit::REGISTRY),
+    ]
+    .concat();
     as_python(py, &all)
 }
 
-fn admission(registration: &admit::Registration) -> Value {
-    json!({
-        "kind": "admission",
-        "name": registration.name,
-        "summary": registration.summary,
-        "source": registration.source,
-        "settings": (registration.schema)(),
-    })
-}
-
-fn registered<Q: Request>(registration: &Registration<Q>) -> Value {
-    json!({
-        "kind": Q::KIND,
-        "name": registration.name,
-        "summary": registration.summary,
-        "source": registration.source,
-        "settings": (registration.schema)(),
-    })
+/// The policies of one registry, with its kind.
+fn listed<T: ?Sized>(registry: &Registry<T>) -> Vec<Value> {
+    let entry = |registration: &Registration<T>| {
+        json!({
+            "kind": registry.kind,
+            "name": registration.name,
+            "summary": registration.summary,
+            "source": registration.source,
+            "settings": (registration.schema)(),
+        })
+    };
+    registry.iter().map(entry).collect()
 }
 
 /// Places the replicas of one block. Links missing from the telemetry file are unknown.
@@ -75,7 +72,8 @@ pub fn place_replicas(
     let fabric = &cluster.fabric;
     let wrong = |field: &str, message: String| Refused(InputError::new("request", message).in_field(field));
     let spec: PolicySpec = policy.parse().map_err(|message| wrong("policy", message))?;
-    let made = replicas::make(&spec.name, &spec.settings).map_err(|e| wrong("policy", e.to_string()))?;
+    let made =
+        replicas::REGISTRY.make(&spec.name, &spec.settings).map_err(|e| wrong("policy", e.to_string()))?;
     let size: Bytes = size.parse().map_err(|e| wrong("size", format!("{e}")))?;
     let form = Form {
         writer,

@@ -28,7 +28,8 @@ impl Scheduler {
     fn new(cluster: &Bound<'_, Cluster>, policy: &str, seed: u64) -> Result<Scheduler, Refused> {
         let wrong = |message: String| Refused(InputError::new("policy", message));
         let spec: PolicySpec = policy.parse().map_err(wrong)?;
-        let policy = tasks::make(&spec.name, &spec.settings).map_err(|error| wrong(error.to_string()))?;
+        let policy =
+            tasks::REGISTRY.make(&spec.name, &spec.settings).map_err(|error| wrong(error.to_string()))?;
         let cluster = &cluster.get().inner;
         let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, LedgerSettings::default());
         let ledger = ledger.map_err(|error| Refused(InputError::new("cluster", error.to_string())))?;

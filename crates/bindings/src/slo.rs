@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use leeward_fabric::input::{Files, InputError, excerpt};
-use leeward_placement::volumes::bound::{Bound as Latency, BoundSettings, Bounds, Method, Unbounded};
-use leeward_placement::volumes::file::{Came, Entry, Order, Placed, Workloads};
-use leeward_placement::volumes::priorities::{by_slo, merge, priority_meister};
-use leeward_placement::volumes::{Promise, System};
 use leeward_scenarios::scenario::PolicySpec;
+use leeward_slo::bound::{Bound as Latency, BoundSettings, Bounds, Method, Unbounded};
+use leeward_slo::file::{Came, Entry, Order, Placed, Workloads};
+use leeward_slo::priorities::{by_slo, merge, priority_meister};
+use leeward_slo::{Promise, System};
 use leeward_traces::Stage;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
@@ -198,7 +198,7 @@ impl SloWorkloads {
                 route.iter().for_each(|&queue| promised[queue] += limit.rate());
             }
         }
-        let queue = |(at, queue): (usize, &leeward_placement::volumes::Queue)| {
+        let queue = |(at, queue): (usize, &leeward_slo::Queue)| {
             let device =
                 queue.resource.map(|of| self.cluster.fabric.kind(of) == leeward_fabric::ResourceKind::Device);
             json!({

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, BooleanArray};
 use leeward_fabric::Nanos;
 use leeward_fabric::input::{InputError, excerpt};
-use leeward_placement::volumes::bound::BoundSettings;
-use leeward_placement::volumes::file::Workloads;
 use leeward_requests::{Cake, Held, Order, Over, Replay, Rows, Sent, tails};
+use leeward_slo::bound::BoundSettings;
+use leeward_slo::file::Workloads;
 use leeward_traces::Stage;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
@@ -137,7 +137,7 @@ fn named<T: Copy>(field: &str, name: &str, known: &[(&str, T)]) -> Result<T, Ref
     })
 }
 
-fn describe(workload: &leeward_placement::volumes::Workload, held: &Held, traced: bool) -> Value {
+fn describe(workload: &leeward_slo::Workload, held: &Held, traced: bool) -> Value {
     let bound = held.bound.as_ref().ok();
     let slo = workload.slo;
     let seen = held.seen.map(|seen| {

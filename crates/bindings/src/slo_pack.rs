@@ -7,12 +7,12 @@ use std::sync::Arc;
 use leeward_fabric::input::{InputError, read_text};
 use leeward_fabric::{HostId, Nanos};
 use leeward_ledger::{Ledger, LedgerSettings, Scratch};
-use leeward_placement::volumes::bound::{Bound as Latency, Bounds, Method, Unbounded, Unit};
-use leeward_placement::volumes::file::{Congestion, Workloads};
-use leeward_placement::volumes::pack::{
+use leeward_slo::bound::{Bound as Latency, Bounds, Method, Unbounded, Unit};
+use leeward_slo::file::{Congestion, Workloads};
+use leeward_slo::pack::{
     Classes, PackSettings, Packing, Promised, ROUNDS, Request, Requests, Site, promised, transaction,
 };
-use leeward_placement::volumes::{Slo, System, Workload, percent};
+use leeward_slo::{Slo, System, Workload, percent};
 use leeward_traces::Stage;
 use pyo3::prelude::*;
 use serde_json::{Value, json};

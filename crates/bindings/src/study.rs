@@ -248,7 +248,7 @@ impl Study {
         part: Option<&str>,
         draws: &[Draw],
         of: &[usize],
-        system: &leeward_placement::volumes::System,
+        system: &leeward_slo::System,
         enforced: ReplaySettings,
     ) -> Result<Option<Vec<Replayed>>, Refused> {
         let Some(part) = part else { return Ok(None) };

@@ -2,8 +2,8 @@
 
 use leeward_calculus::mmpp::FitSettings;
 use leeward_experiments::{Kept, Overrun, Peak, Shape, TraceSettings};
-use leeward_placement::volumes::bound::{BoundSettings, Method};
-use leeward_placement::volumes::pack::PackSettings;
+use leeward_slo::bound::{BoundSettings, Method};
+use leeward_slo::pack::PackSettings;
 use serde::{Deserialize, Serialize};
 
 use crate::errors::Refused;

@@ -47,7 +47,8 @@ pub fn place_tasks(
 ) -> PyResult<Py<PyAny>> {
     let cluster = &cluster.get().inner;
     let spec = spec(policy)?;
-    let policy = tasks::make(&spec.name, &spec.settings).map_err(|e| wrong("policy", e.to_string()))?;
+    let policy =
+        tasks::REGISTRY.make(&spec.name, &spec.settings).map_err(|e| wrong("policy", e.to_string()))?;
     let explain = if explain == u16::MAX { Explain::All } else { Explain::Top(explain) };
     let decide = move || -> Result<Value, InputError> {
         let files = Files { base: PathBuf::new(), data };
@@ -108,7 +109,8 @@ pub fn migrate(
     let cluster = &cluster.get().inner;
     let fabric = &cluster.fabric;
     let spec = spec(policy)?;
-    let policy = moves::make(&spec.name, &spec.settings).map_err(|e| wrong("policy", e.to_string()))?;
+    let policy =
+        moves::REGISTRY.make(&spec.name, &spec.settings).map_err(|e| wrong("policy", e.to_string()))?;
     let decide = || -> Result<Value, InputError> {
         let fleet = Fleet::read(&running.to_string_lossy(), fabric)?;
         let (ledger, now) = ledger(cluster, Some(&telemetry), clock, hot)?;
@@ -344,7 +346,8 @@ pub fn simulate_apps(
 ) -> PyResult<Py<PyAny>> {
     let cluster = &cluster.get().inner;
     let spec = spec(policy)?;
-    let policy = tasks::make(&spec.name, &spec.settings).map_err(|e| wrong("policy", e.to_string()))?;
+    let policy =
+        tasks::REGISTRY.make(&spec.name, &spec.settings).map_err(|e| wrong("policy", e.to_string()))?;
     let arrivals = apps.into_iter().enumerate().map(|(at, app)| arrival(at, app));
     let arrivals = arrivals.collect::<Result<Vec<_>, _>>().map_err(Refused)?;
     let believed = believed.map_or(cluster, |believed| &believed.get().inner);

@@ -2,7 +2,7 @@
 
 use leeward_calculus::mmpp::{self, FitSettings};
 use leeward_calculus::{ArrivalCurve, RbCurve, TokenBucket};
-use leeward_placement::volumes::file::ModelRecord;
+use leeward_slo::file::ModelRecord;
 use leeward_traces::Stage;
 use serde::Serialize;
 

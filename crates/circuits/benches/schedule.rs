@@ -6,7 +6,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use leeward_circuits::schedulers::make;
+use leeward_circuits::schedulers::REGISTRY;
 use leeward_circuits::{DemandMatrix, Network, evaluate};
 
 /// Microseconds that the solver released with Etalon takes for a skewed demand, by number of racks: its C code at gcc -O2 on a
@@ -25,7 +25,7 @@ fn main() {
         for name in
             ["solstice", "solstice-etalon", "solstice-paper", "eclipse", "bvn", "rotor", "opera", "fixed"]
         {
-            let scheduler = make(name, "").expect("it needs no settings");
+            let scheduler = REGISTRY.make(name, "").expect("it needs no settings");
             let mut least = f64::INFINITY;
             let began = Instant::now();
             let mut calls = 0;

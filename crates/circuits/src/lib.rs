@@ -23,7 +23,7 @@
 //! // Rack 0 has 9 MB for rack 1, rack 1 for rack 2, rack 2 for rack 0.
 //! let demand = DemandMatrix::new(3, vec![0, 9_000_000, 0, 0, 0, 9_000_000, 9_000_000, 0, 0])?;
 //! let network = Network::default();
-//! let scheduler = schedulers::make("eclipse", "")?;
+//! let scheduler = schedulers::REGISTRY.make("eclipse", "")?;
 //! let schedule = scheduler.schedule(&demand, &network)?;
 //! check(&schedule, demand.racks(), &network, scheduler.promises())?;
 //! let result = evaluate(&schedule, &demand, &network)?;

@@ -134,7 +134,7 @@ fn in_the_steady_state_a_step_allocates_nothing() {
                 switch.step(Nanos(0), Event::NewWeek(strobe()), &mut out).expect("a right schedule");
             }
             if let Some(routing) = routing {
-                let made = routing::make(routing, "").expect("a routing");
+                let made = routing::REGISTRY.make(routing, "").expect("a routing");
                 let routes = made.routes(&strobe(), &Network::default()).expect("every pair has its day");
                 switch.step(Nanos(0), Event::Routes(Arc::new(routes)), &mut out).expect("right routes");
             }

@@ -8,7 +8,7 @@
 mod golden_support;
 
 use golden_support::{files, square};
-use leeward_circuits::schedulers::make;
+use leeward_circuits::schedulers::REGISTRY;
 use leeward_circuits::{Day, DemandMatrix, Matching, Network, Schedule, check, evaluate};
 use leeward_fabric::{Bandwidth, Nanos};
 use serde_json::Value;
@@ -49,7 +49,7 @@ fn known(run: &Value) -> Vec<(u64, Vec<u64>)> {
 fn scheduled(instance: &Value, network: &Network) -> Schedule {
     let mode = instance["mode"].as_str().unwrap();
     let prepare = if mode == "elem" { "element" } else { mode };
-    let scheduler = make("solstice-etalon", &format!("prepare: {prepare}")).unwrap();
+    let scheduler = REGISTRY.make("solstice-etalon", &format!("prepare: {prepare}")).unwrap();
     scheduler.schedule(&demand(instance), network).unwrap()
 }
 
@@ -119,7 +119,7 @@ fn eclipse_serves_what_the_reference_of_its_algorithm_does() {
         for instance in content["instances"].as_array().unwrap() {
             let name = instance["name"].as_str().unwrap();
             let demand = demand(instance);
-            let scheduler = make("eclipse", "").unwrap();
+            let scheduler = REGISTRY.make("eclipse", "").unwrap();
             let schedule = scheduler.schedule(&demand, &network).unwrap();
             check(&schedule, demand.racks(), &network, scheduler.promises()).unwrap();
             let served = evaluate(&schedule, &demand, &network).unwrap().served;
@@ -138,7 +138,7 @@ fn the_published_solstice_takes_about_as_long_as_its_reference() {
         for instance in content["instances"].as_array().unwrap() {
             let name = instance["name"].as_str().unwrap();
             let demand = demand(instance);
-            let schedule = make("solstice-paper", "").unwrap().schedule(&demand, &network).unwrap();
+            let schedule = REGISTRY.make("solstice-paper", "").unwrap().schedule(&demand, &network).unwrap();
             let result = evaluate(&schedule, &demand, &network).unwrap();
             let expected = &instance["solstice_paper_unbounded"];
             let (took, takes) = (schedule.length().0 as f64 / 1e3, expected["makespan_us"].as_f64().unwrap());
@@ -165,7 +165,7 @@ fn partial_matchings_serve_what_perfect_ones_do_or_more() {
         for instance in content["instances"].as_array().unwrap() {
             let demand = demand(instance);
             let served = |name: &str, settings: &str| {
-                let schedule = make(name, settings).unwrap().schedule(&demand, &network).unwrap();
+                let schedule = REGISTRY.make(name, settings).unwrap().schedule(&demand, &network).unwrap();
                 evaluate(&schedule, &demand, &network).unwrap().served as f64 / demand.total().max(1) as f64
             };
             let [our, etalon] = ["solstice", "solstice-etalon"].map(|name| served(name, ""));

@@ -28,7 +28,7 @@ fn rings(racks: usize, steps: &[usize]) -> Schedule {
 }
 
 fn routes(name: &str, settings: &str, schedule: &Schedule) -> Routes {
-    let routing = routing::make(name, settings).expect("a routing");
+    let routing = routing::REGISTRY.make(name, settings).expect("a routing");
     routing.routes(schedule, &Network::default()).expect("routes")
 }
 
@@ -293,7 +293,7 @@ fn a_packet_that_missed_its_day_still_comes() {
 #[test]
 fn what_no_routing_can_do_is_told() {
     let says = |name: &str, schedule: &Schedule| {
-        let made = routing::make(name, "").expect("a routing").routes(schedule, &Network::default());
+        let made = routing::REGISTRY.make(name, "").expect("a routing").routes(schedule, &Network::default());
         made.map(drop).map_err(|error| error.to_string())
     };
     let ring = rings(4, &[1]);
@@ -304,7 +304,9 @@ fn what_no_routing_can_do_is_told() {
     assert_eq!(says("rotorlb", &ring), Err(format!("rotorlb: {unlinked}")));
     let far = "hoho: no 4 circuits lead from rack 1 to rack 0: every pair must have a way".to_owned();
     assert_eq!(says("hoho", &rings(6, &[1])), Err(far));
-    let made = |name: &str, settings: &str| routing::make(name, settings).map(drop).unwrap_err().to_string();
+    let made = |name: &str, settings: &str| {
+        routing::REGISTRY.make(name, settings).map(drop).unwrap_err().to_string()
+    };
     assert_eq!(made("ecmp", ""), "unknown routing `ecmp`; there are: direct, vlb, rotorlb, hoho");
     assert!(
         made("hoho", "{most_hops: 5}").ends_with("most_hops: 5: expected 1 to 4"),

@@ -1,6 +1,6 @@
 //! Properties of every schedule of every scheduler, and errors where there is no schedule.
 
-use leeward_circuits::schedulers::{REGISTRY, make};
+use leeward_circuits::schedulers::REGISTRY;
 use leeward_circuits::{
     CircuitsError, Day, DayServed, DemandMatrix, Invalid, Matching, Network, Promises, Schedule, Scheduler,
     check, evaluate,
@@ -57,7 +57,7 @@ proptest! {
         demand in demands(), network in networks()
     ) {
         for registration in REGISTRY {
-            let scheduler = make(registration.name, settings(registration.name)).unwrap();
+            let scheduler = REGISTRY.make(registration.name, settings(registration.name)).unwrap();
             let schedule = match scheduler.schedule(&demand, &network) {
                 Ok(schedule) => schedule,
                 Err(CircuitsError::Unfit { .. }) => continue,
@@ -82,7 +82,7 @@ proptest! {
     #[test]
     fn no_circuit_of_ours_or_of_eclipse_is_idle(demand in demands(), network in networks()) {
         for name in ["solstice", "eclipse", "solstice-paper"] {
-            let Ok(schedule) = make(name, "").unwrap().schedule(&demand, &network) else { continue };
+            let Ok(schedule) = REGISTRY.make(name, "").unwrap().schedule(&demand, &network) else { continue };
             let result = evaluate(&schedule, &demand, &network).unwrap();
             // Days of the published Solstice last whole nanoseconds, so rounding may let them carry all of a later circuit's
             // bytes.
@@ -99,7 +99,7 @@ proptest! {
     fn etalons_week_is_full_and_so_is_ours_where_there_is_demand(demand in demands()) {
         let network = Network::default();
         for name in ["solstice", "solstice-etalon"] {
-            let schedule = make(name, "").unwrap().schedule(&demand, &network).unwrap();
+            let schedule = REGISTRY.make(name, "").unwrap().schedule(&demand, &network).unwrap();
             let full = if demand.total() == 0 && name == "solstice" { Nanos(0) } else { network.week() };
             prop_assert_eq!(schedule.length(), full);
         }
@@ -111,7 +111,7 @@ proptest! {
 fn partial_matchings_serve_about_what_eclipse_does_with_the_same_shortest_day_and_more_than_perfect_ones() {
     let network = Network::default();
     let served = |name: &str, settings: &str, demand: &DemandMatrix| {
-        let schedule = make(name, settings).unwrap().schedule(demand, &network).unwrap();
+        let schedule = REGISTRY.make(name, settings).unwrap().schedule(demand, &network).unwrap();
         evaluate(&schedule, demand, &network).unwrap().served as f64
     };
     let mut runner = TestRunner::deterministic();
@@ -132,7 +132,7 @@ fn packets_can_carry_what_the_published_solstice_leaves() {
     let entry = |at: usize| ((at / racks != at % racks) as u64) * (at as u64 * 7_919_993 % 5_000_000);
     let demand = DemandMatrix::new(racks, (0..racks * racks).map(entry).collect()).unwrap();
     let network = Network::default();
-    let schedule = make("solstice-paper", "").unwrap().schedule(&demand, &network).unwrap();
+    let schedule = REGISTRY.make("solstice-paper", "").unwrap().schedule(&demand, &network).unwrap();
     let result = evaluate(&schedule, &demand, &network).unwrap();
     assert!(result.packets_take <= schedule.length(), "{} in {}", result.packets_take, schedule.length());
     assert!(result.left.total() > 0);
@@ -141,7 +141,7 @@ fn packets_can_carry_what_the_published_solstice_leaves() {
 #[test]
 fn strobe_is_a_round_of_seven_days_among_eight_racks() {
     let demand = DemandMatrix::new(8, vec![0; 64]).unwrap();
-    let schedule = make("strobe", "").unwrap().schedule(&demand, &Network::default()).unwrap();
+    let schedule = REGISTRY.make("strobe", "").unwrap().schedule(&demand, &Network::default()).unwrap();
     assert_eq!((schedule.days().len(), schedule.length()), (7, Nanos(1_400_000)));
     assert_eq!(schedule.days()[0].matching.source_of(1), Some(0));
     assert_eq!(schedule.days()[6].matching.source_of(0), Some(1));
@@ -151,7 +151,7 @@ fn strobe_is_a_round_of_seven_days_among_eight_racks() {
 fn what_cannot_be_scheduled_is_said_with_what_was_expected() {
     let demand = DemandMatrix::new(3, vec![0, 1, 1, 1, 0, 1, 1, 1, 0]).unwrap();
     let network = Network::default();
-    let says = |name: &str, settings: &str| match make(name, settings) {
+    let says = |name: &str, settings: &str| match REGISTRY.make(name, settings) {
         Ok(scheduler) => scheduler.schedule(&demand, &network).unwrap_err().to_string(),
         Err(error) => error.to_string(),
     };
@@ -195,11 +195,11 @@ fn a_network_too_slow_for_its_units_is_refused() {
     let us = |time: u64| Nanos(time * 1000);
     let network = Network::new(Bandwidth(1_000_000), Bandwidth(1), us(20), us(2000), us(180)).unwrap();
     for name in ["solstice", "solstice-etalon", "eclipse", "bvn"] {
-        let said = make(name, "").unwrap().schedule(&demand, &network).unwrap_err().to_string();
+        let said = REGISTRY.make(name, "").unwrap().schedule(&demand, &network).unwrap_err().to_string();
         assert!(said.contains("a circuit of 1Mbps carries 0 bytes in a unit of 1us"), "{said}");
     }
     let quiet = Network::new(Bandwidth(1 << 30), Bandwidth(1), us(0), us(20), us(0)).unwrap();
-    let said = make("rotor", "").unwrap().schedule(&demand, &quiet).unwrap_err().to_string();
+    let said = REGISTRY.make("rotor", "").unwrap().schedule(&demand, &quiet).unwrap_err().to_string();
     let expected = "rotor: without nights and minimum days, expected how long a day is (setting `day`)";
     assert_eq!(said, expected);
 }

@@ -75,7 +75,7 @@ fn report(cluster: &Cluster) -> Report {
 
 fn informed<R>(cluster: &Cluster, asker: R) -> Desk<R> {
     let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, LedgerSettings::default());
-    let policy = replicas::make("sinbad", "").expect("a policy of the registry");
+    let policy = replicas::REGISTRY.make("sinbad", "").expect("a policy of the registry");
     let engine = Engine::new(ledger.expect("defaults are right"), policy, 1, Explain::Top(8));
     let mut desk = Desk::new(engine, labels(), Limits::default());
     desk.handle(NOW, Message::Report(report(cluster)), asker, &mut Replies::new());

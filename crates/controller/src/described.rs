@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use std::marker::PhantomData;
 
 use leeward_placement::tasks::AppFile;
-use leeward_placement::volumes::file::WorkloadFile;
+use leeward_slo::file::WorkloadFile;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Value, json};

@@ -35,7 +35,7 @@ fn ledger_of(Cluster { fabric, capacities }: Cluster) -> Ledger {
 
 /// A coordinator whose reply addresses are numbers.
 fn desk(settings: &str, limits: Limits) -> Desk<u32> {
-    let policy = replicas::make("sinbad", settings).expect("a policy of the registry");
+    let policy = replicas::REGISTRY.make("sinbad", settings).expect("a policy of the registry");
     Desk::new(Engine::new(ledger(), policy, 7, Explain::Top(8)), labels(), limits)
 }
 
@@ -499,7 +499,7 @@ fn small_disks() -> Desk<u32> {
     let text = "racks: 5\nhosts_per_rack: 4\nnic: 1Gbps\noversubscription: 2\n\
                 devices: [{read: 50MB/s, write: 50MB/s, capacity: 1GiB}]\n";
     let cluster = Cluster::from_text("test", text).expect("the test writes a right cluster");
-    let policy = replicas::make("sinbad", "").expect("a policy of the registry");
+    let policy = replicas::REGISTRY.make("sinbad", "").expect("a policy of the registry");
     let mut desk =
         Desk::new(Engine::new(ledger_of(cluster), policy, 7, Explain::Top(8)), labels(), Limits::default());
     assert!(ask(&mut desk, SECOND, Message::Report(idle(SECOND))).is_ok());

@@ -63,7 +63,7 @@ fn names(fabric: &Fabric, chain: &[HostId]) -> Vec<String> {
 /// Sequential placements by a coordinator without a service around it.
 fn one_after_the_other(limits: Limits) -> Chains {
     let cluster = racks();
-    let policy = replicas::make("sinbad", "").expect("a policy of the registry");
+    let policy = replicas::REGISTRY.make("sinbad", "").expect("a policy of the registry");
     let mut engine = Engine::new(ledger(&cluster), policy, 1, Explain::Top(8));
     engine.handle(NOW, leeward_engine::Input::Report(&samples(&cluster.fabric)), &mut Vec::new());
     let (mut desk, mut out) = (Desk::new(engine, labels(), limits), Vec::new());
@@ -113,7 +113,7 @@ fn on_a_frozen_snapshot() -> Chains {
     let cluster = racks();
     let mut ledger = ledger(&cluster);
     ledger.report(&samples(&cluster.fabric), NOW);
-    let policy = replicas::make("sinbad", "").expect("a policy of the registry");
+    let policy = replicas::REGISTRY.make("sinbad", "").expect("a policy of the registry");
     let (pool, mut scratch) = (Pool::new(cluster.fabric.clone()), Scratch::default());
     let mut place = |id| {
         let view = &mut ledger.view(NOW, &mut scratch);

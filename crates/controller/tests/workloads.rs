@@ -30,7 +30,7 @@ const SECOND: Nanos = Nanos::SECOND;
 fn desk() -> Desk<u32> {
     let Cluster { fabric, capacities } = cluster(CLUSTER);
     let ledger = Ledger::new(fabric, &capacities, LedgerSettings::default()).expect("defaults are right");
-    let policies = Policies { tasks: tasks::make("utp", "").ok(), ..policies("") };
+    let policies = Policies { tasks: tasks::REGISTRY.make("utp", "").ok(), ..policies("") };
     Desk::new(Engine::new(ledger, policies, 7, Explain::Top(8)), labels(), Limits::default())
 }
 
@@ -484,7 +484,7 @@ fn hosts_are_scored_and_other_policies_asked_and_nothing_is_committed() {
 
 #[test]
 fn a_score_is_what_the_fullest_link_would_have_left() {
-    let tasks = || Policies { tasks: tasks::make("utp", "").ok(), ..policies("") };
+    let tasks = || Policies { tasks: tasks::REGISTRY.make("utp", "").ok(), ..policies("") };
     let cluster = NewCluster::read("test", CLUSTER).expect("the test writes a right cluster");
     let (labels, settings) = (Labels { tasks: "utp".into(), ..labels() }, LedgerSettings::default());
     let store = Box::new(Sqlite::in_memory().expect("there is memory"));

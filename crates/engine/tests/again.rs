@@ -13,7 +13,7 @@ fn engine(policy: &str) -> Engine {
     let text = "shape: hose\nhosts: 6\nnic: 800Mbps\ncpus: 2\n";
     let cluster = Cluster::from_text("test", text).expect("the test writes a right cluster");
     let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, LedgerSettings::default());
-    let tasks = Some(tasks::make(policy, "").expect("a policy of the registry"));
+    let tasks = Some(tasks::REGISTRY.make(policy, "").expect("a policy of the registry"));
     let policies = Policies { tasks, ..Policies::default() };
     Engine::new(ledger.expect("defaults are right"), policies, 7, Explain::Off)
 }

@@ -15,7 +15,7 @@ fn engine(racks: u32, devices: &str, policy: &str, settings: &str) -> Engine {
         format!("racks: {racks}\nhosts_per_rack: 4\nnic: 1Gbps\noversubscription: 2\ndevices: {devices}\n");
     let cluster = Cluster::from_text("test", &text).expect("the test writes a right cluster");
     let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, LedgerSettings::default());
-    let policy = replicas::make(policy, settings).expect("a policy of the registry");
+    let policy = replicas::REGISTRY.make(policy, settings).expect("a policy of the registry");
     Engine::new(ledger.expect("defaults are right"), policy, 7, Explain::Off)
 }
 

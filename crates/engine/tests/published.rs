@@ -20,8 +20,8 @@ fn cluster() -> Cluster {
 fn engine(cluster: &Cluster, shares: &[u8], blocks: &str, apps: &str) -> Engine {
     let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, LedgerSettings::default());
     let policies = Policies {
-        replicas: Some(replicas::make(blocks, "").expect("a policy of the registry")),
-        tasks: Some(tasks::make(apps, "").expect("a policy of the registry")),
+        replicas: Some(replicas::REGISTRY.make(blocks, "").expect("a policy of the registry")),
+        tasks: Some(tasks::REGISTRY.make(apps, "").expect("a policy of the registry")),
         ..Policies::default()
     };
     let mut engine = Engine::new(ledger.expect("defaults are right"), policies, 7, Explain::Top(8));
@@ -85,7 +85,7 @@ proptest! {
         let request = block(size, writer, 1);
         if let Answer::Replicas(Ok(placed)) = answer(&mut engine, Ask::Replicas(request.clone())) {
             let (epoch, hosts) = (engine.ledger().epoch(), placed.decision.choice);
-            let policy = replicas::make(blocks, "").expect("a policy");
+            let policy = replicas::REGISTRY.make(blocks, "").expect("a policy");
             let would = engine.publish(of(OwnerKind::File, 1)).replicas(policy.as_ref(), &request, &hosts);
             prop_assert_eq!(would.map(|would| would.choice), Ok(hosts));
             prop_assert_eq!(engine.ledger().epoch(), epoch);
@@ -93,7 +93,7 @@ proptest! {
         let request = AppRequest { id: 2, job: 9, tasks: vec![task(50_000_000, 20_000_000); tasks], ..AppRequest::default() };
         if let Answer::Tasks(Ok(placed)) = answer(&mut engine, Ask::Tasks(request.clone())) {
             let hosts = placed.decision.choice;
-            let policy = tasks::make(apps, "").expect("a policy");
+            let policy = tasks::REGISTRY.make(apps, "").expect("a policy");
             let would = engine.publish(of(OwnerKind::App, 2)).tasks(policy.as_ref(), &request, &hosts);
             prop_assert_eq!(would.map(|would| would.choice), Ok(hosts));
         }

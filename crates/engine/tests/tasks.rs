@@ -27,8 +27,8 @@ fn engine_with(racks: u32, policy: &str, cooldown: Nanos, history: Option<Histor
     let settings = LedgerSettings { interval: INTERVAL, ..LedgerSettings::default() };
     let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, settings).expect("they are right");
     let policies = Policies {
-        tasks: Some(tasks::make(policy, "").expect("a policy of the registry")),
-        moves: moves::make(policy, "").ok(),
+        tasks: Some(tasks::REGISTRY.make(policy, "").expect("a policy of the registry")),
+        moves: moves::REGISTRY.make(policy, "").ok(),
         cooldown,
         history,
         ..Policies::default()

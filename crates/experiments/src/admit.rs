@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use leeward_placement::volumes::admit::{self, Arrival};
-use leeward_placement::volumes::pack::Site;
-use leeward_placement::volumes::{Queue, System};
+use leeward_slo::admit::{self, Arrival};
+use leeward_slo::pack::Site;
+use leeward_slo::{Queue, System};
 use leeward_traces::Stage;
 
 use super::pack::name;
@@ -42,7 +42,7 @@ pub fn admit(
         let problem = format!("{} for {} draws: expected one for each", links.len(), draws.len());
         return Err(StudyError::draw("links", problem));
     }
-    let (site, policy) = (shape.site()?, admit::make(policy, settings)?);
+    let (site, policy) = (shape.site()?, admit::REGISTRY.make(policy, settings)?);
     let queues: Vec<Queue> = site.queues().to_vec();
     let mut admitted = Admitted { admitted: Vec::new(), system: System { queues, promises: Vec::new() } };
     for (index, (draw, &link)) in draws.iter().zip(links).enumerate() {

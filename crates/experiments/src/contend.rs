@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use leeward_fabric::Nanos;
-use leeward_placement::volumes::bound::{BoundSettings, Bounds, Method, Unit};
-use leeward_placement::volumes::priorities::{LEVELS, by_slo, priority_meister};
-use leeward_placement::volumes::{Promise, Slo, System, Workload};
 use leeward_requests::{Cake, Interval, Order, Report, Setup, Source, rank, run};
+use leeward_slo::bound::{BoundSettings, Bounds, Method, Unit};
+use leeward_slo::priorities::{LEVELS, by_slo, priority_meister};
+use leeward_slo::{Promise, Slo, System, Workload};
 use leeward_traces::Stage;
 use leeward_traces::device::Device;
 

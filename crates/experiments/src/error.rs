@@ -1,9 +1,9 @@
 //! Errors of experiments.
 
 use leeward_fabric::input::InputError;
-use leeward_placement::PolicyError;
-use leeward_placement::volumes::bound::SystemError;
-use leeward_placement::volumes::pack::SiteError;
+use leeward_registry::RegistryError;
+use leeward_slo::bound::SystemError;
+use leeward_slo::pack::SiteError;
 
 use leeward_requests::RequestsError;
 
@@ -15,7 +15,7 @@ pub enum StudyError {
     Input(#[from] InputError),
     /// An unknown policy, or invalid settings of it.
     #[error(transparent)]
-    Policy(#[from] PolicyError),
+    Policy(#[from] RegistryError),
     /// An invalid site.
     #[error(transparent)]
     Site(#[from] SiteError),

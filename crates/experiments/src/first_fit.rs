@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
-use leeward_placement::volumes::admit::{self, Arrival};
-use leeward_placement::volumes::limits::with_margin;
-use leeward_placement::volumes::{Queue, System};
+use leeward_slo::admit::{self, Arrival};
+use leeward_slo::limits::with_margin;
+use leeward_slo::{Queue, System};
 use leeward_traces::Stage;
 
 use super::admit::route;
@@ -30,7 +30,7 @@ pub fn first_fit(
     settings: &str,
 ) -> Result<Packed, StudyError> {
     let site = Shape { clients: 1, slots: None, servers: 1, ..*shape }.site()?;
-    let policy = admit::make(policy, settings)?;
+    let policy = admit::REGISTRY.make(policy, settings)?;
     let queues: Vec<Queue> = site.queues().to_vec();
     let mut servers: Vec<System> = Vec::new();
     let (mut placed, mut refused) = (Vec::new(), Vec::new());

@@ -2,9 +2,9 @@
 
 use leeward_calculus::{ArrivalCurve, RbCurve, TokenBucket};
 use leeward_fabric::Nanos;
-use leeward_placement::volumes::Demand;
 use leeward_registry::random::{Kind, stream};
 use leeward_requests::Arrival;
+use leeward_slo::Demand;
 use leeward_traces::device::Device;
 use leeward_traces::synthetic::{Shape as Drawing, Sizes, Synthetic};
 use leeward_traces::{NetworkWork, Request, Stage, Work};

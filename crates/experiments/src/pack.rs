@@ -1,7 +1,7 @@
 //! Packs draws onto servers (SLO section 5.4).
 
-use leeward_placement::volumes::System;
-use leeward_placement::volumes::pack::{PackSettings, Packing, Request, Why};
+use leeward_slo::System;
+use leeward_slo::pack::{PackSettings, Packing, Request, Why};
 use leeward_traces::Stage;
 
 use super::traces::{Part, Traces};

@@ -1,7 +1,7 @@
 //! Replay of the requests of promised workloads, to check their SLOs.
 
-use leeward_placement::volumes::System;
 use leeward_requests::{Device, Over, Setup, Source, run};
+use leeward_slo::System;
 use leeward_traces::Stage;
 
 use super::traces::{Part, Traces};

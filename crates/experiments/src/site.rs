@@ -1,6 +1,6 @@
 //! Machines of an experiment.
 
-use leeward_placement::volumes::pack::{Client, Site};
+use leeward_slo::pack::{Client, Site};
 
 use super::StudyError;
 

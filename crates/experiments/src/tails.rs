@@ -2,9 +2,9 @@
 //! figure 4.14).
 
 use leeward_calculus::snc::{self, Analysis, Latency};
-use leeward_placement::volumes::bound::{BoundSettings, Bounds, Method, Unit};
-use leeward_placement::volumes::priorities::by_slo;
-use leeward_placement::volumes::{Promise, System};
+use leeward_slo::bound::{BoundSettings, Bounds, Method, Unit};
+use leeward_slo::priorities::by_slo;
+use leeward_slo::{Promise, System};
 use leeward_traces::Stage;
 
 use super::admit::route;
@@ -83,7 +83,7 @@ pub fn tails(
 }
 
 fn network(system: &System, settings: &TailSettings) -> Result<snc::Network, StudyError> {
-    let queue = |(index, queue): (usize, &leeward_placement::volumes::Queue)| snc::Queue {
+    let queue = |(index, queue): (usize, &leeward_slo::Queue)| snc::Queue {
         name: index.to_string(),
         rate: queue.capacity,
         in_service: 0.0,

@@ -12,9 +12,9 @@ use leeward_engine::{Answer, Ask, Engine, Input, Output};
 use leeward_fabric::input::InputError;
 use leeward_fabric::{Bytes, Cluster, DomainId, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::{EntryId, Ledger, LedgerSettings, Sample};
-use leeward_placement::PolicySpec;
 use leeward_placement::replicas::{self, Layout, ReplicaRequest};
 use leeward_placement::{Constraints, Explain};
+use leeward_registry::PolicySpec;
 
 use super::file::NetworkFile;
 use super::workload::{Block, Place};
@@ -48,8 +48,9 @@ impl Placer {
         seed: u64,
     ) -> Result<Placer, InputError> {
         let wrong = |message: String| InputError::new("copies", message);
-        let made =
-            replicas::make(&policy.name, &policy.settings).map_err(|error| wrong(error.to_string()))?;
+        let made = replicas::REGISTRY
+            .make(&policy.name, &policy.settings)
+            .map_err(|error| wrong(error.to_string()))?;
         let hosts_per_rack = network.hosts_per_rack as u32;
         let of = Block {
             first: 0,

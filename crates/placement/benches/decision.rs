@@ -55,7 +55,7 @@ fn measure(racks: usize, policy: &str) -> (f64, f64, f64) {
         .collect();
     ledger.report(&samples, Nanos::SECOND);
     let pool = Pool::new(cluster.fabric.clone());
-    let policy = replicas::make(policy, "").expect("a policy of the registry");
+    let policy = replicas::REGISTRY.make(policy, "").expect("a policy of the registry");
     let mut scratch = Scratch::default();
     let hosts = cluster.fabric.host_count() as u64;
     let mut times = Vec::with_capacity(DECISIONS);

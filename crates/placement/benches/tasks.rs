@@ -12,6 +12,7 @@ use leeward_ledger::{
 };
 use leeward_placement::tasks::{self, AppRequest, Estimate, Task, Traffic, Transfer, completion};
 use leeward_placement::{Context, Explain, Pool};
+use leeward_registry::splitmix;
 
 fn main() {
     apps();
@@ -19,18 +20,10 @@ fn main() {
     turns();
 }
 
-/// Hash for random draws.
-fn draw(of: u64) -> u64 {
-    let mut z = of.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
-}
-
 fn mesh(shape: &str, hosts: usize) -> Cluster {
     let mut text = format!("shape: {shape}\ncpus: 4\nhosts:\n");
     for host in 0..hosts {
-        let nic = format!(", nic: {{up: {}Mbps, down: 10Gbps}}", 300 + draw(host as u64) % 800);
+        let nic = format!(", nic: {{up: {}Mbps, down: 10Gbps}}", 300 + splitmix(host as u64) % 800);
         text += &format!("  - {{name: h{host}{}}}\n", if shape == "hose" { &nic } else { "" });
     }
     if shape == "pipe" {
@@ -39,7 +32,7 @@ fn mesh(shape: &str, hosts: usize) -> Cluster {
     let mut cluster = Cluster::from_text("bench", &text).expect("the text above is a cluster");
     if shape == "pipe" {
         for resource in cluster.fabric.all_resources() {
-            let rate = 300 + draw(u64::from(resource.0)) % 800;
+            let rate = 300 + splitmix(u64::from(resource.0)) % 800;
             cluster.capacities.set(resource, Load(rate as i64 * 1_000_000));
         }
     }
@@ -48,13 +41,13 @@ fn mesh(shape: &str, hosts: usize) -> Cluster {
 
 /// Tasks of 0.5 to 4 processors, each with about `degree` transfers, enough to fill half of the hosts.
 fn app(count: u32, degree: u32) -> AppRequest {
-    let task = |at| Task { cpus: Cpus(500 + draw(at) % 7 * 500), ..Task::default() };
+    let task = |at| Task { cpus: Cpus(500 + splitmix(at) % 7 * 500), ..Task::default() };
     let mut transfers = std::collections::BTreeMap::new();
     for at in 0..u64::from(count * degree) {
         let (from, to) =
-            ((draw(at) % u64::from(count)) as u32, (draw(at ^ 1 << 40) % u64::from(count)) as u32);
+            ((splitmix(at) % u64::from(count)) as u32, (splitmix(at ^ 1 << 40) % u64::from(count)) as u32);
         if from != to {
-            transfers.insert((from, to), Bytes(1_000_000 + draw(at ^ 2 << 40) % 1_000_000_000));
+            transfers.insert((from, to), Bytes(1_000_000 + splitmix(at ^ 2 << 40) % 1_000_000_000));
         }
     }
     AppRequest {
@@ -81,7 +74,7 @@ fn apps() {
         let (ledger, pool) = (ledger.expect("defaults are right"), Pool::new(cluster.fabric.clone()));
         let app = app(count, degree);
         for name in ["random", "choreo", "leeward"] {
-            let policy = tasks::make(name, "").expect("a policy of the registry");
+            let policy = tasks::REGISTRY.make(name, "").expect("a policy of the registry");
             let mut scratch = Scratch::default();
             let view = &mut ledger.view(Nanos(0), &mut scratch);
             let mut context = Context { view, pool: &pool, seed: 1, explain: Explain::Off };
@@ -105,7 +98,7 @@ fn informed(racks: u32, cpus: u32) -> (Ledger, Pool) {
     let mut ledger = ledger.expect("defaults are right");
     let sample_of = |resource: ResourceId| {
         let capacity = cluster.capacities.get(resource).0 as u64;
-        let load = Load((capacity / 1000 * (draw(u64::from(resource.0)) % 900)) as i64);
+        let load = Load((capacity / 1000 * (splitmix(u64::from(resource.0)) % 900)) as i64);
         Sample { resource, window: (Nanos(0), Nanos::SECOND), load, guaranteed: None }
     };
     let samples: Vec<Sample> = cluster.fabric.all_resources().map(sample_of).collect();
@@ -118,7 +111,8 @@ fn scores() {
     for (racks, sample) in [(50, 1000), (250, 1000), (5000, 100)] {
         let (ledger, pool) = informed(racks, 64);
         for name in ["borg", "utp"] {
-            let policy = tasks::make(name, &format!("sample: {sample}")).expect("a policy of the registry");
+            let policy =
+                tasks::REGISTRY.make(name, &format!("sample: {sample}")).expect("a policy of the registry");
             let mut scratch = Scratch::default();
             let mut times = Vec::new();
             for id in 0..2000 {
@@ -171,7 +165,7 @@ fn turns() {
         "policy", "tasks", "transfers", "looks at most", "decided", "committed", "completion"
     );
     for (name, degree) in [("leeward", 0), ("utp", 0), ("leeward", 4), ("choreo", 4)] {
-        let policy = tasks::make(name, "").expect("a policy of the registry");
+        let policy = tasks::REGISTRY.make(name, "").expect("a policy of the registry");
         for count in [1, 5, 20, 100, 300, 1000] {
             let mut times = Vec::new();
             let (mut transfers, mut looks, mut seconds) = (0, 0, 0.0);

@@ -20,16 +20,13 @@ mod policy;
 mod pool;
 mod reason;
 pub mod replicas;
-mod spec;
 pub mod tasks;
 mod ties;
-pub mod volumes;
 
 pub use constraints::{Constraint, Constraints};
 pub use decision::{
     Basis, Candidate, Considered, Decision, Limit, Note, Objectives, Refusal, Sight, Verdict,
 };
-pub use policy::{Context, Explain, Made, Peer, Policy, PolicyError, Rating, Registration, Request};
+pub use policy::{Context, Explain, Peer, Policy, Rating, Request};
 pub use pool::Pool;
 pub use reason::Reason;
-pub use spec::PolicySpec;

@@ -1,11 +1,7 @@
 //! The policy trait, and creation of policies by name.
 
-use leeward_fabric::input::{InputError, excerpt, read_yaml};
 use leeward_fabric::{Fabric, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::View;
-use schemars::JsonSchema;
-use serde::Deserialize;
-use serde::de::DeserializeOwned;
 
 use crate::{Constraint, Decision, Pool, Refusal};
 
@@ -111,75 +107,4 @@ impl Explain {
             Explain::All => usize::MAX,
         }
     }
-}
-
-/// A policy, or the error in its settings.
-pub type Made<Q> = Result<Box<dyn Policy<Q>>, InputError>;
-
-/// Registry entry of a policy. The schema of its settings feeds the command line, the API and the docs.
-pub struct Registration<Q: Request> {
-    /// Name that users write.
-    pub name: &'static str,
-    /// Summary in one sentence.
-    pub summary: &'static str,
-    /// Source: paper and section.
-    pub source: &'static str,
-    /// JSON schema of the settings.
-    pub schema: fn() -> serde_json::Value,
-    /// Constructor from settings: a YAML or JSON mapping, empty for the defaults.
-    pub make: fn(&str) -> Made<Q>,
-}
-
-/// A policy that cannot be created.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum PolicyError {
-    /// No policy has this name.
-    #[error("unknown policy `{name}` for {kind}; there are: {known}")]
-    Unknown {
-        /// Requested name.
-        name: String,
-        /// Kind of request.
-        kind: &'static str,
-        /// Known names.
-        known: String,
-    },
-    /// Invalid settings.
-    #[error(transparent)]
-    Settings(#[from] InputError),
-}
-
-/// Creates a policy by name.
-///
-/// # Errors
-/// [`PolicyError`] for an unknown name or invalid settings.
-pub(crate) fn make<Q: Request>(
-    registry: &'static [Registration<Q>],
-    name: &str,
-    settings: &str,
-) -> Result<Box<dyn Policy<Q>>, PolicyError> {
-    match registry.iter().find(|registration| registration.name == name) {
-        Some(registration) => Ok((registration.make)(settings)?),
-        None => {
-            let known = registry.iter().map(|r| r.name).collect::<Vec<_>>().join(", ");
-            Err(PolicyError::Unknown { name: excerpt(name), kind: Q::KIND, known })
-        }
-    }
-}
-
-/// Empty settings, for policies without any.
-#[derive(Default, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct NoSettings {}
-
-/// Reads a policy's settings.
-///
-/// # Errors
-/// [`InputError`] with line and field.
-pub(crate) fn settings<T: DeserializeOwned + Default>(policy: &str, text: &str) -> Result<T, InputError> {
-    if text.trim().is_empty() { Ok(T::default()) } else { read_yaml(&format!("settings of {policy}"), text) }
-}
-
-/// Error in one setting of a policy.
-pub(crate) fn setting_error(policy: &str, field: &str, message: &str) -> InputError {
-    InputError::new(format!("settings of {policy}"), message).in_field(field)
 }

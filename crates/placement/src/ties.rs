@@ -3,6 +3,8 @@
 //! to run for every candidate. The code stays hand-written because results must be bit-identical across
 //! versions of any random library.
 
+use leeward_registry::splitmix;
+
 /// Hash that breaks the ties of one request.
 #[derive(Clone, Copy)]
 pub(crate) struct Ties(u64);
@@ -16,13 +18,6 @@ impl Ties {
     pub fn rank(self, thing: u64) -> u64 {
         splitmix(self.0 ^ thing)
     }
-}
-
-fn splitmix(state: u64) -> u64 {
-    let mut z = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 /// Sequence of random draws of one request.

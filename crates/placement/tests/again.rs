@@ -32,7 +32,7 @@ fn decide(
     hosts: &[HostId],
     pause: Nanos,
 ) -> Result<Again, Refusal> {
-    let policy = tasks::make(policy, "").expect("a policy of the registry");
+    let policy = tasks::REGISTRY.make(policy, "").expect("a policy of the registry");
     let mut scratch = Scratch::default();
     let view = &mut world.ledger.view(NOW, &mut scratch);
     let mut context = Context { view, pool: &world.pool, seed: 7, explain: Explain::Off };
@@ -69,7 +69,7 @@ fn what_is_left_is_judged_by_the_model_that_the_policy_places_by() {
     let world = World::new("shape: hose\nhosts: 4\nnic: {up: 800Mbps, down: 100Mbps}\ncpus: 1\n");
     let left = app(&[(1000, 0), (1000, 0)], &[(0, 1, 1000)]);
     for (settings, seconds) in [("", 10.0), ("into_hosts: true", 80.0)] {
-        let policy = tasks::make("choreo-exact", settings).expect("a policy of the registry");
+        let policy = tasks::REGISTRY.make("choreo-exact", settings).expect("a policy of the registry");
         let mut scratch = Scratch::default();
         let view = &mut world.ledger.view(NOW, &mut scratch);
         let mut context = Context { view, pool: &world.pool, seed: 7, explain: Explain::Off };

@@ -18,7 +18,7 @@ fn cluster(racks: u32, hosts: u32) -> String {
 
 /// Rack of each copy besides the first, for a block that a rack writes at a time.
 fn ahead(world: &World, settings: &str, now: Nanos, request: &ReplicaRequest) -> Vec<DomainId> {
-    let policy = replicas::make("leeward", settings).expect("right settings");
+    let policy = replicas::REGISTRY.make("leeward", settings).expect("right settings");
     let copies = world.place_with(&*policy, now, request).expect("all is open").choice;
     copies[1..].iter().map(|&host| world.fabric.rack_of(host)).collect()
 }
@@ -81,6 +81,6 @@ fn without_the_setting_circuits_play_no_part_and_a_sample_does_not_hide_the_part
     };
     assert!(racks("").len() > 5);
     assert_eq!(racks("{circuit_turn: 1h, sample: 1}"), BTreeSet::from([DomainId(1)]));
-    let error = replicas::make("leeward", "circuit_turn: 0s").err().expect("an error").to_string();
+    let error = replicas::REGISTRY.make("leeward", "circuit_turn: 0s").err().expect("an error").to_string();
     assert_eq!(error, "settings of leeward: circuit_turn: 0s: expected more than nothing");
 }

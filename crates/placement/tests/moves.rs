@@ -51,7 +51,7 @@ fn running(mut world: World, tasks: &[Running], moves: u32) -> (World, MoveReque
 }
 
 fn decide(world: &World, settings: &str, request: &MoveRequest) -> Moves {
-    let policy = moves::make("utp", settings).expect("a policy of the registry");
+    let policy = moves::REGISTRY.make("utp", settings).expect("a policy of the registry");
     let mut scratch = Scratch::default();
     let view = &mut world.ledger.view(NOW, &mut scratch);
     let mut context = Context { view, pool: &world.pool, seed: 7, explain: Explain::Off };
@@ -136,7 +136,7 @@ fn a_task_that_sends_more_than_it_states_goes_only_where_that_has_room() {
     let moves = decide(&world, "", &request);
     // With 600 Mb/s the other rack would be at 90 %, with 300 Mb/s it is at 60 %.
     assert_eq!(moves.moves.iter().map(|one| one.at).collect::<Vec<_>>(), [1]);
-    let policy = moves::make("utp", "").expect("a policy of the registry");
+    let policy = moves::REGISTRY.make("utp", "").expect("a policy of the registry");
     let (world, request) = running(cell(3), &tasks, 9);
     let mut scratch = Scratch::default();
     let view = &mut world.ledger.view(NOW, &mut scratch);
@@ -225,7 +225,7 @@ fn a_rack_that_was_hot_and_is_relieved_in_the_ledger_is_left_alone() {
     let first = decide(&world, "", &request);
     assert_eq!(first.moves.len(), 1);
     // Committed, but not yet visible in telemetry.
-    let policy = moves::make("utp", "").expect("a policy of the registry");
+    let policy = moves::REGISTRY.make("utp", "").expect("a policy of the registry");
     let mut scratch = Scratch::default();
     let view = &mut world.ledger.view(NOW, &mut scratch);
     let mut context = Context { view, pool: &world.pool, seed: 7, explain: Explain::Off };

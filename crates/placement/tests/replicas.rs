@@ -38,7 +38,7 @@ fn a_full_cluster_is_refused_with_the_reason() {
 
 #[test]
 fn unknown_policies_and_settings_are_named() {
-    let make = |name, settings| replicas::make(name, settings).err().expect("an error").to_string();
+    let make = |name, settings| replicas::REGISTRY.make(name, settings).err().expect("an error").to_string();
     assert_eq!(
         make("best", ""),
         "unknown policy `best` for replicas; there are: uniform, sinbad, sinbad-file, ccp, rehdfs, leeward"
@@ -67,7 +67,7 @@ fn sinbad_file_serves_the_file_with_the_least_left_first() {
     let by_arrival = world.place("sinbad", "", &batch);
     assert_eq!(rack(&by_arrival[0]), DomainId(4));
     assert_ne!(rack(&by_file[0]), DomainId(4));
-    let waits = |name, settings| replicas::make(name, settings).expect("a policy").waits(&batch[0]);
+    let waits = |name, settings| replicas::REGISTRY.make(name, settings).expect("a policy").waits(&batch[0]);
     assert_eq!((waits("sinbad-file", ""), waits("sinbad", "")), (Nanos::SECOND, Nanos(0)));
 }
 
@@ -121,7 +121,7 @@ fn ccp_refuses_a_cluster_that_states_no_capacities_of_devices() {
 #[test]
 fn rehdfs_goes_from_rack_i_to_rack_i_plus_k_with_k_on_a_schedule() {
     let world = World::new(SMALL);
-    let policy = replicas::make("rehdfs", "{offsets: [1, 3], period: 10s}").expect("right settings");
+    let policy = replicas::REGISTRY.make("rehdfs", "{offsets: [1, 3], period: 10s}").expect("right settings");
     let racks = |seconds: u64, writer: u32| {
         let copies = world.place_with(&*policy, Nanos(seconds * 1_000_000_000), &request(7, writer));
         copies
@@ -134,8 +134,8 @@ fn rehdfs_goes_from_rack_i_to_rack_i_plus_k_with_k_on_a_schedule() {
     assert_eq!(racks(1, 0), [0, 1, 1]);
     assert_eq!(racks(12, 0), [0, 3, 3]);
     assert_eq!(racks(25, 23), [5, 0, 0], "the ring closes");
-    assert!(replicas::make("rehdfs", "offsets: []").is_err());
-    assert!(replicas::make("rehdfs", "period: 0s").is_err());
+    assert!(replicas::REGISTRY.make("rehdfs", "offsets: []").is_err());
+    assert!(replicas::REGISTRY.make("rehdfs", "period: 0s").is_err());
 }
 
 #[test]

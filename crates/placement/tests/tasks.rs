@@ -9,7 +9,8 @@ use leeward_ledger::Scratch;
 use leeward_placement::tasks::{
     self, AppRequest, Assignment, Estimate, REGISTRY, Task, Traffic, Transfer, completion,
 };
-use leeward_placement::{Considered, Constraint, Context, Decision, Explain, Refusal, Registration, Verdict};
+use leeward_placement::{Considered, Constraint, Context, Decision, Explain, Policy, Refusal, Verdict};
+use leeward_registry::Registration;
 use proptest::prelude::*;
 use world::{NOW, World};
 
@@ -27,7 +28,7 @@ impl World {
         settings: &str,
         app: &AppRequest,
     ) -> Result<Decision<Assignment>, Refusal> {
-        let policy = tasks::make(policy, settings).expect("a policy of the registry");
+        let policy = tasks::REGISTRY.make(policy, settings).expect("a policy of the registry");
         let mut scratch = Scratch::default();
         let view = &mut self.ledger.view(NOW, &mut scratch);
         let mut context = Context { view, pool: &self.pool, seed: 7, explain: Explain::All };
@@ -173,7 +174,7 @@ proptest! {
         }
         world.report(|_| 0.5);
         world.pool.occupy(HostId(1), 9, Cpus(occupied), Bytes(1 << 30));
-        let here = |one: &&Registration<AppRequest>| shape == 0 || !PROACTIVE.contains(&one.name);
+        let here = |one: &&Registration<dyn Policy<AppRequest>>| shape == 0 || !PROACTIVE.contains(&one.name);
         for registration in REGISTRY.iter().filter(here) {
             let answer = world.assign(registration.name, "", &app);
             prop_assert_eq!(&answer, &world.assign(registration.name, "", &app), "{}", registration.name);

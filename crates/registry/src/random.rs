@@ -11,6 +11,8 @@
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
+use crate::splitmix;
+
 /// A kind of entity that draws, by name. The name is part of the key: a new name means new draws.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Kind([u8; 24]);
@@ -58,13 +60,6 @@ impl Draws {
         // A float holds the high 53 bits.
         (splitmix(splitmix(self.0 ^ index) ^ number) >> 11) as f64 / (1_u64 << 53) as f64
     }
-}
-
-fn splitmix(state: u64) -> u64 {
-    let mut z = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
 }
 
 #[cfg(test)]

@@ -14,10 +14,10 @@ use std::time::Instant;
 
 use leeward_calculus::TokenBucket;
 use leeward_fabric::Nanos;
-use leeward_placement::volumes::Slo;
 use leeward_requests::{
     Arrival, Behind, Device, Enforced, Order, Over, Report, Server, Setup, Source, StageLimits, run,
 };
+use leeward_slo::Slo;
 use leeward_traces::Kind;
 
 const REQUESTS: u64 = 2_000_000;

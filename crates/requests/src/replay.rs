@@ -5,10 +5,8 @@ use std::sync::Arc;
 
 use leeward_calculus::ArrivalCurve;
 use leeward_fabric::Nanos;
-use leeward_placement::volumes::bound::{
-    Bound, BoundSettings, Bounds, Method, SystemError, Unbounded, Unit, bounds,
-};
-use leeward_placement::volumes::{Promise, System, time};
+use leeward_slo::bound::{Bound, BoundSettings, Bounds, Method, SystemError, Unbounded, Unit, bounds};
+use leeward_slo::{Promise, System, time};
 use leeward_traces::Stage;
 
 use super::arrival::{Arrival, Source};

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use leeward_fabric::input::InputError;
-use leeward_placement::volumes::file::{Open, Traced, Workloads};
+use leeward_slo::file::{Open, Traced, Workloads};
 use leeward_traces::device::Device;
 use leeward_traces::read::{ReadSettings, Requests};
 use leeward_traces::{NetworkWork, Stage, Work};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use leeward_calculus::TokenBucket;
 use leeward_fabric::Nanos;
-use leeward_placement::volumes::Slo;
+use leeward_slo::Slo;
 
 use super::order::Order;
 

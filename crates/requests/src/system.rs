@@ -1,6 +1,6 @@
 //! Conversion of a system of promises into a simulated setup.
 
-use leeward_placement::volumes::{Promise, System};
+use leeward_slo::{Promise, System};
 use leeward_traces::Stage;
 
 use super::error::RequestsError;
@@ -11,9 +11,8 @@ impl Setup {
     /// the same indices. Queues of a storage stage become devices like `device`, other queues become links.
     /// Limits hold requests on networks and demote them at devices, like the thesis' enforcers.
     ///
-    /// A promise's profiled tail ([`leeward_placement::volumes::Demand::unloaded`]) bounds the time of a
-    /// request beside its work. In the setup that time is the device's latency, which should not exceed the
-    /// tail.
+    /// A promise's profiled tail ([`leeward_slo::Demand::unloaded`]) is a bound on what a request takes beside its work;
+    /// what it takes here is the device's latency, which should not be above it.
     ///
     /// # Errors
     /// Returns an error if the parts of a promise do not match, or if a queue serves both a storage stage and

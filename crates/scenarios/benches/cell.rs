@@ -43,7 +43,7 @@ fn engine(racks: u32, policy: &str, settings: &str) -> Engine {
     let settings_of_ledger = LedgerSettings { interval: INTERVAL, ..LedgerSettings::default() };
     let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, settings_of_ledger);
     let policies = Policies {
-        tasks: Some(tasks::make(policy, settings).expect("a policy of the registry")),
+        tasks: Some(tasks::REGISTRY.make(policy, settings).expect("a policy of the registry")),
         ..Policies::default()
     };
     let mut engine = Engine::new(ledger.expect("defaults are right"), policies, 7, Explain::Off);

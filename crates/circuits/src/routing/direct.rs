@@ -1,7 +1,9 @@
 //! `direct`: packets wait for the circuit of their own pair of racks or take the packet switch.
 
-use super::{Made, NoSettings, Registration, Routes, Routing};
-use crate::schedulers::settings;
+use leeward_fabric::input::InputError;
+use leeward_registry::{NoSettings, Registration, schema, settings};
+
+use super::{Routes, Routing};
 use crate::{CircuitsError, Network, Schedule};
 
 /// The `direct` routing.
@@ -10,15 +12,16 @@ pub struct Direct;
 
 const NAME: &str = "direct";
 
-pub(super) const REGISTRATION: Registration = Registration {
+pub(super) const REGISTRATION: Registration<dyn Routing> = Registration {
     name: NAME,
+    aliases: &[],
     summary: "packets wait for the circuit of their own pair",
     source: "Etalon, section 2",
-    schema: || schemars::schema_for!(NoSettings).to_value(),
+    schema: schema::<NoSettings>,
     make,
 };
 
-fn make(text: &str) -> Made {
+fn make(text: &str) -> Result<Box<dyn Routing>, InputError> {
     let NoSettings {} = settings(NAME, text)?;
     Ok(Box::new(Direct))
 }

@@ -6,11 +6,12 @@
 //! across the Optical Data Center Network, APNet 2022). A packet that missed its day continues as one that is there now. It
 //! visits no rack twice and takes at most `most_hops` circuits.
 
+use leeward_fabric::input::InputError;
+use leeward_registry::{Registration, schema, setting_error, settings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{MOST_HOPS, Made, Registration, Routes, Routing};
-use crate::schedulers::{setting_error, settings};
+use super::{MOST_HOPS, Routes, Routing};
 use crate::{CircuitsError, Network, Schedule};
 
 /// Settings of `hoho`.
@@ -33,15 +34,16 @@ pub struct Hoho(HohoSettings);
 
 const NAME: &str = "hoho";
 
-pub(super) const REGISTRATION: Registration = Registration {
+pub(super) const REGISTRATION: Registration<dyn Routing> = Registration {
     name: NAME,
+    aliases: &[],
     summary: "every packet takes the circuits that bring it there first",
     source: "Hop-On Hop-Off Routing (APNet 2022)",
-    schema: || schemars::schema_for!(HohoSettings).to_value(),
+    schema: schema::<HohoSettings>,
     make,
 };
 
-fn make(text: &str) -> Made {
+fn make(text: &str) -> Result<Box<dyn Routing>, InputError> {
     Ok(Box::new(Hoho::new(settings(NAME, text)?)?))
 }
 
@@ -54,10 +56,10 @@ impl Hoho {
     ///
     /// # Errors
     /// Returns an error if `most_hops` is 0 or above [`MOST_HOPS`](super::MOST_HOPS).
-    pub fn new(settings: HohoSettings) -> Result<Hoho, CircuitsError> {
+    pub fn new(settings: HohoSettings) -> Result<Hoho, InputError> {
         let most = settings.most_hops;
         if !(1..=MOST_HOPS).contains(&most) {
-            return Err(setting_error(NAME, "most_hops", format!("{most}: expected 1 to {MOST_HOPS}")).into());
+            return Err(setting_error(NAME, "most_hops", format!("{most}: expected 1 to {MOST_HOPS}")));
         }
         Ok(Hoho(settings))
     }

@@ -19,7 +19,7 @@ pub use vlb::{Vlb, VlbSettings};
 
 pub(crate) use routes::Rule;
 
-use leeward_fabric::input::excerpt;
+use leeward_registry::Registry;
 
 use crate::{CircuitsError, Network, Schedule};
 
@@ -35,40 +35,12 @@ pub trait Routing: Send + Sync {
     fn routes(&self, schedule: &Schedule, network: &Network) -> Result<Routes, CircuitsError>;
 }
 
-/// Result of creating a routing from settings.
-pub type Made = Result<Box<dyn Routing>, CircuitsError>;
-
-/// Registry entry of a routing.
-pub struct Registration {
-    /// Name that users write.
-    pub name: &'static str,
-    /// Summary in one sentence.
-    pub summary: &'static str,
-    /// Paper or other source.
-    pub source: &'static str,
-    /// JSON schema of the settings.
-    pub schema: fn() -> serde_json::Value,
-    /// Creates the routing from settings: a YAML or JSON mapping, empty for the defaults.
-    pub make: fn(&str) -> Made,
-}
-
 /// All routings.
-pub const REGISTRY: &[Registration] =
-    &[direct::REGISTRATION, vlb::REGISTRATION, rotorlb::REGISTRATION, hoho::REGISTRATION];
-
-/// Creates a routing by name; `settings` is a YAML or JSON mapping, empty for the defaults.
-///
-/// # Errors
-/// Returns an error for an unknown name, with the known names, or for invalid settings.
-pub fn make(name: &str, settings: &str) -> Made {
-    match REGISTRY.iter().find(|of| of.name == name) {
-        Some(registration) => (registration.make)(settings),
-        None => {
-            let known = REGISTRY.iter().map(|of| of.name).collect::<Vec<_>>().join(", ");
-            Err(CircuitsError::Unknown { what: "routing", name: excerpt(name), known })
-        }
-    }
-}
+pub const REGISTRY: Registry<dyn Routing> = Registry {
+    noun: "routing",
+    kind: None,
+    entries: &[direct::REGISTRATION, vlb::REGISTRATION, rotorlb::REGISTRATION, hoho::REGISTRATION],
+};
 
 /// Rejects a schedule that leaves a pair of racks without a circuit.
 fn all_linked(name: &str, schedule: &Schedule) -> Result<(), CircuitsError> {
@@ -82,8 +54,3 @@ fn all_linked(name: &str, schedule: &Schedule) -> Result<(), CircuitsError> {
         }),
     }
 }
-
-/// Settings of a routing without settings.
-#[derive(Clone, Debug, Default, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
-#[serde(deny_unknown_fields)]
-struct NoSettings {}

@@ -8,8 +8,10 @@
 //!
 //! RotorNet settles offers once per slot. This implementation evaluates the same sum for each packet.
 
-use super::{Made, NoSettings, Registration, Routes, Routing, all_linked};
-use crate::schedulers::settings;
+use leeward_fabric::input::InputError;
+use leeward_registry::{NoSettings, Registration, schema, settings};
+
+use super::{Routes, Routing, all_linked};
 use crate::{CircuitsError, Network, Schedule};
 
 /// The `rotorlb` routing.
@@ -18,15 +20,16 @@ pub struct RotorLb;
 
 const NAME: &str = "rotorlb";
 
-pub(super) const REGISTRATION: Registration = Registration {
+pub(super) const REGISTRATION: Registration<dyn Routing> = Registration {
     name: NAME,
+    aliases: &[],
     summary: "what direct circuits leave goes by racks that offer room, over two circuits",
     source: "RotorNet (SIGCOMM 2017), section 4",
-    schema: || schemars::schema_for!(NoSettings).to_value(),
+    schema: schema::<NoSettings>,
     make,
 };
 
-fn make(text: &str) -> Made {
+fn make(text: &str) -> Result<Box<dyn Routing>, InputError> {
     let NoSettings {} = settings(NAME, text)?;
     Ok(Box::new(RotorLb))
 }

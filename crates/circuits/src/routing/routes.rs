@@ -1,5 +1,7 @@
 //! Routes that a routing computes from a schedule: for each packet the queue to wait in and the circuits to take.
 
+use leeward_registry::splitmix;
+
 use crate::Schedule;
 
 /// Largest number of circuits on a path, for any routing. The racks between fit into the packet trace that a queue stores.
@@ -125,14 +127,6 @@ fn divisor(mut a: u64, mut b: u64) -> u64 {
         (a, b) = (b, a % b);
     }
     a
-}
-
-/// Finalizer of SplitMix64 (Steele et al., OOPSLA 2014).
-fn splitmix(value: u64) -> u64 {
-    let value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let value = (value ^ (value >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    value ^ (value >> 31)
 }
 
 #[cfg(test)]

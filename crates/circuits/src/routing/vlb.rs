@@ -7,11 +7,12 @@
 //! For any demand each circuit carries the same load, which at most doubles the total (Valiant and Brebner, STOC 1981; for
 //! rotors RotorNet, SIGCOMM 2017, section 4).
 
+use leeward_fabric::input::InputError;
+use leeward_registry::{Registration, schema, settings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Made, Registration, Routes, Routing, all_linked};
-use crate::schedulers::settings;
+use super::{Routes, Routing, all_linked};
 use crate::{CircuitsError, Network, Schedule};
 
 /// Settings of `vlb`.
@@ -28,15 +29,16 @@ pub struct Vlb(VlbSettings);
 
 const NAME: &str = "vlb";
 
-pub(super) const REGISTRATION: Registration = Registration {
+pub(super) const REGISTRATION: Registration<dyn Routing> = Registration {
     name: NAME,
+    aliases: &[],
     summary: "every packet goes by a rack that is drawn, over two circuits",
     source: "Valiant and Brebner (STOC 1981); RotorNet (SIGCOMM 2017), section 4",
-    schema: || schemars::schema_for!(VlbSettings).to_value(),
+    schema: schema::<VlbSettings>,
     make,
 };
 
-fn make(text: &str) -> Made {
+fn make(text: &str) -> Result<Box<dyn Routing>, InputError> {
     Ok(Box::new(Vlb::new(settings(NAME, text)?)))
 }
 

@@ -4,12 +4,14 @@
 //! matchings. Each matching is up for as long as its smallest entry needs. Matchings follow each other until the week is full.
 
 use leeward_fabric::Nanos;
+use leeward_fabric::input::InputError;
+use leeward_registry::{Registration, schema, settings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::solstice::{Slices, align, water_fill};
 use super::times::{Times, unit_of};
-use super::{CircuitsError, Made, Promises, Registration, Scheduler, settings};
+use super::{CircuitsError, Promises, Scheduler};
 use crate::{Day, DemandMatrix, Matching, Network, Schedule};
 
 /// Settings of `bvn`.
@@ -27,16 +29,16 @@ pub struct Bvn(BvnSettings);
 
 const NAME: &str = "bvn";
 
-pub(super) const REGISTRATION: Registration = Registration {
+pub(super) const REGISTRATION: Registration<dyn Scheduler> = Registration {
     name: NAME,
     aliases: &[],
     summary: "demand as a sum of perfect matchings, as they come, whatever nights cost",
     source: "Birkhoff (1946), von Neumann (1953)",
-    schema: || schemars::schema_for!(BvnSettings).to_value(),
+    schema: schema::<BvnSettings>,
     make,
 };
 
-fn make(text: &str) -> Made {
+fn make(text: &str) -> Result<Box<dyn Scheduler>, InputError> {
     let read: BvnSettings = settings(NAME, text)?;
     unit_of(NAME, read.unit)?;
     Ok(Box::new(Bvn(read)))

@@ -6,12 +6,14 @@
 //! them, and most are never tried.
 
 use leeward_fabric::Nanos;
+use leeward_fabric::input::InputError;
+use leeward_registry::{Registration, schema, settings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::assignment::Assignment;
 use super::times::{Times, unit_of};
-use super::{CircuitsError, Made, Promises, Registration, Scheduler, settings};
+use super::{CircuitsError, Promises, Scheduler};
 use crate::{Day, DemandMatrix, Matching, Network, Schedule};
 
 /// Settings of `eclipse`.
@@ -32,16 +34,16 @@ pub struct Eclipse(EclipseSettings);
 
 const NAME: &str = "eclipse";
 
-pub(super) const REGISTRATION: Registration = Registration {
+pub(super) const REGISTRATION: Registration<dyn Scheduler> = Registration {
     name: NAME,
     aliases: &[],
     summary: "again and again the day that serves most in the time it takes",
     source: "Eclipse (SIGMETRICS 2016)",
-    schema: || schemars::schema_for!(EclipseSettings).to_value(),
+    schema: schema::<EclipseSettings>,
     make,
 };
 
-fn make(text: &str) -> Made {
+fn make(text: &str) -> Result<Box<dyn Scheduler>, InputError> {
     let read: EclipseSettings = settings(NAME, text)?;
     unit_of(NAME, read.unit)?;
     Ok(Box::new(Eclipse(read)))

@@ -1,11 +1,13 @@
 //! `fixed`: days that the user gives, such as the ring that a workload sends around (Etalon, section 5).
 
 use leeward_fabric::Nanos;
+use leeward_fabric::input::InputError;
+use leeward_registry::{Registration, schema, setting_error, settings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::rotor::ring;
-use super::{CircuitsError, Made, Promises, Registration, Scheduler, setting_error, settings};
+use super::{CircuitsError, Promises, Scheduler};
 use crate::{Day, DemandMatrix, Matching, MatchingError, Network, Schedule};
 
 /// Settings of `fixed`: either `rings` or `days`. Default one ring, from each rack to the next.
@@ -41,16 +43,16 @@ enum Known {
 
 const NAME: &str = "fixed";
 
-pub(super) const REGISTRATION: Registration = Registration {
+pub(super) const REGISTRATION: Registration<dyn Scheduler> = Registration {
     name: NAME,
     aliases: &[],
     summary: "days that are known beforehand, whatever the demand",
     source: "Etalon, section 5",
-    schema: || schemars::schema_for!(FixedSettings).to_value(),
+    schema: schema::<FixedSettings>,
     make,
 };
 
-fn make(text: &str) -> Made {
+fn make(text: &str) -> Result<Box<dyn Scheduler>, InputError> {
     Ok(Box::new(Fixed::new(settings(NAME, text)?)?))
 }
 
@@ -59,8 +61,8 @@ impl Fixed {
     ///
     /// # Errors
     /// Returns an error if both `rings` and `days` are set, or the one that is set is empty.
-    pub fn new(settings: FixedSettings) -> Result<Fixed, CircuitsError> {
-        let wrong = |field, message| Err(setting_error(NAME, field, message).into());
+    pub fn new(settings: FixedSettings) -> Result<Fixed, InputError> {
+        let wrong = |field, message| Err(setting_error(NAME, field, message));
         match settings {
             FixedSettings { rings: Some(_), days: Some(_) } => {
                 wrong("days", "beside `rings`: expected one of them")

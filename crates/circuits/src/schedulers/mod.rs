@@ -11,8 +11,8 @@ mod rotor;
 mod solstice;
 mod times;
 
-use leeward_fabric::input::{InputError, excerpt, read_yaml};
-use serde::de::DeserializeOwned;
+use leeward_fabric::input::InputError;
+use leeward_registry::{Registry, RegistryError};
 
 pub use bvn::{Bvn, BvnSettings};
 pub use eclipse::{Eclipse, EclipseSettings};
@@ -69,16 +69,9 @@ pub enum CircuitsError {
     /// Days that do not form a schedule.
     #[error(transparent)]
     Schedule(#[from] ScheduleError),
-    /// Unknown name of a scheduler or routing.
-    #[error("unknown {what} `{name}`; there are: {known}")]
-    Unknown {
-        /// `scheduler` or `routing`.
-        what: &'static str,
-        /// Unknown name.
-        name: String,
-        /// Known names, separated by commas.
-        known: String,
-    },
+    /// No scheduler or routing has the name, or its settings are invalid.
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
     /// Invalid settings of a scheduler or routing.
     #[error(transparent)]
     Settings(#[from] InputError),
@@ -92,62 +85,18 @@ pub enum CircuitsError {
     },
 }
 
-/// Result of creating a scheduler from settings.
-pub type Made = Result<Box<dyn Scheduler>, CircuitsError>;
-
-/// Registry entry of a scheduler.
-pub struct Registration {
-    /// Name that users write.
-    pub name: &'static str,
-    /// Alternative names.
-    pub aliases: &'static [&'static str],
-    /// Summary in one sentence.
-    pub summary: &'static str,
-    /// Paper or other source.
-    pub source: &'static str,
-    /// JSON schema of the settings.
-    pub schema: fn() -> serde_json::Value,
-    /// Creates the scheduler from settings: a YAML or JSON mapping, empty for the defaults.
-    pub make: fn(&str) -> Made,
-}
-
 /// All schedulers.
-pub const REGISTRY: &[Registration] = &[
-    solstice::OURS,
-    solstice::ETALON,
-    solstice::PAPER,
-    eclipse::REGISTRATION,
-    rotor::REGISTRATION,
-    opera::REGISTRATION,
-    fixed::REGISTRATION,
-    bvn::REGISTRATION,
-];
-
-/// Creates a scheduler by name; `settings` is a YAML or JSON mapping, empty for the defaults.
-///
-/// # Errors
-/// Returns an error for an unknown name, with the known names, or for invalid settings.
-pub fn make(name: &str, settings: &str) -> Made {
-    let named = |of: &&Registration| of.name == name || of.aliases.contains(&name);
-    match REGISTRY.iter().find(named) {
-        Some(registration) => (registration.make)(settings),
-        None => {
-            let known = REGISTRY.iter().map(|of| of.name).collect::<Vec<_>>().join(", ");
-            Err(CircuitsError::Unknown { what: "scheduler", name: excerpt(name), known })
-        }
-    }
-}
-
-/// Parses the settings of a scheduler or routing; empty text gives the defaults.
-pub(crate) fn settings<T: DeserializeOwned + Default>(scheduler: &str, text: &str) -> Result<T, InputError> {
-    if text.trim().is_empty() {
-        Ok(T::default())
-    } else {
-        read_yaml(&format!("settings of {scheduler}"), text)
-    }
-}
-
-/// Error for one setting of a scheduler or routing.
-pub(crate) fn setting_error(scheduler: &str, field: &str, message: impl Into<String>) -> InputError {
-    InputError::new(format!("settings of {scheduler}"), message.into()).in_field(field)
-}
+pub const REGISTRY: Registry<dyn Scheduler> = Registry {
+    noun: "scheduler",
+    kind: None,
+    entries: &[
+        solstice::OURS,
+        solstice::ETALON,
+        solstice::PAPER,
+        eclipse::REGISTRATION,
+        rotor::REGISTRATION,
+        opera::REGISTRATION,
+        fixed::REGISTRATION,
+        bvn::REGISTRATION,
+    ],
+};

@@ -9,6 +9,8 @@
 //! switch that turns through all matchings stands for all of Opera's switches.
 
 use leeward_fabric::Nanos;
+use leeward_fabric::input::InputError;
+use leeward_registry::{Registration, schema, setting_error, settings};
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
@@ -16,7 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::rotor::{check_day, day_of};
-use super::{CircuitsError, Made, Promises, Registration, Scheduler, setting_error, settings};
+use super::{CircuitsError, Promises, Scheduler};
 use crate::{Day, DemandMatrix, Matching, Network, Schedule};
 
 /// Settings of `opera`.
@@ -45,21 +47,21 @@ pub struct Opera(OperaSettings);
 
 const NAME: &str = "opera";
 
-pub(super) const REGISTRATION: Registration = Registration {
+pub(super) const REGISTRATION: Registration<dyn Scheduler> = Registration {
     name: NAME,
     aliases: &[],
     summary: "every pair of racks has a day in a drawn order, in which days in a row join all racks",
     source: "Opera (NSDI 2020), section 3",
-    schema: || schemars::schema_for!(OperaSettings).to_value(),
+    schema: schema::<OperaSettings>,
     make,
 };
 
-fn make(text: &str) -> Made {
+fn make(text: &str) -> Result<Box<dyn Scheduler>, InputError> {
     let read: OperaSettings = settings(NAME, text)?;
     check_day(NAME, read.day)?;
     for (field, value, most) in [("uplinks", read.uplinks, 64), ("draws", read.draws, 1000)] {
         if !(1..=most).contains(&value) {
-            return Err(setting_error(NAME, field, format!("{value}: expected 1 to {most}")).into());
+            return Err(setting_error(NAME, field, format!("{value}: expected 1 to {most}")));
         }
     }
     Ok(Box::new(Opera(read)))

@@ -3,10 +3,12 @@
 //! On day k rack i has its circuit to rack i + k, for k from 1 (RotorNet, SIGCOMM 2017; the strobe schedule of Etalon).
 
 use leeward_fabric::Nanos;
+use leeward_fabric::input::InputError;
+use leeward_registry::{Registration, schema, setting_error, settings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{CircuitsError, Made, Promises, Registration, Scheduler, setting_error, settings};
+use super::{CircuitsError, Promises, Scheduler};
 use crate::{Day, DemandMatrix, Matching, Network, Schedule};
 
 /// Settings of `rotor`.
@@ -23,16 +25,16 @@ pub struct Rotor(RotorSettings);
 
 const NAME: &str = "rotor";
 
-pub(super) const REGISTRATION: Registration = Registration {
+pub(super) const REGISTRATION: Registration<dyn Scheduler> = Registration {
     name: NAME,
     aliases: &["strobe"],
     summary: "every pair of racks has a day of the same length, in turn",
     source: "RotorNet (SIGCOMM 2017); strobe in Etalon",
-    schema: || schemars::schema_for!(RotorSettings).to_value(),
+    schema: schema::<RotorSettings>,
     make,
 };
 
-fn make(text: &str) -> Made {
+fn make(text: &str) -> Result<Box<dyn Scheduler>, InputError> {
     let read: RotorSettings = settings(NAME, text)?;
     check_day(NAME, read.day)?;
     Ok(Box::new(Rotor(read)))
@@ -42,8 +44,8 @@ fn make(text: &str) -> Made {
 const DUTY: u64 = 9;
 
 /// Checks the setting `day` of a scheduler of rounds.
-pub(super) fn check_day(scheduler: &str, day: Option<Nanos>) -> Result<(), CircuitsError> {
-    let zero = || setting_error(scheduler, "day", "0s: expected a time above 0").into();
+pub(super) fn check_day(scheduler: &str, day: Option<Nanos>) -> Result<(), InputError> {
+    let zero = || setting_error(scheduler, "day", "0s: expected a time above 0");
     if day == Some(Nanos(0)) { Err(zero()) } else { Ok(()) }
 }
 

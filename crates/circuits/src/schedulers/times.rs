@@ -2,8 +2,9 @@
 
 use leeward_fabric::Nanos;
 use leeward_fabric::input::InputError;
+use leeward_registry::setting_error;
 
-use super::{CircuitsError, setting_error};
+use super::CircuitsError;
 use crate::Network;
 
 /// Network times in units, and the bytes that a circuit carries in one unit.

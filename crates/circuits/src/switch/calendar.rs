@@ -1,9 +1,9 @@
 //! Calendar of a week: all its events by time, and the switch's progress through them.
 
+use super::settings::Settings;
 use leeward_fabric::Nanos;
 
 use super::resize::Leads;
-use super::settings::Settings;
 use super::{CALENDAR, Output, Switch, SwitchError};
 use crate::Schedule;
 use crate::timers::NEVER;

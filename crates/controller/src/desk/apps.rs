@@ -132,8 +132,8 @@ mod tests {
         let Cluster { fabric, capacities } = Cluster::from_text("test", CLUSTER).expect("a right cluster");
         let ledger = Ledger::new(fabric, &capacities, LedgerSettings::default()).expect("defaults are right");
         let policies = Policies {
-            replicas: replicas::make("uniform", "").ok(),
-            tasks: tasks::make("leeward", "{tries: 2}").ok(),
+            replicas: replicas::REGISTRY.make("uniform", "").ok(),
+            tasks: tasks::REGISTRY.make("leeward", "{tries: 2}").ok(),
             ..Policies::default()
         };
         let engine = Engine::new(ledger, policies, 7, Explain::Top(4));

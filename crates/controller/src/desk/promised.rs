@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use leeward_fabric::{DomainId, ResourceId, ResourceKind};
 use leeward_ledger::Demand;
-use leeward_placement::volumes::agree::AgreedStage;
-use leeward_placement::volumes::pack::levels;
+use leeward_slo::online::AgreedStage;
+use leeward_slo::pack::levels;
 
 use super::Desk;
 use super::message::ReservationState;

@@ -8,8 +8,9 @@ use std::sync::OnceLock;
 use leeward_engine::{Ask, Input};
 use leeward_fabric::{Capacities, Cluster, HostId, Nanos, ResourceId};
 use leeward_ledger::{CommitError, Entry, EntryId, Transaction};
-use leeward_placement::volumes::agree::{Agreed, AgreedStage, Agreement, Declined};
-use leeward_placement::{PolicySpec, Pool, Reason};
+use leeward_placement::{Pool, Reason};
+use leeward_registry::PolicySpec;
+use leeward_slo::online::{Agreed, AgreedStage, Agreement, Declined};
 
 use super::clients::Fate;
 use super::message::Refused;

@@ -5,8 +5,9 @@ use std::sync::Arc;
 use leeward_engine::About;
 use leeward_fabric::{Fabric, HostId, Nanos};
 use leeward_ledger::{Owner, OwnerKind};
-use leeward_placement::volumes::{admit, limits};
-use leeward_placement::{Decision, PolicyError, PolicySpec, Refusal, replicas, tasks};
+use leeward_placement::{Decision, Refusal, replicas, tasks};
+use leeward_registry::PolicySpec;
+use leeward_slo::{admit, limits};
 
 use super::jobs::job_of;
 use super::message::{Rated, Refused, Reply, Score};
@@ -250,13 +251,15 @@ fn looks(
     fabric: &Fabric,
 ) -> Result<u64, String> {
     let made = match wish {
-        Wish::Replicas(_) => replicas::make(name, settings).map(|_| 0),
+        Wish::Replicas(_) => replicas::REGISTRY.make(name, settings).map(|_| 0),
         Wish::Tasks(wish) => {
             // Whichever it is and whichever its job.
-            tasks::make(name, settings).map(|policy| policy.looks(&wish.request(fabric, 0, 0), fabric))
+            tasks::REGISTRY
+                .make(name, settings)
+                .map(|policy| policy.looks(&wish.request(fabric, 0, 0), fabric))
         }
-        Wish::Workload(_) => admit::make(name, settings).map(|_| 0),
-        Wish::Volumes(_) => limits::make(name, settings).map(|_| 0).map_err(PolicyError::from),
+        Wish::Workload(_) => admit::REGISTRY.make(name, settings).map(|_| 0),
+        Wish::Volumes(_) => limits::REGISTRY.make(name, settings).map(|_| 0),
     };
     made.map_err(|error| error.to_string())
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use leeward_fabric::{Fabric, HostId, Nanos};
 use leeward_ledger::EntryId;
-use leeward_placement::volumes::agree::{Agreed, AgreedStage};
 use leeward_placement::{Decision, Note, Reason, Verdict};
+use leeward_slo::online::{Agreed, AgreedStage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -110,9 +110,9 @@ fn new_desk() -> Desk<u64> {
     let Cluster { fabric, capacities } = Cluster::from_text("test", CLUSTER).expect("a right cluster");
     let ledger = Ledger::new(fabric, &capacities, LedgerSettings::default()).expect("defaults are right");
     let policies = Policies {
-        replicas: replicas::make("sinbad", "{interval: 2s, without_telemetry: default}").ok(),
-        tasks: tasks::make("leeward", "{tries: 2}").ok(),
-        moves: moves::make("utp", "").ok(),
+        replicas: replicas::REGISTRY.make("sinbad", "{interval: 2s, without_telemetry: default}").ok(),
+        tasks: tasks::REGISTRY.make("leeward", "{tries: 2}").ok(),
+        moves: moves::REGISTRY.make("utp", "").ok(),
         ..Policies::default()
     };
     let label = |name: &str| Arc::<str>::from(name);

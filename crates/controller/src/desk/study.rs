@@ -8,8 +8,9 @@ use leeward_engine::Published;
 use leeward_fabric::{Cluster, HostId, Nanos};
 use leeward_placement::replicas::{self, Chain, ReplicaRequest};
 use leeward_placement::tasks::{self, AppRequest, Assignment};
-use leeward_placement::volumes::agree::{self, Agreement, Declined, Form, Standing};
-use leeward_placement::{Decision, PolicyError, PolicySpec, Refusal};
+use leeward_placement::{Decision, Refusal};
+use leeward_registry::{PolicySpec, RegistryError};
+use leeward_slo::online::{self, Agreement, Declined, Form, Standing};
 
 use super::message::{Rated, Score};
 use super::record::Record;
@@ -69,8 +70,8 @@ impl Asked {
         let Asked { cluster, standing, form, id, policy, among } = self;
         let standing: Vec<Standing> = standing.iter().filter_map(|record| standing_of(record)).collect();
         match among {
-            None => agree::admit(&cluster, &standing, &form, id, &policy),
-            Some(closed) => agree::pack(&cluster, &standing, &form, id, &policy, &closed),
+            None => online::admit(&cluster, &standing, &form, id, &policy),
+            Some(closed) => online::pack(&cluster, &standing, &form, id, &policy, &closed),
         }
     }
 }
@@ -98,7 +99,7 @@ pub(super) enum Found {
     /// the policy ranks no hosts.
     Score(Option<(Rated, u64, Option<Nanos>)>),
     /// The policy cannot be made.
-    Policy(PolicyError),
+    Policy(RegistryError),
     /// The program is wrong, and went no further.
     Failed,
 }
@@ -131,13 +132,13 @@ impl Question {
             Question::Promise(asked) => Found::Promise(asked.find()),
             Question::App(published, request) => Found::App(published.place(&request)),
             Question::Replicas(published, policy, request, hosts) => {
-                match replicas::make(&policy.name, &policy.settings) {
+                match replicas::REGISTRY.make(&policy.name, &policy.settings) {
                     Ok(policy) => Found::Replicas(published.replicas(policy.as_ref(), &request, &hosts)),
                     Err(error) => Found::Policy(error),
                 }
             }
             Question::Tasks(published, policy, request, hosts) => {
-                match tasks::make(&policy.name, &policy.settings) {
+                match tasks::REGISTRY.make(&policy.name, &policy.settings) {
                     Ok(policy) => Found::Tasks(published.tasks(policy.as_ref(), &request, &hosts)),
                     Err(error) => Found::Policy(error),
                 }

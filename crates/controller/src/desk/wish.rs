@@ -5,7 +5,7 @@ use leeward_fabric::{Bytes, Cpus, Fabric};
 use leeward_placement::Constraints;
 use leeward_placement::replicas::{Form, ReplicaRequest};
 use leeward_placement::tasks::{App, AppRequest, Class, Task, Traffic, Transfer};
-use leeward_placement::volumes::agree;
+use leeward_slo::online;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -154,7 +154,7 @@ impl ReplicasWish {
 pub struct WorkloadWish {
     /// Its fields, as in a workload file.
     #[schemars(with = "WorkloadForm")]
-    pub workload: agree::Form,
+    pub workload: online::Form,
 }
 
 impl WorkloadWish {

@@ -6,7 +6,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::IntoResponse;
 use leeward_fabric::Fabric;
 use leeward_placement::Reason;
-use leeward_placement::volumes::agree::Agreed;
+use leeward_slo::online::Agreed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -8,7 +8,7 @@ use leeward_fabric::{Bytes, Fabric, Nanos};
 use leeward_placement::Constraints;
 use leeward_placement::replicas::ReplicaRequest;
 use leeward_placement::tasks::{App, AppRequest};
-use leeward_placement::volumes::agree;
+use leeward_slo::online;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -237,7 +237,7 @@ pub struct WorkloadBody {
     /// The workload, as in a workload file, with contents in place of file names. A `server` requests
     /// admission at that host of its volume; without one, the volume is to be placed.
     #[schemars(with = "WorkloadForm")]
-    workload: agree::Form,
+    workload: online::Form,
     /// Name of the client.
     #[schemars(with = "Option<Name>")]
     client: Option<String>,
@@ -254,7 +254,7 @@ impl WorkloadBody {
     /// # Errors
     /// [`Problem`] with the invalid field.
     pub fn message(&self, headers: &HeaderMap, placed: bool) -> Result<Message, Problem> {
-        agree::check(&self.workload, placed).map_err(|error| {
+        online::check(&self.workload, placed).map_err(|error| {
             let field = error.field.map_or("workload".to_owned(), |field| format!("workload.{field}"));
             Problem::field(field, error.message)
         })?;

@@ -3,8 +3,9 @@
 use axum::Json;
 use axum::extract::State;
 use axum::response::IntoResponse;
-use leeward_placement::volumes::{admit, limits};
-use leeward_placement::{Registration, Request, moves, replicas, tasks};
+use leeward_placement::{moves, replicas, tasks};
+use leeward_registry::{Registration, Registry};
+use leeward_slo::{admit, limits};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -41,14 +42,15 @@ pub struct Policy {
 }
 
 impl Policy {
-    fn of(name: &'static str, summary: &'static str, source: &'static str, label: Option<&str>) -> Policy {
+    fn of<T: ?Sized>(registration: &Registration<T>, label: Option<&str>) -> Policy {
+        let Registration { name, summary, source, .. } = *registration;
         let own = label.filter(|label| label.split(':').next() == Some(name));
         Policy { name, label: own.unwrap_or(name).to_owned(), decides: own.is_some(), summary, source }
     }
 }
 
-fn all<Q: Request>(registry: &[Registration<Q>], label: Option<&str>) -> Vec<Policy> {
-    registry.iter().map(|one| Policy::of(one.name, one.summary, one.source, label)).collect()
+fn all<T: ?Sized>(registry: &Registry<T>, label: Option<&str>) -> Vec<Policy> {
+    registry.iter().map(|registration| Policy::of(registration, label)).collect()
 }
 
 pub async fn list(State(edge): Shared) -> Answer {
@@ -56,18 +58,15 @@ pub async fn list(State(edge): Shared) -> Answer {
     let admission = Some(promising.admission.label.as_str());
     let volumes = Some(promising.volumes.label.as_str());
     let policies = Policies {
-        replicas: all(replicas::REGISTRY, Some(&labels.replicas)),
-        tasks: all(tasks::REGISTRY, Some(&labels.tasks)),
-        moves: all(moves::REGISTRY, labels.moves.as_deref()),
+        replicas: all(&replicas::REGISTRY, Some(&labels.replicas)),
+        tasks: all(&tasks::REGISTRY, Some(&labels.tasks)),
+        moves: all(&moves::REGISTRY, labels.moves.as_deref()),
         workload: admit::REGISTRY
             .iter()
             .filter(|one| !admit::paces(one.name))
-            .map(|one| Policy::of(one.name, one.summary, one.source, admission))
+            .map(|one| Policy::of(one, admission))
             .collect(),
-        volumes: limits::REGISTRY
-            .iter()
-            .map(|one| Policy::of(one.name, one.summary, one.source, volumes))
-            .collect(),
+        volumes: all(&limits::REGISTRY, volumes),
     };
     Ok(Json(policies).into_response())
 }

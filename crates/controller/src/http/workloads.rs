@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::response::IntoResponse;
-use leeward_placement::volumes::agree::{Agreed, AgreedSlo, AgreedStage};
+use leeward_slo::online::{Agreed, AgreedSlo, AgreedStage};
 use schemars::JsonSchema;
 use serde::Serialize;
 

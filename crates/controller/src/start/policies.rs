@@ -3,8 +3,9 @@
 use leeward_engine::Policies;
 use leeward_fabric::Nanos;
 use leeward_fabric::input::InputError;
-use leeward_placement::volumes::{admit, limits};
-use leeward_placement::{PolicyError, PolicySpec, moves, replicas, tasks};
+use leeward_placement::{moves, replicas, tasks};
+use leeward_registry::{PolicySpec, RegistryError};
+use leeward_slo::{admit, limits};
 
 use crate::desk::{Labels, Promising};
 use crate::settings::{Flags, Settings};
@@ -26,21 +27,21 @@ impl Chosen {
     pub fn new(flags: &Flags, settings: &Settings) -> Result<Chosen, InputError> {
         let given = &settings.policies;
         let moved = |given: &String| {
-            let make = |name: &str, settings: &str| moves::make(name, settings).map(drop);
+            let make = |name: &str, settings: &str| moves::REGISTRY.make(name, settings).map(drop);
             policy(flags, "policies.moves", given, make)
         };
         Ok(Chosen {
             replicas: policy(flags, "policies.replicas", &given.replicas, |name, settings| {
-                replicas::make(name, settings).map(drop)
+                replicas::REGISTRY.make(name, settings).map(drop)
             })?,
             tasks: policy(flags, "policies.tasks", &given.tasks, |name, settings| {
-                tasks::make(name, settings).map(drop)
+                tasks::REGISTRY.make(name, settings).map(drop)
             })?,
             moves: given.moves.as_ref().map(moved).transpose()?,
             promising: Promising {
                 admission: policy(flags, "policies.workload", &given.workload, admitting)?,
                 volumes: policy(flags, "policies.volumes", &given.volumes, |name, settings| {
-                    Ok(limits::make(name, settings).map(drop)?)
+                    limits::REGISTRY.make(name, settings).map(drop)
                 })?,
             },
         })
@@ -61,9 +62,9 @@ impl Chosen {
         let cooldown = Nanos(interval.0.saturating_mul(10));
         let Chosen { replicas: blocks, tasks: apps, moves, .. } = self;
         move || Policies {
-            replicas: replicas::make(&blocks.name, &blocks.settings).ok(),
-            tasks: tasks::make(&apps.name, &apps.settings).ok(),
-            moves: moves.as_ref().and_then(|moves| moves::make(&moves.name, &moves.settings).ok()),
+            replicas: replicas::REGISTRY.make(&blocks.name, &blocks.settings).ok(),
+            tasks: tasks::REGISTRY.make(&apps.name, &apps.settings).ok(),
+            moves: moves.as_ref().and_then(|moves| moves::REGISTRY.make(&moves.name, &moves.settings).ok()),
             cooldown,
             ..Policies::default()
         }
@@ -74,7 +75,7 @@ fn policy(
     flags: &Flags,
     field: &str,
     text: &str,
-    make: impl Fn(&str, &str) -> Result<(), PolicyError>,
+    make: impl Fn(&str, &str) -> Result<(), RegistryError>,
 ) -> Result<PolicySpec, InputError> {
     let spec: PolicySpec = text.parse().map_err(|message: String| flags.wrong(field, message))?;
     make(&spec.name, &spec.settings).map_err(|error| flags.wrong(field, told(&spec.name, error)))?;
@@ -82,9 +83,9 @@ fn policy(
 }
 
 /// Message for an invalid policy, with the name of the setting, since the text has a single line.
-fn told(name: &str, error: PolicyError) -> String {
+fn told(name: &str, error: RegistryError) -> String {
     match error {
-        PolicyError::Settings(InputError { field: Some(field), message, .. }) => {
+        RegistryError::Settings(InputError { field: Some(field), message, .. }) => {
             format!("{name}.{field}: {message}")
         }
         error => error.to_string(),
@@ -92,8 +93,8 @@ fn told(name: &str, error: PolicyError) -> String {
 }
 
 /// Checks an admission policy: it must exist, and decide by bounds.
-fn admitting(name: &str, settings: &str) -> Result<(), PolicyError> {
-    admit::make(name, settings)?;
+fn admitting(name: &str, settings: &str) -> Result<(), RegistryError> {
+    admit::REGISTRY.make(name, settings)?;
     if admit::paces(name) {
         let message = format!(
             "`{name}` gives networks rates of its own, which nothing here enforces; expected snc, dnc, best or none"

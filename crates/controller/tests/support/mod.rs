@@ -31,9 +31,9 @@ pub fn labels() -> Labels {
 
 /// The policies of these tests.
 pub fn policies(settings: &str) -> Policies {
-    let replicas = replicas::make("sinbad", settings).expect("a policy of the registry");
-    let tasks = tasks::make("borg", "").expect("a policy of the registry");
-    let moves = moves::make("utp", "").ok();
+    let replicas = replicas::REGISTRY.make("sinbad", settings).expect("a policy of the registry");
+    let tasks = tasks::REGISTRY.make("borg", "").expect("a policy of the registry");
+    let moves = moves::REGISTRY.make("utp", "").ok();
     Policies { replicas: Some(replicas), tasks: Some(tasks), moves, ..Policies::default() }
 }
 

@@ -6,8 +6,8 @@ use leeward_experiments::{
 };
 use leeward_fabric::Nanos;
 use leeward_fabric::input::Text;
-use leeward_placement::volumes::bound::{BoundSettings, Method};
-use leeward_placement::volumes::pack::PackSettings;
+use leeward_slo::bound::{BoundSettings, Method};
+use leeward_slo::pack::PackSettings;
 use leeward_traces::Stage;
 use leeward_traces::device::Device;
 use leeward_traces::synthetic::Sizes;

@@ -1,7 +1,7 @@
 //! Workload of hosts in a scenario file.
 
 use leeward_fabric::{Bandwidth, Bytes, Nanos};
-use leeward_placement::PolicySpec;
+use leeward_registry::PolicySpec;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -7,7 +7,7 @@ use leeward_circuits::schedulers::{self, known};
 use leeward_circuits::{CircuitsError, DemandMatrix, Network, Schedule, Scheduler, check};
 use leeward_fabric::Nanos;
 use leeward_fabric::input::InputError;
-use leeward_placement::PolicySpec;
+use leeward_registry::PolicySpec;
 
 use crate::file::{PacketsFile, SchedulerFile};
 use crate::settings::Demand;
@@ -58,7 +58,9 @@ pub(super) fn of(file: &PacketsFile, scheduler: Option<Box<dyn Scheduler>>) -> R
 
 fn named(name: &str) -> Result<Box<dyn Scheduler>, InputError> {
     let spec: PolicySpec = name.parse().map_err(|message: String| wrong("scheduler.name", message))?;
-    schedulers::make(&spec.name, &spec.settings).map_err(|error| wrong("scheduler.name", error.to_string()))
+    schedulers::REGISTRY
+        .make(&spec.name, &spec.settings)
+        .map_err(|error| wrong("scheduler.name", error.to_string()))
 }
 
 /// Returns the schedule of the days listed in the file, with their lengths unchanged.
@@ -136,7 +138,8 @@ fn routes(schedule: &Schedule, network: &Network, file: &PacketsFile) -> Result<
     let wrong_name = |message: String| wrong("routing.name", message);
     let name = file.routing.as_ref().map_or(DIRECT, |of| &of.name);
     let spec: PolicySpec = name.parse().map_err(wrong_name)?;
-    let routing = routing::make(&spec.name, &spec.settings).map_err(|error| wrong_name(error.to_string()))?;
+    let routing =
+        routing::REGISTRY.make(&spec.name, &spec.settings).map_err(|error| wrong_name(error.to_string()))?;
     if spec.name == DIRECT
         && !file.network.packet_switch
         && let Some((source, destination)) = schedule.unlinked()

@@ -9,12 +9,13 @@ mod file;
 mod reactive;
 
 use leeward_fabric::{HostId, ResourceId};
+use leeward_registry::Registry;
 
 pub use file::{Fleet, FleetFile};
 pub use reactive::{Reactive, ReactiveSettings};
 
 use crate::tasks::{Task, TaskId, Traffic};
-use crate::{Policy, PolicyError, Registration, Request};
+use crate::{Policy, Request};
 
 /// State of a cell after a report.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -135,13 +136,8 @@ impl Request for MoveRequest {
 }
 
 /// All move policies, each under the name of its task policy.
-pub const REGISTRY: &[Registration<MoveRequest>] =
-    &[reactive::UTP_REACTIVE, reactive::UTP, reactive::LEEWARD];
-
-/// Creates a policy by name; `settings` is a YAML or JSON mapping, empty for the defaults.
-///
-/// # Errors
-/// [`PolicyError`] for an unknown name or invalid settings.
-pub fn make(name: &str, settings: &str) -> Result<Box<dyn Policy<MoveRequest>>, PolicyError> {
-    crate::policy::make(REGISTRY, name, settings)
-}
+pub const REGISTRY: Registry<dyn Policy<MoveRequest>> = Registry {
+    noun: "policy",
+    kind: Some(MoveRequest::KIND),
+    entries: &[reactive::UTP_REACTIVE, reactive::UTP, reactive::LEEWARD],
+};

@@ -15,18 +15,19 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use leeward_fabric::input::InputError;
 use leeward_fabric::{DomainId, Fabric, HostId, Load, ResourceId};
 use leeward_ledger::{Owner, OwnerKind, Sign, Transaction};
+use leeward_registry::{Registration, schema, setting_error, settings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::cool::{Cool, all_unseen};
 use super::{Kept, Move, MoveRequest, Moves, Running, Stays};
 use crate::decision::oldest_of;
-use crate::policy::{setting_error, settings};
 use crate::tasks::{AppRequest, Borg, BorgSettings, Taken, Task, rack_links, streams};
 use crate::ties::Ties;
-use crate::{Basis, Constraints, Context, Decision, Made, Policy, Refusal, Registration};
+use crate::{Basis, Constraints, Context, Decision, Policy, Refusal};
 
 /// Settings of `utp` for moves.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -57,23 +58,20 @@ macro_rules! registration {
     ($name:literal) => {
         Registration {
             name: $name,
+            aliases: &[],
             summary: "the largest tolerant tasks leave hot racks for cool ones",
             source: "Hotspots (2024), section 5.1, the reactive part",
-            schema,
+            schema: schema::<ReactiveSettings>,
             make: |text| make($name, text),
         }
     };
 }
 
-pub(super) const UTP_REACTIVE: Registration<MoveRequest> = registration!("utp-reactive");
-pub(super) const UTP: Registration<MoveRequest> = registration!("utp");
-pub(super) const LEEWARD: Registration<MoveRequest> = registration!("leeward");
+pub(super) const UTP_REACTIVE: Registration<dyn Policy<MoveRequest>> = registration!("utp-reactive");
+pub(super) const UTP: Registration<dyn Policy<MoveRequest>> = registration!("utp");
+pub(super) const LEEWARD: Registration<dyn Policy<MoveRequest>> = registration!("leeward");
 
-fn schema() -> serde_json::Value {
-    schemars::schema_for!(ReactiveSettings).to_value()
-}
-
-fn make(name: &'static str, text: &str) -> Made<MoveRequest> {
+fn make(name: &'static str, text: &str) -> Result<Box<dyn Policy<MoveRequest>>, InputError> {
     let read: ReactiveSettings = settings(name, text)?;
     if !(0.0..=1.0).contains(&read.margin) {
         return Err(setting_error(name, "margin", "expected a share from 0 to 1"));

@@ -9,15 +9,16 @@
 use std::cmp::Reverse;
 
 use leeward_fabric::{Bandwidth, DomainId, HostId};
+use leeward_registry::{Registration, schema, setting_error, settings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::first::{at_random, by_rule, filter, first, place_groups};
 use super::uplink::{Guideline, UplinkClass};
-use super::{Chain, ReplicaRequest, settings};
+use super::{Chain, ReplicaRequest};
 use crate::constraints::Filter;
 use crate::ties::Draws;
-use crate::{Context, Decision, Policy, Refusal, Registration};
+use crate::{Context, Decision, Policy, Refusal};
 
 /// Settings of `ccp`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -68,18 +69,19 @@ pub struct Ccp {
     settings: CcpSettings,
 }
 
-pub(super) const REGISTRATION: Registration<ReplicaRequest> = Registration {
+pub(super) const REGISTRATION: Registration<dyn Policy<ReplicaRequest>> = Registration {
     name: "ccp",
+    aliases: &[],
     summary: "racks whose uplink is large for what they store, before others",
     source: "Hotspots (Google) sections 4.3 and 5.2: capacity-aware chunk placement",
-    schema: || schemars::schema_for!(CcpSettings).to_value(),
+    schema: schema::<CcpSettings>,
     make: |text| {
         let read: CcpSettings = settings("ccp", text)?;
         if read.sample == 0 {
-            return Err(super::setting_error("ccp", "sample", "0: expected at least one host"));
+            return Err(setting_error("ccp", "sample", "0: expected at least one host"));
         }
         if !(0.0..=1.0).contains(&read.balance) {
-            return Err(super::setting_error("ccp", "balance", "expected a share from 0 to 1"));
+            return Err(setting_error("ccp", "balance", "expected a share from 0 to 1"));
         }
         Ok(Box::new(Ccp { settings: read }))
     },

@@ -20,6 +20,7 @@
 
 use leeward_fabric::Nanos;
 use leeward_ledger::Fade;
+use leeward_registry::{Registration, schema, setting_error, settings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -29,9 +30,9 @@ use super::first::{chosen, filter, first};
 use super::sinbad::WithoutTelemetry;
 use super::survey::Survey;
 use super::uplink::Guideline;
-use super::{Chain, ReplicaRequest, Uniform, UniformSettings, setting_error, settings, transfers};
+use super::{Chain, ReplicaRequest, Uniform, UniformSettings, transfers};
 use crate::ties::{Draws, Ties};
-use crate::{Basis, Context, Decision, Note, Policy, Refusal, Registration};
+use crate::{Basis, Context, Decision, Note, Policy, Refusal};
 
 /// Settings of `leeward`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -73,11 +74,12 @@ pub struct Leeward {
     default: Uniform,
 }
 
-pub(super) const REGISTRATION: Registration<ReplicaRequest> = Registration {
+pub(super) const REGISTRATION: Registration<dyn Policy<ReplicaRequest>> = Registration {
     name: "leeward",
+    aliases: &[],
     summary: "the best rate along the whole chain; among equals the emptier, then the larger uplink",
     source: "this project; unites Sinbad, CCP and what the ledger knows of placed work",
-    schema: || schemars::schema_for!(LeewardSettings).to_value(),
+    schema: schema::<LeewardSettings>,
     make: |text| {
         let read: LeewardSettings = settings("leeward", text)?;
         if !(1.0..=1000.0).contains(&read.headroom) {

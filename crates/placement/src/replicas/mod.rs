@@ -21,6 +21,7 @@ mod uplink;
 
 use leeward_fabric::{Bandwidth, Bytes, Endpoint, Fabric, Hop, HostId, Nanos};
 use leeward_ledger::{Demand, Entry, Fade, Owner, OwnerKind, Sign, Transaction};
+use leeward_registry::Registry;
 use serde::Deserialize;
 
 pub use ccp::{Ccp, CcpSettings, Within};
@@ -31,9 +32,8 @@ pub use sinbad::{Hysteresis, Sinbad, SinbadSettings, WithoutTelemetry};
 pub use sinbad_file::SinbadFile;
 pub use uniform::{Uniform, UniformSettings};
 
-use crate::policy::{setting_error, settings};
 use crate::ties::Ties;
-use crate::{Constraints, Policy, PolicyError, Registration, Request};
+use crate::{Constraints, Policy, Request};
 
 /// A block to write, or a stripe of coded chunks.
 #[derive(Clone, PartialEq, Debug)]
@@ -80,23 +80,19 @@ impl Request for ReplicaRequest {
     const KIND: &'static str = "replicas";
 }
 
-/// All replica policies.
-pub const REGISTRY: &[Registration<ReplicaRequest>] = &[
-    uniform::REGISTRATION,
-    sinbad::REGISTRATION,
-    sinbad_file::REGISTRATION,
-    ccp::REGISTRATION,
-    rehdfs::REGISTRATION,
-    leeward::REGISTRATION,
-];
-
-/// Creates a policy by name; `settings` is a YAML or JSON mapping, empty for the defaults.
-///
-/// # Errors
-/// [`PolicyError`] for an unknown name or invalid settings.
-pub fn make(name: &str, settings: &str) -> Result<Box<dyn Policy<ReplicaRequest>>, PolicyError> {
-    crate::policy::make(REGISTRY, name, settings)
-}
+/// All policies for replicas.
+pub const REGISTRY: Registry<dyn Policy<ReplicaRequest>> = Registry {
+    noun: "policy",
+    kind: Some(ReplicaRequest::KIND),
+    entries: &[
+        uniform::REGISTRATION,
+        sinbad::REGISTRATION,
+        sinbad_file::REGISTRATION,
+        ccp::REGISTRATION,
+        rehdfs::REGISTRATION,
+        leeward::REGISTRATION,
+    ],
+};
 
 /// Reads the number of racks for the copies besides the first.
 fn remote_racks<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u8, D::Error> {

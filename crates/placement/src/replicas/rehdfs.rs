@@ -4,14 +4,15 @@
 //! other.
 
 use leeward_fabric::{DomainId, HostId, Nanos};
+use leeward_registry::{Registration, schema, setting_error, settings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::first::{at_random, by_rule, filter, first, place_groups};
-use super::{Chain, ReplicaRequest, setting_error, settings};
+use super::{Chain, ReplicaRequest};
 use crate::constraints::Filter;
 use crate::ties::Draws;
-use crate::{Context, Decision, Policy, Refusal, Registration};
+use crate::{Context, Decision, Policy, Refusal};
 
 /// Settings of `rehdfs`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -35,11 +36,12 @@ pub struct ReHdfs {
     settings: ReHdfsSettings,
 }
 
-pub(super) const REGISTRATION: Registration<ReplicaRequest> = Registration {
+pub(super) const REGISTRATION: Registration<dyn Policy<ReplicaRequest>> = Registration {
     name: "rehdfs",
+    aliases: &[],
     summary: "copies of rack i go to rack (i + k) mod N, for networks with circuits",
     source: "Etalon section 6: reHDFS",
-    schema: || schemars::schema_for!(ReHdfsSettings).to_value(),
+    schema: schema::<ReHdfsSettings>,
     make: |text| {
         let read: ReHdfsSettings = settings("rehdfs", text)?;
         let wrong = |field, message| setting_error("rehdfs", field, message);

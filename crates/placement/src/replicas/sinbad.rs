@@ -12,13 +12,14 @@
 
 use leeward_fabric::{Bandwidth, Bytes, Nanos};
 use leeward_ledger::{Fade, Transaction};
+use leeward_registry::{Registration, schema, settings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::first::chosen;
 use super::search::Search;
-use super::{Chain, ReplicaRequest, Uniform, UniformSettings, settings, transfer, transfers};
-use crate::{Basis, Context, Decision, Note, Policy, Refusal, Registration};
+use super::{Chain, ReplicaRequest, Uniform, UniformSettings, transfer, transfers};
+use crate::{Basis, Context, Decision, Note, Policy, Refusal};
 
 /// Settings of `sinbad`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -86,11 +87,12 @@ pub struct Sinbad {
     default: Uniform,
 }
 
-pub(super) const REGISTRATION: Registration<ReplicaRequest> = Registration {
+pub(super) const REGISTRATION: Registration<dyn Policy<ReplicaRequest>> = Registration {
     name: "sinbad",
+    aliases: &[],
     summary: "each copy below the link with the most expected capacity, charged until the next report",
     source: "Sinbad (SIGCOMM 2013), pseudocodes 1 and 2",
-    schema: || schemars::schema_for!(SinbadSettings).to_value(),
+    schema: schema::<SinbadSettings>,
     make: |text| Ok(Box::new(Sinbad::new(settings("sinbad", text)?))),
 };
 

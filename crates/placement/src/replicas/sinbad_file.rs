@@ -3,10 +3,11 @@
 //! `sinbad` places each block; with an interval of zero nothing waits, and both policies are the same.
 
 use leeward_fabric::Nanos;
+use leeward_registry::{Registration, schema, settings};
 
 use super::sinbad::{Sinbad, SinbadSettings};
-use super::{Chain, ReplicaRequest, settings};
-use crate::{Context, Decision, Policy, Refusal, Registration};
+use super::{Chain, ReplicaRequest};
+use crate::{Context, Decision, Policy, Refusal};
 
 /// Default wait of blocks: the time between reports.
 const INTERVAL: Nanos = Nanos::SECOND;
@@ -17,11 +18,12 @@ pub struct SinbadFile {
     sinbad: Sinbad,
 }
 
-pub(super) const REGISTRATION: Registration<ReplicaRequest> = Registration {
+pub(super) const REGISTRATION: Registration<dyn Policy<ReplicaRequest>> = Registration {
     name: "sinbad-file",
+    aliases: &[],
     summary: "as sinbad, but blocks wait and those of the file with the least left are served first",
     source: "Sinbad (SIGCOMM 2013), section 6.3: OPT'",
-    schema: || schemars::schema_for!(SinbadSettings).to_value(),
+    schema: schema::<SinbadSettings>,
     make: |text| Ok(Box::new(SinbadFile::new(settings("sinbad-file", text)?))),
 };
 

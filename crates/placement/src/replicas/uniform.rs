@@ -5,14 +5,15 @@
 //! are left out, as in the simulations of Sinbad section 7.1.
 
 use leeward_fabric::{DomainId, HostId};
+use leeward_registry::{Registration, schema, settings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::first::{at_random, by_rule, filter, first, place_groups};
-use super::{Chain, ReplicaRequest, settings};
+use super::{Chain, ReplicaRequest};
 use crate::constraints::Filter;
 use crate::ties::Draws;
-use crate::{Context, Decision, Policy, Refusal, Registration};
+use crate::{Context, Decision, Policy, Refusal};
 
 /// Settings of `uniform`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -36,11 +37,12 @@ pub struct Uniform {
     settings: UniformSettings,
 }
 
-pub(super) const REGISTRATION: Registration<ReplicaRequest> = Registration {
+pub(super) const REGISTRATION: Registration<dyn Policy<ReplicaRequest>> = Registration {
     name: "uniform",
+    aliases: &[],
     summary: "HDFS's default: the writer's host, a random remote rack, a second host of that rack",
     source: "HDFS BlockPlacementPolicyDefault; the baseline of Sinbad section 7.1",
-    schema: || schemars::schema_for!(UniformSettings).to_value(),
+    schema: schema::<UniformSettings>,
     make: |text| Ok(Box::new(Uniform::new(settings("uniform", text)?))),
 };
 

@@ -14,7 +14,9 @@
 //! Borg's own objectives are not published; these are the ones that the paper names. Nothing is
 //! overcommitted.
 
+use leeward_fabric::input::InputError;
 use leeward_fabric::{DomainId, Fabric, HostId, Nanos, ResourceId};
+use leeward_registry::{Registration, schema, setting_error, settings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -23,11 +25,8 @@ use super::score::Racks;
 use super::seats::{Seats, Taken};
 use super::{AppRequest, Assignment, change};
 use crate::decision::oldest_of;
-use crate::policy::{setting_error, settings};
 use crate::ties::{Draws, Ties};
-use crate::{
-    Considered, Context, Decision, Explain, Made, Objectives, Peer, Policy, Rating, Refusal, Registration,
-};
+use crate::{Considered, Context, Decision, Explain, Objectives, Peer, Policy, Rating, Refusal};
 
 /// Draws per host of the sample before a scan of all hosts.
 const DRAWS: u32 = 4;
@@ -60,43 +59,43 @@ pub struct Borg {
     pub(super) proactive: bool,
 }
 
-pub(super) const BORG: Registration<AppRequest> = Registration {
+pub(super) const BORG: Registration<dyn Policy<AppRequest>> = Registration {
     name: "borg",
+    aliases: &[],
     summary: "the best of a sample of hosts: spread, then balance of hosts, then packing",
     source: "Hotspots (2024), section 5.1: the scheduler that UTP changes",
-    schema,
+    schema: schema::<BorgSettings>,
     make: |text| make("borg", false, text),
 };
 
-pub(super) const UTP_REACTIVE: Registration<AppRequest> = Registration {
+pub(super) const UTP_REACTIVE: Registration<dyn Policy<AppRequest>> = Registration {
     name: "utp-reactive",
+    aliases: &[],
     summary: "as borg; tasks are moved from hot racks",
     source: "Hotspots (2024), section 5.1, the reactive part",
-    schema,
+    schema: schema::<BorgSettings>,
     make: |text| make("utp-reactive", false, text),
 };
 
-pub(super) const UTP_PROACTIVE: Registration<AppRequest> = Registration {
+pub(super) const UTP_PROACTIVE: Registration<dyn Policy<AppRequest>> = Registration {
     name: "utp-proactive",
+    aliases: &[],
     summary: "as borg, but with the balance of racks' links, the task's peak included",
     source: "Hotspots (2024), section 5.1, the proactive part",
-    schema,
+    schema: schema::<BorgSettings>,
     make: |text| make("utp-proactive", true, text),
 };
 
-pub(super) const UTP: Registration<AppRequest> = Registration {
+pub(super) const UTP: Registration<dyn Policy<AppRequest>> = Registration {
     name: "utp",
+    aliases: &[],
     summary: "as utp-proactive, and tasks are moved from hot racks",
     source: "Hotspots (2024), section 5.1",
-    schema,
+    schema: schema::<BorgSettings>,
     make: |text| make("utp", true, text),
 };
 
-fn schema() -> serde_json::Value {
-    schemars::schema_for!(BorgSettings).to_value()
-}
-
-fn make(name: &'static str, proactive: bool, text: &str) -> Made<AppRequest> {
+fn make(name: &'static str, proactive: bool, text: &str) -> Result<Box<dyn Policy<AppRequest>>, InputError> {
     let read: BorgSettings = settings(name, text)?;
     if read.sample == 0 {
         return Err(setting_error(name, "sample", "0: expected at least one host"));

@@ -11,14 +11,14 @@
 //! somewhere. Placed tasks are not moved.
 
 use leeward_fabric::{Fabric, HostId};
+use leeward_registry::{Registration, schema, settings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::rates::{Estimate, Rates};
 use super::seats::{Seats, looks, shuffled};
 use super::{AppRequest, Assignment, change};
-use crate::policy::settings;
-use crate::{Context, Decision, Policy, Refusal, Registration};
+use crate::{Context, Decision, Policy, Refusal};
 
 /// Settings of `choreo`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
@@ -50,11 +50,12 @@ pub struct Choreo {
     settings: ChoreoSettings,
 }
 
-pub(super) const REGISTRATION: Registration<AppRequest> = Registration {
+pub(super) const REGISTRATION: Registration<dyn Policy<AppRequest>> = Registration {
     name: "choreo",
+    aliases: &[],
     summary: "the largest transfer first, on the fastest path that is left",
     source: "LaCurts et al., Choreo (IMC 2013), section 5, algorithm 1",
-    schema: || schemars::schema_for!(ChoreoSettings).to_value(),
+    schema: schema::<ChoreoSettings>,
     make: |text| Ok(Box::new(Choreo::new(settings("choreo", text)?))),
 };
 

@@ -12,6 +12,7 @@
 use std::collections::BTreeMap;
 
 use leeward_fabric::{BITS_PER_BYTE, Fabric, HostId, ResourceId};
+use leeward_registry::{Registration, schema, settings};
 use leeward_solver::{Limits, Program, Solution, SolverError, Variable};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -21,8 +22,7 @@ use super::completion::completion;
 use super::rates::{Estimate, Rates, SLOWEST};
 use super::seats::Seats;
 use super::{AppRequest, Assignment, Leeward, LeewardSettings};
-use crate::policy::settings;
-use crate::{Context, Decision, Policy, Refusal, Registration};
+use crate::{Context, Decision, Policy, Refusal};
 
 /// Largest number of variables; larger programs would not be solved and would exhaust memory.
 const MOST_VARIABLES: usize = 500_000;
@@ -55,11 +55,12 @@ pub struct Exact {
     first: Leeward,
 }
 
-pub(super) const REGISTRATION: Registration<AppRequest> = Registration {
+pub(super) const REGISTRATION: Registration<dyn Policy<AppRequest>> = Registration {
     name: "choreo-exact",
+    aliases: &[],
     summary: "apps: the placement whose slowest link is fastest, by mixed-integer programming",
     source: "LaCurts et al., Choreo (IMC 2013), appendix",
-    schema: || schemars::schema_for!(ExactSettings).to_value(),
+    schema: schema::<ExactSettings>,
     make: |text| {
         let settings: ExactSettings = settings("choreo-exact", text)?;
         let ExactSettings { into_hosts, flows_only, .. } = settings;

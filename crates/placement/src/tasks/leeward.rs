@@ -10,6 +10,7 @@
 //! placed on any host.
 
 use leeward_fabric::{Fabric, HostId, Shape};
+use leeward_registry::{Registration, schema, setting_error, settings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -19,8 +20,7 @@ use super::rates::Estimate;
 use super::search::{Effort, improve};
 use super::seats::{Seats, shuffled};
 use super::{AppRequest, Assignment, change};
-use crate::policy::{setting_error, settings};
-use crate::{Context, Decision, Peer, Policy, Rating, Refusal, Registration};
+use crate::{Context, Decision, Peer, Policy, Rating, Refusal};
 
 /// Settings of `leeward` for tasks.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -51,11 +51,12 @@ pub struct Leeward {
     single: Borg,
 }
 
-pub(super) const REGISTRATION: Registration<AppRequest> = Registration {
+pub(super) const REGISTRATION: Registration<dyn Policy<AppRequest>> = Registration {
     name: "leeward",
+    aliases: &[],
     summary: "apps: choreo improved by local search on the slowest link; single tasks: as utp",
     source: "this project; unites Choreo and UTP",
-    schema: || schemars::schema_for!(LeewardSettings).to_value(),
+    schema: schema::<LeewardSettings>,
     make: |text| {
         let read: LeewardSettings = settings("leeward", text)?;
         if read.effort > 10_000 {

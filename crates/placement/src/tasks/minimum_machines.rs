@@ -3,21 +3,22 @@
 //! shuffle.
 
 use leeward_fabric::{Fabric, HostId};
+use leeward_registry::{NoSettings, Registration, schema, settings};
 
 use super::seats::{Seats, looks, shuffled};
 use super::{AppRequest, Assignment, change};
-use crate::policy::{NoSettings, settings};
-use crate::{Context, Decision, Policy, Refusal, Registration};
+use crate::{Context, Decision, Policy, Refusal};
 
 /// Placement on as few hosts as possible.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MinimumMachines;
 
-pub(super) const REGISTRATION: Registration<AppRequest> = Registration {
+pub(super) const REGISTRATION: Registration<dyn Policy<AppRequest>> = Registration {
     name: "minimum-machines",
+    aliases: &[],
     summary: "a host that the app uses already if one has room, else a new one",
     source: "LaCurts et al., Choreo (IMC 2013), section 6",
-    schema: || schemars::schema_for!(NoSettings).to_value(),
+    schema: schema::<NoSettings>,
     make: |text| settings("minimum-machines", text).map(|NoSettings {}| Box::new(MinimumMachines) as _),
 };
 

@@ -23,6 +23,7 @@ mod seats;
 mod square;
 
 use leeward_fabric::{Bytes, Cpus, HostId};
+use leeward_registry::Registry;
 
 pub use again::{Again, Worth, again};
 pub(crate) use borg::rack_links;
@@ -37,7 +38,7 @@ pub use rates::Estimate;
 pub(crate) use seats::Taken;
 pub use seats::still_fits;
 
-use crate::{Constraints, Policy, PolicyError, Registration, Request};
+use crate::{Constraints, Policy, Request};
 
 /// Tasks to place together.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -177,24 +178,20 @@ impl Request for AppRequest {
     const KIND: &'static str = "tasks";
 }
 
-/// All task policies.
-pub const REGISTRY: &[Registration<AppRequest>] = &[
-    random::REGISTRATION,
-    round_robin::REGISTRATION,
-    minimum_machines::REGISTRATION,
-    choreo::REGISTRATION,
-    exact::REGISTRATION,
-    borg::BORG,
-    borg::UTP_REACTIVE,
-    borg::UTP_PROACTIVE,
-    borg::UTP,
-    leeward::REGISTRATION,
-];
-
-/// Creates a policy by name; `settings` is a YAML or JSON mapping, empty for the defaults.
-///
-/// # Errors
-/// [`PolicyError`] for an unknown name or invalid settings.
-pub fn make(name: &str, settings: &str) -> Result<Box<dyn Policy<AppRequest>>, PolicyError> {
-    crate::policy::make(REGISTRY, name, settings)
-}
+/// All policies for tasks.
+pub const REGISTRY: Registry<dyn Policy<AppRequest>> = Registry {
+    noun: "policy",
+    kind: Some(AppRequest::KIND),
+    entries: &[
+        random::REGISTRATION,
+        round_robin::REGISTRATION,
+        minimum_machines::REGISTRATION,
+        choreo::REGISTRATION,
+        exact::REGISTRATION,
+        borg::BORG,
+        borg::UTP_REACTIVE,
+        borg::UTP_PROACTIVE,
+        borg::UTP,
+        leeward::REGISTRATION,
+    ],
+};

@@ -2,12 +2,12 @@
 //! first baseline).
 
 use leeward_fabric::{Fabric, HostId};
+use leeward_registry::{NoSettings, Registration, schema, settings};
 
 use super::seats::{Seats, looks};
 use super::{AppRequest, Assignment, change};
-use crate::policy::{NoSettings, settings};
 use crate::ties::Draws;
-use crate::{Context, Decision, Policy, Refusal, Registration};
+use crate::{Context, Decision, Policy, Refusal};
 
 /// Number of draws before a scan of all hosts.
 const DRAWS: u32 = 16;
@@ -16,11 +16,12 @@ const DRAWS: u32 = 16;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Random;
 
-pub(super) const REGISTRATION: Registration<AppRequest> = Registration {
+pub(super) const REGISTRATION: Registration<dyn Policy<AppRequest>> = Registration {
     name: "random",
+    aliases: &[],
     summary: "any host with room, each as likely",
     source: "LaCurts et al., Choreo (IMC 2013), section 6",
-    schema: || schemars::schema_for!(NoSettings).to_value(),
+    schema: schema::<NoSettings>,
     make: |text| settings("random", text).map(|NoSettings {}| Box::new(Random) as _),
 };
 

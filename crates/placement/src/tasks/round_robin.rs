@@ -3,22 +3,23 @@
 //! app; each task continues after the last one's host.
 
 use leeward_fabric::{Fabric, HostId};
+use leeward_registry::{NoSettings, Registration, schema, settings};
 
 use super::seats::{Seats, looks};
 use super::{AppRequest, Assignment, change};
-use crate::policy::{NoSettings, settings};
 use crate::ties::Draws;
-use crate::{Context, Decision, Policy, Refusal, Registration};
+use crate::{Context, Decision, Policy, Refusal};
 
 /// Placement in turn.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RoundRobin;
 
-pub(super) const REGISTRATION: Registration<AppRequest> = Registration {
+pub(super) const REGISTRATION: Registration<dyn Policy<AppRequest>> = Registration {
     name: "round-robin",
+    aliases: &[],
     summary: "the next host with room",
     source: "LaCurts et al., Choreo (IMC 2013), section 6",
-    schema: || schemars::schema_for!(NoSettings).to_value(),
+    schema: schema::<NoSettings>,
     make: |text| settings("round-robin", text).map(|NoSettings {}| Box::new(RoundRobin) as _),
 };
 

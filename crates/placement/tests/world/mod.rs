@@ -81,7 +81,7 @@ impl World {
         settings: &str,
         batch: &[ReplicaRequest],
     ) -> Vec<Answer> {
-        let policy = replicas::make(policy, settings).expect("a policy of the registry");
+        let policy = replicas::REGISTRY.make(policy, settings).expect("a policy of the registry");
         let mut scratch = Scratch::default();
         let view = &mut self.ledger.view(now, &mut scratch);
         let mut context = Context { view, pool: &self.pool, seed: 7, explain: Explain::All };

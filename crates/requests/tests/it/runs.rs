@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 
 use leeward_calculus::TokenBucket;
 use leeward_fabric::Nanos;
-use leeward_placement::volumes::Slo;
 use leeward_requests::{
     Arrival, Batch, Behind, Device, Enforced, Of, Order, Over, RequestsError, Server, Setup, Source,
     StageLimits, Watch, run, run_watched,
 };
+use leeward_slo::Slo;
 use leeward_traces::{Kind, Stage};
 use proptest::prelude::*;
 
@@ -462,7 +462,7 @@ mod of_system {
     use std::sync::Arc;
 
     use leeward_calculus::ArrivalCurve;
-    use leeward_placement::volumes::{Demand, Promise, Queue, System, Workload};
+    use leeward_slo::{Demand, Promise, Queue, System, Workload};
 
     use super::*;
 

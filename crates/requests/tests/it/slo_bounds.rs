@@ -1,14 +1,13 @@
-//! Promises hold in a replay: no request exceeds the deterministic bounds of
-//! `leeward_placement::volumes::bound`, over clients' and servers' links and devices with several outstanding
-//! requests.
+//! What a system promises, its replay keeps: no request is later than the deterministic bounds of `leeward_slo::bound`,
+//! over clients' and servers' links and devices that are handed several requests at once.
 
 use std::sync::Arc;
 
 use leeward_calculus::{ArrivalCurve, TokenBucket};
 use leeward_fabric::Nanos;
-use leeward_placement::volumes::bound::{BoundSettings, Method, Unit};
-use leeward_placement::volumes::{Demand, Promise, Queue, Slo, System, Workload};
 use leeward_requests::{Arrival, Assumption, Order, Over, Replay};
+use leeward_slo::bound::{BoundSettings, Method, Unit};
+use leeward_slo::{Demand, Promise, Queue, Slo, System, Workload};
 use leeward_traces::{Kind, Stage};
 use proptest::prelude::*;
 

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use leeward_calculus::{ArrivalCurve, TokenBucket};
 use leeward_fabric::Nanos;
-use leeward_placement::volumes::bound::{BoundSettings, Method};
-use leeward_placement::volumes::{Demand, Promise, Queue, Slo, System, Workload};
 use leeward_requests::{Arrival, Order, Over, Replay, tails};
+use leeward_slo::bound::{BoundSettings, Method};
+use leeward_slo::{Demand, Promise, Queue, Slo, System, Workload};
 use leeward_traces::device::Device;
 use leeward_traces::{Kind, Stage};
 

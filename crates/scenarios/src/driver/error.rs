@@ -3,7 +3,7 @@
 use leeward_fabric::input::InputError;
 use leeward_fluid::FluidError;
 use leeward_ledger::SettingsError;
-use leeward_placement::PolicyError;
+use leeward_registry::RegistryError;
 
 /// Progress callback: receives the finished share of a run from time to time; returns false to stop it.
 pub type Progress<'a> = &'a (dyn Fn(f64) -> bool + Sync);
@@ -16,7 +16,7 @@ pub enum RunError {
     Input(#[from] InputError),
     /// The policy or its settings are invalid.
     #[error(transparent)]
-    Policy(#[from] PolicyError),
+    Policy(#[from] RegistryError),
     /// The ledger's settings are invalid.
     #[error("ledger: {0}")]
     Ledger(#[from] SettingsError),

@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use leeward_fabric::input::read_yaml;
+use leeward_placement::Policy;
 use leeward_placement::moves::{self, MoveRequest};
 use leeward_placement::tasks::{self, AppRequest};
-use leeward_placement::{Policy, PolicyError};
+use leeward_registry::RegistryError;
 
 use super::PolicySpec;
 
@@ -14,13 +15,13 @@ pub(crate) type Made = (Box<dyn Policy<AppRequest>>, Option<Box<dyn Policy<MoveR
 
 /// Creates the task policy of a name, and the move policy if there is one. Each gets the settings that it
 /// knows. A setting that neither knows leads to the error of the task policy.
-pub(crate) fn make(spec: &PolicySpec) -> Result<Made, PolicyError> {
+pub(crate) fn make(spec: &PolicySpec) -> Result<Made, RegistryError> {
     let PolicySpec { name, settings, .. } = spec;
     let Some(moving) = moves::REGISTRY.iter().find(|registration| registration.name == name) else {
-        return Ok((tasks::make(name, settings)?, None));
+        return Ok((tasks::REGISTRY.make(name, settings)?, None));
     };
     if settings.is_empty() {
-        return Ok((tasks::make(name, "")?, Some(moves::make(name, "")?)));
+        return Ok((tasks::REGISTRY.make(name, "")?, Some(moves::REGISTRY.make(name, "")?)));
     }
     let known = |schema: serde_json::Value, key: &str| schema["properties"].get(key).is_some();
     let read: BTreeMap<String, serde_json::Value> = read_yaml(&format!("settings of {name}"), settings)?;
@@ -36,5 +37,5 @@ pub(crate) fn make(spec: &PolicySpec) -> Result<Made, PolicyError> {
         }
     }
     let text = |settings| serde_json::to_string(&settings).unwrap_or_default();
-    Ok((tasks::make(name, &text(of_tasks))?, Some(moves::make(name, &text(of_moves))?)))
+    Ok((tasks::REGISTRY.make(name, &text(of_tasks))?, Some(moves::REGISTRY.make(name, &text(of_moves))?)))
 }

@@ -3,7 +3,7 @@
 use leeward_fabric::input::{Spanned, one_line};
 use leeward_fabric::{Bandwidth, Nanos};
 use leeward_ledger::LedgerSettings;
-use leeward_placement::PolicySpec;
+use leeward_registry::PolicySpec;
 use schemars::JsonSchema;
 use serde::Deserialize;
 

@@ -1,6 +1,7 @@
 //! Kind of a scenario: the entities that its policies place.
 
-use leeward_placement::{PolicyError, replicas, tasks};
+use leeward_placement::{replicas, tasks};
+use leeward_registry::RegistryError;
 
 use super::{PolicySpec, cell_policies};
 use crate::workload::Source;
@@ -56,12 +57,12 @@ impl Kind {
     ///
     /// # Errors
     /// Returns an error for an unknown policy or invalid settings.
-    pub fn check(self, policy: &PolicySpec) -> Result<(), PolicyError> {
+    pub fn check(self, policy: &PolicySpec) -> Result<(), RegistryError> {
         let PolicySpec { name, settings, .. } = policy;
         match self {
-            Kind::Replicas => replicas::make(name, settings).map(|_| ()),
+            Kind::Replicas => replicas::REGISTRY.make(name, settings).map(|_| ()),
             Kind::Cell => cell_policies::make(policy).map(|_| ()),
-            Kind::Apps => tasks::make(name, settings).map(|_| ()),
+            Kind::Apps => tasks::REGISTRY.make(name, settings).map(|_| ()),
         }
     }
 

@@ -23,7 +23,7 @@ fn app(start: f64, tasks: u32, sends: &[(u32, u32, u64)]) -> AppArrival {
 }
 
 fn run(cluster: &Cluster, policy: &str, arrivals: &[AppArrival]) -> Vec<AppRun> {
-    let policy = tasks::make(policy, "").expect("a policy of the registry");
+    let policy = tasks::REGISTRY.make(policy, "").expect("a policy of the registry");
     run_apps(cluster, &cluster.capacities, arrivals, policy, 1).expect("arrivals are in order")
 }
 
@@ -56,7 +56,7 @@ fn a_policy_decides_on_what_it_believes_and_the_network_carries_what_is_true() {
     };
     let (truth, belief) = (cluster([800, 80, 80]), cluster([80, 800, 80]));
     let arrivals = [app(0.0, 2, &[(0, 1, 100)])];
-    let choreo = || tasks::make("choreo", "").expect("a policy of the registry");
+    let choreo = || tasks::REGISTRY.make("choreo", "").expect("a policy of the registry");
     let told = run_apps(&truth, &truth.capacities, &arrivals, choreo(), 1).expect("it is in order");
     let misled = run_apps(&truth, &belief.capacities, &arrivals, choreo(), 1).expect("it is in order");
     assert_eq!((told[0].seconds, told[0].forecast), (Some(1.0), 1.0));
@@ -71,7 +71,7 @@ fn an_app_on_one_host_takes_no_time() {
 
 #[test]
 fn arrivals_out_of_order_are_refused() {
-    let policy = tasks::make("random", "").expect("a policy of the registry");
+    let policy = tasks::REGISTRY.make("random", "").expect("a policy of the registry");
     let arrivals = [app(1.0, 1, &[]), app(0.0, 1, &[])];
     let cluster = hose(2, 4);
     let error = run_apps(&cluster, &cluster.capacities, &arrivals, policy, 1)

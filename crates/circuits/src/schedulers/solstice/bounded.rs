@@ -16,12 +16,14 @@
 use std::cmp::Reverse;
 
 use leeward_fabric::Nanos;
+use leeward_fabric::input::InputError;
+use leeward_registry::{Registration, schema, settings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::matcher::{Matcher, NONE};
 use super::super::times::{Times, unit_of};
-use super::super::{CircuitsError, Made, Promises, Registration, Scheduler, settings};
+use super::super::{CircuitsError, Promises, Scheduler};
 use super::fill;
 use crate::demand::sums;
 use crate::{Day, DemandMatrix, Matching, Network, Schedule};
@@ -44,16 +46,16 @@ pub struct Solstice(SolsticeSettings);
 
 const NAME: &str = "solstice";
 
-pub(in super::super) const REGISTRATION: Registration = Registration {
+pub(in super::super) const REGISTRATION: Registration<dyn Scheduler> = Registration {
     name: NAME,
     aliases: &[],
     summary: "long days of as many busy circuits as can be, within a week",
     source: "Solstice (CoNEXT 2015), bounded as in Etalon",
-    schema: || schemars::schema_for!(SolsticeSettings).to_value(),
+    schema: schema::<SolsticeSettings>,
     make,
 };
 
-fn make(text: &str) -> Made {
+fn make(text: &str) -> Result<Box<dyn Scheduler>, InputError> {
     let read: SolsticeSettings = settings(NAME, text)?;
     unit_of(NAME, read.unit)?;
     Ok(Box::new(Solstice(read)))

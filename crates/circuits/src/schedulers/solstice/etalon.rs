@@ -4,12 +4,14 @@
 //! week. The released solver shuffles the entries it visits; this scheduler gives its result for inputs where shuffling changes
 //! nothing. Without a perfect matching it leaves one ring up for the week, whatever the demand; `solstice` does better there.
 
+use leeward_fabric::input::InputError;
+use leeward_registry::{Registration, schema, settings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::matcher::NONE;
 use super::super::times::{Times, unit_of};
-use super::super::{CircuitsError, Made, Promises, Registration, Scheduler, settings};
+use super::super::{CircuitsError, Promises, Scheduler};
 use super::fill;
 use crate::demand::sums;
 use crate::{Day, DemandMatrix, Matching, Network, Schedule};
@@ -54,16 +56,16 @@ pub struct Etalon(EtalonSettings);
 
 const NAME: &str = "solstice-etalon";
 
-pub(in super::super) const REGISTRATION: Registration = Registration {
+pub(in super::super) const REGISTRATION: Registration<dyn Scheduler> = Registration {
     name: NAME,
     aliases: &[],
     summary: "Solstice as Etalon has it: perfect matchings stretched to a week, or one ring",
     source: "Etalon, as released",
-    schema: || schemars::schema_for!(EtalonSettings).to_value(),
+    schema: schema::<EtalonSettings>,
     make,
 };
 
-fn make(text: &str) -> Made {
+fn make(text: &str) -> Result<Box<dyn Scheduler>, InputError> {
     let read: EtalonSettings = settings(NAME, text)?;
     unit_of(NAME, read.unit)?;
     Ok(Box::new(Etalon(read)))

@@ -4,11 +4,12 @@
 //! no such matching exists (Solstice, CoNEXT 2015: QuickStuff and BigSlice). The total length of all days has no bound. Lengths
 //! are exact to the nanosecond.
 
+use leeward_registry::{Registration, schema, settings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::matcher::{Matcher, NONE};
-use super::super::{CircuitsError, Made, Promises, Registration, Scheduler, settings};
+use super::super::{CircuitsError, Promises, Scheduler};
 use super::fill;
 use crate::demand::sums;
 use crate::{Day, DemandMatrix, Matching, Network, Schedule};
@@ -24,15 +25,15 @@ pub struct Paper;
 
 const NAME: &str = "solstice-paper";
 
-pub(in super::super) const REGISTRATION: Registration = Registration {
+pub(in super::super) const REGISTRATION: Registration<dyn Scheduler> = Registration {
     name: NAME,
     aliases: &[],
     summary: "perfect matchings until packets can carry what is left, however long that takes",
     source: "Solstice (CoNEXT 2015)",
-    schema: || schemars::schema_for!(PaperSettings).to_value(),
+    schema: schema::<PaperSettings>,
     make: |text| {
         let PaperSettings {} = settings(NAME, text)?;
-        Made::Ok(Box::new(Paper))
+        Ok(Box::new(Paper))
     },
 };
 

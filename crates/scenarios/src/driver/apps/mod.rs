@@ -113,7 +113,7 @@ impl<'a> Plant<'a> {
         let fabric = scenario.cluster.fabric.clone();
         let truth = scenario.cluster.capacities.clone();
         let ledger = Ledger::new(fabric.clone(), &truth, scenario.ledger.clone())?;
-        let tasks = Some(tasks::make(&policy.name, &policy.settings)?);
+        let tasks = Some(tasks::REGISTRY.make(&policy.name, &policy.settings)?);
         let policies = Policies { tasks, ..Policies::default() };
         let capacities: Vec<f64> = truth.as_slice().iter().map(|capacity| capacity.0 as f64).collect();
         let record = Record {

@@ -126,7 +126,7 @@ impl<'a> Plant<'a> {
         let fabric = scenario.cluster.fabric.clone();
         let truth = scenario.cluster.capacities.clone();
         let ledger = Ledger::new(fabric.clone(), &truth, scenario.ledger.clone())?;
-        let policy = replicas::make(&policy.name, &policy.settings)?;
+        let policy = replicas::REGISTRY.make(&policy.name, &policy.settings)?;
         let capacities: Vec<f64> = truth.as_slice().iter().map(|capacity| capacity.0 as f64).collect();
         let mut plant = Plant {
             network: Network::new(&capacities)?.observed(),

@@ -1,0 +1,192 @@
+//! Admission: decides if a new workload is promised its SLO beside the existing promises (SLO sections 4.3
+//! and 2.1).
+//!
+//! ```text
+//! System of promises + Arrival --Admission--> the system with it: promised, or as best effort and why
+//! ```
+//!
+//! A policy admits a workload if its bound keeps the workload's SLO and those of all it may disturb. A
+//! refused workload may run as best effort at the last priority, where it delays any other by at most one
+//! request. A workload that cannot be analysed (no model of arrivals, an unstable queue) is refused with the
+//! reason.
+
+mod bounded;
+mod join;
+mod qjump;
+mod silo;
+
+use std::sync::Arc;
+
+use leeward_registry::Registry;
+
+pub use bounded::{Bounded, BoundedSettings};
+pub use qjump::{QJump, QJumpSettings};
+pub use silo::{Silo, SiloSettings};
+
+use super::bound::{Alone, BoundSettings, Bounds, Method, Miss, SloBelowUnloaded, SystemError, Unbounded};
+use super::words::{above, time};
+use super::{System, Workload};
+
+/// A workload that requests admission.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Arrival {
+    /// The workload. Without an SLO it is best effort from the start.
+    pub workload: Arc<Workload>,
+    /// For each of its demands: the queues of its path, by index and in order.
+    pub route: Vec<Vec<usize>>,
+}
+
+/// Result of an arrival.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Outcome {
+    /// The system with the arrival as the last promise: priorities and limits of all. A refused arrival has
+    /// no SLO there and the last priority, `u32::MAX`; the other promises are unchanged.
+    pub system: System,
+    /// Reason of a refusal; `None` if admitted.
+    pub refused: Option<Refused>,
+    /// Promises, by index, that would lose their SLO even if the arrival ran as best effort, because they may
+    /// wait for one request of it. If there are any, the workload should not run there.
+    pub disturbed: Vec<usize>,
+    /// Number of priority ranks before merging; `None` if networks distinguish all of them.
+    pub merged: Option<usize>,
+    /// True if the policy searched for priorities, because the order by SLO did not suffice.
+    pub searched: bool,
+}
+
+impl Outcome {
+    /// The arrival gets its request, beside all others.
+    fn promised(system: System, merged: Option<usize>) -> Outcome {
+        Outcome { system, refused: None, disturbed: Vec::new(), merged, searched: false }
+    }
+
+    /// True if the workload runs as requested: with its SLO, or as best effort if it has none.
+    pub fn admitted(&self) -> bool {
+        self.refused.is_none() && self.disturbed.is_empty()
+    }
+}
+
+/// Reason for which a workload is not promised its SLO.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+pub enum Refused {
+    /// A bound above its SLO: the arrival's own, or one of a workload it would disturb.
+    #[error("{workload}: {}{}", above(*.seconds, *.slo), by_itself(*.alone))]
+    Miss {
+        /// Name of the workload with the miss.
+        workload: String,
+        /// Bound, in seconds.
+        seconds: f64,
+        /// SLO, in seconds.
+        slo: f64,
+        /// Unloaded latency of its largest request at one stage, if that exceeds the SLO.
+        alone: Option<Alone>,
+    },
+    /// No bound exists; the inner error has the stage, the queue and the reason.
+    #[error(transparent)]
+    Unbounded(#[from] Unbounded),
+    /// The unloaded latency reaches the SLO.
+    #[error(transparent)]
+    Unloaded(#[from] SloBelowUnloaded),
+    /// A stage that the policy does not support.
+    #[error("{workload}: {policy} is for networks, and it has a stage of {stage}")]
+    Stage {
+        /// Name of the workload.
+        workload: String,
+        /// Name of the policy.
+        policy: &'static str,
+        /// The stage.
+        stage: leeward_traces::Stage,
+    },
+    /// The sum of all bursts exceeds a buffer.
+    #[error("queue {queue}: bursts of {bursts} in a buffer of {buffer}")]
+    Buffer {
+        /// Name of the queue.
+        queue: String,
+        /// Sum of all bursts, in work.
+        bursts: f64,
+        /// Buffer of the queue, in work.
+        buffer: f64,
+    },
+}
+
+impl Refused {
+    fn of(miss: Miss, bounds: &Bounds<'_>) -> Refused {
+        match miss.outcome {
+            Ok(bound) => {
+                let (workload, alone) = (bounds.name(miss.promise), bounds.alone(miss.promise));
+                let alone = alone.filter(|alone| alone.seconds > miss.slo.latency);
+                Refused::Miss { workload, seconds: bound.seconds, slo: miss.slo.latency, alone }
+            }
+            Err(unbounded) => unbounded.into(),
+        }
+    }
+}
+
+/// Suffix of a message: the unloaded latency of the largest request.
+fn by_itself(alone: Option<Alone>) -> String {
+    alone.map_or_else(String::new, |Alone { stage, seconds }| {
+        format!("; its largest request takes {} at {stage} without any load", time(seconds))
+    })
+}
+
+/// An admission policy.
+pub trait Admission: Send + Sync {
+    /// Name in the registry.
+    fn name(&self) -> &'static str;
+
+    /// Method and settings of the bound that promises rest on; `None` if the policy promises nothing.
+    fn by(&self) -> Option<(Method, BoundSettings)>;
+
+    /// True if its bound needs models of arrivals.
+    fn needs_models(&self) -> bool {
+        matches!(self.by(), Some((Method::Snc | Method::Best, _)))
+    }
+
+    /// Decides on an arrival. The policy assumes that the system's promises are kept, as they are if it
+    /// admitted each of them. It checks only those that the arrival may disturb.
+    ///
+    /// # Errors
+    /// [`SystemError`] for an invalid system or arrival.
+    fn arrive(&self, system: &System, arrival: Arrival) -> Result<Outcome, SystemError>;
+
+    /// Decides again on a promise whose workload changed, at its place. If it is refused, its volume should
+    /// move to a place that admits it; until then it is best effort. The promise becomes the last one; the
+    /// indices in `disturbed` count without it.
+    ///
+    /// # Errors
+    /// [`SystemError`] for an invalid system or workload.
+    ///
+    /// # Panics
+    /// If the index is out of range.
+    fn changed(
+        &self,
+        system: &System,
+        promise: usize,
+        workload: Arc<Workload>,
+    ) -> Result<Outcome, SystemError> {
+        let mut others = system.clone();
+        let route = others.promises.remove(promise).route;
+        self.arrive(&others, Arrival { workload, route })
+    }
+}
+
+/// All policies for admission.
+pub const REGISTRY: Registry<dyn Admission> = Registry {
+    noun: "policy",
+    kind: Some("admission"),
+    entries: &[
+        bounded::SNC,
+        bounded::DNC,
+        bounded::BEST,
+        silo::REGISTRATION,
+        qjump::REGISTRATION,
+        bounded::NONE,
+    ],
+};
+
+/// Names of the policies that decide by bounds under the existing limits.
+const BOUNDED: [&str; 4] = ["snc", "dnc", "best", "none"];
+
+/// True if a policy sets network rates of its own; it then keeps only promises of its own.
+pub fn paces(name: &str) -> bool {
+    !BOUNDED.contains(&name)
+}

@@ -1,0 +1,186 @@
+//! Policy `silo++`: one bucket of one packet per workload, and the least sufficient rate (SLO section 4.4.1,
+//! after Jang et al., Silo, SIGCOMM 2015).
+//!
+//! All workloads have one priority. A workload's latency is the delay by its bucket at the host, plus the
+//! packet latency of its queues. Rates are the least that keep the SLOs. Because packet latencies grow with
+//! rates, the algorithm raises all rates together from the long-run rates until no SLO is missed, and so ends
+//! at the least rates. The part of an SLO after packet latencies is split equally over the stages, in and
+//! out; the thesis does not define the split.
+
+use leeward_calculus::{ArrivalCurve, TokenBucket};
+use leeward_fabric::input::{InputError, format_number};
+use leeward_registry::{Registration, schema, setting_error, settings};
+use leeward_traces::Stage;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::join::{best_effort, joined};
+use super::{Admission, Arrival, Outcome, Refused};
+use crate::System;
+use crate::bound::{BoundSettings, Bounds, LEAST_FRAME, Method, SystemError, Unit, attainable};
+
+/// Largest number of rounds; rates that still rise then do not converge.
+const MOST_ROUNDS: usize = 100;
+/// Relative tolerance of rates.
+const TOLERANCE: f64 = 1e-9;
+
+/// Settings of `silo++`.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SiloSettings {
+    /// Burst of a workload, in bytes. Default 1500, one packet.
+    pub burst: f64,
+    /// Buffer of a queue, in bytes; the sum of all bursts must fit. Default 524288, a shallow port (ours).
+    pub buffer: f64,
+}
+
+impl Default for SiloSettings {
+    fn default() -> Self {
+        SiloSettings { burst: 1500.0, buffer: 524_288.0 }
+    }
+}
+
+/// Admission by least rates at one priority.
+#[derive(Clone, Debug)]
+pub struct Silo {
+    settings: SiloSettings,
+}
+
+const NAME: &str = "silo++";
+
+pub(super) const REGISTRATION: Registration<dyn Admission> = Registration {
+    name: NAME,
+    aliases: &[],
+    summary: "networks: one priority, bursts of a packet, and the least rates that keep all SLOs in the worst case",
+    source: "Jang et al., Silo (SIGCOMM 2015), as extended in SLO section 4.4",
+    schema: schema::<SiloSettings>,
+    make: |text| {
+        let settings: SiloSettings = settings(NAME, text)?;
+        check_burst(NAME, settings.burst)?;
+        if !(settings.buffer.is_finite() && settings.buffer > 0.0) {
+            let message = format!("{}: must be finite and above 0", format_number(settings.buffer));
+            return Err(setting_error(NAME, "buffer", &message));
+        }
+        Ok(Box::new(Silo { settings }))
+    },
+};
+
+/// Settings of bounds for paced packets: links serve frames, and a workload's packets are at most its bucket.
+pub(super) fn paced(frame: f64) -> BoundSettings {
+    BoundSettings { unit: Unit::Frames, frame, paced: true, ..BoundSettings::default() }
+}
+
+/// Checks that a bucket holds a packet.
+pub(super) fn check_burst(policy: &str, burst: f64) -> Result<(), InputError> {
+    if burst.is_finite() && burst >= LEAST_FRAME {
+        return Ok(());
+    }
+    let message = format!("{}: must be finite and at least {LEAST_FRAME}, in bytes", format_number(burst));
+    Err(setting_error(policy, "burst", &message))
+}
+
+/// Refusal for the first storage stage of a workload, if it has one.
+pub(super) fn no_network(policy: &'static str, arrival: &Arrival) -> Option<Refused> {
+    let workload = &arrival.workload;
+    let demand = workload.demands.iter().find(|demand| demand.stage == Stage::Storage)?;
+    Some(Refused::Stage { workload: workload.name.clone(), policy, stage: demand.stage })
+}
+
+/// Least rate of a bucket of `burst` that delays arrivals by at most `seconds`, above 0. Work beyond the
+/// bucket leaves at the rate.
+fn least_rate(arrivals: &ArrivalCurve, burst: f64, seconds: f64) -> f64 {
+    let rates = arrivals.vertices().map(|(at, work)| (work - burst) / (at + seconds));
+    rates.fold(arrivals.rate(), f64::max)
+}
+
+impl Silo {
+    /// Raises rates until all SLOs are kept. Returns the refusal if one cannot be.
+    fn raise(&self, system: &mut System) -> Result<Option<Refused>, SystemError> {
+        let burst = self.settings.burst;
+        for promise in &mut system.promises {
+            promise.priorities.fill(u32::from(promise.workload.slo.is_none()));
+            if promise.workload.slo.is_some() {
+                for (limits, demand) in promise.limits.iter_mut().zip(&promise.workload.demands) {
+                    *limits = bucket(demand.arrivals.rate(), burst);
+                }
+            }
+        }
+        let mut round = 0;
+        loop {
+            let mut bounds = Bounds::new(system, paced(burst))?;
+            let missed = bounds.misses(0..system.promises.len(), Method::Dnc);
+            if missed.is_empty() {
+                return Ok(None);
+            }
+            let mut raised: Vec<(usize, Vec<f64>)> = Vec::new();
+            for miss in &missed {
+                let promise = &system.promises[miss.promise];
+                let Ok(bound) = &miss.outcome else { return Ok(Some(Refused::of(miss.clone(), &bounds))) };
+                let mut held = 0.0;
+                for (limits, demand) in promise.limits.iter().zip(&promise.workload.demands) {
+                    held += demand.arrivals.shaper_delay(limits.buckets()[0]).unwrap_or(f64::INFINITY);
+                }
+                let left = (miss.slo.latency - (bound.seconds - held)) / promise.limits.len() as f64;
+                let rates: Vec<f64> = (promise.workload.demands.iter().zip(&promise.limits))
+                    .map(|(demand, limits)| limits.rate().max(least_rate(&demand.arrivals, burst, left)))
+                    .collect();
+                let rises = rates.iter().zip(&promise.limits).any(|(rate, limits)| *rate > limits.rate());
+                let possible = left > 0.0 && rates.iter().all(|rate| rate.is_finite());
+                if !(possible && rises && round < MOST_ROUNDS) {
+                    return Ok(Some(Refused::of(miss.clone(), &bounds)));
+                }
+                raised.push((miss.promise, rates));
+            }
+            for (promise, rates) in raised {
+                for (limits, rate) in system.promises[promise].limits.iter_mut().zip(rates) {
+                    *limits = bucket(rate * (1.0 + TOLERANCE), burst);
+                }
+            }
+            round += 1;
+        }
+    }
+
+    /// Refusal for a queue whose buffer is smaller than the sum of all bursts.
+    fn overflow(&self, system: &System) -> Option<Refused> {
+        let buffer = self.settings.buffer;
+        let mut bursts = vec![0.0; system.queues.len()];
+        for promise in system.promises.iter().filter(|promise| promise.workload.slo.is_some()) {
+            for (limits, route) in promise.limits.iter().zip(&promise.route) {
+                route.iter().for_each(|&queue| bursts[queue] += limits.burst());
+            }
+        }
+        let (queue, &bursts) = bursts.iter().enumerate().find(|(_, bursts)| **bursts > buffer)?;
+        Some(Refused::Buffer { queue: system.queues[queue].name.clone(), bursts, buffer })
+    }
+}
+
+fn bucket(rate: f64, burst: f64) -> ArrivalCurve {
+    TokenBucket::new(rate, burst).expect("a rate is finite, a burst was checked").into()
+}
+
+impl Admission for Silo {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn by(&self) -> Option<(Method, BoundSettings)> {
+        Some((Method::Dnc, paced(self.settings.burst)))
+    }
+
+    fn arrive(&self, system: &System, arrival: Arrival) -> Result<Outcome, SystemError> {
+        let mut with = joined(system, &arrival);
+        Bounds::new(&with, paced(self.settings.burst))?;
+        if arrival.workload.slo.is_none() {
+            return best_effort(system, &arrival, None, self.by());
+        }
+        let unloaded = attainable(&arrival.workload).err().map(Refused::from);
+        if let Some(refused) = no_network(NAME, &arrival).or(unloaded) {
+            return best_effort(system, &arrival, Some(refused), self.by());
+        }
+        let refused = self.raise(&mut with)?.or_else(|| self.overflow(&with));
+        match refused {
+            None => Ok(Outcome::promised(with, None)),
+            refused => best_effort(system, &arrival, refused, self.by()),
+        }
+    }
+}

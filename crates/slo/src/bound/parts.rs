@@ -1,0 +1,196 @@
+//! Decomposition of a system: one part per stage of each promise, and components, the sets of queues that
+//! share traffic.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use leeward_calculus::{ArrivalCurve, TokenBucket};
+use leeward_traces::Stage;
+
+use super::{BoundSettings, Unbounded, Unit};
+use crate::{Demand, System};
+
+/// Half a nanosecond, in seconds: no trace resolves it. A shorter delay by limits is rounding error.
+pub(super) const UNMEASURED: f64 = 5e-10;
+
+/// Demand of a promise at one stage.
+#[derive(Debug)]
+pub(super) struct Part<'s> {
+    pub promise: usize,
+    pub priority: u32,
+    pub route: &'s [usize],
+    pub demand: &'s Demand,
+    pub component: usize,
+    enforced: &'s ArrivalCurve,
+}
+
+/// All parts of a valid system.
+#[derive(Debug)]
+pub(super) struct Parts<'s> {
+    pub system: &'s System,
+    pub parts: Vec<Part<'s>>,
+    /// Parts of each component, ascending. A component is a set of queues that traffic connects.
+    pub components: Vec<Vec<usize>>,
+    /// Group of each promise: bursts of promises in one group may coincide.
+    pub groups: Vec<usize>,
+    pub settings: BoundSettings,
+    /// First part of each promise, then the number of parts.
+    firsts: Vec<usize>,
+}
+
+impl<'s> Parts<'s> {
+    pub fn new(system: &'s System, settings: BoundSettings) -> Parts<'s> {
+        let (mut parts, mut firsts) = (Vec::new(), vec![0]);
+        let mut sets = Sets((0..system.queues.len()).collect());
+        for (promise, of) in system.promises.iter().enumerate() {
+            for (at, demand) in of.workload.demands.iter().enumerate() {
+                let route = of.route[at].as_slice();
+                route.windows(2).for_each(|pair| sets.join(pair[0], pair[1]));
+                let (priority, enforced) = (of.priorities[at], &of.limits[at]);
+                parts.push(Part { promise, priority, route, demand, component: 0, enforced });
+            }
+            firsts.push(parts.len());
+        }
+        let mut numbers = vec![None; system.queues.len()];
+        let mut components: Vec<Vec<usize>> = Vec::new();
+        for (at, part) in parts.iter_mut().enumerate() {
+            part.component = *numbers[sets.find(part.route[0])].get_or_insert_with(|| {
+                components.push(Vec::new());
+                components.len() - 1
+            });
+            components[part.component].push(at);
+        }
+        let groups = groups(system);
+        Parts { system, parts, components, groups, settings, firsts }
+    }
+
+    /// Indices of the parts of a promise.
+    pub fn of(&self, promise: usize) -> Range<usize> {
+        self.firsts[promise]..self.firsts[promise + 1]
+    }
+
+    /// Arrival curve at the first queue of a part, after its limits. Limits let requests pass whole, also if
+    /// links serve frames. A request larger than the bucket passes once the bucket is full. So no bucket
+    /// counts as smaller than the largest request.
+    pub fn limits(&self, part: usize) -> ArrivalCurve {
+        let Part { enforced, demand, .. } = self.parts[part];
+        let packet = match self.settings.unit {
+            Unit::Frames if !self.settings.paced => demand.largest,
+            _ => self.packet(part),
+        };
+        if enforced.burst() >= packet {
+            return enforced.clone();
+        }
+        let raised = enforced
+            .buckets()
+            .iter()
+            .map(|bucket| TokenBucket::new(bucket.rate(), bucket.burst().max(packet)).unwrap_or(*bucket));
+        ArrivalCurve::new(&raised.collect::<Vec<_>>()).expect("it had a bucket")
+    }
+
+    /// Longest delay by the limits of a part, in seconds, beyond the lateness of the arrivals themselves.
+    pub fn held(&self, part: usize) -> Result<f64, Unbounded> {
+        let Part { enforced, demand, .. } = self.parts[part];
+        let mut most = 0.0f64;
+        for &bucket in enforced.buckets() {
+            let held = demand.arrivals.shaper_delay(bucket);
+            most = most.max(held.map_err(|overload| {
+                let (workload, stage) = self.place(part);
+                Unbounded::Limits { workload, stage, overload }
+            })?);
+        }
+        Ok(if most > UNMEASURED { most } else { 0.0 })
+    }
+
+    /// Unit of a part that is served without interruption, in work.
+    pub fn packet(&self, part: usize) -> f64 {
+        self.settings.packet(self.parts[part].demand)
+    }
+
+    /// Largest work in service at a device when it could start a request of any priority.
+    ///
+    /// A device serves several requests in parallel. Work is in seconds at saturation, so m parallel
+    /// requests, each of work w, take m w. This time is part of the latency of a single request: its work and
+    /// its unloaded tail. A request waits only while all slots are taken, and a device with all slots taken
+    /// does one second of work per second. At the start of the wait, each slot holds a request of any
+    /// priority that ends within its unloaded latency. So the work in service counts as the longest of these
+    /// latencies. The bursts follow, as at a single server, and then the request's own tail. Without tails a
+    /// device is a single server, and a request waits only for lower priorities in service.
+    ///
+    /// A device that takes several requests and serves them in sequence, regardless of later arrivals, may
+    /// have all of them before the request. They count as [`BoundSettings::outstanding`] times the largest
+    /// request.
+    pub fn in_service(&self, component: usize, queue: usize) -> f64 {
+        if self.settings.unit == Unit::Fluid {
+            return 0.0;
+        }
+        let here = self.components[component].iter().map(|&part| &self.parts[part]);
+        let device = here.filter(|part| part.demand.stage == Stage::Storage && part.route.contains(&queue));
+        let capacity = self.system.queues[queue].capacity;
+        let several = self.settings.outstanding > 1;
+        let inside = device.filter(|part| several || part.demand.unloaded > 0.0).map(|part| {
+            let Demand { largest, unloaded, .. } = *part.demand;
+            let alone = if unloaded > 0.0 { largest + unloaded * capacity } else { 0.0 };
+            if several { alone.max(f64::from(self.settings.outstanding) * largest) } else { alone }
+        });
+        inside.fold(0.0, f64::max).min(f64::MAX)
+    }
+
+    /// Queues of a component, ascending.
+    pub fn queues(&self, component: usize) -> Vec<usize> {
+        let routes = self.components[component].iter().flat_map(|&part| self.parts[part].route);
+        let mut queues: Vec<usize> = routes.copied().collect();
+        queues.sort_unstable();
+        queues.dedup();
+        queues
+    }
+
+    /// Workload and stage of a part, for messages.
+    pub fn place(&self, part: usize) -> (String, Stage) {
+        let Part { promise, demand, .. } = self.parts[part];
+        (self.workload(promise), demand.stage)
+    }
+
+    pub fn workload(&self, promise: usize) -> String {
+        self.system.promises[promise].workload.name.clone()
+    }
+
+    pub fn queue(&self, queue: usize) -> String {
+        self.system.queues[queue].name.clone()
+    }
+}
+
+/// Groups of promises by dependencies. Dependencies are symmetric and transitive; names outside the system
+/// are ignored.
+fn groups(system: &System) -> Vec<usize> {
+    let names: BTreeMap<&str, usize> =
+        system.promises.iter().enumerate().map(|(at, of)| (of.workload.name.as_str(), at)).collect();
+    let mut sets = Sets((0..system.promises.len()).collect());
+    for (at, of) in system.promises.iter().enumerate() {
+        for name in &of.workload.dependencies {
+            if let Some(&other) = names.get(name.as_str()) {
+                sets.join(at, other);
+            }
+        }
+    }
+    (0..system.promises.len()).map(|at| sets.find(at)).collect()
+}
+
+/// Disjoint sets (union-find).
+struct Sets(Vec<usize>);
+
+impl Sets {
+    fn find(&mut self, of: usize) -> usize {
+        let mut root = of;
+        while self.0[root] != root {
+            self.0[root] = self.0[self.0[root]];
+            root = self.0[root];
+        }
+        root
+    }
+
+    fn join(&mut self, a: usize, b: usize) {
+        let (a, b) = (self.find(a), self.find(b));
+        self.0[a] = b;
+    }
+}

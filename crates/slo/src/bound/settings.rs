@@ -1,0 +1,111 @@
+//! Settings of the queue model that bounds rest on.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use leeward_traces::Stage;
+
+use super::SystemError;
+use crate::Demand;
+
+/// Bytes that a link serves without interruption: an Ethernet frame of 1500 bytes of payload with header,
+/// checksum, preamble and gap.
+const FRAME: f64 = 1538.0;
+/// Smallest Ethernet frame, in bytes.
+pub(crate) const LEAST_FRAME: f64 = 64.0;
+
+/// Unit of service that arrivals of a higher priority do not interrupt.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unit {
+    /// No unit: a higher priority preempts at once, and work moves on as it is served. The model of the
+    /// thesis.
+    Fluid,
+    /// Frames on links, requests at devices.
+    Frames,
+    /// Requests everywhere. On a link that serves frames this is conservative.
+    Requests,
+}
+
+/// Settings of bounds.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct BoundSettings {
+    /// Unit of service without interruption. Default `requests`.
+    pub unit: Unit,
+    /// Frame size in bytes, used with `frames`; at least 64. Default 1538: Ethernet with 1500 bytes of
+    /// payload.
+    pub frame: f64,
+    /// True if limits pass single frames, as hosts with paced sending do; false if they pass whole requests,
+    /// also on links that serve frames. Not for files: limits of a file pass whole requests.
+    #[serde(skip)]
+    pub paced: bool,
+    /// Guarantees that requests of one priority are served in order of arrival. If false, `priority-meister`
+    /// takes equal priorities in any order, as published, and `plp` gives no bound. The curves of `dnc`
+    /// assume this order regardless. Default true.
+    pub fifo: bool,
+    /// Largest number of buckets of a curve in the linear program. Fewer are faster, and never lower a bound.
+    /// Default 32.
+    pub buckets: usize,
+    /// Percentiles of stochastic bounds count requests; if false, they count time, as published. Default
+    /// true.
+    pub by_request: bool,
+    /// Requests that a device takes at once and serves before any later arrival. If requests are the unit of
+    /// service, this many times the largest request counts as in service. Default 1.
+    pub outstanding: u32,
+    /// Tightens stochastic bounds by Lyapunov's inequality; seven to ten times slower. Default false.
+    pub lyapunov: bool,
+    /// Takes the unions of stochastic bounds over blocks of steps rather than over each step. The bounds stay
+    /// valid and are much lower for short steps. Default true.
+    pub blocks: bool,
+}
+
+impl Default for BoundSettings {
+    fn default() -> Self {
+        BoundSettings {
+            unit: Unit::Requests,
+            frame: FRAME,
+            paced: false,
+            fifo: true,
+            buckets: 32,
+            by_request: true,
+            outstanding: 1,
+            lyapunov: false,
+            blocks: true,
+        }
+    }
+}
+
+impl BoundSettings {
+    /// Settings of the model in the thesis: fluid service, percentiles over time, unions over each step,
+    /// equal priorities in any order.
+    pub fn published() -> BoundSettings {
+        let (unit, fifo, by_request, blocks) = (Unit::Fluid, false, false, false);
+        BoundSettings { unit, fifo, by_request, blocks, ..BoundSettings::default() }
+    }
+
+    /// Unit of a demand that is served without interruption, in work.
+    pub fn packet(&self, demand: &Demand) -> f64 {
+        match self.unit {
+            Unit::Fluid => 0.0,
+            Unit::Frames if demand.stage != Stage::Storage => demand.largest.min(self.frame),
+            Unit::Frames | Unit::Requests => demand.largest,
+        }
+    }
+
+    /// Checks the settings.
+    ///
+    /// # Errors
+    /// [`SystemError::Setting`] with the first invalid number.
+    pub fn check(&self) -> Result<(), SystemError> {
+        let fault = |setting, value, expected| Err(SystemError::Setting { setting, value, expected });
+        match self {
+            Self { frame, .. } if !(frame.is_finite() && *frame >= LEAST_FRAME) => {
+                fault("frame", *frame, "finite and at least 64, in bytes")
+            }
+            Self { buckets: 0, .. } => fault("buckets", 0.0, "at least 1"),
+            Self { outstanding: 0, .. } => fault("outstanding", 0.0, "at least 1"),
+            _ => Ok(()),
+        }
+    }
+}

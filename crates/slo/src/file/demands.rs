@@ -1,0 +1,95 @@
+//! Demand of a workload at each stage: from a trace, or from curves and models in files.
+
+use leeward_calculus::ArrivalCurve;
+use leeward_calculus::mmpp::Mmpp;
+use leeward_fabric::input::InputError;
+use leeward_traces::Stage;
+
+use super::model::Told;
+use super::read::{Draft, Reader};
+use super::traces::Trace;
+use crate::Demand;
+
+impl Reader<'_> {
+    /// Demands from curves, and from models if there are any.
+    pub fn told(
+        &mut self,
+        draft: &Draft<'_>,
+        told: &[Told],
+        unloaded: Option<f64>,
+    ) -> Result<Vec<Demand>, InputError> {
+        let all = || told.iter().map(|told| told.stage).collect();
+        let stages: Vec<Stage> = draft.stages.clone().unwrap_or_else(all);
+        let mut demands = Vec::with_capacity(stages.len());
+        for stage in stages {
+            let place = (draft.number, draft.item);
+            let known = told.iter().find(|told| told.stage == stage);
+            let Some(Told { curve: Some((arrivals, largest)), model, .. }) = known else {
+                return Err(self.wrong(place, "stages", format!("{stage}: there is no curve of it")));
+            };
+            let nothing = |curve: &ArrivalCurve| curve.burst() == 0.0 && curve.rate() == 0.0;
+            if nothing(arrivals) || model.as_ref().is_some_and(|model: &Mmpp| model.mean() == 0.0) {
+                let message = format!("{stage}: no work at all: leave that stage out");
+                return Err(self.wrong(place, "curves", message));
+            }
+            let unloaded = match (stage, unloaded) {
+                (Stage::Storage, None) => {
+                    self.note(
+                        draft,
+                        "no time without queueing is known: it counts as 0; `unloaded` says another",
+                    );
+                    0.0
+                }
+                (Stage::Storage, Some(seconds)) => seconds,
+                _ => 0.0,
+            };
+            let (arrivals, largest, model) = (arrivals.clone(), *largest, model.clone());
+            demands.push(Demand { stage, arrivals, largest, model, unloaded });
+        }
+        Ok(demands)
+    }
+
+    /// Demands from a trace.
+    pub fn traced(
+        &mut self,
+        draft: &Draft<'_>,
+        trace: &mut Trace<'_>,
+        device: Option<usize>,
+    ) -> Result<Vec<Demand>, InputError> {
+        let stages = draft.stages.clone().unwrap_or_else(|| Stage::ALL.to_vec());
+        let mut demands = Vec::with_capacity(stages.len());
+        for stage in stages {
+            let device = device.map(|number| (number, self.devices[number].1.as_ref()));
+            let of = trace.at(stage, device)?;
+            let mut unloaded = 0.0;
+            if let (Stage::Storage, Some((_, device))) = (stage, device) {
+                let percentile = draft.slo.map(|slo| slo.percentile).or(self.highest);
+                let tail = percentile.map(|percentile| trace.tail(device, percentile)).transpose();
+                let tail =
+                    tail.map_err(|error| self.wrong((draft.number, draft.item), "slo.percentile", error))?;
+                match tail.flatten() {
+                    Some(seconds) => unloaded = seconds,
+                    None if percentile.is_some() => {
+                        self.note(
+                            draft,
+                            "the device file has no latencies without queueing: they count as 0",
+                        );
+                    }
+                    None => {}
+                }
+            }
+            demands.push(Demand {
+                stage,
+                arrivals: of.curve,
+                largest: of.largest,
+                model: Some(of.model),
+                unloaded,
+            });
+        }
+        Ok(demands)
+    }
+
+    fn note(&mut self, draft: &Draft<'_>, note: &str) {
+        self.notes.insert(format!("{}: {note}", draft.item.value.name));
+    }
+}

@@ -1,0 +1,293 @@
+//! Fields of a workload file.
+
+use std::collections::BTreeMap;
+
+use leeward_calculus::mmpp::{FitSettings, SizeModel};
+use leeward_calculus::{ArrivalCurve, TokenBucket};
+use leeward_fabric::input::{Spanned, one_line};
+use leeward_fabric::{Bandwidth, Bytes, Nanos};
+use leeward_traces::Stage;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::scalars::{CurvesFile, ModelsFile, PriorityFile, Share};
+use crate::bound::BoundSettings;
+
+/// Default weight added to requests, for load that a trace did not show. With less, a few workloads miss
+/// their SLO in the held-out halves of SLO section 5.4.2.
+const MARGIN: Share = Share(0.1);
+/// Default largest number of buckets of a curve.
+const BUCKETS: usize = 32;
+
+/// Workloads with SLOs, and their hosts.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+#[schemars(title = "Workloads")]
+pub struct WorkloadsFile {
+    /// Display name.
+    #[serde(default, deserialize_with = "one_line")]
+    pub name: Option<String>,
+    /// The workloads, at least one.
+    #[schemars(with = "Vec<WorkloadFile>")]
+    pub workloads: Vec<Spanned<WorkloadFile>>,
+    /// Device file of every server that `devices` does not name.
+    pub device: Option<String>,
+    /// Device files by server: a host, or `host:device`.
+    #[serde(default)]
+    pub devices: BTreeMap<String, String>,
+    /// Size of requests on the network, in bytes.
+    #[serde(default)]
+    pub network: NetworkFile,
+    /// Default stages of workloads. Default all three.
+    pub stages: Option<Vec<StageName>>,
+    /// Weight added to requests in curves; models stay unchanged. Default 10%.
+    #[serde(default = "margin")]
+    pub margin: Share,
+    /// Largest number of buckets of each curve; fewer never lower the curve. Default 32.
+    #[serde(default = "buckets")]
+    pub buckets: usize,
+    /// Links of a path that count as queues. Default `everywhere`; for arrivals beside existing workloads,
+    /// the value of those.
+    pub congestion: Option<Congestion>,
+    /// Number of priorities that networks distinguish, if priorities follow SLOs. Default 7; for arrivals
+    /// beside existing workloads, the value of those.
+    pub levels: Option<u32>,
+    /// Settings of bounds. For arrivals beside existing workloads, the settings of those.
+    pub bounds: Option<BoundSettings>,
+    /// Settings to fit models to traces.
+    #[serde(default)]
+    pub fit: FitFile,
+}
+
+fn margin() -> Share {
+    MARGIN
+}
+
+fn buckets() -> usize {
+    BUCKETS
+}
+
+/// A workload: one stream of requests to one volume.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct WorkloadFile {
+    /// Name of the workload.
+    pub name: String,
+    /// Host that sends the requests.
+    pub client: String,
+    /// Host that has the volume, or its device: `r1h3` or `r1h3:ssd0`. Leave it out to have it chosen.
+    pub server: Option<String>,
+    /// SLO to promise; best effort if left out.
+    pub slo: Option<SloFile>,
+    /// Trace of its requests; alternatively `curves`, `model` or both.
+    pub trace: Option<String>,
+    /// Restricts the trace to requests of this volume, in dialects that name volumes.
+    pub volume: Option<String>,
+    /// Its r-b curves: for each stage token buckets, all of which hold at once; or the name of a file with
+    /// the JSON of `leeward slo curve`.
+    pub curves: Option<CurvesFile>,
+    /// Its models: the JSON of `leeward slo model`, which has curves too, or the name of a file with it.
+    pub model: Option<ModelsFile>,
+    /// Latency of requests at the device without queueing, if no trace gives it.
+    pub unloaded: Option<Nanos>,
+    /// Its stages. Default those of the file.
+    pub stages: Option<Vec<StageName>>,
+    /// Workloads whose bursts may coincide with this one's.
+    #[serde(default)]
+    pub depends_on: Vec<String>,
+    /// Its priority, 0 first: one for all stages, or one for each. By SLO if no workload has one.
+    pub priority: Option<PriorityFile>,
+    /// Enforced token buckets, by stage; without them, its own curve.
+    pub limits: Option<BucketsFile>,
+}
+
+/// A latency that a percentile of requests must stay below.
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SloFile {
+    /// Percentile, above 0 and below 100.
+    #[schemars(extend("exclusiveMinimum" = 0, "exclusiveMaximum" = 100))]
+    pub percentile: f64,
+    /// Time from the request to its answer.
+    pub latency: Nanos,
+}
+
+/// Bytes of a request in each direction: `overhead` plus a factor of its size.
+#[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct NetworkFile {
+    /// Bytes per request in each direction. Default 200.
+    pub overhead: Option<f64>,
+    /// Network bytes per byte of payload, in the direction of the payload. Default 1.1.
+    pub payload: Option<f64>,
+    /// Network bytes per byte of payload, in the other direction. Default 0.025.
+    pub other: Option<f64>,
+}
+
+/// A stage of a request's path.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StageName {
+    /// From the client to the server.
+    NetworkIn,
+    /// At the server's device.
+    Storage,
+    /// From the server to the client.
+    NetworkOut,
+}
+
+impl From<StageName> for Stage {
+    fn from(name: StageName) -> Stage {
+        match name {
+            StageName::NetworkIn => Stage::NetworkIn,
+            StageName::Storage => Stage::Storage,
+            StageName::NetworkOut => Stage::NetworkOut,
+        }
+    }
+}
+
+/// Links on the path between two hosts that count as queues.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Congestion {
+    /// Links of hosts: the thesis assumes congestion at the ends of a path (SLO section 4.2.2). Links of
+    /// racks and pods add no delay.
+    Hosts,
+    /// All links.
+    #[default]
+    Everywhere,
+}
+
+impl Congestion {
+    /// Name in files and the API.
+    pub fn name(self) -> &'static str {
+        match self {
+            Congestion::Hosts => "hosts",
+            Congestion::Everywhere => "everywhere",
+        }
+    }
+}
+
+/// A value for each stage.
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize, JsonSchema)]
+#[serde(
+    deny_unknown_fields,
+    rename_all = "kebab-case",
+    bound(deserialize = "N: Deserialize<'de>, S: Deserialize<'de>")
+)]
+pub struct ByStage<N, S = N> {
+    /// From the client to the server.
+    pub network_in: Option<N>,
+    /// At the device.
+    pub storage: Option<S>,
+    /// From the server to the client.
+    pub network_out: Option<N>,
+}
+
+/// Token buckets by stage.
+pub type BucketsFile = ByStage<Vec<LinkBucket>, Vec<DeviceBucket>>;
+
+/// A token bucket in bytes.
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LinkBucket {
+    /// Long-run rate.
+    pub rate: Bandwidth,
+    /// Burst.
+    pub burst: Bytes,
+}
+
+/// A token bucket in seconds of service.
+#[derive(Clone, Copy, PartialEq, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DeviceBucket {
+    /// Long-run rate, as a share of the device.
+    pub rate: Share,
+    /// Burst, as the time that the device takes for it.
+    pub burst: Nanos,
+}
+
+impl BucketsFile {
+    /// Arrival curves by stage, in bytes or seconds; `None` for a list without buckets.
+    pub(super) fn curves(&self) -> Vec<(Stage, Option<ArrivalCurve>)> {
+        // Units are finite and not negative.
+        let link =
+            |bucket: &LinkBucket| TokenBucket::new(bucket.rate.bytes_per_second(), bucket.burst.0 as f64);
+        let device = |bucket: &DeviceBucket| TokenBucket::new(bucket.rate.0, bucket.burst.as_secs_f64());
+        let curve = |buckets: Vec<TokenBucket>| ArrivalCurve::new(&buckets);
+        let links =
+            |buckets: &Vec<LinkBucket>| curve(buckets.iter().filter_map(|one| link(one).ok()).collect());
+        let devices =
+            |buckets: &Vec<DeviceBucket>| curve(buckets.iter().filter_map(|one| device(one).ok()).collect());
+        let found = [
+            (Stage::NetworkIn, self.network_in.as_ref().map(links)),
+            (Stage::Storage, self.storage.as_ref().map(devices)),
+            (Stage::NetworkOut, self.network_out.as_ref().map(links)),
+        ];
+        found.into_iter().filter_map(|(stage, curve)| Some((stage, curve?))).collect()
+    }
+}
+
+impl ByStage<u32> {
+    /// Value of a stage.
+    pub(super) fn at(&self, stage: Stage) -> Option<u32> {
+        match stage {
+            Stage::NetworkIn => self.network_in,
+            Stage::Storage => self.storage,
+            Stage::NetworkOut => self.network_out,
+        }
+    }
+}
+
+/// Settings to fit models; defaults as in `leeward slo model`.
+#[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct FitFile {
+    /// Interval over which requests are counted. Default 100ms.
+    pub interval: Option<Nanos>,
+    /// Step of the model. Default 10us.
+    pub step: Option<Nanos>,
+    /// Window in which requests count as one of their summed work. Default 1ms.
+    pub batch: Option<Nanos>,
+    /// Largest number of states, 1 to 16. Default 10.
+    pub states: Option<usize>,
+    /// Standard deviations of a state, to either side. Default 2.
+    pub deviations: Option<f64>,
+    /// Distribution of request sizes. Default empirical.
+    pub sizes: Option<SizesName>,
+    /// Fits as the thesis' released code does; other settings still count. Default false.
+    pub published: bool,
+}
+
+/// Distribution of request sizes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum SizesName {
+    /// The sizes of the trace.
+    Empirical,
+    /// Exponential with the same mean.
+    Exponential,
+    /// Hyperexponential with the same mean and variance.
+    Hyperexponential,
+}
+
+impl FitFile {
+    pub(super) fn settings(&self) -> FitSettings {
+        let base = if self.published { FitSettings::published() } else { FitSettings::default() };
+        let seconds = |time: Option<Nanos>, base: f64| time.map_or(base, Nanos::as_secs_f64);
+        FitSettings {
+            interval: seconds(self.interval, base.interval),
+            step: seconds(self.step, base.step),
+            batch: seconds(self.batch, base.batch),
+            states: self.states.unwrap_or(base.states),
+            deviations: self.deviations.unwrap_or(base.deviations),
+            sizes: match self.sizes {
+                None => base.sizes,
+                Some(SizesName::Empirical) => SizeModel::Empirical(32),
+                Some(SizesName::Exponential) => SizeModel::Exponential,
+                Some(SizesName::Hyperexponential) => SizeModel::Hyperexponential,
+            },
+            ..base
+        }
+    }
+}

@@ -1,0 +1,418 @@
+//! From fields to workloads: looks up names, reads files, and reports errors.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use leeward_calculus::ArrivalCurve;
+use leeward_fabric::input::{Files, InputError, Spanned, excerpt, read_yaml};
+use leeward_fabric::{Cluster, Fabric, HostId, ResourceKind};
+use leeward_traces::Stage;
+use leeward_traces::device::Device;
+
+use super::checks::{check_names, check_priorities, settings, shared};
+use super::form::{SloFile, WorkloadFile, WorkloadsFile};
+use super::model::{self, Told};
+use super::routes::Server;
+use super::scalars::{CurvesFile, ModelsFile, PriorityFile};
+use super::traces::Trace;
+use super::{Entry, Open, Traced, Workloads};
+use crate::limits::with_margin;
+use crate::priorities::LEVELS;
+use crate::{Demand, Slo, Workload};
+
+/// A workload before its trace is read.
+pub(super) struct Draft<'f> {
+    pub number: usize,
+    pub item: &'f Spanned<WorkloadFile>,
+    pub slo: Option<Slo>,
+    pub client: HostId,
+    pub server: Option<Server>,
+    pub source: Source<'f>,
+    /// Stages of the file; `None` for all that the source has.
+    pub stages: Option<Vec<Stage>>,
+}
+
+/// Source of demands.
+pub(super) enum Source<'f> {
+    /// A trace (name and volume), and the number of the device file for its requests.
+    Trace((&'f str, Option<&'f str>), Option<usize>),
+    /// Curves and models from files or fields, and the unloaded latency in seconds.
+    Told(Vec<Told>, Option<f64>),
+}
+
+pub(super) struct Reader<'a> {
+    path: &'a str,
+    cluster: &'a Cluster,
+    files: &'a Files,
+    /// Device files read so far, by name.
+    profiles: BTreeMap<String, usize>,
+    /// Device files by number: name and contents.
+    pub devices: Vec<(String, Arc<Device>)>,
+    pub notes: BTreeSet<String>,
+    /// Highest promised percentile, at which best effort counts its unloaded latency.
+    pub highest: Option<f64>,
+}
+
+pub(super) fn read(
+    path: &str,
+    text: &str,
+    cluster: &Cluster,
+    files: &Files,
+    open: &Open<'_>,
+    others: Option<&Workloads>,
+) -> Result<Workloads, InputError> {
+    let file: WorkloadsFile = read_yaml(path, text)?;
+    let settings = settings(path, &file)?;
+    check_names(path, &file, others)?;
+    let congestion = shared(path, "congestion", file.congestion, others.map(|of| (of, of.congestion)))?;
+    let levels = shared(path, "levels", file.levels, others.map(|of| (of, of.levels)))?;
+    let bounds = shared(path, "bounds", file.bounds, others.map(|of| (of, of.bounds)))?;
+    let mut reader = Reader {
+        path,
+        cluster,
+        files,
+        profiles: BTreeMap::new(),
+        devices: Vec::new(),
+        notes: BTreeSet::new(),
+        highest: None,
+    };
+    reader.check_servers(&file)?;
+    let mut drafts = Vec::with_capacity(file.workloads.len());
+    for (number, item) in file.workloads.iter().enumerate() {
+        drafts.push(reader.draft(&file, number, item)?);
+    }
+    let promised = drafts.iter().map(|draft| draft.slo);
+    let before = others.iter().flat_map(|others| others.entries.iter().map(|entry| entry.workload.slo));
+    reader.highest = promised.chain(before).flatten().map(|slo| slo.percentile).max_by(f64::total_cmp);
+    let mut entries: Vec<Option<Entry>> = drafts.iter().map(|_| None).collect();
+    let mut done = BTreeSet::new();
+    for at in 0..drafts.len() {
+        match &drafts[at].source {
+            Source::Told(told, unloaded) => {
+                let demands = reader.told(&drafts[at], told, *unloaded)?;
+                entries[at] = Some(reader.entry(&file, &drafts[at], demands)?);
+            }
+            Source::Trace(key, _) if done.insert(*key) => {
+                // Read the trace for all workloads that share it, then free it.
+                let draft = &drafts[at];
+                let mut trace = Trace::read(key.0, key.1, &settings, open)
+                    .map_err(|error| reader.inside((draft.number, draft.item), "trace", error))?;
+                for (of, draft) in drafts.iter().enumerate() {
+                    if let Source::Trace(other, device) = &draft.source
+                        && other == key
+                    {
+                        let demands = reader
+                            .traced(draft, &mut trace, *device)
+                            .map_err(|error| reader.inside((draft.number, draft.item), "trace", error))?;
+                        entries[of] = Some(reader.entry(&file, draft, demands)?);
+                    }
+                }
+            }
+            Source::Trace(..) => {}
+        }
+    }
+    let entries: Vec<Entry> = entries.into_iter().flatten().collect();
+    check_priorities(path, &entries)?;
+    Ok(Workloads {
+        path: path.to_owned(),
+        name: file.name,
+        entries,
+        margin: file.margin.0,
+        buckets: file.buckets,
+        congestion: congestion.unwrap_or_default(),
+        levels: levels.unwrap_or(LEVELS),
+        bounds: bounds.unwrap_or_default(),
+        network: settings.network,
+        devices_differ: !file.devices.is_empty(),
+        notes: reader.notes.into_iter().collect(),
+    })
+}
+
+impl Reader<'_> {
+    pub fn wrong(
+        &self,
+        draft: (usize, &Spanned<WorkloadFile>),
+        field: &str,
+        message: impl std::fmt::Display,
+    ) -> InputError {
+        let (number, item) = draft;
+        InputError::new(self.path, message).in_field(format!("workloads[{number}].{field}")).at(item)
+    }
+
+    /// Error of a file that a workload names, with the position of that name; an error of the workload file
+    /// keeps its own position.
+    fn inside(&self, draft: (usize, &Spanned<WorkloadFile>), field: &str, error: InputError) -> InputError {
+        if error.file == self.path { error } else { self.wrong(draft, field, error) }
+    }
+
+    /// Checks that `devices` names servers.
+    fn check_servers(&self, file: &WorkloadsFile) -> Result<(), InputError> {
+        for name in file.devices.keys() {
+            server(&self.cluster.fabric, name).map_err(|message| {
+                InputError::new(self.path, message).in_field(format!("devices.{}", excerpt(name)))
+            })?;
+        }
+        Ok(())
+    }
+
+    fn draft<'f>(
+        &mut self,
+        file: &'f WorkloadsFile,
+        number: usize,
+        item: &'f Spanned<WorkloadFile>,
+    ) -> Result<Draft<'f>, InputError> {
+        let of = &item.value;
+        let fabric = &self.cluster.fabric;
+        let slo = of.slo.map(|slo| self.slo((number, item), slo)).transpose()?;
+        let unknown = || format!("`{}`: the cluster has no such host", excerpt(&of.client));
+        let client = fabric.host(&of.client);
+        let client = client.ok_or_else(|| self.wrong((number, item), "client", unknown()))?;
+        let place = of.server.as_deref().map(|name| server(fabric, name)).transpose();
+        let place = place.map_err(|message| self.wrong((number, item), "server", message))?;
+        let stages = self.stages(file, number, item)?;
+        let source = match (&of.trace, &of.curves, &of.model) {
+            (Some(trace), None, None) => {
+                if of.unloaded.is_some() {
+                    let message = "expected none: with a trace, it is what the device file says";
+                    return Err(self.wrong((number, item), "unloaded", message));
+                }
+                let stored = stages.as_ref().is_none_or(|stages| stages.contains(&Stage::Storage));
+                let device = if stored { Some(self.profile(file, number, item, place)?) } else { None };
+                Source::Trace((trace, of.volume.as_deref()), device)
+            }
+            (None, None, None) => {
+                let message = "missing; expected one of `trace`, `curves` and `model`";
+                return Err(self.wrong((number, item), "trace", message));
+            }
+            (Some(_), ..) => {
+                let message = "expected a trace, or `curves` and `model`, not both";
+                return Err(self.wrong((number, item), "trace", message));
+            }
+            (None, curves, model) => {
+                if of.volume.is_some() {
+                    return Err(self.wrong(
+                        (number, item),
+                        "volume",
+                        "goes with `trace`, whose volumes it is of",
+                    ));
+                }
+                self.source((number, item), curves.as_ref(), model.as_ref())?
+            }
+        };
+        let stored = match (&stages, &source) {
+            (Some(stages), _) => stages.contains(&Stage::Storage),
+            (None, Source::Trace(..)) => true,
+            (None, Source::Told(told, _)) => told.iter().any(|told| told.stage == Stage::Storage),
+        };
+        if let Some(Server { host, device: None }) = place.filter(|_| stored) {
+            let (name, devices) = (fabric.host_name(host), fabric.devices(host));
+            let names: Vec<String> = devices.iter().map(|device| format!("{name}:{}", device.name)).collect();
+            let message = match names.is_empty() {
+                true => format!("`{name}`: the cluster file gives this host no device"),
+                false => format!("`{name}`: it has several devices; expected one of {}", names.join(", ")),
+            };
+            return Err(self.wrong((number, item), "server", message));
+        }
+        Ok(Draft { number, item, slo, client, server: place, source, stages })
+    }
+
+    fn slo(&self, draft: (usize, &Spanned<WorkloadFile>), slo: SloFile) -> Result<Slo, InputError> {
+        let SloFile { percentile, latency } = slo;
+        if !(percentile > 0.0 && percentile < 100.0) {
+            let percentile = leeward_fabric::input::format_number(percentile);
+            let message = format!("{percentile}: expected a percentile above 0 and below 100");
+            return Err(self.wrong(draft, "slo.percentile", message));
+        }
+        if latency.0 == 0 {
+            return Err(self.wrong(draft, "slo.latency", "0s: expected a time above 0"));
+        }
+        Ok(Slo { percentile, latency: latency.as_secs_f64() })
+    }
+
+    fn stages(
+        &self,
+        file: &WorkloadsFile,
+        number: usize,
+        item: &Spanned<WorkloadFile>,
+    ) -> Result<Option<Vec<Stage>>, InputError> {
+        let own = item.value.stages.as_ref();
+        let Some(names) = own.or(file.stages.as_ref()) else { return Ok(None) };
+        let mut stages: Vec<Stage> = names.iter().map(|&name| Stage::from(name)).collect();
+        stages.sort_unstable();
+        let twice = stages.windows(2).any(|pair| pair[0] == pair[1]);
+        if stages.is_empty() || twice {
+            let message = "expected at least one stage, and each once";
+            return Err(match own {
+                Some(_) => self.wrong((number, item), "stages", message),
+                None => InputError::new(self.path, message).in_field("stages"),
+            });
+        }
+        Ok(Some(stages))
+    }
+
+    /// Number of the device file for a workload.
+    fn profile(
+        &mut self,
+        file: &WorkloadsFile,
+        number: usize,
+        item: &Spanned<WorkloadFile>,
+        server: Option<Server>,
+    ) -> Result<usize, InputError> {
+        let fabric = &self.cluster.fabric;
+        let host = server.map(|server| fabric.host_name(server.host));
+        let resource = server.and_then(|server| fabric.device(server.host, server.device?));
+        let device = resource.map(|resource| fabric.resource_name(resource));
+        let named =
+            device.as_deref().into_iter().chain(host).find_map(|name| file.devices.get_key_value(name));
+        let (field, name) = match (named, &file.device) {
+            (Some((server, name)), _) => (format!("devices.{server}"), name),
+            (None, Some(name)) => ("device".to_owned(), name),
+            (None, None) => {
+                let server = host.map_or_else(|| "a server".to_owned(), |host| format!("`{host}`"));
+                let message = format!(
+                    "{server} has no device file: give `device`, or one of `devices`, or leave storage out of `stages`"
+                );
+                return Err(self.wrong((number, item), "server", message));
+            }
+        };
+        if let Some(&known) = self.profiles.get(name) {
+            return Ok(known);
+        }
+        let inside = |error: InputError| InputError::new(self.path, error).in_field(&field);
+        let found = self.files.path(name).map_err(inside)?;
+        let device = Device::read(&found.to_string_lossy()).map_err(inside)?;
+        self.devices.push((name.clone(), Arc::new(device)));
+        self.profiles.insert(name.clone(), self.devices.len() - 1);
+        Ok(self.devices.len() - 1)
+    }
+
+    /// Curves and models from files or fields.
+    fn source<'f>(
+        &self,
+        draft: (usize, &Spanned<WorkloadFile>),
+        curves: Option<&CurvesFile>,
+        model: Option<&ModelsFile>,
+    ) -> Result<Source<'f>, InputError> {
+        let located = |field: &str, name: &str| {
+            let found = self.files.path(name).map_err(|error| self.inside(draft, field, error))?;
+            Ok::<_, InputError>(found.to_string_lossy().into_owned())
+        };
+        let mut unloaded = draft.1.value.unloaded.map(|time| time.as_secs_f64());
+        let mut told: Vec<Told> = match curves {
+            None => Vec::new(),
+            Some(CurvesFile::Named(name)) => {
+                let file = model::read_curves(&located("curves", name)?)
+                    .map_err(|error| self.inside(draft, "curves", error))?;
+                // A latency profiled at a lower percentile is no bound for a higher one.
+                let percentile = draft.1.value.slo.map_or(0.0, |slo| slo.percentile);
+                let enough = file.unloaded.filter(|&(_, of)| of >= percentile).map(|(seconds, _)| seconds);
+                unloaded = unloaded.or(enough);
+                file.stages
+            }
+            Some(CurvesFile::Buckets(buckets)) => {
+                let mut told = Vec::new();
+                for (stage, curve) in buckets.curves() {
+                    let field = format!("curves.{stage}");
+                    let empty = || self.wrong(draft, &field, "an empty list; expected at least one bucket");
+                    let curve = curve.ok_or_else(empty)?;
+                    let largest = curve.burst();
+                    told.push(Told { stage, curve: Some((curve, largest)), model: None });
+                }
+                told
+            }
+        };
+        let read = |models: &ModelsFile| match models {
+            ModelsFile::Named(name) => model::read_models(&located("model", name)?)
+                .map_err(|error| self.inside(draft, "model", error)),
+            ModelsFile::Records(records) => model::models(self.path, records).map_err(|error| {
+                let field =
+                    error.field.as_deref().map_or("model".to_owned(), |field| format!("model{field}"));
+                self.wrong(draft, &field, error.message)
+            }),
+        };
+        for one in model.map(read).transpose()?.unwrap_or_default() {
+            match told.iter_mut().find(|told| told.stage == one.stage) {
+                Some(known) => known.model = one.model,
+                None => told.push(one),
+            }
+        }
+        if let Some(bare) = told.iter().find(|told| told.curve.is_none()) {
+            let message = format!("it has a model of {} without a curve: give `curves` too", bare.stage);
+            return Err(self.wrong(draft, "model", message));
+        }
+        if told.is_empty() {
+            let field = if curves.is_some() { "curves" } else { "model" };
+            return Err(self.wrong(draft, field, "no stage; expected at least one"));
+        }
+        told.sort_by_key(|told| told.stage);
+        Ok(Source::Told(told, unloaded))
+    }
+
+    fn entry(
+        &self,
+        file: &WorkloadsFile,
+        draft: &Draft<'_>,
+        demands: Vec<Demand>,
+    ) -> Result<Entry, InputError> {
+        let (number, item) = (draft.number, draft.item);
+        let of = &item.value;
+        let stages: Vec<Stage> = demands.iter().map(|demand| demand.stage).collect();
+        let (name, dependencies) = (of.name.clone(), of.depends_on.clone());
+        let workload = Workload { name, slo: draft.slo, demands, dependencies };
+        let workload = with_margin(&workload, file.margin.0)
+            .map_err(|error| InputError::new(self.path, error).in_field("margin"))?;
+        let priorities = match &of.priority {
+            None => None,
+            Some(PriorityFile::One(priority)) => Some(vec![*priority; stages.len()]),
+            Some(PriorityFile::Each(each)) => {
+                let odd =
+                    Stage::ALL.into_iter().find(|stage| each.at(*stage).is_some() != stages.contains(stage));
+                if let Some(stage) = odd {
+                    let message = match each.at(stage) {
+                        Some(_) => "the workload has no such stage",
+                        None => "missing; expected one for each stage, or one for all",
+                    };
+                    return Err(self.wrong((number, item), &format!("priority.{stage}"), message));
+                }
+                Some(stages.iter().filter_map(|&stage| each.at(stage)).collect())
+            }
+        };
+        let mut limits: Vec<Option<ArrivalCurve>> = vec![None; stages.len()];
+        for (stage, curve) in of.limits.iter().flat_map(|limits| limits.curves()) {
+            let wrong = |message: &str| self.wrong((number, item), &format!("limits.{stage}"), message);
+            let at = stages.iter().position(|&of| of == stage);
+            let at = at.ok_or_else(|| wrong("the workload has no such stage"))?;
+            let curve = curve.ok_or_else(|| wrong("an empty list; expected at least one bucket"))?;
+            if curve.rate() == 0.0 {
+                return Err(wrong("a rate of 0: expected above 0, or nothing would pass in the long run"));
+            }
+            limits[at] = Some(curve);
+        }
+        let place = (number, Spanned { value: (), referenced: item.referenced, defined: item.defined });
+        let (client, server) = (draft.client, draft.server);
+        let traced = match &draft.source {
+            Source::Trace((trace, volume), device) => Some(Traced {
+                trace: (*trace).to_owned(),
+                volume: volume.map(str::to_owned),
+                device: device.map(|number| self.devices[number].clone()),
+            }),
+            Source::Told(..) => None,
+        };
+        Ok(Entry { workload: Arc::new(workload), client, server, priorities, limits, traced, place })
+    }
+}
+
+/// A host, or a device of one, by name.
+fn server(fabric: &Fabric, name: &str) -> Result<Server, String> {
+    if let Some(host) = fabric.host(name) {
+        let only = fabric.devices(host).len() == 1;
+        return Ok(Server { host, device: only.then_some(0) });
+    }
+    let unknown = || format!("`{}`: the cluster has no such host or device", excerpt(name));
+    let resource =
+        fabric.resource(name).filter(|&of| fabric.kind(of) == ResourceKind::Device).ok_or_else(unknown)?;
+    let host = fabric.host_of(resource).ok_or_else(unknown)?;
+    let device =
+        (0..=u16::MAX).take(fabric.devices(host).len()).find(|&at| fabric.device(host, at) == Some(resource));
+    Ok(Server { host, device })
+}

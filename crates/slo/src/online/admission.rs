@@ -1,0 +1,85 @@
+//! Admission of a workload whose volume has a server.
+
+use leeward_fabric::Cluster;
+use leeward_registry::PolicySpec;
+
+use super::forms::{Read, read};
+use super::{Agreement, Declined, Form, Standing, agreement, passable};
+use crate::admit::{Arrival, Refused};
+use crate::bound::Bounds;
+use crate::file::{Chosen, Placed, Workloads};
+use crate::priorities::{by_slo, merge};
+use crate::{Promise, System};
+
+/// Admits a workload beside the active ones, as `leeward slo admit` does. The workload has the ledger owner
+/// id `id`; its form names its server.
+///
+/// # Errors
+/// [`Declined`] for an invalid form or policy, or with the SLO that would be missed and its stage.
+pub fn admit(
+    cluster: &Cluster,
+    standing: &[Standing],
+    form: &Form,
+    id: u64,
+    policy: &PolicySpec,
+) -> Result<Agreement, Declined> {
+    let cluster = &passable(cluster);
+    let Read { residents, arriving } = read(cluster, standing, form)?;
+    let by = residents.admission(&policy.name, &policy.settings);
+    let by = by.map_err(|error| Declined::Policy(error.to_string()))?;
+    if by.paces {
+        let message =
+            format!("`{}` gives rates of its own to networks, and promises nothing at devices", policy.name);
+        return Err(Declined::Policy(message));
+    }
+    let refused = |error: &dyn std::fmt::Display| Declined::Refused(error.to_string());
+    let placed = match standing.is_empty() {
+        true => Placed { system: System::default(), given: false, merged: None },
+        false => residents.system(cluster).map_err(|error| refused(&error.message))?,
+    };
+    let admitted = residents.admit(&placed, &arriving, cluster, &by);
+    let admitted = admitted.map_err(|error| refused(&error.message))?;
+    if let Some(why) = admitted.arrivals.iter().find_map(|came| came.refused.as_ref()) {
+        let place = narrowest(&placed.system, &arriving, cluster, &by, why);
+        return Err(Declined::Refused(format!("{why}{}", place.unwrap_or_default())));
+    }
+    let system = &admitted.system;
+    let bounds = match by.admission.by() {
+        None => vec![None; system.promises.len()],
+        Some((method, settings)) => {
+            let mut bounds = Bounds::new(system, settings).map_err(|error| refused(&error))?;
+            (0..system.promises.len()).map(|at| Some(bounds.bound(at, method))).collect()
+        }
+    };
+    let asked: Vec<_> = residents.entries.iter().chain(&arriving.entries).collect();
+    agreement(cluster, standing, &asked, id, system, &bounds)
+}
+
+/// Describes the stage with the largest share of a bound above its SLO. `None` if the refusal names the stage
+/// already, or if the bound was computed under other priorities.
+fn narrowest(
+    system: &System,
+    arriving: &Workloads,
+    cluster: &Cluster,
+    by: &Chosen,
+    why: &Refused,
+) -> Option<String> {
+    let (Refused::Miss { workload, seconds, .. }, (method, settings)) = (why, by.admission.by()?) else {
+        return None;
+    };
+    let mut with = system.clone();
+    for Arrival { workload, route } in arriving.arrivals(cluster, &mut with).ok()? {
+        let limits = workload.demands.iter().map(|demand| demand.arrivals.clone()).collect();
+        with.promises.push(Promise { priorities: vec![0; route.len()], limits, workload, route });
+    }
+    by_slo(&mut with);
+    merge(&mut with, by.levels.unwrap_or(u32::MAX));
+    let at = with.promises.iter().position(|promise| promise.workload.name == *workload)?;
+    let bound = Bounds::new(&with, settings).ok()?.bound(at, method).ok()?;
+    let (stage, share) = bound.stages.iter().enumerate().max_by(|a, b| a.1.total_cmp(b.1))?;
+    let promise = &with.promises[at];
+    let queues = promise.route[stage].iter().map(|&queue| with.queues[queue].name.as_str());
+    let (name, queues) = (promise.workload.demands[stage].stage, queues.collect::<Vec<&str>>().join(", "));
+    let took = crate::time(*share);
+    (bound.seconds == *seconds).then(|| format!("; {took} of it at {name} ({queues})"))
+}

@@ -1,0 +1,197 @@
+//! Active workloads beside a new volume: the guarantees to preserve.
+//!
+//! Packing uses worst-case bounds. Some active promises fail that test: they were made by another bound or by
+//! none, or they are lost because a link lost capacity. They must not block all new promises. So each promise
+//! is checked by its own bound. A promise that is missed already may not get worse. A promise without a
+//! shared queue with the new workload, direct or indirect, stays unchanged.
+
+use std::collections::BTreeSet;
+
+use super::{Agreed, Standing};
+use crate::bound::{Bound, BoundSettings, Bounds, Method, Unbounded};
+use crate::words::above;
+use crate::{Promise, Slo, System};
+
+/// Slack factor: a workload admitted under another bound may exceed its current worst-case bound by this
+/// factor.
+const SLACK: f64 = 10.0;
+/// Relative tolerance for differences between orders of summation.
+const ROUNDING: f64 = 1e-6;
+
+/// Active workloads without the new one.
+pub(super) struct Beside<'s> {
+    standing: &'s [Standing],
+    bounded: BoundSettings,
+    /// System of the active workloads.
+    before: System,
+    /// Worst-case bounds in that system.
+    worst: Vec<Result<Bound, Unbounded>>,
+    /// Workloads with slack in packing, by index: packing may delay them beyond its own bounds.
+    slack: BTreeSet<usize>,
+}
+
+/// Effect of a packing on the active workloads and on the new one.
+pub(super) struct Verdict {
+    /// For each promise: true if the new workload may affect it.
+    pub reached: Vec<bool>,
+    /// For each promise: its bound; `None` for a promise without a method, and for one that is not affected.
+    pub bounds: Vec<Option<Result<Bound, Unbounded>>>,
+    /// Promises that are not kept.
+    pub missed: Vec<Missed>,
+}
+
+/// A promise that is not kept.
+pub(super) struct Missed {
+    /// Index of the promise.
+    pub promise: usize,
+    /// The promised SLO.
+    pub slo: Slo,
+    /// Bound, in seconds; `None` if there is none.
+    pub seconds: Option<f64>,
+    /// Reason as text.
+    pub why: String,
+}
+
+impl<'s> Beside<'s> {
+    /// Creates the check. `there` is the system of the active workloads alone, in their order, with any
+    /// priorities.
+    ///
+    /// # Errors
+    /// A message for an invalid system.
+    pub fn new(standing: &'s [Standing], mut there: System, bounded: BoundSettings) -> Result<Self, String> {
+        for (promise, standing) in there.promises.iter_mut().zip(standing) {
+            set_priorities(promise, &standing.agreed);
+        }
+        let worst = {
+            let mut bounds = Bounds::new(&there, bounded).map_err(|error| error.to_string())?;
+            (0..there.promises.len()).map(|at| bounds.bound(at, Method::Dnc)).collect()
+        };
+        let mut beside = Beside { standing, bounded, before: there, worst, slack: BTreeSet::new() };
+        beside.slack = (0..standing.len()).filter(|&at| beside.is_anothers(at)).collect();
+        Ok(beside)
+    }
+
+    /// True if a promise was made by another bound than worst cases, and its worst-case bound exists but is
+    /// not within its SLO.
+    fn is_anothers(&self, at: usize) -> bool {
+        let latency = self.standing[at].agreed.slo.latency_s;
+        let other = method(&self.standing[at].agreed) != Some(Method::Dnc);
+        other && self.worst[at].as_ref().is_ok_and(|bound| bound.seconds >= latency * (1.0 - ROUNDING))
+    }
+
+    /// Latency target in packing, in seconds, of a workload with slack; `None` for its SLO.
+    pub fn slack(&self, at: usize) -> Option<f64> {
+        let bound = self.worst.get(at)?.as_ref().ok()?;
+        self.slack.contains(&at).then_some(SLACK * bound.seconds)
+    }
+
+    /// Removes the slack of a workload, so that packing keeps its SLO. Returns false if it had none.
+    pub fn take_care_of(&mut self, at: usize) -> bool {
+        self.slack.remove(&at)
+    }
+
+    /// Checks the result of a packing: `system`, with the new workload as the last promise. Restores the
+    /// priorities of promises that are not affected.
+    ///
+    /// # Errors
+    /// A message for an invalid system.
+    pub fn look(&self, system: &mut System) -> Result<Verdict, String> {
+        let reached = reached(system);
+        let promises = system.promises.iter_mut().zip(self.standing).zip(&reached);
+        for ((promise, standing), _) in promises.filter(|(_, reached)| !**reached) {
+            set_priorities(promise, &standing.agreed);
+        }
+        let mut after = Bounds::new(system, self.bounded).map_err(|error| error.to_string())?;
+        let mut bounds = Vec::with_capacity(system.promises.len());
+        let mut missed = Vec::new();
+        for (at, promise) in system.promises.iter().enumerate() {
+            let by = self.standing.get(at).map_or(Some(Method::Dnc), |standing| method(&standing.agreed));
+            let (Some(slo), Some(by), true) = (promise.workload.slo, by, reached[at]) else {
+                bounds.push(None);
+                continue;
+            };
+            let mut bound = after.bound(at, by);
+            if by != Method::Dnc && !is_within(&bound, slo.latency) {
+                // Worst-case bounds hold for every percentile.
+                let worst = after.bound(at, Method::Dnc);
+                bound = if is_within(&worst, slo.latency) { worst } else { bound };
+            }
+            if !is_within(&bound, slo.latency) && !self.was_no_better(at, by, &bound)? {
+                let (seconds, why) = match &bound {
+                    Ok(bound) => {
+                        let why = above(bound.seconds, slo.latency);
+                        (Some(bound.seconds), format!("{}: {why}", promise.workload.name))
+                    }
+                    Err(why) => (None, why.to_string()),
+                };
+                missed.push(Missed { promise: at, slo, seconds, why });
+            }
+            bounds.push(Some(bound));
+        }
+        Ok(Verdict { reached, bounds, missed })
+    }
+
+    /// True if a missed promise was missed before, and its bound did not grow.
+    fn was_no_better(&self, at: usize, by: Method, now: &Result<Bound, Unbounded>) -> Result<bool, String> {
+        let Some(standing) = self.standing.get(at) else { return Ok(false) };
+        let latency = standing.agreed.slo.latency_s;
+        if is_within(&self.worst[at], latency) {
+            return Ok(false);
+        }
+        let before = match by {
+            Method::Dnc => self.worst[at].clone(),
+            by => {
+                let mut bounds =
+                    Bounds::new(&self.before, self.bounded).map_err(|error| error.to_string())?;
+                bounds.bound(at, by)
+            }
+        };
+        Ok(match (&before, now) {
+            (Ok(before), Ok(now)) => {
+                before.seconds > latency && now.seconds <= before.seconds * (1.0 + ROUNDING)
+            }
+            (Ok(_), Err(_)) => false,
+            (Err(_), _) => true,
+        })
+    }
+}
+
+fn is_within(bound: &Result<Bound, Unbounded>, latency: f64) -> bool {
+    bound.as_ref().is_ok_and(|bound| bound.seconds <= latency)
+}
+
+/// Method that a promise was made by; `None` for no bound.
+fn method(agreed: &Agreed) -> Option<Method> {
+    let by = agreed.by.as_deref()?;
+    Some(Method::ALL.into_iter().find(|method| method.name() == by).unwrap_or(Method::Dnc))
+}
+
+/// Sets a promise's priorities to the agreed ones.
+fn set_priorities(promise: &mut Promise, agreed: &Agreed) {
+    for (demand, priority) in promise.workload.demands.iter().zip(&mut promise.priorities) {
+        if let Some(stage) = agreed.stages.iter().find(|stage| stage.stage == demand.stage.name()) {
+            *priority = stage.priority;
+        }
+    }
+}
+
+/// For each promise: true if it shares a queue with the last promise, directly or through others. True for
+/// all if the last workload has dependencies.
+fn reached(system: &System) -> Vec<bool> {
+    let mut reached = vec![false; system.promises.len()];
+    let Some(last) = system.promises.last() else { return reached };
+    if !last.workload.dependencies.is_empty() {
+        return vec![true; system.promises.len()];
+    }
+    let mut queues = vec![false; system.queues.len()];
+    let mut open = vec![system.promises.len() - 1];
+    while let Some(at) = open.pop() {
+        if std::mem::replace(&mut reached[at], true) {
+            continue;
+        }
+        system.promises[at].route.iter().flatten().for_each(|&queue| queues[queue] = true);
+        let crosses = |promise: &Promise| promise.route.iter().flatten().any(|&queue| queues[queue]);
+        open.extend((0..reached.len()).filter(|&at| !reached[at] && crosses(&system.promises[at])));
+    }
+    reached
+}

@@ -1,0 +1,131 @@
+//! Forms: workloads as the fields of a workload file, before and after their admission.
+
+use std::collections::BTreeSet;
+
+use leeward_fabric::Cluster;
+use leeward_fabric::input::{Files, InputError, Text, json_as_yaml};
+use serde_json::{Map, Value, json};
+
+use super::{AgreedStage, Declined, Standing, by_stage, is_storage, levels};
+use crate::file::Workloads;
+
+/// Fields of a workload, as in a workload file, as JSON.
+pub type Form = Map<String, Value>;
+
+/// Largest form, in bytes; curves and models of three stages take a few thousand.
+const LARGEST: usize = 1 << 16;
+/// Longest name, in characters.
+const LONGEST_NAME: usize = 128;
+
+/// Checks that a form names no other file, leaves the decided fields empty, and names a server only if
+/// `placed`.
+///
+/// # Errors
+/// [`InputError`] with the field and the expected value.
+pub fn check(form: &Form, placed: bool) -> Result<(), InputError> {
+    let wrong = |field: &str, message: &str| Err(InputError::new("workload", message).in_field(field));
+    if Value::Object(form.clone()).to_string().len() > LARGEST {
+        let message =
+            format!("more than {LARGEST} bytes: give curves of fewer buckets, or models of fewer states");
+        return Err(InputError::new("workload", message));
+    }
+    let name = form.get("name").and_then(Value::as_str).unwrap_or_default();
+    if !(1..=LONGEST_NAME).contains(&name.len()) {
+        return wrong("name", "expected a name of 1 to 128 characters");
+    }
+    if form.get("trace").is_some_and(|trace| !trace.is_null()) {
+        return wrong(
+            "trace",
+            "files cannot be named here; give `curves`, as `leeward slo curve` makes them of a trace",
+        );
+    }
+    for field in ["curves", "model"] {
+        if form.get(field).is_some_and(Value::is_string) {
+            return wrong(field, "files cannot be named here; give what stands in it");
+        }
+    }
+    for field in ["priority", "limits"] {
+        if form.get(field).is_some_and(|given| !given.is_null()) {
+            return wrong(field, "expected none: it is what is decided");
+        }
+    }
+    if form.get("slo").is_none_or(Value::is_null) {
+        return wrong("slo", "missing; what is best effort needs no promise");
+    }
+    let server = form.get("server").is_some_and(|server| !server.is_null());
+    match (server, placed) {
+        (false, true) => wrong("server", "missing; expected the host that has the volume, or its device"),
+        (true, false) => wrong("server", "expected none: it is what is decided"),
+        _ => Ok(()),
+    }
+}
+
+/// Active workloads and the new one, as workload files.
+pub(super) struct Read {
+    pub residents: Workloads,
+    pub arriving: Workloads,
+}
+
+/// Reads the active workloads and the new one.
+pub(super) fn read(cluster: &Cluster, standing: &[Standing], form: &Form) -> Result<Read, Declined> {
+    let levels = levels(&cluster.fabric)?;
+    let names: BTreeSet<&str> = standing.iter().map(|one| one.agreed.workload.as_str()).collect();
+    let read = |path: &str, forms: Vec<Form>, alone: bool, others: Option<&Workloads>| {
+        let mut file = json!({ "workloads": forms });
+        if alone {
+            file["levels"] = levels.into();
+        }
+        let files = Files::default();
+        // `check` refuses file names.
+        let open = |name: &str| -> Result<Text, InputError> {
+            Err(InputError::new(name, "files cannot be named here"))
+        };
+        Workloads::from_text(path, &json_as_yaml(&file.to_string()), cluster, &files, &open, others)
+    };
+    let wrong = |error: InputError| {
+        let field = error.field.as_deref().map(|field| field.trim_start_matches("workloads[0].").to_owned());
+        // The form is one line, so its line number is useless.
+        let mut plain = InputError::new("workload", error.message);
+        plain.field = field;
+        Declined::Wrong(plain)
+    };
+    if standing.is_empty() {
+        let arriving = read("workload", vec![form.clone()], true, None).map_err(wrong)?;
+        let residents = Workloads { entries: Vec::new(), ..arriving.clone() };
+        return Ok(Read { residents, arriving });
+    }
+    let forms = standing.iter().map(|one| in_force(one, &names)).collect();
+    let residents = read("workloads in force", forms, true, None)
+        .map_err(|error| Declined::Refused(format!("what is in force does not fit the cluster: {error}")))?;
+    let arriving = read("workload", vec![form.clone()], false, Some(&residents)).map_err(wrong)?;
+    Ok(Read { residents, arriving })
+}
+
+/// Form of an active workload with its promise. Keeps only dependencies on active workloads.
+fn in_force(standing: &Standing, names: &BTreeSet<&str>) -> Form {
+    let (mut form, stages) = (standing.form.clone(), &standing.agreed.stages);
+    form.insert("server".to_owned(), standing.agreed.volume.clone().into());
+    form.insert("priority".to_owned(), by_stage(|stage| Some(stage.priority.into()), stages));
+    let held = |stage: &AgreedStage| (!stage.own_curve && !stage.queues.is_empty()).then(|| limits(stage));
+    form.insert("limits".to_owned(), by_stage(held, stages));
+    if let Some(Value::Array(depends)) = form.get_mut("depends_on") {
+        depends.retain(|name| name.as_str().is_some_and(|name| names.contains(name)));
+    }
+    form
+}
+
+/// Limits in the syntax of a file. Their values are whole bytes, nanoseconds and millionths of a device
+/// already.
+fn limits(stage: &AgreedStage) -> Value {
+    let bucket = |bucket: &crate::file::BucketRecord| match is_storage(stage) {
+        true => json!({
+            "rate": format!("{:.4}%", 100.0 * bucket.rate),
+            "burst": format!("{}ns", (1e9 * bucket.burst).round() as u64),
+        }),
+        false => json!({
+            "rate": format!("{}B/s", bucket.rate.round() as u64),
+            "burst": format!("{}B", bucket.burst.round() as u64),
+        }),
+    };
+    stage.limits.iter().map(bucket).collect()
+}

@@ -1,0 +1,480 @@
+//! State of a packing: placed workloads, and the operations that change them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use leeward_calculus::ArrivalCurve;
+use leeward_fabric::input::{InputError, format_number};
+use leeward_traces::Stage;
+
+use super::super::bound::attainable;
+use super::super::limits::{self, Limiting, with_margin};
+use super::super::system::{Promise, System};
+use super::super::workload::{Slo, Workload};
+use super::candidate::{Fit, Search};
+use super::report::{Limit, PlacedReport, Refused, RefusedReport, Report, StageReport, Why};
+use super::settings::PackSettings;
+use super::site::{Server, Site};
+
+/// A request for a place.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// The workload.
+    pub workload: Arc<Workload>,
+    /// Client to run on, by index. `None` lets the packing choose as the released code does: the client of
+    /// the server's last workload, else of any on the server, else the one with the most free slots.
+    pub client: Option<usize>,
+}
+
+/// A workload with an existing promise.
+#[derive(Clone, Debug)]
+pub struct Resident {
+    /// The workload.
+    pub workload: Arc<Workload>,
+    /// Client, by index.
+    pub client: usize,
+    /// Server of its volume, by index.
+    pub server: usize,
+    /// Index of the device on that server.
+    pub device: usize,
+    /// Enforced limits, for each of its demands.
+    pub limits: Vec<ArrivalCurve>,
+    /// Latency target in seconds if it differs from the SLO, because another method guarantees the SLO. The
+    /// SLO still sets the priority.
+    pub within: Option<f64>,
+}
+
+/// An event of a packing.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// A workload arrives.
+    Arrives(Request),
+    /// A workload departs, by name.
+    Departs(String),
+}
+
+/// A placed workload.
+#[derive(Clone, Debug)]
+pub(super) struct Placed {
+    /// The workload with the margin and with pruned curves.
+    pub workload: Arc<Workload>,
+    pub client: usize,
+    pub server: usize,
+    pub device: usize,
+    pub level: u64,
+    /// Queues, for each of its demands.
+    pub route: Vec<Vec<usize>>,
+    pub limits: Vec<ArrivalCurve>,
+    /// Delay for each of its demands at each queue, in seconds: an upper bound, exact until a workload
+    /// departs.
+    pub delays: Vec<Vec<f64>>,
+}
+
+/// Load of a queue.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Asked {
+    /// Sum of the rates of limits.
+    pub configured: f64,
+    /// Sum of the least rates.
+    pub least: f64,
+}
+
+/// A place for a workload with the changes it causes. The packing is unchanged until [`Packing::apply`].
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub(super) version: u64,
+    pub(super) pruned_by: f64,
+    pub(super) new: Placed,
+    /// New limits of placed workloads.
+    pub(super) limits: Vec<(u64, Vec<ArrivalCurve>)>,
+    /// New delays of placed workloads.
+    pub(super) delays: Vec<(u64, Vec<Vec<f64>>)>,
+    /// Queues that the plan rests on.
+    pub(super) read: Vec<usize>,
+}
+
+/// Workloads placed on a site.
+pub struct Packing {
+    pub(super) site: Site,
+    pub(super) settings: PackSettings,
+    pub(super) way: Box<dyn Limiting>,
+    /// Placed workloads by number of arrival.
+    pub(super) placed: BTreeMap<u64, Placed>,
+    pub(super) names: BTreeMap<String, u64>,
+    /// For each queue, the workloads that cross it.
+    pub(super) at: Vec<Vec<u64>>,
+    pub(super) asked: Vec<Asked>,
+    /// For each server, its workloads in order of arrival.
+    pub(super) on: Vec<Vec<u64>>,
+    /// For each client, the number of its workloads.
+    pub(super) running: Vec<u32>,
+    /// For each server, the client of its last workload, until a workload leaves the server.
+    pub(super) grouped: Vec<Option<usize>>,
+    /// For each server, true if it takes no more workloads.
+    pub(super) closed: Vec<bool>,
+    next: u64,
+    pub(super) version: u64,
+    refused: Vec<Refused>,
+    pruned_by: f64,
+}
+
+impl Packing {
+    /// Creates an empty packing. `way` is a settings mapping for the limit algorithm, empty for its defaults.
+    ///
+    /// # Errors
+    /// [`InputError`] for invalid settings.
+    pub fn new(site: Site, settings: PackSettings, way: &str) -> Result<Packing, InputError> {
+        settings.check()?;
+        let way = limits::REGISTRY.make(&settings.limits, way)?;
+        let (queues, servers, clients) = (site.queues().len(), site.servers().len(), site.clients().len());
+        Ok(Packing {
+            way,
+            settings,
+            placed: BTreeMap::new(),
+            names: BTreeMap::new(),
+            at: vec![Vec::new(); queues],
+            asked: vec![Asked::default(); queues],
+            on: vec![Vec::new(); servers],
+            running: vec![0; clients],
+            grouped: vec![None; servers],
+            closed: vec![false; servers],
+            next: 0,
+            version: 0,
+            refused: Vec::new(),
+            pruned_by: 0.0,
+            site,
+        })
+    }
+
+    /// The site.
+    pub fn site(&self) -> &Site {
+        &self.site
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> &PackSettings {
+        &self.settings
+    }
+
+    /// Finds a place. Changes nothing.
+    ///
+    /// # Errors
+    /// [`Refused`] with the reason for which no place fits.
+    pub fn plan(&self, request: &Request) -> Result<Plan, Refused> {
+        let refused = |why| Refused { workload: request.workload.name.clone(), why };
+        if self.names.contains_key(&request.workload.name) {
+            return Err(refused(Why::Placed));
+        }
+        if let Some(client) = request.client.filter(|&client| client >= self.site.clients().len()) {
+            let clients = self.site.clients().len();
+            let why = format!("client {client} is not one of {clients}, numbered from 0");
+            return Err(refused(Why::Wrong(why)));
+        }
+        let (workload, pruned_by) = self.prepare(&request.workload).map_err(refused)?;
+        let slo = workload.slo.ok_or_else(|| refused(Why::BestEffort))?;
+        attainable(&workload)
+            .map_err(|below| refused(Why::Unloaded { stage: below.stage, seconds: below.unloaded }))?;
+        let level = self.settings.level(slo.latency);
+        let Fit { new, limits, delays, read } =
+            Search { packing: self, workload, level, asked: request.client }.first().map_err(refused)?;
+        Ok(Plan { version: self.version, pruned_by, new, limits, delays, read })
+    }
+
+    /// Applies a plan. Returns false, without a change, if the packing changed after the plan: plan again.
+    pub fn apply(&mut self, plan: Plan) -> bool {
+        if plan.version != self.version {
+            return false;
+        }
+        let Plan { new, limits, delays, pruned_by, .. } = plan;
+        let mut touched = self.put(new, pruned_by);
+        for (id, limits) in limits {
+            let placed = self.placed.get_mut(&id).expect("a plan is of its packing");
+            placed.limits = limits;
+            touched.extend(placed.route.iter().flatten());
+        }
+        for (id, delays) in delays {
+            self.placed.get_mut(&id).expect("a plan is of its packing").delays = delays;
+        }
+        self.sum_up(touched);
+        true
+    }
+
+    /// Adds workloads with existing promises, in order, at their place and with their enforced limits. They
+    /// count like any placed workload.
+    ///
+    /// # Errors
+    /// [`Refused`] for the first workload without an SLO, with a name in use, or at a place that the site
+    /// does not have. Then none is added.
+    pub fn take_in(&mut self, residents: Vec<Resident>) -> Result<(), Refused> {
+        let mut taken: Vec<(Placed, f64)> = Vec::with_capacity(residents.len());
+        for Resident { workload: given, client, server, device, limits, within } in residents {
+            let refused = |why| Refused { workload: given.name.clone(), why };
+            let there = self.names.contains_key(&given.name);
+            if there || taken.iter().any(|(other, _)| other.workload.name == given.name) {
+                return Err(refused(Why::Placed));
+            }
+            let (mut workload, pruned_by) = self.prepare(&given).map_err(refused)?;
+            let stored = workload.demands.iter().any(|demand| demand.stage == Stage::Storage);
+            let has = |server: &Server| !stored || device < server.devices.len();
+            let is_there =
+                client < self.site.clients().len() && self.site.servers().get(server).is_some_and(has);
+            if !is_there || limits.len() != workload.demands.len() {
+                return Err(refused(Why::Wrong("the site has no such place for it".to_owned())));
+            }
+            let slo = workload.slo.ok_or_else(|| refused(Why::BestEffort))?;
+            let path = |stage| self.site.path(client, server, device, stage);
+            let route: Vec<Vec<usize>> = workload.demands.iter().map(|demand| path(demand.stage)).collect();
+            let delays = route.iter().map(|path| vec![f64::INFINITY; path.len()]).collect();
+            let level = self.settings.level(slo.latency);
+            if let Some(latency) = within {
+                Arc::make_mut(&mut workload).slo = Some(Slo { latency, ..slo });
+            }
+            let placed = Placed { workload, client, server, device, level, route, limits, delays };
+            taken.push((placed, pruned_by));
+        }
+        for (placed, pruned_by) in taken {
+            let touched = self.put(placed, pruned_by);
+            self.sum_up(touched);
+        }
+        self.look_again();
+        Ok(())
+    }
+
+    /// Closes a server for further workloads.
+    pub fn close(&mut self, server: usize) {
+        if let Some(closed) = self.closed.get_mut(server) {
+            *closed = true;
+            self.version += 1;
+        }
+    }
+
+    /// Adds a workload to the placed ones. Returns the queues it crosses, for [`Packing::sum_up`].
+    fn put(&mut self, new: Placed, pruned_by: f64) -> Vec<usize> {
+        let id = self.next;
+        (self.next, self.version) = (self.next + 1, self.version + 1);
+        self.pruned_by = self.pruned_by.max(pruned_by);
+        self.on[new.server].push(id);
+        self.running[new.client] += 1;
+        self.grouped[new.server] = Some(new.client);
+        self.names.insert(new.workload.name.clone(), id);
+        let touched: Vec<usize> = new.route.iter().flatten().copied().collect();
+        for &queue in &touched {
+            if self.at[queue].last() != Some(&id) {
+                self.at[queue].push(id);
+            }
+        }
+        self.placed.insert(id, new);
+        touched
+    }
+
+    /// Finds a place and applies it. Records a refusal for the report. Returns the server and the client, by
+    /// index.
+    ///
+    /// # Errors
+    /// [`Refused`] with the reason for which no place fits.
+    pub fn place(&mut self, request: &Request) -> Result<(usize, usize), Refused> {
+        match self.plan(request) {
+            Ok(plan) => {
+                let at = (plan.new.server, plan.new.client);
+                self.apply(plan);
+                Ok(at)
+            }
+            Err(refused) => {
+                self.refused.push(refused.clone());
+                Err(refused)
+            }
+        }
+    }
+
+    /// Removes a workload and frees its share; the others get new limits with the next arrival. Returns false
+    /// for an unknown name.
+    pub fn remove(&mut self, name: &str) -> bool {
+        let Some(id) = self.names.remove(name) else { return false };
+        let placed = self.placed.remove(&id).expect("names are of placed workloads");
+        let touched: Vec<usize> = placed.route.into_iter().flatten().collect();
+        for &queue in &touched {
+            self.at[queue].retain(|&other| other != id);
+        }
+        self.on[placed.server].retain(|&other| other != id);
+        self.running[placed.client] -= 1;
+        self.grouped[placed.server] = None;
+        self.version += 1;
+        self.sum_up(touched);
+        true
+    }
+
+    /// Runs all events in order. Departures of unknown workloads are ignored.
+    pub fn run(&mut self, events: impl IntoIterator<Item = Event>) {
+        for event in events {
+            match event {
+                Event::Arrives(request) => drop(self.place(&request)),
+                Event::Departs(name) => drop(self.remove(&name)),
+            }
+        }
+    }
+
+    /// Number of servers with a workload.
+    pub fn servers_used(&self) -> usize {
+        self.on.iter().filter(|on| !on.is_empty()).count()
+    }
+
+    /// Device queue of a workload, by index; `None` if it is not placed.
+    pub fn device_of(&self, name: &str) -> Option<usize> {
+        let placed = &self.placed[self.names.get(name)?];
+        self.site.servers()[placed.server].devices.get(placed.device).copied()
+    }
+
+    /// Placed workloads in order of arrival, with their server and client by index.
+    pub fn placed(&self) -> impl Iterator<Item = (&str, usize, usize)> {
+        self.placed.values().map(|placed| (placed.workload.name.as_str(), placed.server, placed.client))
+    }
+
+    /// Refused workloads in order of arrival.
+    pub fn refused(&self) -> &[Refused] {
+        &self.refused
+    }
+
+    /// All queues and all promises in order of arrival, margin included, for any other analysis.
+    pub fn system(&self) -> System {
+        let promises = self.placed.values().map(|placed| Promise {
+            workload: placed.workload.clone(),
+            route: placed.route.clone(),
+            priorities: vec![self.priority(placed.level); placed.route.len()],
+            limits: placed.limits.clone(),
+        });
+        System { queues: self.site.queues().to_vec(), promises: promises.collect() }
+    }
+
+    /// Recomputes all delays after a change of capacities. A promise without a bound blocks all changes to
+    /// the traffic it touches.
+    pub(super) fn look_again(&mut self) {
+        let system = self.system();
+        let found = limits::delays(&system, self.settings.packets());
+        for (at, placed) in self.placed.values_mut().enumerate() {
+            for (demand, hops) in placed.delays.iter_mut().enumerate() {
+                for (hop, delay) in hops.iter_mut().enumerate() {
+                    let found = found.as_ref().ok().map(|found| found[at][demand][hop].clone());
+                    *delay = found.and_then(Result::ok).unwrap_or(f64::INFINITY);
+                }
+            }
+        }
+        self.version += 1;
+    }
+
+    /// The serializable report. It recomputes the bounds.
+    pub fn report(&self) -> Report {
+        let system = self.system();
+        // A capacity from the ledger may be invalid.
+        let bounds = match limits::bounds(&system, self.settings.packets()) {
+            Ok(bounds) => bounds.into_iter().map(Result::ok).collect(),
+            Err(_) => vec![None; system.promises.len()],
+        };
+        let placed =
+            self.placed.values().zip(&system.promises).zip(bounds).map(|((placed, promise), bound)| {
+                let slo = placed.workload.slo.expect("what is placed has an SLO");
+                let stages = (0..placed.route.len()).map(|at| StageReport {
+                    stage: placed.workload.demands[at].stage.name().to_owned(),
+                    queues: placed.route[at].iter().map(|&queue| system.queues[queue].name.clone()).collect(),
+                    limits: (placed.limits[at].buckets().iter())
+                        .map(|bucket| Limit { rate: bucket.rate(), burst: bucket.burst() })
+                        .collect(),
+                    bound_s: bound.as_ref().map(|bound| bound.stages[at]),
+                });
+                PlacedReport {
+                    workload: placed.workload.name.clone(),
+                    client: self.site.clients()[placed.client].name.clone(),
+                    server: self.site.servers()[placed.server].name.clone(),
+                    device: placed.device,
+                    priority: promise.priorities.first().copied().unwrap_or(0),
+                    slo_s: slo.latency,
+                    percentile: slo.percentile,
+                    stages: stages.collect(),
+                    bound_s: bound.map(|bound| bound.seconds()),
+                }
+            });
+        let refused = self.refused.iter().map(|refused| RefusedReport {
+            workload: refused.workload.clone(),
+            why: refused.why.to_string(),
+        });
+        Report {
+            limits: self.settings.limits.clone(),
+            fast: self.settings.fast,
+            margin: self.settings.margin,
+            pruned_by: self.pruned_by,
+            servers_used: self.servers_used(),
+            placed: placed.collect(),
+            refused: refused.collect(),
+        }
+    }
+
+    /// Priority number of a level: the level itself, or the number of shorter SLOs in use.
+    fn priority(&self, level: u64) -> u32 {
+        if !self.settings.levels.is_empty() {
+            return level as u32;
+        }
+        let mut before: Vec<u64> =
+            self.placed.values().map(|placed| placed.level).filter(|&of| of < level).collect();
+        before.sort_unstable();
+        before.dedup();
+        before.len() as u32
+    }
+
+    /// The workload with the margin and with few buckets, and the largest relative increase of a curve by
+    /// pruning.
+    fn prepare(&self, workload: &Workload) -> Result<(Arc<Workload>, f64), Why> {
+        let wrong = |why: String| Err(Why::Wrong(why));
+        let Some(slo) = workload.slo else { return Err(Why::BestEffort) };
+        if !slo.latency.is_finite() || slo.latency <= 0.0 {
+            return wrong(format!("its SLO of {} s is not above 0", format_number(slo.latency)));
+        }
+        if workload.demands.is_empty() {
+            return wrong("it demands nothing at any stage".to_owned());
+        }
+        for demand in &workload.demands {
+            let (stage, largest, burst) = (demand.stage, demand.largest, demand.arrivals.burst());
+            if !(0.0..=burst).contains(&largest) {
+                return wrong(format!(
+                    "its largest request at {stage} is {}: expected 0 to its burst, {}",
+                    format_number(largest),
+                    format_number(burst)
+                ));
+            }
+            if !demand.unloaded.is_finite() || demand.unloaded < 0.0 {
+                return wrong(format!(
+                    "its profiled tail at {stage} is {} s: expected from 0",
+                    demand.unloaded
+                ));
+            }
+        }
+        let mut scaled =
+            with_margin(workload, self.settings.margin).map_err(|error| Why::Wrong(error.to_string()))?;
+        let mut pruned_by = 0.0_f64;
+        for demand in &mut scaled.demands {
+            let pruned = demand.arrivals.pruned_within(self.settings.pruning);
+            let pruned = pruned.map_err(|error| Why::Wrong(error.to_string()))?;
+            pruned_by = pruned_by.max(pruned.error);
+            demand.arrivals = pruned.curve;
+        }
+        Ok((Arc::new(scaled), pruned_by))
+    }
+
+    /// Recomputes the load of queues, always in order of arrival, so that the sums do not depend on departed
+    /// workloads.
+    fn sum_up(&mut self, mut queues: Vec<usize>) {
+        queues.sort_unstable();
+        queues.dedup();
+        for queue in queues {
+            let mut asked = Asked::default();
+            for id in &self.at[queue] {
+                let placed = &self.placed[id];
+                for (at, path) in placed.route.iter().enumerate() {
+                    if path.contains(&queue) {
+                        asked.configured += placed.limits[at].rate();
+                        asked.least += placed.workload.demands[at].arrivals.rate();
+                    }
+                }
+            }
+            self.asked[queue] = asked;
+        }
+    }
+}

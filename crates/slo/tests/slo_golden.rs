@@ -1,0 +1,74 @@
+//! Bounds of systems against those of the thesis' released code (`golden/qos/dnc`).
+
+#[path = "../../calculus/tests/it/support/reference.rs"]
+#[allow(dead_code, reason = "each test uses some of it")]
+mod shared;
+mod systems;
+
+use leeward_calculus::ArrivalCurve;
+use leeward_slo::System;
+use leeward_slo::bound::{BoundSettings, Method, Unit, bounds};
+use leeward_traces::Stage;
+use serde_json::Value;
+use shared::{close, each, lines, number};
+use systems::{curve, demand, promise, queue};
+
+fn text(value: &Value) -> &str {
+    value.as_str().expect("a name")
+}
+
+/// A client is a promise, its flows are stages, and its shapers the limits.
+fn system(input: &Value) -> System {
+    let queues: Vec<_> = (each(&input["queues"]).iter())
+        .map(|of| queue(text(&of["name"]), number(&of["bandwidth"])))
+        .collect();
+    let promises = each(&input["clients"]).iter().map(|client| {
+        let flows = each(&client["flows"]);
+        let stages = flows.iter().map(|flow| {
+            let alpha = ArrivalCurve::new(&lines(&flow["arrivalInfo"])).unwrap();
+            let at = |name: &Value| queues.iter().position(|queue| queue.name == text(name)).unwrap();
+            let route = each(&flow["queues"]).iter().map(at).collect();
+            (demand(Stage::NetworkIn, alpha, 0.0), route, number(&flow["priority"]) as u32)
+        });
+        let mut made = promise(text(&client["name"]), None, stages.collect());
+        for (limits, flow) in made.limits.iter_mut().zip(flows) {
+            *limits = curve(&[(number(&flow["shaper"]["r"]), number(&flow["shaper"]["b"]))]);
+        }
+        made
+    });
+    let promises = promises.collect();
+    System { queues, promises }
+}
+
+#[test]
+fn curves_are_the_lesser_of_the_released_analyses_and_the_program_is_bounded_where_they_are() {
+    let Some(folder) = shared::folder() else { return };
+    let settings = BoundSettings { unit: Unit::Fluid, ..BoundSettings::default() };
+    let (mut compared, mut above, mut worst) = (0, 0, 0.0f64);
+    for (name, input) in shared::files(folder.join("dnc"), ".in.json") {
+        let output = shared::json(folder.join("dnc").join(name.replace(".in.", ".out.")));
+        let system = system(&input);
+        let curves = bounds(&system, Method::Dnc, settings);
+        let program = bounds(&system, Method::PriorityMeister, settings);
+        let released = |analysis: &str| each(&output[analysis]["clients"]).to_vec();
+        let expected = released("aggregate").into_iter().zip(released("hop_by_hop"));
+        for (at, (aggregate, hop_by_hop)) in expected.enumerate() {
+            let flows = each(&aggregate["flows"]).iter().zip(each(&hop_by_hop["flows"]));
+            let least: f64 = flows.map(|(a, b)| number(&a["latency_s"]).min(number(&b["latency_s"]))).sum();
+            let of = format!("{name} {}", system.promises[at].workload.name);
+            let found = curves[at].as_ref().map_or(f64::INFINITY, |bound| bound.seconds);
+            close(found, least, &of);
+            let program = program[at].as_ref().map_or(f64::INFINITY, |bound| bound.seconds);
+            assert_eq!(program.is_finite(), least.is_finite(), "{of}");
+            if least.is_finite() {
+                above += usize::from(program > least * (1.0 + 1e-5));
+                worst = worst.max(program / least);
+            }
+            compared += 1;
+        }
+    }
+    println!(
+        "{compared} clients; the program is above the curves for {above}, at most by a factor of {worst}"
+    );
+    assert!(compared > 30);
+}
