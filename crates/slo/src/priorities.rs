@@ -88,15 +88,15 @@ fn on_network(promise: &super::Promise) -> impl Iterator<Item = usize> + use<> {
 /// all SLOs if one exists that is strict and the same at all stages. Reason: the lowest open workload of that
 /// order keeps its SLO with all other open ones before it, so each level has a candidate.
 ///
-/// Both conditions hold for [`super::bound::Method::PriorityMeister`] with fluid service. They also hold for
-/// [`super::bound::Method::Dnc`] if each stage is one queue, with fluid service or not. They do not quite
-/// hold for whole requests over several queues: a lower priority blocks at each queue, a higher one only
-/// once. They do not hold for curves over several queues, which depend on the order. The search may miss
-/// orders that differ by stage, and a merged order may miss SLOs.
+/// Both conditions hold for [`super::bound::Method::PriorityMeister`] with fluid service. Both also hold for
+/// [`super::bound::Method::Dnc`] if each stage is one queue, with fluid service or not. Whole requests over
+/// several queues violate them slightly: a lower priority blocks at each queue, a higher one only once.
+/// Neither holds for curves over several queues, which depend on the order. The search may miss orders that
+/// differ by stage, and a merged order may miss SLOs.
 ///
-/// The search tries workloads by SLO, the largest first. It computes up to n bounds for each of n levels, and
-/// more if the levels of stages differ. It skips the bound of a workload if the open stages overload a queue
-/// of its path.
+/// The search tries workloads by SLO, the largest first. The work is up to n bounds for each of n levels, and
+/// more if the levels of stages differ. The search skips the bound of a workload if the open stages overload
+/// a queue of its path.
 pub fn priority_meister(system: &System, levels: u32, bound: &mut BoundOf<'_>) -> Ordered {
     let mut system = system.clone();
     let mut open: Vec<Vec<bool>> = (system.promises.iter())

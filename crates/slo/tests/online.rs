@@ -215,7 +215,7 @@ fn what_is_refused_names_the_workload_and_the_stage_that_takes_its_time() {
     assert!(why.contains("none of 6 servers") || why.contains("on an empty server"), "{why}");
 }
 
-/// A workload with random requests. Its curve passes bursts; if they are `large`, the largest takes far
+/// A workload with random requests. The curve passes bursts; if they are `large`, the largest takes far
 /// longer than the SLO, though hardly any request does.
 fn by_chance(name: &str, server: Option<&str>, large: bool) -> Form {
     let model = |stage: &str, mean: f64, buckets: Value| {

@@ -200,7 +200,7 @@ fn refusals_say_whose_slo_which_stage_and_which_queue() {
 #[test]
 fn an_overload_is_a_refusal_even_where_only_the_last_priority_has_no_bound() {
     let first = with(&link(), "snc", &arrival("first", 5e7, 1e4, 0.05)).system;
-    // It has the last priority, so it alone has no bound.
+    // The workload has the last priority, so it alone has no bound.
     let outcome = with(&first, "snc", &arrival("second", 8e7, 1e4, 10.0));
     assert!(matches!(outcome.refused, Some(Refused::Unbounded(Unbounded::Overload { .. }))), "{outcome:?}");
 }

@@ -130,7 +130,7 @@ impl Bounded {
     }
 
     /// True if a promise had no bound before the arrival, because its path is overloaded: a link lost
-    /// capacity. Its SLO is lost until the link is repaired, and it blocks no admission.
+    /// capacity. The promise's SLO is lost until the link is repaired, and the promise blocks no admission.
     fn is_lost(&self, system: &System, promise: usize, method: Method) -> bool {
         let before =
             Bounds::new(system, self.settings.bounds).map(|mut bounds| bounds.bound(promise, method));

@@ -142,7 +142,7 @@ pub trait Admission: Send + Sync {
     }
 
     /// Decides on an arrival. The policy assumes that the system's promises are kept, as they are if it
-    /// admitted each of them. It checks only those that the arrival may disturb.
+    /// admitted each of them. Only promises that the arrival may disturb are checked.
     ///
     /// # Errors
     /// [`SystemError`] for an invalid system or arrival.

@@ -1,9 +1,10 @@
 //! Policy `qjump++`: classes of fixed rates, the lowest rate first (SLO section 4.4.1, after Grosvenor et
 //! al., QJump, NSDI 2015).
 //!
-//! A workload starts in the class of the highest rate, which is served last. It steps up, to a lower rate and
-//! a higher priority, until its bound is within its SLO and no other bound exceeds its SLO. Each stage has
-//! the class's rate with a bucket of one packet. Rates do not depend on the number of workloads.
+//! A workload starts in the class of the highest rate, which is served last. The policy steps the workload
+//! up, to a lower rate and a higher priority, until its bound and all other bounds are within their SLOs.
+//! Each stage has the class's rate with a bucket of one packet. Rates do not depend on the number of
+//! workloads.
 
 use leeward_calculus::TokenBucket;
 use leeward_registry::{Registration, schema, setting_error, settings};

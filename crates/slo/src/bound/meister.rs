@@ -27,9 +27,9 @@
 //! and priority count as the workload if they keep their order of arrival ([`super::BoundSettings::fifo`]).
 //! One queue has a closed form, and the code uses it.
 //!
-//! The program can exceed the curves of [`super::Method::Dnc`] for three reasons. It takes all traffic before
-//! the workload in any order, though that traffic has priorities of its own. The penalty for whole packets
-//! counts at each queue but the last, and hop by hop it does not. The program does not know that several busy
+//! The program can exceed the curves of [`super::Method::Dnc`] for three reasons. Traffic before the workload
+//! may come in any order, though that traffic has priorities of its own. The penalty for whole packets counts
+//! at each queue but the last, and hop by hop it does not. The program does not know that several busy
 //! periods belong to one queue. On lines and trees, for fluid service and one higher priority, the program is
 //! at most the curves.
 //!

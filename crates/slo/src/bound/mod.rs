@@ -55,7 +55,7 @@ pub enum Method {
     /// Evaluation 2022), over any paths without a cycle. Holds for every request within its limits.
     Plp,
     /// Stochastic network calculus (SLO section 4.2): holds for the SLO's percentile of requests, as far as
-    /// the models are accurate. It gives no bound where the long-run rates of the curves exceed a queue's
+    /// the models are accurate. No bound exists where the long-run rates of the curves exceed a queue's
     /// capacity, whatever the models say.
     Snc,
     /// The least bound of the other methods that apply.

@@ -51,8 +51,8 @@ impl Overloads {
         Overloads { full, at }
     }
 
-    /// Checks that a part can have a bound. It has none if a queue of its path is overloaded by its priority
-    /// and the higher ones. The same holds for queues that the flows it meets have passed before.
+    /// Checks that a part can have a bound. A part has none if its priority and the higher ones overload a
+    /// queue of its path. The same holds for queues that the flows it meets have passed before.
     ///
     /// # Errors
     /// [`Unbounded::Overload`] with the first overloaded queue.

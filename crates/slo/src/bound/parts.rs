@@ -118,8 +118,8 @@ impl<'s> Parts<'s> {
     /// device is a single server, and a request waits only for lower priorities in service.
     ///
     /// A device that takes several requests and serves them in sequence, regardless of later arrivals, may
-    /// have all of them before the request. They count as [`BoundSettings::outstanding`] times the largest
-    /// request.
+    /// have all of them before the request. Such requests count as [`BoundSettings::outstanding`] times the
+    /// largest request.
     pub fn in_service(&self, component: usize, queue: usize) -> f64 {
         if self.settings.unit == Unit::Fluid {
             return 0.0;

@@ -83,19 +83,19 @@ pub struct WorkloadFile {
     pub trace: Option<String>,
     /// Restricts the trace to requests of this volume, in dialects that name volumes.
     pub volume: Option<String>,
-    /// Its r-b curves: for each stage token buckets, all of which hold at once; or the name of a file with
-    /// the JSON of `leeward slo curve`.
+    /// r-b curves: for each stage a list of token buckets that hold together, or the name of a file with the
+    /// JSON of `leeward slo curve`.
     pub curves: Option<CurvesFile>,
-    /// Its models: the JSON of `leeward slo model`, which has curves too, or the name of a file with it.
+    /// Models: the JSON of `leeward slo model`, which has curves too, or the name of a file with that JSON.
     pub model: Option<ModelsFile>,
     /// Latency of requests at the device without queueing, if no trace gives it.
     pub unloaded: Option<Nanos>,
-    /// Its stages. Default those of the file.
+    /// Stages of the workload. Default those of the file.
     pub stages: Option<Vec<StageName>>,
     /// Workloads whose bursts may coincide with this one's.
     #[serde(default)]
     pub depends_on: Vec<String>,
-    /// Its priority, 0 first: one for all stages, or one for each. By SLO if no workload has one.
+    /// Priority of the workload, 0 first: one for all stages, or one for each. By SLO if no workload has one.
     pub priority: Option<PriorityFile>,
     /// Enforced token buckets, by stage; without them, its own curve.
     pub limits: Option<BucketsFile>,

@@ -183,8 +183,8 @@ impl Workloads {
     /// Workloads as arrivals at a system. Adds missing queues to the system.
     ///
     /// # Errors
-    /// [`InputError`] for a workload without a server or a path, one with priorities or limits (the admission
-    /// policy sets them), or one that exists already at another place.
+    /// [`InputError`] for a workload without a server or a path, with priorities or limits (the admission
+    /// policy sets them), or with another place in the system already.
     pub fn arrivals(&self, cluster: &Cluster, system: &mut System) -> Result<Vec<Arrival>, InputError> {
         let mut routes = Routes::new(cluster, self.congestion, std::mem::take(&mut system.queues));
         let arrival = |entry: &Entry| {

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! where b is the burst of a workload *at that queue*. Behind a queue that delays it by up to d, a workload
-//! of bucket (r, b) arrives like one of (r, b + r d), since work that leaves within t seconds arrived within
-//! t + d. The thesis' optimiser uses b at the limiter, and checks only each flow's first queue (as the
+//! of bucket (r, b) arrives like one of (r, b + r d). The reason: work that leaves within t seconds arrived
+//! within t + d. The thesis' optimiser uses b at the limiter, and checks only each flow's first queue (as the
 //! released code does). So limits that pass here may fail there, and the reverse. For limits of several
 //! buckets the sums are sums of curves, and the same argument holds.
 //!

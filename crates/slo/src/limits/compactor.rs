@@ -133,8 +133,8 @@ impl Compactor {
         Err(setting_error("compactor", "slack", &message))
     }
 
-    /// The violated SLOs and capacities, from a second program with soft rows. It minimises the sum of
-    /// violations, each as a share of its SLO or capacity. `None` if all are kept.
+    /// The violated SLOs and capacities, from a second program with soft rows. The program minimises the sum
+    /// of violations, each as a share of its SLO or capacity. `None` if all are kept.
     ///
     /// # Errors
     /// [`NoLimits`] for a workload that no limits can help, or a failure of the solver.

@@ -1,9 +1,9 @@
 //! Active workloads beside a new volume: the guarantees to preserve.
 //!
 //! Packing uses worst-case bounds. Some active promises fail that test: they were made by another bound or by
-//! none, or they are lost because a link lost capacity. They must not block all new promises. So each promise
-//! is checked by its own bound. A promise that is missed already may not get worse. A promise without a
-//! shared queue with the new workload, direct or indirect, stays unchanged.
+//! none, or they are lost because a link lost capacity. These promises must not block all new ones. So each
+//! promise is checked by its own bound. A promise that is missed already may not get worse. A promise without
+//! a shared queue with the new workload, direct or indirect, stays unchanged.
 
 use std::collections::BTreeSet;
 

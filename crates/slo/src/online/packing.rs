@@ -17,9 +17,10 @@ use crate::limits;
 use crate::pack::{Classes, PackSettings, Packing, ROUNDS, Request, Requests, Resident, Site, promised};
 use crate::{Slo, System, Workload};
 
-/// Finds a server for the volume of a workload beside the active ones, as `leeward slo pack` does. It is the
-/// first server where limits keep every SLO that the workload may affect. If the limit algorithm chooses for
-/// all workloads of a server together, the others there get new limits. Hosts in `closed` take no volume.
+/// Finds a server for the volume of a workload beside the active ones, as `leeward slo pack` does. The result
+/// is the first server where limits keep every SLO that the workload may affect. If the limit algorithm
+/// chooses for all workloads of a server together, the others there get new limits. Hosts in `closed` take no
+/// volume.
 ///
 /// # Errors
 /// [`Declined`] for an invalid form or algorithm, or with the obstacle.

@@ -16,8 +16,8 @@ pub(super) struct Seat<'a> {
     pub budget: f64,
 }
 
-/// Index of a workload whose SLO no limits can keep together with the higher priorities. It is the tightest
-/// workload of the first priority with such a violation. `None` if the test finds no violation.
+/// Index of a workload whose SLO no limits can keep together with the higher priorities. The result is the
+/// tightest workload of the first priority with such a violation. `None` if the test finds no violation.
 pub(super) fn hopeless(capacity: f64, seats: &[Seat<'_>]) -> Option<usize> {
     let least: f64 = seats.iter().map(|seat| seat.arrivals.rate()).sum();
     let mut levels: Vec<u64> = seats.iter().map(|seat| seat.level).collect();

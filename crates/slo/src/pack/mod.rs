@@ -8,8 +8,8 @@
 //! First fit: the search tries servers in order, and takes the first where limits exist that keep the SLO of
 //! every workload. Workloads on that server get new limits. Workloads elsewhere that share a client's link
 //! keep their limits, and the search checks their SLOs too. Fast first fit skips a server if the configured
-//! rates and the least rate of the new workload exceed a queue's capacity. It finds slightly fewer places,
-//! and tries far fewer.
+//! rates and the least rate of the new workload exceed a queue's capacity. Fast first fit finds slightly
+//! fewer places, and tries far fewer.
 //!
 //! A packing is deterministic: placements depend neither on threads nor on time.
 

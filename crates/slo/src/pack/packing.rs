@@ -199,8 +199,8 @@ impl Packing {
         true
     }
 
-    /// Adds workloads with existing promises, in order, at their place and with their enforced limits. They
-    /// count like any placed workload.
+    /// Adds workloads with existing promises, in order, at their place and with their enforced limits. Such
+    /// workloads count like any placed one.
     ///
     /// # Errors
     /// [`Refused`] for the first workload without an SLO, with a name in use, or at a place that the site
@@ -361,7 +361,7 @@ impl Packing {
         self.version += 1;
     }
 
-    /// The serializable report. It recomputes the bounds.
+    /// The serializable report, with recomputed bounds.
     pub fn report(&self) -> Report {
         let system = self.system();
         // A capacity from the ledger may be invalid.

@@ -22,7 +22,7 @@ pub struct Client {
 pub struct Server {
     /// Name of the server.
     pub name: String,
-    /// Its devices, as queue indices.
+    /// Devices of the server, as queue indices.
     pub devices: Vec<usize>,
 }
 

@@ -2,10 +2,10 @@
 //! linear programming (PLP++; Bouillard, "Trade-off between accuracy and tractability of Network Calculus in
 //! FIFO networks", Performance Evaluation 153, 2022).
 //!
-//! The other bounds let cross traffic on a part of the path pass before the workload there, at any time. They
-//! count some bursts twice or in the worst order. This method analyses one priority alone: each queue offers
-//! it the service that higher priorities leave, minus the loss by whole packets. [`program`] knows that
-//! requests leave a queue in their order of arrival.
+//! The other bounds let cross traffic on a part of the path pass before the workload there, at any time. So
+//! they count some bursts twice or in the worst order. This method analyses one priority alone: each queue
+//! offers it the service that higher priorities leave, minus the loss by whole packets. [`program`] knows
+//! that requests leave a queue in their order of arrival.
 //!
 //! The paper has one class of flows and trees of servers. This module has strict priorities: at each queue,
 //! the arrivals of higher priorities, computed by [`InOrder`], reduce the service first. The program contains

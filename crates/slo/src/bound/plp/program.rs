@@ -1,11 +1,11 @@
 //! The linear program of PLP (Bouillard, "Trade-off between accuracy and tractability of Network Calculus in FIFO networks",
 //! Performance Evaluation 153, 2022, section 4), for servers one after another.
 //!
-//! The analysis follows one bit of the first crossing that leaves the last server. It arrived at each server
-//! at some moment, and the server's backlog began at some earlier moment. The bit that arrived last by then
-//! had arrived at the server before at a moment of its own, and so on. So n servers have one moment at the
-//! end, two at the last server, and up to n + 1 at the first. Moment k of a server is the arrival time of the
-//! bit that leaves it at moment k of the next server. The last moment of each server is the start of its
+//! The analysis follows one bit of the first crossing that leaves the last server. The bit arrived at each
+//! server at some moment, and the server's backlog began at some earlier moment. The bit that arrived last by
+//! then had arrived at the server before at a moment of its own, and so on. So n servers have one moment at
+//! the end, two at the last server, and up to n + 1 at the first. Moment k of a server is the arrival time of
+//! the bit that leaves it at moment k of the next server. The last moment of each server is the start of its
 //! service.
 //!
 //! ```text
