@@ -95,16 +95,16 @@ drawing: ## Draw the crates and their dependencies: docs/pictures/crates.svg
 .PHONY: fmt
 fmt: build ## Format Rust and Python
 	cargo fmt --all
-	$(BIN)/ruff check --quiet --fix python
-	$(BIN)/ruff format --quiet python
+	$(BIN)/ruff check --quiet --fix python reproduce
+	$(BIN)/ruff format --quiet python reproduce
 
 .PHONY: lint
 lint: build ## Check the style and types of Rust and Python
 	@mkdir -p target && rm -f target/test-*.log
 	cargo fmt --all --check
 	cargo clippy --quiet --release --locked --workspace --all-targets -- -D warnings
-	$(BIN)/ruff check --quiet python
-	$(BIN)/ruff format --quiet --check python
+	$(BIN)/ruff check --quiet python reproduce
+	$(BIN)/ruff format --quiet --check python reproduce
 	$(BIN)/mypy
 	@if command -v cargo-deny >/dev/null; then cargo deny --locked check bans licenses sources; \
 	else echo "skipped: licences of dependencies: cargo-deny is not installed" | tee target/test-licences.log; fi
@@ -113,7 +113,7 @@ lint: build ## Check the style and types of Rust and Python
 clean: ## Remove what was built and installed here
 	rm -rf target dist fuzz/target web/dist web/node_modules web/test-results .venv docs/book .pytest_cache .ruff_cache .mypy_cache .hypothesis
 	rm -f python/leeward/_native*.so
-	find python -name __pycache__ -exec rm -rf {} +
+	find python reproduce -name __pycache__ -exec rm -rf {} +
 
 .PHONY: prerequisites
 prerequisites:
@@ -141,7 +141,7 @@ test-web: build servers
 
 .venv/.python: constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install pip maturin cmake libclang
+	$(BIN)/pip install pip maturin cmake flit_core libclang
 	ln -sfn "$$($(BIN)/python -c 'import clang.native; print(*clang.native.__path__)')" .venv/libclang
 	touch $@
 
@@ -150,6 +150,7 @@ target/.dashboard: $(WEB_SOURCES)
 	@scripts/dashboard
 	@touch $@
 
-.venv/.native: .venv/.python pyproject.toml $(RUST_SOURCES) target/.dashboard
+.venv/.native: .venv/.python pyproject.toml reproduce/pyproject.toml $(RUST_SOURCES) target/.dashboard
 	$(BIN)/maturin develop --release --group dev
+	$(BIN)/pip install --no-deps --no-build-isolation --editable reproduce
 	touch $@

@@ -652,7 +652,7 @@ def byte_count(text: str) -> int:
 
 @final
 class Study:
-    """Experiments on workloads drawn from traces of one device; see `leeward.reproduce.slo`.
+    """Experiments on workloads drawn from traces of one device; see `leeward_reproduce.slo`.
 
     A draw is (trace, where it begins as a share of its length, SLO in seconds). What is asked for is JSON.
     """

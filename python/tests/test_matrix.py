@@ -3,7 +3,6 @@
 import gzip
 import json
 import math
-import os
 import subprocess
 import tempfile
 from collections.abc import Callable
@@ -25,8 +24,6 @@ from leeward.errors import InputError
 from leeward.matrix import PREDICTORS, Series, predict, read, score
 from leeward.matrix.past import look_back
 from leeward.matrix.scoring import held_out
-from leeward.reproduce import reproduce
-from leeward.reproduce.choreo import predictor
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 HEADER = "t_s,src,dst,bytes\n"
@@ -164,15 +161,6 @@ def test_scores_are_those_worked_by_hand() -> None:
     # The pair a had 15 in the mean, and b from its first traffic on 5; then 40 / 3 and 5.
     past = made.scored[3]
     assert past.wrong_bytes.value == pytest.approx((5 + 0 + (40 - 40 / 3) + 5) / 55)
-
-
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_with_a_daily_cycle_and_deviations_that_last_the_combination_beats_either_alone(seed: int) -> None:
-    combination, last, daily, _ = predictor.generated(seed).scored
-    for alone in (last, daily):
-        assert alone.above_combination.within is not None
-        assert alone.above_combination.within[0] > 0
-        assert alone.wrong_bytes.value > combination.wrong_bytes.value
 
 
 def test_each_pair_has_a_weight_of_its_own_where_that_validates_better() -> None:
@@ -380,37 +368,3 @@ def test_what_is_wrong_is_one_line_and_code_2_and_leaves_nothing(
     assert shown.stderr.startswith(error), shown.stderr
     assert len(shown.stderr.splitlines()) == 1
     assert [path.name for path in transfers.parent.iterdir()] == ["transfers.csv"]
-
-
-def test_the_figure_says_which_matrices_are_not_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("LEEWARD_DATA", str(tmp_path))
-    rows = reproduce("choreo", "predictor", seeds=2, out=tmp_path / "out", jobs=2)
-    assert rows == reproduce("choreo", "predictor", seeds=2, jobs=1)
-    absent = [row for row in rows if row.ours is None]
-    assert [row.note for row in absent] == [
-        f"not measured: there is no {predictor.ABILENE} in the folder of traces"
-    ]
-    above = {row.quantity: row.ci_low for row in rows if row.unit == "points"}
-    assert len(above) == len(PREDICTORS) - 1
-    assert sorted(path.name for path in (tmp_path / "out/pictures").iterdir()) == [
-        "predictor.png",
-        "predictor.svg",
-    ]
-    (tmp_path / predictor.ABILENE).parent.mkdir()
-    (tmp_path / predictor.ABILENE).write_bytes(gzip.compress(b"1 2 3\n"))
-    with pytest.raises(InputError, match=r"^data:abilene-tm/.*: expected lines of 144 numbers"):
-        reproduce("choreo", "predictor", seeds=1)
-
-
-def test_on_public_matrices_the_combination_beats_the_time_of_day_alone() -> None:
-    folder = os.environ.get("LEEWARD_DATA")
-    if not folder or not (Path(folder) / predictor.ABILENE).is_file():
-        pytest.skip(f"LEEWARD_DATA is not set to a folder with {predictor.ABILENE}")
-    made = predictor.abilene()
-    assert made is not None
-    assert (made.intervals, made.learnt, made.pairs) == (200, 140, 144)
-    daily = made.scored[2].above_combination
-    assert daily.within is not None
-    assert daily.within[0] > 0

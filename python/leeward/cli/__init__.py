@@ -28,9 +28,9 @@ from leeward.cli import (
     migrate,
     place,
     plan,
+    plugins,
     policies,
     probe,
-    reproduce,
     schema,
     serve,
     simulate,
@@ -76,9 +76,7 @@ app.add_typer(place.app, name="place")
 app.command("plan", epilog=plan.EXAMPLES)(plan.plan)
 app.command("policies", epilog=policies.EXAMPLES)(policies.policies)
 app.add_typer(probe.app, name="probe")
-app.command(
-    "reproduce", epilog=reproduce.EXAMPLES, short_help="Measure a paper's figures again, beside its own."
-)(reproduce.reproduce)
+plugins.add_commands(app)
 app.command("schema", epilog=schema.EXAMPLES)(schema.schema)
 app.command("serve", epilog=serve.EXAMPLES)(serve.serve)
 app.command("simulate", epilog=simulate.EXAMPLES)(simulate.simulate)

@@ -1,0 +1,44 @@
+"""Commands of other packages, found by the entry point group `leeward.commands`.
+
+An entry point has the command's name and names a module of the shape of the files beside this one: a function
+of that name, `EXAMPLES` for the end of its help, and `SHORT_HELP` for the list of commands.
+"""
+
+from importlib.metadata import entry_points
+
+import typer
+
+from leeward.errors import InputError
+
+GROUP = "leeward.commands"
+OF_THE_REPOSITORY = {"reproduce": "pip install ./reproduce, in the folder of Leeward's sources"}
+"""Plug-ins that the repository holds, and the command that installs each."""
+
+
+def add_commands(app: typer.Typer) -> None:
+    """Adds the commands of installed plug-ins.
+
+    A plug-in that does not load, or one of the repository that is not installed, is a command that says so.
+    """
+    entries = {entry.name: entry for entry in entry_points(group=GROUP)}
+    for name in sorted(entries.keys() | OF_THE_REPOSITORY.keys()):
+        if name not in entries:
+            _add_refusal(app, name, "the plug-in is not installed", OF_THE_REPOSITORY[name])
+            continue
+        try:
+            module = entries[name].load()
+        except ImportError as error:
+            problem = f"the plug-in does not load: {error}"
+            _add_refusal(app, name, problem, f"pip install --force-reinstall {entries[name].value}")
+            continue
+        app.command(name, epilog=module.EXAMPLES, short_help=module.SHORT_HELP)(getattr(module, name))
+
+
+def _add_refusal(app: typer.Typer, name: str, problem: str, hint: str) -> None:
+    def refuse(context: typer.Context) -> None:
+        error = InputError(name, None, None, None, problem)
+        error.add_note(hint)
+        raise error
+
+    anything = {"allow_extra_args": True, "ignore_unknown_options": True}
+    app.command(name, hidden=True, add_help_option=False, context_settings=anything)(refuse)

@@ -1,0 +1,1 @@
+"""Helpers of the tests: fixtures, and real parts that tests need."""

@@ -1,0 +1,9 @@
+"""Reproductions: figures of papers, measured again on Leeward's simulator, side by side with the papers' own.
+
+The package is a plug-in: it gives `leeward` the command `reproduce`.
+
+>>> from leeward_reproduce.perform import reproduce
+>>> rows = reproduce("sinbad", ["12"])
+>>> rows[0].figure, round(rows[0].ours, 2)
+('12', 2.0)
+"""

@@ -1,0 +1,240 @@
+"""Figures 7 and 8 and section 4.3, between namespaces: real packets, limits by `tc`, and nobody else there.
+
+They show that the tools work and how exact they are; what a cloud is like they cannot tell.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from leeward.arrays import Floats
+from leeward.report.style import COLOURS, LINES
+from leeward_reproduce.choreo import paper
+from leeward_reproduce.choreo.namespaces import Network, Place, UnableError, address, network
+from leeward_reproduce.rows import Row, measured, missing
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+LEAST, MOST = 60e6, 110e6
+"""What hosts may send, in bits per second: what a busy machine can still carry."""
+EVERY_S, TIMES = 0.5, 120
+"""Trains of a path: a minute, where the paper has TCP for half an hour."""
+LAGS_S = (1, 5, 10, 30)
+"""For the paper's minutes."""
+PATHS = 3
+PAIRS = 20
+"""Of each kind (section 4.3)."""
+LASTS = "2s"
+"""A transfer of these pairs."""
+_ALONE = "limits by `tc tbf`, and nobody else there"
+
+
+@dataclass(frozen=True)
+class Steady:
+    """A path again and again."""
+
+    rates: Floats
+    """In bits per second, one for each train."""
+    lags: list[dict[str, Any]]
+    """As `leeward probe steady` says: errors as shares, for each lag."""
+
+
+@dataclass(frozen=True)
+class Lengths:
+    """All paths of a network."""
+
+    hops: Floats
+    rates: Floats
+    """In Mb/s."""
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """What `leeward probe bottlenecks` says of a network."""
+
+    four: float
+    """Percent of pairs of paths between four hosts that take from each other."""
+    one: float
+    """The same, of pairs from one source."""
+    sum: float
+    """Of two paths from one source, in percent of one alone."""
+    kind: str
+
+
+def stability() -> list[Steady]:
+    """Figure 7: some paths, one after the other.
+
+    Raises:
+        UnableError: There are no namespaces here; or trains failed, and rates would not be evenly apart.
+    """
+    with network((2, 2)) as built:
+        _hose(built)
+        lags = ",".join(f"{lag}s" for lag in LAGS_S)
+        times = ("--every", f"{round(1000 * EVERY_S)}ms", "--times", str(TIMES), "--lags", lags)
+        pairs = [(built.hosts[at], built.hosts[(at + 2) % 4]) for at in range(PATHS)]
+        said = [built.ask("steady", *map(address, pair), *times) for pair in pairs]
+    return [Steady(numpy.array([one["rate_bps"] for one in path["samples"]]), path["lags"]) for path in said]
+
+
+def lengths() -> Lengths:
+    """Figure 8: hops and rates of all paths of a hose, in four racks under two pods.
+
+    Raises:
+        UnableError: There are no namespaces here.
+    """
+    with network((2, 2), (2, 2)) as built:
+        _hose(built)
+        said = built.ask("mesh", "--hosts", built.given(), "--hops")
+    names = [host["name"] for host in said["hosts"]]
+    hops = said["topology"]["hops"]
+    of = [
+        (hops[names.index(one["from"])][names.index(one["to"])], one["rate_bps"] / 1e6)
+        for one in said["paths"]
+    ]
+    counted = numpy.array([one for one in of if one[0] is not None], dtype=float)
+    return Lengths(counted[:, 0], counted[:, 1])
+
+
+def protocol() -> dict[str, Protocol]:
+    """Section 4.3: do paths between four hosts take from each other, and those from one source?
+
+    On a hose as the paper's clouds are, and on pipes, which none of them is.
+
+    Raises:
+        UnableError: There are no namespaces here.
+    """
+    made = {}
+    with network((3, 3)) as built:
+        _hose(built)
+        made["hose"] = _recognised(built)
+        for host, rate in _rates(built.hosts).items():
+            built.limit_paths(host, {other: rate for other in built.hosts if other != host})
+        made["pipes"] = _recognised(built)
+    return made
+
+
+def _recognised(built: Network) -> Protocol:
+    said = built.ask("bottlenecks", "--hosts", built.given(), "--pairs", str(PAIRS), "--for", LASTS)
+    four, one = (100 * said[f"{key}_share"] / len(said[key]) for key in ("between_four", "from_one"))
+    return Protocol(four, one, 100 * said["sum"], said["kind"])
+
+
+def _rates(hosts: Sequence[Place]) -> dict[Place, float]:
+    return {
+        host: float(rate) for host, rate in zip(hosts, numpy.linspace(LEAST, MOST, len(hosts)), strict=True)
+    }
+
+
+def _hose(built: Network) -> None:
+    for host, rate in _rates(built.hosts).items():
+        built.limit(host, rate)
+
+
+def rows_stability(found: list[Steady] | UnableError) -> list[Row]:
+    """Rows of figure 7."""
+    words = "error of a rate {} s earlier, {}"
+    if isinstance(found, UnableError):
+        called, known = paper.STABILITY["median"]
+        return [missing("7", words.format(LAGS_S[0], called), "%", known, str(found))]
+    note = (
+        f"{PATHS} paths of a hose, {TIMES} trains each, one every {EVERY_S} s; means over paths: seconds"
+        f" stand for the paper's minutes and trains for its transfers of 10 s; {_ALONE}, so that what"
+        " differs is this machine's"
+    )
+    return [
+        measured(
+            "7",
+            words.format(lag, called),
+            "%",
+            [100 * _lag(path, lag)[key] for path in found],
+            known,
+            note,
+        )
+        for lag in LAGS_S
+        for key, (called, known) in paper.STABILITY.items()
+    ]
+
+
+def _lag(path: Steady, seconds: float) -> dict[str, Any]:
+    return next(lag for lag in path.lags if lag["lag_s"] == seconds)
+
+
+def rows_lengths(found: Lengths | UnableError) -> list[Row]:
+    """Rows of figure 8."""
+    words = "correlation of hops and rates"
+    if isinstance(found, UnableError):
+        return [missing("8", words, "", None, str(found))]
+    note = f"a hose of 60 to 110 Mbit/s, four racks in two pods; {_ALONE}"
+    made = [
+        measured(
+            "8",
+            f"rate of paths of {count:.0f} hops, mean",
+            "Mb/s",
+            [float(found.rates[found.hops == count].mean())],
+            None,
+            note,
+        )
+        for count in numpy.unique(found.hops)
+    ]
+    said = f"the paper shows a picture and says that there is little correlation; {note}"
+    value = float(numpy.corrcoef(found.hops, found.rates)[0, 1])
+    return [*made, measured("8", words, "", [value], None, said)]
+
+
+def rows_protocol(found: dict[str, Protocol] | UnableError) -> list[Row]:
+    """Rows of section 4.3."""
+    four = "pairs of paths between four hosts that take from each other"
+    one = "pairs of paths from one source that take from each other"
+    if isinstance(found, UnableError):
+        return [missing("4.3", words, "%", known, str(found)) for words, known in ((four, 0.0), (one, 100.0))]
+    made = []
+    for name, said in found.items():
+        # The paper's clouds are hoses.
+        paper_four, paper_one = (0.0, 100.0) if name == "hose" else (None, None)
+        note = f"recognised as: {said.kind}; {PAIRS} pairs of each kind, transfers of {LASTS}, six hosts"
+        made += [
+            measured("4.3", f"{name}: {four}", "%", [said.four], paper_four, note),
+            measured("4.3", f"{name}: {one}", "%", [said.one], paper_one, note),
+            measured(
+                "4.3", f"{name}: two paths from one source, of one alone", "%", [said.sum], paper_one, note
+            ),
+        ]
+    return made
+
+
+def draw_stability(found: list[Steady]) -> "Figure":
+    """Figure 7: the distribution of errors, for each lag."""
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(6.4, 3.4), layout="constrained")
+    for lag, line in zip(LAGS_S, LINES, strict=False):
+        steps = round(lag / EVERY_S)
+        wrong = [100 * numpy.abs(1 - path.rates[:-steps] / path.rates[steps:]) for path in found]
+        values = numpy.sort(numpy.concatenate(wrong))
+        share = 100 * numpy.arange(1, len(values) + 1) / len(values)
+        axes.plot(values, share, linestyle=line, color=COLOURS["choreo"], label=f"{lag} s earlier")
+    known = [paper.STABILITY[key][1] for key in ("median", "p95")]
+    axes.plot(known, [50, 95], "x", color="#111111", label="the paper, minutes on EC2")
+    axes.set_xlim(0, 10)
+    axes.set_ylim(0, 101)
+    axes.set_xlabel("error of the earlier rate, %")
+    axes.set_ylabel("measurements with at most this, %")
+    axes.legend(loc="lower right")
+    return figure
+
+
+def draw_lengths(found: Lengths) -> "Figure":
+    """Figure 8: the rate of each path by its hops."""
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(6.4, 3.2), layout="constrained")
+    axes.plot(found.hops, found.rates, "o", color=COLOURS["choreo"], alpha=0.5)
+    axes.set_xlim(0, 9)
+    axes.set_xticks([1, 2, 4, 6, 8])
+    axes.set_ylim(0, 1.1 * found.rates.max())
+    axes.set_xlabel("hops of the path")
+    axes.set_ylabel("rate, Mb/s")
+    return figure

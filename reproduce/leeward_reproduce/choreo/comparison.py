@@ -1,0 +1,146 @@
+"""Rows of figure 10 and of section 5: relative speed-ups, app by app.
+
+The relative speed-up of an app is the time it takes under a baseline less that under Choreo, as a share of
+the former (section 6.2); negative for an app that loses.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy
+
+from leeward_reproduce.choreo import paper
+from leeward_reproduce.choreo.experiments import BASELINES, ERRORS, EXACT, OURS, Outcome, within
+from leeward_reproduce.rows import Row, measured
+
+Floats = numpy.ndarray[Any, numpy.dtype[numpy.float64]]
+Range = tuple[float, float]
+_SAME = 0.01
+"""Speed-ups below this share are none, either way."""
+
+
+def rows_at_once(outcomes: Sequence[Outcome]) -> list[Row]:
+    """Figure 10a."""
+    known: dict[str, Range | float] = {
+        "improved": paper.IMPROVED_AT_ONCE,
+        "mean": paper.MEAN_AT_ONCE,
+        "median": paper.MEDIAN_AT_ONCE,
+        "gainers_mean": paper.GAINERS_MEAN_AT_ONCE,
+        "gainers_median": paper.GAINERS_MEDIAN_AT_ONCE,
+        "best": paper.BEST_AT_ONCE,
+        "losers_median": paper.LOSERS_AT_ONCE,
+    }
+    return _rows("10a", outcomes, known)
+
+
+def rows_in_sequence(outcomes: Sequence[Outcome]) -> list[Row]:
+    """Figure 10b."""
+    known: dict[str, Range | float] = {
+        "improved": paper.IMPROVED_IN_SEQUENCE,
+        "mean": paper.MEAN_IN_SEQUENCE,
+        "median": paper.MEDIAN_IN_SEQUENCE,
+        "gainers_mean": paper.GAINERS_MEAN_IN_SEQUENCE,
+        "gainers_median": paper.GAINERS_MEDIAN_IN_SEQUENCE,
+        "best": paper.BEST_IN_SEQUENCE,
+        "losers_median": paper.LOSERS_IN_SEQUENCE,
+    }
+    return _rows("10b", outcomes, known)
+
+
+_QUANTITIES: dict[str, tuple[str, Callable[[Floats], float]]] = {
+    "improved": ("apps that gain", lambda gains: 100 * float((gains > _SAME).mean())),
+    "lose": ("apps that lose", lambda gains: 100 * float((gains < -_SAME).mean())),
+    "mean": ("speed-up, mean", lambda gains: 100 * float(gains.mean())),
+    "median": ("speed-up, median", lambda gains: 100 * float(numpy.median(gains))),
+    "gainers_mean": (
+        "speed-up of those that gain, mean",
+        lambda gains: _of(gains > _SAME, gains, numpy.mean),
+    ),
+    "gainers_median": (
+        "speed-up of those that gain, median",
+        lambda gains: _of(gains > _SAME, gains, numpy.median),
+    ),
+    "best": ("largest speed-up", lambda gains: 100 * float(gains.max())),
+    "losers_median": (
+        "slow-down of those that lose, median",
+        lambda gains: _of(gains < -_SAME, -gains, numpy.median),
+    ),
+}
+
+
+def _of(mask: Any, values: Floats, reduce: Callable[[Floats], Any]) -> float:
+    return 100 * float(reduce(values[mask])) if mask.any() else float("nan")
+
+
+def _rows(figure: str, outcomes: Sequence[Outcome], known: dict[str, Range | float]) -> list[Row]:
+    redrawn = sum(outcome.redrawn for outcome in outcomes)
+    made: list[Row] = []
+    for ours in OURS:
+        for key, (words, quantity) in _QUANTITIES.items():
+            for baseline in BASELINES:
+                values = [quantity(gains(outcome, ours, baseline)) for outcome in outcomes]
+                values = [value for value in values if not numpy.isnan(value)]
+                said = known.get(key) if ours == "choreo" else None
+                note = ""
+                if isinstance(said, tuple):
+                    note = f"the paper: {said[0]:g} to {said[1]:g} % over its three baselines"
+                elif key == "best" and said is not None:
+                    note = "the paper's is the best of all its apps, ours the mean over seeds of the best"
+                if key == "improved" and ours == "choreo":
+                    note = f"apps are generated; {redrawn} were drawn again since they did not fit everywhere"
+                value = said if isinstance(said, float) else None
+                made.append(measured(figure, f"{words}: {ours} against {baseline}", "%", values, value, note))
+    return made
+
+
+def gains(outcome: Outcome, ours: str, baseline: str) -> Floats:
+    """The relative speed-up of each app."""
+    before = numpy.array([times[baseline] for times in outcome.times])
+    after = numpy.array([times[ours] for times in outcome.times])
+    speed_ups = numpy.zeros(len(before))
+    # What takes no time under both gains nothing.
+    numpy.divide(before - after, before, out=speed_ups, where=before > 0)
+    return speed_ups
+
+
+def rows_accuracy(outcomes: Sequence[Outcome]) -> list[Row]:
+    """Section 7.2: what accuracy is worth, which the paper asks and leaves open."""
+    made: list[Row] = []
+    for ours in OURS:
+        for error in ERRORS:
+            values = [
+                100 * float(gains(outcome, within(ours, error), "random").mean()) for outcome in outcomes
+            ]
+            said = f"speed-up, mean: {within(ours, error)} of what they are, against random"
+            made.append(measured("accuracy", said, "%", values))
+    return made
+
+
+def rows_exact(outcomes: Sequence[Outcome]) -> list[Row]:
+    """Section 5: greedy against the best placement."""
+    count = sum(len(outcome.times) for outcome in outcomes)
+    proven = sum(outcome.proven for outcome in outcomes)
+    note = f"{count} apps, {proven} of them proven best; apps that no link carries anything of count as 0"
+    made: list[Row] = []
+    for ours in OURS:
+        extra = [_extra(outcome, ours) for outcome in outcomes]
+        known = paper.GREEDY_OVER_EXACT if ours == "choreo" else None
+        for words, reduce in (("median", numpy.median), ("mean", numpy.mean)):
+            values = [100 * float(reduce(one)) for one in extra]
+            reported = known if words == "median" else None
+            said = f"completion time over the best placement's, {words}: {ours}"
+            made.append(measured("exact", said, "% more", values, reported, note if reported else ""))
+        best = [100 * float((one < 1e-6).mean()) for one in extra]
+        made.append(measured("exact", f"apps placed as well as can be: {ours}", "%", best))
+    return made
+
+
+def _extra(outcome: Outcome, ours: str) -> Floats:
+    """By how much longer an app takes than placed best, as a share."""
+    best = numpy.array([times[EXACT] for times in outcome.times])
+    after = numpy.array([times[ours] for times in outcome.times])
+    extra = numpy.zeros(len(best))
+    numpy.divide(after - best, best, out=extra, where=best > 0)
+    # Where the best is nothing and ours is not, it is infinitely worse, which no mean can show.
+    assert not ((best == 0) & (after > 0)).any()
+    return extra

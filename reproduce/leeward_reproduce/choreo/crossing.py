@@ -1,0 +1,174 @@
+"""Figure 4: the equivalent number of competing connections over time, in the packet simulator.
+
+One connection sends for ten seconds; others are on and off for exponential times of mean 5 s. In (a) ten
+share a link of 1 Gb/s; in (b) hosts have 1 Gb/s and share a link of 10 Gb/s, so that fewer than ten others
+are not seen (section 3.2, figure 3). Each receiver is in a rack of its own, since the plant's switch has a
+queue for each pair of racks and serves these in turn: connections share the link evenly, which is what the
+method takes for granted. What an on-period sends is its even share of the link for as long; when it really
+is over, the run says.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from leeward import packets
+from leeward.arrays import Floats
+from leeward.report.style import COLOURS, OTHER
+from leeward_reproduce.choreo import paper
+from leeward_reproduce.rows import Row, measured
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SECONDS = 10.0
+WINDOW = 0.1
+"""Seconds: as the probe counts. The paper has 10 ms."""
+MEAN = 5.0
+"""Of exponential times on and off, in seconds."""
+NIC = 1e9
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A topology of figure 3."""
+
+    title: str
+    others: int
+    link: float
+    """What they share, in bits per second."""
+
+
+KINDS = {"a": Kind("a link of 1 Gb/s", 9, 1e9), "b": Kind("10 Gb/s above hosts of 1 Gb/s", 20, 10e9)}
+
+_LEAST = {
+    "b": (
+        paper.LEAST_SEEN,
+        "one host's 1 Gb/s of 10 leaves room for nine others by the paper's formula; its text says ten",
+    )
+}
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What was there and what was counted, in windows of time."""
+
+    actual: Floats
+    estimated: Floats
+
+
+def counted(seed: int) -> dict[str, Counted]:
+    """Runs both topologies under a seed."""
+    return {
+        name: _count(kind, numpy.random.default_rng([seed, 8, at]))
+        for at, (name, kind) in enumerate(KINDS.items())
+    }
+
+
+def _count(kind: Kind, random: numpy.random.Generator) -> Counted:
+    on = [_periods(random) for _ in range(kind.others)]
+    everything = [(k, start, end) for k, spans in enumerate(on) for start, end in spans]
+    flows: list[dict[str, Any]] = [
+        {"from": [0, 0], "to": [1, 0], "bytes": f"{int(2 * SECONDS * NIC / 8)}B"},
+    ]
+    for k, start, end in everything:
+        size = max(int(_share(kind, everything, start, end)), 10_000)
+        # Thousandths of a millisecond are enough.
+        flows.append(
+            {"from": [0, k + 1], "to": [k + 2, 0], "start": f"{round(1e6 * start)}us", "bytes": f"{size}B"}
+        )
+    run = packets.simulate(
+        {
+            "network": {
+                "racks": kind.others + 2,
+                "hosts_per_rack": kind.others + 1,
+                "nic": f"{int(NIC)}bps",
+                "packet_rate": f"{int(kind.link)}bps",
+            },
+            # Without a bound a connection alone fills the queue of its own interface.
+            "tcp": {"receive_window": 262_144},
+            "workload": {"flows": flows},
+            "horizon": f"{int(SECONDS)}s",
+            "sample": {"every": f"{int(1e3 * WINDOW)}ms", "pairs": [[0, 1]]},
+        }
+    )
+    made = packets.tables(run)
+    delivered = numpy.array(made["samples"]["delivered_bytes"], dtype=float)
+    times = numpy.array(made["samples"]["time_s"], dtype=float)
+    seen = 8 * numpy.diff(delivered) / numpy.diff(times)
+    began = numpy.array(made["flows"]["began_s"].to_pylist(), dtype=float)[1:]
+    finished = numpy.array(
+        [numpy.inf if one is None else one for one in made["flows"]["finished_s"].to_pylist()]
+    )[1:]
+    edges = list(pairwise(times))
+    actual = [
+        float((numpy.minimum(finished, end) - numpy.maximum(began, start)).clip(0).sum() / (end - start))
+        for start, end in edges
+    ]
+    there = seen > 0
+    return Counted(numpy.array(actual)[there], numpy.maximum(kind.link / seen[there] - 1, 0))
+
+
+def _periods(random: numpy.random.Generator) -> list[tuple[float, float]]:
+    """When a connection is on, within the time."""
+    now, is_on = 0.0, bool(random.random() < 0.5)
+    made = []
+    while now < SECONDS:
+        end = now + float(random.exponential(MEAN))
+        if is_on:
+            made.append((now, min(end, SECONDS)))
+        now, is_on = end, not is_on
+    return made
+
+
+def _share(kind: Kind, everything: Sequence[tuple[int, float, float]], start: float, end: float) -> float:
+    """The bytes of an even share of the link over a time."""
+    edges = sorted({start, end, *(edge for _, *span in everything for edge in span if start < edge < end)})
+    total = 0.0
+    for one, other in pairwise(edges):
+        middle = (one + other) / 2
+        active = 1 + sum(begins <= middle < ends for _, begins, ends in everything)
+        total += (other - one) * min(NIC, kind.link / active) / 8
+    return total
+
+
+def rows(outcomes: Sequence[dict[str, Counted]]) -> list[Row]:
+    """How far the estimate is from what was there."""
+    made = []
+    for name, kind in KINDS.items():
+        told = kind.link / NIC - 1
+        errors = []
+        for one in outcomes:
+            # Fewer than the link has room for are not seen.
+            actual = numpy.maximum(one[name].actual, told)
+            errors.append(float(numpy.median(numpy.abs(one[name].estimated - actual))))
+        note = f"{kind.title}, {kind.others} others on and off; windows of 100 ms; the paper shows pictures"
+        made.append(
+            measured(
+                "4", f"({name}) error of the count of connections, median", "connections", errors, None, note
+            )
+        )
+        least = [float(one[name].estimated.min()) for one in outcomes]
+        known, why = _LEAST.get(name, (None, ""))
+        made.append(measured("4", f"({name}) least count", "connections", least, known, why))
+    return made
+
+
+def draw(outcomes: Sequence[dict[str, Counted]]) -> "Figure":
+    """Figure 4, of the first seed."""
+    from matplotlib import pyplot
+
+    figure, panels = pyplot.subplots(1, len(KINDS), figsize=(8.6, 3.2), layout="constrained")
+    for axes, (name, kind) in zip(panels, KINDS.items(), strict=True):
+        one = outcomes[0][name]
+        times = WINDOW * numpy.arange(len(one.actual))
+        axes.step(times, one.actual, color=OTHER, label="there")
+        axes.plot(times, one.estimated, "--", color=COLOURS["choreo"], label="counted")
+        axes.set_ylim(0)
+        axes.set_xlabel(f"{kind.title}: seconds")
+    panels[0].set_ylabel("competing connections")
+    panels[0].legend(fontsize=8)
+    return figure

@@ -1,0 +1,132 @@
+"""The experiments of Choreo's section 6, by seed: what placements of the same apps on a network take."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy
+
+from leeward import Cluster, _native
+from leeward_reproduce.choreo import world
+from leeward_reproduce.choreo.world import App
+
+BASELINES = ("random", "round-robin", "minimum-machines")
+OURS = ("choreo", "leeward")
+EXACT = "choreo-exact"
+ERRORS = (0.0, 0.1, 0.25, 0.5)
+"""By how much measured rates may be wrong, either way (section 7.2)."""
+APPS = 30
+"""Experiments under each seed."""
+MOST_DRAWS = 1000
+"""Draws of apps, of which some do not fit."""
+
+Times = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The experiments under one seed."""
+
+    times: list[Times]
+    """For each experiment the time that each policy takes."""
+    redrawn: int
+    """How many drawn apps did not fit under some policy."""
+    proven: int = 0
+    """For how many the exact placement is proven best."""
+
+
+def at_once(seed: int) -> Outcome:
+    """Section 6.2: one to three apps as one."""
+    return _outcome(seed, 1, _once)
+
+
+def in_sequence(seed: int) -> Outcome:
+    """Section 6.3: two to four apps, one after the other; times are sums of their run times."""
+    return _outcome(seed, 2, _sequence)
+
+
+def exact(seed: int) -> Outcome:
+    """Section 5: greedy against the best placement, by the model that the program makes small."""
+    return _outcome(seed, 3, _exact)
+
+
+def accuracy(seed: int) -> Outcome:
+    """Section 7.2: apps at once, placed by rates that are measured wrongly."""
+    return _outcome(seed, 4, _accuracy)
+
+
+def _outcome(
+    seed: int, kind: int, experiment: Callable[[numpy.random.Generator, list[float], int], Times | None]
+) -> Outcome:
+    random = numpy.random.default_rng([seed, kind])
+    times: list[Times] = []
+    redrawn = proven = 0
+    for number in range(MOST_DRAWS):
+        if len(times) == APPS:
+            break
+        made = experiment(random, world.ec2(random), seed * MOST_DRAWS + number)
+        if made is None:
+            redrawn += 1
+            continue
+        proven += int(made.pop("proven", 0))
+        times.append(made)
+    return Outcome(times, redrawn, proven)
+
+
+def _once(random: numpy.random.Generator, rates: list[float], seed: int) -> Times | None:
+    app = world.joined([world.app(random) for _ in range(random.integers(1, 4))])
+    network = world.hose(rates)
+    return _sums({policy: _run(network, policy, [(0.0, app)], seed) for policy in (*BASELINES, *OURS)})
+
+
+def _sequence(random: numpy.random.Generator, rates: list[float], seed: int) -> Times | None:
+    apps = [world.app(random) for _ in range(random.integers(2, 5))]
+    # So near to each other that they mostly overlap: a transfer of the usual size takes 8 s.
+    starts = numpy.concatenate([[0.0], random.exponential(8.0, len(apps) - 1)]).cumsum()
+    arrivals = [(float(start), app) for start, app in zip(starts, apps, strict=True)]
+    network = world.hose(rates)
+    return _sums({policy: _run(network, policy, arrivals, seed) for policy in (*BASELINES, *OURS)})
+
+
+def _accuracy(random: numpy.random.Generator, rates: list[float], seed: int) -> Times | None:
+    app = world.joined([world.app(random) for _ in range(random.integers(1, 4))])
+    network, arrivals = world.hose(rates), [(0.0, app)]
+    runs = {"random": _run(network, "random", arrivals, seed)}
+    for error in ERRORS:
+        believed = world.hose(world.measured(random, rates, error))
+        for policy in OURS:
+            runs[within(policy, error)] = _run(network, policy, arrivals, seed, believed)
+    return _sums(runs)
+
+
+def within(policy: str, error: float) -> str:
+    """What times are called of a policy whose rates are wrong by up to a share."""
+    return f"{policy}, rates within {100 * error:g} %"
+
+
+def _exact(random: numpy.random.Generator, rates: list[float], seed: int) -> Times | None:
+    app = world.joined([world.app(random) for _ in range(random.integers(1, 4))])
+    network = world.hose(rates)
+    runs = {policy: _run(network, policy, [(0.0, app)], seed) for policy in (*OURS, EXACT)}
+    if any(run["forecast_s"] is None or run["refused"] for all_of in runs.values() for run in all_of):
+        return None
+    times = {policy: all_of[0]["forecast_s"] for policy, all_of in runs.items()}
+    return times | {"proven": float(runs[EXACT][0]["gap"] == 0.0)}
+
+
+def _run(
+    network: Cluster,
+    policy: str,
+    arrivals: Sequence[tuple[float, App]],
+    seed: int,
+    believed: Cluster | None = None,
+) -> list[dict[str, Any]]:
+    apps = [(start, app.tasks, app.transfers) for start, app in arrivals]
+    return _native.simulate_apps(network, policy, apps, seed, believed)
+
+
+def _sums(runs: dict[str, list[dict[str, Any]]]) -> Times | None:
+    """The time of each policy, if all of them placed every app."""
+    if any(run["seconds"] is None for all_of in runs.values() for run in all_of):
+        return None
+    return {policy: sum(run["seconds"] for run in all_of) for policy, all_of in runs.items()}

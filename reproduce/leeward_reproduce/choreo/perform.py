@@ -1,0 +1,145 @@
+"""Runs the experiments that figures of Choreo need, and makes their rows."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from leeward.errors import InputError
+from leeward_reproduce import drawing, kept
+from leeward_reproduce.choreo import (
+    between,
+    comparison,
+    crossing,
+    experiments,
+    pictures,
+    predictor,
+    simulated,
+    trains,
+)
+from leeward_reproduce.choreo.namespaces import UnableError
+from leeward_reproduce.outcomes import outcomes
+from leeward_reproduce.rows import Row
+
+__all__ = ["FIGURES", "Figure", "check_horizon", "make", "runs"]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of the paper, or a section of its text."""
+
+    title: str
+    rows: Callable[..., list[Row]]
+    """Of what was run under all seeds and what was measured between namespaces, as far as it has either."""
+    experiment: Callable[[int], Any] | None = None
+    """What is run under a seed."""
+    between: Callable[[], Any] | None = None
+    """What is measured between namespaces: once, since what differs from time to time is this machine."""
+    draw: Callable[..., Any] | None = None
+    """Of the same as the rows; None if there is nothing to draw."""
+
+
+def _both(
+    ran: Callable[[Any], list[Row]], there: Callable[[Any], list[Row]]
+) -> Callable[[Any, Any], list[Row]]:
+    """Rows of what was measured between namespaces, and then of what was run under seeds."""
+    return lambda outcomes, found: [*there(found), *ran(outcomes)]
+
+
+FIGURES = {
+    "2": Figure("rates of paths, by trains", trains.rows_rates, trains.rates, trains.mesh, trains.draw_rates),
+    "4": Figure("competing connections over time", crossing.rows, crossing.counted, draw=crossing.draw),
+    "6": Figure(
+        "which trains are exact", trains.rows_errors, trains.errors, trains.calibrated, trains.draw_errors
+    ),
+    "7": Figure(
+        "how long a rate holds",
+        _both(simulated.rows_stability, between.rows_stability),
+        simulated.stability,
+        between.stability,
+        simulated.draw_stability,
+    ),
+    "8": Figure(
+        "hops and rates",
+        _both(simulated.rows_lengths, between.rows_lengths),
+        simulated.lengths,
+        between.lengths,
+        simulated.draw_lengths,
+    ),
+    "4.3": Figure(
+        "is it a hose?",
+        _both(simulated.rows_protocol, between.rows_protocol),
+        simulated.protocol,
+        between.protocol,
+    ),
+    "10a": Figure(
+        "apps placed at once", comparison.rows_at_once, experiments.at_once, draw=pictures.speed_ups
+    ),
+    "10b": Figure(
+        "apps placed in sequence",
+        comparison.rows_in_sequence,
+        experiments.in_sequence,
+        draw=pictures.speed_ups,
+    ),
+    "exact": Figure("greedy and the best placement", comparison.rows_exact, experiments.exact),
+    "accuracy": Figure("how well rates are measured", comparison.rows_accuracy, experiments.accuracy),
+    "predictor": Figure(
+        "bytes of the next hour, predicted", predictor.rows, predictor.generated, draw=predictor.draw
+    ),
+}
+"""By the names that `--figure` takes."""
+
+
+def runs(chosen: Mapping[str, Figure], seeds: int) -> int:
+    """How many runs the figures take."""
+    return sum(seeds * bool(figure.experiment) + bool(figure.between) for figure in chosen.values())
+
+
+def check_horizon(horizon: str) -> None:
+    """Apps run until they end.
+
+    Raises:
+        InputError: Always.
+    """
+    raise InputError("horizon", None, None, None, f"`{horizon}`: apps run until they end; leave it out")
+
+
+def make(
+    chosen: Mapping[str, Figure],
+    by: kept.Made,
+    jobs: int | None,
+    out: Path,
+    keep: bool,
+    progress: Callable[[float], object] | None,
+) -> list[Row]:
+    """Runs what figures need and makes their rows; see `leeward_reproduce.perform.reproduce`."""
+    total = runs(chosen, by.seeds)
+    by_seed = {name: figure.experiment for name, figure in chosen.items() if figure.experiment}
+    tasks = [(name, seed) for name in by_seed for seed in range(1, by.seeds + 1)]
+
+    def tell(done: float) -> None:
+        if progress:
+            progress(done / total)
+
+    made = outcomes(
+        tasks, lambda name, seed: by_seed[name](seed), jobs, lambda share: tell(share * len(tasks))
+    )
+    found: dict[str, list[Any]] = {name: [made[name]] if name in made else [] for name in chosen}
+    # One after the other and when all else is over: they measure this machine.
+    there = [(name, figure.between) for name, figure in chosen.items() if figure.between]
+    for number, (name, between_namespaces) in enumerate(there, 1):
+        found[name].append(_measured(between_namespaces))
+        tell(len(tasks) + number)
+    for name, figure in chosen.items():
+        if keep and figure.draw:
+            drawing.write(out / kept.PICTURES, name, partial(figure.draw, *found[name]))
+    return [row for name, figure in chosen.items() for row in kept.marked(figure.rows(*found[name]), by)]
+
+
+def _measured(between_namespaces: Callable[[], Any]) -> Any:
+    """What is measured, or why it cannot be."""
+    try:
+        return between_namespaces()
+    except UnableError as error:
+        return error

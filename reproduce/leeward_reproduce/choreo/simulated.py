@@ -1,0 +1,326 @@
+"""Figures 2, 6, 7 and 8 and section 4.3 in the packet simulator: no root is needed, and a seed says all.
+
+TCP takes netperf's part, trains go through the same network, and what they say is made of their arrivals by
+the probe's own arithmetic. Ten machines are in four racks as it comes; paths have two hops within a rack and
+four between racks, and no others.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from leeward import _native
+from leeward.arrays import Floats
+from leeward_reproduce.choreo import paper, plant, world
+from leeward_reproduce.choreo.between import (
+    EVERY_S,
+    LAGS_S,
+    LASTS,
+    LEAST,
+    MOST,
+    PAIRS,
+    TIMES,
+    Lengths,
+    Protocol,
+    Steady,
+)
+from leeward_reproduce.choreo.between import draw_lengths as draw_paths
+from leeward_reproduce.choreo.between import draw_stability as draw_steady
+from leeward_reproduce.choreo.namespaces import UnableError
+from leeward_reproduce.choreo.plant import Network, Path, Place, Train, Transfer, carried, estimated
+from leeward_reproduce.rows import Row, measured
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SIMULATED = "in the packet simulator"
+RACKS = 4
+TRANSFER_S = 0.5
+"""A transfer of a path at the paper's rates, of which the first tenth does not count: the paper has 10 s."""
+SLOT_S = 0.01
+"""As the probe counts what arrives of a transfer."""
+APART_S = 0.2
+"""Between trains of 10 x 200 from one machine: each is over when the next begins."""
+PACKETS = (50, 200, 1000, 2000)
+"""Of bursts that are tried."""
+BURSTS = (10, 20, 50)
+PATHS = 4
+"""Paths of different rates that trains are tried on."""
+SEEN, OTHERS = 3, 6
+"""Of figure 7: paths that are measured, and hosts beside them that send now and then."""
+MEAN_S = 5.0
+"""Of exponential times on and off of these others, as in figure 4."""
+LINKS = {"with room above": 1e9, "with a full link above": 250e6}
+"""What the hosts of figure 7 share, in bits per second: their limits add up to 765 Mbit/s."""
+HOSTS = 6
+"""Of section 4.3."""
+
+Grid = dict[tuple[int, int], list[float]]
+"""The errors of each train in percent, by K and B, one for each path."""
+
+
+@dataclass(frozen=True)
+class Mesh:
+    """All paths between ten machines."""
+
+    hops: Floats
+    tcp: Floats
+    """In Mb/s."""
+    trains: Floats
+    """In Mb/s."""
+
+
+@cache
+def mesh(seed: int) -> Mesh:
+    """Figures 2 and 8: each path alone by TCP, and by trains from all machines at once to a machine each."""
+    random = numpy.random.default_rng([seed, 9])
+    machines = [1e6 * rate for rate in world.ec2(random)]
+    racks = [int(rack) for rack in random.integers(RACKS, size=world.MACHINES)]
+    places = [(rack, number) for number, rack in enumerate(racks)]
+    network = Network(RACKS, world.MACHINES, dict(zip(places, machines, strict=True)))
+    trains = [
+        Train((places[at], places[(at + step) % world.MACHINES]), 10, 200, APART_S * (step - 1))
+        for step in range(1, world.MACHINES)
+        for at in range(world.MACHINES)
+    ]
+    hops = [2.0 if one.path[0][0] == one.path[1][0] else 4.0 for one in trains]
+    tcp = [_tcp(network, one.path) for one in trains]
+    return Mesh(numpy.array(hops), numpy.array(tcp) / 1e6, estimated(network, trains) / 1e6)
+
+
+def _tcp(network: Network, path: Path) -> float:
+    """What TCP gets of a path, in bits per second."""
+    tenth = TRANSFER_S / 10
+    (arrived,) = carried(network, [Transfer(path)], [path], TRANSFER_S, tenth)
+    return float(8 * arrived[1:].mean() / tenth)
+
+
+def errors(seed: int, bucket: int, rate: float | None) -> Grid:
+    """Figure 6: trains against TCP, on paths of one rate in Mb/s or of those of EC2."""
+    machines = world.ec2(numpy.random.default_rng([seed, 10]))[:PATHS] if rate is None else [rate]
+    path = ((0, 0), (1, 0))
+    networks = [Network(2, 1, {path[0]: 1e6 * machine}, bucket) for machine in machines]
+    tcp = [_tcp(network, path) for network in networks]
+    return {
+        (bursts, count): [
+            100 * abs(float(estimated(network, [Train(path, bursts, count)])[0]) / got - 1)
+            for network, got in zip(networks, tcp, strict=True)
+        ]
+        for bursts in BURSTS
+        for count in PACKETS
+    }
+
+
+def stability(seed: int) -> dict[str, list[Steady]]:
+    """Figure 7: hosts of a rack, three that always send and six now and then, under links of two rates."""
+    random = numpy.random.default_rng([seed, 11])
+    rates = [float(rate) for rate in numpy.linspace(LEAST, MOST, SEEN)]
+    rates += [float(rate) for rate in random.uniform(LEAST, MOST, OTHERS)]
+    paths = [((0, at), (at + 1, 0)) for at in range(SEEN + OTHERS)]
+    limits = {path[0]: rate for path, rate in zip(paths, rates, strict=True)}
+    seconds = EVERY_S * TIMES
+    transfers = [Transfer(path) for path in paths[:SEEN]]
+    for path in paths[SEEN:]:
+        transfers += _now_and_then(random, path, limits[path[0]], seconds)
+    made = {}
+    for name, link in LINKS.items():
+        network = Network(len(paths) + 1, len(paths), limits, link=link)
+        # The first interval is TCP's search for its rate.
+        arrived = carried(network, transfers, paths[:SEEN], seconds + EVERY_S, EVERY_S)[:, 1:]
+        made[name] = [_steady(8 * path / EVERY_S) for path in arrived]
+    return made
+
+
+def _now_and_then(random: numpy.random.Generator, path: Path, rate: float, seconds: float) -> list[Transfer]:
+    """Transfers of a host that is on and off: each as much as its limit lets pass while it is on."""
+    made = []
+    now, is_on = 0.0, bool(random.random() < 0.5)
+    while now < seconds:
+        lasts = float(random.exponential(MEAN_S))
+        if is_on:
+            made.append(Transfer(path, now, max(1, round(rate * lasts / 8))))
+        now, is_on = now + lasts, not is_on
+    return made
+
+
+def _steady(rates: Floats) -> Steady:
+    return Steady(rates, _native.probe_stability(list(rates), EVERY_S, [float(lag) for lag in LAGS_S]))
+
+
+def lengths(seed: int) -> Lengths:
+    """Figure 8: hops and TCP's rates of all paths between ten machines."""
+    found = mesh(seed)
+    return Lengths(found.hops, found.tcp)
+
+
+def protocol(seed: int) -> dict[str, Protocol]:
+    """Section 4.3, on a hose and on pipes: pairs as the probe's search draws them, judged as it does.
+
+    On pipes a host has an interface for each other host, so that each path has a limit of its own.
+    """
+    rates = numpy.linspace(LEAST, MOST, HOSTS)
+    hose: dict[Place, float] = {(host, 0): float(rates[host]) for host in range(HOSTS)}
+    pipes: dict[Place, float] = {
+        (host, other): float(rates[host]) for host in range(HOSTS) for other in range(HOSTS) if host != other
+    }
+    return {
+        "hose": _recognised(seed, Network(HOSTS, 1, hose), lambda a, b: ((a, 0), (b, 0))),
+        "pipes": _recognised(seed, Network(HOSTS, HOSTS, pipes), lambda a, b: ((a, b), (b, a))),
+    }
+
+
+def _recognised(seed: int, network: Network, path_of: Any) -> Protocol:
+    lasts, earlier = _native.seconds(LASTS), _native.probe_earlier()
+
+    @cache
+    def alone(ends: tuple[int, int]) -> list[int]:
+        path = path_of(*ends)
+        (arrived,) = carried(network, [Transfer(path)], [path], lasts, SLOT_S)
+        return _slots(arrived)
+
+    def tried(question: tuple[tuple[int, int], tuple[int, int]]) -> Any:
+        one, other = (path_of(*ends) for ends in question)
+        transfers = [Transfer(one, earlier), Transfer(other)]
+        beside, second = carried(network, transfers, [one, other], lasts + earlier, SLOT_S)
+        return question, alone(question[0]), _slots(beside[round(earlier / SLOT_S) :]), _slots(second)
+
+    pairs = _native.probe_questions(HOSTS, PAIRS, seed)
+    said = _native.probe_recognised(LASTS, *([tried(each) for each in kind] for kind in pairs))
+    four, one = (100 * said[f"{key}_share"] / said[key] for key in ("between_four", "from_one"))
+    return Protocol(four, one, 100 * said["sum"], said["kind"])
+
+
+def _slots(arrived: Floats) -> list[int]:
+    return [int(size) for size in arrived]
+
+
+def rows_rates(found: Sequence[Mesh]) -> list[Row]:
+    """Rows of figure 2."""
+    note = (
+        f"TCP for {TRANSFER_S:g} s on each of 90 paths between ten machines, whose limits are drawn by what"
+        f" the paper reports, with buckets of {plant.BUCKET // 1000} kB; trains of 10 x 200"
+    )
+
+    def typical(rates: Floats) -> float:
+        return 100 * float(((rates >= 900) & (rates <= 1100)).mean())
+
+    def row(words: str, unit: str, values: Sequence[float], known: float | None) -> Row:
+        return measured("2", f"{SIMULATED}: {words}", unit, values, known, note)
+
+    wrong = [float(100 * numpy.abs(one.trains / one.tcp - 1).mean()) for one in found]
+    return [
+        row(
+            "paths on which TCP gets 900 to 1,100 Mb/s",
+            "%",
+            [typical(one.tcp) for one in found],
+            paper.EC2_TYPICAL,
+        ),
+        row("rate of TCP, mean", "Mb/s", [float(one.tcp.mean()) for one in found], paper.EC2_MEAN),
+        row("rate of TCP, median", "Mb/s", [float(numpy.median(one.tcp)) for one in found], paper.EC2_MEDIAN),
+        row("rate that trains say, mean", "Mb/s", [float(one.trains.mean()) for one in found], None),
+        row("error of trains against TCP, mean", "%", wrong, None),
+    ]
+
+
+def rows_errors(
+    found: Sequence[Grid], cloud: str, bucket: int, train: tuple[int, int], error: float
+) -> list[Row]:
+    """Rows of figure 6, beside the error that the paper has of one train."""
+    note = (
+        f"rates of {cloud}, against {TRANSFER_S:g} s of TCP each, and nobody else there; beside the paper's"
+        f" of {cloud}, whose limiters and other users are not known"
+    )
+    words = f"{SIMULATED}, bucket of {bucket // 1000} kB: error of trains of {{}} x {{}}"
+    return [
+        measured(
+            "6",
+            words.format(*one),
+            "%",
+            [float(numpy.mean(grid[one])) for grid in found],
+            error if one == train else None,
+            note,
+        )
+        for one in found[0]
+    ]
+
+
+def rows_stability(found: Sequence[dict[str, list[Steady]]]) -> list[Row]:
+    """Rows of figure 7."""
+    note = (
+        f"{SEEN} hosts that always send and {OTHERS} that are on and off for {MEAN_S:g} s in the mean, behind"
+        f" one link of {{}} Mbit/s; TCP in {TIMES} windows of {EVERY_S} s, which stand for the paper's"
+        " transfers of 10 s and seconds for its minutes; means over paths"
+    )
+    made = []
+    for name, link in LINKS.items():
+        for lag in LAGS_S:
+            for key, (called, known) in paper.STABILITY.items():
+                values = [
+                    float(numpy.mean([100 * _lag(path, lag)[key] for path in one[name]])) for one in found
+                ]
+                words = f"{SIMULATED}, {name}: error of a rate {lag} s earlier, {called}"
+                # No path of the paper was as crowded.
+                beside = known if name == next(iter(LINKS)) else None
+                made.append(measured("7", words, "%", values, beside, note.format(round(link / 1e6))))
+    return made
+
+
+def _lag(path: Steady, seconds: float) -> dict[str, Any]:
+    return next(lag for lag in path.lags if lag["lag_s"] == seconds)
+
+
+def draw_stability(
+    outcomes: Sequence[dict[str, list[Steady]]], found: list[Steady] | UnableError
+) -> "Figure":
+    """Figure 7: between namespaces, or where there are none, with room above."""
+    if isinstance(found, UnableError):
+        return draw_steady([path for one in outcomes for path in one[next(iter(LINKS))]])
+    return draw_steady(found)
+
+
+def rows_lengths(found: Sequence[Lengths]) -> list[Row]:
+    """Rows of figure 8."""
+    note = f"TCP on the 90 paths of figure 2, whose ten machines are in {RACKS} racks as it comes"
+    made = [
+        measured(
+            "8",
+            f"{SIMULATED}: rate of paths of {hops} hops, mean",
+            "Mb/s",
+            [float(one.rates[one.hops == hops].mean()) for one in found],
+            None,
+            note,
+        )
+        for hops in (2, 4)
+    ]
+    said = f"the paper shows a picture and says that there is little correlation; {note}"
+    values = [float(numpy.corrcoef(one.hops, one.rates)[0, 1]) for one in found]
+    return [*made, measured("8", f"{SIMULATED}: correlation of hops and rates", "", values, None, said)]
+
+
+def draw_lengths(outcomes: Sequence[Lengths], found: Lengths | UnableError) -> "Figure":
+    """Figure 8: between namespaces, or where there are none, of the first seed."""
+    return draw_paths(outcomes[0] if isinstance(found, UnableError) else found)
+
+
+def rows_protocol(found: Sequence[dict[str, Protocol]]) -> list[Row]:
+    """Rows of section 4.3."""
+    made = []
+    for name in found[0]:
+        kinds = sorted({one[name].kind for one in found})
+        note = (
+            f"recognised as: {', '.join(kinds)}; {PAIRS} pairs of each kind, transfers of {LASTS}, six hosts"
+        )
+        # The paper's clouds are hoses.
+        none, every = (0.0, 100.0) if name == "hose" else (None, None)
+        rows = (
+            ("pairs of paths between four hosts that take from each other", "four", none),
+            ("pairs of paths from one source that take from each other", "one", every),
+            ("two paths from one source, of one alone", "sum", every),
+        )
+        for words, key, known in rows:
+            values = [float(getattr(one[name], key)) for one in found]
+            made.append(measured("4.3", f"{SIMULATED}, {name}: {words}", "%", values, known, note))
+    return made

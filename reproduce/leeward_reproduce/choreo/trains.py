@@ -1,0 +1,348 @@
+"""Figures 2 and 6: what trains say of links that are known, in the packet simulator, between namespaces.
+
+The links that are known are token buckets behind a queue, fed at 10 Gb/s, and nothing else: no clouds. Their
+rates are those of section 2.2; what their buckets hold is ours, and is said. Bulk TCP is the rate of the link
+less headers. Between namespaces both are real, and links a tenth as fast.
+"""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from leeward import _native
+from leeward.arrays import Floats
+from leeward.report.style import COLOURS, OTHER, plain
+from leeward_reproduce.choreo import paper, simulated, world
+from leeward_reproduce.choreo.namespaces import UnableError, network
+from leeward_reproduce.choreo.simulated import Grid, Mesh
+from leeward_reproduce.rows import Row, measured, missing
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+LINE = 10e9
+"""What a virtual machine's sender gives to the limiter, in bits per second. Ours."""
+QUEUE = 4_000_000
+"""What waits at the limiter, in bytes: more than any burst but the longest. Ours."""
+BURSTS = (10, 20, 50)
+PACKETS = (50, 100, 200, 500, 1000, 2000, 4000)
+"""The grid of figure 6."""
+PAYLOAD, HEADERS, TCP_PAYLOAD = 1472, 42, 1448
+MB = 1e6
+MACHINES = (300, 600, 940, 960, 980, 1000, 1020, 1040, 1060, 1080)
+"""The rates in Mb/s that figure 2 has between namespaces: ten machines of which eight are typical of EC2."""
+TENTH = 0.1
+"""Links between namespaces are as fast as a busy machine carries."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A cloud of the paper: its limiters, and the train that did well there."""
+
+    bucket: int
+    """What a limiter's bucket holds, in bytes. Ours."""
+    rate: float | None
+    """The one rate of all machines in Mb/s; None if they differ."""
+    packets: int
+    """Of a burst, in trains of ten."""
+    error: float
+    """Of that train, in percent."""
+
+
+KINDS = {
+    "EC2": Kind(16_000, None, 200, paper.EC2_ERROR),
+    "Rackspace": Kind(128_000, paper.RACKSPACE_RATE, 2000, paper.RACKSPACE_ERROR),
+}
+REAL_PACKETS = (50, 200, 1000, 2000)
+"""Of bursts that are tried between namespaces."""
+REAL_RATE = 100e6
+REAL_PATHS = 4
+
+
+@dataclass(frozen=True)
+class Rates:
+    """What trains say of paths, and what TCP gets there, in Mb/s."""
+
+    trains: Floats
+    tcp: Floats
+    seconds: float = 0.0
+    """What it took to measure them."""
+
+
+@dataclass(frozen=True)
+class Paths:
+    """Figure 2 under a seed."""
+
+    known: dict[str, Rates]
+    simulated: Mesh
+
+
+@dataclass(frozen=True)
+class Tried:
+    """Figure 6 under a seed."""
+
+    known: dict[str, Grid]
+    simulated: dict[str, Grid]
+
+
+@dataclass(frozen=True)
+class Calibrated:
+    """What `leeward probe calibrate` says of a kind of network."""
+
+    errors: dict[tuple[int, int], float]
+    """The mean over paths, in percent."""
+    chosen: tuple[int, int]
+
+
+def rates(seed: int) -> Paths:
+    """Figure 2: all 90 paths between ten machines, by links that are known and in the packet simulator."""
+    random = numpy.random.default_rng([seed, 6])
+    made = {}
+    for name, kind in KINDS.items():
+        machines = world.ec2(random) if kind.rate is None else [kind.rate] * world.MACHINES
+        links = numpy.repeat(machines, world.MACHINES - 1)
+        trains = [_train(10, kind.packets, rate * MB, kind.bucket) / MB for rate in links]
+        made[name] = Rates(numpy.array(trains), _tcp(links))
+    return Paths(made, simulated.mesh(seed))
+
+
+def mesh() -> Rates:
+    """The same between namespaces, a tenth as fast, by `leeward probe mesh`.
+
+    Raises:
+        UnableError: There are no namespaces here.
+    """
+    with network((len(MACHINES) // 2, len(MACHINES) // 2)) as built:
+        limits = dict(zip(built.hosts, MACHINES, strict=True))
+        for host, rate in limits.items():
+            built.limit(host, TENTH * rate * MB)
+        begun = time.monotonic()
+        paths = built.ask("mesh", "--hosts", built.given())["paths"]
+        seconds = time.monotonic() - begun
+    by_name = {f"h{rack}-{number}": TENTH * rate for (rack, number), rate in limits.items()}
+    links = numpy.array([by_name[one["from"]] for one in paths])
+    return Rates(numpy.array([one["rate_bps"] / MB for one in paths]), _tcp(links), seconds)
+
+
+def errors(seed: int) -> Tried:
+    """Figure 6, on links that are known and in the packet simulator."""
+    random = numpy.random.default_rng([seed, 7])
+    made = {}
+    for name, kind in KINDS.items():
+        machines = world.ec2(random) if kind.rate is None else [kind.rate]
+        made[name] = {
+            (bursts, packets): [_error(bursts, packets, rate * MB, kind.bucket) for rate in machines]
+            for bursts in BURSTS
+            for packets in PACKETS
+        }
+    ours = {name: simulated.errors(seed, kind.bucket, kind.rate) for name, kind in KINDS.items()}
+    return Tried(made, ours)
+
+
+def calibrated() -> dict[str, Calibrated]:
+    """Figure 6 between namespaces, by `leeward probe calibrate`.
+
+    Raises:
+        UnableError: There are no namespaces here.
+    """
+    made = {}
+    with network((3,)) as built:
+        for name, kind in KINDS.items():
+            for host in built.hosts:
+                built.limit(host, REAL_RATE, f"{kind.bucket}b")
+            grid = ("--bursts", _listed(BURSTS), "--packets", _listed(REAL_PACKETS))
+            say = ("--hosts", built.given(), *grid, "--paths", str(REAL_PATHS), "--for", "5s")
+            said = built.ask("calibrate", *say)
+            means = {_numbers(one["train"]): 100 * one["error"] for one in said["trains"]}
+            made[name] = Calibrated(means, _numbers(said["best"]))
+    return made
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    return ",".join(map(str, numbers))
+
+
+def _numbers(train: dict[str, Any]) -> tuple[int, int]:
+    return train["bursts"], train["packets"]
+
+
+def _tcp(links: Floats | Sequence[float]) -> Floats:
+    """What bulk TCP gets of links."""
+    return numpy.asarray(links, dtype=float) * TCP_PAYLOAD / (PAYLOAD + HEADERS)
+
+
+def _train(bursts: int, packets: int, rate: float, bucket: int) -> float:
+    train = (bursts, packets, PAYLOAD, "1ms")
+    return float(_native.probe_modelled(train, LINE, rate, bucket, QUEUE)["rate_bps"])
+
+
+def _error(bursts: int, packets: int, rate: float, bucket: int) -> float:
+    return 100 * abs(_train(bursts, packets, rate, bucket) / float(_tcp([rate])[0]) - 1)
+
+
+_DRAWN = "links are drawn by what the paper reports, so that this tests trains and not a cloud"
+_FAST = "what a limiter's bucket holds passes at the rate of the wire, and adds to what trains say"
+_TENTH = (
+    "ten hosts limited by `tc tbf` at a tenth of EC2's rates, eight of them typical, with buckets of 16 kB;"
+    " each path once, by one train"
+)
+_REAL = f"{REAL_PATHS} paths of 100 Mbit/s against 5 s of TCP each"
+
+
+def rows_rates(outcomes: Sequence[Paths], real: Rates | UnableError) -> list[Row]:
+    """Rows of figure 2."""
+
+    def rows_of(name: str, words: str, unit: str, value: Any, known: float | None, note: str) -> Row:
+        values = [float(value(one.known[name].trains)) for one in outcomes]
+        return measured("2", f"{name}: {words}", unit, values, known, note)
+
+    note = f"{_DRAWN}; {_FAST}"
+    typical = "paths that trains put at {} Mb/s"
+    made = [
+        rows_of("EC2", typical.format("900 to 1,100"), "%", _within(900, 1100), paper.EC2_TYPICAL, note),
+        rows_of("EC2", "rate that trains say, mean", "Mb/s", numpy.mean, paper.EC2_MEAN, note),
+        rows_of("EC2", "rate that trains say, median", "Mb/s", numpy.median, paper.EC2_MEDIAN, note),
+        rows_of("Rackspace", "rate that trains say, mean", "Mb/s", numpy.mean, paper.RACKSPACE_RATE, note),
+        rows_of("Rackspace", typical.format("285 to 315"), "%", _within(285, 315), 100.0, note),
+    ]
+    for name in KINDS:
+        wrong = [float(_wrong(one.known[name]).mean()) for one in outcomes]
+        made.append(measured("2", f"{name}: error of trains against TCP, mean", "%", wrong, None, note))
+    made += simulated.rows_rates([one.simulated for one in outcomes])
+    if isinstance(real, UnableError):
+        return [*made, missing("2", "between namespaces: error of trains", "%", None, str(real))]
+    count = len(real.trains)
+    near = _within(90, 110)(real.trains)
+    return [
+        *made,
+        measured("2", "between namespaces: paths at 90 to 110 Mb/s", "%", [near], paper.EC2_TYPICAL, _TENTH),
+        measured(
+            "2",
+            "between namespaces: error of trains against TCP, mean",
+            "%",
+            [_wrong(real).mean()],
+            None,
+            _TENTH,
+        ),
+        measured(
+            "2",
+            f"between namespaces: time of {count} paths",
+            "s",
+            [real.seconds],
+            paper.MESH_S,
+            "the paper says less than three minutes, with setting up servers; five trains at a time here",
+        ),
+    ]
+
+
+def _within(least: float, most: float) -> Any:
+    return lambda rates: 100 * float(((least <= rates) & (rates <= most)).mean())
+
+
+def _wrong(found: Rates) -> Floats:
+    return 100 * numpy.abs(found.trains / found.tcp - 1)
+
+
+def rows_errors(outcomes: Sequence[Tried], real: dict[str, Calibrated] | UnableError) -> list[Row]:
+    """Rows of figure 6: the trains that the paper names, and how much longer bursts help."""
+    made: list[Row] = []
+    for name, kind in KINDS.items():
+        note = (
+            f"links that are known, with buckets of {kind.bucket // 1000} kB and nobody else there; the"
+            " paper's limiters are not known, and its error is TCP's from one time to the next too"
+        )
+        for train in dict.fromkeys([(10, 200), (10, kind.packets), (50, 4000)]):
+            values = [float(numpy.mean(one.known[name][train])) for one in outcomes]
+            known = kind.error if train == (10, kind.packets) else None
+            made.append(
+                measured("6", f"{name}: error of trains of {_words(train)}", "%", values, known, note)
+            )
+    for name, kind in KINDS.items():
+        grids = [one.simulated[name] for one in outcomes]
+        made += simulated.rows_errors(grids, name, kind.bucket, (10, kind.packets), kind.error)
+    if isinstance(real, UnableError):
+        return [*made, missing("6", "between namespaces: error of trains", "%", None, str(real))]
+    for name, one in real.items():
+        kind, said = KINDS[name], f"between namespaces, bucket of {KINDS[name].bucket // 1000} kB"
+        note = f"{_REAL}; beside the paper's of {name}, whose limiters and other users are not known"
+        for train, error in one.errors.items():
+            known = kind.error if train == (10, kind.packets) else None
+            made.append(
+                measured("6", f"{said}: error of trains of {_words(train)}", "%", [error], known, note)
+            )
+        why = f"{note}; chosen is the cheapest within two points of the best"
+        chosen, known = one.chosen[0] * one.chosen[1], 10 * kind.packets
+        made.append(measured("6", f"{said}: packets of the train to use", "packets", [chosen], known, why))
+    return made
+
+
+def _words(train: tuple[int, int]) -> str:
+    return f"{train[0]} x {train[1]}"
+
+
+def draw_rates(outcomes: Sequence[Paths], real: Rates | UnableError) -> "Figure":
+    """Figure 2: the distribution of rates over paths."""
+    from matplotlib import pyplot
+
+    shown = {
+        name: (
+            numpy.concatenate([one.known[name].trains for one in outcomes]),
+            numpy.concatenate([one.known[name].tcp for one in outcomes]),
+        )
+        for name in KINDS
+    }
+    if isinstance(real, Rates):
+        shown["between namespaces"] = real.trains, real.tcp
+    else:
+        shown[simulated.SIMULATED] = (
+            numpy.concatenate([one.simulated.trains for one in outcomes]),
+            numpy.concatenate([one.simulated.tcp for one in outcomes]),
+        )
+    figure, panels = pyplot.subplots(1, len(shown), figsize=(9.6, 3.2), sharey=True, layout="constrained")
+    for axes, (name, (trains, tcp)) in zip(panels, shown.items(), strict=True):
+        _distribution(axes, tcp, "TCP", {"color": OTHER, "linestyle": "--"})
+        _distribution(axes, trains, "trains", {"color": COLOURS["choreo"]})
+        axes.set_xlim(0, 1.15 * max(trains.max(), tcp.max()))
+        axes.set_xlabel(f"{name}: rate, Mb/s")
+    panels[0].set_ylabel("paths with at most this, %")
+    panels[0].legend(loc="upper left")
+    return figure
+
+
+def _distribution(axes: "Axes", values: Floats, label: str, style: dict[str, Any]) -> None:
+    share = 100 * numpy.arange(1, len(values) + 1) / len(values)
+    axes.step(numpy.sort(values), share, where="post", label=label, **style)
+
+
+def draw_errors(outcomes: Sequence[Tried], real: dict[str, Calibrated] | UnableError) -> "Figure":
+    """Figure 6: the error of trains by the packets of a burst."""
+    from matplotlib import pyplot
+
+    figure, panels = pyplot.subplots(1, len(KINDS), figsize=(9.6, 3.4), sharey=True, layout="constrained")
+    for axes, (name, kind) in zip(panels, KINDS.items(), strict=True):
+        for bursts, line in zip(BURSTS, ("-", "--", ":"), strict=True):
+            means = [
+                numpy.mean([value for one in outcomes for value in one.known[name][bursts, packets]])
+                for packets in PACKETS
+            ]
+            axes.plot(PACKETS, means, line, color=COLOURS["choreo"], label=f"{bursts} bursts")
+        if isinstance(real, UnableError):
+            grids = [one.simulated[name] for one in outcomes]
+            said = {train: float(numpy.mean([grid[train] for grid in grids])) for train in grids[0]}
+            where = simulated.SIMULATED
+        else:
+            said, where = real[name].errors, "between namespaces"
+        across, wrong = [packets for _, packets in said], list(said.values())
+        axes.plot(across, wrong, "o", color=OTHER, markersize=4, label=f"{where}, the same")
+        axes.plot([kind.packets], [kind.error], "x", color="#111111", label="the paper, 10 bursts")
+        axes.set_xscale("log")
+        plain(axes.xaxis, PACKETS)
+        axes.set_ylim(0, 55)
+        axes.set_xlabel(f"{name}, buckets of {kind.bucket // 1000} kB: packets of a burst")
+    panels[0].set_ylabel("error, %")
+    panels[0].legend()
+    return figure

@@ -1,0 +1,125 @@
+"""`leeward reproduce`: the command, a plug-in of `leeward`. Heavy modules load when it runs."""
+
+import sys
+import textwrap
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from leeward.cli.options import given_by, listed, place, whole
+from leeward.cli.output import Format, FormatOption, print_json, print_table
+from leeward.cli.progress import progress
+from leeward.cli.simulate import STEPS, steps
+from leeward.cli.sweep import resumable, told
+
+SHORT_HELP = "Measure a paper's figures again, beside its own."
+EXAMPLES = """\b
+Examples:
+  leeward reproduce sinbad                           all of it; killed and started again, it does what is left
+  leeward reproduce sinbad --figure 8,10             two of its figures
+  leeward reproduce sinbad --figure 12 -o json
+  leeward reproduce choreo                           placements of apps; as root, measurements too
+  leeward reproduce hotspots                         a cell's tasks, chunks, and incidents
+  leeward reproduce slo                              limits and admission for tail latency
+  leeward reproduce etalon                           circuits that change, and TCP
+  leeward reproduce sinbad --seeds 2 --horizon 5min --out look       a first look
+"""
+
+FIGURES = {
+    "sinbad": "4 5 5-links 6 7 7.2 7.2-sources 7.4 7.6 7.6-machines 8 9 10 11 12 equations limits load"
+    " reports large leeward traces",
+    "choreo": "2 4 6 7 8 4.3 10a 10b exact accuracy predictor",
+    "hotspots": "3 4 5 6 7 8 9 11 table-1 12b 13 14 15 table-2 table-3 19 20 21 22 23 objectives incidents"
+    " leeward",
+    "slo": "2.3 3.1 3.2 3.3 3.5 3.6 3.7 3.8 3.9 4.2 4.7 4.8 4.9 4.10 4.11 4.12 4.13 4.14 4.15 4.16 4.17 4.19"
+    " 5.4 5.5 5.6 5.7 5.8 5.9 5.10 5.11 5.12 3.4 4.4 4.18 5.1",
+    "etalon": "1 5a 5b 6a 6b 7a 7b 8 9 10 12 16 19 leeward scale rotor transport 5 6 7 13 14 15 2 20 21 22"
+    " beyond",
+}
+"""Names that `--figure` takes, as papers have them; here too, since their modules take a while to load."""
+
+EXAMPLES += "\n\n\b\nFigures:\n" + "".join(
+    f"{line}\n"
+    for paper, known in FIGURES.items()
+    for line in textwrap.wrap(known, 76, initial_indent=f"  {paper:<10}", subsequent_indent=" " * 12)
+)
+
+
+def reproduce(
+    paper: Annotated[
+        str,
+        typer.Argument(metavar="PAPER", help="sinbad, choreo, hotspots, slo or etalon.", show_default=False),
+    ],
+    figure: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="Figures and sections, separated by commas, of those below; by default all.",
+            show_default=False,
+        ),
+    ] = None,
+    seeds: Annotated[
+        int, typer.Option(metavar="N", parser=whole(1, 100_000), help="How many seeds, from 1 on.")
+    ] = 10,
+    jobs: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", parser=whole(1, 1024), help="Runs at once, 1 to 1024; by default one a processor."
+        ),
+    ] = None,
+    horizon: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="How long every run is, for a first look; not the paper's then.",
+            show_default=False,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            parser=place,
+            help="Folder for rows, pictures and runs, from which a stopped reproduction goes on; by default"
+            " reproduce- and the paper's name.",
+            show_default=False,
+        ),
+    ] = None,
+    output: FormatOption = Format.table,
+) -> None:
+    """Measure a paper's figures again, and print them beside the paper's own.
+
+    Every row has the paper's value, ours with its 95 % confidence interval over seeds, and a note where they
+    differ. What cannot be simulated says so.
+    """
+    from leeward_reproduce import kept, perform, table
+
+    figures = listed(figure)
+    flags = {name: f"--{name}" for name in ("seeds", "jobs", "horizon", "out")}
+    folder = out or Path(f"reproduce-{paper}")
+    with told(), given_by(figures="--figure", paper="PAPER", **flags), resumable(folder):
+        by = perform.check(paper, figures, seeds, jobs, folder, horizon)
+        print(by.words, file=sys.stderr)
+        count = max(perform.runs(paper, figures, seeds), 1)
+        with progress(f"reproducing {paper}", STEPS * count) as advance:
+            tell = steps(advance, each=STEPS * count)
+            rows = perform.reproduce(
+                paper,
+                figures,
+                seeds=seeds,
+                jobs=jobs,
+                out=folder,
+                horizon=horizon,
+                progress=lambda share: tell(0, share),
+            )
+    if output is Format.json:
+        print_json([asdict(row) for row in rows])
+    else:
+        shown, notes = table.cells(rows)
+        print_table(table.HEADERS, table.SIDES, shown)
+        print("".join(f"\n{number}. {note}" for number, note in notes), end="\n" if notes else "")
+    drawn = [row for row in rows if (folder / kept.PICTURES / f"{row.figure}.svg").is_file()]
+    files = [kept.ROWS, kept.RESULTS, kept.RUN, *([kept.PICTURES] if drawn else [])]
+    print(f"\nwrote {folder}/{', '.join(files[:-1])} and {files[-1]}", file=sys.stderr)

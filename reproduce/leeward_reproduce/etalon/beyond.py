@@ -1,0 +1,371 @@
+"""What the paper could not do.
+
+Schedulers at up to 128 racks; rotors, whose packets may go by other racks, against schedules made of demand;
+transports beside reTCP that came before and after it.
+"""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from leeward import _native, packets
+from leeward.circuits import Network, schedule
+from leeward_reproduce.etalon.experiments import AT, BIG, EARLY, JITTER, columns
+from leeward_reproduce.etalon.pictures import grouped, lines
+from leeward_reproduce.rows import Row, measured
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SEEDS = 3
+RACKS = (8, 16, 32, 64, 128)
+SCHEDULERS = ("solstice-etalon", "solstice", "eclipse")
+ROTORS = ("direct", "vlb", "rotorlb", "hoho")
+TAU = "1000us"
+LONG_QUEUE = 256
+"""Packets of a rotor's queues: a day's worth and a little more."""
+STARTS = "1s"
+"""Flows start for no longer than this."""
+FEW = "200ms"
+"""And those of many racks for no longer than this."""
+ENDS = "1min"
+"""When runs of them end at the latest; they end with the last flow."""
+REPEATS = 5
+WEEK_BYTES = 20_000_000
+"""What a circuit of 80 Gb/s carries in a week of 2 ms."""
+
+
+def shorter(horizon: str, most: str) -> str:
+    """The shorter of two times."""
+    return min(horizon, most, key=_native.seconds)
+
+
+def demand(racks: int, seed: int) -> Any:
+    """Bytes by pair of racks; each sends and gets what a circuit carries in a week.
+
+    Three of four are of big flows along five rings that are drawn, the others of small flows between all.
+    """
+    draw = numpy.random.default_rng(seed)
+    others = numpy.arange(1, racks)
+    steps = draw.choice(others, size=min(5, len(others)), replace=False)
+    shares = draw.dirichlet(numpy.ones(len(steps)))
+    ahead = numpy.full(racks, 0.25 / len(others))
+    ahead[0] = 0.0
+    ahead[steps] += 0.75 * shares
+    wanted = numpy.zeros((racks, racks))
+    names = draw.permutation(racks)
+    for source in range(racks):
+        for step in others:
+            wanted[names[source], names[(source + step) % racks]] = ahead[step] * WEEK_BYTES
+    return numpy.floor(wanted).astype(numpy.int64)
+
+
+@dataclass(frozen=True)
+class Served:
+    """A schedule: percent of the demand that circuits carry, and the time that it took to make, in ms.
+
+    That is the least of some, on the core, with what it serves and the way to Python and back.
+    """
+
+    percent: float
+    took_ms: float
+
+
+def schedules(seed: int) -> dict[tuple[str, int], Served]:
+    """Every scheduler on the same demand of so many racks."""
+    made = {}
+    for racks in RACKS:
+        wanted = demand(racks, seed)
+        for name in SCHEDULERS:
+            took = []
+            for _ in range(REPEATS):
+                began = time.thread_time()
+                found = schedule(wanted, name, Network())
+                took.append(time.thread_time() - began)
+            made[name, racks] = Served(100 * found.served, 1e3 * min(took))
+    return made
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A run: completion of flows in ms, of those that were not over the time that they had; and the whole."""
+
+    small: Any
+    big: Any
+    unfinished: float
+    """Percent of flows that were not over."""
+    gbps: float
+    """What arrived in order, of all hosts: until flows start no more where that was sampled, else in all."""
+    again: float
+    """Percent of segments that were sent again."""
+    lost: float
+    """Percent of packets that the switch lost."""
+    passed: float
+    """Percent of packets that a rack passed on."""
+    ended_ms: float
+
+
+def sent(scenario: Mapping[str, Any]) -> Sent:
+    """Runs a scenario."""
+    run = packets.simulate(scenario)
+    flows, totals = columns(run.flows()), run.totals()
+    begun = ~numpy.isnan(flows["began_s"])
+    flows = {name: column[begun] for name, column in flows.items()}
+    is_open = numpy.isnan(flows["finished_s"])
+    over = numpy.where(is_open, totals["ended_s"], flows["finished_s"])
+    times, big = 1e3 * (over - flows["began_s"]), flows["class"] == 1
+    hops = totals["hops_packets"]
+    return Sent(
+        times[~big],
+        times[big],
+        100 * float(is_open.mean()),
+        _gbps(run),
+        100 * float(flows["again"].sum()) / max(1.0, float(flows["segments"].sum())),
+        100 * totals["dropped_packets"] / max(1, totals["sent_packets"]),
+        100 * sum(hops[1:]) / max(1, sum(hops)),
+        1e3 * totals["ended_s"],
+    )
+
+
+def _gbps(run: packets.PacketRun) -> float:
+    """What arrived until the first sample after the start, or in all without samples."""
+    samples = columns(run.samples())
+    after = samples["time_s"][samples["time_s"] > 0]
+    if not len(after):
+        all_of_it = float(columns(run.flows())["delivered_bytes"].sum())
+        return 8e-9 * all_of_it / float(run.totals()["ended_s"])
+    first = float(after.min())
+    arrived = float(samples["delivered_bytes"][samples["time_s"] == first].sum())
+    return 8e-9 * arrived / first
+
+
+def plants(seed: int, horizon: str) -> dict[tuple[str, int], Sent]:
+    """Two rings of big flows, and small flows between all, under schedules made of ADUs."""
+    made = {}
+    for racks in RACKS:
+        for name in SCHEDULERS:
+            scenario = _rings(seed, shorter(horizon, FEW), racks)
+            scenario["scheduler"] = {"name": name, "demand": "adu"}
+            made[name, racks] = sent(scenario)
+    return made
+
+
+def _rings(seed: int, until: str, racks: int) -> dict[str, Any]:
+    return {
+        "network": {"racks": racks, "voq_capacity": 16, "jitter": JITTER},
+        "workload": {"rings": {"rings": 2, "until": until}},
+        "resize": {"small": 16, "big": BIG, "tau": TAU},
+        "horizon": ENDS,
+        "seed": seed,
+    }
+
+
+def scale(seed: int, horizon: str) -> tuple[dict[tuple[str, int], Served], dict[tuple[str, int], Sent]]:
+    """Schedules at up to 128 racks, and what flows make of them."""
+    return schedules(seed), plants(seed, horizon)
+
+
+Scale = Sequence[tuple[Mapping[tuple[str, int], Served], Mapping[tuple[str, int], Sent]]]
+
+
+def scale_rows(outcomes: Scale) -> list[Row]:
+    """Rows of `scale`."""
+    made = []
+    for racks in RACKS:
+        for name in SCHEDULERS:
+            served = [of[name, racks] for of, _ in outcomes]
+            label = f"{racks} racks, {name}"
+            made.append(measured("scale", f"{label}: demand served", "%", [one.percent for one in served]))
+            made.append(measured("scale", f"{label}: time to make", "ms", [one.took_ms for one in served]))
+    for racks in RACKS:
+        for name in SCHEDULERS:
+            runs = [of[name, racks] for _, of in outcomes]
+            label = f"{racks} racks, {name}, two rings"
+            made += _completion("scale", label, runs)
+            made.append(measured("scale", f"{label}: flows not over", "%", [one.unfinished for one in runs]))
+    return made
+
+
+def _completion(figure: str, label: str, runs: Sequence[Sent]) -> list[Row]:
+    of: tuple[tuple[str, str, int], ...] = (
+        ("small flows, median", "small", 50),
+        ("small flows, p99", "small", 99),
+        ("big flows, median", "big", 50),
+    )
+    made = []
+    for name, kind, share in of:
+        known = [float(numpy.percentile(times, share)) for one in runs if len(times := getattr(one, kind))]
+        made.append(measured(figure, f"{label}: {name}", "ms", known))
+    return made
+
+
+def rotors(seed: int, horizon: str) -> dict[tuple[str, str], Sent]:
+    """Section 5's ring and all to all, on rotors without a packet switch, and on networks with one.
+
+    Queues are as long everywhere, since rotors without a packet switch need them.
+    """
+    made = {}
+    until = shorter(horizon, STARTS)
+    pairs = [[source, destination] for source in range(8) for destination in range(8)]
+    loads: dict[str, dict[str, Any]] = {
+        "ring": {
+            "workload": {"rings": {"rings": 1, "until": until}},
+            "sample": {"every": until, "pairs": pairs},
+        },
+        "all to all": {
+            "workload": {"collective": {"kind": "all_to_all", "bytes": "20MB", "ranks_per_rack": 4}}
+        },
+    }
+    for load, of_load in loads.items():
+        base: dict[str, Any] = of_load | {"horizon": ENDS, "seed": seed}
+        for routing in ROTORS:
+            made[f"rotor alone, {routing}", load] = sent(
+                base
+                | {
+                    "network": {"packet_switch": False, "voq_capacity": LONG_QUEUE, "jitter": JITTER},
+                    "scheduler": {"name": "rotor"},
+                    "routing": {"name": routing},
+                }
+            )
+        hybrid = base | {"network": {"voq_capacity": LONG_QUEUE, "jitter": JITTER}}
+        made["rotor and packets, direct", load] = sent(hybrid | {"scheduler": {"name": "rotor"}})
+        demanded = {"name": "solstice", "demand": "adu"}
+        made["solstice of ADUs and packets", load] = sent(hybrid | {"scheduler": demanded})
+    return made
+
+
+def rotor_rows(outcomes: Sequence[Mapping[tuple[str, str], Sent]]) -> list[Row]:
+    """Rows of `rotors`."""
+    made = []
+    for system, load in outcomes[0]:
+        runs, label = [one[system, load] for one in outcomes], f"{load}, {system}"
+        while_starting = " while flows start" if load == "ring" else ""
+        if load == "ring":
+            made += _completion("rotor", label, runs)
+        else:
+            made.append(measured("rotor", f"{label}: all over", "ms", [one.ended_ms for one in runs]))
+        of: tuple[tuple[str, str, Callable[[Sent], float]], ...] = (
+            (f"throughput{while_starting}", "Gb/s", lambda one: one.gbps),
+            ("flows not over", "%", lambda one: one.unfinished),
+            ("segments sent again", "%", lambda one: one.again),
+            ("packets lost", "%", lambda one: one.lost),
+            ("packets passed on", "%", lambda one: one.passed),
+        )
+        made += [
+            measured("rotor", f"{label}: {what}", unit, [get(one) for one in runs]) for what, unit, get in of
+        ]
+    return made
+
+
+TRANSPORTS: Mapping[str, Mapping[str, Any]] = {
+    "Reno": {"control": "reno"},
+    "CUBIC": {"control": "cubic"},
+    "DCTCP": {"control": "dctcp"},
+    "TDTCP": {"control": "reno", "divisions": 2},
+    f"reTCP {AT}": {"control": "retcp", "ece": AT},
+    f"reTCP {EARLY}": {"control": "retcp", "ece": EARLY},
+}
+QUEUES = ("queues of 16", f"16 to {BIG}, {TAU} early")
+MARK_AT = 10
+"""Packets in a queue from which on DCTCP's are marked."""
+
+
+@dataclass(frozen=True)
+class Long:
+    """Sixteen flows from a rack to another; latencies are in microseconds, shares in percent."""
+
+    used: float
+    median: float
+    tail: float
+    again: float
+    gbps: float
+
+
+def transports(seed: int, horizon: str) -> dict[tuple[str, str], Long]:
+    """Section 4's flows under the strobe schedule, by transport, with queues that stay and that grow."""
+    made = {}
+    for name, tcp in TRANSPORTS.items():
+        for queues in QUEUES:
+            scenario: dict[str, Any] = {
+                "network": {"voq_capacity": 16, "jitter": JITTER},
+                "scheduler": {"name": "strobe"},
+                "workload": {"long": {"from": 0, "to": 1, "flows": 16}},
+                "tcp": tcp,
+                "horizon": horizon,
+                "seed": seed,
+            }
+            if name == "DCTCP":
+                scenario["network"]["mark_at"] = MARK_AT
+            if queues != QUEUES[0]:
+                scenario["resize"] = {"small": 16, "big": BIG, "tau": TAU}
+            run = packets.simulate(scenario)
+            flows = columns(run.flows())
+            made[name, queues] = Long(
+                100 * (run.utilization(0, 1) or 0.0),
+                1e6 * (run.latency("all", 0.5) or 0.0),
+                1e6 * (run.latency("all", 0.99) or 0.0),
+                100 * float(flows["again"].sum() / max(1, flows["segments"].sum())),
+                8e-9 * float(flows["delivered_bytes"].sum()) / run.totals()["ended_s"],
+            )
+    return made
+
+
+def transport_rows(outcomes: Sequence[Mapping[tuple[str, str], Long]]) -> list[Row]:
+    """Rows of `transports`."""
+    of: tuple[tuple[str, str, Callable[[Long], float]], ...] = (
+        ("circuit used", "%", lambda one: one.used),
+        ("throughput", "Gb/s", lambda one: one.gbps),
+        ("median latency", "us", lambda one: one.median),
+        ("p99 latency", "us", lambda one: one.tail),
+        ("segments sent again", "%", lambda one: one.again),
+    )
+    return [
+        measured("transport", f"{name}, {queues}: {what}", unit, [get(one[name, queues]) for one in outcomes])
+        for queues in QUEUES
+        for name in TRANSPORTS
+        for what, unit, get in of
+    ]
+
+
+def scale_picture(outcomes: Scale) -> "Figure":
+    """What schedulers serve, and how long they take, by racks."""
+    of: tuple[tuple[str, Callable[[Served], float]], ...] = (
+        ("demand served, %", lambda one: one.percent),
+        ("time to make, ms", lambda one: one.took_ms),
+    )
+    panels = {
+        y: [
+            (
+                name,
+                RACKS,
+                [float(numpy.mean([get(served[name, racks]) for served, _ in outcomes])) for racks in RACKS],
+            )
+            for name in SCHEDULERS
+        ]
+        for y, get in of
+    }
+    return lines(panels, "racks", {"time to make, ms"})
+
+
+def rotor_picture(outcomes: Sequence[Mapping[tuple[str, str], Sent]]) -> "Figure":
+    """Throughput by system and load."""
+    systems = list(dict.fromkeys(system for system, _ in outcomes[0]))
+    loads = list(dict.fromkeys(load for _, load in outcomes[0]))
+    values = {
+        load: [float(numpy.mean([one[system, load].gbps for one in outcomes])) for system in systems]
+        for load in loads
+    }
+    return grouped(systems, values, "throughput (of the ring while flows start), Gb/s")
+
+
+def transport_picture(outcomes: Sequence[Mapping[tuple[str, str], Long]]) -> "Figure":
+    """Circuit utilization by transport and queues."""
+    names = list(TRANSPORTS)
+    values = {
+        queues: [float(numpy.mean([one[name, queues].used for one in outcomes])) for name in names]
+        for queues in QUEUES
+    }
+    return grouped(names, values, "circuit used, %")

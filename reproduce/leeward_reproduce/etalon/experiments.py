@@ -1,0 +1,243 @@
+"""What is run: the testbed's network as scenarios of the packet plant, and what is measured of a run."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy
+
+from leeward import _native, packets
+from leeward_reproduce.etalon import paper
+
+HORIZON = "2s"
+EARLY = "tau_early"
+AT = "at_circuit"
+BIG = 128
+"""Packets of a queue ahead of a circuit."""
+JITTER = "1us"
+"""Hosts start to send up to so much later than they could, so that seeds differ."""
+FLOWS = 16
+"""From a rack to another in section 4."""
+STEP_US, WEEKS_US = 20, 4200
+"""How often what has arrived is looked at, and the three weeks that sequence plots show."""
+SINCE_US = numpy.arange(0, WEEKS_US + 1, STEP_US)
+"""Times of a sequence plot: since a day of the pair ended."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A run of section 4. Latencies are in microseconds, by path."""
+
+    used: float
+    """Percent of its days in which the circuit sent."""
+    medians: Mapping[str, float | None]
+    tail: float
+    """99th percentile over both paths."""
+    sequence: tuple[float, ...] = ()
+    """Thousands of bytes of a flow that have arrived in order at `SINCE_US`, mean over flows and weeks."""
+
+
+@lru_cache(maxsize=1024)
+def long(
+    seed: int,
+    horizon: str,
+    voq: int = 16,
+    tau: int | None = None,
+    ece: str | None = None,
+    delay_us: float = 30.0,
+) -> Measured:
+    """Sixteen flows from a rack to another under the strobe schedule (section 4).
+
+    Args:
+        seed: Of the run.
+        horizon: How long it is.
+        voq: Packets of a queue.
+        tau: By how many microseconds before its day a queue grows to 128 packets; None if it does not.
+        ece: When reTCP is told of circuits; None for Reno.
+        delay_us: Of a circuit.
+    """
+    scenario: dict[str, Any] = {
+        "network": {"voq_capacity": voq, "circuit_delay": f"{round(1000 * delay_us)}ns", "jitter": JITTER},
+        "scheduler": {"name": "strobe"},
+        "workload": {"long": {"from": 0, "to": 1, "flows": FLOWS}},
+        "sample": {"every": f"{STEP_US}us", "pairs": [[0, 1]]},
+        "horizon": horizon,
+        "seed": seed,
+    }
+    if tau is not None:
+        scenario["resize"] = {"small": voq, "big": BIG, "tau": f"{tau}us"}
+    if ece is not None:
+        scenario["tcp"] = {"control": "retcp", "ece": ece}
+    run = packets.simulate(scenario)
+    tail = run.latency("all", 0.99)
+    medians = {path: _us(run.latency(path, 0.5)) for path in packets.PATHS}
+    used = 100 * (run.utilization(0, 1) or 0.0)
+    return Measured(used, medians, 1e6 * (tail or 0.0), _sequence(run))
+
+
+def _sequence(run: Any) -> tuple[float, ...]:
+    """What arrives in three weeks from the end of a day on, as the paper's sequence plots have it."""
+    found = packets.sequence(run, 0, 1, span_s=1e-6 * WEEKS_US, step_s=1e-6 * STEP_US)
+    if found is None or found.over == 0:
+        return ()
+    return tuple(float(value) for value in found.arrived_bytes / (1000 * FLOWS))
+
+
+def optimum() -> list[float]:
+    """Thousands of bytes of a flow at `SINCE_US` if both links were always full while they are up."""
+    in_week = (SINCE_US + 180) % 1400
+    # A week from the start of the day on: circuit, then packets until a night before the next.
+    weeks = (SINCE_US + 180) // 1400
+    of = numpy.minimum(in_week, 180) * CIRCUIT_KB_US + numpy.clip(in_week - 180, 0, 1200) * PACKET_KB_US
+    whole = 180 * CIRCUIT_KB_US + 1200 * PACKET_KB_US
+    total = weeks * whole + of
+    return [float(value) for value in (total - total[0]) / FLOWS]
+
+
+PACKET_KB_US, CIRCUIT_KB_US = 10 / 8, 80 / 8
+"""What links carry in a microsecond, in thousands of bytes."""
+
+
+def _us(seconds: float | None) -> float | None:
+    return None if seconds is None else 1e6 * seconds
+
+
+@dataclass(frozen=True)
+class Check:
+    """What table 1 checks: the length of days and weeks in microseconds, rates in Gb/s."""
+
+    day: float
+    week: float
+    packet: float
+    circuit: float
+
+
+def check(seed: int, horizon: str) -> Check:
+    """Days of a saturated pair, and the rate of a saturated packet path."""
+    base: dict[str, Any] = {
+        "network": {"voq_capacity": BIG, "jitter": JITTER},
+        "workload": {"long": {"from": 0, "to": 1, "flows": 16}},
+        "horizon": horizon,
+        "seed": seed,
+    }
+    days = columns(packets.simulate({**base, "scheduler": {"name": "strobe"}}).days())
+    ours = (days["source"] == 0) & (days["destination"] == 1)
+    began, lengths = 1e6 * days["began_s"][ours], 1e6 * (days["ended_s"] - days["began_s"])[ours]
+    alone = packets.simulate(base)
+    delivered = columns(alone.flows())["delivered_bytes"].sum() * WIRE
+    return Check(
+        float(lengths.mean()),
+        float(numpy.diff(began).mean()),
+        8e-9 * float(delivered) / alone.totals()["ended_s"],
+        8e-3 * float((days["bytes"][ours] / lengths).max()),
+    )
+
+
+WIRE = 9000 / 8948
+"""Bytes of a full packet for each byte that it carries."""
+
+
+def columns(table: Any) -> dict[str, Any]:
+    """Columns of a table as numpy arrays; null is NaN."""
+    return {name: table[name].to_numpy(zero_copy_only=False) for name in table.column_names}
+
+
+@dataclass(frozen=True)
+class Improvement:
+    """Figure 10 at one length of a round trip."""
+
+    trips: float
+    percent: float | None
+    """By how much the median is lower."""
+
+
+def improvements(seed: int, horizon: str) -> list[Improvement]:
+    """Queues that grow 1 ms early against static ones of the same utilization, by round trips in a day."""
+    made = []
+    for trips in paper.TRIPS:
+        delay = 180 / (2 * trips)
+        static = [long(seed, horizon, voq, delay_us=delay) for voq in paper.VOQ]
+        grown = long(seed, horizon, 16, 1000, delay_us=delay)
+        made.append(Improvement(trips, improvement(static, grown)))
+    return made
+
+
+def improvement(static: list[Measured], grown: Measured) -> float | None:
+    """By how many percent the median is lower than that of static queues, interpolated by utilization.
+
+    As the authors' script does: between the six queues of figure 6a, and the nearest beyond them.
+    """
+    points = sorted((one.used, one.medians["all"] or 0.0) for one in static)
+    used, medians = zip(*points, strict=True)
+    median = grown.medians["all"]
+    if median is None:
+        return None
+    return 100 * (1 - median / float(numpy.interp(grown.used, used, medians)))
+
+
+GIB = 2**30
+OPENED = "10ms"
+"""The first retransmission timeout of connections that are opened before they are used, as flowgrind's."""
+ANSWERS = 2
+"""Classes from here on are of answers."""
+
+
+@dataclass(frozen=True)
+class Rings:
+    """A run of section 5: completion in ms and Gb/s of flows that were over within two seconds; GiB sent."""
+
+    small: Any
+    big: Any
+    small_gbps: Any
+    big_gbps: Any
+    packet_gib: float
+    """Sent up to the packet switch, what it sent back each time, as the testbed counts."""
+    circuit_gib: float
+    given_up: float
+    """Percent of big flows that were not over."""
+
+
+@lru_cache(maxsize=256)
+def rings(seed: int, horizon: str, count: int, system: str, ece: str = EARLY) -> Rings:
+    """Big flows along rings of racks and small ones between all (section 5), under one of `paper.SYSTEMS`.
+
+    Flows start for as long as `horizon`, and each is given up when it has taken that long, as in the authors'
+    scripts: a run is up to twice as long. A flow is over when its answer of 60 bytes is there.
+    """
+    scenario: dict[str, Any] = {
+        "network": {"voq_capacity": 16, "jitter": JITTER},
+        "workload": {"rings": {"rings": count, "until": horizon, "answer": "60B"}},
+        "tcp": {"initial_timeout": OPENED},
+        "give_up": horizon,
+        "horizon": f"{round(2e9 * _native.seconds(horizon))}ns",
+        "seed": seed,
+    }
+    if system.startswith("Packet"):
+        scenario["network"] |= {"packet_rate": f"{system.removeprefix('Packet')}Gbps", "voq_capacity": BIG}
+    elif system == "Fixed":
+        steps = "[" + ",".join(str(step + 1) for step in range(count)) + "]"
+        scenario["scheduler"] = {"name": f"fixed:rings={steps}"}
+    else:
+        demand, prepare = ("adu", "adu") if system.startswith("ADU") else ("voq", "element")
+        scenario["scheduler"] = {"name": f"solstice-etalon:prepare={prepare}", "demand": demand}
+        if "+" in system:
+            scenario["resize"] = {"small": 16, "big": BIG, "tau": "1000us"}
+        if system.endswith("reTCP"):
+            scenario["tcp"] |= {"control": "retcp", "ece": ece}
+    run = packets.simulate(scenario)
+    flows, totals = columns(run.flows()), run.totals()
+    asked = numpy.flatnonzero(flows["class"] < ANSWERS)
+    took = flows["finished_s"][asked + 1] - flows["began_s"][asked]
+    done, is_big = ~numpy.isnan(took), flows["class"][asked] == 1
+    gbps = 8e-9 * flows["written_bytes"][asked] / took
+    small, big = done & ~is_big, done & is_big
+    return Rings(
+        1e3 * took[small],
+        1e3 * took[big],
+        gbps[small],
+        gbps[big],
+        totals["uplink_bytes"] / GIB,
+        totals["circuit_bytes"] / GIB,
+        100.0 * float((is_big & ~done).sum()) / float(is_big.sum()),
+    )

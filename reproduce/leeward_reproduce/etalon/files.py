@@ -1,0 +1,114 @@
+"""Section 6: files of DFSIO under HDFS's placement, reHDFS's and Leeward's; what is measured of a run.
+
+As in the testbed one data node a rack runs eight mappers, on a port that the paper did not limit (40 Gb/s,
+and its times are divided by 20, so 800). Solstice knows demand from queues, entries from 8 kB on.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy
+
+from leeward import packets
+from leeward_reproduce.etalon.experiments import BIG, EARLY, HORIZON, JITTER, columns
+
+POLICIES = {"HDFS": "uniform", "reHDFS": "rehdfs", "leeward": "leeward:circuit_turn=2s"}
+"""Who places copies, by the paper's words. It would change racks every few seconds, and so does `leeward`."""
+KINDS = ("", "+Resize", "+reTCP")
+FILES, RACKS = 64, 8
+GIB = 2.0**30
+_FULL = 99 * 2**20
+"""The paper counts writes of more bytes than this: blocks of 128 MiB and not the rest of a file."""
+_ENOUGH = "20s"
+"""All files are written by then, where no horizon is asked for."""
+IN_JOB = "leeward:circuit_turn=400ms"
+"""The second turn begins 300 ms after the files do: policies hear of an idle network for 100 ms before."""
+LONG, LONG_TURN = "4GiB", "leeward:circuit_turn=2s"
+"""A job that lasts for several turns."""
+BESIDE_SEEDS, LONG_SEEDS = 3, 1
+"""Under how many seeds `leeward` is run beside reHDFS, and the long job: a run of it takes half a minute."""
+
+
+@dataclass(frozen=True)
+class Written:
+    """A run. Times of writes of full blocks and of the job are in ms."""
+
+    writes: Any
+    job: float
+    gbps: float
+    """As in the paper's scripts: DFSIO's rate of a file times the files, by copies, of 2^30 bits to a Gb."""
+    packet_gib: float
+    circuit_gib: float
+    racks: float
+    """Other racks that hold copies of a rack's blocks, in the mean over racks."""
+    worst: float
+    """Percent of a rack's copies in the other rack that holds most, in the mean over racks."""
+
+
+@lru_cache(maxsize=512)
+def written(seed: int, horizon: str, policy: str, kind: str, size: str = "400MiB") -> Written:
+    """Files of `size` from 64 mappers.
+
+    Args:
+        seed: Of the run.
+        horizon: How long it is at most; the other figures' stands for as long as it takes.
+        policy: For replicas.
+        kind: One of `KINDS`.
+        size: Of each file.
+    """
+    scenario: dict[str, Any] = {
+        "network": {"hosts_per_rack": 1, "nic": "800Gbps", "jitter": JITTER},
+        "scheduler": {"name": "solstice-etalon:prepare=element:small=8kB", "demand": "voq"},
+        "workload": {"dfsio": {"mappers": FILES, "bytes": size, "copies": policy}},
+        "horizon": _ENOUGH if horizon == HORIZON else horizon,
+        "seed": seed,
+    }
+    if kind:
+        scenario["resize"] = {"small": 16, "big": BIG, "tau": "1000us"}
+    if kind == "+reTCP":
+        scenario["tcp"] = {"control": "retcp", "ece": EARLY}
+    run = packets.read(scenario).run()
+    blocks, totals = columns(run.copies()), run.totals()
+    ended = numpy.where(numpy.isnan(blocks["finished_s"]), totals["ended_s"], blocks["finished_s"])
+    full = blocks["bytes"] > _FULL
+    files = numpy.array([ended[blocks["file"] == file].max() for file in range(FILES)])
+    of_rack = numpy.zeros((RACKS, RACKS))
+    numpy.add.at(of_rack, (blocks["writer_rack"], blocks["copy_rack"]), 1)
+    return Written(
+        1e3 * (ended - blocks["began_s"])[full],
+        1e3 * float(files.max()),
+        float(8 * blocks["bytes"].sum() / GIB / files.mean() / 2),
+        totals["packet_bytes"] / GIB,
+        totals["circuit_bytes"] / GIB,
+        float((of_rack > 0).sum(axis=1).mean()),
+        float((100 * of_rack.max(axis=1) / of_rack.sum(axis=1)).mean()),
+    )
+
+
+def systems(seed: int, horizon: str) -> dict[str, Written]:
+    """The paper's six systems."""
+    return {
+        name + kind: written(seed, horizon, POLICIES[name], kind)
+        for name in ("HDFS", "reHDFS")
+        for kind in KINDS
+    }
+
+
+def beside(seed: int, horizon: str) -> dict[str, dict[str, Written]]:
+    """Leeward beside reHDFS: the paper's job, the same with a turn in it, and one of several turns."""
+
+    def of(policies: dict[str, str], most: int, size: str = "400MiB") -> dict[str, Written]:
+        return {
+            name + kind: written(seed, horizon, policy, kind, size)
+            for name, policy in policies.items()
+            for kind in KINDS
+            if seed <= most
+        }
+
+    rehdfs = {"reHDFS": POLICIES["reHDFS"]}
+    return {
+        "job": of({**rehdfs, "leeward": POLICIES["leeward"]}, BESIDE_SEEDS),
+        "turn": of({"leeward": IN_JOB}, BESIDE_SEEDS),
+        "several": of({**rehdfs, "leeward": LONG_TURN}, LONG_SEEDS, LONG),
+    }

@@ -1,0 +1,219 @@
+"""Runs the experiments that figures of Etalon need, and makes their rows."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from leeward import _native
+from leeward.errors import InputError
+from leeward_reproduce import drawing, kept
+from leeward_reproduce.etalon import (
+    beyond,
+    comparison,
+    experiments,
+    files,
+    files_rows,
+    paper,
+    pictures,
+)
+from leeward_reproduce.outcomes import outcomes
+from leeward_reproduce.rows import Row
+
+__all__ = ["FIGURES", "Figure", "check_horizon", "make", "runs"]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure or table of the paper."""
+
+    title: str
+    experiment: Callable[[int, str], Any]
+    """What is run under a seed, for so long."""
+    rows: Callable[[Sequence[Any]], list[Row]]
+    """Of what was run under all seeds."""
+    draw: Callable[[Sequence[Any]], Any] | None = None
+    most_seeds: int | None = None
+    """It is run under no more seeds than these."""
+
+    def seeds(self, seeds: int) -> int:
+        """Under how many seeds it is run."""
+        return seeds if self.most_seeds is None else min(seeds, self.most_seeds)
+
+
+def _static(seed: int, horizon: str) -> list[experiments.Measured]:
+    return [experiments.long(seed, horizon, voq) for voq in paper.VOQ]
+
+
+def _sequences(seed: int, horizon: str) -> list[experiments.Measured]:
+    """Queues that stay, as figure 5b has them beside those that grow."""
+    return [experiments.long(seed, horizon, 16), *_resized(seed, horizon)[1:]]
+
+
+def _resized(seed: int, horizon: str) -> list[experiments.Measured]:
+    return [experiments.long(seed, horizon, 16, tau) for tau in paper.TAU]
+
+
+def _told(seed: int, horizon: str, ece: str = experiments.EARLY) -> list[experiments.Measured]:
+    """reTCP: first with queues that do not grow."""
+    first = experiments.long(seed, horizon, 16, None, ece)
+    return [first, *(experiments.long(seed, horizon, 16, tau, ece) for tau in paper.TAU[1:])]
+
+
+def _both(seed: int, horizon: str) -> dict[str, list[experiments.Measured]]:
+    return {ece: _told(seed, horizon, ece) for ece in (experiments.EARLY, experiments.AT)}
+
+
+def _tails(seed: int, horizon: str) -> dict[str, list[experiments.Measured]]:
+    return {
+        "static": _static(seed, horizon),
+        "resized": _resized(seed, horizon)[1:],
+        "told": _told(seed, horizon),
+    }
+
+
+def _ring(seed: int, horizon: str) -> dict[str, experiments.Rings]:
+    return {system: experiments.rings(seed, horizon, 1, system) for system in ("ToR VOQ", "ADU")}
+
+
+def _two_rings(seed: int, horizon: str) -> dict[str, experiments.Rings]:
+    return {system: experiments.rings(seed, horizon, 2, system) for system in paper.SYSTEMS}
+
+
+_VOQ, _EARLY = "queues of {} packets", "queues grow {} us early"
+_X_VOQ, _X_EARLY = "packets of a queue", "queues grow this early, us"
+FIGURES = {
+    "1": Figure("the network keeps its times and rates", experiments.check, comparison.checks),
+    "5a": Figure(
+        "sequence plots by queues that stay",
+        _static,
+        comparison.sequences("5a", paper.VOQ, _VOQ),
+        pictures.sequences(paper.VOQ, "{} packets"),
+    ),
+    "5b": Figure(
+        "sequence plots by queues that grow",
+        _sequences,
+        comparison.sequences("5b", paper.TAU, _EARLY),
+        pictures.sequences(paper.TAU, "{} us early"),
+    ),
+    "6a": Figure(
+        "circuit utilization by queues that stay",
+        _static,
+        comparison.used("6a", paper.VOQ, _VOQ, paper.STATIC_USED),
+        pictures.used(paper.VOQ, _X_VOQ, paper.STATIC_USED),
+    ),
+    "6b": Figure(
+        "circuit utilization by queues that grow",
+        _resized,
+        comparison.used("6b", paper.TAU, _EARLY, paper.RESIZED_USED),
+        pictures.used(paper.TAU, _X_EARLY, paper.RESIZED_USED),
+    ),
+    "7a": Figure(
+        "median latency by queues that stay",
+        _static,
+        comparison.medians("7a", paper.VOQ, _VOQ, paper.STATIC_MEDIANS),
+        pictures.medians(paper.VOQ, _X_VOQ, paper.STATIC_MEDIANS),
+    ),
+    "7b": Figure(
+        "median latency by queues that grow",
+        _resized,
+        comparison.medians("7b", paper.TAU, _EARLY, paper.RESIZED_MEDIANS),
+        pictures.medians(paper.TAU, _X_EARLY, paper.RESIZED_MEDIANS),
+    ),
+    "8": Figure("reTCP: utilization and median latency", _both, comparison.told, pictures.told),
+    "9": Figure("99th percentiles of latency", _tails, comparison.tails, pictures.tails),
+    "10": Figure(
+        "improvement by round trips in a day",
+        experiments.improvements,
+        comparison.improved,
+        pictures.improved,
+    ),
+    "12": Figure("a ring: demand of ADUs and of queues", _ring, comparison.ring, pictures.completion),
+    "16": Figure(
+        "two rings: completion and bytes by switch", _two_rings, comparison.two_rings, pictures.by_switch
+    ),
+    "19": Figure(
+        "files of HDFS: writes, throughput and bytes by switch",
+        files.systems,
+        files_rows.files,
+        files_rows.picture,
+    ),
+    "leeward": Figure(
+        "reHDFS and leeward with circuits", files.beside, files_rows.beside, files_rows.picture_beside
+    ),
+    "scale": Figure(
+        "beyond the paper, under three seeds: schedulers at up to 128 racks",
+        beyond.scale,
+        beyond.scale_rows,
+        beyond.scale_picture,
+        beyond.SEEDS,
+    ),
+    "rotor": Figure(
+        "beyond the paper, under three seeds: rotors and their routing",
+        beyond.rotors,
+        beyond.rotor_rows,
+        beyond.rotor_picture,
+        beyond.SEEDS,
+    ),
+    "transport": Figure(
+        "beyond the paper, under three seeds: transports on section 4's flows",
+        beyond.transports,
+        beyond.transport_rows,
+        beyond.transport_picture,
+        beyond.SEEDS,
+    ),
+}
+"""By the names that `--figure` takes, beside those of `WITHIN`.
+
+Figure 12 has figures 13 to 15 too, 16 table 2, and 19 those to 22.
+"""
+WITHIN = {
+    **{name: [f"{name}a", f"{name}b"] for name in ("5", "6", "7")},
+    **{name: ["12"] for name in ("13", "14", "15")},
+    "2": ["16"],
+    **{name: ["19"] for name in ("20", "21", "22")},
+    "beyond": ["scale", "rotor", "transport"],
+}
+
+
+def runs(chosen: Mapping[str, Figure], seeds: int) -> int:
+    """How many runs the figures take."""
+    return sum(figure.seeds(seeds) for figure in chosen.values())
+
+
+def check_horizon(horizon: str) -> None:
+    """Checks how long runs are to be.
+
+    Raises:
+        InputError: It is no time, or too short for two weeks of circuits.
+    """
+    try:
+        seconds = _native.seconds(horizon)
+    except InputError as error:
+        raise InputError("horizon", None, None, None, error.message) from None
+    if seconds < 0.01:
+        raise InputError("horizon", None, None, None, f"`{horizon}`: expected 10ms at least")
+
+
+def make(
+    chosen: Mapping[str, Figure],
+    by: kept.Made,
+    jobs: int | None,
+    out: Path,
+    keep: bool,
+    progress: Callable[[float], object] | None,
+) -> list[Row]:
+    """Runs what figures need and makes their rows; see `leeward_reproduce.perform.reproduce`."""
+    horizon = by.horizon or experiments.HORIZON
+    tasks = [
+        (name, seed)
+        for seed in range(1, by.seeds + 1)
+        for name, figure in chosen.items()
+        if seed <= figure.seeds(by.seeds)
+    ]
+    made = outcomes(tasks, lambda name, seed: chosen[name].experiment(seed, horizon), jobs, progress)
+    for name, figure in chosen.items():
+        if keep and figure.draw:
+            drawing.write(out / kept.PICTURES, name, partial(figure.draw, made[name]))
+    return [row for name in chosen for row in kept.marked(chosen[name].rows(made[name]), by)]

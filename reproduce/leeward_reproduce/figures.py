@@ -1,0 +1,135 @@
+"""Figures made of sweeps and experiments: runs what the wanted ones need, and makes rows and pictures."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from leeward import data
+from leeward.demo import TRACES
+from leeward.errors import InputError
+from leeward_reproduce import drawing, kept
+from leeward_reproduce.outcomes import outcomes
+from leeward_reproduce.rows import Row, missing
+from leeward_reproduce.sweeps import Cells, Sweep, perform
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Picture
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What is run under a seed, and is not a sweep of a scenario."""
+
+    name: str
+    run: Callable[[int, bool], Any]
+    """Runs it with a seed, and shorter if it is for a first look. It lets others run meanwhile."""
+
+
+class Results(dict[Sweep, Cells]):
+    """The finished cells of all sweeps that were run, and what experiments came to."""
+
+    def __init__(self) -> None:
+        """Nothing was run yet."""
+        self.outcomes: dict[Experiment, list[Any]] = {}
+        """Of each experiment, seed by seed."""
+
+
+Draw = Callable[[Results, list[Row]], "Picture"]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of a paper, a section of its text, or what it did not ask."""
+
+    title: str
+    sweeps: tuple[Sweep, ...]
+    rows: Callable[[Results], list[Row]]
+    draw: Draw | None = None
+    experiments: tuple[Experiment, ...] = ()
+
+
+def runs(chosen: Mapping[str, Figure], seeds: int) -> int:
+    """How many runs the figures take."""
+    return sum(sweep.cells(seeds) for sweep in _sweeps(chosen)) + seeds * len(_experiments(chosen))
+
+
+def _sweeps(chosen: Mapping[str, Figure]) -> list[Sweep]:
+    """What the figures need, each once, as far as there are traces for it."""
+    wanted = dict.fromkeys(sweep for figure in chosen.values() for sweep in figure.sweeps)
+    return [sweep for sweep in wanted if not (sweep.traces and _absent_trace())]
+
+
+def _experiments(chosen: Mapping[str, Figure]) -> list[Experiment]:
+    """What the figures need besides, each once."""
+    return list(dict.fromkeys(one for figure in chosen.values() for one in figure.experiments))
+
+
+def _absent_trace() -> str | None:
+    """The first of the public traces that is not here."""
+    folder = data.found()
+    absent = [name for name in TRACES if folder is None or not (folder / name).is_file()]
+    return absent[0] if absent else None
+
+
+def make(
+    chosen: Mapping[str, Figure],
+    by: kept.Made,
+    jobs: int | None,
+    out: Path,
+    keep: bool,
+    progress: Callable[[float], object] | None,
+) -> list[Row]:
+    """Runs what figures need and makes their rows; see `leeward_reproduce.perform.reproduce`."""
+    sweeps, experiments = _sweeps(chosen), {one.name: one for one in _experiments(chosen)}
+    total = runs(chosen, by.seeds)
+    results = Results()
+    done = 0
+    for sweep in sweeps:
+        shares: dict[int, float] = {}
+        before = done
+
+        def tell(cell: int, share: float, shares: dict[int, float] = shares, before: int = before) -> None:
+            shares[cell] = share
+            if progress:
+                progress((before + sum(list(shares.values()))) / total)
+
+        with _of_horizon(by.horizon):
+            results[sweep] = perform(sweep, by.seeds, jobs, out / kept.SWEEPS, by.horizon, tell)
+        done += sweep.cells(by.seeds)
+    tasks = [(name, seed) for name in experiments for seed in range(1, by.seeds + 1)]
+    made = outcomes(
+        tasks,
+        lambda name, seed: experiments[name].run(seed, by.horizon is not None),
+        jobs,
+        None if progress is None else lambda share: progress((done + share * len(tasks)) / total),
+    )
+    results.outcomes = {one: made[name] for name, one in experiments.items()}
+    rows: list[Row] = []
+    for name, figure in chosen.items():
+        if any(sweep not in results for sweep in figure.sweeps):
+            why = f"there is no {_absent_trace()} in the folder of traces"
+            rows.append(missing(name, figure.title, "", None, why))
+            continue
+        found = figure.rows(results)
+        rows += kept.marked(found, by) if figure.sweeps or figure.experiments else found
+        if keep and figure.draw:
+            draw = (
+                partial(figure.draw, results, found) if any(row.ours is not None for row in found) else None
+            )
+            drawing.write(out / kept.PICTURES, name, draw)
+    return rows
+
+
+@contextmanager
+def _of_horizon(horizon: str | None) -> Iterator[None]:
+    """Lets what is wrong with the horizon be wrong with that argument, and not with a scenario of ours."""
+    try:
+        yield
+    except InputError as error:
+        # All else that is set is ours, and right.
+        if horizon is None or not error.file.startswith("settings "):
+            raise
+        raise InputError("horizon", None, None, None, f"`{horizon}`: {error.message}") from None

@@ -1,0 +1,69 @@
+"""CCP: figure 14, the share of chunk requests that went to each class of uplink, by the ToR's utilization."""
+
+import math
+from collections.abc import Callable
+
+import numpy
+
+from leeward.arrays import Floats
+from leeward_reproduce.figures import Results
+from leeward_reproduce.hotspots.requests import CLASSES, Requests, reads, writes
+from leeward_reproduce.hotspots.sweeps import CHUNKS, CHUNKS_LOADS, STORAGE
+from leeward_reproduce.rows import Row, measured
+from leeward_reproduce.sweeps import Cells
+
+SWEEPS = (CHUNKS,)
+BUCKET = 0.05
+BUCKETS = 20
+LOW, HOT = 0.2, 0.75
+"""What is called a low utilization here, and a hotspot."""
+KINDS: dict[str, Callable[..., Requests]] = {"reads": reads, "writes": writes}
+_QUIET = "the paper: nearly all, in a figure without numbers"
+
+
+def shares(cells: Cells, policy: str, kind: str) -> Floats:
+    """Share of each class among the requests of each bucket, percent; NaN in buckets without any.
+
+    Returns:
+        Shape (buckets, classes), over all seeds and loads.
+    """
+    counts = numpy.zeros((BUCKETS, len(CLASSES)))
+    for seed in cells.seeds:
+        for load in CHUNKS_LOADS:
+            found = KINDS[kind](cells, STORAGE, policy, seed, load)
+            bucket = numpy.minimum((found.utilization / BUCKET).astype(int), BUCKETS - 1)
+            numpy.add.at(counts, (bucket, found.kind), 1)
+    with numpy.errstate(divide="ignore", invalid="ignore"):
+        made: Floats = 100 * counts / counts.sum(axis=1, keepdims=True)
+    return made
+
+
+def rows(results: Results) -> list[Row]:
+    """Figure 14, before and after CCP, and what CCP does to hot ToRs and to stored bytes."""
+    cells, made = results[CHUNKS], []
+    for policy in ("uniform", "ccp", "leeward"):
+        for kind, find in KINDS.items():
+            by_seed = [_pooled(cells, policy, seed, find) for seed in cells.seeds]
+            for words, least, most, at in (
+                (f"at ToRs below {LOW:.0%} that went to High", 0.0, LOW, 0),
+                (f"at ToRs over {HOT:.0%} that went to Low", HOT, math.inf, 2),
+            ):
+                chosen = [one.kind[(one.utilization >= least) & (one.utilization < most)] for one in by_seed]
+                values = [100 * float((one == at).mean()) for one in chosen if len(one)]
+                note = _QUIET if policy == "uniform" else ""
+                made.append(measured("14", f"{kind} {words}, {policy}", "%", values, None, note))
+            values = [100 * float((one.utilization > HOT).mean()) for one in by_seed if len(one.kind)]
+            made.append(measured("14", f"{kind} at ToRs over {HOT:.0%}, {policy}", "%", values))
+    for policy in ("uniform", "ccp", "leeward"):
+        values = [cells.by_seed("rack_storage_cv", policy, CHUNKS_LOADS[-1])[seed] for seed in cells.seeds]
+        note = "what a rule of capacity alone costs in balance" if policy == "ccp" else ""
+        said = f"Cv of bytes stored over racks at the end, all racks, {policy}"
+        made.append(measured("14", said, "", values, None, note))
+    return made
+
+
+def _pooled(cells: Cells, policy: str, seed: int, find: Callable[..., Requests]) -> Requests:
+    """The requests under all loads."""
+    found = [find(cells, STORAGE, policy, seed, load) for load in CHUNKS_LOADS]
+    columns = [(one.utilization, one.kind) for one in found]
+    return Requests(*(numpy.concatenate(several) for several in zip(*columns, strict=True)))

@@ -1,0 +1,254 @@
+"""What no simulated run tells of figures 3, 6 and 7: a fleet's telemetry, made up, with planted truths.
+
+Links carry little (`leeward.telemetry.synthetic`), but for runs of hot intervals that are drawn by seed, at
+rates that are stated here. In hot intervals of mixed racks it is drawn whose they are, and what jobs need for
+a processor is drawn too. `leeward.hotspots` then finds what was planted, as it would in an operator's fleet:
+that shows the form of a figure, and that nothing is lost on the way. Rates and shares are ours, not the
+paper's.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy
+import pyarrow
+
+from leeward import Cluster
+from leeward.arrays import Floats
+from leeward.hotspots import Settings, Tables, analyze, hot
+from leeward.telemetry import Engine, Samples
+from leeward.telemetry.synthetic import Plant, telemetry
+from leeward_reproduce.figures import Experiment, Results
+from leeward_reproduce.hotspots import paper
+from leeward_reproduce.hotspots.sweeps import HERE
+from leeward_reproduce.links import START_MS
+from leeward_reproduce.rows import Row, reference
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+CLUSTER = HERE / "clusters" / "fleet.yaml"
+INTERVAL_MS = 300_000
+DAY = 288
+"""Intervals of a day."""
+DAYS, SHORT_DAYS = 2, 1
+HOT = {"host-ToR": 0.005, "ToR-pod": 0.04, "pod-core": 0.01}
+"""The part of the time that links of a cross-section are hot, about."""
+LENGTH = 6.0
+"""Intervals of a run of hot ones, in the mean."""
+UTILIZATION = 0.9
+"""Of a link that is hot."""
+OWNED = {"storage": (0.4, 0.45, 0.45), "compute": (0.4, 0.2, 0.7), "both": (0.2, 0.35, 0.55)}
+"""Whose a hot interval of a mixed rack is: how likely, and the parts of its capacity that storage and compute
+carry."""
+JOBS, SPREAD = 61, 0.9
+"""Jobs, and the standard deviation of the logarithm of their bandwidth for a processor."""
+CPUS = 10
+"""Of a job."""
+_MADE_UP = "a made-up fleet, in which just this was planted; the paper's value is for reference only"
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """What was found in a fleet, or what was planted in it.
+
+    Attributes:
+        hot: Hot link-intervals of each cross-section, of all of them.
+        owned: Hot intervals of mixed racks by whose they are.
+        storage: The part of the traffic in them that is storage's.
+        jobs: Bandwidth for a processor, over the median job's, in order.
+    """
+
+    hot: Mapping[str, tuple[int, int]]
+    owned: Mapping[str, int]
+    storage: float
+    jobs: Floats
+
+
+def planted(seed: int, days: int) -> tuple[Fleet, Samples, Tables]:
+    """A fleet's telemetry and tables, and what is planted in them."""
+    random = numpy.random.default_rng([seed, 0])
+    of, engine = Cluster(CLUSTER), Engine.duckdb(threads=1)
+    links, racks = of.links(), of.rack_table()
+    mixed = {row["rack"] for row in racks.to_pylist() if row["kind"] == "mixed"}
+    counts = {name: [0, 0] for name in HOT}
+    plants: list[Plant] = []
+    split: list[dict[str, Any]] = []
+    owned = dict.fromkeys(OWNED, 0)
+    for link in links.to_pylist():
+        marked = _marked(random, days * DAY, HOT[link["cross_section"]])
+        count = counts[link["cross_section"]]
+        count[0] += int(marked.sum())
+        count[1] += len(marked)
+        plants += _plants(link["name"], marked)
+        if link["cross_section"] == hot.TOR and link["rack"] in mixed:
+            for at in numpy.flatnonzero(marked).tolist():
+                owner = str(random.choice(list(OWNED), p=[likely for likely, *_ in OWNED.values()]))
+                owned[owner] += 1
+                split.append(_split(link, at, *OWNED[owner][1:]))
+    table = telemetry(
+        links,
+        plants,
+        start_ms=START_MS,
+        end_ms=START_MS + days * DAY * INTERVAL_MS,
+        cadence_ms=INTERVAL_MS,
+        seed=seed,
+    )
+    needs = numpy.sort(numpy.exp(SPREAD * random.standard_normal(JOBS)))
+    tables = Tables(
+        split=engine.table(pyarrow.Table.from_pylist(split)),
+        tasks=engine.table(pyarrow.Table.from_pylist(_tasks(needs, racks["rack"].to_pylist()))),
+    )
+    storage = sum(number * OWNED[name][1] for name, number in owned.items())
+    both = UTILIZATION * sum(owned.values())
+    hot_of = {name: (count[0], count[1]) for name, count in counts.items()}
+    truth = Fleet(hot_of, owned, storage / both if both else 0.0, needs / numpy.median(needs))
+    return truth, Samples(engine, engine.table(table), links, racks, INTERVAL_MS), tables
+
+
+def found(samples: Samples, tables: Tables) -> Fleet:
+    """What `leeward.hotspots` finds of it."""
+    made = analyze(samples, Settings(), tables)
+    counts = dict.fromkeys(HOT, (0, 0))
+    for row in made.cross_sections.to_pylist():
+        before = counts[row["cross_section"]]
+        counts[row["cross_section"]] = before[0] + row["hot"], before[1] + row["intervals"]
+    rows = made.causes.split.to_pylist()
+    storage, compute = (sum(row[f"{name}_kbits"] for row in rows) for name in ("storage", "compute"))
+    assert made.causes.tasks is not None, "they were given"
+    return Fleet(
+        counts,
+        {name: sum(row[name] for row in rows) for name in OWNED},
+        storage / (storage + compute) if storage + compute else 0.0,
+        numpy.sort(made.causes.tasks.jobs["normalized"].to_numpy()),
+    )
+
+
+def _run(seed: int, short: bool) -> Fleet:
+    _, samples, tables = planted(seed, SHORT_DAYS if short else DAYS)
+    return found(samples, tables)
+
+
+FLEET = Experiment("fleet", _run)
+"""Telemetry that is made up, and what is found in it."""
+
+
+def section_rows(results: Results) -> list[Row]:
+    """Figure 3: how often links of a cross-section are hot, over those of others."""
+    rates = [{name: hot_ / every for name, (hot_, every) in of.hot.items()} for of in results.outcomes[FLEET]]
+    stated = ", ".join(f"{name} {100 * rate:g} %" for name, rate in HOT.items())
+    note = f"{_MADE_UP}; hot in about: {stated}"
+    return [
+        reference(
+            "3",
+            f"rate of ToRs over that of {words}, planted",
+            "x",
+            [of[hot.TOR] / of[name] for of in rates if of[name]],
+            known,
+            note,
+        )
+        for name, words, known in (
+            ("host-ToR", "hosts' links", paper.TIMES_HOSTS),
+            ("pod-core", "the core's links", paper.TIMES_CORE),
+        )
+    ]
+
+
+def split_rows(results: Results) -> list[Row]:
+    """Figure 6: whose the hotspots of mixed racks are."""
+    fleets = [of for of in results.outcomes[FLEET] if sum(of.owned.values())]
+    made = []
+    for name, words in (("storage", "storage's"), ("compute", "compute's"), ("both", "both's")):
+        shares = [100 * of.owned[name] / sum(of.owned.values()) for of in fleets]
+        note = f"{_MADE_UP}; drawn at {100 * OWNED[name][0]:g} %"
+        made.append(reference("6", f"hot intervals of mixed racks that are {words}", "%", shares, None, note))
+    traffic = [100 * of.storage for of in fleets]
+    said = "traffic of mixed racks in hot intervals that is storage's"
+    return [*made, reference("6", said, "%", traffic, paper.STORAGES, _MADE_UP)]
+
+
+def job_rows(results: Results) -> list[Row]:
+    """Figure 7: bandwidth per compute unit of jobs."""
+    most = [float(of.jobs[-1]) for of in results.outcomes[FLEET]]
+    wide = [100 * float((of.jobs > Settings().intensive).mean()) for of in results.outcomes[FLEET]]
+    note = f"{_MADE_UP}; {JOBS} jobs, log-normal, of a standard deviation of {SPREAD:g}"
+    return [
+        reference("7", "bandwidth per compute unit, most over median job", "x", most, paper.WIDEST_JOB, note),
+        reference("7", "jobs of more than twice the median's", "%", wide, None, note),
+    ]
+
+
+def owners(results: Results, _: Sequence[Row]) -> "Figure":
+    """Figure 6: a bar for each of who may own a hotspot, of all seeds."""
+    from matplotlib import pyplot
+
+    sums = {name: sum(of.owned[name] for of in results.outcomes[FLEET]) for name in OWNED}
+    fig, axes = pyplot.subplots(figsize=(6.4, 3.4), layout="constrained")
+    shares = [100 * number / max(sum(sums.values()), 1) for number in sums.values()]
+    axes.bar(range(len(sums)), shares, 0.6, color="#5a6a7a")
+    axes.set_xticks(range(len(sums)), ["storage's alone", "compute's alone", "both's"])
+    axes.set_ylabel("hot intervals of mixed racks, %")
+    axes.set_title("planted in a made-up fleet", fontsize=9)
+    return fig
+
+
+def needs(results: Results, _: Sequence[Row]) -> "Figure":
+    """Figure 7: bandwidth per compute unit of jobs, cumulative, of all seeds."""
+    from matplotlib import pyplot
+
+    values = numpy.sort(numpy.concatenate([of.jobs for of in results.outcomes[FLEET]]))
+    fig, axes = pyplot.subplots(figsize=(6.4, 3.6), layout="constrained")
+    axes.step(values, 100 * numpy.arange(1, len(values) + 1) / len(values), where="post", color="#5a6a7a")
+    axes.axvline(paper.WIDEST_JOB, color="#111111", linewidth=0.8)
+    words = "the paper: some jobs\nhave more than this"
+    axes.annotate(words, (paper.WIDEST_JOB, 8), (-6, 0), textcoords="offset points", ha="right", fontsize=8)
+    axes.set_xscale("log")
+    axes.set_xlabel("bandwidth per processor, over the median job's")
+    axes.set_ylabel("jobs with at most this, %")
+    axes.set_title("planted in a made-up fleet", fontsize=9)
+    return fig
+
+
+def _marked(random: numpy.random.Generator, intervals: int, rate: float) -> Any:
+    """Which intervals of a link are hot."""
+    marked = numpy.zeros(intervals, dtype=bool)
+    for _ in range(random.poisson(rate * intervals / LENGTH)):
+        start = int(random.integers(intervals))
+        marked[start : start + int(random.geometric(1 / LENGTH))] = True
+    return marked
+
+
+def _plants(name: str, marked: Any) -> list[Plant]:
+    """The runs of a link's hot intervals."""
+    edges = numpy.flatnonzero(numpy.diff(numpy.concatenate([[0], marked.astype(int), [0]])))
+    times = (START_MS + INTERVAL_MS * edges).tolist()
+    pairs = zip(times[::2], times[1::2], strict=True)
+    return [Plant(name, start, end, UTILIZATION) for start, end in pairs]
+
+
+def _split(link: Mapping[str, Any], at: int, storage: float, compute: float) -> dict[str, Any]:
+    """A row of what a rack's storage and compute carried in an interval."""
+    return {
+        "rack": link["rack"],
+        "t_ms": START_MS + INTERVAL_MS * (at + 1),
+        "storage_bps": storage * link["capacity_bps"],
+        "compute_bps": compute * link["capacity_bps"],
+        "direction": link["direction"],
+    }
+
+
+def _tasks(needs: Floats, racks: Sequence[str]) -> list[dict[str, Any]]:
+    """A task of each job, on the racks in turn, that sends as much as it receives."""
+    return [
+        {
+            "rack": racks[at % len(racks)],
+            "t_ms": START_MS + INTERVAL_MS,
+            "job": f"job{at}",
+            "cpus": float(CPUS),
+            "tx_bps": float(need) * CPUS * 5e7,
+            "rx_bps": float(need) * CPUS * 5e7,
+            "tasks": 1.0,
+        }
+        for at, need in enumerate(needs)
+    ]

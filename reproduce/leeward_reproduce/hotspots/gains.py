@@ -1,0 +1,213 @@
+"""What placement does to latency: queries before and after UTP (figure 19), HDD reads with CCP (figure 20).
+
+How loaded links are is the fluid simulator's, under each policy; how long operations take on links that are
+so loaded is the request simulator's (`plant`). The two meet in buckets of 5 % of utilization, as latencies
+and telemetry do in the paper. The paper's own curves of inflation are not used.
+"""
+
+from collections import defaultdict
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy
+
+from leeward.arrays import Floats, Ints
+from leeward_reproduce.figures import Results
+from leeward_reproduce.hotspots import paper
+from leeward_reproduce.hotspots.queries import BASE_S, BENCHMARKS, READ, Benchmark, Worker
+from leeward_reproduce.hotspots.racks import CAPACITIES_BPS, RACK, UNEVEN
+from leeward_reproduce.hotspots.requests import reads
+from leeward_reproduce.hotspots.sweeps import CHUNKS_LOADS, CHUNKS_PAIR, PILOT_PAIR, STORAGE
+from leeward_reproduce.rows import Row, measured
+from leeward_reproduce.sweeps import Cells
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+QUERY_SWEEPS = (PILOT_PAIR,)
+QUERY_EXPERIMENTS = (RACK,)
+READ_SWEEPS = (CHUNKS_PAIR,)
+READ_EXPERIMENTS = (UNEVEN,)
+DRAWN = 4000
+"""Queries of a benchmark under a policy and a seed."""
+READS = 20_000
+"""HDD reads likewise."""
+HOT, FULL = 0.75, 0.95
+_FULL = (
+    "above 5 % the p95 before UTP is that of links that are all but full, where queues that no TCP holds back"
+    " have no end"
+)
+
+
+def query_rows(results: Results) -> list[Row]:
+    """Figure 19: change of the p95 of queries."""
+    made: list[Row] = []
+    hot: dict[tuple[str, float], list[float]] = {
+        (name, of): [] for name in ("borg", "utp") for of in (HOT, FULL)
+    }
+    changes: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for seed, before, after, same in _windows(results):
+        worker = Worker(results.outcomes[RACK][seed - 1])
+        for of in BENCHMARKS:
+            first, second, third = (_p95(worker, of, loads, seed) for loads in (before, after, same))
+            changes[of.name, ""].append(100 * (second - first) / first)
+            changes[of.name, "same"].append(100 * (second - third) / third)
+        for (policy, of_all), values in hot.items():
+            loads = same if policy == "borg" else after
+            values.append(100 * float((loads.max(axis=0) > of_all).mean()))
+    for of in BENCHMARKS:
+        known = paper.QUERY_GAINS.get(of.name)
+        said = f"p95 of queries: change, borg to utp, {of.name}"
+        note = "the paper: not significant" if known == 0 else of.note
+        made.append(measured("19", said, "%", changes[of.name, ""], known, note))
+        note = "one window, with the same tasks under both; ours"
+        made.append(measured("19", f"{said}, same tasks", "%", changes[of.name, "same"], None, note))
+    for (policy, of_all), values in hot.items():
+        said = f"time of network-intensive tasks behind a link over {of_all:.0%}, {policy}"
+        note = _FULL if of_all == FULL and policy == "borg" else ""
+        made.append(measured("19", said, "%", values, None, note))
+    return made
+
+
+def _windows(results: Results) -> list[tuple[int, Floats, Floats, Floats]]:
+    """For each seed where workers are before UTP, after it, and in the same window without it."""
+    cells = results[PILOT_PAIR]
+    return [
+        (
+            seed,
+            _workers(cells, "borg", seed, 0),
+            _workers(cells, "utp", seed, 1),
+            _workers(cells, "borg", seed, 1),
+        )
+        for seed in cells.seeds
+    ]
+
+
+def _p95(worker: Worker, of: Benchmark, loads: Floats, seed: int) -> float:
+    # The same draws under both policies: what differs is the load.
+    random = numpy.random.default_rng([seed, 19])
+    down, up = loads
+    storage = worker.storage_s(
+        of, of.compute, worker.at(down, "up", random), worker.at(up, "down", random), random
+    )
+    return float(numpy.percentile(of.compute * BASE_S + storage, 95))
+
+
+def _workers(cells: Cells, policy: str, seed: int, half: int) -> Floats:
+    """Utilization of the links of racks that network-intensive tasks run in, at times drawn from theirs.
+
+    Returns:
+        Shape (2, `DRAWN`): downlinks, which their reads cross, and uplinks, which their writes cross.
+    """
+    random = numpy.random.default_rng([seed, half])
+    links = cells.table("links", policy, seed)
+    start = numpy.unique(links["start_s"].to_numpy())
+    middle = len(start) // 2
+    first, last = (start[0], start[middle]) if half == 0 else (start[middle], start[-1])
+    tasks = cells.table("tasks", policy, seed)
+    placed, finished = (tasks[name].to_numpy(zero_copy_only=False) for name in ("placed_s", "finished_s"))
+    begin, end = numpy.maximum(placed, first), numpy.fmin(finished, last)
+    end = numpy.where(numpy.isnan(finished), last, end)
+    there = tasks["intensive"].to_numpy(zero_copy_only=False) & (end > begin)
+    spent = numpy.where(there, end - begin, 0.0)
+    drawn = random.choice(len(spent), DRAWN, p=spent / spent.sum())
+    at = begin[drawn] + random.random(DRAWN) * (end[drawn] - begin[drawn])
+    hosts = tasks["host"].take(drawn).to_pylist()
+    moved = _moves(cells, policy, seed)
+    racks = []
+    for task, time, host in zip(drawn.tolist(), at.tolist(), hosts, strict=True):
+        # Before a move a task is where that move takes it from.
+        later = next((source for when, source in moved.get(task, ()) if when > time), host)
+        racks.append(int(later.partition("h")[0][1:]))
+    interval = numpy.searchsorted(start, at, side="right") - 1
+    by_way = _loads(cells, policy, seed)
+    made: Floats = numpy.array([by_way[way][interval, racks] for way in ("downlink", "uplink")])
+    return made
+
+
+@lru_cache(maxsize=4)
+def _loads(cells: Cells, policy: str, seed: int) -> dict[str, Floats]:
+    """Utilization by direction: shape (intervals, racks)."""
+    links = cells.table("links", policy, seed)
+    start = links["start_s"].to_numpy()
+    row = numpy.searchsorted(numpy.unique(start), start)
+    coded = links["link"].cast("string").dictionary_encode().combine_chunks()
+    rack, way = zip(*(name[1:].split(":") for name in coded.dictionary.to_pylist()), strict=True)
+    of = coded.indices.to_numpy()
+    column, ways = numpy.array(rack, dtype=int)[of], numpy.array(way)[of]
+    made = {name: numpy.zeros((row.max() + 1, column.max() + 1)) for name in ("uplink", "downlink")}
+    for name, table in made.items():
+        mine = ways == name
+        table[row[mine], column[mine]] = links["utilization"].to_numpy()[mine]
+    return made
+
+
+def _moves(cells: Cells, policy: str, seed: int) -> dict[int, list[tuple[float, str]]]:
+    """For each task that moved when, and from where, in order."""
+    made: dict[int, list[tuple[float, str]]] = defaultdict(list)
+    for row in cells.table("moves", policy, seed).select(["time_s", "task", "from"]).to_pylist():
+        made[row["task"]].append((row["time_s"], row["from"]))
+    return made
+
+
+def read_rows(results: Results) -> list[Row]:
+    """Figure 20: change of the p95 of HDD reads, at the same throughput of reads."""
+    cells, made = results[CHUNKS_PAIR], []
+    for load in CHUNKS_LOADS:
+        changes: dict[str, list[float]] = {"network": [], "total": []}
+        for seed in cells.seeds:
+            before, after = (_read_times(results, policy, seed, load) for policy in ("uniform", "ccp"))
+            for part, values in changes.items():
+                values.append(100 * (after[part] - before[part]) / before[part])
+        for part, values in changes.items():
+            low, high = paper.READ_GAINS[part]
+            said = f"p95 of HDD reads, {part}: change, uniform to ccp, {load} of reads"
+            note = f"the paper: {low:g} to {high:g} %; {_STRICT}"
+            made.append(measured("20", said, "%", values, high, note))
+    return made
+
+
+_STRICT = "uplinks spread 2.25-fold here and are seldom hot, and most of a read's time is the disk's"
+
+
+def _read_times(results: Results, policy: str, seed: int, load: str) -> dict[str, float]:
+    """The p95 of reads, in seconds: in all, and on the network."""
+    random = numpy.random.default_rng([seed, 20])
+    asked = reads(results[CHUNKS_PAIR], STORAGE, policy, seed, load)
+    drawn: Ints = random.integers(0, len(asked.kind), READS)
+    total, network = numpy.zeros(READS), numpy.zeros(READS)
+    for kind, bps in enumerate(CAPACITIES_BPS):
+        mine = numpy.flatnonzero(asked.kind[drawn] == kind)
+        if len(mine):
+            worker = Worker(results.outcomes[UNEVEN][seed - 1][bps])
+            intervals = worker.at(asked.utilization[drawn][mine], "up", random)
+            total[mine], network[mine] = worker.operations_s(READ, intervals, 1, random)
+    return {name: float(numpy.percentile(of, 95)) for name, of in (("total", total), ("network", network))}
+
+
+def changes(_: Results, rows: list[Row]) -> "Figure":
+    """Figures 19 and 20: ours with intervals, and the paper's values."""
+    from matplotlib import pyplot
+
+    shown = [row for row in rows if row.unit == "%" and "change" in row.quantity and row.ours is not None]
+    fig, axes = pyplot.subplots(figsize=(7.4, 0.8 + 0.3 * len(shown)), layout="constrained")
+    for at, row in enumerate(reversed(shown)):
+        assert row.ours is not None
+        ours = "#c4411d" if "same tasks" not in row.quantity else "#b9b9b9"
+        axes.plot([row.ours], [at], "o", color=ours, markersize=5)
+        if row.ci_low is not None and row.ci_high is not None:
+            axes.plot([row.ci_low, row.ci_high], [at, at], color=ours, linewidth=2)
+        if row.paper is not None:
+            axes.plot(
+                [row.paper], [at], "D", markerfacecolor="white", markeredgecolor="#111111", markersize=6
+            )
+    axes.axvline(0, color="#111111", linewidth=0.8)
+    names = [row.quantity.partition(": change, ")[2].replace("borg to utp, ", "") for row in reversed(shown)]
+    if shown[0].figure == "20":
+        names = [
+            row.quantity.removeprefix("p95 of HDD reads, ").replace(": change, uniform to ccp", "")
+            for row in reversed(shown)
+        ]
+    axes.set_yticks(range(len(shown)), names, fontsize=8)
+    axes.set_xlabel("change of the p95, %; diamonds: the paper")
+    return fig

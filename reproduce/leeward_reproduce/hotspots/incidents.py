@@ -1,0 +1,164 @@
+"""The four incidents of section 3.4, as scenarios that users can start from.
+
+The paper says what happened and by which factor something took longer, and nothing of loads or sizes. Here
+racks are loaded as in the pilot cell (the first two) or as the files say; the factors are what comes of that.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from functools import partial
+
+import numpy
+import yaml
+
+from leeward.arrays import Mask
+from leeward_reproduce.figures import Results
+from leeward_reproduce.hotspots import paper
+from leeward_reproduce.hotspots.sweeps import (
+    DEGRADED,
+    DEGRADED_NONE,
+    HERDING,
+    HERDING_NONE,
+    IN_CELL,
+    REPLICATION,
+    UPLINKS,
+    UPLINKS_FILE,
+    UPLINKS_TOLD,
+    UPLINKS_WHOLE,
+)
+from leeward_reproduce.hotspots.windows import run
+from leeward_reproduce.rows import Row, measured
+from leeward_reproduce.sweeps import Cells
+
+SWEEPS = (
+    *(UPLINKS, UPLINKS_TOLD, UPLINKS_WHOLE, HERDING, HERDING_NONE),
+    *(DEGRADED, DEGRADED_NONE, REPLICATION),
+)
+
+_DAY_S = 86_400.0
+_FROM_S, _UNTIL_S = _DAY_S, 2 * _DAY_S
+"""Of the first incident."""
+_INCAST_S = (900.0, 960.0)
+"""Of the third."""
+_HOT_S = (600.0, 1200.0)
+"""Of the fourth."""
+_FLUID = "links are fluids, which slow nobody before they are full"
+
+Wanted = Callable[[Cells, str, int], Mask]
+"""Which rows of the table `tasks` are looked at, under a policy and a seed."""
+
+
+def rows(results: Results) -> list[Row]:
+    """The incidents in the order of the paper."""
+    return _uplinks(results) + _herding(results) + _degraded(results) + _replication(results)
+
+
+def _uplinks(results: Results) -> list[Row]:
+    made = []
+    events = yaml.safe_load(UPLINKS_FILE.read_text(encoding="utf-8"))["events"]
+    racks = sorted({event["link"].partition(":")[0] for event in events})
+    for policy in IN_CELL:
+        for sweep, words in ((UPLINKS, "untold"), (UPLINKS_TOLD, "told")):
+            is_paper = policy == "borg" and sweep is UPLINKS
+            values = _factors(results[sweep], results[UPLINKS_WHOLE], policy, partial(_on, racks))
+            known = paper.CAPACITY_STRETCH[0] if is_paper else None
+            note = f"the paper: 2 to 3 times; {_FLUID}" if is_paper else ""
+            if policy == "utp" and sweep is UPLINKS:
+                note = "goes by capacities that it believes in: half a link looks half empty"
+            said = (
+                f"uplinks halved, {words}: time of batch tasks on those racks, {policy}, over whole uplinks"
+            )
+            made.append(measured("incidents", said, "x", values, known, note))
+    return made
+
+
+def _herding(results: Results) -> list[Row]:
+    made = []
+    herding, none = results[HERDING], results[HERDING_NONE]
+    for policy in IN_CELL:
+        values = _factors(herding, none, policy, _intensive)
+        is_paper = policy == "borg"
+        known = paper.CONSTRAINT_LATENCY if is_paper else None
+        note = f"the paper: read latency; {_FLUID}" if is_paper else ""
+        said = f"constraint: time of network-intensive batch tasks, {policy}, over no constraint"
+        made.append(measured("incidents", said, "x", values, known, note))
+        for cells, words in ((none, "without the constraint"), (herding, "with it")):
+            values = [run(cells, policy, seed).mean("hot") for seed in cells.seeds]
+            note = "the paper: persistent hotspots" if is_paper and cells is herding else ""
+            said = f"constraint: ToRs hot outbound {words}, {policy}"
+            made.append(measured("incidents", said, "%", values, None, note))
+    return made
+
+
+def _degraded(results: Results) -> list[Row]:
+    made = []
+    for sweep, words in ((DEGRADED_NONE, "clients wait"), (DEGRADED, "clients degrade reads after 1 s")):
+        cells = results[sweep]
+        note = "the paper: significantly worse, without numbers" if sweep is DEGRADED else ""
+        times = [_read_time(cells, seed, _INCAST_S[0], math.inf) for seed in cells.seeds]
+        said = f"an incast of a minute, {words}: mean read time from then on"
+        made.append(measured("incidents", said, "s", times, None, note))
+        hot = [_hot_seconds(cells, seed, "clients:downlink") for seed in cells.seeds]
+        made.append(measured("incidents", f"an incast of a minute, {words}: downlink hot for", "s", hot))
+    return made
+
+
+def _replication(results: Results) -> list[Row]:
+    cells, (start, end) = results[REPLICATION], _HOT_S
+    values = [
+        _read_time(cells, seed, start, end) / _read_time(cells, seed, 0.0, start) for seed in cells.seeds
+    ]
+    note = "four fifths of the uplink are taken; what is left over what an SSD reads decides"
+    said = "hot storage ToR: time to read what is to be copied, over that before"
+    return [measured("incidents", said, "x", values, paper.REPLICATION_LATENCY, note)]
+
+
+def _read_time(cells: Cells, seed: int, start: float, end: float) -> float:
+    """The mean time of reads asked for between two times, in seconds; zero without any."""
+    reads = cells.table("reads", "uniform", seed)
+    asked = reads["asked_s"].to_numpy()
+    times = reads["finished_s"].to_numpy(zero_copy_only=False) - asked
+    found = times[(asked >= start) & (asked < end) & numpy.isfinite(times)]
+    return float(found.mean()) if len(found) else 0.0
+
+
+def _hot_seconds(cells: Cells, seed: int, link: str) -> float:
+    """For how long a link was hot."""
+    spots = cells.table("hotspots", "uniform", seed).to_pylist()
+    return math.fsum(spot["end_s"] - spot["start_s"] for spot in spots if spot["link"] == link)
+
+
+def _factors(cells: Cells, base: Cells, policy: str, wanted: Wanted) -> list[float]:
+    """How much longer batch tasks take, by seed."""
+    made = []
+    for seed in cells.seeds:
+        ours, before = (_stretch(of, policy, seed, wanted) for of in (cells, base))
+        made += [ours / before] if ours is not None and before is not None else []
+    return made
+
+
+def _stretch(cells: Cells, policy: str, seed: int, wanted: Wanted) -> float | None:
+    """The mean time of batch tasks over their work alone."""
+    names = ("placed_s", "finished_s", "duration_s", "tolerant")
+    tasks = cells.table("tasks", policy, seed)
+    placed, finished, duration, tolerant = (tasks[name].to_numpy(zero_copy_only=False) for name in names)
+    times = (finished - placed) / duration
+    found = times[wanted(cells, policy, seed) & tolerant & numpy.isfinite(times)]
+    return float(found.mean()) if len(found) else None
+
+
+def _intensive(cells: Cells, policy: str, seed: int) -> Mask:
+    """Network-intensive tasks that arrived after the warm-up."""
+    tasks = cells.table("tasks", policy, seed)
+    arrived = tasks["arrived_s"].to_numpy() >= _DAY_S
+    return numpy.asarray(arrived & tasks["intensive"].to_numpy(zero_copy_only=False))
+
+
+def _on(racks: Sequence[str], cells: Cells, policy: str, seed: int) -> Mask:
+    """Tasks that came to these racks during the first incident, early enough to end in it mostly."""
+    tasks, hosts = cells.table("tasks", policy, seed), cells.table("hosts", policy, seed)
+    rack = dict(zip(hosts["host"].to_pylist(), hosts["rack"].to_pylist(), strict=True))
+    there = numpy.array([rack.get(host) in racks for host in tasks["host"].to_pylist()])
+    placed = tasks["placed_s"].to_numpy(zero_copy_only=False)
+    early = (placed >= _FROM_S) & (placed < _FROM_S + (_UNTIL_S - _FROM_S) / 2)
+    return numpy.asarray(there & early)

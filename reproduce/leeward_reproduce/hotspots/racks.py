@@ -1,0 +1,164 @@
+"""The experiments on a rack's link that figures of latency are made of, as telemetry and logs tell them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy
+import pyarrow
+from pyarrow import parquet
+
+from leeward.arrays import Floats
+from leeward.impact import Settings, measure, tables
+from leeward.telemetry import Engine, Samples
+from leeward_reproduce.figures import Experiment
+from leeward_reproduce.hotspots import forms, plant
+from leeward_reproduce.hotspots.plant import CHUNK, CLASSES, Operation, Served
+from leeward_reproduce.links import START_MS
+
+SHORT_LEVELS = (0.025, 0.475, 0.775, 0.975)
+"""Utilizations of a first look."""
+INTERVALS = 2
+"""Of 30 s, at each level."""
+CAPACITIES_BPS = (4.5e9, 3e9, 2e9)
+"""Uplinks of High-, Medium- and Low-Uplink racks in `clusters/storage.yaml`."""
+LEAST = 50
+"""Latencies that a bucket is judged by."""
+LINKS = {"read": "r0:uplink", "write": "r0:downlink"}
+_BY_CLASS = (Operation("hdd-read", "read", "hdd", CHUNK, 5), Operation("hdd-write", "write", "ram", CHUNK, 5))
+_READS = (Operation("hdd-read", "read", "hdd", CHUNK, 10),)
+
+
+def _rack(seed: int, short: bool) -> Served:
+    return plant.serve(seed, 1 if short else INTERVALS, levels=_levels(short))
+
+
+def _classes(seed: int, short: bool) -> Served:
+    return plant.serve(seed, 1, levels=_levels(short), operations=_BY_CLASS, classes=True)
+
+
+def _uneven(seed: int, short: bool) -> dict[float, Served]:
+    return {
+        bps: plant.serve(seed, 1, levels=_levels(short), link_bps=bps, operations=_READS)
+        for bps in CAPACITIES_BPS
+    }
+
+
+def _levels(short: bool) -> Sequence[float]:
+    return SHORT_LEVELS if short else plant.LEVELS
+
+
+RACK = Experiment("rack", _rack)
+"""All operations at a rack of the middle class."""
+BY_CLASS = Experiment("classes", _classes)
+"""Reads and writes of two classes of service."""
+UNEVEN = Experiment("uneven", _uneven)
+"""HDD reads from racks of each class of uplink."""
+
+
+def utilization(served: Served, way: str) -> Floats:
+    """Of the link in each interval and direction, 0 to 1; all classes together."""
+    carried = sum(bits for name, bits in served.carried.items() if name.split()[-1] == way)
+    made: Floats = numpy.asarray(carried) / plant.INTERVAL_S / served.link_bps
+    return made
+
+
+def joined(parts: Sequence[Served]) -> Served:
+    """Several experiments, as if one came after the other."""
+    intervals = [len(part.level) for part in parts]
+    before = [sum(intervals[:at]) for at in range(len(parts))]
+
+    def every(name: str) -> Any:
+        return numpy.concatenate([getattr(part, name) for part in parts])
+
+    interval = [part.interval + at for part, at in zip(parts, before, strict=True)]
+    end = [part.end_s + plant.INTERVAL_S * at for part, at in zip(parts, before, strict=True)]
+    columns = ("operation", "bytes", "storage_s", "network_s", "level")
+    ways = parts[0].carried
+    return replace(
+        parts[0],
+        **{name: every(name) for name in columns},
+        interval=numpy.concatenate(interval),
+        end_s=numpy.concatenate(end),
+        carried={way: numpy.concatenate([part.carried[way] for part in parts]) for way in ways},
+    )
+
+
+def logs(served: Served) -> pyarrow.Table:
+    """The operations as a file of latencies has them, with the link that each crossed.
+
+    `operation` is `file-read` or `file-write`, and `medium` what the file is on: writes are of HDDs, though
+    they end in memory. `class` is null where there are none.
+    """
+    names = [name.split("-") for name in served.operations]
+    columns = {
+        "operation": [f"file-{name[1]}" for name in names],
+        "medium": [name[0] for name in names],
+        "class": [name[-1] if name[-1] in CLASSES else None for name in names],
+        "links": [LINKS[name[1]] for name in names],
+    }
+    taken = pyarrow.array(served.operation)
+    return pyarrow.table(
+        {
+            "t_ms": START_MS + 1000 * served.end_s,
+            "latency_s": served.latency_s,
+            "network_s": served.network_s,
+            "size_bytes": served.bytes,
+        }
+        | {name: pyarrow.array(values, "string").take(taken) for name, values in columns.items()}
+    )
+
+
+def telemetry(served: Served, engine: Engine, of_class: str | None = None) -> Samples:
+    """What the rack's link carried; of one class of service, if one is named."""
+    links = plant.cluster(served.link_bps).links()
+    number = dict(zip(links["name"].to_pylist(), links["link"].to_pylist(), strict=True))
+    ends = START_MS + 1000 * plant.INTERVAL_S * (1 + numpy.arange(len(served.level)))
+    parts = []
+    for way in ("up", "down"):
+        name = way if of_class is None else f"{of_class} {way}"
+        if name in served.carried:
+            bits = numpy.rint(served.carried[name]).astype(numpy.int64)
+            parts.append((number[f"r0:{way}link"], bits))
+    count = len(ends)
+    table = pyarrow.table(
+        {
+            "link": pyarrow.array(numpy.repeat([link for link, _ in parts], count), "int32"),
+            "t_ms": numpy.tile(ends, len(parts)),
+            "span_ms": numpy.full(count * len(parts), 1000 * plant.INTERVAL_S),
+            "bits": numpy.concatenate([bits for _, bits in parts]),
+            "capacity_bps": numpy.full(count * len(parts), int(served.link_bps)),
+        }
+    )
+    racks = plant.cluster(served.link_bps).rack_table()
+    return Samples(engine, engine.table(table), links, racks, 1000 * plant.INTERVAL_S)
+
+
+def inflation(
+    served: Served,
+    rows: pyarrow.Table,
+    by: Sequence[str],
+    weights: Mapping[str, int] | None = None,
+) -> forms.Tables:
+    """The latencies beside the telemetry, as `leeward impact --by` sets them.
+
+    Args:
+        served: What links carried.
+        rows: The latencies.
+        by: What they are split by.
+        weights: Of classes of service, for weighted-effective utilization.
+    """
+    # Intervals are over seeds; the bootstrap's would be of one run.
+    settings = Settings(by=tuple(by), least=LEAST, resamples=0)
+    engine = Engine.duckdb(threads=1)
+    with TemporaryDirectory(prefix="leeward-latencies-") as folder:
+        path = Path(folder) / "latencies.parquet"
+        parquet.write_table(rows, path)
+        if weights is None:
+            made = measure(path, telemetry(served, engine), settings)
+        else:
+            by_class = {name: telemetry(served, engine, name) for name in CLASSES}
+            made = measure(path, by_class, settings, weights=weights)
+    return forms.Tables(tables.buckets(made), tables.tolerance(made))

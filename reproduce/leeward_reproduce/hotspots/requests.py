@@ -1,0 +1,115 @@
+"""Chunk requests, each with the class of its rack and how loaded that rack's link was.
+
+A read leaves its rack by the uplink and a write comes by the downlink. A request counts at the highest
+utilization of that link among the windows of 30 s that it spans (section 4.1). A read degraded to others of
+its stripe counts once for each of them.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+import numpy
+import pyarrow
+from pyarrow import compute
+
+from leeward import Cluster
+from leeward.arrays import Floats, Ints
+from leeward_reproduce.sweeps import Cells
+
+CLASSES = ("High", "Medium", "Low")
+"""Uplinks above what racks have in the mean, within a tenth of it, and below (section 4.3)."""
+WITHIN = 0.1
+LONGEST = 40
+"""Windows that a request spans at most, of which the utilization counts."""
+
+
+@dataclass(frozen=True)
+class Requests:
+    """Chunk requests of a run."""
+
+    utilization: Floats
+    """Of the link, 0 to 1."""
+    kind: Ints
+    """Position of the rack's class in `CLASSES`."""
+
+
+@lru_cache
+def classes(path: Path) -> dict[str, int]:
+    """The class of each rack that stores anything, by its name; racks of this cluster store alike."""
+    table = Cluster(path).resources().to_pydict()
+    of_kind = list(zip(table["kind"], table["name"], table["capacity"], strict=True))
+    storing = {_rack(name) for kind, name, _ in of_kind if kind == "device"}
+    uplinks = {name.removesuffix(":uplink"): bps for kind, name, bps in of_kind if kind == "rack_uplink"}
+    kept = {rack: bps for rack, bps in uplinks.items() if rack in storing}
+    guideline = sum(kept.values()) / len(kept)
+    over = {rack: bps / guideline for rack, bps in kept.items()}
+    return {rack: 0 if share > 1 + WITHIN else 2 if share < 1 - WITHIN else 1 for rack, share in over.items()}
+
+
+def reads(cells: Cells, cluster: Path, policy: str, seed: int, value: str | None = None) -> Requests:
+    """The reads that ended after the warm-up."""
+    table = _ended(cells.table("reads", policy, seed, value))
+    several = compute.list_value_length(table["chunks"]).to_numpy()
+    whole, degraded = table.filter(several == 0), table.filter(several > 0)
+    links = cells.table("links", policy, seed, value)
+    hosts = pyarrow.chunked_array([*whole["holder"].chunks, *compute.list_flatten(degraded["chunks"]).chunks])
+    count = numpy.concatenate([numpy.ones(len(whole), dtype=int), several[several > 0]])
+    asked = pyarrow.concat_tables([whole, degraded])
+    return _requests(links, classes(cluster), "uplink", hosts, count, asked, "asked_s")
+
+
+def writes(cells: Cells, cluster: Path, policy: str, seed: int, value: str | None = None) -> Requests:
+    """The chunks of blocks that were written after the warm-up."""
+    table = _ended(cells.table("blocks", policy, seed, value))
+    links = cells.table("links", policy, seed, value)
+    hosts, count = compute.list_flatten(table["hosts"]), compute.list_value_length(table["hosts"]).to_numpy()
+    return _requests(links, classes(cluster), "downlink", hosts, count, table, "placed_s")
+
+
+def _ended(table: pyarrow.Table) -> pyarrow.Table:
+    return table.filter(compute.is_valid(table["finished_s"]))
+
+
+def _requests(
+    links: pyarrow.Table,
+    of: dict[str, int],
+    direction: str,
+    hosts: pyarrow.ChunkedArray,
+    count: Ints,
+    table: pyarrow.Table,
+    since: str,
+) -> Requests:
+    """Requests to `hosts`, `count` of them for each row of a table, one row after the other."""
+    rack = {name: at for at, name in enumerate(of)}
+    position = _positions(links["link"], lambda link: rack.get(link.removesuffix(f":{direction}"), -1))
+    start = links["start_s"].to_numpy()
+    first, window = float(start.min()), float(numpy.diff(numpy.unique(start)).min())
+    at = numpy.rint((start - first) / window).astype(int)
+    load = numpy.zeros((len(rack), int(at.max()) + 1))
+    ours = position >= 0
+    load[position[ours], at[ours]] = links["utilization"].to_numpy()[ours]
+    racks = _positions(hosts, lambda host: rack.get(_rack(host), -1))
+    asked, finished = (numpy.repeat(table[name].to_numpy(), count) for name in (since, "finished_s"))
+    begin = numpy.floor((asked - first) / window).astype(int)
+    end = numpy.minimum(numpy.floor((finished - first) / window).astype(int), load.shape[1] - 1)
+    wanted = (begin >= 0) & (begin < load.shape[1]) & (racks >= 0)
+    racks, begin, end = racks[wanted], begin[wanted], end[wanted]
+    highest = load[racks, begin]
+    for more in range(1, min(int((end - begin).max(initial=0)), LONGEST) + 1):
+        later = numpy.minimum(begin + more, numpy.maximum(end, begin))
+        highest = numpy.maximum(highest, load[racks, later])
+    return Requests(highest, numpy.array(list(of.values()))[racks])
+
+
+def _positions(names: pyarrow.ChunkedArray, of: Callable[[str], int]) -> Ints:
+    """A number for each name, asked for once for each name there is."""
+    coded = names.dictionary_encode().combine_chunks()
+    known = numpy.array([of(name) for name in coded.dictionary.to_pylist()], dtype=numpy.int64)
+    return known[coded.indices.to_numpy()] if len(coded) else numpy.empty(0, dtype=numpy.int64)
+
+
+def _rack(host: str) -> str:
+    """The rack of a host or of its device: racks of this cluster have no names of their own."""
+    return host.partition(":")[0].partition("h")[0]

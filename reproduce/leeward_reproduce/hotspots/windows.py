@@ -1,0 +1,124 @@
+"""Samples of a cell's metrics in two windows of a run, as tables 2 and 3 compare them.
+
+The paper has five days before and five days after, of one cell. Here the time after the warm-up is cut in two
+windows; *before* is the first of a run without what is looked at, and *after* the second of a run with it, so
+that other tasks run in it, as in the paper. Each run is under one policy from its start: the change itself is
+not simulated. A sample is a fifth of a window, so a day of five: the time of day is then in none of them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy
+import pyarrow
+
+from leeward.arrays import Floats, Ints
+from leeward_reproduce.sweeps import Cells
+
+HOUR_S = 3600.0
+SAMPLES = 5
+"""Of a window."""
+METRICS = ("hot", "p98", "utilization", "moves", "violations")
+"""Percent of ToRs hot in the outbound direction; 98th percentile of ToRs' outbound utilization, and that of
+all uplinks together, in percent; tasks moved, a day; how often a network-intensive task was put on a hot ToR,
+in percent of the times that one was put anywhere."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """A part of a run."""
+
+    intervals: dict[str, Floats]
+    """The columns of a table `cell`."""
+
+    def samples(self, metric: str) -> Floats:
+        """One of `METRICS` in each fifth; those without a value are left out."""
+        at = numpy.arange(self._count) * SAMPLES // max(self._count, 1)
+        found = self._binned(metric, at.astype(numpy.int64), SAMPLES)
+        return found[numpy.isfinite(found)]
+
+    def hourly(self, metric: str) -> Floats:
+        """The same in each hour, NaN where there is none; a part of an hour at the end is left out."""
+        start, length = self.intervals["start_s"], self.intervals["length_s"]
+        if not self._count:
+            return numpy.empty(0)
+        since = start - start[0]
+        whole = int((since[-1] + length[-1]) / HOUR_S + 1e-9)
+        return self._binned(metric, (since / HOUR_S + 1e-9).astype(numpy.int64), whole)
+
+    def mean(self, metric: str) -> float:
+        """The same over all of it; zero without a value."""
+        found = self._binned(metric, numpy.zeros(self._count, dtype=numpy.int64), 1)
+        return float(found[0]) if len(found) and numpy.isfinite(found[0]) else 0.0
+
+    @property
+    def _count(self) -> int:
+        return len(self.intervals["start_s"])
+
+    def _binned(self, metric: str, at: Ints, bins: int) -> Floats:
+        of = self.intervals
+
+        def total(values: Floats) -> Floats:
+            return numpy.bincount(at, values, minlength=bins)[:bins].astype(numpy.float64)
+
+        with numpy.errstate(divide="ignore", invalid="ignore"):
+            match metric:
+                case "violations":
+                    return 100 * total(of["intensive_on_hot"]) / total(of["intensive"])
+                case "moves":
+                    return 24 * HOUR_S * total(of["moved"]) / total(of["length_s"])
+            column = {"hot": "hot_uplinks", "p98": "tor_p98", "utilization": "utilization"}[metric]
+            values = of[column] / of["tors"] if metric == "hot" else of[column]
+            return 100 * total(values) / total(numpy.ones(self._count))
+
+
+def run(cells: Cells, policy: str, seed: int, value: str | None = None) -> Window:
+    """All of a run after the warm-up."""
+    return whole(cells.table("cell", policy, seed, value))
+
+
+def whole(table: pyarrow.Table) -> Window:
+    """All that a table `cell` has."""
+    return Window({name: table[name].to_numpy().astype(float) for name in table.column_names})
+
+
+def half(of: Window, number: int) -> Window:
+    """The first half of a part of a run (0), or the second (1)."""
+    count = len(of.intervals["start_s"]) // 2
+    chosen = slice(number * count, (number + 1) * count)
+    return Window({name: values[chosen] for name, values in of.intervals.items()})
+
+
+def change(before: Floats, after: Floats) -> list[float]:
+    """By how much the median of `after` differs, in percent of that of `before`; nothing without one."""
+    if not len(before) or not len(after):
+        return []
+    return change_of(float(numpy.median(before)), float(numpy.median(after)))
+
+
+def change_of(before: float, after: float) -> list[float]:
+    """By how much `after` differs, in percent of `before`; nothing where that is nothing."""
+    return [100 * (after - before) / before] if before > 0 else []
+
+
+def students(before: Floats, after: Floats) -> float:
+    """The p of Student's t of two samples, two-sided; 1 where nothing differs."""
+    from scipy import stats
+
+    if len(before) < 2 or len(after) < 2:
+        return 1.0
+    if before.std() == 0 and after.std() == 0:
+        return float(before[0] == after[0])
+    return float(stats.ttest_ind(after, before).pvalue)
+
+
+def paired(before: Sequence[float], after: Sequence[float]) -> float:
+    """The p of Student's t of differences in pairs, two-sided; 1 where nothing differs."""
+    from scipy import stats
+
+    differences = numpy.asarray(after, dtype=float) - numpy.asarray(before, dtype=float)
+    if len(differences) < 2:
+        return 1.0
+    if differences.std() == 0:
+        return float(differences[0] == 0)
+    return float(stats.ttest_1samp(differences, 0.0).pvalue)

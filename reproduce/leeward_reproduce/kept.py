@@ -1,0 +1,125 @@
+"""What is known of a reproduction as a whole, and the figures that a folder holds of it.
+
+    FOLDER/run.json       paper, Leeward's version, number of seeds, horizon
+    FOLDER/rows.json      the rows of all figures made so far
+    FOLDER/results.md     the same as tables
+    FOLDER/pictures/, FOLDER/sweeps/
+
+Figures of one reproduction may be made one by one. Those of another, with other seeds or shorter runs, are
+not put beside them, where nobody could tell them apart.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+
+from leeward._native import __version__
+from leeward.errors import InputError
+from leeward.files import check_folder, unfinished, whole_file
+from leeward_reproduce.rows import Row
+from leeward_reproduce.table import markdown
+
+SEEDS = 10
+"""Fewer are a first look."""
+RUN, ROWS, RESULTS = "run.json", "rows.json", "results.md"
+PICTURES, SWEEPS = "pictures", "sweeps"
+
+
+@dataclass(frozen=True)
+class Made:
+    """What rows were made with."""
+
+    paper: str
+    leeward: str
+    """The version."""
+    seeds: int
+    """How many, from 1 on."""
+    horizon: str | None
+    """How long runs were; None if as long as the paper's."""
+
+    @property
+    def words(self) -> str:
+        """It in a line."""
+        seeds = "seed 1" if self.seeds == 1 else f"seeds 1 to {self.seeds}"
+        runs = "runs as long as the paper's" if self.horizon is None else f"runs of {self.horizon}"
+        look = " (a first look, and not the reproduction)" if self.look else ""
+        return f"{self.paper} by Leeward {self.leeward}, {seeds}, {runs}{look}"
+
+    @property
+    def look(self) -> str:
+        """What makes it a first look only; empty if it is more."""
+        few = [f"{self.seeds} seed{'s' * (self.seeds > 1)}"] if self.seeds < SEEDS else []
+        short = [] if self.horizon is None else [f"runs of {self.horizon}"]
+        return " and ".join(few + short)
+
+
+def making(paper: str, seeds: int, horizon: str | None) -> Made:
+    """What this version makes."""
+    return Made(paper, __version__, seeds, None if horizon is None else horizon.strip())
+
+
+def marked(rows: Sequence[Row], by: Made) -> list[Row]:
+    """Rows of runs whose notes say so if they are of a first look."""
+    if not by.look:
+        return list(rows)
+    look = f"a first look: {by.look}"
+    return [
+        row if row.ours is None else replace(row, note="; ".join(filter(None, [row.note, look])))
+        for row in rows
+    ]
+
+
+def earlier(out: Path, by: Made) -> list[Row]:
+    """The rows that a folder holds.
+
+    Raises:
+        InputError: It cannot be written to; or it holds something else than a reproduction, or another one.
+    """
+    check_folder(out, "out")
+    here = sorted(path.name for path in out.iterdir()) if out.is_dir() else []
+    texts = (RUN, ROWS, RESULTS)
+    known = (*texts, PICTURES, SWEEPS)
+    strange = [name for name in here if name not in known and not unfinished(name, texts)]
+    if strange:
+        raise _wrong(out, f"holds `{strange[0]}`; expected an empty folder or an earlier reproduction")
+    if not {ROWS, RESULTS} & set(here):
+        return []
+    try:
+        before = Made(**json.loads((out / RUN).read_text(encoding="utf-8")))
+        rows = [Row(**row) for row in json.loads((out / ROWS).read_text(encoding="utf-8"))]
+    except (OSError, ValueError, TypeError):
+        raise _wrong(out, f"holds figures of which `{RUN}` does not say how they were made") from None
+    if before != by:
+        name = next(one.name for one in fields(Made) if getattr(before, one.name) != getattr(by, one.name))
+        raise _wrong(out, f"holds figures of {before.words}; expected the same {name}, or another folder")
+    return rows
+
+
+def write(out: Path, by: Made, titles: Mapping[str, str], rows: Sequence[Row]) -> None:
+    """Writes figures beside those that a folder holds of the same reproduction, or in their place.
+
+    Args:
+        out: The folder.
+        by: What they were made with.
+        titles: The titles of all figures, in order.
+        rows: Of some figures.
+    """
+    new = {row.figure for row in rows}
+    every = [*rows, *(row for row in earlier(out, by) if row.figure not in new)]
+    of_figure = {name: [row for row in every if row.figure == name] for name in titles}
+    by_figure = {name: (titles[name], found) for name, found in of_figure.items() if found}
+    whole = [asdict(row) for _, found in by_figure.values() for row in found]
+    out.mkdir(parents=True, exist_ok=True)
+    _write(out / RUN, json.dumps(asdict(by), indent=1) + "\n")
+    _write(out / ROWS, json.dumps(whole, indent=1, allow_nan=False) + "\n")
+    _write(out / RESULTS, markdown(f"{by.words}.", by_figure))
+
+
+def _write(path: Path, text: str) -> None:
+    with whole_file(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
+def _wrong(out: Path, message: str) -> InputError:
+    return InputError("out", None, None, None, f"`{out}`: {message}")

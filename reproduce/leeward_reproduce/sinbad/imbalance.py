@@ -1,0 +1,129 @@
+"""How uneven links are: the input (figure 5), and what placement does to it (figures 8 and 9).
+
+Cv is the standard deviation over the mean of the loads of all links of a kind, in each interval of 10 s
+(section 4.3).
+"""
+
+from collections.abc import Mapping
+
+import numpy
+
+from leeward.arrays import Floats
+from leeward.hotspots.hot import TOR, hours
+from leeward.hotspots.imbalance import imbalance
+from leeward.hotspots.settings import Settings
+from leeward.telemetry import windows
+from leeward_reproduce.links import samples
+from leeward_reproduce.rows import Row, measured
+from leeward_reproduce.sinbad import paper
+from leeward_reproduce.sinbad.pairs import differences
+from leeward_reproduce.sinbad.sweeps import (
+    HERE,
+    HOUR,
+    HOUR_UNIFORM,
+    MACHINES,
+    OPT,
+    REMOTE_RACKS,
+    policy,
+    short,
+)
+from leeward_reproduce.sweeps import Cells, Sweep
+
+INPUT_SWEEPS = (HOUR,)
+LINK_SWEEPS = (HOUR_UNIFORM,)
+RACK_SWEEPS = (HOUR,)
+MACHINE_SWEEPS = (MACHINES,)
+
+_TIERS = {
+    "rack_uplink": "racks' uplinks",
+    "rack_downlink": "racks' downlinks",
+    "host_egress": "out of machines",
+    "host_ingress": "into machines",
+}
+
+
+def cv(cells: Cells, policy: str, seed: int, kind: str) -> Floats:
+    """The Cv of each interval in which a tier carried anything, sorted."""
+    balance = cells.table("balance", policy, seed)
+    of_kind = balance["kind"].to_numpy(zero_copy_only=False) == kind
+    values = balance["cv"].to_numpy(zero_copy_only=False)[of_kind]
+    return numpy.sort(values[numpy.isfinite(values)])
+
+
+def input_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
+    """Figure 5: how often links are uneven under the default."""
+    hour, made = results[HOUR], []
+    for kind in ("rack_downlink", "rack_uplink"):
+        uneven = [cv(hour, policy("uniform", 1), seed, kind) for seed in hour.seeds]
+        values = [100 * float((one > 1).mean()) for one in uneven if len(one)]
+        said = f"intervals of 10 s in which Cv > 1, {_TIERS[kind]}, uniform, 1 remote"
+        note = "almost half, in words; the generator is fitted to it"
+        if kind == "rack_uplink":
+            note = (
+                "some 25 writers at a time on 150 uplinks; without the writes the generator is fitted to it"
+            )
+        made.append(measured("5", said, "%", values, paper.UNEVEN_HALF, note))
+    return made
+
+
+def link_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
+    """Figure 5 and the rest of section 4.3, by `leeward.hotspots` from loads of links."""
+    cells = results[HOUR_UNIFORM]
+    ways = ("down", "up")
+    uneven: dict[str, list[float]] = {way: [] for way in ways}
+    busy: dict[str, list[float]] = {way: [] for way in ways}
+    stable: dict[int, list[float]] = {seconds: [] for seconds in paper.STABLE}
+    for seed in cells.seeds:
+        links = cells.table("links", policy("uniform", 1), seed)
+        every = windows(samples(links, HERE / "../../demo/cluster.yaml"))
+        found = imbalance(every, hours(every), Settings())
+        for row in found.unevenness.to_pylist():
+            if row["cross_section"] == TOR and row["above_one"] is not None:
+                uneven[row["direction"]].append(100 * row["above_one"])
+                busy[row["direction"]].append(100 * row["busy"])
+        for row in found.stability.to_pylist():
+            if row["horizon_ms"] // 1000 in stable and row["worst"] is not None:
+                stable[row["horizon_ms"] // 1000].append(100 * row["worst"])
+    made = []
+    for way in ways:
+        said = f"intervals of 10 s in which Cv > 1, racks' {way}links, by `leeward hotspots`"
+        made.append(measured("5-links", said, "%", uneven[way], paper.UNEVEN_HALF))
+    for way in ways:
+        said = f"intervals of 10 s in which the 95th percentile of racks' {way}links is above 75 %"
+        note = "of bottleneck links in the paper, without saying in which direction"
+        made.append(measured("5-links", said, "%", busy[way], paper.BUSY, note))
+    for seconds, values in stable.items():
+        said = f"utilization of the least predictable link moves by at most 5 % in {seconds} s"
+        note = (
+            "samples of 10 s; flows here begin and end on links that few share, and a fluid has no smoothing"
+        )
+        made.append(measured("5-links", said, "%", values, paper.STABLE[seconds], note))
+    return made
+
+
+def rack_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
+    """Figure 8: by how much the median Cv falls, over racks."""
+    hour, made = results[HOUR], []
+    for remote in REMOTE_RACKS:
+        for name in (OPT, "sinbad", "leeward"):
+            for quantity, reported in paper.CV_DECREASE.items():
+                values = differences(hour, quantity, policy(name, remote), policy("uniform", remote))
+                tier = _TIERS[quantity.removesuffix("_cv")]
+                said = f"decrease of the median Cv, {tier}: uniform - {short(name)}, {remote} remote"
+                note = "background dominates the links' unevenness, and does not move" if name == OPT else ""
+                made.append(measured("8", said, "", values, reported if name == OPT else None, note))
+    return made
+
+
+def machine_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
+    """Figure 9: the same over machines."""
+    machines, made = results[MACHINES], []
+    for name in ("sinbad", "leeward"):
+        for quantity, reported in paper.MACHINES_CV_DECREASE.items():
+            values = differences(machines, quantity, name, "uniform")
+            tier = _TIERS[quantity.removesuffix("_cv")]
+            said = f"decrease of the median Cv, {tier}: uniform - {name}"
+            is_paper = name == "sinbad"
+            note = "shuffles make most of it, and what leaves a machine is not placed" if is_paper else ""
+            made.append(measured("9", said, "", values, reported if is_paper else None, note))
+    return made

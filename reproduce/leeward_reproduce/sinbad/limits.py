@@ -1,0 +1,179 @@
+"""What holds a full block back: its disk alone, a disk that others write to, or a busy link.
+
+Counted from the tables of runs, so that a difference from the paper can be explained by numbers. A block
+is held back by `the disk alone` if it took at most 1 % longer than a disk takes for it. Otherwise by the
+first of these that is so: a link into a rack of its copies was busy in an interval in which it was written;
+the link out of the writer's rack was; another block was written to a disk of its copies at the same time;
+to the writer's own. A link is busy if it has less than a disk's rate left, counting what the block
+itself took.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy
+import pyarrow
+from pyarrow import compute
+
+from leeward.arrays import Floats, Ints
+from leeward.sweep.cell import SAME_WITHIN
+from leeward_reproduce.rows import Row, measured
+from leeward_reproduce.sinbad.sweeps import (
+    DISK_BPS,
+    HOUR,
+    OPT,
+    RACK_LINK_BPS,
+    REMOTE_RACKS,
+    WARMUP_S,
+    policy,
+    short,
+)
+from leeward_reproduce.sweeps import Cells, Sweep
+
+SWEEPS = (HOUR,)
+REASONS = (
+    "the disk alone",
+    "a busy link into a rack of its copies",
+    "a busy link out of the writer's rack",
+    "another block on a disk of its copies",
+    "another block on the writer's disk",
+    "something else",
+)
+_BUSY = 1 - DISK_BPS / RACK_LINK_BPS
+_TOUCH = 0.05
+"""Share of a disk's time for a block that another must share to count."""
+
+
+def rows(results: Mapping[Sweep, Cells]) -> list[Row]:
+    """How often each of them is what holds a full block back."""
+    hour, made = results[HOUR], []
+    for remote in REMOTE_RACKS:
+        for name in ("uniform", "sinbad", OPT, "leeward"):
+            found = [held_back(hour, policy(name, remote), seed) for seed in hour.seeds]
+            made += _rows(f"full blocks, {short(name)}, {remote} remote", [one.reason for one in found])
+        for name in (OPT, "leeward"):
+            slower, faster = [], []
+            for seed in hour.seeds:
+                ours = held_back(hour, policy(name, remote), seed)
+                base = held_back(hour, policy("uniform", remote), seed)
+                _, at, before = numpy.intersect1d(ours.key, base.key, return_indices=True)
+                after_s, before_s = ours.time[at], base.time[before]
+                slower.append(ours.reason[at][after_s > before_s * (1 + SAME_WITHIN)])
+                faster.append(base.reason[before][after_s < before_s * (1 - SAME_WITHIN)])
+            against = f"{short(name)} against uniform, {remote} remote"
+            made += _rows(f"blocks that are slower, {against}: held back now", slower)
+            made += _rows(f"blocks that are faster, {against}: held back before", faster)
+    return made
+
+
+def words(hour: Cells) -> str:
+    """Why factors are smaller here than in the paper, in numbers."""
+    uniform = policy("uniform", 1)
+    found = [one for seed in hour.seeds if len((one := held_back(hour, uniform, seed)).reason)]
+    if not found:
+        return ""
+    alone = numpy.mean([(one.reason == 0).mean() for one in found])
+    into = numpy.mean([(one.reason == 1).mean() for one in found])
+    most = numpy.mean([one.time.mean() / one.least.mean() for one in found])
+    return (
+        f"under uniform {100 * alone:.0f} % of full blocks go at the disk's rate already, and"
+        f" {100 * into:.1f} % meet a busy link into a rack; were all as fast as the disk: {most:.2f}x"
+    )
+
+
+class HeldBack:
+    """The full blocks of a run that were written and whose files began after the warm-up."""
+
+    def __init__(self, cells: Cells, policy: str, seed: int) -> None:
+        """Reads the tables of a run and looks for what held each block back."""
+        blocks, files = cells.table("blocks", policy, seed), cells.table("files", policy, seed)
+        done = blocks.filter(compute.is_valid(blocks["finished_s"]))
+        placed, finished = done["placed_s"].to_numpy(), done["finished_s"].to_numpy()
+        copies = done["hosts"].combine_chunks()
+        hosts = copies.values.dictionary_encode()
+        names = hosts.dictionary.to_pylist()
+        host: Ints = hosts.indices.to_numpy().astype(numpy.int64)
+        block: Ints = numpy.repeat(numpy.arange(len(done)), numpy.diff(copies.offsets.to_numpy()))
+        least = done["bytes"].to_numpy() * 8 / DISK_BPS
+        busy = shared(host, placed[block], finished[block]) > _TOUCH * least[block]
+        first = numpy.concatenate([[True], block[1:] != block[:-1]])
+        on_copies, on_writers = numpy.zeros(len(done), dtype=bool), numpy.zeros(len(done), dtype=bool)
+        on_copies[block[busy & ~first]] = True
+        on_writers[block[busy & first]] = True
+        rack = numpy.array([name.partition("h")[0] for name in names])[host]
+        links = _Links(cells.table("links", policy, seed))
+        into, out = numpy.zeros(len(done), dtype=bool), numpy.zeros(len(done), dtype=bool)
+        out[block[first]] = links.busy(rack[first], ":uplink", placed, finished)
+        remote = ~first & (rack != rack[first][block])
+        of = block[remote]
+        into[of[links.busy(rack[remote], ":downlink", placed[of], finished[of])]] = True
+        alone = finished - placed <= (1 + SAME_WITHIN) * least
+        reason = numpy.select([alone, into, out, on_copies, on_writers], range(5), 5)
+        start = files["start_s"].to_numpy()[done["file"].to_numpy()]
+        counted = done["full"].to_numpy(zero_copy_only=False) & (start >= WARMUP_S)
+        number = done["file"].to_numpy().astype(numpy.int64) << 32 | done["block"].to_numpy()
+        self.key: Ints = number[counted]
+        """What names a block in every run on the same arrivals."""
+        self.time: Floats = (finished - placed)[counted]
+        """Seconds from placing to the last copy on disk."""
+        self.least: Floats = least[counted]
+        """Seconds that a disk takes for it."""
+        self.reason: Ints = reason[counted]
+        """Which of `REASONS` held it back."""
+
+
+_KEPT: WeakKeyDictionary[Cells, dict[tuple[str, int], HeldBack]] = WeakKeyDictionary()
+
+
+def held_back(cells: Cells, policy: str, seed: int) -> HeldBack:
+    """What held back the full blocks of a run; kept as long as the cells are."""
+    kept = _KEPT.setdefault(cells, {})
+    if (policy, seed) not in kept:
+        kept[policy, seed] = HeldBack(cells, policy, seed)
+    return kept[policy, seed]
+
+
+class _Links:
+    """How busy racks' links are, by interval."""
+
+    def __init__(self, links: pyarrow.Table) -> None:
+        names = links["link"].to_numpy(zero_copy_only=False)
+        start = links["start_s"].to_numpy()
+        self.first = float(start[0]) if len(start) else 0.0
+        count = int((start == self.first).sum())
+        self.length = float(start[count] - self.first) if count < len(start) else 1.0
+        self.column = {name: at for at, name in enumerate(names[:count])}
+        self.loads: Floats = links["utilization"].to_numpy().reshape(-1, max(count, 1))
+
+    def busy(self, racks: Any, side: str, start: Floats, end: Floats) -> Any:
+        """Whether each of these links was busy in any interval between its start and end."""
+        column = numpy.array([self.column[rack + side] for rack in racks], dtype=numpy.int64)
+        last = len(self.loads) - 1
+        begin = numpy.clip((start - self.first) // self.length, 0, last).astype(numpy.int64)
+        stop = numpy.clip((end - self.first) // self.length, 0, last).astype(numpy.int64)
+        found = numpy.zeros(len(column), dtype=bool)
+        for step in range(int((stop - begin).max(initial=0)) + 1):
+            found |= self.loads[numpy.minimum(begin + step, stop), column] > _BUSY
+        return found
+
+
+def shared(host: Ints, start: Floats, end: Floats) -> Floats:
+    """For each copy, the seconds that other copies are written to its host at the same time, added up."""
+    order = numpy.lexsort((start, host))
+    made = numpy.zeros(len(host))
+    bounds = numpy.flatnonzero(numpy.diff(host[order])) + 1
+    for group in numpy.split(order, bounds):
+        begin, stop = start[group], end[group]
+        both = numpy.minimum(stop[:, None], stop) - numpy.maximum(begin[:, None], begin)
+        numpy.fill_diagonal(both, 0)
+        made[group] = numpy.maximum(both, 0).sum(axis=1)
+    return made
+
+
+def _rows(what: str, reasons: list[Ints]) -> list[Row]:
+    shares = [numpy.bincount(one, minlength=len(REASONS)) / len(one) for one in reasons if len(one)]
+    return [
+        measured("limits", f"{what} by {reason}", "%", [100 * float(one[at]) for one in shares])
+        for at, reason in enumerate(REASONS)
+    ]

@@ -1,0 +1,164 @@
+"""The experiments on EC2, simulated: figures 6, 7 and 11, and blocks kept in memory (section 7.6).
+
+No topology is known, so every machine is a fault domain of its own, its links are the bottlenecks, and there
+is no rack to choose: each copy goes to a machine by itself. Decisions are at once (q = 0). Jobs of bins 1 to
+4 shuffle before they write, and their shuffles become slower where replicas are put, as on real machines.
+Beside that, blocks are tried with shuffles apart from jobs, as uneven as the generator is fitted to (section
+4.3). Jobs are put into bins by their share of time in writing under `uniform`.
+"""
+
+from collections.abc import Callable, Mapping
+
+import numpy
+
+from leeward.arrays import Floats, Mask
+from leeward_reproduce.rows import Row, measured
+from leeward_reproduce.sinbad import paper
+from leeward_reproduce.sinbad.pairs import Jobs, job_pairs, quotient, quotients, ratios
+from leeward_reproduce.sinbad.sweeps import MACHINES, MACHINES_APART, MACHINES_LOAD, MACHINES_MEMORY
+from leeward_reproduce.sweeps import Cells, Sweep
+
+SWEEPS = (MACHINES, MACHINES_APART)
+SIZE_SWEEPS = (MACHINES,)
+MEMORY_SWEEPS = (MACHINES_MEMORY,)
+LOAD_SWEEPS = (MACHINES_LOAD,)
+SIZES = ((0, "under 100 MB"), (1e8, "100 MB to 1 GB"), (1e9, "1 to 10 GB"), (1e10, "10 GB and more"))
+"""What jobs write, from so many bytes on; figure 7's own classes cannot be read from its text."""
+LOADS = dict(zip(MACHINES_LOAD.values, ("0.5x", "1x", "2x"), strict=True))
+
+_BLOCKS = {"full blocks": "full_block_write_s.mean", "all blocks": "block_write_s.mean"}
+_LOADED = {"full blocks": "full_block_write_s.mean", "jobs, end to end": "job_s.mean"}
+_Wanted = Callable[[Jobs], Mask]
+_APART = "shuffles apart from jobs, as uneven as in section 4.3"
+
+
+def time_factors(cells: Cells, name: str, what: str, wanted: _Wanted) -> list[float]:
+    """Mean time under uniform over mean time under a policy, by seed, over the same jobs.
+
+    Args:
+        cells: The sweep.
+        name: The policy.
+        what: `time`, from submission to the last write, or `writing`, from the first write.
+        wanted: Which jobs count.
+    """
+    made = []
+    for after, before, both in job_pairs(cells, name, cells, "uniform"):
+        chosen = both & wanted(before)
+        made += quotient(getattr(before, what)[chosen], getattr(after, what)[chosen])
+    return made
+
+
+def of_bin(number: int) -> _Wanted:
+    """Jobs of a kind of table 3."""
+    return lambda jobs: jobs.bin == number
+
+
+def of_size(at: int) -> _Wanted:
+    """Jobs of one of `SIZES`."""
+    low, high = SIZES[at][0], SIZES[at + 1][0] if at + 1 < len(SIZES) else numpy.inf
+    return lambda jobs: (jobs.bytes >= low) & (jobs.bytes < high)
+
+
+def all_jobs(jobs: Jobs) -> Mask:
+    """All of them."""
+    return numpy.ones(len(jobs.bytes), dtype=bool)
+
+
+def rows(results: Mapping[Sweep, Cells]) -> list[Row]:
+    """Section 7.2 on machines, and figure 6."""
+    machines, made = results[MACHINES], []
+    for name in ("sinbad", "leeward"):
+        is_paper, against = name == "sinbad", f"uniform / {name}"
+        for cells, note in ((machines, "shuffles belong to jobs"), (results[MACHINES_APART], _APART)):
+            for words, quantity in _BLOCKS.items():
+                values = ratios(cells, quantity, name, "uniform")
+                known = paper.MACHINES_BLOCKS if is_paper and words == "full blocks" else None
+                said = f"section 7.2: {words}, {note}: {against}"
+                made.append(measured("6", said, "x", values, known))
+        for words, what, reported in (
+            ("a job's writing", "writing", paper.MACHINES_WRITES),
+            ("jobs, end to end", "time", paper.MACHINES_JOBS),
+        ):
+            values = time_factors(machines, name, what, all_jobs)
+            made.append(measured("6", f"{words}: {against}", "x", values, reported if is_paper else None))
+        for number in range(1, 6):
+            values = time_factors(machines, name, "time", of_bin(number))
+            known = paper.BEST_BIN if is_paper and number == 5 else None
+            note = "the largest in the paper" if known else ""
+            made.append(
+                measured("6", f"jobs of bin {number}, end to end: {against}", "x", values, known, note)
+            )
+            values = time_factors(machines, name, "writing", of_bin(number))
+            made.append(measured("6", f"jobs of bin {number}, writing: {against}", "x", values))
+        pairs = job_pairs(machines, name, machines, "uniform")
+        gains = [gain for pair in pairs if len(gain := gains_of(pair))]
+        values = [100 * float((gain <= 1.01).mean()) for gain in gains]
+        known = paper.MACHINES_NO_GAIN if is_paper else None
+        made.append(measured("6", f"jobs that gain at most 1 %: {against}", "%", values, known))
+        values = [float(numpy.quantile(gain, 0.85)) for gain in gains]
+        known = paper.MACHINES_BEST if is_paper else None
+        made.append(measured("6", f"least gain of the best 15 % of jobs: {against}", "x", values, known))
+    return made
+
+
+def gains_of(pair: tuple[Jobs, Jobs, Mask]) -> Floats:
+    """The factor of each job, end to end."""
+    after, before, both = pair
+    timed = both & (after.time > 0)
+    gains: Floats = before.time[timed] / after.time[timed]
+    return gains
+
+
+def size_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
+    """Figure 7."""
+    machines, made = results[MACHINES], []
+    for name in ("sinbad", "leeward"):
+        for at, (_, words) in enumerate(SIZES):
+            for what, which in (("time", "end to end"), ("writing", "writing")):
+                values = time_factors(machines, name, what, of_size(at))
+                note = (
+                    "the paper: no significant difference between sizes"
+                    if name == "sinbad" and not at
+                    else ""
+                )
+                said = f"jobs that write {words}, {which}: uniform / {name}"
+                made.append(measured("7", said, "x", values, None, note))
+    return made
+
+
+def load_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
+    """Figure 11."""
+    cells, made = results[MACHINES_LOAD], []
+    once, twice = MACHINES_LOAD.values[1:]
+    for name in ("sinbad", "leeward"):
+        for value, load in LOADS.items():
+            for words, quantity in _LOADED.items():
+                values = ratios(cells, quantity, name, "uniform", value)
+                note = (
+                    "the paper: gains shrink at twice the rate" if name == "sinbad" and load == "2x" else ""
+                )
+                made.append(
+                    measured("11", f"{words}, {load} arrival rate: uniform / {name}", "x", values, None, note)
+                )
+    for name in cells.sweep.policies:
+        values = quotients(*(cells.by_seed("job_s.mean", name, value) for value in (twice, once)))
+        known = paper.TWICE_THE_LOAD if name != "leeward" else None
+        note = "the load itself doubles here; the paper's grew by some amount" if name == "uniform" else ""
+        made.append(measured("11", f"jobs, 2x arrival rate / 1x: {name}", "x", values, known, note))
+    return made
+
+
+def memory_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
+    """Section 7.6 on machines."""
+    cells, made, figure = results[MACHINES_MEMORY], [], "7.6-machines"
+    for name in ("sinbad", "leeward"):
+        known = paper.MACHINES_MEMORY if name == "sinbad" else {}
+        against = f"uniform / {name}"
+        blocks = ratios(cells, "full_block_write_s.mean", name, "uniform")
+        note = "caches never full: no write waits for what is evicted" if known else ""
+        made.append(measured(figure, f"full blocks: {against}", "x", blocks, known.get("blocks"), note))
+        writing = time_factors(cells, name, "writing", all_jobs)
+        made.append(measured(figure, f"a job's writing: {against}", "x", writing, known.get("writes")))
+        whole = time_factors(cells, name, "time", all_jobs)
+        made.append(measured(figure, f"jobs, end to end: {against}", "x", whole, known.get("jobs")))
+    return made

@@ -1,0 +1,104 @@
+"""Two runs on the same arrivals, write by write: the factors that the paper reports.
+
+A factor of improvement is the default's time over Sinbad's, so above one is better; the paper's formula
+(section 7.1) is printed the other way round, its numbers are not. A mean factor is a ratio of mean times,
+not a mean of ratios.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy
+
+from leeward.arrays import Floats, Mask
+from leeward.sweep.cell import compare
+from leeward_reproduce.sinbad.sweeps import WARMUP_S
+from leeward_reproduce.sweeps import Cells
+
+
+def compared(cells: Cells, ours: str, base_cells: Cells, base: str, since: str) -> list[dict[str, Any]]:
+    """How a policy's full blocks compare with another's, by seed, as `leeward.sweep.cell.compare` says it.
+
+    Seeds under which no full block was written by both are left out.
+
+    Args:
+        cells: The sweep of the policy.
+        ours: The policy.
+        base_cells: The sweep of the baseline, with the same files arriving.
+        base: The baseline.
+        since: What the time of a block counts from: `asked` or `placed`.
+    """
+    pairs = (
+        compare(cells.writes(ours, seed, since), base_cells.writes(base, seed, since))["full_blocks"]
+        for seed in cells.seeds
+    )
+    return [pair for pair in pairs if pair["count"]]
+
+
+def quotients(before: Mapping[int, float], after: Mapping[int, float]) -> list[float]:
+    """Values over others, by seed; seeds without one of them, or with nothing to divide by, are left out."""
+    return [value / after[seed] for seed, value in before.items() if after.get(seed, 0.0) > 0]
+
+
+def quotient(before: Floats, after: Floats) -> list[float]:
+    """The sum of some values over that of others, if there is anything to divide by."""
+    return [float(before.sum() / after.sum())] if after.sum() > 0 else []
+
+
+def ratios(cells: Cells, quantity: str, ours: str, base: str, value: str | None = None) -> list[float]:
+    """A figure of the summaries under the baseline over that under a policy, by seed."""
+    return quotients(cells.by_seed(quantity, base, value), cells.by_seed(quantity, ours, value))
+
+
+def differences(cells: Cells, quantity: str, ours: str, base: str, value: str | None = None) -> list[float]:
+    """A figure of the summaries under the baseline less that under a policy, by seed."""
+    before, after = cells.by_seed(quantity, base, value), cells.by_seed(quantity, ours, value)
+    return [before[seed] - after[seed] for seed in before if seed in after]
+
+
+def writer_times(cells: Cells, policy: str, seed: int) -> Floats:
+    """Seconds that each writer of a full block spends in writing, by file: its blocks' times from placing.
+
+    Blocks of a file follow each other, so this is the writer's time without waiting for decisions. NaN for
+    files without a full block, that are not finished, or that began before the warm-up ended.
+    """
+    blocks, files = cells.table("blocks", policy, seed), cells.table("files", policy, seed)
+    times = blocks["finished_s"].to_numpy(zero_copy_only=False) - blocks["placed_s"].to_numpy(
+        zero_copy_only=False
+    )
+    of = blocks["file"].to_numpy()
+    sums = numpy.bincount(of, times, len(files))
+    full = numpy.bincount(of, blocks["full"].to_numpy(zero_copy_only=False), len(files)) > 0
+    done = numpy.isfinite(files["finished_s"].to_numpy(zero_copy_only=False))
+    return numpy.where(full & done & (files["start_s"].to_numpy() >= WARMUP_S), sums, numpy.nan)
+
+
+class Jobs:
+    """The jobs of one run, in the order of submission. Times in seconds, NaN for what was not finished."""
+
+    def __init__(self, cells: Cells, policy: str, seed: int) -> None:
+        """Reads the tables of a run."""
+        jobs = cells.table("jobs", policy, seed)
+
+        def column(name: str) -> Floats:
+            return numpy.asarray(jobs[name].to_numpy(zero_copy_only=False), dtype=numpy.float64)
+
+        finished, first = column("finished_s"), column("write_start_s")
+        self.bin = column("bin")
+        """The kind by its share of time in writing in this run, 1 to 5 (table 3)."""
+        self.bytes = column("bytes")
+        """What it wrote."""
+        self.time = finished - column("start_s")
+        """From submission to the last write."""
+        self.writing = finished - first
+        """From the first write to the last."""
+        self.counted: Mask = (first >= WARMUP_S) & numpy.isfinite(self.time)
+
+
+def job_pairs(cells: Cells, ours: str, base_cells: Cells, base: str) -> list[tuple[Jobs, Jobs, Mask]]:
+    """The jobs under a policy and under a baseline, and which were finished under both, by seed."""
+    made = []
+    for seed in cells.seeds:
+        after, before = Jobs(cells, ours, seed), Jobs(base_cells, base, seed)
+        made.append((after, before, after.counted & before.counted))
+    return made

@@ -1,0 +1,210 @@
+"""The sweeps of this paper.
+
+Policies are compared at equal numbers of remote racks, so each is tried with both. All sweeps take the same
+seeds, so that runs of two sweeps may be paired where the same files arrive in both.
+"""
+
+from importlib.resources import files
+from pathlib import Path
+
+from leeward.errors import InputError
+from leeward.simulation import duration
+from leeward.sweep import plan
+from leeward.sweep.settings import axes
+from leeward_reproduce.sweeps import Sweep
+
+HERE = Path(str(files(__package__)))
+RACKS = HERE / "hour.yaml"
+"""The simulation of section 7."""
+EC2 = HERE / "machines.yaml"
+"""The experiments on EC2."""
+REMOTE_RACKS = (1, 2)
+WARMUP_S = 60.0
+"""Of both scenarios."""
+SAMPLE_S = 10.0
+"""Over which loads of links are recorded in both."""
+LEAST_S = WARMUP_S + 6 * SAMPLE_S
+"""The shortest runs that can show anything: by then even a policy that waits for 100 s has placed blocks."""
+_WHY = f"and {(LEAST_S - WARMUP_S) / SAMPLE_S:.0f} intervals of {SAMPLE_S:.0f} s"
+DISK_BPS = 50e6 * 8
+"""A disk of the simulation (section 7.1)."""
+RACK_LINK_BPS = 2e9
+"""A rack's link of the simulation: 20 interfaces of 1 Gb/s, 10:1."""
+OPT = "sinbad-file:interval=10s"
+"""OPT' as the paper simulates it."""
+
+
+def policy(name: str, remote_racks: int) -> str:
+    """A policy of the racks' simulations, named with its settings."""
+    name, colon, settings = name.partition(":")
+    return f"{name}:remote_racks={remote_racks}{colon}{settings}"
+
+
+def short(name: str) -> str:
+    """A policy's name without settings; OPT' is simulated with one interval mostly."""
+    return name.partition(":")[0]
+
+
+def both(*names: str) -> tuple[str, ...]:
+    """Policies with one and with two remote racks."""
+    return tuple(policy(name, racks) for racks in REMOTE_RACKS for name in names)
+
+
+WAITS_LONG = "sinbad-file:interval=100s"
+"""The same with the longest interval that the paper tried."""
+CLUSTER = "cluster"
+HALF = (("horizon", "30min"),)
+"""Half an hour, for sweeps of many runs."""
+PHASES = "workloads[0].facebook.phases"
+
+HOUR = Sweep("hour", RACKS, both("uniform", "sinbad", OPT, WAITS_LONG, "leeward"), tables=True)
+"""The simulation of section 7."""
+HOUR_UNIFORM = Sweep("hour", RACKS, (policy("uniform", 1),), tables=True)
+"""Its runs under the default alone."""
+MEMORY = Sweep(
+    "memory",
+    RACKS,
+    both("uniform", OPT, "sinbad", "leeward"),
+    fixed=((CLUSTER, "clusters/memory.yaml"),),
+    tables=True,
+)
+"""The same without disks (section 7.6)."""
+SOURCES = Sweep(
+    "free-sources",
+    RACKS,
+    both(OPT, "sinbad", "leeward"),
+    fixed=(("workloads[0].facebook.flexible", "true"),),
+    tables=True,
+)
+"""The same with writers that no link holds up (section 7.2)."""
+JOBS = Sweep("jobs", RACKS, both("uniform", OPT, "sinbad", "leeward"), fixed=((PHASES, "{}"),))
+"""The same with shuffles that belong to the jobs, and yield to what is placed."""
+TASKS = Sweep("jobs", RACKS, (policy("uniform", 1),), fixed=JOBS.fixed, tables=True)
+"""Those of its runs whose tasks are looked at (figure 4)."""
+DAY = Sweep(
+    "day",
+    RACKS,
+    (policy("uniform", 1), policy(OPT, 1)),
+    fixed=(("horizon", "24h"), ("sample", "10min")),
+)
+"""A day (figure 10)."""
+DAY_FEW = Sweep(
+    "day",
+    RACKS,
+    (policy("uniform", 2), policy(OPT, 2), policy("leeward", 1)),
+    fixed=DAY.fixed,
+    most_seeds=3,
+)
+"""What of it is tried on fewer days, since they take long."""
+DAY_TABLES = Sweep(
+    "day",
+    RACKS,
+    (policy("uniform", 1), policy(OPT, 1), policy("leeward", 1)),
+    fixed=DAY.fixed,
+    tables=True,
+    most_seeds=1,
+)
+"""One day, whose distribution over racks is drawn; its runs are among those of the two before."""
+LOAD = Sweep(
+    "load",
+    RACKS,
+    both("uniform", "sinbad", "leeward"),
+    fixed=HALF,
+    axis="workloads[0].facebook.load",
+    values=("0.5", "1", "2"),
+)
+"""Half, once and twice the arrivals, on the racks of the simulation."""
+
+MACHINE_POLICIES = ("uniform", "sinbad", "leeward")
+MACHINES = Sweep("machines", EC2, MACHINE_POLICIES, fixed=((PHASES, "{}"),), tables=True)
+"""The experiments on EC2, with jobs that shuffle before they write."""
+MACHINES_APART = Sweep("machines-apart", EC2, MACHINE_POLICIES)
+"""The same with shuffles apart from the jobs, as uneven as the generator is fitted to."""
+MACHINES_MEMORY = Sweep(
+    "machines-memory",
+    EC2,
+    MACHINE_POLICIES,
+    fixed=((CLUSTER, "clusters/machines-memory.yaml"), (PHASES, "{}")),
+    tables=True,
+)
+"""The same in memory (section 7.6)."""
+MACHINES_LOAD = Sweep(
+    "machines-load",
+    EC2,
+    MACHINE_POLICIES,
+    fixed=(*HALF, (PHASES, "{}")),
+    axis="workloads[0].facebook.load",
+    values=("9.68", "19.36", "38.72"),
+)
+"""Half, once and twice the arrivals (figure 11)."""
+
+DELAYS = Sweep(
+    "delay",
+    RACKS,
+    both("sinbad", "leeward"),
+    fixed=HALF,
+    axis="telemetry.delay",
+    values=("2s", "10s"),
+)
+LOSSES = Sweep(
+    "loss",
+    RACKS,
+    both("sinbad", "leeward"),
+    fixed=HALF,
+    axis="telemetry.loss",
+    values=("0.1", "0.5"),
+)
+LOSSES_SINBAD = Sweep(
+    "loss-sinbad",
+    RACKS,
+    both("sinbad"),
+    fixed=(("ledger.missing", "sinbad"), *HALF),
+    axis="telemetry.loss",
+    values=("0.1", "0.5"),
+)
+NOISE = Sweep(
+    "noise",
+    RACKS,
+    both("sinbad", "leeward"),
+    fixed=HALF,
+    axis="telemetry.noise",
+    values=("0.3", "1"),
+)
+LARGE = Sweep(
+    "large",
+    RACKS,
+    both("uniform", "sinbad", "leeward"),
+    fixed=((CLUSTER, "clusters/large.yaml"), ("horizon", "3min")),
+)
+"""Ten times the racks."""
+UNEVEN = Sweep(
+    "uneven",
+    RACKS,
+    both("uniform", "sinbad", "ccp", "leeward"),
+    fixed=((CLUSTER, "clusters/uneven.yaml"),),
+)
+"""Uplinks that differ threefold."""
+TRACES = Sweep(
+    "traces",
+    HERE / "../../demo/traces.yaml",
+    both("uniform", "sinbad", OPT, "leeward"),
+    fixed=(("horizon", "10min"), ("telemetry.counters", "[racks]"), ("ledger.initial", "zero")),
+    traces=True,
+)
+"""Public traces of the same cluster instead of the generator."""
+
+
+def check_horizon(horizon: str) -> None:
+    """Checks that runs can be that long.
+
+    Raises:
+        InputError: It is no time, or shorter than `LEAST_S`.
+    """
+    try:
+        (variant,) = plan.variants(RACKS, None, axes({"horizon": [horizon], "warmup": ["0s"]}))
+        long = variant.read().horizon_s >= LEAST_S
+    except InputError as error:
+        raise InputError("horizon", None, None, None, error.message) from None
+    if not long:
+        why = f"expected at least {duration(LEAST_S)}: a warm-up of {duration(WARMUP_S)}, {_WHY}"
+        raise InputError("horizon", None, None, None, f"`{horizon}`: {why}")

@@ -1,0 +1,48 @@
+"""Figure 4: how much of their time tasks spend in writing.
+
+A reducer fetches its share of the shuffle and then writes; its write phase is from the end of the fetching to
+its own end (section 4.2). Other writers fetch nothing in the generator, so that all their time is writing.
+"""
+
+from collections.abc import Mapping
+
+import numpy
+
+from leeward.arrays import Floats
+from leeward_reproduce.rows import Row, measured
+from leeward_reproduce.sinbad import paper
+from leeward_reproduce.sinbad.sweeps import TASKS, WARMUP_S, policy
+from leeward_reproduce.sweeps import Cells, Sweep
+
+SWEEPS = (TASKS,)
+_FETCHES = "a reducer fetches 4.6 bytes for each that it writes (table 2), at 1 Gb/s against a disk's 0.4"
+
+
+def write_shares(cells: Cells, policy: str, seed: int, reducers: bool) -> Floats:
+    """The shares of their time that tasks of a run spend in writing, sorted."""
+    files = cells.table("files", policy, seed)
+    start, finished = (files[name].to_numpy(zero_copy_only=False) for name in ("start_s", "finished_s"))
+    writing = finished - files["write_start_s"].to_numpy(zero_copy_only=False)
+    chosen = (files["fetched"].to_numpy() > 0) == reducers
+    chosen &= (start >= WARMUP_S) & (finished > start)
+    return numpy.sort(writing[chosen] / (finished - start)[chosen])
+
+
+def rows(results: Mapping[Sweep, Cells]) -> list[Row]:
+    """Figure 4."""
+    made = []
+    for reducers, words, reported, note in (
+        (
+            True,
+            "reducers",
+            paper.REDUCERS_HALF,
+            _FETCHES,
+        ),
+        (False, "other writers", paper.OTHERS_HALF, "by construction: they do nothing but write"),
+    ):
+        cells = results[TASKS]
+        shares = [write_shares(cells, policy("uniform", 1), seed, reducers) for seed in cells.seeds]
+        values = [100 * float((one >= 0.5).mean()) for one in shares if len(one)]
+        said = f"{words} that spend half of their time in writing or more, uniform, 1 remote"
+        made.append(measured("4", said, "%", values, reported, note))
+    return made

@@ -1,0 +1,234 @@
+"""Figures 4.4, 4.10 and 4.16 to 4.19: who is admitted by each policy, and whether SLOs are kept then.
+
+Workloads arrive one by one in random order, each on a client and a server drawn for it. Bounds are made of
+the first half of each trace, and the second half is replayed: with limits where bounds are of limits, and
+without where they are not. Each figure is of the traces that are released, which are of block devices;
+networks are tried with traces drawn to be like the thesis' as well (`caches`).
+"""
+
+import json
+import random
+from collections.abc import Sequence
+from typing import Any
+
+from leeward._native import study_draws, study_links
+from leeward_reproduce.rows import Row, measured
+from leeward_reproduce.slo import caches, paper, world
+from leeward_reproduce.slo.caches import DNC, PM, QJUMP, RELEASED, SILO, SNC
+
+STAGES = ["network-in", "storage", "network-out"]
+STORED = 35
+"""Workloads of figures 4.16 to 4.19, on one server."""
+STORED_SLOS = (0.15, 0.2, 0.4)
+MIXED = (0.15, 0.5)
+"""SLOs of figure 4.19 are anywhere between these, in seconds."""
+SETS = 5
+"""Sets of SLOs under each seed (figure 4.19); the thesis has 1000 in all."""
+LOAD = 0.6
+"""Of the device, by all workloads at most."""
+NONE = "none"
+POLICIES = (SNC, RELEASED, DNC, PM, SILO, QJUMP, NONE)
+PUBLISHED = (PM, SILO, QJUMP)
+"""The thesis' other systems, with its bounds."""
+
+Outcome = dict[str, Any]
+
+
+def network(seed: int) -> Outcome:
+    """Figures 4.4 and 4.10: networks alone, with traces that are released and with drawn ones."""
+    made: Outcome = {}
+    for kind in ("released", "drawn"):
+        drawn, on = caches.draws(seed), caches.links(seed)
+        if kind == "released":
+            pairs = [(trace, slo) for slo in caches.SLOS for trace in range(len(world.study()))]
+            drawn = study_draws(seed, caches.WORKLOADS, pairs)
+        made[kind] = {}
+        for name in POLICIES:
+            of = world.study(name == RELEASED) if kind == "released" else None
+            found = caches.admit(name, drawn, on, of=of)
+            made[kind][name] = {key: found[key] for key in ("admitted", "bytes", "missed")}
+            if name == DNC:
+                held = caches.admit(name, drawn, on, of=of, limited=True)
+                made[kind][name]["held"] = held["missed"]
+    return made
+
+
+def storage(seed: int) -> Outcome:
+    """Figure 4.16: a server with storage."""
+    drawn = _stored(seed)
+    return {"count": len(drawn), **{name: _admitted(seed, drawn, name) for name in (SNC, DNC, NONE)}}
+
+
+def percentiles(seed: int) -> Outcome:
+    """Figures 4.17 and 4.18: the same workloads with SLOs at 99.9 % and at 90 %."""
+    drawn = _stored(seed)
+    made: Outcome = {"count": len(drawn)}
+    for percentile in (99.9, 90.0):
+        for name in (SNC, DNC, NONE):
+            made[f"{percentile:g} {name}"] = _admitted(seed, drawn, name, percentile)
+    return made
+
+
+def mixtures(seed: int) -> Outcome:
+    """Figure 4.19: the same workloads with other SLOs."""
+    made: dict[str, list[int]] = {}
+    drawn = _stored(seed)
+    for number in range(SETS):
+        draw = random.Random(f"{seed} {number}")
+        mixed = [(trace, begin, draw.uniform(*MIXED)) for trace, begin, _ in drawn]
+        for percentile in (99.9, 90.0):
+            for name in (SNC, DNC):
+                found = _admitted(seed, mixed, name, percentile, replayed=False)
+                made.setdefault(f"{percentile:g} {name}", []).append(found["admitted"])
+    return made
+
+
+def _stored(seed: int) -> world.Draws:
+    """Workloads with storage, as many as the device has room for by their mean load."""
+    pairs = [(trace, slo) for slo in STORED_SLOS for trace in range(len(world.study()))]
+    drawn, loads, total = study_draws(seed, STORED, pairs), world.loads(), 0.0
+    for at, (trace, _, _) in enumerate(drawn):
+        total += loads[trace]
+        if total > LOAD:
+            return drawn[:at]
+    return drawn
+
+
+def _admitted(
+    seed: int, drawn: world.Draws, name: str, percentile: float | None = None, replayed: bool = True
+) -> Outcome:
+    policy, settings = caches.POLICIES.get(name, (name, {}))
+    shape = {
+        "clients": STORED,
+        "slots": None,
+        "servers": 1,
+        "devices": 1,
+        "bytes_per_second": world.GIGABIT,
+    }
+    asked = {
+        "shape": shape,
+        "policy": policy,
+        "settings": json.dumps(settings) if settings else "",
+        "stages": STAGES,
+        "part": "first",
+        "percentile": percentile,
+        "replay": "second" if replayed else None,
+        "over": "enforced" if name in caches.LIMITED else "unlimited",
+        "packet": caches.FRAME,
+    }
+    found = world.study().admit(drawn, study_links(seed, len(drawn), STORED, 1), json.dumps(asked))
+    made: Outcome = {
+        "admitted": len(found["placed"]),
+        "bytes": sum(world.study().payload(drawn[index][0], "second") for index in found["placed"]),
+    }
+    if replayed:
+        made["missed"] = sum(one["met"] < one["windows"] for one in found["replayed"])
+    return made
+
+
+def rows_network(outcomes: Sequence[Outcome]) -> list[Row]:
+    """Figures 4.4 and 4.10."""
+    scale = (
+        f"{caches.WORKLOADS} workloads on {caches.CLIENTS} clients and {caches.SERVERS} servers; the"
+        " thesis has 180 on 12 and 6"
+    )
+    traces = {"released": "traces of block devices", "drawn": "traces drawn to be like the thesis'"}
+    rows = []
+    for kind in outcomes[0]:
+        of = [one[kind] for one in outcomes]
+        note = f"{scale}; {traces[kind]}"
+        for name in POLICIES:
+            if name != NONE:
+                admitted = [float(one[name]["admitted"]) for one in of]
+                rows.append(measured("4.10", f"{kind}: {name}: admitted", "workloads", admitted, None, note))
+            share = [100 * one[name]["missed"] / one[name]["admitted"] for one in of if one[name]["admitted"]]
+            theirs = None if name == NONE else 0.0
+            said = f"{kind}: {name}: of these miss an SLO in a window"
+            rows.append(measured("4.10", said, "%", share, theirs))
+        share = [100 * one[DNC]["held"] / one[DNC]["admitted"] for one in of if one[DNC]["admitted"]]
+        why = "held back for good where the second half brings more than the mean of the first"
+        rows.append(
+            measured("4.10", f"{kind}: DNC: the same, with its buckets enforced", "%", share, None, why)
+        )
+        for ours, others, said in (
+            (RELEASED, PUBLISHED, "SNC as released over the best as published"),
+            (SNC, PUBLISHED, "SNC over the best as published"),
+            (SNC, (DNC, *PUBLISHED), "SNC over the best, with ours"),
+        ):
+            rows += _over("4.10", f"{kind}: {said}", of, ours, others, (paper.SNC_OVER_DNC, paper.SNC_BYTES))
+    return rows
+
+
+def rows_storage(outcomes: Sequence[Outcome]) -> list[Row]:
+    """Figure 4.16."""
+    note = f"one server, and a load of {LOAD:.0%} at most"
+    rows = []
+    for name in (SNC, DNC):
+        admitted = [float(one[name]["admitted"]) for one in outcomes]
+        rows.append(measured("4.16", f"{name}: admitted", "workloads", admitted, None, note))
+    for name, theirs in ((SNC, 0.0), (DNC, 0.0), (NONE, paper.STORAGE_LATE)):
+        share = [
+            100 * one[name]["missed"] / one[name]["admitted"] for one in outcomes if one[name]["admitted"]
+        ]
+        rows.append(measured("4.16", f"{name}: of these miss an SLO in a window", "%", share, theirs))
+    rows += _over("4.16", "SNC over DNC", outcomes, SNC, (DNC,), (paper.STORAGE_SNC, None))
+    total = [sum(one[name]["admitted"] for one in outcomes) for name in (SNC, DNC)]
+    more = [100 * (total[0] / total[1] - 1)] if total[1] else []
+    why = "of all sets together, as the thesis counts"
+    rows.append(measured("4.16", "SNC over DNC: workloads of all sets", "%", more, paper.STORAGE_SNC, why))
+    share = [100 * one[DNC]["admitted"] / one["count"] for one in outcomes]
+    rows.append(measured("4.16", "DNC: admitted of all", "%", share, paper.STORAGE_DNC))
+    return rows
+
+
+def rows_percentiles(outcomes: Sequence[Outcome]) -> list[Row]:
+    """Figures 4.17 and 4.18."""
+    rows = []
+    note = "SLOs of 150, 200 and 400 ms; traces of ten minutes, a device of the released profile"
+    for percentile, stochastic in (("99.9", paper.SNC_999), ("90", paper.SNC_90)):
+        for name, theirs in ((DNC, paper.DNC_ALL), (SNC, stochastic)):
+            share = [100 * one[f"{percentile} {name}"]["admitted"] / one["count"] for one in outcomes]
+            rows.append(measured("4.17", f"{percentile} %, {name}: admitted", "%", share, theirs, note))
+        for name, none in ((DNC, 0.0), (SNC, 0.0), (NONE, None)):
+            of = [one[f"{percentile} {name}"] for one in outcomes]
+            share = [100 * one["missed"] / one["admitted"] for one in of if one["admitted"]]
+            said = f"{percentile} %, {name}: of these miss an SLO in a window"
+            rows.append(measured("4.17", said, "%", share, none))
+    return rows
+
+
+def rows_mixtures(outcomes: Sequence[Outcome]) -> list[Row]:
+    """Figure 4.19."""
+    rows = []
+    note = (
+        f"{SETS} sets of SLOs under each seed, and other workloads under each; the thesis: 1000 sets of one"
+    )
+    for percentile, theirs in (("99.9", paper.MIXED_999), ("90", paper.MIXED_90)):
+        sums = [tuple(sum(one[f"{percentile} {name}"]) for name in (SNC, DNC)) for one in outcomes]
+        for at, name in enumerate((SNC, DNC)):
+            admitted = [of[at] / SETS for of in sums]
+            rows.append(
+                measured("4.19", f"{percentile} %, {name}: admitted", "workloads", admitted, None, note)
+            )
+        total = [sum(of[at] for of in sums) for at in (0, 1)]
+        more = [100 * (total[0] / total[1] - 1)] if total[1] else []
+        rows.append(measured("4.19", f"{percentile} %: SNC over DNC, of all sets", "%", more, theirs))
+    return rows
+
+
+def _over(
+    figure: str,
+    said: str,
+    outcomes: Sequence[Outcome],
+    ours: str,
+    others: Sequence[str],
+    theirs: tuple[float | None, float | None],
+) -> list[Row]:
+    rows = []
+    for what, words, value in (("admitted", "workloads", theirs[0]), ("bytes", "bytes", theirs[1])):
+        pairs = [(one[ours][what], max(one[name][what] for name in others)) for one in outcomes]
+        percent = [100 * (mine / best - 1) for mine, best in pairs if best]
+        rows.append(
+            measured(figure, f"{said}: {words}", "%", percent, value, "mean here; the thesis has medians")
+        )
+    return rows

@@ -1,0 +1,86 @@
+"""Figure 3.7: workloads on devices of their own whose links are what is short.
+
+Four share a link of 1 Gb/s and ask for more than 80 % of it: I and J read from disks, K from memory, and C,
+which the thesis does not name, makes four. Where the server sends, all are on one server; where the client
+receives, each is on a server of its own and all run on one machine.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from leeward_reproduce.rows import Row, measured
+from leeward_reproduce.slo import contest, paper
+from leeward_reproduce.slo.contest import DRAWN, SCHEDULERS
+
+SLOS = {"C": 0.5, "I": 2.0, "J": 0.6, "K": 0.4}
+"""Seconds: K has the tightest and I a loose one, as in the thesis (section 3.4.4)."""
+SCALES = (1.0, 0.5, 0.25)
+"""Of these SLOs: PriorityMeister's bounds are within the first."""
+PERCENTILE = 99.9
+SECONDS = 400
+COMPARED = ("ps", "by-slo", "pm")
+"""Those that the thesis compares: Cake and EDF have no meaning on networks."""
+PLACES = ("server egress", "client ingress")
+
+Outcome = dict[str, Any]
+
+
+def _members(place: str, scale: float) -> list[contest.Member]:
+    made = []
+    for at, (letter, slo) in enumerate(SLOS.items()):
+        here = {"client": at, "server": 0} if place == PLACES[0] else {"client": 0, "server": at}
+        # Disks are numbered on their server; K has none.
+        device = at if place == PLACES[0] else 0
+        if letter == "C":
+            made.append({**contest.stored(letter, scale * slo), **here, "device": device})
+        else:
+            made.append(contest.sent(letter, scale * slo, None if letter == "K" else device, **here))
+    return made
+
+
+def bottleneck(seed: int) -> Outcome:
+    """Figure 3.7: both places, with SLOs as they are and tighter."""
+    made: Outcome = {}
+    for place in PLACES:
+        for scale in SCALES:
+            fared = contest.contend(seed, _members(place, scale), SECONDS, [PERCENTILE], schedulers=COMPARED)
+            made[_words(place, scale)] = {
+                scheduler: [
+                    one["tails_s"][0] / (scale * slo) for one, slo in zip(of, SLOS.values(), strict=True)
+                ]
+                for scheduler, of in fared.items()
+            }
+    return made
+
+
+def rows(outcomes: Sequence[Outcome]) -> list[Row]:
+    """Figure 3.7."""
+    made = []
+    for place in PLACES:
+        for scale in SCALES:
+            words = _words(place, scale)
+            for scheduler in COMPARED:
+                over = [one[words][scheduler] for one in outcomes]
+                within = [sum(ratio <= 1 for ratio in ratios) for ratios in over]
+                value = paper.BOTTLENECK if scheduler == "pm" and scale == SCALES[0] else None
+                said = f"{words}: {SCHEDULERS[scheduler]}: of four, within at {PERCENTILE:g} %"
+                first = scale == SCALES[0]
+                note = DRAWN if scheduler == "pm" or not first else f"{DRAWN}; the thesis: not all"
+                made.append(measured("3.7", said, "workloads", within, value, note))
+                late = ", ".join(
+                    name for at, name in enumerate(SLOS) if any(ratios[at] > 1 for ratios in over)
+                )
+                worst = [max(ratios) for ratios in over]
+                said = f"{words}: {SCHEDULERS[scheduler]}: latency over SLO, the worst of four"
+                note = f"late under some seed: {late or 'none'}; {DRAWN}"
+                made.append(measured("3.7", said, "x", worst, None, note))
+    return made
+
+
+def _words(place: str, scale: float) -> str:
+    return f"{place}, SLOs from {1000 * scale * min(SLOS.values()):.0f} ms"
+
+
+def constants() -> object:
+    """What outcomes rest on."""
+    return [contest.constants(), SLOS, SCALES, PERCENTILE, SECONDS]

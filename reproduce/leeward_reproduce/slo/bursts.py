@@ -1,0 +1,68 @@
+"""Figures 4.2 and 4.9: how far peaks are above the mean, of one trace and of several together."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from leeward._native import Study, study_draws
+from leeward_reproduce.rows import Row, measured
+from leeward_reproduce.slo import caches, paper, world
+
+WINDOW = 1.0
+"""Seconds over which a rate is taken; the thesis does not say."""
+TOGETHER = 3
+"""Traces of figure 4.2."""
+
+Outcome = dict[str, Any]
+
+
+def together(seed: int) -> Outcome:
+    """Figure 4.2: the peak of three traces together, over the sum of their peaks."""
+    made: Outcome = {}
+    for name, traces, first in _kinds():
+        pairs = [(trace, 1.0) for trace in range(first, len(traces))]
+        found = traces.peaks(study_draws(seed, TOGETHER, pairs), "whole", WINDOW)
+        made[name] = found["all"]["bytes"] / sum(one["bytes"] for one in found["each"])
+    return made
+
+
+def ratios(_: int) -> Outcome:
+    """Figure 4.9: peak rate of requests over mean rate, of every trace."""
+    made: Outcome = {}
+    for name, traces, first in _kinds():
+        drawn = [(trace, 0.0, 1.0) for trace in range(first, len(traces))]
+        each = traces.peaks(drawn, "whole", WINDOW)["each"]
+        made[name] = sorted(one["requests"] / one["mean_requests"] for one in each)
+    return made
+
+
+def _kinds() -> list[tuple[str, Study, int]]:
+    return [("drawn", caches.study(), caches.SMALL), ("released", world.study(), 0)]
+
+
+def rows_together(outcomes: Sequence[Outcome]) -> list[Row]:
+    """Figure 4.2."""
+    note = f"{TOGETHER} traces, rates over {WINDOW:g} s; the thesis: much lower than 1, in a picture"
+    said = "traces: peak together over sum of peaks"
+    return [
+        measured("4.2", f"{name} {said}", "x", [one[name] for one in outcomes], None, note)
+        for name in outcomes[0]
+    ]
+
+
+def rows_ratios(outcomes: Sequence[Outcome]) -> list[Row]:
+    """Figure 4.9."""
+    rows = []
+    for name, found in outcomes[0].items():
+        least, most = paper.PEAKS
+        for said, value, theirs in (
+            ("least", found[0], least),
+            ("median", found[len(found) // 2], None),
+            ("most", found[-1], most),
+        ):
+            note = (
+                f"peaks over {WINDOW:g} s; drawn to be like the thesis'"
+                if name == "drawn"
+                else "traces of block devices, and not those of the thesis"
+            )
+            rows.append(measured("4.9", f"{name} traces: peak over mean, {said}", "x", [value], theirs, note))
+    return rows

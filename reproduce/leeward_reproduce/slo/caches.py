@@ -1,0 +1,128 @@
+"""Traces of lookups in a cache, drawn as the thesis describes its own, which are private (section 4.3.2).
+
+The traces that are released (`world`) are of block devices, and far burstier: their peak over a second is 2
+to 130 times the mean, where figure 4.9 has 2 to 6. So what chapter 4 does on networks is done here on drawn
+traces too. How they are drawn is in `crates/experiments/src/cache.rs`.
+"""
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from leeward import data
+from leeward._native import Study, study_draws, study_links
+from leeward_reproduce.slo import world
+
+TRACES, SECONDS, SEED = 24, 600.0, 1
+"""Traces, their length, and what they are drawn by: the thesis has 180, of half an hour each."""
+PACKET = 1400
+"""Bytes of a request that is one packet (section 4.4.3)."""
+SMALL = 6
+"""Traces of such requests, besides."""
+SLOS = (0.01, 0.02, 0.05, 0.1)
+"""Seconds (section 4.4.1)."""
+NETWORK = ["network-in", "network-out"]
+WORKLOADS, CLIENTS, SERVERS = 60, 4, 2
+"""A third of the thesis' 180 workloads on 12 clients and 6 servers."""
+SNC, RELEASED, DNC, PM, SILO, QJUMP = "SNC", "SNC as released", "DNC", "DNC as published", "Silo++", "QJump++"
+FRAME = 1538.0
+"""Bytes that links send at once: an Ethernet frame with all that goes with it."""
+PUBLISHED = {"unit": "fluid", "fifo": False, "by_request": False, "blocks": False}
+"""Bounds as the thesis has them."""
+BOUNDS = {"unit": "frames", "frame": FRAME}
+"""Bounds of what networks do."""
+POLICIES: dict[str, tuple[str, dict[str, Any]]] = {
+    SNC: ("snc", {"bounds": BOUNDS}),
+    RELEASED: ("snc", {"bounds": PUBLISHED}),
+    DNC: ("dnc", {"search": False, "bounds": BOUNDS}),
+    PM: ("dnc", {"search": False, "bounds": PUBLISHED, "method": "priority-meister"}),
+    SILO: ("silo++", {}),
+    QJUMP: ("qjump++", {}),
+}
+"""Policies and their settings. Priorities are by SLO: the thesis finds no other order to admit more."""
+LIMITED = (SILO, QJUMP)
+"""Those whose limits are enforced in replays. The buckets of a curve by which DNC knows a trace are not: the
+last of them is at the mean rate of the first half, and would hold back what grows in the second for good."""
+
+Outcome = dict[str, Any]
+
+
+def study(released: bool = False) -> Study:
+    """The drawn traces; with models as released or Leeward's."""
+    folder = data.found()
+    if folder is None:
+        raise FileNotFoundError(world.absent())
+    return _study(folder / world.SET / world.PROFILE, TRACES, SMALL, SECONDS, SEED, released)
+
+
+@cache
+def _study(profile: Path, traces: int, small: int, seconds: float, seed: int, released: bool) -> Study:
+    asked = {"seed": seed, "count": small + traces, "small": small, "size": PACKET, "seconds": seconds}
+    return Study.cache(json.dumps(asked), str(profile), 2, json.dumps({"published": released}))
+
+
+def draws(seed: int, count: int = 0, slos: tuple[float, ...] = SLOS) -> world.Draws:
+    """Workloads of the traces of objects."""
+    pairs = [(SMALL + trace, slo) for slo in slos for trace in range(TRACES)]
+    return study_draws(seed, count or WORKLOADS, pairs)
+
+
+def links(seed: int, count: int = 0, times: int = 1) -> list[tuple[int, int]]:
+    """Clients and servers of a cluster so many times as large."""
+    return study_links(seed, count or WORKLOADS, CLIENTS * times, SERVERS * times)
+
+
+def machines(times: int = 1) -> dict[str, Any]:
+    """A cluster so many times as large."""
+    return {
+        "clients": CLIENTS * times,
+        "slots": None,
+        "servers": SERVERS * times,
+        "devices": 1,
+        "bytes_per_second": world.GIGABIT,
+    }
+
+
+def admit(
+    policy: str,
+    drawn: world.Draws,
+    on: list[tuple[int, int]],
+    *,
+    times: int = 1,
+    replayed: bool = True,
+    limited: bool = False,
+    of: Study | None = None,
+) -> Outcome:
+    """Who is admitted by the first halves, and how the second halves go then.
+
+    Args:
+        policy: Of `POLICIES`, or `none`.
+        drawn: Workloads.
+        on: Their clients and servers.
+        times: How much larger the cluster is.
+        replayed: Whether the second halves are replayed.
+        limited: Whether limits are enforced there whatever the policy.
+        of: Whose traces; those drawn here if not given.
+    """
+    name, settings = POLICIES.get(policy, (policy, {}))
+    traces = of or study(policy == RELEASED)
+    asked = {
+        "shape": machines(times),
+        "policy": name,
+        "settings": json.dumps(settings) if settings else "",
+        "stages": NETWORK,
+        "part": "first",
+        "replay": "second" if replayed else None,
+        "over": "enforced" if limited or policy in LIMITED else "unlimited",
+        "packet": FRAME,
+    }
+    found = traces.admit(drawn, on, json.dumps(asked))
+    made = {
+        "placed": found["placed"],
+        "admitted": len(found["placed"]),
+        "bytes": sum(traces.payload(drawn[index][0], "second") for index in found["placed"]),
+    }
+    if replayed:
+        made["missed"] = sum(one["met"] < one["windows"] for one in found["replayed"])
+    return made

@@ -1,0 +1,157 @@
+"""Workloads of table 3.1, drawn again, and the machines they share.
+
+The thesis' traces are private. It gives the load and C^2 of the gaps of each, and these are drawn by them;
+sizes and mixes are ours. A disk is busy with a request for a seek by distance and a transfer, unless it goes
+on with a stream; links turn to a higher priority after 64 KiB. Workload L, a copy of files, asks for the next
+MiB when it has one: four at a time, and each with a seek, because others come between.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from leeward._native import study_contend, study_described
+from leeward_reproduce.slo import world
+
+
+def _described(letters: str, load: str) -> dict[str, tuple[float, float]]:
+    """A load and C^2 of gaps of some workloads of table 3.1."""
+    rows = ((letter, study_described()[letter]) for letter in letters)
+    return {letter: (row[load], row["gap_c2"]) for letter, row in rows}
+
+
+TABLE = _described("ABCDFGH", "storage_load")
+"""Load of the disk, and C^2 of gaps (table 3.1)."""
+FLOOD = (1.5, _described("E", "storage_load")["E"][1])
+"""The same of E, which is D misbehaving; the thesis says of its load that it is above all that there is."""
+LINKS = _described("IJK", "network_load")
+"""Load of the network, and C^2 of gaps (table 3.1)."""
+SIZES = ((4096, 4.0), (16384, 3.0), (65536, 2.0))
+"""Bytes of a request, and how often. Of I and J the table has two loads, which a request of 1 MiB has."""
+LARGE = ((1 << 20, 1.0),)
+MEMORY = ((65536, 1.0),)
+READS = 0.7
+SEQUENTIAL = 0.3
+OUTSTANDING = 4
+"""Requests of the copy under way."""
+DISK = {
+    "seek": [
+        {"distance_bytes": 0, "seconds": 0.0045},
+        {"distance_bytes": 100_000_000, "seconds": 0.006},
+        {"distance_bytes": 10_000_000_000, "seconds": 0.009},
+        {"distance_bytes": 1_000_000_000_000, "seconds": 0.015},
+    ],
+    "read_bytes_per_second": 150e6,
+    "write_bytes_per_second": 140e6,
+}
+"""The disk of `examples/slo/disk.yaml`, of 7,200 revolutions a minute."""
+POOR_SEEK = 0.008
+"""Seconds of each seek in the poor model, sequential or not (figure 3.8)."""
+PACKET = 65536
+DRAWN = "drawn by the load and C^2 of table 3.1, for the thesis' traces are private"
+"""Of every row here."""
+SCHEDULERS = {"ps": "ps", "cake": "Cake", "edf": "EDF", "by-slo": "bySLO", "pm": "PM"}
+"""As they are asked for, and as the thesis calls them."""
+
+Outcome = dict[str, Any]
+Member = dict[str, Any]
+Fared = dict[str, list[dict[str, Any]]]
+
+
+def stored(letter: str, slo: float, **settings: Any) -> Member:
+    """A workload on the disk."""
+    load, gap_c2 = TABLE[letter]
+    return _member(letter, slo, {"storage": load}, gap_c2, SIZES, device=0, **settings)
+
+
+def sent(letter: str, slo: float, device: int | None, **settings: Any) -> Member:
+    """A workload that is said by its load of the network: reads, as that is the direction they load."""
+    load, gap_c2 = LINKS[letter]
+    sizes = LARGE if device is not None else MEMORY
+    member = _member(letter, slo, {"network-out": load}, gap_c2, sizes, device=device, **settings)
+    member["sends"] |= {"read_share": 1.0, "sequential_share": 0.0}
+    return member
+
+
+def copy(**settings: Any) -> Member:
+    """Workload L."""
+    member = _member("L", None, {"storage": 1.0}, 1.0, LARGE, device=0, closed=OUTSTANDING, **settings)
+    member["sends"] |= {"read_share": 1.0, "sequential_share": 0.0}
+    return member
+
+
+def _member(
+    name: str,
+    slo: float | None,
+    load: Mapping[str, float],
+    gap_c2: float,
+    sizes: Sequence[tuple[int, float]],
+    **settings: Any,
+) -> Member:
+    sends = {
+        "load": load,
+        "gap_c2": gap_c2,
+        "sizes": sizes,
+        "read_share": READS,
+        "sequential_share": SEQUENTIAL,
+    }
+    return {"name": name, "slo": slo, "sends": sends, **settings}
+
+
+def own_clients(members: Sequence[Member]) -> list[Member]:
+    """Each on a client machine of its own."""
+    return [{**member, "client": at} for at, member in enumerate(members)]
+
+
+def contend(
+    seed: int,
+    members: Sequence[Member],
+    seconds: float,
+    percentiles: Sequence[float],
+    *,
+    schedulers: Sequence[str] = tuple(SCHEDULERS),
+    measured: float = 0.5,
+    percentile: float = 99.9,
+    poor: bool = False,
+) -> Fared:
+    """How workloads fare under each scheduler, with the same requests.
+
+    Args:
+        seed: Of their requests.
+        members: The workloads.
+        seconds: How long they make requests.
+        percentiles: What is measured, in percent.
+        schedulers: Which.
+        measured: The last share of that time in which it is measured: the second half (section 3.3.1).
+        percentile: What SLOs are of, in percent.
+        poor: Whether curves take every seek to be the same.
+    """
+    asked = {
+        "members": members,
+        "shape": {
+            "clients": 1 + max(member["client"] for member in members),
+            "slots": None,
+            "servers": 1 + max(member.get("server", 0) for member in members),
+            "devices": 1 + max(member["device"] or 0 for member in members),
+            "bytes_per_second": world.GIGABIT,
+        },
+        "device": json.dumps({"disk": DISK}),
+        "model": json.dumps({"disk": {**_rates(), "seek_seconds": POOR_SEEK}}) if poor else None,
+        "packet_bytes": PACKET,
+        "seconds": seconds,
+        "from_seconds": seconds * (1 - measured),
+        "percentile": percentile,
+        "percentiles": percentiles,
+        "schedulers": schedulers,
+    }
+    return study_contend(seed, json.dumps(asked))
+
+
+def _rates() -> dict[str, Any]:
+    return {name: value for name, value in DISK.items() if name != "seek"}
+
+
+def constants() -> object:
+    """What outcomes rest on."""
+    table = [TABLE, FLOOD, LINKS, SIZES, LARGE, MEMORY, READS, SEQUENTIAL, OUTSTANDING]
+    return [*table, DISK, POOR_SEEK, PACKET]

@@ -1,0 +1,116 @@
+"""Figures 3.2 and 3.6: a workload that sends more than it said, before others in priority.
+
+Limits are made from what it said. Those of figure 3.2 have rates from a little above its mean load up to most
+of the disk, each with the least burst that does not delay what it said.
+"""
+
+from collections.abc import Sequence
+from math import sqrt
+from typing import Any
+
+from leeward_reproduce.rows import Row, measured
+from leeward_reproduce.slo import contest, paper
+from leeward_reproduce.slo.contest import DRAWN, SCHEDULERS
+
+PERCENTILE = 99.9
+SECONDS = 600
+"""All of it is measured (figure 3.2): the flood is in the middle."""
+BEGINS, LASTS = 280, 40
+"""Seconds."""
+LOW, HIGH = 0.051, 0.8
+"""Rates, of the disk."""
+RATES: dict[str, tuple[float, ...]] = {
+    "low rate, large burst": (LOW,),
+    "medium rate and burst": (sqrt(LOW * HIGH),),
+    "high rate, small burst": (HIGH,),
+    "all three": (LOW, sqrt(LOW * HIGH), HIGH),
+}
+RANKED_SLOS = (0.05, 0.1, 0.25)
+"""Seconds, of B, A and C: priorities are in this order. That of B is not looked at."""
+ISOLATED = 1200
+"""Seconds of figure 3.6."""
+ISOLATED_SLOS = (0.8, 0.6)
+"""Seconds, of C and D."""
+
+Outcome = dict[str, Any]
+
+
+def limited(seed: int) -> Outcome:
+    """Figure 3.2: B floods the disk for a while, before A and C."""
+    load, gap_c2 = contest.FLOOD[0], contest.TABLE["B"][1]
+    flood = {"from": BEGINS, "seconds": LASTS, "load": {"storage": load}, "gap_c2": gap_c2}
+    made: Outcome = {}
+    for name, rates in RATES.items():
+        first, medium, low = (
+            contest.stored(letter, slo) for letter, slo in zip("BAC", RANKED_SLOS, strict=True)
+        )
+        members = contest.own_clients([{**first, "rates": rates, "instead": flood}, medium, low])
+        fared = contest.contend(seed, members, SECONDS, [PERCENTILE], schedulers=("by-slo",), measured=1.0)[
+            "by-slo"
+        ]
+        made[name] = [of["tails_s"][0] for of in fared[1:]]
+    return made
+
+
+def rows_limited(outcomes: Sequence[Outcome]) -> list[Row]:
+    """Figure 3.2."""
+    rows = []
+    slos = RANKED_SLOS[1:]
+    note = (
+        f"B is first, A is M, C is L; SLOs of {1000 * slos[0]:.0f} and {1000 * slos[1]:.0f} ms;"
+        f" which two the thesis has is not said; {DRAWN}"
+    )
+    for name in RATES:
+        for at, which in enumerate(("M", "L")):
+            tails = [1000 * one[name][at] for one in outcomes]
+            said = f"{name}: {which}, latency at {PERCENTILE:g} %"
+            rows.append(measured("3.2", said, "ms", tails, None, note))
+        both = [
+            100.0 * all(tail <= slo for tail, slo in zip(one[name], slos, strict=True)) for one in outcomes
+        ]
+        value = paper.LIMITED["all" if name == "all three" else "one"]
+        rows.append(measured("3.2", f"{name}: seeds with both within", "%", both, value, note))
+    return rows
+
+
+def isolated(seed: int) -> Outcome:
+    """Figure 3.6: C beside D as it said, and beside D misbehaving, which is E."""
+    load, gap_c2 = contest.FLOOD
+    flood = {"from": 0, "seconds": ISOLATED, "load": {"storage": load}, "gap_c2": gap_c2}
+    made: Outcome = {}
+    for name, instead in (("beside D", None), ("beside E", flood)):
+        first, other = (contest.stored(letter, slo) for letter, slo in zip("CD", ISOLATED_SLOS, strict=True))
+        members = contest.own_clients([first, {**other, "instead": instead}])
+        fared = contest.contend(seed, members, ISOLATED, [PERCENTILE])
+        made[name] = {
+            scheduler: [of[0]["tails_s"][0], of[1]["priorities"]["storage"] < of[0]["priorities"]["storage"]]
+            for scheduler, of in fared.items()
+        }
+    return made
+
+
+def rows_isolated(outcomes: Sequence[Outcome]) -> list[Row]:
+    """Figure 3.6."""
+    rows = []
+    slo = ISOLATED_SLOS[0]
+    note = (
+        f"SLOs of {1000 * slo:.0f} ms, and {1000 * ISOLATED_SLOS[1]:.0f} ms of D;"
+        f" E asks for {contest.FLOOD[0]:g} disks; {DRAWN}"
+    )
+    for name in outcomes[0]:
+        for scheduler, called in SCHEDULERS.items():
+            tails = [one[name][scheduler][0] for one in outcomes]
+            latency = [1000 * tail for tail in tails]
+            said = f"C {name}: {called}"
+            rows.append(measured("3.6", f"{said}: latency at {PERCENTILE:g} %", "ms", latency, None, note))
+            within = [100.0 * (tail <= slo) for tail in tails]
+            case = "calm" if name == "beside D" else "pm" if scheduler == "pm" else "others"
+            value = paper.ISOLATED[case]
+            rows.append(measured("3.6", f"{said}: seeds within the SLO", "%", within, value, note))
+    return rows
+
+
+def constants() -> object:
+    """What outcomes rest on."""
+    rates = [RATES, RANKED_SLOS, BEGINS, LASTS, SECONDS]
+    return [contest.constants(), PERCENTILE, *rates, ISOLATED, ISOLATED_SLOS]

@@ -1,0 +1,125 @@
+"""Figures 4.11, 4.12 and 4.15: admission against the optimum, with small requests, and on larger clusters.
+
+Everything here is of drawn traces (`caches`).
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from leeward_reproduce.rows import Row, measured
+from leeward_reproduce.slo import caches, paper
+
+SMALL, LARGE = 11, 21
+"""Workloads of one packet and of objects (section 4.4.3)."""
+SMALL_SLO, LARGE_SLO = 0.004, 0.05
+"""Their SLOs, in seconds."""
+SCALES = (1, 2, 3)
+"""How many times as large clusters are (figure 4.15)."""
+RIVALS = (caches.PM, caches.SILO, caches.QJUMP)
+"""The thesis' other systems."""
+OPT = "OPT"
+
+Outcome = dict[str, Any]
+
+
+def optimum(seed: int) -> Outcome:
+    """Figure 4.11: the most workloads, in order, that meet their SLOs when replayed without any bound."""
+    drawn, on = caches.draws(seed), caches.links(seed)
+    made: Outcome = {
+        name: caches.admit(name, drawn, on, replayed=False)
+        for name in (caches.SNC, caches.RELEASED, caches.DNC, *RIVALS)
+    }
+
+    def kept(count: int) -> Outcome | None:
+        found = caches.admit("none", drawn[:count], on[:count])
+        return None if found["missed"] else found
+
+    least, most = 0, len(drawn)
+    best: Outcome = {"admitted": 0, "bytes": 0.0}
+    # One more workload seldom helps those there are: halves are tried, as in a list in order.
+    while least < most:
+        middle = (least + most + 1) // 2
+        found = kept(middle)
+        if found is None:
+            most = middle - 1
+        else:
+            least, best = middle, found
+    made[OPT] = best
+    return {name: {key: of[key] for key in ("admitted", "bytes")} for name, of in made.items()}
+
+
+def small(seed: int) -> Outcome:
+    """Figure 4.12: workloads of one packet with tight SLOs beside large ones."""
+    tight = [(trace % caches.SMALL, (trace + 1) / (SMALL + 1), SMALL_SLO) for trace in range(SMALL)]
+    drawn = tight + caches.draws(seed, LARGE, (LARGE_SLO,))
+    on = [(client, 0) for client, _ in caches.links(seed, len(drawn))]
+    made: Outcome = {}
+    for name in (caches.SNC, caches.DNC, *RIVALS):
+        found = caches.admit(name, drawn, on)
+        made[name] = {key: found[key] for key in ("admitted", "bytes", "missed")}
+        made[name]["small"] = sum(index < SMALL for index in found["placed"])
+    return made
+
+
+def scale(seed: int) -> Outcome:
+    """Figure 4.15: who is admitted on larger clusters, of as many times as many workloads."""
+    made: Outcome = {}
+    for times in SCALES:
+        count = times * caches.WORKLOADS
+        drawn, on = caches.draws(seed, count), caches.links(seed, count, times)
+        found = caches.admit(caches.SNC, drawn, on, times=times, replayed=False)
+        made[str(times)] = found["admitted"]
+    return made
+
+
+def rows_optimum(outcomes: Sequence[Outcome]) -> list[Row]:
+    """Figure 4.11."""
+    rows = [
+        measured("4.11", f"{name}: admitted", "workloads", [float(one[name]["admitted"]) for one in outcomes])
+        for name in outcomes[0]
+    ]
+    theirs = {caches.SNC: paper.OPT_SNC, caches.RELEASED: paper.OPT_SNC} | dict.fromkeys(
+        RIVALS, paper.OPT_OTHERS
+    )
+    note = "OPT by replay in order, found by halving; the thesis has medians"
+    for name in outcomes[0]:
+        if name != OPT:
+            share = [
+                100 * one[name]["admitted"] / one[OPT]["admitted"] for one in outcomes if one[OPT]["admitted"]
+            ]
+            rows.append(measured("4.11", f"{name} of OPT: workloads", "%", share, theirs.get(name), note))
+    return rows
+
+
+def rows_small(outcomes: Sequence[Outcome]) -> list[Row]:
+    """Figure 4.12."""
+    rows = []
+    slos = f"{SMALL_SLO * 1000:.0f} ms, {LARGE} at {LARGE_SLO * 1000:.0f} ms"
+    note = f"{SMALL} of one packet at {slos}, one server"
+    for name in outcomes[0]:
+        for key, said in (("admitted", "admitted"), ("small", "of these of one packet")):
+            values = [float(one[name][key]) for one in outcomes]
+            rows.append(measured("4.12", f"{name}: {said}", "workloads", values, None, note))
+    for others, said in ((RIVALS, "the best as published"), ((*RIVALS, caches.DNC), "the best, with ours")):
+        pairs = [(one[caches.SNC]["bytes"], max(one[name]["bytes"] for name in others)) for one in outcomes]
+        ratio = [ours / theirs for ours, theirs in pairs if theirs]
+        why = "the thesis: over 3 times"
+        rows.append(measured("4.12", f"SNC over {said}: bytes", "x", ratio, paper.SMALL_BYTES, why))
+    missed = [float(one[caches.SNC]["missed"]) for one in outcomes]
+    rows.append(measured("4.12", "SNC: admitted that miss an SLO in a window", "workloads", missed, 0.0))
+    return rows
+
+
+def rows_scale(outcomes: Sequence[Outcome]) -> list[Row]:
+    """Figure 4.15."""
+    rows = []
+    clients, servers, count = caches.CLIENTS, caches.SERVERS, caches.WORKLOADS
+    note = f"of {count} workloads on {clients} clients and {servers} servers each time; the thesis: linear"
+    for times in SCALES:
+        values = [float(one[str(times)]) for one in outcomes]
+        rows.append(measured("4.15", f"cluster of {times}x: admitted", "workloads", values, None, note))
+    for times in SCALES[1:]:
+        pairs = [(one[str(times)], one[str(SCALES[0])]) for one in outcomes]
+        ratio = [large / small for large, small in pairs if small]
+        rows.append(measured("4.15", f"{times}x over {SCALES[0]}x", "x", ratio, times / SCALES[0]))
+    return rows

@@ -1,0 +1,236 @@
+"""Figures 5.4 and 5.7 to 5.12: how many servers workloads need under each way to choose rate limits.
+
+Every way gets the same workloads in the same order. Only traces are drawn that fit on a server alone: where
+ways are compared, under every one of them, so that nothing is refused and servers can be compared.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from leeward._native import study_visits
+from leeward_reproduce.rows import Row, measured
+from leeward_reproduce.slo import paper, pictures, world
+
+MANY = 300
+"""Workloads of figure 5.8, with each SLO; the thesis has as many as there are, drawn once."""
+WHOLE = 1000
+"""Workloads of figures 5.1, 5.9 and 5.10, as in the thesis."""
+STAY = 0.3
+"""Mean stay of a workload, as a share of the time in which all come: the thesis does not say."""
+DEVICES = (1, 2, 3, 4)
+"""SSDs of a server (figure 5.11)."""
+BESIDE = 100
+"""Workloads of figure 5.11: where links are what is short, many servers are tried for each."""
+TIMED = (50, 200, 1000)
+"""Workloads that are packed to see how long it takes (figure 5.7)."""
+
+Outcome = dict[str, Any]
+_RIVALS = [way for way in world.WAYS if way != world.COMPACTOR]
+_FEASIBLE = (
+    "traces of ten minutes, drawn with replacement from those that fit alone under every way;"
+    " the thesis' are of half an hour"
+)
+
+
+def same_and_random(seed: int) -> Outcome:
+    """Figure 5.4: servers under each way, with one SLO and with any of five."""
+    sets = [((slo,), count) for slo, count in zip(world.SLOS, world.COUNTS, strict=True)]
+    return {
+        name: _servers(world.draws(seed, count, slos, ways=tuple(world.WAYS)))
+        for slos, count in [*sets, (world.SLOS, world.RANDOM)]
+        for name in [_name(slos)]
+    }
+
+
+def same(seed: int) -> Outcome:
+    """Figure 5.8: many workloads with one SLO."""
+    return {
+        _name(slos): _servers(world.draws(seed, MANY, slos, ways=tuple(world.WAYS)), fast=True)
+        for slos in [(slo,) for slo in world.SLOS]
+    }
+
+
+def random(seed: int) -> Outcome:
+    """Figures 5.1 and 5.9: many workloads with any of five SLOs."""
+    drawn = world.draws(seed, WHOLE, world.SLOS, ways=tuple(world.WAYS))
+    return {_name(world.SLOS): _servers(drawn, fast=True)}
+
+
+def visits(seed: int) -> Outcome:
+    """Figure 5.10: the most servers in use while workloads come and go."""
+    drawn = world.draws(seed, WHOLE, world.SLOS, ways=tuple(world.WAYS))
+    steps = study_visits(seed, WHOLE, STAY)
+    return {name: world.pack(drawn, way, steps, fast=True)["most"] for name, way in world.WAYS.items()}
+
+
+def devices(seed: int) -> Outcome:
+    """Figure 5.11: servers with more and more SSDs each."""
+    drawn = world.draws(seed, BESIDE, world.SLOS)
+    way = world.WAYS[world.COMPACTOR]
+    return {str(count): world.pack(drawn, way, devices=count, fast=True)["servers"] for count in DEVICES}
+
+
+def fast(seed: int) -> Outcome:
+    """Figure 5.7: first fit against fast first fit, servers and seconds of the processor."""
+    drawn = world.draws(seed, max(TIMED), world.SLOS)
+    way = world.WAYS[world.COMPACTOR]
+    made: Outcome = {}
+    for count in TIMED:
+        for name, is_fast in (("first fit", False), ("fast first fit", True)):
+            packed, seconds = _timed(partial(world.pack, drawn[:count], way, fast=is_fast))
+            made[f"{count} {name}"] = {"servers": packed["servers"], "seconds": seconds}
+    return made
+
+
+def several(seed: int) -> Outcome:
+    """Figure 5.12: one limiter a stage against several."""
+    drawn = world.draws(seed, world.RANDOM, world.SLOS)
+    ways: dict[str, Callable[[], Outcome]] = {
+        "one": lambda: world.pack(drawn, world.WAYS[world.COMPACTOR]),
+        "several": lambda: world.pack(drawn, world.SEVERAL),
+        "published": lambda: world.first_fit(drawn, world.MEISTER),
+    }
+    made: Outcome = {}
+    for name, pack in ways.items():
+        packed, seconds = _timed(pack)
+        made[name] = {
+            "servers": packed["servers"],
+            "seconds": seconds,
+            "refused": len(packed["refused"]),
+        }
+    return made
+
+
+def _timed(pack: Callable[[], Outcome]) -> tuple[Outcome, float]:
+    began = time.thread_time()
+    packed = pack()
+    return packed, time.thread_time() - began
+
+
+def _servers(drawn: world.Draws, **settings: Any) -> Outcome:
+    made = {name: world.pack(drawn, way, **settings) for name, way in world.WAYS.items()}
+    return {name: {"servers": of["servers"], "refused": len(of["refused"])} for name, of in made.items()}
+
+
+def _name(slos: tuple[float, ...]) -> str:
+    return f"SLO {slos[0] * 1000:.0f} ms" if len(slos) == 1 else "random SLOs"
+
+
+def rows_same_and_random(outcomes: Sequence[Outcome]) -> list[Row]:
+    """Figure 5.4."""
+    rows = _ratios("5.4", outcomes, _FEASIBLE)
+    random = _name(world.SLOS)
+    same = [name for name in outcomes[0] if name != random]
+    for names, words, way, value in (
+        ([random], "random SLOs", "knee", paper.RANDOM_BEST),
+        (same, "mean of same SLOs", "effective bandwidth", paper.SAME_BEST),
+        (same, "mean of same SLOs", "effective bandwidth, thirds", paper.SAME_BEST),
+    ):
+        mean = [sum(_ratio(one[name], way) for name in names) / len(names) for one in outcomes]
+        note = f"the best rival of the thesis there; {_best(outcomes, names)} here"
+        rows.append(measured("5.4", f"{words}: {way}", "x", mean, value, note))
+    return rows
+
+
+def rows_same(outcomes: Sequence[Outcome]) -> list[Row]:
+    """Figure 5.8."""
+    return _ratios("5.8", outcomes, f"{MANY} workloads, by fast first fit; {_rivals()}")
+
+
+def rows_random(outcomes: Sequence[Outcome]) -> list[Row]:
+    """Figures 5.1 and 5.9."""
+    return _ratios("5.9", outcomes, f"{WHOLE} workloads, by fast first fit; {_rivals()}")
+
+
+def rows_visits(outcomes: Sequence[Outcome]) -> list[Row]:
+    """Figure 5.10."""
+    rivals = f"the thesis: above {paper.VISITS:.1f}x for all rivals, for stays not told"
+    note = f"{WHOLE} workloads, by fast first fit; {rivals}"
+    rows = [
+        measured(
+            "5.10", "compactor: most servers in use", "servers", [one[world.COMPACTOR] for one in outcomes]
+        )
+    ]
+    for way in _RIVALS:
+        ratios = [one[way] / one[world.COMPACTOR] for one in outcomes]
+        rows.append(measured("5.10", f"{way}{pictures.OVER}", "x", ratios, None, note))
+    return rows
+
+
+def rows_devices(outcomes: Sequence[Outcome]) -> list[Row]:
+    """Figure 5.11."""
+    note = f"{BESIDE} workloads; the thesis: flat from two SSDs on, at {paper.SSDS:.0f} servers for 1000"
+    return [
+        measured(
+            "5.11", f"{count} SSDs a server", "servers", [one[str(count)] for one in outcomes], None, note
+        )
+        for count in DEVICES
+    ]
+
+
+def rows_fast(outcomes: Sequence[Outcome]) -> list[Row]:
+    """Figure 5.7."""
+    rows = []
+    low, high = paper.FAST_SERVERS
+    for count in TIMED:
+        plain, quick = (
+            [one[f"{count} {name}"] for one in outcomes] for name in ("first fit", "fast first fit")
+        )
+        more = [100 * (b["servers"] / a["servers"] - 1) for a, b in zip(plain, quick, strict=True)]
+        times = [a["seconds"] / b["seconds"] for a, b in zip(plain, quick, strict=True)]
+        note = f"the thesis: {low:.0f} to {high:.0f} %"
+        rows.append(measured("5.7", f"{count} workloads: servers more", "%", more, None, note))
+        note = f"processor time of this machine; the thesis: more than {paper.FAST_SPEED:.0f} times"
+        rows.append(measured("5.7", f"{count} workloads: times faster", "x", times, None, note))
+    return rows
+
+
+def rows_several(outcomes: Sequence[Outcome]) -> list[Row]:
+    """Figure 5.12."""
+    rows = []
+    curves = "bounds by curves, equal priorities in order of arrival"
+    programs = (
+        "bounds by linear programs, equal priorities in any order; the thesis: more servers than one limiter"
+    )
+    for name, words, value, note in (
+        ("several", "several limiters", None, curves),
+        ("published", "several limiters, as published", paper.SEVERAL_TIME, programs),
+    ):
+        over = {
+            of: [one[name][of] / one["one"][of] for one in outcomes if one["one"][of]]
+            for of in ("servers", "seconds")
+        }
+        refused = [float(one[name]["refused"]) for one in outcomes]
+        rows += [
+            measured("5.12", f"{words}: servers over one's", "x", over["servers"], None, note),
+            measured("5.12", f"{words}: time over one's", "x", over["seconds"], value),
+            measured("5.12", f"{words}: refused", "workloads", refused),
+        ]
+    return rows
+
+
+def _ratios(figure: str, outcomes: Sequence[Outcome], note: str) -> list[Row]:
+    rows = []
+    for name in outcomes[0]:
+        servers = [float(one[name][world.COMPACTOR]["servers"]) for one in outcomes]
+        rows.append(measured(figure, f"{name}: compactor", "servers", servers))
+        for way in _RIVALS:
+            ratios = [_ratio(one[name], way) for one in outcomes]
+            rows.append(measured(figure, f"{name}: {way}{pictures.OVER}", "x", ratios, None, note))
+    return rows
+
+
+def _ratio(one: Outcome, way: str) -> float:
+    return float(one[way]["servers"] / one[world.COMPACTOR]["servers"])
+
+
+def _rivals() -> str:
+    least, most = paper.MANY
+    return f"the thesis: {least:.1f}x to {most:.1f}x for its rivals; {_FEASIBLE}"
+
+
+def _best(outcomes: Sequence[Outcome], names: Sequence[str]) -> str:
+    total = {way: sum(_ratio(one[name], way) for one in outcomes for name in names) for way in _RIVALS}
+    return min(_RIVALS, key=lambda way: total[way])

@@ -1,0 +1,74 @@
+"""Figure 2.3: the profile of an SSD, as it was released with WorkloadCompactor."""
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from leeward import data
+from leeward_reproduce.rows import Row, computed, missing
+from leeward_reproduce.slo import world
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SIZES = tuple(512 << power for power in range(12))
+"""Bytes of the requests that rows are of, as far as the profile has them: up to 1 MiB."""
+
+Outcome = list[dict[str, float]] | None
+
+
+def table(_: int) -> Outcome:
+    """The rows of the profile; None where it is not there. It is the same for every seed."""
+    folder = data.found()
+    path = folder / world.SET / world.PROFILE if folder else None
+    if path is None or not path.is_file():
+        return None
+    found: list[dict[str, float]] = json.loads(path.read_text(encoding="utf-8"))["bandwidthTable"]
+    return found
+
+
+def rows(outcomes: Sequence[Outcome]) -> list[Row]:
+    """Figure 2.3."""
+    found = outcomes[0]
+    if found is None:
+        return [
+            missing(
+                "2.3", "profile of an SSD", "", None, f"there is no {world.PROFILE} in the folder of traces"
+            )
+        ]
+    made = []
+    by_size = {int(row["requestSize"]): row for row in found}
+    note = "the profile that is released; the thesis has its values in a picture only"
+    for size in [size for size in SIZES if size in by_size]:
+        for kind in ("read", "write"):
+            rate = by_size[size][f"{kind}Bandwidth"]
+            said = f"{kind}s of {size / 1024:g} KiB"
+            made.append(computed("2.3", said, "MB/s", rate / 1e6, None, note))
+    why = "the released profile has none; `leeward device profile` measures them on a device that is there"
+    return [*made, missing("2.3", "tail latency without queueing (c)", "", None, why)]
+
+
+def picture(rows: Sequence[Row]) -> "Figure":
+    """Bandwidth by size of request."""
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(figsize=(7.6, 3.2), layout="constrained")
+    for kind, line in (("read", "-"), ("write", "--")):
+        shown = [row for row in rows if row.unit == "MB/s" and row.quantity.startswith(f"{kind}s")]
+        sizes = [float(row.quantity.split()[2]) for row in shown]
+        axes.plot(
+            sizes, [row.ours or 0.0 for row in shown], line, marker="o", color="#111111", label=f"{kind}s"
+        )
+    axes.set_xscale("log", base=2)
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.set_xlabel("request, KiB")
+    axes.set_ylabel("MB/s at saturation")
+    axes.legend()
+    return figure
+
+
+def constants() -> Any:
+    """What outcomes rest on."""
+    folder = data.found()
+    path = folder / world.SET / world.PROFILE if folder else None
+    return [SIZES, path.stat().st_size if path and path.is_file() else None]

@@ -1,0 +1,56 @@
+"""Rows of a reproduction as cells of a table, for terminals and for pages."""
+
+from collections.abc import Mapping, Sequence
+
+from leeward_reproduce.rows import Row
+
+HEADERS = ("figure", "quantity", "paper", "ours", "deviation", "note")
+SIDES = "<<>>>>"
+
+
+def cells(rows: Sequence[Row]) -> tuple[list[tuple[str, ...]], list[tuple[str, str]]]:
+    """The cells of rows, and their notes by number; a note that several rows share is told once."""
+    notes: dict[str, str] = {}
+    made: list[tuple[str, ...]] = []
+    for row in rows:
+        number = notes.setdefault(row.note, str(len(notes) + 1)) if row.note else ""
+        made.append((row.figure, row.quantity, *_values(row), number))
+    return made, [(number, note) for note, number in notes.items()]
+
+
+def markdown(head: str, by_figure: Mapping[str, tuple[str, Sequence[Row]]]) -> str:
+    """A page of tables, one a figure, each between anchors that a book can include it by.
+
+    Args:
+        head: What they come from, in a line.
+        by_figure: For the name of each figure its title and rows.
+    """
+    parts = [f"{head}\n"]
+    for name, (title, rows) in by_figure.items():
+        anchor = f"figure_{name}".replace(".", "_")
+        shown, notes = cells(rows)
+        lines = [f"| {' | '.join(HEADERS)} |", "| --- | --- | ---: | ---: | ---: | ---: |"]
+        lines += [f"| {' | '.join(row)} |" for row in shown]
+        lines += [""] if notes else []
+        lines += [f"{number}. {note}" for number, note in notes]
+        marked = [f"<!-- ANCHOR: {anchor} -->", "\n".join(lines), f"<!-- ANCHOR_END: {anchor} -->"]
+        parts.append("\n\n".join([f"## {name}: {title}", *marked]) + "\n")
+    return "\n".join(parts)
+
+
+def _values(row: Row) -> tuple[str, str, str]:
+    paper = "" if row.paper is None else _number(row.paper, row.unit)
+    if row.ours is None:
+        return paper, "NOT MEASURED", ""
+    ours = _number(row.ours, row.unit)
+    if row.ci_low is not None and row.ci_high is not None:
+        ours += f" ± {_number((row.ci_high - row.ci_low) / 2, row.unit)}"
+    deviation = "" if row.deviation_percent is None else f"{row.deviation_percent:+.0f} %"
+    return paper, ours, deviation
+
+
+def _number(value: float, unit: str) -> str:
+    if unit == "x":
+        return f"{value:.2f}x"
+    digits = 3 if unit.startswith("% of") or not unit else 1
+    return f"{value:z.{digits}f}{' ' + unit if unit else ''}"

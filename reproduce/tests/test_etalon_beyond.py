@@ -1,0 +1,58 @@
+"""What Etalon could not do: demand is as it says, and runs are few."""
+
+import numpy
+import pytest
+
+from leeward_reproduce.etalon import beyond
+from leeward_reproduce.etalon.perform import FIGURES, WITHIN, runs
+
+
+@pytest.mark.parametrize("racks", beyond.RACKS)
+def test_each_rack_sends_and_gets_what_a_circuit_carries_in_a_week(racks: int) -> None:
+    wanted = beyond.demand(racks, seed=1)
+    for axis in (0, 1):
+        sums = wanted.sum(axis=axis)
+        assert (sums <= beyond.WEEK_BYTES).all()
+        assert (sums > beyond.WEEK_BYTES - racks).all()
+    assert not numpy.diag(wanted).any()
+    assert (wanted == beyond.demand(racks, seed=1)).all()
+    assert (wanted != beyond.demand(racks, seed=2)).any()
+
+
+def test_a_small_ring_is_sent_whole() -> None:
+    found = beyond.sent(
+        {
+            "network": {"racks": 4, "hosts_per_rack": 2, "packet_switch": False, "voq_capacity": 256},
+            "scheduler": {"name": "rotor"},
+            "routing": {"name": "rotorlb"},
+            "workload": {"collective": {"kind": "all_to_all", "bytes": "1MB"}},
+            "horizon": "1s",
+        }
+    )
+    assert (len(found.small), len(found.big), found.unfinished) == (12, 0, 0)
+    # It is the last flow that ends the run, and all that arrived is over that time.
+    assert found.ended_ms == found.small.max() < 1000
+    assert found.gbps == pytest.approx(12 * 0.25 * 8 / found.ended_ms)
+    assert found.gbps > 0
+    assert 0 < found.passed < 100
+
+
+def test_three_seeds_are_enough() -> None:
+    chosen = {name: FIGURES[name] for name in ("12", *WITHIN["beyond"])}
+    assert runs(chosen, 10) == 10 + 3 * beyond.SEEDS
+    assert runs(chosen, 2) == 8
+
+
+def test_flows_that_start_for_a_while_are_all_over_long_after() -> None:
+    made = beyond.rotors(1, "3ms")
+    ring = [one for (_, load), one in made.items() if load == "ring"]
+    assert len(ring) == len(beyond.ROTORS) + 2
+    assert all(one.unfinished == 0 for one in ring), ring
+    assert any(one.ended_ms > 3 for one in ring)
+    # No more arrives than the circuits and the packet switch of eight racks, and hosts within racks, carry.
+    assert all(0 < one.gbps < 8 * (80 + 10 + 160) for one in ring)
+
+
+def test_runs_are_no_longer_than_asked() -> None:
+    assert beyond.shorter("20ms", "1s") == "20ms"
+    assert beyond.shorter("2s", "1s") == "1s"

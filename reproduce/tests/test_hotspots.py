@@ -1,0 +1,147 @@
+import math
+from pathlib import Path
+
+import numpy
+import pyarrow
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as some
+
+from leeward.errors import InputError
+from leeward.simulation import read_scenario
+from leeward_reproduce.hotspots import FIGURES, paper
+from leeward_reproduce.hotspots.sweeps import (
+    CELL,
+    INCIDENTS,
+    LEAST_S,
+    UPLINKS_FILE,
+    UPLINKS_TOLD,
+    check_horizon,
+)
+from leeward_reproduce.hotspots.windows import METRICS, change, half, paired, students, whole
+from leeward_reproduce.perform import reproduce
+from leeward_reproduce.rows import Row
+
+INTERVAL_S = 300.0
+
+
+def table(hot: list[int], intensive: list[int], on_hot: list[int], moved: list[int]) -> pyarrow.Table:
+    """Intervals of five minutes of a cell of ten racks."""
+    count = len(hot)
+    constant = {"tors": 10, "tor_p98": 0.5, "utilization": 0.25, "length_s": INTERVAL_S}
+    made = {name: numpy.full(count, value) for name, value in constant.items()}
+    made |= {"start_s": 7200 + INTERVAL_S * numpy.arange(count), "hot_uplinks": numpy.array(hot)}
+    made |= {"intensive": numpy.array(intensive), "intensive_on_hot": numpy.array(on_hot)}
+    return pyarrow.table(made | {"moved": numpy.array(moved)})
+
+
+@pytest.fixture(scope="module")
+def rows(tmp_path_factory: pytest.TempPathFactory) -> list[Row]:
+    """A slice of the reproduction: one seed, two windows of an hour."""
+    out = tmp_path_factory.mktemp("hotspots")
+    made = reproduce("hotspots", ["table-3", "leeward"], seeds=1, out=out, horizon=f"{LEAST_S:.0f}s")
+    assert (out / "pictures" / "table-3.svg").is_file()
+    return made
+
+
+counts = some.lists(some.integers(0, 10), min_size=1, max_size=60)
+
+
+@given(counts)
+def test_samples_of_a_metric_add_up_to_its_mean_where_fifths_are_as_long(hot: list[int]) -> None:
+    none = [0] * len(hot)
+    of = whole(table(hot, none, none, hot))
+    assert of.mean("hot") == pytest.approx(10 * sum(hot) / len(hot))
+    assert of.mean("moves") == pytest.approx(sum(hot) * 86_400 / (len(hot) * INTERVAL_S))
+    samples = of.samples("hot")
+    assert len(samples) == min(len(hot), 5)
+    if len(hot) % 5 == 0:
+        assert float(samples.mean()) == pytest.approx(of.mean("hot"))
+    for metric in METRICS:
+        assert numpy.isfinite(of.samples(metric)).all()
+
+
+@given(some.lists(some.tuples(some.integers(0, 9), some.integers(0, 9)), min_size=1, max_size=40))
+def test_violations_are_a_share_of_all_that_was_put_anywhere(pairs: list[tuple[int, int]]) -> None:
+    intensive = [max(pair) for pair in pairs]
+    on_hot = [min(pair) for pair in pairs]
+    none = [0] * len(pairs)
+    of = whole(table(none, intensive, on_hot, none))
+    expected = 100 * sum(on_hot) / sum(intensive) if sum(intensive) else 0.0
+    assert of.mean("violations") == pytest.approx(expected)
+    assert (of.samples("violations") <= 100).all()
+
+
+def test_windows_are_the_halves_and_hours_are_whole() -> None:
+    count = 30
+    of = whole(table(list(range(count)), [0] * count, [0] * count, [0] * count))
+    first, second = half(of, 0), half(of, 1)
+    assert first.mean("hot") == pytest.approx(70)
+    assert second.mean("hot") == pytest.approx(220)
+    # Two hours and a half of five-minute intervals.
+    assert of.hourly("hot") == pytest.approx([55, 175])
+    assert len(whole(table([], [], [], [])).hourly("hot")) == 0
+
+
+def test_changes_and_tests_are_those_worked_by_hand() -> None:
+    before, after = numpy.array([1.0, 2.0, 3.0]), numpy.array([2.0, 4.0, 6.0])
+    assert change(before, after) == [100.0]
+    assert change(numpy.zeros(3), after) == []
+    # Pooled variance (1 + 4) / 2: t = 2 / sqrt(2.5 * 2 / 3) = 1.549193 with 4 degrees of freedom.
+    assert students(before, after) == pytest.approx(0.196253, abs=1e-5)
+    # Differences 1, 2, 3: t = 2 sqrt(3) = 3.464102 with 2 degrees of freedom.
+    assert paired(list(before), list(after)) == pytest.approx(0.074180, abs=1e-5)
+    assert (students(before, before), paired([1.0, 2.0], [1.0, 2.0])) == (1.0, 1.0)
+    assert paired([1.0, 2.0], [2.0, 3.0]) == 0.0
+
+
+def test_a_slice_has_a_row_for_each_claim_of_table_3(rows: list[Row]) -> None:
+    claims = {row.paper for row in rows if row.paper is not None}
+    assert claims == {paper.MOVES, paper.VIOLATIONS, paper.MOVES_FACTOR, paper.VIOLATIONS_FACTOR}
+    for row in rows:
+        assert row.ours is None or math.isfinite(row.ours)
+        assert "a first look" in row.note or row.ours is None
+
+
+def test_leeward_is_no_worse_than_utp_in_hot_tors_and_in_moves(rows: list[Row]) -> None:
+    ours = {row.quantity: row.ours for row in rows if row.figure == "leeward"}
+    assert len(ours) == 4
+    for quantity, value in ours.items():
+        if quantity.startswith(("ToRs hot", "tasks moved")):
+            assert value is not None
+            assert value <= 0
+
+
+def test_every_incident_and_the_cell_can_be_read_and_says_what_it_is() -> None:
+    files = [path for path in sorted(INCIDENTS.glob("*.yaml")) if not path.stem.endswith("-cluster")]
+    assert len(files) == 4
+    for path in [CELL, *files]:
+        assert read_scenario(path).policies
+        assert path.read_text(encoding="utf-8").startswith("# ")
+
+
+def test_what_is_told_of_the_halved_uplinks_is_what_happens_untold() -> None:
+    events = yaml.safe_load(UPLINKS_FILE.read_text(encoding="utf-8"))["events"]
+    (told,) = (yaml.safe_load(value) for path, value in UPLINKS_TOLD.fixed if path == "events")
+    assert [event | {"told": False} for event in told] == events
+    assert all(event["told"] for event in told)
+
+
+@pytest.mark.parametrize("horizon", ["2d", "1h", "soon", "-1d"])
+def test_horizons_without_two_windows_are_refused(horizon: str) -> None:
+    with pytest.raises(InputError, match="horizon"):
+        check_horizon(horizon)
+
+
+def test_examples_of_incidents_are_those_that_are_measured() -> None:
+    examples = Path(__file__).parents[2] / "examples" / "incidents"
+    assert examples.resolve() == INCIDENTS.resolve()
+
+
+def test_every_figure_has_a_title_and_what_it_is_made_of() -> None:
+    assert {"14", "15", "table-2", "table-3", "incidents", "leeward"} <= set(FIGURES)
+    without_runs = {"9"}
+    for name, figure in FIGURES.items():
+        assert figure.title
+        assert bool(figure.sweeps or figure.experiments) == (name not in without_runs)

@@ -1,0 +1,105 @@
+"""Figures of Hotspots' section 4 as forms: what tables say is drawn, beside the paper's values."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pyarrow
+import pytest
+from matplotlib import pyplot
+from matplotlib.patches import Rectangle
+from pyarrow import parquet
+
+import leeward
+from leeward.impact import Settings, measure, tables
+from leeward.impact.planted import Kind, plant
+from leeward.telemetry import Engine, Samples
+from leeward_reproduce import drawing
+from leeward_reproduce.hotspots import forms, paper
+
+GROWTH = [1 + 4 * (at / 19) ** 2 for at in range(20)]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Latencies with everything that one of the figures splits by."""
+    cluster = leeward.Cluster("racks: 4\nhosts_per_rack: 2\nnic: 10Gbps\nrack_link: 10Gbps\n")
+    kinds = [Kind("file-read", GROWTH, 0.3), Kind("file-write", GROWTH, 0.9, medium="ssd")]
+    made = plant(cluster.links(), kinds, per_bucket=120)
+    random = numpy.random.default_rng(1)
+    rows = made.latencies.num_rows
+    latencies = made.latencies.append_column("size_bytes", pyarrow.array(random.choice([5e4, 5e6], rows)))
+    latencies = latencies.append_column("compute_ratio", pyarrow.array(random.choice([0.15, 0.85], rows)))
+    latencies = latencies.append_column("class", pyarrow.array(random.choice(["PC", "NC"], rows)))
+    folder = tmp_path_factory.mktemp("forms")
+    parquet.write_table(latencies, folder / "l.parquet")
+    engine = Engine.duckdb(threads=1)
+    samples = Samples(engine, engine.table(made.samples), cluster.links(), cluster.rack_table(), 30_000)
+    for by in {form.by for form in forms.FORMS.values()}:
+        asked = Settings(by=by, least=10, resamples=0)
+        of = folder / ",".join(by)
+        of.mkdir()
+        for name, table in tables.tables(measure(folder / "l.parquet", samples, asked)).items():
+            parquet.write_table(table, of / f"{name}.parquet")
+    return folder
+
+
+@pytest.mark.parametrize("name", forms.FORMS)
+def test_every_form_draws_what_is_in_the_tables_and_says_whose_the_marks_are(folder: Path, name: str) -> None:
+    form = forms.FORMS[name]
+    of = forms.read(folder / ",".join(form.by))
+    with drawing.settings():
+        svg = drawing.saved(form.draw(of))["svg"].decode()
+    assert forms.PRIVATE in svg
+    for kind in {kind for row in of.buckets.select(form.by[:1]).to_pylist() for kind in row.values()}:
+        assert kind in svg
+    assert ("paper: " in svg) == (name != "22")
+    assert not pyplot.get_fignums()
+
+
+def test_a_form_draws_the_curve_of_the_tables(folder: Path) -> None:
+    of = forms.read(folder / "operation")
+    curves = of.curves("network", ("operation",))
+    for points in curves.values():
+        assert [round(across, 3) for across, _ in points] == [2.5 + 5 * at for at in range(20)]
+        assert [up for _, up in points] == pytest.approx(GROWTH, rel=0.005)
+
+
+def test_table_1_has_the_columns_of_the_paper_and_claims_nothing_of_its_fleet(folder: Path) -> None:
+    of = forms.read(folder / "operation")
+    rows = {row.quantity: row for row in forms.table_1(of)}
+    assert len(rows) == 6
+    # 1 - 0.9 + 0.9 x growth is 1.5 first in [40, 45), and 2 in [55, 60); at 75 % it is 3.24.
+    assert rows["load-tolerance at 1.5x, file-write"].ours == pytest.approx(40)
+    assert rows["load-tolerance at 2x, file-write"].ours == pytest.approx(55)
+    assert rows["hotspot-inflation, file-write"].ours == pytest.approx(0.1 + 0.9 * GROWTH[15], rel=0.005)
+    assert all(row.paper is None for row in rows.values())
+    renamed = of.tolerance.set_column(0, "operation", pyarrow.array(["streaming"] * of.tolerance.num_rows))
+    (row,) = [
+        row for row in forms.table_1(forms.Tables(of.buckets, renamed)) if row.quantity.startswith("hotspot")
+    ]
+    assert (row.paper, row.note) == (paper.QUERIES["streaming"][2], forms.PRIVATE)
+
+
+def test_a_tolerance_is_empty_up_to_where_it_was_looked_for_or_filled_even_above_100_percent() -> None:
+    kinds = [("NC", 1.065, 1.5), ("PC", None, 0.75)]
+    rows: list[dict[str, Any]] = [
+        {"operation": "file-read", "class": of, "size": "1MB to 10MB", "part": "total", "percentile": "p95"}
+        | {"figure": "load-tolerance", "factor": 2.0, "value": value, "judged_to": judged}
+        for of, value, judged in kinds
+    ]
+    of = forms.Tables(pyarrow.table({}), pyarrow.Table.from_pylist(rows))
+    (axes,) = forms.classes(of).axes
+    drawn = [bar for bar in axes.patches if isinstance(bar, Rectangle)]
+    bars = [(round(bar.get_height(), 3), bar.get_fill(), bar.get_hatch()) for bar in drawn]
+    pyplot.close("all")
+    assert bars == [(106.5, True, None), (75.0, False, "///")]
+    legend = axes.get_legend()
+    assert legend is not None
+    assert [text.get_text() for text in legend.get_texts()] == [
+        "file-read NC",
+        "file-read PC",
+        "not reached where buckets end",
+    ]
+    # There is no line at which all links are full.
+    assert not axes.get_lines()

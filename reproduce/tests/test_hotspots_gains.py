@@ -1,0 +1,136 @@
+"""What simulated links say as telemetry, and latencies before and after placement."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pyarrow
+import pytest
+
+from leeward.telemetry import windows
+from leeward_reproduce import drawing
+from leeward_reproduce.figures import Experiment, Results, runs
+from leeward_reproduce.hotspots import FIGURES, fleet, gains, plant, prevalence, queries
+from leeward_reproduce.hotspots.plant import CHUNK, Operation
+from leeward_reproduce.links import START_MS, samples
+
+RACKS = "racks: 2\nhosts_per_rack: 2\nnic: 10Gbps\nrack_link: 20Gbps\n"
+READS = (
+    Operation("hdd-read", "read", "hdd", CHUNK, 10),
+    Operation("ram-read", "read", "ram", CHUNK, 10),
+    Operation("hdd-write", "write", "ram", CHUNK, 10),
+)
+
+
+class Tables:
+    """The tables of a run that was written down by hand."""
+
+    def __init__(self, **tables: pyarrow.Table) -> None:
+        self._tables = tables
+        self.seeds = [1]
+
+    def table(self, name: str, *_: object) -> pyarrow.Table:
+        return self._tables[name]
+
+
+def links(loads: dict[str, list[float]]) -> pyarrow.Table:
+    """Links of 20 Gb/s by interval of 300 s."""
+    rows = [
+        {"start_s": 300.0 * at, "link": link, "load_bps": 2e10 * load, "utilization": load}
+        for link, values in loads.items()
+        for at, load in enumerate(values)
+    ]
+    return pyarrow.Table.from_pylist(rows)
+
+
+def test_links_of_a_run_are_telemetry_of_the_same_utilization(tmp_path: Path) -> None:
+    cluster = tmp_path / "cluster.yaml"
+    cluster.write_text(RACKS)
+    made = samples(links({"r0:uplink": [0.25, 0.8], "r1:downlink": [0.5, 0.0]}), cluster)
+    names = made.links["name"].to_pylist()
+    found = made.engine.arrow(windows(made).table)
+    seen = {
+        (names[row["link"]], (row["start_ms"] - START_MS) // 300_000): row["ppm"] for row in found.to_pylist()
+    }
+    assert seen == {
+        ("r0:uplink", 0): 250_000,
+        ("r0:uplink", 1): 800_000,
+        ("r1:downlink", 0): 500_000,
+        ("r1:downlink", 1): 0,
+    }
+
+
+def test_workers_meet_the_links_of_the_rack_that_they_are_in_before_and_after_a_move() -> None:
+    # One task, on rack 0 up to 300 s and on rack 1 from there on; another that is not network-intensive.
+    columns: dict[str, list[Any]] = {
+        "placed_s": [0.0, 0.0],
+        "finished_s": [600.0, 600.0],
+        "intensive": [True, False],
+        "host": ["r1h0", "r0h1"],
+    }
+    cells: Any = Tables(
+        links=links(
+            {
+                "r0:uplink": [0.9, 0.1, 0.1, 0.1],
+                "r0:downlink": [0.8, 0.1, 0.1, 0.1],
+                "r1:uplink": [0.1, 0.3, 0.3, 0.3],
+                "r1:downlink": [0.1, 0.2, 0.2, 0.2],
+            }
+        ),
+        tasks=pyarrow.table(columns),
+        moves=pyarrow.table({"time_s": [300.0], "task": [0], "from": ["r0h0"]}),
+    )
+    down, up = gains._workers(cells, "borg", 1, 0)
+    first = up == 0.9
+    assert 0.4 < first.mean() < 0.6
+    assert set(down[first]) == {0.8}
+    assert set(up[~first]) == {0.3}
+    assert set(down[~first]) == {0.2}
+
+
+def test_queries_behind_busy_links_take_longer() -> None:
+    served = plant.serve(2, 1, levels=(0.1, 0.8), link_bps=1e9, operations=READS)
+    worker = queries.Worker(served)
+    idle, busy = (numpy.full((2, 400), load) for load in (0.1, 0.8))
+    for of in queries.BENCHMARKS:
+        assert gains._p95(worker, of, busy, 1) > gains._p95(worker, of, idle, 1) > of.compute * queries.BASE_S
+
+
+def test_experiments_count_among_the_runs_and_figures_share_them() -> None:
+    ran: list[tuple[int, bool]] = []
+    one = Experiment("one", lambda seed, short: ran.append((seed, short)))
+    assert Results().outcomes == {}
+    assert one.run(1, True) is None
+    assert ran == [(1, True)]
+    latencies = {name: FIGURES[name] for name in ("11", "13", "23")}
+    assert runs(latencies, 10) == 10
+    assert runs({"22": FIGURES["22"], **latencies}, 10) == 20
+
+
+def test_what_is_planted_in_a_made_up_fleet_is_found_to_the_interval() -> None:
+    truth, samples, tables = fleet.planted(1, 1)
+    found = fleet.found(samples, tables)
+    assert (found.hot, found.owned) == (truth.hot, truth.owned)
+    assert found.storage == pytest.approx(truth.storage)
+    assert found.jobs == pytest.approx(truth.jobs)
+    # There is something of each, and no seed has what another has.
+    assert all(hot for hot, _ in truth.hot.values())
+    assert all(truth.owned.values())
+    assert fleet.planted(2, 1)[0].owned != truth.owned
+
+
+def test_figures_of_a_made_up_fleet_say_so_and_nothing_deviates_from_the_papers() -> None:
+    results = Results()
+    results.outcomes[fleet.FLEET] = [fleet.planted(1, 1)[0]]
+    rows = [row for of in (fleet.section_rows, fleet.split_rows, fleet.job_rows) for row in of(results)]
+    assert [row.paper for row in rows] == [10, 2, None, None, None, 45, 10, None]
+    assert all("a made-up fleet" in row.note for row in rows)
+    assert all(row.ours is not None and row.deviation_percent is None for row in rows)
+    for draw in (fleet.owners, fleet.needs):
+        with drawing.settings():
+            assert "planted in a made-up fleet" in drawing.saved(draw(results, rows))["svg"].decode()
+
+
+def test_figure_9_is_of_the_cluster_that_chunks_are_placed_on() -> None:
+    (row,) = prevalence.provision_rows(Results())
+    assert row.ours == pytest.approx(4.5 / 2)

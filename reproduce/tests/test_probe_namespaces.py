@@ -1,0 +1,122 @@
+"""Measurements between namespaces: what is measured is what `tc` limits, and tasks go where there is more."""
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+import pytest
+
+from leeward import Cluster, place_tasks
+from leeward_reproduce.choreo.namespaces import COMMAND, Network, UnableError, address, network
+from leeward_reproduce.choreo.simulated import SIMULATED
+from leeward_reproduce.perform import reproduce
+
+NOT_HERE = ("need root", "No such file", "Operation not permitted", "Read-only file system")
+"""What a machine says that lets nobody make namespaces."""
+
+
+@contextmanager
+def made(*pods: tuple[int, ...]) -> Iterator[Network]:
+    """A network, where there can be one."""
+    try:
+        with network(*pods) as built:
+            yield built
+    except UnableError as error:
+        # What was asked of a network that is there must not fail.
+        if any(why in str(error) for why in NOT_HERE):
+            pytest.skip(str(error))
+        raise
+
+
+def test_an_app_goes_where_a_measured_network_gives_more(tmp_path: Path) -> None:
+    with made((2, 1)) as built:
+        limits = dict(zip(built.hosts, (30e6, 90e6, 30e6), strict=True))
+        for host, rate in limits.items():
+            built.limit(host, rate)
+        said = built.ask("mesh", "--hosts", built.given(), "--hops", "--bursts", "20")
+    assert said["topology"]["racks"] == [["h0-0", "h0-1"], ["h1-0"]]
+    for one in said["paths"]:
+        limit = next(rate for (r, h), rate in limits.items() if one["from"] == f"h{r}-{h}")
+        assert 0.75 * limit < one["rate_bps"] < 1.15 * limit, one
+    measured = Cluster(said["cluster"])
+    assert (measured.shape, measured.racks) == ("pipe", 2)
+    app = tmp_path / "app.yaml"
+    app.write_text(
+        "tasks: [{ name: map, cpus: 1 }, { name: reduce, cpus: 1 }]\n"
+        "transfers: [{ from: map, to: reduce, bytes: 1GB }]\n"
+    )
+    # One task a host: nothing can stay where it is.
+    single = Cluster(said["cluster"].replace("shape: pipe\n", "shape: pipe\ncpus: 1\n"))
+    decision = place_tasks(single, app, policy="choreo")
+    assert decision["tasks"][0]["host"] == "h0-1", decision
+
+
+def test_pipes_are_no_hose() -> None:
+    with made((2, 2)) as built:
+        for host in built.hosts:
+            built.limit_paths(host, {other: 30e6 for other in built.hosts if other != host})
+        said = built.ask("bottlenecks", "--hosts", built.given(), "--pairs", "1", "--for", "1500ms")
+    assert said["kind"] == "pipe", said
+
+
+def started(running: ExitStack, *command: str) -> list[str]:
+    """A process that runs until the test is over, and the first line that it writes."""
+    process = running.enter_context(subprocess.Popen(command, stderr=subprocess.PIPE, text=True))
+    running.callback(process.terminate)
+    assert process.stderr is not None
+    return process.stderr.readline().split()
+
+
+def test_agents_measure_for_a_service_that_none_of_them_shares_a_network_with(tmp_path: Path) -> None:
+    files = {
+        name: str(tmp_path / name) for name in ("cluster.yaml", "service.yaml", "tokens", "token", "secret")
+    }
+    Path(files["cluster.yaml"]).write_text("{racks: 2, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1}\n")
+    Path(files["service.yaml"]).write_text(f"probes: {{secret: {files['secret']}}}\n")
+    Path(files["secret"]).write_text("ours\n")
+    token = (*COMMAND, "token", "new", "--name", "all", "--role", "admin", "--tokens", files["tokens"])
+    Path(files["token"]).write_text(subprocess.run(token, check=True, capture_output=True, text=True).stdout)
+    url = "http://10.254.0.1:7600"
+    through = ("--controller", url, "--token-file", files["token"])
+    with made((2, 2)) as built, ExitStack() as running:
+
+        def run(place: str, *command: str) -> list[str]:
+            return started(running, "ip", "netns", "exec", f"{built.prefix}-{place}", *COMMAND, *command)
+
+        store = ("--store", "memory", "--listen", url.removeprefix("http://"))
+        serve = ("serve", "--cluster", files["cluster.yaml"], "--config", files["service.yaml"], *store)
+        assert run("core", *serve, "--tokens", files["tokens"]) == ["listening", "on", url]
+        for rack, host in built.hosts:
+            built.limit((rack, host), 30e6)
+            listen = ("--probe-listen", f"{address((rack, host))}:7602", "--secret", files["secret"])
+            agent = ("agent", "--host", f"r{rack}h{host}", "--interface", "eth0", *through, *listen)
+            assert run(f"h{rack}-{host}", *agent) == ["reports", "are", "taken", "in"]
+        paths = built.ask("path", "r0h0", "r1h1", *through)
+        hosts = ",".join(f"r{rack}h{host}" for rack, host in built.hosts)
+        said = built.ask("bottlenecks", "--hosts", hosts, "--pairs", "1", "--for", "1500ms", *through)
+    assert all(0.75 * 30e6 < path["rate_bps"] < 1.15 * 30e6 for path in paths), paths
+    assert (said["kind"], said["errors"]) == ("hose", []), said
+    assert {one["path"]["from"] for one in said["from_one"]} <= set(hosts.split(",")), said
+
+
+def test_without_root_a_row_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    rows = reproduce("choreo", ["2", "7", "8", "4.3"], seeds=1, out=tmp_path)
+    why = "not measured: namespaces need root"
+    missing = [row.figure for row in rows if row.ours is None and row.note == why]
+    assert missing == ["2", "7", "8", "4.3", "4.3"]
+    assert any(row.figure == "2" and row.paper and row.ours for row in rows)
+    simulated = {row.figure for row in rows if row.ours is not None and SIMULATED in row.quantity}
+    assert simulated == {"2", "7", "8", "4.3"}
+    drawn = [f"{figure}.{kind}" for figure in ("2", "7", "8") for kind in ("png", "svg")]
+    assert sorted(path.name for path in (tmp_path / "pictures").iterdir()) == drawn
+
+
+def test_a_path_of_which_trains_failed_is_no_steady_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    told = "error: it takes too long\nerror: 2 of 120 trains could not be measured\n"
+    failed = subprocess.CompletedProcess([], 1, stdout='{"samples": [], "lags": []}', stderr=told)
+    monkeypatch.setattr(subprocess, "run", lambda *_, **__: failed)
+    with pytest.raises(UnableError, match=r"^2 of 120 trains could not be measured$"):
+        Network("none", []).ask("steady")

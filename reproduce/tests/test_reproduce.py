@@ -1,0 +1,404 @@
+import gc
+import json
+import math
+import subprocess
+from collections.abc import Callable
+from dataclasses import fields, replace
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+import leeward
+from leeward.errors import InputError
+from leeward_reproduce import command, kept, perform
+from leeward_reproduce.perform import reproduce
+from leeward_reproduce.rows import Row, measured, missing
+from leeward_reproduce.sinbad import FIGURES, analysis, limits, pairs, sweeps
+from leeward_reproduce.table import cells, markdown
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+SLICE = "7.2,8,limits,equations"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Row]]:
+    """A slice of the reproduction: two seeds, two minutes."""
+    out = tmp_path_factory.mktemp("reproduced")
+    return out, reproduce("sinbad", SLICE.split(","), seeds=2, out=out, horizon="2min")
+
+
+@given(some.integers(1, 8), some.data())
+def test_figure_12_is_the_share_of_placements_that_meet_a_contended_link(
+    racks: int, data: some.DataObject
+) -> None:
+    contended, copies = data.draw(some.integers(0, racks)), data.draw(some.integers(1, racks))
+    placements = list(combinations(range(racks), copies))
+    slow = sum(any(rack < contended for rack in placement) for placement in placements)
+    assert analysis.slowdown(contended, copies, racks) == pytest.approx(slow / len(placements))
+
+
+@given(some.integers(1, 150), some.integers(1, 10))
+def test_the_approximation_of_figure_12_is_a_lower_bound_and_exact_for_one_copy(
+    contended: int, copies: int
+) -> None:
+    exact, near = analysis.slowdown(contended, copies), analysis.approximation(contended / 150, copies)
+    assert near <= exact + 1e-12
+    if copies == 1:
+        assert near == pytest.approx(exact)
+
+
+@given(some.lists(some.floats(0, 1.9e9), min_size=1, max_size=20), some.integers(0, 60))
+def test_by_the_equations_greedy_placement_is_no_slower_than_uniform_while_no_link_takes_two_blocks(
+    used: list[float], count: int
+) -> None:
+    count = min(count, len(used))
+    default, opt = analysis.predict(numpy.array([used]), numpy.array([float(count)]))
+    if count * sweeps.DISK_BPS <= sum(max(sweeps.RACK_LINK_BPS - one - sweeps.DISK_BPS, 0) for one in used):
+        assert opt <= default * (1 + 1e-12)
+
+
+def test_the_equations_are_those_worked_by_hand() -> None:
+    # Two links, 2 Gb/s and 0.1 Gb/s left, one block of 2^31 bit: at 0.4 Gb/s it takes 5.36871 s, at 0.1 Gb/s
+    # 21.47484 s. Uniform has half of each, OPT the first. The second block still finds 1.6 Gb/s there.
+    background = numpy.array([[0.0, 1.9e9]])
+    default, opt = analysis.predict(background, numpy.array([2.0]))
+    assert [default, opt] == pytest.approx([13.42177, 5.36871], abs=1e-5)
+
+
+@given(
+    some.lists(
+        some.tuples(some.integers(0, 3), some.floats(0, 9), some.floats(0.1, 5)), min_size=1, max_size=12
+    )
+)
+def test_seconds_that_copies_share_a_disk_are_those_of_each_pair(
+    copies: list[tuple[int, float, float]],
+) -> None:
+    host, start, length = (numpy.array(column) for column in zip(*copies, strict=True))
+    end = start + length
+    found = limits.shared(host, start, end)
+    for at in range(len(copies)):
+        others = [n for n in range(len(copies)) if n != at and host[n] == host[at]]
+        each = [max(min(end[at], end[n]) - max(start[at], start[n]), 0.0) for n in others]
+        assert found[at] == pytest.approx(math.fsum(each))
+
+
+def test_every_policy_is_tried_with_one_and_with_two_remote_racks_where_there_are_racks() -> None:
+    for figure in FIGURES.values():
+        for sweep in figure.sweeps:
+            # Links are looked at under the default alone: nothing is compared.
+            compares = sweep not in (sweeps.TASKS, sweeps.HOUR_UNIFORM)
+            if "machines" not in sweep.name and sweep.name != "day" and compares:
+                one, two = ([p for p in sweep.policies if f"remote_racks={n}" in p] for n in (1, 2))
+                assert [p.replace("racks=1", "racks=2") for p in one] == two
+                assert len(one) + len(two) == len(sweep.policies)
+
+
+def test_intervals_and_deviations_of_rows_are_those_worked_by_hand() -> None:
+    # Mean 2, s = 1, t(2) at 0.975 is 4.30265: half = 4.30265 / sqrt(3) = 2.48414.
+    row = measured("8", "it", "x", [1.0, 2.0, 3.0], paper=1.6)
+    values = [row.ours, row.deviation_percent, row.ci_low, row.ci_high]
+    assert values == pytest.approx([2, 25, -0.48414, 4.48414], abs=1e-5)
+    assert measured("8", "it", "x", [2.0]).ci_low is None
+
+
+def test_what_is_not_measured_cannot_be_taken_for_a_value() -> None:
+    row = missing("4", "it", "%", 42.0, "no such thing")
+    (shown,), notes = cells([row, measured("4", "that", "%", [1.0])][:1])
+    assert shown == ("4", "it", "42.0 %", "NOT MEASURED", "", "1")
+    assert notes == [("1", "not measured: no such thing")]
+    assert measured("4", "it", "%", []).note.startswith("not measured: ")
+
+
+def test_tables_for_the_book_stand_between_anchors() -> None:
+    rows = [measured("7.2-sources", "it", "x", [1.0, 1.0], 2.0, "why")]
+    page = markdown("made so", {"7.2-sources": ("bound", rows)})
+    assert page.startswith("made so\n\n## 7.2-sources: bound\n")
+    start, end = "<!-- ANCHOR: figure_7_2-sources -->", "<!-- ANCHOR_END: figure_7_2-sources -->"
+    assert (
+        page.index(start)
+        < page.index("| 7.2-sources | it | 2.00x | 1.00x ± 0.00x | -50 % | 1 |")
+        < page.index(end)
+    )
+    assert "1. why" in page
+
+
+def test_a_slice_has_a_value_and_an_interval_for_every_row(made: tuple[Path, list[Row]]) -> None:
+    _, rows = made
+    assert set(SLICE.split(",")) == {row.figure for row in rows}
+    # Among two minutes there may be no block that is slower, but of all else there is something.
+    for row in rows:
+        assert row.ours is not None, row
+        assert row.ci_low is not None
+        assert row.ci_high is not None
+        assert row.ci_low <= row.ours <= row.ci_high
+        assert (row.deviation_percent is None) == (row.paper is None)
+
+
+def test_shares_of_blocks_add_up(made: tuple[Path, list[Row]]) -> None:
+    _, rows = made
+    held = [row for row in rows if row.quantity.startswith("full blocks, uniform, 1 remote by")]
+    assert len(held) == len(limits.REASONS)
+    assert sum(row.ours or 0 for row in held) == pytest.approx(100)
+    than = [row for row in rows if row.quantity.endswith("sinbad-file than uniform, 1 remote")]
+    shares = {row.quantity.partition(":")[0]: row.ours or 0 for row in than}
+    twice = shares.pop("full blocks twice as fast or more")
+    assert sum(shares.values()) == pytest.approx(100)
+    assert twice <= shares["full blocks faster"]
+
+
+def test_waiting_for_decisions_makes_writes_longer_from_asking_and_only_from_there(
+    made: tuple[Path, list[Row]],
+) -> None:
+    _, rows = made
+    factor = {row.quantity: row.ours or 0 for row in rows if row.quantity.startswith("batching: ")}
+    at_once = [value for quantity, value in factor.items() if "q = 0 s" in quantity]
+    assert at_once[0] == at_once[1]
+    said = "batching: full blocks, sinbad-file, q = 10 s, waiting {}: uniform / this, 1 remote"
+    assert factor[said.format("counts")] < factor[said.format("does not count")]
+
+
+def test_pictures_are_there_as_svg_and_png(made: tuple[Path, list[Row]]) -> None:
+    out, _ = made
+    names = {path.name for path in (out / "pictures").iterdir()}
+    assert names == {f"{name}.{kind}" for name in ("7.2", "8", "equations") for kind in ("svg", "png")}
+    assert (out / "pictures" / "8.svg").read_text().lstrip().startswith("<?xml")
+    assert (out / "pictures" / "8.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_reproduction_goes_on_from_its_folder_and_ends_in_the_same_bytes(
+    made: tuple[Path, list[Row]], run: Run
+) -> None:
+    out, rows = made
+    before = {path.name: path.read_bytes() for path in [*out.glob("*.*"), *(out / "pictures").iterdir()]}
+    options = ["--figure", SLICE, "--seeds", "2", "--horizon", "2min", "--out", str(out), "-o", "json"]
+    shown = run("reproduce", "sinbad", *options)
+    assert shown.returncode == 0, shown.stderr
+    assert "20 of 20 cells are there already" in shown.stderr
+    printed = json.loads(shown.stdout)
+    assert [Row(**row) for row in printed] == rows
+    assert set(printed[0]) == {field.name for field in fields(Row)}
+    assert before == {
+        path.name: path.read_bytes() for path in [*out.glob("*.*"), *(out / "pictures").iterdir()]
+    }
+
+
+def test_the_command_prints_a_table_and_notes(run: Run) -> None:
+    shown = run("reproduce", "sinbad", "--figure", "12", "--out", "out")
+    assert shown.returncode == 0, shown.stderr
+    header, first, *_ = shown.stdout.splitlines()
+    assert header.split() == ["figure", "quantity", "paper", "ours", "deviation", "note"]
+    assert first.startswith("12      slowdown under uniform, 1 off-rack copies, 3 of 150 links contended")
+    assert shown.stderr.startswith(
+        f"sinbad by Leeward {leeward.__version__}, seeds 1 to 10, runs as long as the"
+    )
+    assert shown.stderr.splitlines()[-1] == "wrote out/rows.json, results.md, run.json and pictures"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (("opera",), "error: PAPER: unknown paper `opera`; there are: sinbad, choreo"),
+        (("sinbad", "--figure", "3"), "error: --figure: unknown figure `3`; there are: 4, 5,"),
+        (("sinbad", "--figure", "8", "--horizon", "5"), "error: --horizon: `5`: the unit is missing"),
+        (("sinbad", "--figure", "12", "--horizon", "xx"), "error: --horizon: `xx`: "),
+        (("sinbad", "--horizon", "1min"), "error: --horizon: `1min`: expected at least 2 min: "),
+        (("sinbad", "--horizon", "61s"), "error: --horizon: `61s`: expected at least 2 min: "),
+        (("sinbad", "--horizon", "119s"), "error: --horizon: `119s`: expected at least 2 min: "),
+        (("sinbad", "--figure", "12", "--horizon", "0s"), "error: --horizon: "),
+        (("sinbad", "--figure", "12", "--horizon", "[1h]"), "error: --horizon: "),
+        (("sinbad", "--out", ""), "error: Invalid value for '--out': expected a path"),
+        (("sinbad", "--out", "afile"), "error: --out: `afile`: `afile` is no folder"),
+        (("choreo", "--horizon", "5min"), "error: --horizon: `5min`: apps run until they end"),
+        (("sinbad", "--seeds", "0"), "error: Invalid value for '--seeds'"),
+    ],
+)
+def test_what_is_wrong_is_one_line_and_code_2_and_leaves_nothing(
+    run: Run, tmp_path: Path, arguments: tuple[str, ...], error: str
+) -> None:
+    (tmp_path / "afile").write_text("")
+    shown = run("reproduce", *arguments)
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert shown.stderr.startswith(error), shown.stderr
+    assert "Traceback" not in shown.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["afile"]
+
+
+def test_figures_that_need_traces_say_which_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LEEWARD_DATA", str(tmp_path))
+    (row,) = reproduce("sinbad", ["traces"])
+    assert row.ours is None
+    assert row.note == "not measured: there is no fb2010-coflow/FB2010-1Hr-150-0.txt in the folder of traces"
+    with pytest.raises(InputError, match="unknown figure"):
+        reproduce("sinbad", ["13"])
+
+
+@pytest.mark.parametrize("paper", perform.PAPERS)
+def test_help_and_errors_list_all_names_of_figures(paper: str) -> None:
+    known = perform.figure_names(paper)
+    assert command.FIGURES[paper].split() == known
+    for name in known:
+        perform.runs(paper, [name], 1)
+    with pytest.raises(InputError) as caught:
+        perform.runs(paper, ["0"], 1)
+    assert caught.value.message.split(": ")[1].split(", ") == known
+
+
+@given(
+    some.dictionaries(some.integers(1, 5), some.floats(0, 1e9)),
+    some.dictionaries(some.integers(1, 5), some.floats(0, 1e9) | some.just(0.0)),
+)
+def test_a_ratio_is_of_seeds_that_have_both_and_something_to_divide_by(
+    before: dict[int, float], after: dict[int, float]
+) -> None:
+    seeds = [seed for seed in before if seed in after and after[seed] > 0]
+    assert pairs.quotients(before, after) == [before[seed] / after[seed] for seed in seeds]
+
+
+@pytest.mark.parametrize("figures", ["5,7.2,8,limits,equations", "6,7,7.4,7.6-machines,9,11"])
+def test_the_shortest_runs_show_something_or_say_that_they_do_not(tmp_path: Path, figures: str) -> None:
+    horizon = f"{sweeps.LEAST_S:.0f}s"
+    rows = reproduce("sinbad", figures.split(","), seeds=1, out=tmp_path, horizon=horizon)
+    assert {row.figure for row in rows} == set(figures.split(","))
+    for row in rows:
+        assert row.ours is None or math.isfinite(row.ours)
+        assert ("a first look: 1 seed and runs of 120s" in row.note) == (row.ours is not None)
+    json.loads((tmp_path / "rows.json").read_text())
+
+
+def test_a_picture_of_nothing_is_not_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    nothing = replace(FIGURES["12"], rows=lambda _: [missing("12", "it", "%", None, "nothing")])
+    monkeypatch.setitem(FIGURES, "12", nothing)
+    (tmp_path / "pictures").mkdir()
+    (tmp_path / "pictures" / "12.svg").write_text("of an earlier call")
+    reproduce("sinbad", "12", out=tmp_path)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == [
+        "pictures",
+        "results.md",
+        "rows.json",
+        "run.json",
+    ]
+
+
+def test_what_rows_were_made_with_stands_beside_them(made: tuple[Path, list[Row]]) -> None:
+    out, rows = made
+    words = f"sinbad by Leeward {leeward.__version__}, seeds 1 to 2, runs of 2min (a first look"
+    assert (out / "results.md").read_text().startswith(words)
+    assert json.loads((out / "run.json").read_text()) == {
+        "paper": "sinbad",
+        "leeward": leeward.__version__,
+        "seeds": 2,
+        "horizon": "2min",
+    }
+    assert all(row.note.endswith("a first look: 2 seeds and runs of 2min") for row in rows)
+
+
+def test_a_reproduction_is_no_first_look() -> None:
+    whole = kept.making("sinbad", kept.SEEDS, None)
+    row = measured("8", "it", "x", [1.0])
+    assert (whole.look, kept.marked([row], whole)) == ("", [row])
+    assert "first look" not in whole.words
+
+
+def test_figures_of_one_reproduction_are_put_beside_each_other(tmp_path: Path) -> None:
+    by, titles = kept.making("sinbad", 10, None), {"4": "four", "8": "eight", "12": "twelve"}
+    four, eight = measured("4", "it", "x", [1.0]), measured("8", "it", "x", [1.0])
+    again, twelve = measured("8", "it", "x", [2.0]), measured("12", "it", "x", [3.0])
+    kept.write(tmp_path, by, titles, [eight, twelve])
+    kept.write(tmp_path, by, titles, [again, four])
+    assert kept.earlier(tmp_path, by) == [four, again, twelve]
+    page = (tmp_path / "results.md").read_text()
+    assert [line for line in page.splitlines() if line.startswith("## ")] == [
+        "## 4: four",
+        "## 8: eight",
+        "## 12: twelve",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("seeds", "horizon", "version", "what"),
+    [(2, None, None, "seeds"), (10, "5min", None, "horizon"), (10, None, "0.0.1", "leeward")],
+)
+def test_figures_of_another_reproduction_are_refused_before_anything_is_run(
+    tmp_path: Path, run: Run, seeds: int, horizon: str | None, version: str | None, what: str
+) -> None:
+    by = kept.making("sinbad", seeds, horizon)
+    by = replace(by, leeward=version or by.leeward)
+    kept.write(tmp_path / "out", by, {"8": "eight"}, [measured("8", "it", "x", [1.0])])
+    before = {path: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+    shown = run("reproduce", "sinbad", "--figure", "12", "--out", "out")
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert shown.stderr.startswith(
+        f"error: --out: `out`: holds figures of {by.words}; expected the same {what},"
+    )
+    assert before == {path: path.read_bytes() for path in (tmp_path / "out").iterdir()}
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("notes.txt", ""), ("rows.json", "[]"), ("results.md", ""), (".rows.json", "")],
+)
+def test_a_folder_of_something_else_is_refused(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InputError, match=r"^out: `.*`: holds "):
+        reproduce("sinbad", "12", out=tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ({"seeds": 0}, "seeds: `0`: expected a whole number from 1 on"),
+        ({"jobs": 0}, "jobs: `0`: expected"),
+        ({"horizon": "xx"}, "horizon: `xx`: "),
+        ({"figures": []}, "figures: expected at least one"),
+        ({"figures": "12,8"}, "figures: unknown figure `12,8`"),
+        ({"out": "afile"}, "out: `afile`: `afile` is no folder"),
+    ],
+)
+def test_wrong_arguments_are_input_errors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: dict[str, Any], error: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("afile").write_text("")
+    with pytest.raises(InputError) as caught:
+        reproduce("sinbad", **({"figures": "12"} | arguments))
+    assert str(caught.value).startswith(error)
+
+
+def test_notes_stand_with_the_table_that_refers_to_them(run: Run, tmp_path: Path) -> None:
+    shown = run("reproduce", "sinbad", "--figure", "traces", "--out", "out", LEEWARD_DATA=str(tmp_path))
+    assert shown.returncode == 0, shown.stderr
+    assert shown.stdout.splitlines()[-1].startswith("1. not measured: there is no ")
+    assert "not measured" not in shown.stderr
+    assert shown.stderr.splitlines()[-1] == "wrote out/rows.json, results.md and run.json"
+
+
+def test_what_held_blocks_back_is_kept_no_longer_than_the_cells(
+    tmp_path: Path, made: tuple[Path, list[Row]]
+) -> None:
+    gc.collect()
+    assert len(limits._KEPT) == 0
+
+
+def test_sweeps_that_share_a_folder_write_no_table_of_their_part_there(made: tuple[Path, list[Row]]) -> None:
+    out, _ = made
+    assert {path.name for path in (out / "sweeps" / "hour").iterdir()} == {"cells"}
+
+
+def test_choreo_is_reproduced_with_the_same_numbers_again(tmp_path: Path) -> None:
+    rows = reproduce("choreo", ["10a", "accuracy"], seeds=1, out=tmp_path / "out", jobs=2)
+    assert rows == reproduce("choreo", ["10a", "accuracy"], seeds=1, jobs=1)
+    assert {row.figure for row in rows} == {"10a", "accuracy"}
+    ours = {row.quantity: row.ours for row in rows}
+    said = "speed-up, mean: leeward, rates within {} % of what they are, against random"
+    assert (ours[said.format(0)] or 0) > (ours[said.format(50)] or 0) > 0
+    shares = [ours[f"apps that {what}: choreo against random"] or 0 for what in ("gain", "lose")]
+    assert 0 < sum(shares) <= 100
+    assert sorted(path.name for path in (tmp_path / "out" / "pictures").iterdir()) == ["10a.png", "10a.svg"]

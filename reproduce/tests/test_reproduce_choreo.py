@@ -1,0 +1,85 @@
+"""Choreo's measurements in the packet simulator."""
+
+import numpy
+import pytest
+
+from leeward import _native, packets
+from leeward_reproduce.choreo import simulated
+from leeward_reproduce.choreo.plant import Network, Train, Transfer, carried, estimated
+
+PATH = ((0, 0), (1, 0))
+
+
+def test_a_path_carries_what_its_source_may_send_and_trains_say_so() -> None:
+    network = Network(2, 1, {PATH[0]: 300e6})
+    (arrived,) = carried(network, [Transfer(PATH)], [PATH], 0.5, 0.05)
+    assert len(arrived) == 10
+    assert 8 * arrived[1:].mean() / 0.05 == pytest.approx(300e6 * 1448 / 1500, rel=0.002)
+    (said,) = estimated(network, [Train(PATH, 10, 200)])
+    assert said == pytest.approx(300e6 * 1472 / 1500, rel=0.01)
+    # What a large bucket holds passes at the rate of the wire.
+    (short,) = estimated(Network(2, 1, {PATH[0]: 300e6}, bucket=128_000), [Train(PATH, 10, 50)])
+    assert short > 1.1 * said
+
+
+def test_what_ends_before_it_is_looked_at_last_has_arrived_once() -> None:
+    network = Network(2, 1, {PATH[0]: 100e6})
+    (arrived,) = carried(network, [Transfer(PATH, size=1_000_000)], [PATH], 0.5, 0.05)
+    assert len(arrived) == 10
+    assert arrived.sum() == 1_000_000
+    assert not arrived[3:].any()
+
+
+def test_trains_have_a_table_and_none_says_a_rate_of_nothing() -> None:
+    # All but the first packets are lost at a queue that is full.
+    run = packets.simulate(
+        {
+            "network": {"racks": 2, "hosts_per_rack": 1, "packet_rate": "1kbps", "voq_capacity": 1},
+            "trains": [{"from": [0, 0], "to": [1, 0], "packets": 2, "bursts": 1}],
+            "horizon": "1s",
+        }
+    )
+    (row,) = run.trains().to_pylist()
+    assert (row["sent_packets"], row["received_packets"], row["rate_bps"]) == (2, 0, None)
+    assert packets.tables(run)["trains"].to_pylist() == packets.summary(run)["trains"] == [row]
+
+
+def test_a_seed_says_all_of_a_mesh_and_hops_are_those_of_its_racks() -> None:
+    found = simulated.mesh(3)
+    simulated.mesh.cache_clear()
+    again = simulated.mesh(3)
+    assert (found.tcp == again.tcp).all()
+    assert (found.trains == again.trains).all()
+    assert set(found.hops) == {2.0, 4.0}
+    # A machine's paths are as its limit says: every tenth is of the same one.
+    by_machine = found.tcp.reshape(9, 10)
+    assert (numpy.ptp(by_machine, axis=0) < 0.01 * by_machine.mean(axis=0)).all()
+    assert (numpy.abs(found.trains / found.tcp - 1) < 0.05).all()
+
+
+def test_paths_are_steady_unless_the_link_above_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulated, "TIMES", 40)
+    monkeypatch.setattr(simulated, "LAGS_S", (1, 5))
+    found = simulated.stability(1)
+    mean = {
+        name: [numpy.mean([lag["mean"] for lag in path.lags]) for path in paths]
+        for name, paths in found.items()
+    }
+    assert all(len(path.rates) == 40 for paths in found.values() for path in paths)
+    assert max(mean["with room above"]) < 0.01 < min(mean["with a full link above"])
+
+
+def test_a_hose_and_pipes_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(simulated, "PAIRS", 4)
+    found = simulated.protocol(2)
+    hose, pipes = found["hose"], found["pipes"]
+    assert (hose.kind, hose.four, hose.one) == ("hose", 0.0, 100.0)
+    assert hose.sum == pytest.approx(100, abs=3)
+    assert (pipes.kind, pipes.four, pipes.one) == ("pipe", 0.0, 0.0)
+    assert pipes.sum == pytest.approx(200, abs=6)
+
+
+def test_stability_is_the_probes_own() -> None:
+    (said,) = _native.probe_stability([8e8, 1e9, 5e8], 1.0, [1.0])
+    assert (said["pairs"], said["median"], said["mean"], said["p95"]) == (2, 0.2, 0.6, 1.0)
+    assert _native.probe_stability([8e8], 1.0, [1.0]) == []

@@ -1,0 +1,276 @@
+"""`leeward reproduce slo` on small traces of its own."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy
+import pytest
+
+from leeward._native import study_contend
+from leeward.errors import InputError
+from leeward_reproduce import kept
+from leeward_reproduce.perform import reproduce, runs
+from leeward_reproduce.rows import Row
+from leeward_reproduce.slo import (
+    admission,
+    analyses,
+    bottleneck,
+    caches,
+    contest,
+    misbehaving,
+    optimum,
+    packing,
+    perform,
+    schedulers,
+    store,
+    world,
+)
+
+SECONDS = 20
+TRACES = 6
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder of traces: bursts of reads and writes, drawn by a seed, and a made-up SSD."""
+    made = tmp_path_factory.mktemp("data")
+    (made / world.SET).mkdir()
+    random = numpy.random.default_rng(5)
+    for number in range(TRACES):
+        times = numpy.sort(random.uniform(0, SECONDS * 1e9, 200 + 40 * number).astype(int))
+        kinds = random.choice(["DiskRead", "DiskWrite"], len(times))
+        sizes = random.choice([4096, 65536], len(times))
+        lines = [f"{at},{size:#010x},{kind}\n" for at, size, kind in zip(times, sizes, kinds, strict=True)]
+        (made / world.SET / f"trace{number:04}.txt").write_text("".join(lines))
+    table = [
+        {"requestSize": 4096, "readBandwidth": 1e6, "writeBandwidth": 5e5},
+        {"requestSize": 65536, "readBandwidth": 1.1e7, "writeBandwidth": 7e6},
+    ]
+    (made / world.SET / world.PROFILE).write_text(json.dumps({"bandwidthTable": table}))
+    return made
+
+
+@pytest.fixture
+def small(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those traces, and few workloads."""
+    monkeypatch.setenv("LEEWARD_DATA", str(folder))
+    monkeypatch.setattr(world, "COUNTS", (6, 6, 6, 6, 6))
+    monkeypatch.setattr(world, "RANDOM", 8)
+    monkeypatch.setattr(packing, "MANY", 12)
+    monkeypatch.setattr(packing, "BESIDE", 12)
+    monkeypatch.setattr(packing, "WHOLE", 20)
+    monkeypatch.setattr(packing, "TIMED", (4, 8))
+    monkeypatch.setattr(admission, "STORED", 8)
+    monkeypatch.setattr(admission, "SETS", 1)
+    monkeypatch.setattr(caches, "TRACES", 3)
+    monkeypatch.setattr(caches, "SMALL", 2)
+    monkeypatch.setattr(caches, "SECONDS", 20.0)
+    monkeypatch.setattr(caches, "WORKLOADS", 8)
+    monkeypatch.setattr(analyses, "ON_PATH", (2, 3))
+    monkeypatch.setattr(analyses, "SEVEN", 3)
+    monkeypatch.setattr(analyses, "DEPENDENT", (0, 2, 3))
+    monkeypatch.setattr(analyses, "NINES", (1, 3, 8, 33))
+    monkeypatch.setattr(analyses, "SIZES", (3, 6))
+    monkeypatch.setattr(optimum, "SMALL", 2)
+    monkeypatch.setattr(optimum, "LARGE", 3)
+    monkeypatch.setattr(optimum, "SCALES", (1, 2))
+    short(monkeypatch)
+
+
+def short(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Contests of a minute or so."""
+    for name in ("SECONDS", "SHORT", "ORDERED"):
+        monkeypatch.setattr(schedulers, name, 60)
+    monkeypatch.setattr(misbehaving, "SECONDS", 60)
+    monkeypatch.setattr(misbehaving, "BEGINS", 20)
+    monkeypatch.setattr(misbehaving, "LASTS", 10)
+    monkeypatch.setattr(misbehaving, "ISOLATED", 60)
+    monkeypatch.setattr(bottleneck, "SECONDS", 20)
+
+
+@pytest.mark.usefixtures("small")
+def test_every_figure_has_rows_with_values_and_intervals(tmp_path: Path) -> None:
+    rows = reproduce("slo", seeds=2, out=tmp_path)
+    assert [*dict.fromkeys(row.figure for row in rows)] == list(perform.FIGURES)
+    for row in rows:
+        said = ("nothing of this kind", "the released profile has none")
+        assert row.ours is not None or any(words in row.note for words in said), row
+        assert row.ours is None or "first look" in row.note
+    for name, figure in perform.FIGURES.items():
+        assert (tmp_path / "pictures" / f"{name}.svg").is_file() == (figure.draw is not None)
+    assert "ANCHOR: figure_5_4" in (tmp_path / "results.md").read_text()
+
+
+@pytest.mark.usefixtures("small")
+def test_a_stopped_reproduction_goes_on_and_says_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def first() -> list[Row]:
+        return reproduce("slo", ["5.4", "5.10"], seeds=2, out=tmp_path / "kept", jobs=1)
+
+    rows = first()
+
+    def never(*_: Any, **__: Any) -> Any:
+        raise AssertionError("it was run again")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(world, "pack", never)
+        assert first() == rows
+    assert reproduce("slo", ["5.4", "5.10"], seeds=2, out=tmp_path / "two", jobs=2) == rows
+
+
+@pytest.mark.usefixtures("small")
+def test_outcomes_of_other_inputs_are_made_again(tmp_path: Path) -> None:
+    made: list[int] = []
+
+    def make(seed: int) -> int:
+        made.append(seed)
+        return len(made)
+
+    assert [store.kept(tmp_path, "x", 1, of, make) for of in ([1], [1], [2])] == [1, 1, 2]
+    (tmp_path / "x-1.json").write_text('{"of"')
+    assert store.kept(tmp_path, "x", 1, [2], make) == 3
+
+
+@pytest.mark.usefixtures("small")
+def test_ways_are_given_the_same_workloads_and_none_is_refused() -> None:
+    ways = tuple(world.WAYS)
+    drawn = world.draws(1, 8, world.SLOS, ways=ways)
+    assert drawn == world.draws(1, 8, world.SLOS, ways=ways) != world.draws(2, 8, world.SLOS, ways=ways)
+    assert {(trace, slo) for trace, _, slo in drawn} <= set(world.feasible(world.SLOS, ways))
+    for name, way in world.WAYS.items():
+        packed = world.pack(drawn, way)
+        assert (packed["refused"], packed["placed"]) == ([], list(range(8))), name
+
+
+@pytest.mark.usefixtures("small")
+def test_thirty_workloads_take_a_server_each_at_most() -> None:
+    drawn = world.draws(1, 30, (1.0,), ways=tuple(world.WAYS))
+    for way in world.WAYS.values():
+        assert 1 <= world.pack(drawn, way)["servers"] <= 30
+
+
+@pytest.mark.usefixtures("small")
+def test_more_devices_a_server_never_need_more_servers_here() -> None:
+    outcome = packing.devices(1)
+    counts = [outcome[str(count)] for count in packing.DEVICES]
+    assert counts == sorted(counts, reverse=True)
+
+
+@pytest.mark.usefixtures("small")
+def test_who_is_admitted_is_of_those_that_ask_and_the_same_again() -> None:
+    outcome = admission.network(1)
+    assert outcome == admission.network(1)
+    for of in outcome.values():
+        assert of[admission.NONE]["admitted"] == caches.WORKLOADS
+        for name in admission.POLICIES:
+            assert 0 <= of[name]["missed"] <= of[name]["admitted"] <= caches.WORKLOADS
+            assert (of[name]["bytes"] > 0) == (of[name]["admitted"] > 0)
+
+
+@pytest.mark.usefixtures("small")
+def test_more_nines_never_lower_a_bound_and_leave_the_worst_case_as_it_is() -> None:
+    for of in analyses.nines(1).values():
+        tails = [of[str(nines)] for nines in analyses.NINES]
+        stochastic = [one["bipartite"] for one in tails]
+        assert stochastic == sorted(stochastic)
+        assert len({one["dnc"] for one in tails}) == 1
+
+
+@pytest.mark.usefixtures("small")
+def test_the_optimum_admits_no_fewer_than_the_first_that_miss_nothing() -> None:
+    outcome = optimum.optimum(1)
+    best = outcome[optimum.OPT]["admitted"]
+    drawn, on = caches.draws(1), caches.links(1)
+    assert caches.admit("none", drawn[:best], on[:best])["missed"] == 0
+
+
+@pytest.mark.usefixtures("small")
+def test_the_worst_case_is_the_same_at_any_percentile() -> None:
+    outcome = admission.percentiles(1)
+    assert outcome["90 DNC"] == outcome["99.9 DNC"] | {"missed": outcome["90 DNC"]["missed"]}
+    assert 0 <= outcome["90 SNC"]["admitted"] <= outcome["count"]
+
+
+def test_without_traces_each_figure_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LEEWARD_DATA", str(tmp_path))
+    rows = reproduce("slo", ["5.4", "4.16"])
+    assert [row.figure for row in rows] == ["4.16", "5.4"]
+    for row in rows:
+        assert row.ours is None
+        assert row.note.startswith("not measured: there is no zhu-workloadcompactor")
+
+
+def test_what_is_drawn_needs_no_traces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LEEWARD_DATA", str(tmp_path))
+    short(monkeypatch)
+    rows = reproduce("slo", ["2.3", "3.5", "5.4"], seeds=2)
+    missing = [row.figure for row in rows if row.ours is None]
+    assert missing == ["2.3", "5.4"]
+    assert {row.figure for row in rows} == {"2.3", "3.5", "5.4"}
+
+
+@pytest.mark.parametrize("name", ["3.1", "3.2", "3.3", "3.5", "3.6", "3.8"])
+def test_a_contest_is_the_same_again_and_another_under_another_seed(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    short(monkeypatch)
+    experiment = perform.FIGURES[name].experiment
+    assert experiment(1) == experiment(1)
+    assert experiment(1) != experiment(2)
+
+
+def test_each_workload_of_the_table_has_its_load() -> None:
+    seconds = 600.0
+    for letter, (load, gap_c2) in contest.TABLE.items():
+        alone = contest.own_clients([contest.stored(letter, 1.0), contest.copy()])
+        fared = contest.contend(1, alone, seconds, [50.0], schedulers=("pm",), measured=1.0)["pm"]
+        # What it leaves to the copy, a seek by distance and a MiB each, is the rest of the disk.
+        copied = fared[1]["requests"] * (0.009 + (1 << 20) / 150e6) / seconds
+        assert abs(1 - copied - load) < 0.02 + 3 * (gap_c2 * load * 0.01 / seconds) ** 0.5, letter
+
+
+def test_priorities_by_slo_put_the_tightest_first() -> None:
+    members = contest.own_clients(
+        [contest.stored("A", 0.3), contest.stored("C", 0.1), contest.stored("B", 0.2)]
+    )
+    fared = contest.contend(1, members, 60, [99.0], schedulers=("by-slo",))["by-slo"]
+    assert [one["priorities"]["storage"] for one in fared] == [2, 0, 1]
+
+
+def test_an_invalid_contest_is_an_input_error() -> None:
+    alone = contest.own_clients([contest.stored("A", 0.3)])
+    with pytest.raises(InputError, match="`fifo`: expected one of ps, cake, edf, by-slo, pm"):
+        contest.contend(1, alone, 60, [99.0], schedulers=("fifo",))
+    with pytest.raises(InputError, match="workload A: SLO -1: must be finite and above 0"):
+        contest.contend(1, contest.own_clients([contest.stored("A", -1.0)]), 60, [99.0])
+    with pytest.raises(InputError, match="unknown field"):
+        study_contend(1, '{"more": 1}')
+
+
+def test_a_horizon_is_refused() -> None:
+    with pytest.raises(InputError, match="gone through once"):
+        reproduce("slo", ["5.4"], horizon="5min")
+
+
+@pytest.mark.usefixtures("small")
+def test_what_is_asked_wrongly_is_an_input_error() -> None:
+    study = world.study()
+    with pytest.raises(InputError, match="trace 99: there are 6"):
+        world.pack([(99, 0.0, 0.1)], world.WAYS["knee"])
+    with pytest.raises(InputError, match="expected whole, first or second"):
+        study.payload(0, "third")
+    with pytest.raises(InputError, match="unknown way"):
+        world.pack([(0, 0.0, 0.1)], ("none", ""))
+    with pytest.raises(InputError):
+        study.pack([], "{}")
+    assert kept.SEEDS == 10
+
+
+def test_a_figure_that_is_made_with_others_stands_for_these() -> None:
+    for figure, those in perform.WITHIN.items():
+        assert figure not in perform.FIGURES
+        assert runs("slo", figure, 2) == runs("slo", those, 2) > 0
+        assert all(figure in perform.FIGURES[name].title for name in those if name != "5.9")
+    assert perform.WITHIN["5.1"] == ("5.8", "5.9")
