@@ -7,8 +7,7 @@ old.
 
 import time
 
-from leeward import _native
-from leeward.errors import InputError
+from leeward._quantities import read_seconds
 
 MAX_AGE = "5min"
 """How old the last line of a link may be, unless it is said otherwise."""
@@ -20,7 +19,4 @@ def clock(max_age: str = MAX_AGE) -> tuple[float, float]:
     Raises:
         InputError: `max_age` is no time.
     """
-    try:
-        return time.time(), _native.seconds(max_age)
-    except InputError as error:
-        raise InputError("max_age", None, None, None, error.message) from None
+    return time.time(), read_seconds("max_age", max_age)

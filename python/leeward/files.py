@@ -165,6 +165,22 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 @contextmanager
+def made_folder(path: Path) -> Iterator[None]:
+    """Makes a folder, with those above it, for the block; removes the ones it made if they stay empty."""
+    missing = [one for one in (path, *path.parents) if not one.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    finally:
+        for one in missing:
+            try:
+                one.rmdir()
+            except OSError:
+                # It holds files, or others use it.
+                break
+
+
+@contextmanager
 def _named(temporary: Path, path: Path) -> Iterator[None]:
     """Lets what goes wrong with a temporary file, or below a temporary folder, name what it stands for."""
     try:

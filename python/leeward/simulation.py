@@ -99,20 +99,21 @@ def check_policies(policies: Sequence[str], kind: str = "replicas") -> None:
             _native.check_policy(policy, kind)
 
 
-def duration(seconds: float) -> str:
-    """A time in words: `1 h 5 min`, `40 s`; from ten minutes on to the minute."""
-    whole = round(seconds) if seconds < 600 else 60 * round(seconds / 60)
-    parts = ((whole // 3600, "h"), (whole // 60 % 60, "min"), (whole % 60, "s"))
-    return " ".join(f"{count:,} {unit}" for count, unit in parts if count) or "0 s"
-
-
 def runs_at_once(jobs: int | None) -> int:
     """How many runs go on at once: so many, or one a processor.
 
     Raises:
         InputError: It is less than one.
     """
-    return len(os.sched_getaffinity(0)) if jobs is None else whole_number("jobs", jobs, 1)
+    return _processors() if jobs is None else whole_number("jobs", jobs, 1)
+
+
+def _processors() -> int:
+    """Processors that this process may use; where the system does not say, all of the machine."""
+    # Linux alone has it.
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 @contextmanager

@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 
 from leeward import Client
+from leeward._quantities import rounded_rate_text
 from leeward.client.board import Board, read_time
 from leeward.client.problems import UnreachableError
-from leeward.rates import rounded
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 Served = Callable[..., AbstractContextManager[str]]
@@ -222,7 +222,7 @@ def test_the_most_loaded_links_come_first(client: Client, run: Run) -> None:
 
 
 def test_rates_are_rounded_and_what_leaves_has_its_sign() -> None:
-    shown = [rounded(bps) for bps in (6_834_123_456, 10**10, 950, 0, -123_456_789)]
+    shown = [rounded_rate_text(bps) for bps in (6_834_123_456, 10**10, 950, 0, -123_456_789)]
     assert shown == ["6.834Gbps", "10Gbps", "950bps", "0bps", "-123.5Mbps"]
 
 

@@ -19,7 +19,7 @@ import pytest
 import leeward
 from leeward import data
 from leeward.data import TraceFile
-from leeward.data.fetch import FetchError, State, fetch, state, url
+from leeward.data.fetch import FetchError, HostError, State, fetch, state, url
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -138,8 +138,45 @@ def test_a_host_that_is_not_there_is_told(
 ) -> None:
     upstream.shutdown()
     upstream.server_close()
-    with pytest.raises(FetchError, match=r": Connection refused$"):
-        fetch(tmp_path, trace())
+    with pytest.raises(HostError, match=r": Connection refused$"):
+        fetch(tmp_path / "traces" / "set", trace())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_host_that_is_not_there_is_told_once_and_leaves_no_folder(
+    upstream: Upstream, run: Run, tmp_path: Path
+) -> None:
+    known = data.find("swim-facebook")
+    count = sum(bool(file.path) for file in known.files)
+    assert count > 2
+    upstream.shutdown()
+    upstream.server_close()
+    variables = {"LEEWARD_DATA": "traces", "LEEWARD_DATA_MIRROR": upstream.address}
+    refused = run("data", "get", known.name, **variables)
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert refused.stderr.count("Connection refused") == 1
+    assert f"{known.name}: {count - 1} more from this host not tried" in refused.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_mirror_in_a_folder_and_a_proxy_are_used(
+    upstream: Upstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    known = trace()
+    # The client asks a proxy for the whole address.
+    monkeypatch.setenv("http_proxy", upstream.address)
+    monkeypatch.setenv("LEEWARD_DATA_MIRROR", "http://mirror.invalid")
+    upstream.files = {f"http://mirror.invalid{path}": body for path, body in upstream.files.items()}
+    fetch(tmp_path / "proxy", known)
+    place = tmp_path / "mirror" / known.repository / known.commit / str(known.path)
+    place.parent.mkdir(parents=True)
+    place.write_bytes(BODY)
+    monkeypatch.setenv("LEEWARD_DATA_MIRROR", f"file://{tmp_path}/mirror")
+    fetch(tmp_path / "file", known)
+    assert (tmp_path / "proxy" / known.name).read_bytes() == BODY
+    assert (tmp_path / "file" / known.name).read_bytes() == BODY
 
 
 def test_a_silent_host_is_given_up(
@@ -198,7 +235,8 @@ def test_the_command_fetches_checks_and_never_writes_over(
     assert (refused.returncode, refused.stdout) == (1, "")
     assert f"error: {upstream.address}/{file.repository}/{file.commit}/{file.path}: 404" in refused.stderr
     target = tmp_path / "traces" / known.name / file.name
-    assert not target.exists()
+    assert not target.parent.exists()
+    target.parent.mkdir(parents=True)
     target.write_bytes(b"mine")
     wrong = run("data", "get", known.name, **variables)
     assert wrong.returncode == 1

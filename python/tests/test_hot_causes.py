@@ -8,13 +8,13 @@ import pytest
 from pyarrow import parquet
 
 import leeward
+from leeward._quantities import share_text
 from leeward.hotspots import Analysis, Settings, Tables, analyze
 from leeward.hotspots.causes import _of_uplinks
 from leeward.hotspots.causes.provision import provision
 from leeward.hotspots.causes.tables import REQUESTS, SPLIT, TASKS, Column, read
 from leeward.hotspots.causes.tasks import correlation
 from leeward.hotspots.report.rows import sections
-from leeward.hotspots.report.section import percent
 from leeward.telemetry import Discards, Engine, Samples
 from leeward.telemetry.synthetic import Plant, telemetry
 
@@ -210,8 +210,26 @@ def test_requests_count_at_the_utilization_of_the_direction_that_they_load() -> 
     # Of a rack's 96 intervals both ways, the twelve of its uplink's hour are hot.
     (table,) = (one for one in sections(made, 10) if one.title == "Do uplinks fit their disks?")
     assert table.rows == [
-        ("Medium-Uplink", "1", "100 %", "100 %", "12", "12.5 %", percent(10 / 58), percent(10 / 49)),
-        ("Low-Uplink", "1", "50 %", "50 %", "12", "12.5 %", percent(46 / 58), percent(37 / 49)),
+        (
+            "Medium-Uplink",
+            "1",
+            "100 %",
+            "100 %",
+            "12",
+            "12.5 %",
+            share_text(10 / 58),
+            share_text(10 / 49),
+        ),
+        (
+            "Low-Uplink",
+            "1",
+            "50 %",
+            "50 %",
+            "12",
+            "12.5 %",
+            share_text(46 / 58),
+            share_text(37 / 49),
+        ),
     ]
     assert table.more[0].startswith("the guideline: 100Mbps of uplink for a terabyte of disks")
 

@@ -8,8 +8,9 @@ import numpy
 import pytest
 
 import leeward
+from leeward._quantities import seconds_text
 from leeward.report import comparison_rows, page, pictures, style
-from leeward.report.rows import glossary, seconds
+from leeward.report.rows import glossary
 
 CLUSTER = """\
 racks: 4
@@ -62,12 +63,12 @@ def test_blocks_that_were_placed_blindly_are_shown(tmp_path: Path) -> None:
     [(0.0, "0.00 s"), (5.3687, "5.37 s"), (99.994, "99.99 s"), (99.999, "100 s"), (1234.5, "1,234 s")],
 )
 def test_times_have_two_decimals_under_100_s(value: float, text: str) -> None:
-    assert seconds(value) == text
+    assert seconds_text(value) == text
 
 
 def test_an_interval_has_the_decimals_of_its_mean() -> None:
-    assert seconds(7.45, beside=405.2) == "7 s"
-    assert seconds(0.084, beside=2.7) == "0.08 s"
+    assert seconds_text(7.45, beside=405.2) == "7 s"
+    assert seconds_text(0.084, beside=2.7) == "0.08 s"
 
 
 def test_every_word_of_the_table_is_explained_once(tmp_path: Path) -> None:
@@ -124,6 +125,19 @@ def test_the_page_says_what_was_run_and_what_its_words_mean(tmp_path: Path, poli
     ):
         assert words in plain, words
     assert text.count("<svg") == (4 if len(policies) > 1 else 3)
+
+
+@pytest.mark.parametrize("kind", ["replicas", "cell", "apps"])
+def test_a_page_describes_a_policy_by_its_kind_and_name(kind: str) -> None:
+    # Policies of several kinds are called `leeward`.
+    of_kind = {
+        policy["name"]: policy for policy in leeward.policies() if policy["kind"] == page.POLICIES[kind]
+    }
+    text = html.unescape(page.policy_words(kind, ["leeward"]))
+    assert of_kind["leeward"]["summary"] in text
+    others = [policy for policy in leeward.policies() if policy["name"] == "leeward"]
+    assert len(others) > 1
+    assert [policy["kind"] for policy in others if policy["summary"] in text] == [page.POLICIES[kind]]
 
 
 def test_a_page_of_no_writes_has_no_broken_picture(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Scenarios and single decisions, from the command and from Python."""
 
 import json
+import os
 import re
 import subprocess
 from collections.abc import Callable
@@ -12,6 +13,7 @@ import pytest
 from pyarrow import parquet
 
 import leeward
+from leeward import simulation
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -376,6 +378,15 @@ def test_a_single_copy_needs_no_second_fault_domain(run: Run, loads: Path) -> No
     assert len(run(*asked, "--replicas", "1").stdout.split()) == 1
 
 
+def test_runs_at_once_are_counted_on_a_system_that_does_not_say_which_processors_are_ours(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.delattr(os, "sched_getaffinity")
+    monkeypatch.setattr(os, "cpu_count", lambda: 3)
+    assert simulation.runs_at_once(None) == 3
+    assert simulation.runs_at_once(7) == 7
+
+
 def test_policies_are_listed_with_their_sources(run: Run) -> None:
     header, *rows = run("policies").stdout.splitlines()
     assert header.split() == ["POLICY", "FOR", "WHAT", "IT", "DOES", "FROM", "SETTINGS"]
@@ -384,7 +395,9 @@ def test_policies_are_listed_with_their_sources(run: Run) -> None:
 
 
 def test_policies_are_listed_with_their_settings(run: Run) -> None:
-    listed = {policy["name"]: policy for policy in json.loads(run("policies", "-o", "json").stdout)}
-    assert listed == {policy["name"]: policy for policy in leeward.policies()}
-    assert "remote_racks" in listed["sinbad"]["settings"]["properties"]
-    assert all(policy["source"] and policy["summary"] for policy in listed.values())
+    listed = json.loads(run("policies", "-o", "json").stdout)
+    assert listed == leeward.policies()
+    by_kind_and_name = {(policy["kind"], policy["name"]): policy for policy in listed}
+    assert len(by_kind_and_name) == len(listed)
+    assert "remote_racks" in by_kind_and_name["replicas", "sinbad"]["settings"]["properties"]
+    assert all(policy["source"] and policy["summary"] for policy in listed)

@@ -2,6 +2,8 @@ import gc
 import json
 import math
 import subprocess
+import time
+import warnings
 from collections.abc import Callable
 from dataclasses import fields, replace
 from itertools import combinations
@@ -16,6 +18,7 @@ from hypothesis import strategies as some
 import leeward
 from leeward.errors import InputError
 from leeward_reproduce import command, kept, perform
+from leeward_reproduce.outcomes import outcomes
 from leeward_reproduce.perform import reproduce
 from leeward_reproduce.rows import Row, measured, missing
 from leeward_reproduce.sinbad import FIGURES, analysis, limits, pairs, sweeps
@@ -370,6 +373,16 @@ def test_wrong_arguments_are_input_errors(
     with pytest.raises(InputError) as caught:
         reproduce("sinbad", **({"figures": "12"} | arguments))
     assert str(caught.value).startswith(error)
+
+
+def test_an_interrupted_reproduction_warns_of_nothing() -> None:
+    def interrupt(_: float) -> None:
+        raise KeyboardInterrupt
+
+    with warnings.catch_warnings(record=True) as warned, pytest.raises(KeyboardInterrupt):
+        outcomes([("8", seed) for seed in range(40)], lambda *_: time.sleep(0.05), 2, interrupt)
+    gc.collect()
+    assert [str(one.message) for one in warned] == []
 
 
 def test_notes_stand_with_the_table_that_refers_to_them(run: Run, tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from leeward import data
+from leeward._quantities import file_size_text
 from leeward.cli.output import Format, FormatOption, print_json, print_table
 from leeward.cli.progress import progress
 
@@ -66,7 +67,7 @@ def list_sets(
                 (
                     known.name,
                     known.licence,
-                    size(known.bytes),
+                    file_size_text(known.bytes),
                     of_files(known, [file for file in known.files if place(known, file).is_file()]),
                     of_files(known, [file for file in known.files if file.path], none="by hand"),
                     known.what,
@@ -99,13 +100,18 @@ def get(names: Names) -> None:
         missing = [file for file in known.files if states[file] is fetch.State.missing]
         fetched = [file for file in missing if file.path]
         with progress(f"fetching {known.name}", sum(file.bytes for file in fetched)) as advance:
-            for file in fetched:
+            for at, file in enumerate(fetched, 1):
                 try:
                     fetch.fetch(folder, file, advance)
                     states[file] = fetch.State.right
                 except fetch.FetchError as error:
                     failed = True
                     tell(f"error: {error}")
+                    if isinstance(error, fetch.HostError):
+                        left = len(fetched) - at
+                        if left:
+                            tell(f"{known.name}: {left} more from this host not tried")
+                        break
         for file in missing:
             if file.by_hand:
                 tell(f"{known.name}: {file.name} cannot be fetched: {file.by_hand}")
@@ -143,7 +149,7 @@ def print_set(known: data.TraceSet) -> None:
         [
             (
                 file.name,
-                size(file.bytes),
+                file_size_text(file.bytes),
                 "yes" if place(known, file).is_file() else "no",
                 file.sha256,
                 f"{file.repository}/{file.commit}/{file.path}" if file.path else f"by hand: {file.by_hand}",
@@ -192,11 +198,6 @@ def of_files(known: data.TraceSet, some: list[data.TraceFile], none: str = "no")
     if len(some) in (0, len(known.files)):
         return "yes" if some else none
     return f"{len(some)} of {len(known.files)} files"
-
-
-def size(count: int) -> str:
-    """A number of bytes, rounded."""
-    return f"{count / 1e6:.1f}MB" if count >= 1e6 else f"{max(count / 1e3, 0.1):.1f}kB"
 
 
 def tell(line: str) -> None:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from leeward._quantities import time_text, work_text
 from leeward.cli.options import given_by, listed, place, whole
 from leeward.cli.output import Format, FormatOption, print_json, print_table
 from leeward.cli.progress import progress
-from leeward.cli.slo.options import amount, duration
 from leeward.errors import InputError
 
 if TYPE_CHECKING:
@@ -137,7 +137,7 @@ def profile(
 def _left(settings: "Settings", done: float) -> str:
     from leeward.fio import jobs
 
-    return f"about {duration(settings.seconds * len(jobs(settings)) * (1 - done))} left"
+    return f"about {time_text(settings.seconds * len(jobs(settings)) * (1 - done))} left"
 
 
 def _print(device: dict[str, Any]) -> None:
@@ -152,8 +152,8 @@ def _print(device: dict[str, Any]) -> None:
             kind,
             bytes_text(row["size_bytes"]),
             f"{row[f'{kind}_iops']:,.0f}",
-            f"{amount(row['size_bytes'] * row[f'{kind}_iops'], 'bytes')}/s",
-            *(duration(tails.get((kind, row["size_bytes"], p))) for p in shown),
+            f"{work_text(row['size_bytes'] * row[f'{kind}_iops'], 'bytes')}/s",
+            *(time_text(tails.get((kind, row["size_bytes"], p))) for p in shown),
         ]
         for kind in ("read", "write")
         for row in device["table"]

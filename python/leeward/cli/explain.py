@@ -11,12 +11,11 @@ from typing import Annotated, Any
 
 import typer
 
+from leeward._quantities import exact_percent_text, rounded_rate_text, time_text, work_rate_text, work_text
 from leeward.cli import place, place_tasks
 from leeward.cli.controller import CONTROLLER, CaOption, ControllerOption, TokenFileOption, asking, client
 from leeward.cli.output import Format, FormatOption, print_json, print_table
-from leeward.cli.slo.options import amount, duration, percentile, rate
 from leeward.errors import InputError
-from leeward.rates import rounded
 
 EXAMPLES = """\b
 Examples:
@@ -206,7 +205,7 @@ def _said(made: dict[str, Any]) -> list[tuple[str, str]]:
 def _narrowest(made: dict[str, Any]) -> str:
     """Where it is narrowest, as the policy saw it."""
     if (limit := made.get("limit")) is not None:
-        return f"{limit.get('at') or 'a copy'}, {rounded(limit['value_bps'])} left"
+        return f"{limit.get('at') or 'a copy'}, {rounded_rate_text(limit['value_bps'])} left"
     reasons = [one.get("reason", one) for one in made["why"]]
     chosen = [one for one in reasons if one["verdict"] == "chosen" and one["limit"]]
     loaded = [one for one in chosen if one.get("objectives")]
@@ -216,7 +215,7 @@ def _narrowest(made: dict[str, Any]) -> str:
     rated = [one for one in chosen if one["value_bps"] is not None]
     if rated:
         least = min(rated, key=lambda one: one["value_bps"])
-        return f"{least['limit']}, {rounded(least['value_bps'])} left"
+        return f"{least['limit']}, {rounded_rate_text(least['value_bps'])} left"
     return "no load was looked at"
 
 
@@ -236,8 +235,8 @@ def _words(asked: dict[str, Any]) -> str:
 def _promised(promise: dict[str, Any]) -> str:
     """What a workload can count on."""
     slo, bound = promise["slo"], promise["bound_s"]
-    asked = f"{percentile(slo['percentile'])} in {duration(slo['latency_s'])}"
-    found = "no bound" if bound is None else f"bound {duration(bound)} by {promise['by']}"
+    asked = f"{exact_percent_text(slo['percentile'])} in {time_text(slo['latency_s'])}"
+    found = "no bound" if bound is None else f"bound {time_text(bound)} by {promise['by']}"
     return f"{asked}; {found}, volume {promise['volume']}"
 
 
@@ -252,7 +251,7 @@ def _print_promise(promise: dict[str, Any]) -> None:
                 stage["stage"],
                 "-" if stage["priority"] is None else str(stage["priority"]),
                 _limits(stage),
-                duration(stage["bound_s"]),
+                time_text(stage["bound_s"]),
                 ", ".join(stage["queues"]) or "-",
             )
             for stage in promise["stages"]
@@ -263,7 +262,10 @@ def _print_promise(promise: dict[str, Any]) -> None:
 def _limits(stage: dict[str, Any]) -> str:
     """Its token buckets: of bytes, or at a device of its time."""
     unit = "s" if stage["stage"] == "storage" else "bytes"
-    buckets = [f"{rate(one['rate'], unit)} + {amount(one['burst'], unit)}" for one in stage["limits"] or []]
+    buckets = [
+        f"{work_rate_text(one['rate'], unit)} + {work_text(one['burst'], unit)}"
+        for one in stage["limits"] or []
+    ]
     return ", ".join(buckets) or "-"
 
 

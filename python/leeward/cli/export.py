@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from leeward.cli.options import given_by, milliseconds, place, share
+from leeward._quantities import read_milliseconds, read_share
+from leeward.cli.options import given_by, place
 
 if TYPE_CHECKING:
     from leeward.export.rules import Watch
@@ -109,11 +110,11 @@ def _watch(
     from leeward.hotspots.settings import HOUR_MS, Settings
 
     with given_by(**{name: f"--{name}" for name in ("hot", "interval", "cadence", "coverage", "ahead")}):
-        interval_ms = milliseconds("interval", interval)
+        interval_ms = read_milliseconds("interval", interval)
         settings = Settings(
-            hot_ppm=round(1e6 * share("hot", hot)),
+            hot_ppm=round(1e6 * read_share("hot", hot)),
             interval_ms=interval_ms,
-            coverage=share("coverage", coverage),
+            coverage=read_share("coverage", coverage),
             # Not used here; any multiple will do.
             ahead_ms=interval_ms,
         )
@@ -127,7 +128,7 @@ def _watch(
             columns = of.links().select(["name", "capacity_bps"]).to_pydict()
             capacities = dict(zip(*columns.values(), strict=True))
         source = SNMP if map_file is None else from_map(map_file, capacities)
-        return Watch(source, settings, milliseconds("cadence", cadence), pods)
+        return Watch(source, settings, read_milliseconds("cadence", cadence), pods)
 
 
 def _too_long(interval: str) -> Exception:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from leeward._quantities import read_milliseconds, read_share
 from leeward.cli.analysis_out import OutOption, ReportOption, check, write
-from leeward.cli.options import given_by, milliseconds, place, share, whole
+from leeward.cli.options import given_by, place, whole
 from leeward.cli.output import Format, FormatOption, print_json, print_table, print_words
 from leeward.cli.progress import progress
 from leeward.cli.telemetry_options import FLAGS, Telemetry, takes_telemetry
@@ -129,10 +130,10 @@ def _settings(telemetry: Telemetry, hot: str, bridge: int, ahead: str | None) ->
         interval_ms = telemetry.interval_ms
         return Settings(
             interval_ms=interval_ms,
-            hot_ppm=round(1e6 * share("hot", hot)),
+            hot_ppm=round(1e6 * read_share("hot", hot)),
             coverage=telemetry.least_covered,
             bridge=bridge,
-            ahead_ms=3 * interval_ms if ahead is None else milliseconds("ahead", ahead),
+            ahead_ms=3 * interval_ms if ahead is None else read_milliseconds("ahead", ahead),
         )
 
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from leeward._quantities import read_share
 from leeward.cli.analysis_out import OutOption, ReportOption, check, write
-from leeward.cli.options import given_by, listed, seed, share, whole
+from leeward.cli.options import given_by, listed, seed, whole
 from leeward.cli.output import Format, FormatOption, print_json, print_table, print_words
 from leeward.cli.progress import patience
 from leeward.cli.telemetry_options import FLAGS, Telemetry, takes_telemetry
@@ -210,8 +211,8 @@ def _settings(
         return Settings(
             interval_ms=telemetry.interval_ms,
             coverage=telemetry.least_covered,
-            bucket_ppm=round(1e6 * share("bucket", bucket)),
-            hot_ppm=round(1e6 * share("hot", hot)),
+            bucket_ppm=round(1e6 * read_share("bucket", bucket)),
+            hot_ppm=round(1e6 * read_share("hot", hot)),
             least=least,
             factors=tuple(_number(one, "--factors") for one in listed(factors) or ()),
             interpolate=interpolate,

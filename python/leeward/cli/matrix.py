@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from leeward._quantities import percent_text, size_text
 from leeward.cli import matrix_capture
 from leeward.cli.options import given_by, listed, place
-from leeward.cli.output import Format, FormatOption, bytes_text, print_json, print_table
+from leeward.cli.output import Format, FormatOption, print_json, print_table
 from leeward.cli.progress import patience
 from leeward.errors import InputError
-from leeward.report.rows import percent
 
 if TYPE_CHECKING:
     from leeward.matrix import Model, Prediction, Score, Series
@@ -179,15 +179,24 @@ def _print_prediction(series: "Series", made: "Prediction") -> None:
     before, after = series.bytes[-1], made.matrix[series.pairs[:, 0], series.pairs[:, 1]]
     largest = sorted(range(len(after)), key=lambda at: (-after[at], at))
     rows = [
-        (*(series.tasks[end] for end in series.pairs[at]), bytes_text(before[at]), bytes_text(after[at]))
+        (
+            *(series.tasks[end] for end in series.pairs[at]),
+            size_text(before[at]),
+            size_text(after[at]),
+        )
         for at in largest[:SHOWN]
     ]
     if len(largest) > SHOWN:
         rest = largest[SHOWN:]
         rows.append(
-            (f"{len(rest):,} more pairs", "", bytes_text(before[rest].sum()), bytes_text(after[rest].sum()))
+            (
+                f"{len(rest):,} more pairs",
+                "",
+                size_text(before[rest].sum()),
+                size_text(after[rest].sum()),
+            )
         )
-    rows.append(("all pairs", "", bytes_text(before.sum()), bytes_text(after.sum())))
+    rows.append(("all pairs", "", size_text(before.sum()), size_text(after.sum())))
     print_table(("FROM", "TO", "LAST", "NEXT"), "<<>>", rows)
     print(f"\n{_learnt(made.model)}", file=sys.stderr)
 
@@ -197,12 +206,12 @@ def _learnt(model: "Model") -> str:
     if not model.learnt_hours:
         return "what comes is what was last: there is no whole day before to learn from"
     shares, whose = model.last_hour, "the day before" if model.days == "day before" else "all earlier days"
-    said = f"{percent(float(shares.mean()))} last interval, the rest the same time of {whose}"
+    said = f"{percent_text(float(shares.mean()))} last interval, the rest the same time of {whose}"
     said += (
         ", one weight for all pairs" if model.scope == "all pairs" else ", in the mean of a weight for each"
     )
     if model.validation is not None:
-        said += f"; {percent(model.validation)} of bytes wrong in the rolling validation"
+        said += f"; {percent_text(model.validation)} of bytes wrong in the rolling validation"
     return said
 
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from leeward._quantities import size_text
 from leeward.cli.options import given_by, listed, place
-from leeward.cli.output import Format, FormatOption, bytes_text, print_json, print_table
+from leeward.cli.output import Format, FormatOption, print_json, print_table
 from leeward.cli.progress import patience, progress
 from leeward.errors import InputError
 
@@ -263,13 +264,13 @@ def _print(made: "Capture") -> None:
     if not rows:
         return
     shown = [
-        (row["src"], row["dst"], bytes_text(row["bytes"]), f"{row['packets']:,}", _error(row)) for row in rows
+        (row["src"], row["dst"], size_text(row["bytes"]), f"{row['packets']:,}", _error(row)) for row in rows
     ]
     for name, of in ((f"{len(total) - SHOWN:,} more pairs", total.slice(SHOWN)), ("all pairs", total)):
         if len(of):
             sums = {column: sum(of[column].to_pylist()) for column in ("bytes", "packets")}
             sums["stderr"] = sum(value**2 for value in of["stderr"].to_pylist()) ** 0.5
-            shown.append((name, "", bytes_text(sums["bytes"]), f"{sums['packets']:,}", _error(sums)))
+            shown.append((name, "", size_text(sums["bytes"]), f"{sums['packets']:,}", _error(sums)))
     print_table(("FROM", "TO", "BYTES", "PACKETS", "95 %"), "<<>>>", shown)
 
 
@@ -293,7 +294,7 @@ def _say(made: "Capture") -> None:
     for row in sources[:SHOWN]:
         what = "packets" if row["protocol"] == "packets" else "records"
         lines.append(
-            f"seen by {row['name']} ({row['protocol']}): {row['flows']:,} {what}, {bytes_text(row['bytes'])}"
+            f"seen by {row['name']} ({row['protocol']}): {row['flows']:,} {what}, {size_text(row['bytes'])}"
         )
     if len(sources) > SHOWN:
         lines.append(f"and by {len(sources) - SHOWN:,} more")
@@ -303,11 +304,11 @@ def _say(made: "Capture") -> None:
         for row in made.discards.to_pylist():
             if row["kept"] is kept:
                 of = f"{row['reason']}, {row['detail']}" if row["detail"] else row["reason"]
-                much = f", {bytes_text(row['bytes'])}" if row["bytes"] else ""
+                much = f", {size_text(row['bytes'])}" if row["bytes"] else ""
                 lines.append(f"{title}: {row['count']:,} {of}{much}: {row['meaning']} ({row['examples']})")
     if len(made.unknown):
         first = made.unknown.slice(0, SHOWN_UNKNOWN).to_pylist()
-        named = ", ".join(f"{row['address']} ({bytes_text(row['bytes'])})" for row in first)
+        named = ", ".join(f"{row['address']} ({size_text(row['bytes'])})" for row in first)
         more = len(made.unknown) - len(first)
         lines.append(f"addresses that belong nowhere: {named}" + (f" and {more:,} more" if more else ""))
     print(*["", *lines], sep="\n", file=sys.stderr)

@@ -5,9 +5,10 @@ from typing import Annotated
 
 import typer
 
+from leeward._quantities import read_share
 from leeward.age import MAX_AGE
 from leeward.cli.cluster import read
-from leeward.cli.options import given_by, seed, share
+from leeward.cli.options import given_by, seed
 from leeward.cli.output import Format, FormatOption, print_json, print_table
 from leeward.cli.progress import patience
 from leeward.errors import InputError
@@ -99,7 +100,7 @@ def _hot(text: str) -> float:
         InputError: It is none; of `hot`.
     """
     if text.strip().endswith("%"):
-        return share("hot", text)
+        return read_share("hot", text)
     try:
         return float(text)
     except ValueError:

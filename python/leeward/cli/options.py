@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
-from math import isfinite, nan
 from pathlib import Path
 from typing import TypeVar
 
@@ -45,39 +44,6 @@ def place(text: str) -> Path:
     if not str(text).strip():
         raise typer.BadParameter("expected a path, not an empty text")
     return Path(text)
-
-
-def share(argument: str, text: str) -> float:
-    """A share given in percent: `75%` is 0.75.
-
-    Raises:
-        InputError: It is none; of the argument.
-    """
-    number = text.strip().removesuffix("%").strip()
-    try:
-        value = float(number) if text.strip().endswith("%") and number.isascii() else nan
-    except ValueError:
-        value = nan
-    if not isfinite(value):
-        raise InputError(argument, None, None, None, f"`{text}`: expected a percentage, such as 75%")
-    return value / 100
-
-
-def milliseconds(argument: str, text: str) -> int:
-    """A time with its unit in whole milliseconds, at least one: `5min`.
-
-    Raises:
-        InputError: It is none; of the argument.
-    """
-    from leeward._native import seconds
-
-    try:
-        value = round(1000 * seconds(text))
-    except InputError as error:
-        raise InputError(argument, None, None, None, error.message) from None
-    if value < 1:
-        raise InputError(argument, None, None, None, f"`{text}`: expected 1ms or more")
-    return value
 
 
 def one_of(kind: type[Kind]) -> Callable[[str], Kind]:

@@ -30,8 +30,6 @@ FormatOption = Annotated[
 ]
 _LEAST = 12
 """Letters in a line of a text, at least, before names and numbers give way."""
-_UNITS = (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3))
-"""Of bytes, the greatest first."""
 
 
 def print_json(value: object) -> None:
@@ -77,14 +75,6 @@ def print_table(headers: Sequence[str], sides: str, rows: Iterable[Sequence[str]
     with console.capture() as capture:
         console.print(table)
     print("\n".join(line.rstrip() for line in capture.get().splitlines()))
-
-
-def bytes_text(value: float) -> str:
-    """A number of bytes, rounded."""
-    for unit, size in _UNITS:
-        if value >= size:
-            return f"{value / size:,.2f}{unit}"
-    return f"{value:.0f}B" if value == round(value) else f"{value:.2f}B"
 
 
 def print_words(words: Iterable[tuple[str, str]]) -> None:

@@ -6,12 +6,12 @@ from typing import Annotated, Any
 import typer
 
 from leeward._native import bytes_text
+from leeward._quantities import seconds_text
 from leeward.age import MAX_AGE
 from leeward.cli.cluster import read
 from leeward.cli.options import given_by, seed
 from leeward.cli.output import Format, FormatOption, print_json, print_table
 from leeward.cli.progress import patience
-from leeward.report.rows import seconds
 
 EXAMPLES = """\b
 Examples:
@@ -174,7 +174,7 @@ def _print_completion(decision: dict[str, Any]) -> None:
     if not decision["transfers"]:
         return
     over = decision["completion_s"]
-    said = "never over: a link carries nothing" if over is None else f"over after {seconds(over)}"
+    said = "never over: a link carries nothing" if over is None else f"over after {seconds_text(over)}"
     if decision["proven"]:
         said += ", and no placement is faster"
     elif decision["gap"] is not None:
@@ -195,7 +195,7 @@ def _print_transfers(decision: dict[str, Any]) -> None:
                 f"{one['to']} ({one['to_host']})",
                 bytes_text(one["bytes"]),
                 one["limit"] or "-",
-                "-" if one["seconds"] is None else seconds(one["seconds"]),
+                "-" if one["seconds"] is None else seconds_text(one["seconds"]),
             )
             for one in decision["transfers"]
         ],

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from leeward._native import rate_text
+from leeward._quantities import percent_text, read_share
 from leeward.cli.analysis_out import OutOption, check, write
-from leeward.cli.options import given_by, share
+from leeward.cli.options import given_by
 from leeward.cli.output import Format, FormatOption, print_json, print_table, print_words
 from leeward.cli.progress import progress
 from leeward.cli.telemetry_options import FLAGS, Telemetry, takes_telemetry
@@ -62,19 +63,19 @@ def plan(
     For each rack whose uplink or downlink is over it: how many ports more, or how much of its work elsewhere
     and where. Both are simulated on the measured load.
     """
+    from leeward._quantities import read_rate
     from leeward.plan.decide import STEPS, Settings
     from leeward.plan.decide import plan as decide
     from leeward.plan.tables import tables
-    from leeward.rates import rate
 
     check(out, None, "plan")
     with given_by(**FLAGS, **{name: f"--{name}" for name in ("threshold", "percentile", "port")}):
         settings = Settings(
-            round(1e6 * share("threshold", threshold)),
+            round(1e6 * read_share("threshold", threshold)),
             percentile,
             telemetry.interval_ms,
             telemetry.least_covered,
-            port_bps=None if port is None else rate("port", port),
+            port_bps=None if port is None else read_rate("port", port),
         )
     samples = telemetry.read()
     with given_by(**FLAGS), progress("planning", STEPS) as advance:
@@ -114,7 +115,7 @@ def _rows(one: "Planned") -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     for link, runs in one.outcomes.items():
         before = runs["before"]
-        measured = (link.rpartition(":")[2], _percent(before.percentile), f"{before.hot:,}")
+        measured = (link.rpartition(":")[2], percent_text(before.percentile), f"{before.hot:,}")
         first = not rows
         lost = f" ({one.ports.lost} lost)" if one.ports.lost else ""
         many = f"+{one.ports.added} x {rate_text(one.ports.speed_bps)}{lost}" if first else ""
@@ -131,15 +132,11 @@ def _taking(name: str, runs: "dict[str, Outcome]") -> tuple[str, ...]:
     before, shifted = runs["before"], runs["shift"]
     return (
         name,
-        _percent(before.percentile),
+        percent_text(before.percentile),
         f"{before.hot:,}",
-        _percent(shifted.percentile),
+        percent_text(shifted.percentile),
         f"{shifted.hot:,}",
     )
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
 
 
 def _tell(made: "Plan") -> None:

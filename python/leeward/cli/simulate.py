@@ -10,12 +10,12 @@ from typing import Annotated, Any
 import typer
 
 from leeward._native import Run, Scenario
+from leeward._quantities import duration_text
 from leeward.cli.options import advised, given_by, listed, one_of, place, seed, whole
 from leeward.cli.output import Format, FormatOption, print_json, print_table, print_words
 from leeward.cli.progress import patience, progress
 from leeward.figures import flat
 from leeward.report.rows import comparison_rows, glossary
-from leeward.simulation import duration
 
 EXAMPLES = """\b
 Examples:
@@ -148,7 +148,7 @@ def run(scenario: Scenario, policies: list[str] | None, seed: int | None, jobs: 
 
 def simulated(total_s: float) -> Callable[[float], str]:
     """Says how much of a simulated time is done."""
-    return lambda share: f"{duration(share * total_s)} of {duration(total_s)} simulated"
+    return lambda share: f"{duration_text(share * total_s)} of {duration_text(total_s)} simulated"
 
 
 def steps(

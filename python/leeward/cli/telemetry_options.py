@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from leeward.cli.options import given_by, milliseconds, one_of, place, share
+from leeward._quantities import read_milliseconds, read_share
+from leeward.cli.options import given_by, one_of, place
 from leeward.cli.progress import patience, progress
 from leeward.engines import EngineName
 
@@ -135,7 +136,7 @@ class Telemetry:
         Raises:
             InputError: It is none; of `interval`.
         """
-        return milliseconds("interval", self.interval)
+        return read_milliseconds("interval", self.interval)
 
     @property
     def least_covered(self) -> float:
@@ -144,7 +145,7 @@ class Telemetry:
         Raises:
             InputError: It is none; of `coverage`.
         """
-        return share("coverage", self.coverage)
+        return read_share("coverage", self.coverage)
 
     def of(self, file: str) -> "Telemetry":
         """The same of one file alone."""

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from leeward._quantities import age_text, read_milliseconds, rounded_rate_text
 from leeward.cli.controller import CONTROLLER, CaOption, ControllerOption, TokenFileOption, asking, client
-from leeward.cli.options import given_by, milliseconds, whole
+from leeward.cli.options import given_by, whole
 from leeward.cli.output import Format, FormatOption, print_json, print_table
 from leeward.client.board import Board, Row, View
-from leeward.rates import rounded
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -52,7 +52,7 @@ def top(
     look is a line.
     """
     with given_by(every="--every"):
-        pause = milliseconds("every", every) / 1000
+        pause = read_milliseconds("every", every) / 1000
     board = Board(client(controller, token_file, ca, 0.0), links, time.monotonic)
     with asking():
         if once:
@@ -95,10 +95,10 @@ def _cells(row: Row) -> tuple[str, ...]:
         _bar(row.utilization),
         used,
         _trend(row.trend),
-        "" if row.hot_s is None else _time(row.hot_s),
-        "" if row.measured_bps is None else rounded(row.measured_bps),
-        rounded(row.capacity_bps),
-        rounded(row.pending_bps) if row.pending_bps else "",
+        "" if row.hot_s is None else age_text(row.hot_s),
+        "" if row.measured_bps is None else rounded_rate_text(row.measured_bps),
+        rounded_rate_text(row.capacity_bps),
+        rounded_rate_text(row.pending_bps) if row.pending_bps else "",
     )
 
 
@@ -112,14 +112,6 @@ def _trend(trend: list[float | None]) -> str:
         return "·" if value is None else BARS[round(min(max(value, 0.0), 1.0) * (len(BARS) - 1))]
 
     return "".join(letter(value) for value in trend)
-
-
-def _time(seconds: float) -> str:
-    """A time in the largest unit that it fills."""
-    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
-        if seconds >= size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} s"
 
 
 def _draw(board: Board, pause: float) -> None:

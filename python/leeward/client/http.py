@@ -12,6 +12,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode, urlsplit
 
+from leeward._http import root_cause
 from leeward.client.problems import ProblemError, StrangeError, UnreachableError, beginning, problem
 from leeward.errors import InputError
 
@@ -173,7 +174,7 @@ class Http:
         except (HTTPError, OSError) as error:
             if isinstance(error, UnreachableError):
                 raise
-            cause = _cause(error)
+            cause = root_cause(error)
             raise UnreachableError(self.url, _reason(error, cause)) from cause
 
     def _answer(self, response: "BaseHTTPResponse") -> Answer:
@@ -208,22 +209,6 @@ def part(name: str) -> str:
 
 def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _cause(error: BaseException) -> BaseException:
-    """What was first in the way: libraries wrap it in errors of their own."""
-    from urllib3.exceptions import HTTPError
-
-    while True:
-        inner = getattr(error, "reason", None) or error.__cause__
-        if inner is None and isinstance(error, HTTPError):
-            inner = error.__context__
-            # What the caller was about to handle when it asked is there too, and is not in the way.
-            if isinstance(inner, UnreachableError) or not isinstance(inner, (HTTPError, OSError)):
-                return error
-        if not isinstance(inner, BaseException):
-            return error
-        error = inner
 
 
 def _reason(error: BaseException, cause: BaseException) -> str:

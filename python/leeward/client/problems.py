@@ -1,8 +1,9 @@
 """What the service did not do, as exceptions."""
 
 import json
-import math
 from typing import Any
+
+from leeward._http import retry_after_s
 
 KIND = "urn:leeward:problem:"
 """What the type of every problem begins with."""
@@ -91,7 +92,7 @@ def problem(status: int, body: bytes, retry_after: str | None = None) -> Problem
         body: Its beginning.
         retry_after: The header of this name.
     """
-    after_s = _seconds(retry_after)
+    after_s = retry_after_s(retry_after)
     try:
         document: Any = json.loads(body)
         kind, title = str(document["type"]), str(document.get("title", ""))
@@ -110,12 +111,3 @@ def problem(status: int, body: bytes, retry_after: str | None = None) -> Problem
 def beginning(text: str, most: int = 200) -> str:
     """What others said, in a line that a terminal can be shown; at most so many letters of it."""
     return " ".join("".join(letter if letter.isprintable() else " " for letter in text[:most]).split())
-
-
-def _seconds(text: str | None) -> float:
-    """Seconds that are asked for; a date counts as nothing said."""
-    try:
-        seconds = float(text or 0)
-    except ValueError:
-        return 0.0
-    return seconds if math.isfinite(seconds) and seconds > 0 else 0.0

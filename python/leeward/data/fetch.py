@@ -6,7 +6,6 @@ checked and never written over.
 
 import gzip
 import hashlib
-import http.client
 import os
 import zlib
 from collections.abc import Callable, Iterator
@@ -15,19 +14,22 @@ from enum import StrEnum
 from io import BufferedReader
 from pathlib import Path
 from typing import BinaryIO, cast
-from urllib.error import HTTPError, URLError
-from urllib.parse import quote, urlsplit
-from urllib.request import Request, urlopen
+from urllib.parse import quote, unquote, urlsplit
 
+from urllib3 import Retry, Timeout
+from urllib3.exceptions import HTTPError
+
+from leeward._http import connections, root_cause
 from leeward._native import __version__
 from leeward.data.registry import TraceFile
 from leeward.errors import InputError
-from leeward.files import whole_file
+from leeward.files import made_folder, whole_file
 
 HOST = "https://raw.githubusercontent.com"
 _CHUNK = 1 << 16
 _TIMEOUT = 30.0
 """Seconds without a byte."""
+_REDIRECTS = Retry(total=None, connect=0, read=0, redirect=5, status=0, other=0)
 
 
 class State(StrEnum):
@@ -40,6 +42,10 @@ class State(StrEnum):
 
 class FetchError(OSError):
     """A file could not be fetched; nothing was left at its place."""
+
+
+class HostError(FetchError):
+    """The host cannot be reached, so no other file can be fetched from it."""
 
 
 def state(folder: Path, file: TraceFile) -> State:
@@ -86,17 +92,22 @@ def fetch(folder: Path, file: TraceFile, progress: Callable[[int], object] | Non
     """Fetches a file that is missing.
 
     Args:
-        folder: Of its set; made if it is not there.
+        folder: Of its set; made if it is not there, and removed again if nothing is fetched.
         file: Which; it has a path.
         progress: Called with each number of bytes that came.
 
     Raises:
         FetchError: It did not come, or not whole, or is another.
+        HostError: The host cannot be reached.
         OSError: It cannot be written.
     """
     address = url(file)
-    folder.mkdir(parents=True, exist_ok=True)
-    with whole_file(folder / file.name) as temporary, temporary.open("wb") as raw, _writer(file, raw) as out:
+    with (
+        made_folder(folder),
+        whole_file(folder / file.name) as temporary,
+        temporary.open("wb") as raw,
+        _writer(file, raw) as out,
+    ):
         digest, size = hashlib.sha256(), 0
         for part in _download(address):
             digest.update(part)
@@ -120,15 +131,41 @@ def _writer(file: TraceFile, raw: BinaryIO) -> AbstractContextManager[BinaryIO]:
 
 
 def _download(address: str) -> Iterator[bytes]:
+    """Bytes of a file, in parts.
+
+    Raises:
+        FetchError: The server does not answer, refuses, or breaks off.
+    """
+    answered = urlsplit(address).scheme == "file"
     try:
-        request = Request(address, headers={"User-Agent": f"leeward/{__version__}"})
-        with urlopen(request, timeout=_TIMEOUT) as body:
-            yield from _parts(body)
-    except HTTPError as error:
-        raise FetchError(f"{address}: {error.code} {error.reason}") from error
-    except (URLError, http.client.HTTPException, TimeoutError, ConnectionError, ValueError) as error:
-        reason = getattr(error, "reason", error)
-        raise FetchError(f"{address}: {getattr(reason, 'strerror', None) or reason}") from error
+        if urlsplit(address).scheme == "file":
+            with open(unquote(urlsplit(address).path), "rb") as opened:
+                yield from _parts(opened)
+            return
+        response = connections(address).request(
+            "GET",
+            address,
+            headers={"User-Agent": f"leeward/{__version__}"},
+            timeout=Timeout(connect=_TIMEOUT, read=_TIMEOUT),
+            retries=_REDIRECTS,
+            preload_content=False,
+            decode_content=False,
+            # The caller counts bytes.
+            enforce_content_length=False,
+        )
+        answered = True
+        try:
+            if response.status != 200:
+                raise FetchError(f"{address}: {response.status} {response.reason}")
+            yield from response.stream(_CHUNK)
+        finally:
+            response.close()
+    except (HTTPError, OSError) as error:
+        if isinstance(error, FetchError):
+            raise
+        cause = root_cause(error)
+        kind = FetchError if answered else HostError
+        raise kind(f"{address}: {getattr(cause, 'strerror', None) or cause}") from error
 
 
 def _parts(opened: BinaryIO | gzip.GzipFile | BufferedReader) -> Iterator[bytes]:

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
+from leeward._quantities import NONE, latency_text
 from leeward.impact.analysis import Impact
 from leeward.impact.bins import ERROR
 from leeward.impact.curves import Bucket, Curve, Estimate, Tolerance
 from leeward.impact.settings import MILLION
-from leeward.report.rows import NONE
 
 NEVER = "never"
 """What stands where inflation does not reach a factor."""
@@ -26,7 +26,7 @@ def summary(made: Impact) -> tuple[list[str], list[list[str]]]:
         row += [curve.part] if parts else []
         row.append(f"{sum(bucket.latencies for bucket in curve.buckets):,}")
         judged = curve.judged
-        row.append(time(judged[0].ns["p95"]) if judged else NONE)
+        row.append(latency_text(judged[0].ns["p95"]) if judged else NONE)
         for factor in asked.factors:
             found = [of for of in curve.tolerances if of.of == "p95" and of.factor == factor]
             row.append(tolerance(made, found[0]) if found else NONE)
@@ -42,7 +42,7 @@ def buckets(made: Impact, curve: Curve) -> tuple[list[str], list[list[str]]]:
     for bucket in curve.buckets:
         row = [span(bucket), f"{bucket.latencies:,}"]
         for name in ("p95", "median"):
-            row.append(time(bucket.ns[name]))
+            row.append(latency_text(bucket.ns[name]))
             row.append(inflation(bucket.inflation[name]) if bucket.enough else "too few")
         rows.append(row)
     return headers, rows
@@ -113,22 +113,10 @@ def span(bucket: Bucket) -> str:
     return f"{bucket.low_ppm / 10_000:g} to {bucket.high_ppm / 10_000:g} %"
 
 
-def time(ns: float) -> str:
-    """A latency, with three digits."""
-    for unit, size in (("s", 1e9), ("ms", 1e6), ("us", 1e3)):
-        if ns >= size:
-            return f"{ns / size:.{max(0, 2 - _digits(ns / size))}f} {unit}"
-    return f"{ns:.0f} ns"
-
-
 def sides(headers: Sequence[str], by: Sequence[str]) -> str:
     """The side that each column keeps to: texts to the left, numbers to the right."""
     texts = {*(name.upper() for name in by), "PART"}
     return "".join("<" if header in texts else ">" for header in headers)
-
-
-def _digits(value: float) -> int:
-    return len(f"{value:.0f}") - 1
 
 
 def _reached(utilization: float | None, of: Tolerance, full: bool) -> str:

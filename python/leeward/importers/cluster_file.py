@@ -8,9 +8,9 @@ from decimal import Decimal
 from pathlib import PurePath
 
 from leeward._native import Cluster, rate_text
+from leeward._quantities import read_rate
 from leeward.errors import InputError
 from leeward.importers.topology import Host, Topology
-from leeward.rates import rate
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
 _WORDS = {"null", "true", "false", "yes", "no", "on", "off", "y", "n", "nan", "inf"}
@@ -83,7 +83,7 @@ def _checked(topology: Topology, speeds: Speeds, racks: dict[str, list[Host]], p
         value = getattr(speeds, field.name)
         if value is not None:
             ratio = field.name.endswith("oversubscription")
-            made[field.name] = _ratio(field.name, value) if ratio else rate_text(rate(field.name, value))
+            made[field.name] = _ratio(field.name, value) if ratio else rate_text(read_rate(field.name, value))
     return made
 
 

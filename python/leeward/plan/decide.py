@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from leeward._quantities import MOST_BPS
 from leeward.errors import InputError
 from leeward.hotspots.hot import TOR, histogram
 from leeward.hotspots.settings import DAY_MS
@@ -12,7 +13,6 @@ from leeward.plan.ports import Ports, ports
 from leeward.plan.series import Loads, Series, crowded, loads
 from leeward.plan.shift import Carried, Rack, Shift, shift
 from leeward.plan.simulate import Judge, Outcome, simulate
-from leeward.rates import MOST_BPS
 from leeward.telemetry import Discards, Samples, windows
 from leeward.telemetry.windows import COVERAGE, INTERVAL_MS
 

@@ -7,8 +7,9 @@ difference from it.
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from leeward._quantities import NONE, seconds_text
 from leeward.figures import BASELINE
-from leeward.report.rows import NONE, Quantity, Row, against, quantities, seconds, times
+from leeward.report.rows import Quantity, Row, against, quantities, times
 
 _Figure = Literal["mean", "difference", "ratio"]
 
@@ -50,4 +51,4 @@ def _cell(quantity: Quantity, row: dict[str, Any], figure: _Figure) -> str:
     if high is None:
         return text
     half = high - row[figure]
-    return f"{text} ± {seconds(half, row[figure]) if show is seconds else show(half)}"
+    return f"{text} ± {seconds_text(half, row[figure]) if show is seconds_text else show(half)}"

@@ -4,14 +4,16 @@ from collections.abc import Sequence
 from os import PathLike
 
 from leeward._native import Cluster, Run, Scenario, policies
+from leeward._quantities import duration_text
 from leeward.report import document
 from leeward.report.document import Html, Picture
 from leeward.report.rows import against, comparison_rows, glossary
-from leeward.simulation import duration
 from leeward.texts import oversubscription, rates, speed
 
 WHAT = {"replicas": "copies of blocks", "cell": "tasks", "apps": "tasks"}
-"""What policies of a kind place, in words."""
+"""Objects that runs of a kind place, in words."""
+POLICIES = {"replicas": "replicas", "cell": "tasks", "apps": "tasks"}
+"""Kind of the policies of each kind of run: a name alone may stand for a policy of each kind."""
 
 
 def write_page(path: str | PathLike[str], scenario: Scenario, runs: Sequence[Run]) -> None:
@@ -29,9 +31,9 @@ def page(scenario: Scenario, runs: Sequence[Run]) -> str:
     """The page as text."""
     names = [run.policy for run in runs]
     rows = comparison_rows(runs)
-    counted = f"; the first {duration(scenario.warmup_s)} are not counted" if scenario.warmup_s else ""
+    counted = f"; the first {duration_text(scenario.warmup_s)} are not counted" if scenario.warmup_s else ""
     simulated = (
-        f"{duration(scenario.horizon_s)}, simulated under each policy with seed {runs[0].seed}{counted}."
+        f"{duration_text(scenario.horizon_s)}, simulated under each policy with seed {runs[0].seed}{counted}."
     )
     arrivals = document.listing(runs[0].provenance)
     cells = ([row.quantity, *row.cells] for row in rows)
@@ -41,7 +43,7 @@ def page(scenario: Scenario, runs: Sequence[Run]) -> str:
         [simulated, "Every policy saw the same arrivals."],
         [
             document.section("What was simulated", document.paragraph(facts(scenario.cluster)), arrivals),
-            document.section("The policies", policy_words(names)),
+            document.section("The policies", policy_words(scenario.kind, names)),
             document.section("The comparison", document.table(["", *names], cells)),
             document.section("The words", document.words(glossary(rows, names[0]))),
             document.pictures(drawn(runs)),
@@ -107,9 +109,14 @@ def facts(cluster: Cluster) -> str:
     return "; ".join(parts) + "."
 
 
-def policy_words(names: Sequence[str]) -> Html:
-    """What each policy does, and where it is from."""
-    known = {policy["name"]: policy for policy in policies()}
-    of = {name: known[name.partition(":")[0]] for name in names}
+def policy_words(kind: str, names: Sequence[str]) -> Html:
+    """The summary and the source of each policy.
+
+    Args:
+        kind: Kind of the runs.
+        names: Names of policies, with their settings.
+    """
+    registered = {(policy["kind"], policy["name"]): policy for policy in policies()}
+    of = {name: registered[POLICIES[kind], name.partition(":")[0]] for name in names}
     sources = {name: policy["source"] for name, policy in of.items()}
     return document.words([(name, of[name]["summary"]) for name in names], sources)

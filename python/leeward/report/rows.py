@@ -9,10 +9,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from leeward._native import Run
+from leeward._quantities import NONE, percent_text, seconds_text
 from leeward.figures import BASELINE, compared, flat
-
-NONE = "-"
-"""What stands where there is no value: nothing was written, or nothing carried."""
 
 BLOCKS = "blocks written"
 BLOCK_TIME = "block write time, mean"
@@ -120,11 +118,11 @@ def quantities(policies: Sequence[str], figures: Container[str] = ()) -> list[Qu
     if cell:
         return [
             Quantity("tasks that arrived", f"{TASKS}.count", count),
-            Quantity("wait for a host, mean", f"{TASKS}.wait_s.mean", seconds),
+            Quantity("wait for a host, mean", f"{TASKS}.wait_s.mean", seconds_text),
             Quantity("never placed", f"{TASKS}.unplaced", count, only_if_any=True),
-            Quantity(HOT_RACKS, f"{TASKS}.hot_tor_share", percent, "difference"),
-            Quantity("98th percentile of uplinks", f"{TASKS}.tor_p98", percent, "difference"),
-            Quantity("utilization of all uplinks", f"{TASKS}.utilization", percent, "difference"),
+            Quantity(HOT_RACKS, f"{TASKS}.hot_tor_share", percent_text, "difference"),
+            Quantity("98th percentile of uplinks", f"{TASKS}.tor_p98", percent_text, "difference"),
+            Quantity("utilization of all uplinks", f"{TASKS}.utilization", percent_text, "difference"),
             Quantity("tasks moved, a day", f"{TASKS}.moves_per_day", count, "difference"),
             Quantity("network-intensive tasks scheduled", f"{TASKS}.scheduled_intensive", count),
             Quantity("  on hot racks", f"{TASKS}.intensive_on_hot", count, "difference"),
@@ -136,16 +134,16 @@ def quantities(policies: Sequence[str], figures: Container[str] = ()) -> list[Qu
         ]
     made = [
         Quantity(BLOCKS, "blocks", count),
-        Quantity(BLOCK_TIME, "block_write_s.mean", seconds, "ratio"),
+        Quantity(BLOCK_TIME, "block_write_s.mean", seconds_text, "ratio"),
         Quantity(FULL, "full_block_write_s.count", count),
-        Quantity(FULL_TIME, "full_block_write_s.mean", seconds, "ratio"),
-        Quantity("  median", "full_block_write_s.p50", seconds, "ratio"),
-        Quantity("  95th percentile", "full_block_write_s.p95", seconds, "ratio"),
-        Quantity("  99th percentile", "full_block_write_s.p99", seconds, "ratio"),
+        Quantity(FULL_TIME, "full_block_write_s.mean", seconds_text, "ratio"),
+        Quantity("  median", "full_block_write_s.p50", seconds_text, "ratio"),
+        Quantity("  95th percentile", "full_block_write_s.p95", seconds_text, "ratio"),
+        Quantity("  99th percentile", "full_block_write_s.p99", seconds_text, "ratio"),
         Quantity(SMALLER, "partial_block_write_s.count", count),
-        Quantity(SMALLER_TIME, "partial_block_write_s.mean", seconds, "ratio"),
-        Quantity(FILE_TIME, "file_write_s.mean", seconds, "ratio"),
-        Quantity(JOB_TIME, "job_s.mean", seconds, "ratio", only_if_any=True),
+        Quantity(SMALLER_TIME, "partial_block_write_s.mean", seconds_text, "ratio"),
+        Quantity(FILE_TIME, "file_write_s.mean", seconds_text, "ratio"),
+        Quantity(JOB_TIME, "job_s.mean", seconds_text, "ratio", only_if_any=True),
     ]
     if len(policies) > 1:
         baseline = policies[0]
@@ -153,14 +151,14 @@ def quantities(policies: Sequence[str], figures: Container[str] = ()) -> list[Qu
         for words, writes in ((of, "full_blocks"), *_OTHER_WRITES):
             made.append(Quantity(words, f"{BASELINE}.{writes}.factor", times))
         for words, share in shares(baseline):
-            made.append(Quantity(words, f"{BASELINE}.full_blocks.{share}", percent))
+            made.append(Quantity(words, f"{BASELINE}.full_blocks.{share}", percent_text))
     if f"{READS}.finished" in figures:
         made += _reads(policies, figures)
     return [
         *made,
         Quantity(UPLINKS, "rack_uplink_cv", number, "difference"),
         Quantity(DOWNLINKS, "rack_downlink_cv", number, "difference"),
-        Quantity(HOT, "hot_share", percent, "difference"),
+        Quantity(HOT, "hot_share", percent_text, "difference"),
         Quantity(STORAGE, "rack_storage_cv", number, "difference"),
         *(Quantity(words, name, count, only_if_any=True) for words, name in TROUBLES),
     ]
@@ -170,11 +168,11 @@ def _reads(policies: Sequence[str], figures: Container[str]) -> list[Quantity]:
     """The lines about reads of what was written."""
     made = [
         Quantity("reads finished", f"{READS}.finished", count),
-        Quantity(READ_TIME, f"{READS}.time_s.mean", seconds, "ratio"),
-        Quantity("  median", f"{READS}.time_s.p50", seconds, "ratio"),
-        Quantity("  95th percentile", f"{READS}.time_s.p95", seconds, "ratio"),
-        Quantity("  99th percentile", f"{READS}.time_s.p99", seconds, "ratio"),
-        Quantity(DEGRADED, f"{READS}.degraded_share", percent, "difference", only_if_any=True),
+        Quantity(READ_TIME, f"{READS}.time_s.mean", seconds_text, "ratio"),
+        Quantity("  median", f"{READS}.time_s.p50", seconds_text, "ratio"),
+        Quantity("  95th percentile", f"{READS}.time_s.p95", seconds_text, "ratio"),
+        Quantity("  99th percentile", f"{READS}.time_s.p99", seconds_text, "ratio"),
+        Quantity(DEGRADED, f"{READS}.degraded_share", percent_text, "difference", only_if_any=True),
         Quantity("reads not finished", f"{READS}.unfinished", count, only_if_any=True),
         Quantity("reads that no host could answer", f"{READS}.lost", count, only_if_any=True),
         Quantity("reads before anything was written", f"{READS}.without_data", count, only_if_any=True),
@@ -192,11 +190,11 @@ def _of_apps(policies: Sequence[str]) -> list[Quantity]:
         Quantity("ended", f"{APPS}.finished", count),
         Quantity("never placed", f"{APPS}.unplaced", count, only_if_any=True),
         Quantity("had to wait for hosts", f"{APPS}.waited", count, only_if_any=True),
-        Quantity("wait for hosts, mean", f"{APPS}.wait_s.mean", seconds, only_if_any=True),
-        Quantity(APP_TIME, f"{APPS}.completion_s.mean", seconds, "ratio"),
-        Quantity("run time, mean", f"{APPS}.run_s.mean", seconds, "ratio"),
-        Quantity("  median", f"{APPS}.run_s.p50", seconds, "ratio"),
-        Quantity("  95th percentile", f"{APPS}.run_s.p95", seconds, "ratio"),
+        Quantity("wait for hosts, mean", f"{APPS}.wait_s.mean", seconds_text, only_if_any=True),
+        Quantity(APP_TIME, f"{APPS}.completion_s.mean", seconds_text, "ratio"),
+        Quantity("run time, mean", f"{APPS}.run_s.mean", seconds_text, "ratio"),
+        Quantity("  median", f"{APPS}.run_s.p50", seconds_text, "ratio"),
+        Quantity("  95th percentile", f"{APPS}.run_s.p95", seconds_text, "ratio"),
     ]
     if len(policies) > 1:
         baseline = policies[0]
@@ -204,12 +202,12 @@ def _of_apps(policies: Sequence[str]) -> list[Quantity]:
             Quantity(f"time of the same apps, {against(baseline)}", f"{BASELINE}.{APPS}.factor", times)
         )
         for words, share in shares(baseline, "apps"):
-            made.append(Quantity(words, f"{BASELINE}.{APPS}.{share}", percent))
+            made.append(Quantity(words, f"{BASELINE}.{APPS}.{share}", percent_text))
     return [
         *made,
         Quantity("hosts of an app, mean", f"{APPS}.hosts", number),
-        Quantity("bytes across the network", f"{APPS}.network_share", percent, "difference"),
-        Quantity("error of the forecast, mean", f"{APPS}.forecast_error", percent),
+        Quantity("bytes across the network", f"{APPS}.network_share", percent_text, "difference"),
+        Quantity("error of the forecast, mean", f"{APPS}.forecast_error", percent_text),
         Quantity("migrations", f"{APPS}.migrations", count, only_if_any=True),
         Quantity("  tasks moved", f"{APPS}.tasks_moved", count, only_if_any=True),
         Quantity("begun anew after a failure", f"{APPS}.restarts", count, only_if_any=True),
@@ -287,19 +285,9 @@ def count(value: float) -> str:
     return f"{value:,.0f}"
 
 
-def seconds(value: float, beside: float = 0) -> str:
-    """A duration: two decimals under 100 s, none above, or as `beside` has them, which it is shown with."""
-    return f"{value:z.2f} s" if round(max(value, beside), 2) < 100 else f"{value:z,.0f} s"
-
-
 def times(factor: float) -> str:
     """A factor."""
     return f"{factor:.2f}x"
-
-
-def percent(share: float) -> str:
-    """A share in percent."""
-    return f"{100 * share:z.1f} %"
 
 
 def number(value: float | None) -> str:

@@ -7,8 +7,10 @@ is in memory. The results are the same on every backend.
 """
 
 import threading
+import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from leeward.errors import InputError
 from leeward.sweep.cell import Outcome, make
@@ -59,11 +61,23 @@ def outcomes(
     task = running.make if backend == "threading" else _make
     parallel = joblib.Parallel(jobs, backend=backend, return_as="generator_unordered", batch_size=1)
     finished = parallel(joblib.delayed(task)(*cell, tables) for cell in enumerate(cells))
+    with cancelled_at_the_end(finished):
+        try:
+            yield from _told(finished, progress)
+        finally:
+            running.stop()
+
+
+@contextmanager
+def cancelled_at_the_end(finished: Generator[Any, None, None]) -> Iterator[None]:
+    """Cancels the tasks of a joblib generator that are left when the block ends, as after an interrupt."""
     try:
-        yield from _told(finished, progress)
+        yield
     finally:
-        running.stop()
-        finished.close()
+        with warnings.catch_warnings():
+            # joblib warns of each task that it cancels.
+            warnings.filterwarnings("ignore", category=UserWarning, module=r"joblib\b")
+            finished.close()
 
 
 def _told(

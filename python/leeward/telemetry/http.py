@@ -4,22 +4,22 @@ https://prometheus.io/docs/prometheus/latest/querying/api/
 """
 
 import base64
-import http.client
 import json
-import math
 import ssl
 import time
-import urllib.error
-import urllib.parse
-import urllib.request
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from os import PathLike
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode, urlsplit
 
 import yaml
+from urllib3 import BaseHTTPResponse, PoolManager
+from urllib3.exceptions import HTTPError
 
+from leeward._http import connections, retry_after_s, root_cause
 from leeward.errors import InputError
 
 TIMEOUT_S = 120.0
@@ -79,48 +79,62 @@ class Server:
             InputError: The server cannot be reached, refuses, or does not answer as Prometheus would.
             TooMuchError: It would be too much.
         """
-        body = urllib.parse.urlencode(question, doseq=True).encode()
-        url = f"{self.url}/api/v1/{path}"
-        # Selectors are longer than an address may be; names of labels are asked for by GET alone.
-        if path.startswith("label/"):
-            request = urllib.request.Request(f"{url}?{body.decode()}", headers=self.access.headers)
-        else:
-            request = urllib.request.Request(url, data=body, headers=self.access.headers)
         start, wait = self.clock(), FIRST_WAIT_S
         while True:
-            why, asked = "", 0.0
             try:
-                return self._answer(request)
-            except urllib.error.HTTPError as error:
-                status, (text, kind) = error.code, _beginning(error)
+                response = self._request(path, urlencode(question, doseq=True))
+                try:
+                    if 200 <= response.status < 300:
+                        return self._data(response)
+                    status, (text, kind) = response.status, _beginning(response)
+                finally:
+                    response.close()
                 # Prometheus' own limit of a query; to wait would not make the same question shorter.
                 if kind == "timeout":
-                    raise self._too_much(text) from None
+                    raise self._too_much(text)
                 if status not in _BUSY:
-                    self._refused(status, text)
-                why, asked = f"it answers {status}: {text}".strip(": "), _retry_after(error)
-            except ssl.SSLCertVerificationError as error:
-                raise self._unsafe(error) from None
-            except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
-                reason = getattr(error, "reason", error)
-                if isinstance(reason, ssl.SSLCertVerificationError):
-                    raise self._unsafe(reason) from None
-                if isinstance(reason, ConnectionRefusedError) or "Name or service" in str(reason):
-                    # Nobody is there, or nobody of this name: waiting would not help.
-                    raise self._unreachable(reason) from None
-                why = str(reason) or type(reason).__name__
+                    raise self._refused(status, text)
+                why = f"it answers {status}: {text}".strip(": ")
+                asked = retry_after_s(response.headers.get("retry-after"))
+            except (HTTPError, OSError) as error:
+                cause = root_cause(error)
+                if isinstance(cause, ssl.SSLCertVerificationError):
+                    raise self._unsafe(cause) from None
+                if isinstance(cause, ConnectionRefusedError) or "Name or service" in str(cause):
+                    # Waiting does not help: the host or the server does not exist.
+                    raise self._unreachable(cause) from None
+                why, asked = str(cause) or type(cause).__name__, 0.0
             pause = min(max(wait, asked), LONGEST_WAIT_S)
             if self.clock() - start + pause > PATIENCE_S:
                 raise self._unreachable(f"for {self.clock() - start:.0f} s, {why}")
             self.sleep(pause)
             wait *= 2
 
-    def _answer(self, request: urllib.request.Request) -> Any:
-        opener = urllib.request.build_opener(
-            _NoRedirect, urllib.request.HTTPSHandler(context=self.access.tls)
+    @cached_property
+    def _connections(self) -> PoolManager:
+        return connections(self.url, self.access.tls)
+
+    def _request(self, path: str, question: str) -> BaseHTTPResponse:
+        """The response to one request; a redirect is not followed, since a password must not go elsewhere."""
+        url, headers = f"{self.url}/api/v1/{path}", self.access.headers
+        # Selectors are longer than an address may be; names of labels are asked for by GET alone.
+        if path.startswith("label/"):
+            method, url, body = "GET", f"{url}?{question}", None
+        else:
+            method, body = "POST", question.encode()
+            headers = {"Content-Type": "application/x-www-form-urlencoded", **headers}
+        return self._connections.request(
+            method,
+            url,
+            body=body,
+            headers=headers,
+            timeout=TIMEOUT_S,
+            redirect=False,
+            preload_content=False,
         )
-        with opener.open(request, timeout=TIMEOUT_S) as response:
-            text = response.read(MOST_BYTES + 1)
+
+    def _data(self, response: BaseHTTPResponse) -> Any:
+        text = response.read(MOST_BYTES + 1)
         if len(text) > MOST_BYTES:
             raise self._too_much(f"more than {MOST_BYTES / 2**20:.0f} MiB")
         try:
@@ -131,17 +145,17 @@ class Server:
             raise self.strange(text[:80].decode(errors="replace"))
         return answer["data"]
 
-    def _refused(self, status: int, text: str) -> None:
+    def _refused(self, status: int, text: str) -> InputError:
         if status in (400, 422) and any(
             word in text for word in ("too many samples", "exceeded maximum resolution", "exceeds", "limit")
         ):
-            raise self._too_much(text)
+            return self._too_much(text)
         error = InputError(self.url, None, None, None, f"the server answers {status}: {text}".rstrip(": "))
         if status in (401, 403):
             error.add_note("say who asks: --http FILE, with basic_auth or authorization")
         elif status in (301, 302, 307, 308, 404):
             error.add_note("expected the address of a Prometheus server, with its path if it has one")
-        raise error
+        return error
 
     def _too_much(self, text: str) -> TooMuchError:
         return TooMuchError(self.url, None, None, None, f"too much for one answer: {text}")
@@ -165,13 +179,6 @@ class Server:
         return error
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A password must not go where an answer points."""
-
-    def redirect_request(self, *_: Any, **__: Any) -> None:
-        return None
-
-
 def server(url: str, http_file: str | PathLike[str] | None = None) -> Server:
     """A server by its address.
 
@@ -179,7 +186,7 @@ def server(url: str, http_file: str | PathLike[str] | None = None) -> Server:
         InputError: It is none, or the file that says how to reach it is not right.
     """
     try:
-        parts = urllib.parse.urlsplit(url.strip())
+        parts = urlsplit(url.strip())
         good = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
     except ValueError:
         good = False
@@ -289,23 +296,14 @@ def _secret(name: str, folder: Path, at: str, fields: Mapping[str, Any], what: s
         raise InputError(name, None, None, f"{at}.{what}_file", f"{file}: {why}") from None
 
 
-def _beginning(error: urllib.error.HTTPError) -> tuple[str, str]:
-    """What a server says of an error, in short, and which kind of error Prometheus calls it."""
+def _beginning(response: BaseHTTPResponse) -> tuple[str, str]:
+    """The beginning of an error's text, and the `errorType` that Prometheus gives it."""
     try:
-        text = error.read(100_000).decode(errors="replace")
-    except (OSError, http.client.HTTPException):
+        text = response.read(100_000).decode(errors="replace")
+    except (OSError, HTTPError):
         return "", ""
     try:
         said = json.loads(text)
         return str(said["error"])[:300], str(said.get("errorType", ""))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return " ".join(text.split())[:120], ""
-
-
-def _retry_after(error: urllib.error.HTTPError) -> float:
-    """Seconds that a server asks to wait; a date counts as nothing said."""
-    try:
-        seconds = float(error.headers.get("Retry-After", "0"))
-    except ValueError:
-        return 0.0
-    return seconds if math.isfinite(seconds) and seconds > 0 else 0.0

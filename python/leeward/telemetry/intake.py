@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from os import PathLike
 from typing import TYPE_CHECKING
 
+from leeward._quantities import read_milliseconds
 from leeward.errors import InputError
 from leeward.telemetry.counters import GAP, Counter, counters
 from leeward.telemetry.discards import Discards
@@ -16,7 +17,7 @@ from leeward.telemetry.rates import rates
 from leeward.telemetry.samples import Samples
 from leeward.telemetry.series import MOST_CADENCE_MS, Period, series
 from leeward.telemetry.sums import summed
-from leeward.telemetry.times import length_ms, moment
+from leeward.telemetry.times import moment
 
 if TYPE_CHECKING:
     from leeward import Cluster
@@ -80,7 +81,7 @@ def read(
     first = None if since is None else moment("since", since, last)
     if first is not None and first >= last:
         raise InputError("since", None, None, None, f"`{since}`: not before the end")
-    spacing = None if cadence is None else length_ms("cadence", cadence, MOST_CADENCE_MS)
+    spacing = None if cadence is None else read_milliseconds("cadence", cadence, MOST_CADENCE_MS)
     known = map if isinstance(map, Map) else Map() if map is None else read_map(map)
     engine = engine or Engine.duckdb()
     discards = Discards()

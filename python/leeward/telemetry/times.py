@@ -6,8 +6,6 @@ from datetime import UTC, datetime
 from leeward import _native
 from leeward.errors import InputError
 
-HOUR_MS = 3_600_000
-
 
 def moment(argument: str, text: str, before_ms: int) -> int:
     """A time in milliseconds since 1970.
@@ -44,26 +42,6 @@ def moment_text(at_ms: int) -> str:
         return f"{datetime.fromtimestamp(at_ms / 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"
     except (ValueError, OverflowError, OSError):
         return f"{at_ms / 1000:g} s"
-
-
-def length_ms(argument: str, text: str, most_ms: int) -> int:
-    """A length of time in milliseconds, from 1.
-
-    Args:
-        argument: What gives it, for errors.
-        text: A number with a unit.
-        most_ms: How long it may be.
-
-    Raises:
-        InputError: It is none, or longer.
-    """
-    try:
-        made = round(_native.seconds(text) * 1000)
-    except InputError as error:
-        raise InputError(argument, None, None, None, error.message) from None
-    if not 1 <= made <= most_ms:
-        raise InputError(argument, None, None, None, f"`{text}`: expected from 1ms to {most_ms // HOUR_MS}h")
-    return made
 
 
 def _wrong(argument: str, text: str) -> InputError:

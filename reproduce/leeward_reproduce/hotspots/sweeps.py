@@ -5,8 +5,8 @@ from pathlib import Path
 
 import yaml
 
+from leeward._quantities import duration_text
 from leeward.errors import InputError
-from leeward.simulation import duration
 from leeward.sweep import plan
 from leeward.sweep.settings import axes
 from leeward_reproduce.sweeps import Sweep
@@ -119,5 +119,6 @@ def check_horizon(horizon: str) -> None:
     except InputError as error:
         raise InputError("horizon", None, None, None, error.message) from None
     if not long:
-        why = f"expected at least {duration(LEAST_S)}: a warm-up of {duration(WARMUP_S)}, and two hours"
+        why = f"expected at least {duration_text(LEAST_S)}: a warm-up of {duration_text(WARMUP_S)}, and two"
+        why += " hours"
         raise InputError("horizon", None, None, None, f"`{horizon}`: {why}")

@@ -7,8 +7,8 @@ seeds, so that runs of two sweeps may be paired where the same files arrive in b
 from importlib.resources import files
 from pathlib import Path
 
+from leeward._quantities import duration_text
 from leeward.errors import InputError
-from leeward.simulation import duration
 from leeward.sweep import plan
 from leeward.sweep.settings import axes
 from leeward_reproduce.sweeps import Sweep
@@ -206,5 +206,5 @@ def check_horizon(horizon: str) -> None:
     except InputError as error:
         raise InputError("horizon", None, None, None, error.message) from None
     if not long:
-        why = f"expected at least {duration(LEAST_S)}: a warm-up of {duration(WARMUP_S)}, {_WHY}"
+        why = f"expected at least {duration_text(LEAST_S)}: a warm-up of {duration_text(WARMUP_S)}, {_WHY}"
         raise InputError("horizon", None, None, None, f"`{horizon}`: {why}")

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from leeward._quantities import day_length_text, size_text
 from leeward.cli.options import given_by, listed, place
-from leeward.cli.output import Format, FormatOption, bytes_text, print_json, print_table, print_words
+from leeward.cli.output import Format, FormatOption, print_json, print_table, print_words
 from leeward.errors import InputError
 
 if TYPE_CHECKING:
@@ -113,13 +114,13 @@ def _print(made: "list[Schedule]") -> None:
             (
                 one.scheduler,
                 f"{len(one.days):,}",
-                _us(one.length_s),
+                day_length_text(one.length_s),
                 f"{100 * one.up:.1f} %",
                 f"{one.pairs:,}",
-                bytes_text(one.served_bytes),
+                size_text(one.served_bytes),
                 f"{100 * one.served:.1f} %",
-                bytes_text(one.left_bytes),
-                _us(one.packets_take_s),
+                size_text(one.left_bytes),
+                day_length_text(one.packets_take_s),
             )
             for one in made
         ],
@@ -134,10 +135,10 @@ def _print(made: "list[Schedule]") -> None:
             [
                 (
                     f"day {at}",
-                    _us(day.start_s),
-                    _us(day.length_s),
+                    day_length_text(day.start_s),
+                    day_length_text(day.length_s),
                     f"{len(day.circuits):,}",
-                    bytes_text(day.served_bytes),
+                    size_text(day.served_bytes),
                     f"{100 * day.used:.1f} %",
                 )
                 for at, day in enumerate(one.days[:SHOWN])
@@ -146,7 +147,3 @@ def _print(made: "list[Schedule]") -> None:
         if len(one.days) > SHOWN:
             print(f"... and {len(one.days) - SHOWN:,} more: -o json has all, with their circuits")
     print_words(_WORDS)
-
-
-def _us(seconds: float) -> str:
-    return f"{1e6 * seconds:,.6g} us" if seconds < 0.1 else f"{seconds:,.4g} s"

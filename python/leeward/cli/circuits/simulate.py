@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
+from leeward._quantities import gigabits_text, microseconds_text, milliseconds_text, size_text
 from leeward.cli.options import place
-from leeward.cli.output import Format, FormatOption, bytes_text, print_json, print_table, print_words
+from leeward.cli.output import Format, FormatOption, print_json, print_table, print_words
 from leeward.cli.progress import progress
 from leeward.errors import InputError
 
@@ -118,8 +119,8 @@ def _print(summary: dict[str, Any]) -> None:
     totals = summary["totals"]
     print(
         f"{totals['finished']:,} of {totals['flows']:,} flows finished in {1e3 * totals['ended_s']:,.4g} ms"
-        f" at {_rate(summary['throughput_bps'])}; {bytes_text(totals['dropped_bytes'])} of"
-        f" {bytes_text(totals['sent_bytes'])} sent were dropped\n"
+        f" at {gigabits_text(summary['throughput_bps'], 4)}; {size_text(totals['dropped_bytes'])} of"
+        f" {size_text(totals['sent_bytes'])} sent were dropped\n"
     )
     if summary["completion"]:
         _print_flows(summary)
@@ -143,8 +144,8 @@ def _print_flows(summary: dict[str, Any]) -> None:
                 f"class {one['class']}",
                 f"{one['flows']:,}",
                 f"{one['finished']:,}",
-                bytes_text(one["delivered_bytes"]),
-                *(_ms(one[name]) for name in ("median_s", "p99_s")),
+                size_text(one["delivered_bytes"]),
+                *(milliseconds_text(one[name]) for name in ("median_s", "p99_s")),
             )
             for one in summary["completion"]
         ],
@@ -163,7 +164,7 @@ def _print_trains(summary: dict[str, Any]) -> None:
                 ),
                 f"{one['sent_packets']:,}",
                 f"{one['received_packets']:,}",
-                "-" if one["rate_bps"] is None else _rate(one["rate_bps"]),
+                "-" if one["rate_bps"] is None else gigabits_text(one["rate_bps"], 4),
             )
             for one in trains[:SHOWN]
         ],
@@ -180,9 +181,9 @@ def _print_paths(summary: dict[str, Any]) -> None:
         [
             (
                 path,
-                bytes_text(sum(totals[f"{one}_bytes"] for one in counted)),
+                size_text(sum(totals[f"{one}_bytes"] for one in counted)),
                 f"{sum(totals[f'{one}_packets'] for one in counted):,}",
-                *(_us(summary["latency_s"][path][share]) for share in ("0.5", "0.99")),
+                *(microseconds_text(summary["latency_s"][path][share]) for share in ("0.5", "0.99")),
             )
             for path, counted in (
                 ("packet", ("packet",)),
@@ -202,7 +203,7 @@ def _print_circuits(summary: dict[str, Any]) -> None:
             (
                 f"r{one['source']} to r{one['destination']}",
                 f"{one['days']:,}",
-                bytes_text(one["bytes"]),
+                size_text(one["bytes"]),
                 f"{100 * one['utilization']:.1f} %",
             )
             for one in circuits[:SHOWN]
@@ -210,15 +211,3 @@ def _print_circuits(summary: dict[str, Any]) -> None:
     )
     if len(circuits) > SHOWN:
         print(f"... and {len(circuits) - SHOWN:,} more: -o json has all, and --out each of their days")
-
-
-def _rate(bps: float) -> str:
-    return f"{bps / 1e9:,.4g} Gb/s"
-
-
-def _ms(seconds: float | None) -> str:
-    return "-" if seconds is None else f"{1e3 * seconds:,.3f} ms"
-
-
-def _us(seconds: float | None) -> str:
-    return "-" if seconds is None else f"{1e6 * seconds:,.1f} us"

@@ -5,19 +5,11 @@ from typing import Annotated, Any
 
 import typer
 
+from leeward._quantities import percent_text, rounded_rate_text
 from leeward.cli.controller import CaOption, TokenFileOption
 from leeward.cli.options import seed, whole
 from leeward.cli.output import Format, FormatOption, print_json, print_table
-from leeward.cli.probe.options import (
-    HostsOption,
-    SecretOption,
-    hosts_of,
-    left_out,
-    percent,
-    rate,
-    secret_of,
-    surveying,
-)
+from leeward.cli.probe.options import HostsOption, SecretOption, hosts_of, left_out, secret_of, surveying
 from leeward.cli.probe.through import ThroughOption, hosts_in_cluster, measured
 
 EXAMPLES = """\b
@@ -102,9 +94,9 @@ def _row(one: dict[str, Any]) -> tuple[str, ...]:
     return (
         f"{path['from']} > {path['to']}",
         f"{beside['from']} > {beside['to']}",
-        rate(one["alone_bps"]),
-        rate(one["beside_bps"]),
-        percent(one["fall"], 0),
-        percent(one["sum"], 0),
+        rounded_rate_text(one["alone_bps"]),
+        rounded_rate_text(one["beside_bps"]),
+        percent_text(one["fall"], 0),
+        percent_text(one["sum"], 0),
         "yes" if one["shares"] else "no",
     )

@@ -5,18 +5,17 @@ from typing import Annotated
 
 import typer
 
+from leeward._quantities import NONE, percent_text, size_text
 from leeward.cli.options import listed, whole
-from leeward.cli.output import Format, FormatOption, bytes_text, print_json, print_table
+from leeward.cli.output import Format, FormatOption, print_json, print_table
 from leeward.cli.probe.options import (
     MOST,
-    NONE,
     GapOption,
     HostsOption,
     PayloadOption,
     SecretOption,
     TransferOption,
     hosts_of,
-    percent,
     secret_of,
     surveying,
 )
@@ -76,9 +75,9 @@ def calibrate(
             (
                 str(one["train"]["bursts"]),
                 str(one["train"]["packets"]),
-                bytes_text(one["train_bytes"]),
-                percent(one["error"]),
-                NONE if one["deviation"] is None else percent(one["deviation"]),
+                size_text(one["train_bytes"]),
+                percent_text(one["error"]),
+                NONE if one["deviation"] is None else percent_text(one["deviation"]),
                 str(one["paths"]),
                 "use this" if one["train"] == best else "",
             )

@@ -5,13 +5,13 @@ from typing import Annotated
 
 import typer
 
+from leeward._quantities import rounded_rate_text
 from leeward.cli.output import Format, FormatOption, print_json, print_table
 from leeward.cli.probe.options import (
     DestinationArgument,
     SecretOption,
     SourceArgument,
     TransferOption,
-    rate,
     secret_of,
     surveying,
 )
@@ -54,13 +54,13 @@ def cross(
     if output is Format.json:
         print_json(made)
         return
-    print(f"one connection gets {rate(made['one_bps'])}", end="")
-    print("" if made["each_bps"] is None else f", each of two {rate(made['each_bps'])}")
+    print(f"one connection gets {rounded_rate_text(made['one_bps'])}", end="")
+    print("" if made["each_bps"] is None else f", each of two {rounded_rate_text(made['each_bps'])}")
     if made["connections"] is None:
         print("\nA second connection took nothing from the first: there is no telling what else is there.")
         print("hint: --rate says what the path carries", file=sys.stderr)
         return
-    of = f"of {rate(made['path_bps'])}"
+    of = f"of {rounded_rate_text(made['path_bps'])}"
     print(f"{made['connections']:.2f} competing connections on a path {of}", end="")
     if made["plausible"]:
         print(", {:.1f} to {:.1f} over time".format(*made["plausible"]), end="")
@@ -68,5 +68,5 @@ def cross(
     print_table(
         ("OWN CONNECTIONS", "EACH GETS"),
         ">>",
-        [(str(one["connections"]), rate(one["each_bps"])) for one in made["expected"]],
+        [(str(one["connections"]), rounded_rate_text(one["each_bps"])) for one in made["expected"]],
     )

@@ -2,8 +2,9 @@
 
 from typing import Any
 
+from leeward._quantities import NONE
 from leeward.cli.output import Format, FormatOption, print_json, print_table
-from leeward.cli.probe.options import NONE, HostsOption, SecretOption, hosts_of, secret_of, surveying
+from leeward.cli.probe.options import HostsOption, SecretOption, hosts_of, secret_of, surveying
 
 EXAMPLES = """\b
 Examples:

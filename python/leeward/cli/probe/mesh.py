@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from leeward._quantities import percent_text, rounded_rate_text
 from leeward.cli.controller import CaOption, TokenFileOption
 from leeward.cli.options import one_of, place, whole
 from leeward.cli.output import Format, FormatOption, print_json, print_table
@@ -21,8 +22,6 @@ from leeward.cli.probe.options import (
     Shape,
     flags_of,
     hosts_of,
-    percent,
-    rate,
     secret_of,
     surveying,
 )
@@ -116,7 +115,13 @@ def mesh(
             ("FROM", "TO", "RATE", "LOSS", "NOTE"),
             "<<>><",
             [
-                (one["from"], one["to"], rate(one["rate_bps"]), percent(one["loss"]), flags_of(one))
+                (
+                    one["from"],
+                    one["to"],
+                    rounded_rate_text(one["rate_bps"]),
+                    percent_text(one["loss"]),
+                    flags_of(one),
+                )
                 for one in made["paths"]
             ],
         )

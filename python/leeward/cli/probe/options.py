@@ -13,11 +13,8 @@ from leeward.cli.options import given_by, listed, place, whole
 from leeward.cli.progress import progress
 from leeward.errors import InputError
 from leeward.probe import Host, named
-from leeward.rates import rounded
 
 MOST = 2**32 - 1
-NONE = "-"
-"""What stands where there is no value."""
 
 
 class Shape(StrEnum):
@@ -140,23 +137,6 @@ def left_out(errors: Sequence[str], what: str) -> None:
         print("error:", error, file=sys.stderr)
     print(f"error: {len(errors)} {what}", file=sys.stderr)
     raise typer.Exit(1)
-
-
-def rate(value: float | None) -> str:
-    """A rate, rounded to four digits."""
-    return NONE if value is None else rounded(value)
-
-
-def delay(value: float | None) -> str:
-    """A round trip."""
-    if value is None:
-        return NONE
-    return f"{1e6 * value:.0f} us" if value < 1e-3 else f"{1e3 * value:.2f} ms"
-
-
-def percent(value: float | None, digits: int = 1) -> str:
-    """A share in percent."""
-    return NONE if value is None else f"{100 * value:z.{digits}f} %"
 
 
 def flags_of(path: dict[str, object]) -> str:

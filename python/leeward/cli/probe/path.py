@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from leeward._quantities import percent_text, round_trip_text, rounded_rate_text
 from leeward.cli.controller import CaOption, TokenFileOption
 from leeward.cli.options import whole
 from leeward.cli.output import Format, FormatOption, print_json, print_table
@@ -16,10 +17,7 @@ from leeward.cli.probe.options import (
     PayloadOption,
     SecretOption,
     SourceArgument,
-    delay,
     flags_of,
-    percent,
-    rate,
     secret_of,
     surveying,
 )
@@ -72,15 +70,15 @@ def path(
         ">>>>><",
         [
             (
-                rate(one["rate_bps"]),
-                percent(one["spread"], 0),
-                percent(one["loss"]),
-                delay(one["rtt_s"]),
-                rate(one["sent_bps"]),
+                rounded_rate_text(one["rate_bps"]),
+                percent_text(one["spread"], 0),
+                percent_text(one["loss"]),
+                round_trip_text(one["rtt_s"]),
+                rounded_rate_text(one["sent_bps"]),
                 flags_of(one),
             )
             for one in made
         ],
     )
     if len(made) > 1:
-        print(f"\nmedian {rate(statistics.median(one['rate_bps'] for one in made))}")
+        print(f"\nmedian {rounded_rate_text(statistics.median(one['rate_bps'] for one in made))}")

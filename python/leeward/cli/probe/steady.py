@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from leeward._quantities import percent_text, rounded_rate_text, seconds_text
 from leeward.cli.options import listed, whole
 from leeward.cli.output import Format, FormatOption, print_json, print_table
 from leeward.cli.probe.options import (
@@ -16,13 +17,10 @@ from leeward.cli.probe.options import (
     SecretOption,
     SourceArgument,
     left_out,
-    percent,
-    rate,
     secret_of,
     surveying,
 )
 from leeward.probe import Train
-from leeward.report.rows import seconds
 
 EXAMPLES = """\b
 Examples:
@@ -72,7 +70,8 @@ def steady(
 
 def _print(made: dict[str, Any]) -> None:
     rates = [sample["rate_bps"] for sample in made["samples"]]
-    print(f"{len(rates)} measurements, from {rate(min(rates))} to {rate(max(rates))}\n")
+    least, most = rounded_rate_text(min(rates)), rounded_rate_text(max(rates))
+    print(f"{len(rates)} measurements, from {least} to {most}\n")
     if not made["lags"]:
         print("hint: no two of them are as far apart as --lags says", file=sys.stderr)
         return
@@ -81,11 +80,11 @@ def _print(made: dict[str, Any]) -> None:
         ">>>>>",
         [
             (
-                seconds(lag["lag_s"]),
+                seconds_text(lag["lag_s"]),
                 str(lag["pairs"]),
-                percent(lag["median"], 2),
-                percent(lag["mean"], 2),
-                percent(lag["p95"], 2),
+                percent_text(lag["median"], 2),
+                percent_text(lag["mean"], 2),
+                percent_text(lag["p95"], 2),
             )
             for lag in made["lags"]
         ],

@@ -6,13 +6,13 @@ from typing import Annotated, Any
 
 import typer
 
+from leeward._quantities import time_text
 from leeward.cli.cluster import read
 from leeward.cli.options import advised, given_by, place, seed, whole
 from leeward.cli.output import Format, FormatOption, print_json, print_table, print_words
 from leeward.cli.progress import patience
 from leeward.cli.slo.bound import MethodOption
 from leeward.cli.slo.bound import bound as print_bounds
-from leeward.cli.slo.options import duration
 from leeward.cli.slo.promises import ClusterOption, WorkloadsArgument, misses, objective, print_notes
 
 EXAMPLES = """\b
@@ -187,7 +187,7 @@ def _row(one: dict[str, Any], bounded: bool) -> tuple[str, ...]:
     promised = (
         one["workload"],
         objective({**one, "best_effort": False}),
-        duration(one["bound_s"]),
+        time_text(one["bound_s"]),
         one["by"] or "-",
     )
     if seen is None:
@@ -195,7 +195,7 @@ def _row(one: dict[str, Any], bounded: bool) -> tuple[str, ...]:
     windows = "-" if seen["windows_met"] is None else f"{seen['windows_met']}/{seen['windows']}"
     held = "EXCEEDED" if one["broken"] else "held" if bounded and one["bound_s"] is not None else "-"
     kept = {True: "yes", False: "no", None: "-"}[one["kept"]]
-    times = (duration(seen["tail_s"]), duration(seen["worst_s"]))
+    times = (time_text(seen["tail_s"]), time_text(seen["worst_s"]))
     return (*promised, str(seen["requests"]), *times, windows, kept, held)
 
 
@@ -205,13 +205,14 @@ def _failures(record: dict[str, Any]) -> list[str]:
     for one in record["workloads"]:
         seen = one["seen"]
         if one["kept"] is False:
-            asked = duration(one["slo"]["latency_s"])
-            said.append(f"{one['workload']}: saw {duration(seen['tail_s'])}, above its SLO of {asked}")
+            asked = time_text(one["slo"]["latency_s"])
+            said.append(f"{one['workload']}: saw {time_text(seen['tail_s'])}, above its SLO of {asked}")
         if one["broken"]:
             of_percentile = one["by"] == "snc" or record["tails_seed"] is not None
             most = seen["tail_s"] if of_percentile else seen["worst_s"]
             why = "; ".join(one["broken"])
             said.append(
-                f"{one['workload']}: {duration(most)} is above the bound of {duration(one['bound_s'])}: {why}"
+                f"{one['workload']}: {time_text(most)} is above the bound of"
+                f" {time_text(one['bound_s'])}: {why}"
             )
     return said

@@ -7,10 +7,19 @@ from typing import Annotated, Any
 
 import typer
 
+from leeward._quantities import (
+    exact_percent_text,
+    read_seconds,
+    read_share,
+    time_text,
+    work_rate_text,
+    work_text,
+)
 from leeward.cli.options import given_by, one_of, place, whole
 from leeward.cli.output import print_json, print_table, print_words
 from leeward.cli.progress import patience
 from leeward.cli.slo.options import (
+    MOST_MARGIN,
     NETWORK,
     DeviceOption,
     DialectOption,
@@ -21,16 +30,10 @@ from leeward.cli.slo.options import (
     StageOption,
     TraceFile,
     VolumeOption,
-    amount,
-    duration,
     number,
     opened,
-    rate,
-    share,
     stages,
-    time,
 )
-from leeward.cli.slo.options import percentile as shown
 from leeward.errors import InputError
 
 EXAMPLES = """\b
@@ -134,8 +137,8 @@ def curve(
     if prune is not None and error is not None:
         raise InputError("--prune", None, None, None, "expected one of --prune and --error, not both")
     asked = stages(stage, device)
-    more = share(margin, "--margin")
-    deadline = None if slo is None else time(slo, "--slo")
+    more = read_share("--margin", margin, 0, MOST_MARGIN)
+    deadline = None if slo is None else read_seconds("--slo", slo)
     source = opened(
         trace,
         device=device,
@@ -150,7 +153,7 @@ def curve(
         prune = SHOWN
     flags = {name: f"--{name}" for name in ("percentile", "prune", "error", "multiple")}
     with patience(f"reading {trace}"), given_by(window_s="--window", deadline_s="--slo", **flags):
-        described = source.statistics(window_s=time(window, "--window"), percentile=percentile)
+        described = source.statistics(window_s=read_seconds("--window", window), percentile=percentile)
         curves = [
             source.curve(one, prune=prune, error=error, margin=more, multiple=multiple, deadline_s=deadline)
             for one in asked
@@ -174,13 +177,13 @@ def _print(described: dict[str, Any], curves: list[dict[str, Any]], percentile: 
         "<>",
         [
             ("requests", f"{described['requests']:,}"),
-            ("length", duration(described["seconds"])),
+            ("length", time_text(described["seconds"])),
             ("requests a second", number(described["requests_per_s"])),
             ("C^2 of gaps", number(described["gap_c2"])),
-            (f"peak over mean, {duration(described['window_s'])}", number(described["peak_over_mean"])),
-            ("reads", rate(described["read_share"], "s")),
-            ("mean size", amount(described["mean_size_bytes"], "bytes")),
-            ("largest size", amount(described["largest_size_bytes"], "bytes")),
+            (f"peak over mean, {time_text(described['window_s'])}", number(described["peak_over_mean"])),
+            ("reads", work_rate_text(described["read_share"], "s")),
+            ("mean size", work_text(described["mean_size_bytes"], "bytes")),
+            ("largest size", work_text(described["largest_size_bytes"], "bytes")),
             *_unloaded(described, percentile),
         ],
     )
@@ -192,19 +195,19 @@ def _print(described: dict[str, Any], curves: list[dict[str, Any]], percentile: 
         unit, knee, at_mean = one["unit"], one["knee"], one["at_mean"]
         cells = [
             one["stage"],
-            rate(one["mean_rate"], unit),
+            work_rate_text(one["mean_rate"], unit),
             number(peaks.get(one["stage"])),
-            amount(one["largest"], unit),
-            amount(at_mean and at_mean["burst"], unit),
-            f"{rate(knee['rate'], unit)}, {amount(knee['burst'], unit)}" if knee else "-",
+            work_text(one["largest"], unit),
+            work_text(at_mean and at_mean["burst"], unit),
+            f"{work_rate_text(knee['rate'], unit)}, {work_text(knee['burst'], unit)}" if knee else "-",
             f"{len(one['buckets'])} of {one['vertices']}",
             f"{100 * one['error']:.2g} %",
         ]
         if deadline is not None:
-            cells.append(rate(one["effective_bandwidth"], unit))
+            cells.append(work_rate_text(one["effective_bandwidth"], unit))
         rows.append(cells)
     if deadline is not None:
-        headers.append(f"EFFECTIVE AT {duration(deadline)}")
+        headers.append(f"EFFECTIVE AT {time_text(deadline)}")
     print()
     print_table(headers, "<" + ">" * (len(headers) - 1), rows)
     print()
@@ -212,7 +215,11 @@ def _print(described: dict[str, Any], curves: list[dict[str, Any]], percentile: 
         ("STAGE", "RATE", "BURST"),
         "<>>",
         [
-            (one["stage"], rate(bucket["rate"], one["unit"]), amount(bucket["burst"], one["unit"]))
+            (
+                one["stage"],
+                work_rate_text(bucket["rate"], one["unit"]),
+                work_text(bucket["burst"], one["unit"]),
+            )
             for one in curves
             for bucket in one["buckets"]
         ],
@@ -224,8 +231,8 @@ def _unloaded(described: dict[str, Any], percentile: float | None) -> list[tuple
     if percentile is None:
         return []
     seconds = described["unloaded_s"]
-    said = "not in the device file" if seconds is None else duration(seconds)
-    return [(f"latency without queueing, {shown(percentile)}", said)]
+    said = "not in the device file" if seconds is None else time_text(seconds)
+    return [(f"latency without queueing, {exact_percent_text(percentile)}", said)]
 
 
 def _draw(path: Path, curves: list[dict[str, Any]]) -> None:

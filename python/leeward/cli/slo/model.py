@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
+from leeward._quantities import read_seconds, work_rate_text, work_text
 from leeward.cli.options import given_by, whole
 from leeward.cli.output import Format, FormatOption, print_json, print_table, print_words
 from leeward.cli.progress import patience
@@ -18,12 +19,9 @@ from leeward.cli.slo.options import (
     StageOption,
     TraceFile,
     VolumeOption,
-    amount,
     number,
     opened,
-    rate,
     stages,
-    time,
 )
 
 EXAMPLES = """\b
@@ -118,9 +116,9 @@ def model(
         made = [
             source.model(
                 one,
-                interval_s=None if interval is None else time(interval, "--interval"),
-                step_s=None if step is None else time(step, "--step"),
-                batch_s=None if batch is None else time(batch, "--batch"),
+                interval_s=None if interval is None else read_seconds("--interval", interval),
+                step_s=None if step is None else read_seconds("--step", step),
+                batch_s=None if batch is None else read_seconds("--batch", batch),
                 states=states,
                 deviations=deviations,
                 sizes=sizes,
@@ -142,7 +140,7 @@ def _print(made: dict[str, Any]) -> None:
     count = len(made["states"])
     headers = ["STATE", "OF THE TIME", "REQUESTS/S", "WORK OF ONE", "WORK/S"]
     headers += [f"TO {to}" for to in range(count)] if count > 1 else []
-    print(f"{made['stage']}: {count} states, {rate(made['mean_work_per_s'], unit)} in the mean\n")
+    print(f"{made['stage']}: {count} states, {work_rate_text(made['mean_work_per_s'], unit)} in the mean\n")
     rows = []
     for at, state in enumerate(made["states"]):
         share = "-" if state["share"] is None else f"{100 * state['share']:.3g} %"
@@ -150,8 +148,8 @@ def _print(made: dict[str, Any]) -> None:
             str(at),
             share,
             number(state["requests_per_s"]),
-            amount(state["mean_work"], unit),
-            rate(state["requests_per_s"] * state["mean_work"], unit),
+            work_text(state["mean_work"], unit),
+            work_rate_text(state["requests_per_s"] * state["mean_work"], unit),
         ]
         if count > 1:
             leaves = enumerate(made["transitions"][at])

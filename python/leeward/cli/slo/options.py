@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from leeward._quantities import read_seconds
 from leeward.cli.options import given_by, listed
 from leeward.errors import InputError
 
@@ -66,10 +67,10 @@ NetworkOption = Annotated[
         help="Bytes a request in each direction, and factors of its size with the payload and the other way.",
     ),
 ]
+MOST_MARGIN = 1e7
+"""Greatest share that requests may weigh more, as in workload files."""
 NETWORK = "200,1.1,0.025"
 """As released."""
-_MOST_SHARE = 1e7
-"""As in files."""
 
 
 def opened(
@@ -95,7 +96,7 @@ def opened(
             event=event,
             volume=volume,
             largest=largest,
-            seek_s=None if seek is None else time(seek, "--seek"),
+            seek_s=None if seek is None else read_seconds("--seek", seek),
             network=_network(network),
         )
 
@@ -115,26 +116,6 @@ def stages(text: str | None, device: str | None) -> list[str]:
     return [stage for stage in STAGES if stage in asked]
 
 
-def time(text: str, flag: str) -> float:
-    """A time such as `20ms`, in seconds."""
-    from leeward._native import seconds
-
-    with given_by(time=flag):
-        return seconds(text)
-
-
-def share(text: str, flag: str) -> float:
-    """A share such as `10%`, as 0.1."""
-    number, percent, rest = text.strip().partition("%")
-    try:
-        value = float(number) / 100 if percent and not rest.strip() else -1.0
-    except ValueError:
-        value = -1.0
-    if not 0 <= value <= _MOST_SHARE:
-        raise InputError(flag, None, None, None, f"`{text}`: expected a share from 0% to 1e9%, such as 10%")
-    return value
-
-
 def _network(text: str) -> tuple[float, float, float]:
     try:
         overhead, payload, other = (float(part) for part in text.split(","))
@@ -142,40 +123,6 @@ def _network(text: str) -> tuple[float, float, float]:
         message = f"`{text}`: expected three numbers, such as {NETWORK}"
         raise InputError("--network", None, None, None, message) from None
     return overhead, payload, other
-
-
-def amount(value: float | None, unit: str) -> str:
-    """An amount of work: bytes, or seconds of service."""
-    if value is None:
-        return "-"
-    if unit == "s":
-        return duration(value)
-    for name, size in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
-        if value >= size:
-            return f"{value / size:.3g} {name}" if value < 999.5 * size else f"{value / size:,.0f} {name}"
-    return f"{value:.3g} B"
-
-
-def rate(value: float | None, unit: str) -> str:
-    """Work a second: bytes a second, or a share of a device."""
-    if value is None:
-        return "-"
-    return f"{100 * value:.3g} %" if unit == "s" else f"{amount(value, unit)}/s"
-
-
-def duration(seconds: float | None) -> str:
-    """A time, in a unit that fits it."""
-    if seconds is None:
-        return "-"
-    for name, size in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
-        if seconds >= size:
-            return f"{seconds / size:.3g} {name}"
-    return f"{seconds / 1e-9:.3g} ns" if seconds else "0 s"
-
-
-def percentile(value: float) -> str:
-    """A percentile with all its digits: 99.999999 is not 100."""
-    return f"{value:.15g} %"
 
 
 def number(value: float | None) -> str:

@@ -9,11 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
+from leeward._quantities import read_share, time_text, work_rate_text, work_text
 from leeward.cli.cluster import read
 from leeward.cli.options import advised, given_by, one_of, place, whole
 from leeward.cli.output import print_json, print_table, print_words
 from leeward.cli.progress import progress
-from leeward.cli.slo.options import amount, duration, rate, share
+from leeward.cli.slo.options import MOST_MARGIN
 from leeward.cli.slo.promises import ClusterOption, WorkloadsArgument, objective, print_notes
 from leeward.errors import InputError
 
@@ -101,7 +102,7 @@ def pack(
 
     if write is not None:
         check_file(write, "--write")
-    asked = None if margin is None else share(margin, "--margin")
+    asked = None if margin is None else read_share("--margin", margin, 0, MOST_MARGIN)
     network = read(cluster)
     flags = {"limits": "--limits", "margin": "--margin", "threads": "--threads"}
     # Once: it may be a pipe.
@@ -191,8 +192,8 @@ def _print(record: dict[str, Any]) -> None:
                 one["server"],
                 str(one["priority"]),
                 objective({**one, "best_effort": False}),
-                duration(one["bound_s"]),
-                "-" if not one["met"] else duration(one["slo"]["latency_s"] - one["bound_s"]),
+                time_text(one["bound_s"]),
+                "-" if not one["met"] else time_text(one["slo"]["latency_s"] - one["bound_s"]),
             )
             for one in record["workloads"]
         ],
@@ -205,9 +206,9 @@ def _print(record: dict[str, Any]) -> None:
             (
                 one["workload"],
                 stage["stage"],
-                rate(bucket["rate"], stage["unit"]),
-                amount(bucket["burst"], stage["unit"]),
-                duration(stage["bound_s"]),
+                work_rate_text(bucket["rate"], stage["unit"]),
+                work_text(bucket["burst"], stage["unit"]),
+                time_text(stage["bound_s"]),
             )
             for one in record["workloads"]
             for stage in one["stages"]
@@ -236,6 +237,8 @@ def _failures(record: dict[str, Any]) -> list[str]:
         if one["why"]:
             said.append(f"no bound: {one['why']}")
         elif not one["met"]:
-            asked = duration(one["slo"]["latency_s"])
-            said.append(f"{one['workload']}: a bound of {duration(one['bound_s'])}, above its SLO of {asked}")
+            asked = time_text(one["slo"]["latency_s"])
+            said.append(
+                f"{one['workload']}: a bound of {time_text(one['bound_s'])}, above its SLO of {asked}"
+            )
     return said

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from leeward._quantities import exact_percent_text, time_text, work_rate_text, work_text
 from leeward.cli.cluster import read
 from leeward.cli.options import advised
 from leeward.cli.output import print_table
 from leeward.cli.progress import patience
-from leeward.cli.slo.options import amount, duration, percentile, rate
 
 if TYPE_CHECKING:
     from leeward.slo import Workloads
@@ -43,7 +43,7 @@ def print_promises(record: dict[str, Any]) -> None:
                 one["client"],
                 one["server"] or "-",
                 objective(one),
-                duration(one["bound_s"]),
+                time_text(one["bound_s"]),
                 one["by"] or "-",
                 {True: "yes", False: "no", None: "-"}[one["met"]],
             )
@@ -60,10 +60,10 @@ def print_promises(record: dict[str, Any]) -> None:
                 stage["stage"],
                 ", ".join(stage["queues"]),
                 "last" if stage["priority"] is None else str(stage["priority"]),
-                rate(stage["mean_rate"], stage["unit"]),
+                work_rate_text(stage["mean_rate"], stage["unit"]),
                 _limits(stage),
-                duration(stage["unloaded_s"]) if stage["unloaded_s"] else "-",
-                duration(stage["bound_s"]),
+                time_text(stage["unloaded_s"]) if stage["unloaded_s"] else "-",
+                time_text(stage["bound_s"]),
             )
             for one in record["workloads"]
             for stage in one["stages"]
@@ -75,14 +75,14 @@ def objective(one: dict[str, Any]) -> str:
     """An SLO in words."""
     if one["slo"] is None:
         return "best effort"
-    asked = f"{percentile(one['slo']['percentile'])} in {duration(one['slo']['latency_s'])}"
+    asked = f"{exact_percent_text(one['slo']['percentile'])} in {time_text(one['slo']['latency_s'])}"
     return f"best effort, asked {asked}" if one["best_effort"] else asked
 
 
 def _limits(stage: dict[str, Any]) -> str:
     buckets, unit = stage["limits"], stage["unit"]
     last = buckets[-1]
-    words = f"{rate(last['rate'], unit)} + {amount(last['burst'], unit)}"
+    words = f"{work_rate_text(last['rate'], unit)} + {work_text(last['burst'], unit)}"
     return words if len(buckets) == 1 else f"{words}, {len(buckets)} buckets"
 
 
@@ -127,6 +127,8 @@ def misses(record: dict[str, Any]) -> list[str]:
         if one["met"] is False and one["why"]:
             said.append(f"no bound: {one['why']}")
         elif one["met"] is False:
-            asked = duration(one["slo"]["latency_s"])
-            said.append(f"{one['workload']}: a bound of {duration(one['bound_s'])}, above its SLO of {asked}")
+            asked = time_text(one["slo"]["latency_s"])
+            said.append(
+                f"{one['workload']}: a bound of {time_text(one['bound_s'])}, above its SLO of {asked}"
+            )
     return said

@@ -12,6 +12,7 @@ from typing import Any
 import ibis
 import pyarrow
 
+from leeward._quantities import gigabits_text
 from leeward.hotspots.causes import changes, split, tasks, uplinks
 from leeward.hotspots.causes.provision import CLASSES, Provision, provision
 from leeward.hotspots.causes.tasks import Tasks
@@ -113,12 +114,13 @@ def _of_changes(runs: pyarrow.Table) -> list[dict[str, Any]]:
 def _changed(run: dict[str, Any]) -> str:
     capacity, load = run["capacity_bps"], run["load_bps"]
     if run["capacity_before_bps"] is None:
-        return f"{_gbps(load)} on {_gbps(capacity)}; nothing was seen of it before that hour"
+        return f"{gigabits_text(load)} on {gigabits_text(capacity)}; nothing was seen of it before that hour"
     before, most = run["capacity_before_bps"], run["load_before_bps"]
     times = f", {load / most:.2f} times" if most else ""
     return (
-        f"capacity {_gbps(capacity)}, {100 * capacity / before:.0f} % of the {_gbps(before)} before;"
-        f" load {_gbps(load)}{times} the most before ({_gbps(most)})"
+        f"capacity {gigabits_text(capacity)}, {100 * capacity / before:.0f} % of the"
+        f" {gigabits_text(before)} before; load {gigabits_text(load)}{times}"
+        f" the most before ({gigabits_text(most)})"
     )
 
 
@@ -130,8 +132,9 @@ def _of_uplinks(links: pyarrow.Table, fleet: Provision) -> list[dict[str, Any]]:
             "subject": rack["rack"],
             "cause": "low-uplink",
             "hot": hot[rack["rack"]],
-            "evidence": f"{_gbps(rack['disk_bps_per_tb'])} of uplink per terabyte of disks,"
-            f" {100 * rack['normalized']:.0f} % of the guideline of {_gbps(fleet.disk_bps_per_tb or 0)}",
+            "evidence": f"{gigabits_text(rack['disk_bps_per_tb'])} of uplink per terabyte of disks,"
+            f" {100 * rack['normalized']:.0f}"
+            f" % of the guideline of {gigabits_text(fleet.disk_bps_per_tb or 0)}",
         }
         for rack in fleet.racks.to_pylist()
         if rack["class"] == CLASSES[2] and hot.get(rack["rack"])
@@ -194,10 +197,6 @@ def _hot_by_rack(links: pyarrow.Table) -> dict[str, int]:
         if link["cross_section"] == TOR:
             hot[link["rack"]] = hot.get(link["rack"], 0) + link["hot"]
     return hot
-
-
-def _gbps(rate: float) -> str:
-    return f"{rate / 1e9:,.3g} Gb/s"
 
 
 _FINDINGS = pyarrow.schema(

@@ -3,12 +3,12 @@
 from typing import Any
 
 from leeward._native import rate_text
+from leeward._quantities import NONE, share_text
 from leeward.hotspots.analysis import Analysis
 from leeward.hotspots.causes.provision import CLASSES
 from leeward.hotspots.causes.split import OWNERS
 from leeward.hotspots.hot import TOR
-from leeward.hotspots.report.section import Section, percent, rest, utilization
-from leeward.report.rows import NONE
+from leeward.hotspots.report.section import Section, rest, utilization
 
 _PER_CPU = (("bps_per_cpu", 8e6), ("normalized", 1.0))
 """Rates of jobs, and what they are shown in."""
@@ -27,16 +27,19 @@ def causes(made: Analysis) -> Section | None:
         [
             (
                 *(row["cross_section"], row["cause"], f"{row['links']:,}", f"{row['runs']:,}"),
-                *(f"{row['intervals']:,}", percent(row["share"])),
+                *(f"{row['intervals']:,}", share_text(row["share"])),
             )
             for row in rows
         ],
         words=(
             (
                 "capacity-loss",
-                f"capacity below {percent(set_to.fell)} of the most before, load no more than it was",
+                f"capacity below {share_text(set_to.fell)} of the most before, load no more than it was",
             ),
-            ("demand-growth", f"capacity as before, load above {percent(set_to.grew)} of the most before"),
+            (
+                "demand-growth",
+                f"capacity as before, load above {share_text(set_to.grew)} of the most before",
+            ),
             ("both", "capacity below and load above; or hot even with the capacity of before"),
             (
                 "demand",
@@ -90,17 +93,18 @@ def split(made: Analysis) -> Section | None:
     storage, compute = (sum(row[f"{name}_kbits"] for row in rows) for name in ("storage", "compute"))
     more = []
     if storage + compute:
-        more.append(f"{percent(storage / (storage + compute))} of what they carried then was storage's")
+        more.append(f"{share_text(storage / (storage + compute))} of what they carried then was storage's")
     return Section(
         "Whose are the hotspots of mixed racks?",
         ("WHOSE", "HOT", "SHARE"),
         "<>>",
-        [(name, f"{count:,}", percent(count / every)) for name, count in sums.items()],
+        [(name, f"{count:,}", share_text(count / every)) for name, count in sums.items()],
         more,
         words=(
             (
                 "storage, compute",
-                f"throughput above {percent(made.settings.split)} of what is provisioned for it (figure 6)",
+                f"throughput above {share_text(made.settings.split)}"
+                f" of what is provisioned for it (figure 6)",
             ),
         ),
     )
@@ -159,9 +163,9 @@ def uplinks(made: Analysis) -> Section | None:
             hot, every = (sum(seen.get(row["rack"], (0, 0))[at] for row in of) for at in (0, 1))
             rows.append(
                 (
-                    *(name, f"{len(of):,}", percent(min(ratios)), percent(max(ratios))),
-                    *(f"{hot:,}", percent(hot / every if every else None)),
-                    *(percent(share) for share in asked.get(name, ())),
+                    *(name, f"{len(of):,}", share_text(min(ratios)), share_text(max(ratios))),
+                    *(f"{hot:,}", share_text(hot / every if every else None)),
+                    *(share_text(share) for share in asked.get(name, ())),
                 )
             )
     cpu = "" if fleet.cpu_bps is None else f", {rate_text(round(fleet.cpu_bps))} for a processor"
@@ -181,7 +185,10 @@ def uplinks(made: Analysis) -> Section | None:
         more,
         words=(
             ("least, most", "uplink over disk capacity of racks with disks, of the guideline (figure 9)"),
-            ("high-, medium-, low-uplink", f"above, at (to {percent(made.settings.matches)}) or below it"),
+            (
+                "high-, medium-, low-uplink",
+                f"above, at (to {share_text(made.settings.matches)}) or below it",
+            ),
             *((("hot racks", f"at {utilization(made.settings.hot_ppm)} or above"),) if asked else ()),
         ),
     )
@@ -230,7 +237,7 @@ def served(made: Analysis) -> Section | None:
                 operation,
                 "not seen" if edge < 0 else f"{edge} to {edge + 5} %",
                 f"{sum(row['requests'] for row in of.values()):,}",
-                *(percent(of[kind]["share"]) if kind in of else percent(0.0) for kind in classes),
+                *(share_text(of[kind]["share"]) if kind in of else share_text(0.0) for kind in classes),
             )
             for (operation, edge), of in found.items()
         ],

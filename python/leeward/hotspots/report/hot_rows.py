@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from typing import Any
 
+from leeward._quantities import NONE, days_text, share_text
 from leeward.hotspots.analysis import Analysis
 from leeward.hotspots.hot import TOR
-from leeward.hotspots.report.section import Section, lasting, percent, rest, stamp, utilization
+from leeward.hotspots.report.section import Section, rest, stamp, utilization
 from leeward.hotspots.settings import BIN_PPM
-from leeward.report.rows import NONE
 from leeward.telemetry.units import UNIT_PPM
 
 
@@ -52,7 +52,7 @@ def kinds(made: Analysis) -> Section | None:
         "Which racks?",
         ("KIND", "LINKS", "EVER HOT", "INTERVALS", "HOT", "RATE", "SHARE OF HOT", "P95"),
         "<" + 7 * ">",
-        [(row["kind"], *_counts(row), percent(row["share"]), utilization(row["p95_ppm"])) for row in rows],
+        [(row["kind"], *_counts(row), share_text(row["share"]), utilization(row["p95_ppm"])) for row in rows],
         words=(("share of hot", f"of all hot intervals of {TOR} links, both directions (figure 5)"),),
     )
 
@@ -68,9 +68,9 @@ def links(made: Analysis, top: int) -> Section | None:
         "<<>><<" + 6 * ">",
         [
             (
-                *(row["name"], row["kind"] or NONE, f"{row['hot']:,}", percent(row["rate"])),
+                *(row["name"], row["kind"] or NONE, f"{row['hot']:,}", share_text(row["rate"])),
                 *(stamp(row["hot_since_ms"]), stamp(row["last_hot_ms"])),
-                *(f"{row['runs']:,}", lasting(row["longest_ms"]), *_utilizations(row)),
+                *(f"{row['runs']:,}", days_text(row["longest_ms"]), *_utilizations(row)),
             )
             for row in hot[:top]
         ],
@@ -92,14 +92,21 @@ def classes(made: Analysis) -> Section | None:
         [
             (
                 *(row["cross_section"], row["class"], row["remedy"], f"{row['runs']:,}"),
-                *(percent(row["share"]), lasting(row["hot_ms"]), percent(row["hot_share"])),
+                *(
+                    share_text(row["share"]),
+                    days_text(row["hot_ms"]),
+                    share_text(row["hot_share"]),
+                ),
                 f"{row['open']:,}",
             )
             for row in rows
         ],
         words=(
-            ("minutes", f"less than {lasting(set_to.hours_ms)}: move tasks away when it happens"),
-            ("hours", f"less than {lasting(set_to.days_ms)}: place data and long-running jobs elsewhere"),
+            ("minutes", f"less than {days_text(set_to.hours_ms)}: move tasks away when it happens"),
+            (
+                "hours",
+                f"less than {days_text(set_to.days_ms)}: place data and long-running jobs elsewhere",
+            ),
             ("days", "more than that: plan capacity, or upgrade the rack (section 3.2)"),
             ("open", "begins or ends where the link was not seen, and may have lasted longer"),
         ),
@@ -127,7 +134,10 @@ def units(made: Analysis, top: int) -> Section | None:
 
 
 def _counts(row: dict[str, Any]) -> Iterable[str]:
-    return (*(f"{row[name]:,}" for name in ("links", "hot_links", "intervals", "hot")), percent(row["rate"]))
+    return (
+        *(f"{row[name]:,}" for name in ("links", "hot_links", "intervals", "hot")),
+        share_text(row["rate"]),
+    )
 
 
 def _utilizations(row: dict[str, Any]) -> Iterable[str]:

@@ -2,9 +2,10 @@
 
 from os import PathLike
 
+from leeward._quantities import days_text
 from leeward.hotspots.analysis import Analysis
 from leeward.hotspots.report.rows import heading, sections
-from leeward.hotspots.report.section import Section, lasting
+from leeward.hotspots.report.section import Section
 from leeward.report import document
 from leeward.report.document import Html, Picture
 
@@ -29,7 +30,7 @@ def _drawn(made: Analysis) -> list[Picture]:
     found = []
     racks = sum(1 for _ in set(made.heat["rack"].to_pylist()))
     if racks:
-        length = lasting(made.heat["length_ms"][0].as_py())
+        length = days_text(made.heat["length_ms"][0].as_py())
         cut = f" The {pictures.RACKS} hottest of {racks:,} racks." if racks > pictures.RACKS else ""
         found.append(
             (
@@ -58,7 +59,7 @@ def _drawn(made: Analysis) -> list[Picture]:
             (
                 "How uneven links are",
                 pictures.unevenness(made),
-                f"Standard deviation over mean in each interval of {lasting(made.imbalance.interval_ms)}.",
+                f"Standard deviation over mean in each interval of {days_text(made.imbalance.interval_ms)}.",
             )
         )
     if made.causes.tasks is not None:

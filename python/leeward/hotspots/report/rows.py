@@ -4,21 +4,22 @@ Do I have hotspots, where, since when, how long, why, how uneven is it, will the
 was left out. Each table says what its words mean. The terminal and the page show the same.
 """
 
+from leeward._quantities import days_text, share_text
 from leeward.hotspots.analysis import Analysis
 from leeward.hotspots.report import cause_rows, hot_rows, steady_rows
-from leeward.hotspots.report.section import Section, lasting, percent, stamp, utilization
+from leeward.hotspots.report.section import Section, stamp, utilization
 
 
 def heading(made: Analysis) -> list[str]:
     """What was looked at, in two lines."""
     seen, set_to = made.extent, made.settings
     first, end = seen.first_ms or 0, seen.end_ms or 0
-    covered = percent(set_to.coverage)
+    covered = share_text(set_to.coverage)
     thin = f"; {seen.thin:,} more were seen for less than {covered} of their time, and are not judged"
     links = f"{seen.seen:,} of {seen.links:,} link directions seen"
-    hot = f"{seen.hot:,} of {seen.intervals:,} link intervals of {lasting(seen.interval_ms)} are hot"
+    hot = f"{seen.hot:,} of {seen.intervals:,} link intervals of {days_text(seen.interval_ms)} are hot"
     return [
-        f"{lasting(end - first)} from {stamp(first)} to {stamp(end)} UTC; {links}",
+        f"{days_text(end - first)} from {stamp(first)} to {stamp(end)} UTC; {links}",
         f"{hot}: above {utilization(set_to.hot_ppm)}{thin if seen.thin else ''}",
     ]
 

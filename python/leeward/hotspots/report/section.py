@@ -4,8 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from leeward.report.rows import NONE
-from leeward.simulation import duration
+from leeward._quantities import NONE, share_text
 
 Cells = Sequence[str]
 
@@ -41,30 +40,14 @@ def stamp(ms: int | None) -> str:
         return f"{ms} ms"
 
 
-def lasting(ms: float) -> str:
-    """A time in words; from two days on in days and hours."""
-    hours = round(ms / 3_600_000)
-    if hours < 48:
-        return f"{ms:g} ms" if ms < 1000 else duration(ms / 1000)
-    return f"{hours // 24} d" + (f" {hours % 24} h" if hours % 24 else "")
-
-
 def rest(count: int, what: str) -> list[str]:
     """A line that says how many more there are, if any."""
     return [f"{count:,} more {what}"] if count > 0 else []
 
 
-def percent(share: float | None) -> str:
-    """A share, with as many digits as small ones need."""
-    if share is None:
-        return NONE
-    percent = 100 * share
-    return f"{percent:z.3f} %" if 0 < percent < 0.1 else f"{percent:z.1f} %".replace(".0 %", " %")
-
-
 def utilization(value: int | None) -> str:
     """A utilization that is given in millionths."""
-    return NONE if value is None else percent(value / 1e6)
+    return NONE if value is None else share_text(value / 1e6)
 
 
 def number(value: float | None) -> str:

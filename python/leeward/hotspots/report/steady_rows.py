@@ -1,17 +1,8 @@
 """How uneven it is, and whether it stays: the tables of `imbalance` and `forecast`."""
 
+from leeward._quantities import NONE, days_text, share_text
 from leeward.hotspots.analysis import Analysis
-from leeward.hotspots.report.section import (
-    Section,
-    lasting,
-    number,
-    percent,
-    rest,
-    stamp,
-    utilization,
-    within,
-)
-from leeward.report.rows import NONE
+from leeward.hotspots.report.section import Section, number, rest, stamp, utilization, within
 from leeward.telemetry.units import UNIT_PPM
 
 
@@ -29,14 +20,14 @@ def unevenness(made: Analysis) -> Section:
         "How uneven is the load?",
         (
             *("CROSS-SECTION", "DIRECTION", "INTERVALS", "CV P50", "CV P95", "CV > 1", "P95 LINK HOT"),
-            *(f"CV OF {lasting(length).upper()}" if length else "CV OF ALL" for length in averages),
+            *(f"CV OF {days_text(length).upper()}" if length else "CV OF ALL" for length in averages),
         ),
         "<<" + (5 + len(averages)) * ">",
         [
             (
                 *(row["cross_section"], row["direction"], f"{row['intervals']:,}"),
                 *(number(row["cv_p50"]), number(row["cv_p95"])),
-                *(percent(row["above_one"]), percent(row["busy"])),
+                *(share_text(row["above_one"]), share_text(row["busy"])),
                 *(
                     number(longer.get((row["cross_section"], row["direction"], length), {}).get("cv_p50"))
                     for length in averages
@@ -48,7 +39,8 @@ def unevenness(made: Analysis) -> Section:
         words=(
             (
                 "Cv",
-                f"standard deviation over mean of links in {lasting(uneven.interval_ms)} (Sinbad, figure 5)",
+                f"standard deviation over mean of links in {days_text(uneven.interval_ms)}"
+                f" (Sinbad, figure 5)",
             ),
             ("Cv of 1 h, ...", "the median when utilization is averaged over so long"),
             ("p95 link hot", "share of intervals in which the 95th percentile over links is hot"),
@@ -67,8 +59,12 @@ def stability(made: Analysis) -> Section | None:
         ">>>>><",
         [
             (
-                *(lasting(row["horizon_ms"]), f"{row['links']:,}", f"{row['pairs']:,}"),
-                *(percent(row["all"]), percent(row["worst"]), row["worst_link"] or NONE),
+                *(days_text(row["horizon_ms"]), f"{row['links']:,}", f"{row['pairs']:,}"),
+                *(
+                    share_text(row["all"]),
+                    share_text(row["worst"]),
+                    row["worst_link"] or NONE,
+                ),
             )
             for row in rows
         ],
@@ -86,9 +82,10 @@ def scores(made: Analysis) -> Section | None:
     ahead = made.forecast
     if not ahead.scores:
         return None
-    of = f"Will a hot link still be hot in {lasting(ahead.ahead_ms)}?"
+    of = f"Will a hot link still be hot in {days_text(ahead.ahead_ms)}?"
     said = (
-        f"learnt from {ahead.learnt:,} hot intervals, {percent(ahead.base_rate)} of which stayed hot; scored"
+        f"learnt from {ahead.learnt:,} hot intervals, {share_text(ahead.base_rate)} of which stayed hot"
+        f"; scored"
         f" on {ahead.scored:,} of later time; forecasts are by {ahead.used}"
     )
     return Section(
@@ -98,7 +95,7 @@ def scores(made: Analysis) -> Section | None:
         [
             (
                 *(score.predictor, f"{score.brier:.4f}", within(score.skill), within(score.over_base)),
-                *(percent(score.precision), percent(score.recall)),
+                *(share_text(score.precision), share_text(score.recall)),
             )
             for score in ahead.scores
         ],
@@ -124,12 +121,12 @@ def now(made: Analysis, top: int) -> Section | None:
         return None
     return Section(
         "What is hot at the end?",
-        ("LINK", "SINCE", "UTILIZATION", f"HOT IN {lasting(ahead.ahead_ms).upper()}", "AS OF"),
+        ("LINK", "SINCE", "UTILIZATION", f"HOT IN {days_text(ahead.ahead_ms).upper()}", "AS OF"),
         "<<>>>",
         [
             (
                 *(row["name"], stamp(row["since_ms"]), utilization(row["ppm"])),
-                *(percent(row["chance"]), f"{row['like_it']:,}"),
+                *(share_text(row["chance"]), f"{row['like_it']:,}"),
             )
             for row in rows[:top]
         ],

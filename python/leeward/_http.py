@@ -1,0 +1,65 @@
+"""HTTP requests of the package, all through urllib3: connections, proxies, causes of failures."""
+
+import math
+import ssl
+from functools import cache
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+if TYPE_CHECKING:
+    from urllib3 import PoolManager
+
+
+def connections(url: str, tls: ssl.SSLContext | None = None) -> "PoolManager":
+    """Connections to a server, through the proxy that the environment names for it.
+
+    The variables are those that curl reads: `http_proxy`, `https_proxy`, `no_proxy`.
+
+    Args:
+        url: Address of the server.
+        tls: Checks of its certificate; the system's authorities by default.
+    """
+    from urllib.request import getproxies, proxy_bypass
+
+    from urllib3 import PoolManager, ProxyManager
+    from urllib3.util import make_headers
+
+    context = tls or _default_tls()
+    parts = urlsplit(url)
+    proxy = getproxies().get(parts.scheme)
+    if not proxy or proxy_bypass(parts.hostname or ""):
+        return PoolManager(retries=False, ssl_context=context)
+    proxy = proxy if "://" in proxy else f"http://{proxy}"
+    login = unquote(urlsplit(proxy).netloc.rpartition("@")[0])
+    headers = make_headers(proxy_basic_auth=login) if login else None
+    return ProxyManager(proxy, retries=False, ssl_context=context, proxy_headers=headers)
+
+
+@cache
+def _default_tls() -> ssl.SSLContext:
+    return ssl.create_default_context()
+
+
+def root_cause(error: BaseException) -> BaseException:
+    """The failure of the system below an error: urllib3 wraps it in errors of its own."""
+    from urllib3.exceptions import HTTPError
+
+    while True:
+        inner = getattr(error, "reason", None) or error.__cause__
+        if inner is None and isinstance(error, HTTPError):
+            inner = error.__context__
+            # An error of the package that the caller is handling is a context too, and no cause.
+            if not isinstance(inner, (HTTPError, OSError)) or type(inner).__module__.startswith("leeward"):
+                return error
+        if not isinstance(inner, BaseException):
+            return error
+        error = inner
+
+
+def retry_after_s(text: str | None) -> float:
+    """Seconds of a `Retry-After` header; 0 for a date or an invalid number."""
+    try:
+        seconds = float(text or 0)
+    except ValueError:
+        return 0.0
+    return seconds if math.isfinite(seconds) and seconds > 0 else 0.0
