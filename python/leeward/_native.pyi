@@ -4,7 +4,7 @@ from typing import Any, Literal, final
 
 import pyarrow
 
-from leeward.arrow import Table
+from leeward._arrow import Table
 
 __version__: str
 

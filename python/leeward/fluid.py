@@ -5,7 +5,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any
 
 from leeward import _native
-from leeward.arrow import Table
+from leeward._arrow import Table
 
 if TYPE_CHECKING:
     import pyarrow

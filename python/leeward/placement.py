@@ -7,7 +7,7 @@ from os import PathLike
 from typing import Any
 
 from leeward import _native
-from leeward.age import MAX_AGE, clock
+from leeward._age import MAX_AGE, clock
 from leeward.data import advised, found
 from leeward.errors import MOST_SEED, InputError, names, whole_number
 from leeward.simulation import of_policy
@@ -205,12 +205,12 @@ def _rows(matrix: Any) -> list[list[float]]:
     """A traffic matrix as rows of numbers."""
     import numpy
 
-    from leeward import npy
+    from leeward import _npy
     from leeward.matrix.series import check_tasks
 
     name = str(matrix) if isinstance(matrix, str | PathLike) else "matrix"
     if isinstance(matrix, str | PathLike):
-        array = npy.read(matrix)
+        array = _npy.read(matrix)
     else:
         try:
             array = numpy.asarray(matrix)
@@ -218,7 +218,7 @@ def _rows(matrix: Any) -> list[list[float]]:
             array = numpy.zeros(0)
     if array.ndim != 2:
         raise InputError(name, None, None, None, "expected a square of numbers")
-    npy.numbers(array, name)
+    _npy.numbers(array, name)
     check_tasks(max(array.shape), name)
     return array.astype(numpy.float64).tolist()  # type: ignore[no-any-return]
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from leeward._fio import BEYOND, Settings, jobs, measured_file, profile
 from leeward.errors import InputError
-from leeward.fio import BEYOND, Settings, jobs, measured_file, profile
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 SETTINGS = Settings(

@@ -19,7 +19,7 @@ from hypothesis import strategies as some
 from hypothesis.extra.numpy import arrays
 from pyarrow import parquet
 
-from leeward.arrays import Floats
+from leeward._arrays import Floats
 from leeward.errors import InputError
 from leeward.matrix import PREDICTORS, Series, predict, read, score
 from leeward.matrix.past import look_back

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
+from leeward._files import whole_file, whole_folder
 from leeward.cli.output import print_table
 from leeward.cli.progress import patience, progress
-from leeward.files import whole_file, whole_folder
 
 
 class Clock:

@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leeward import Cluster, InputError
-from leeward.heads import head
+from leeward._heads import head
+from leeward._ragged import why
 from leeward.hotspots.causes.tables import Column
 from leeward.hotspots.causes.tables import read as read_table
 from leeward.impact import columns
-from leeward.ragged import why
 from leeward.telemetry import Discards, Engine, read
 
 T = 1_700_000_000

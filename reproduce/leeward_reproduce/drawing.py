@@ -5,7 +5,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from leeward.files import whole_file
+from leeward._files import whole_file
 from leeward.report.style import SETTINGS
 
 if TYPE_CHECKING:

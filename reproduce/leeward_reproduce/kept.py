@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
+from leeward._files import check_folder, unfinished, whole_file
 from leeward._native import __version__
 from leeward.errors import InputError
-from leeward.files import check_folder, unfinished, whole_file
 from leeward_reproduce.rows import Row
 from leeward_reproduce.table import markdown
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 
 from leeward import _native
-from leeward.arrays import Ints
+from leeward._arrays import Ints
 from leeward.circuits.network import Network
 from leeward.errors import InputError
 

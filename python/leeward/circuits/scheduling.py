@@ -8,7 +8,7 @@ from typing import Any
 import numpy
 
 from leeward import _native
-from leeward.arrays import Ints
+from leeward._arrays import Ints
 from leeward.circuits.network import Network
 from leeward.circuits.own import Own, days_of, name_of
 from leeward.errors import InputError
@@ -127,9 +127,9 @@ def read(path: str | PathLike[str]) -> Ints:
         InputError: It cannot be read, is not square, or has an entry that is no number of bytes.
     """
     if Path(path).suffix.lower() == ".npy":
-        from leeward import npy
+        from leeward import _npy
 
-        rows = npy.read(path)
+        rows = _npy.read(path)
         try:
             return _checked(rows)
         except InputError as error:

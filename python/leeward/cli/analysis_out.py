@@ -53,7 +53,7 @@ def check(out: Path | None, report: Path | None, analysis: str) -> None:
     Raises:
         InputError: It cannot be written, or the folder holds something else than an earlier result.
     """
-    from leeward.files import check_file, check_replaced
+    from leeward._files import check_file, check_replaced
 
     if report is not None:
         check_file(report, "--report")
@@ -84,7 +84,7 @@ def write(
     """Writes tables and summary, whole or not at all."""
     from pyarrow import parquet
 
-    from leeward.files import whole_folder
+    from leeward._files import whole_folder
 
     with whole_folder(out) as folder:
         for name, table in tables.items():

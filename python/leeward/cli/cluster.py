@@ -5,11 +5,11 @@ from typing import Annotated, Any
 import typer
 
 from leeward._native import Cluster, bytes_text
+from leeward._texts import oversubscription, rates, speed
 from leeward.cli import cluster_import
 from leeward.cli.options import advised
 from leeward.cli.output import Format, FormatOption, print_json, print_table
 from leeward.cli.progress import patience
-from leeward.texts import oversubscription, rates, speed
 
 EXAMPLES = """\b
 Examples:

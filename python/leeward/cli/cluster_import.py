@@ -111,7 +111,7 @@ def import_(
     -printTopology. Slurm: topology.conf. LLDP: lldpctl -f json, one file a host or switch. Most of them do
     not know how fast links are: options say it, and what is missing is an error.
     """
-    from leeward.files import check_file, whole_file
+    from leeward._files import check_file, whole_file
     from leeward.importers import read
     from leeward.importers.cluster_file import Speeds, cluster_file
 

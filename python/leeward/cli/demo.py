@@ -6,10 +6,10 @@ from typing import Annotated
 
 import typer
 
+from leeward._files import check_file
 from leeward.cli.options import place
 from leeward.cli.output import Format, FormatOption
 from leeward.cli.simulate import run, show
-from leeward.files import check_file
 
 EXAMPLES = """\b
 Examples:

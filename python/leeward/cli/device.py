@@ -15,7 +15,7 @@ from leeward.cli.progress import progress
 from leeward.errors import InputError
 
 if TYPE_CHECKING:
-    from leeward.fio import Settings
+    from leeward._fio import Settings
 
 EXAMPLES = """\b
 Examples:
@@ -91,10 +91,10 @@ def profile(
     Nothing else should use the device meanwhile, or that is measured too. By default it takes four to
     five minutes, and writes 1 GiB and more.
     """
+    from leeward._files import check_file, whole_file
+    from leeward._fio import Settings, check_place, command, jobs, measure, measured_file
+    from leeward._fio import profile as made_of
     from leeward._native import check_device
-    from leeward.files import check_file, whole_file
-    from leeward.fio import Settings, check_place, command, jobs, measure, measured_file
-    from leeward.fio import profile as made_of
 
     settings = Settings(
         sizes=_sizes(sizes),
@@ -135,7 +135,7 @@ def profile(
 
 
 def _left(settings: "Settings", done: float) -> str:
-    from leeward.fio import jobs
+    from leeward._fio import jobs
 
     return f"about {time_text(settings.seconds * len(jobs(settings)) * (1 - done))} left"
 

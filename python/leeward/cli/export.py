@@ -139,7 +139,7 @@ def _too_long(interval: str) -> Exception:
 
 
 def _write(out: Path | None, text: str) -> None:
-    from leeward.files import check_file, whole_file
+    from leeward._files import check_file, whole_file
 
     if out is None:
         print(text, end="")

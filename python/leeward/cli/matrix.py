@@ -105,7 +105,7 @@ def predict(
     output: FormatOption = Format.table,
 ) -> None:
     """Predict the matrix of the next interval."""
-    from leeward.files import check_file
+    from leeward._files import check_file
     from leeward.matrix import predict as decide
 
     if out is not None:
@@ -266,7 +266,7 @@ def _figure(figure: "Figure", unit: str = " %") -> str:
 
 def write_square(out: Path, made: Any) -> None:
     """Writes a matrix as a NumPy file or a square of numbers."""
-    from leeward.files import whole_file
+    from leeward._files import whole_file
 
     with whole_file(out) as temporary:
         _WRITERS[out.suffix](temporary, made)

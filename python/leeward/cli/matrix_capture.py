@@ -138,7 +138,7 @@ def capture(
     Or from what switches and routers export of them. Sampled traffic is scaled, with the error that comes
     of it.
     """
-    from leeward.files import check_file
+    from leeward._files import check_file
     from leeward.matrix import capture as read
 
     for path, flag in ((out, "--out"), (counters, "--counters")):
@@ -217,8 +217,8 @@ def _check_ending(path: Path, flag: str, total: bool) -> None:
 def _write(out: Path, made: "Capture", total: bool, tasks: str | None) -> None:
     import numpy
 
+    from leeward._files import whole_file
     from leeward.cli.matrix import write_square
-    from leeward.files import whole_file
 
     if total:
         series = made.series(listed(tasks))
@@ -238,7 +238,7 @@ def _write(out: Path, made: "Capture", total: bool, tasks: str | None) -> None:
 def _write_table(path: Path, table: "pyarrow.Table") -> None:
     from pyarrow import csv, parquet
 
-    from leeward.files import whole_file
+    from leeward._files import whole_file
 
     with whole_file(path) as temporary:
         if path.suffix == ".parquet":

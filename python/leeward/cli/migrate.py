@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
+from leeward._age import MAX_AGE
 from leeward._quantities import read_share
-from leeward.age import MAX_AGE
 from leeward.cli.cluster import read
 from leeward.cli.options import given_by, seed
 from leeward.cli.output import Format, FormatOption, print_json, print_table

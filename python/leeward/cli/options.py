@@ -8,8 +8,8 @@ from typing import TypeVar
 
 import typer
 
+from leeward._texts import parts
 from leeward.errors import MOST_SEED, InputError
-from leeward.texts import parts
 
 Kind = TypeVar("Kind", bound=StrEnum)
 

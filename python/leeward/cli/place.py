@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
+from leeward._age import MAX_AGE
 from leeward._native import rate_text
-from leeward.age import MAX_AGE
 from leeward.cli import place_tasks
 from leeward.cli.cluster import read
 from leeward.cli.options import given_by, seed, whole

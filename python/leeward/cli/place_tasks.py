@@ -5,9 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
+from leeward._age import MAX_AGE
 from leeward._native import bytes_text
 from leeward._quantities import seconds_text
-from leeward.age import MAX_AGE
 from leeward.cli.cluster import read
 from leeward.cli.options import given_by, seed
 from leeward.cli.output import Format, FormatOption, print_json, print_table

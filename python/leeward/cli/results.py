@@ -15,8 +15,8 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from leeward._files import check_replaced, whole_folder
 from leeward._native import Run, Scenario
-from leeward.files import check_replaced, whole_folder
 from leeward.simulation import TABLES
 
 

@@ -9,12 +9,12 @@ from typing import Annotated, Any
 
 import typer
 
+from leeward._figures import flat
 from leeward._native import Run, Scenario
 from leeward._quantities import duration_text
 from leeward.cli.options import advised, given_by, listed, one_of, place, seed, whole
 from leeward.cli.output import Format, FormatOption, print_json, print_table, print_words
 from leeward.cli.progress import patience, progress
-from leeward.figures import flat
 from leeward.report.rows import comparison_rows, glossary
 
 EXAMPLES = """\b
@@ -194,7 +194,7 @@ def warn(rows: Sequence[Mapping[str, Any]]) -> None:
     """Says on stderr which policies let nothing be written or placed, though there was something.
 
     Args:
-        rows: For runs, `policy` and the figures as `leeward.figures` names them.
+        rows: For runs, `policy` and the figures as `leeward._figures` names them.
     """
     for policy in dict.fromkeys(row["policy"] for row in rows):
         of_policy = [row for row in rows if row["policy"] == policy]

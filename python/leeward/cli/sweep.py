@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from leeward._files import check_folder, whole_file
 from leeward.cli.options import given_by
 from leeward.cli.output import Format, print_json, print_table, print_words
 from leeward.cli.progress import patience, progress
 from leeward.cli.simulate import STEPS, read, simulated, steps, warn
 from leeward.errors import InputError
-from leeward.files import check_folder, whole_file
 from leeward.report.intervals import interval_rows
 from leeward.report.rows import glossary
 

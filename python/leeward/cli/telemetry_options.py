@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from leeward._engines import EngineName
 from leeward._quantities import read_milliseconds, read_share
 from leeward.cli.options import given_by, one_of, place
 from leeward.cli.progress import patience, progress
-from leeward.engines import EngineName
 
 if TYPE_CHECKING:
     from leeward.telemetry import Engine, Samples

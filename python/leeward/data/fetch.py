@@ -19,11 +19,11 @@ from urllib.parse import quote, unquote, urlsplit
 from urllib3 import Retry, Timeout
 from urllib3.exceptions import HTTPError
 
+from leeward._files import made_folder, whole_file
 from leeward._http import connections, root_cause
 from leeward._native import __version__
 from leeward.data.registry import TraceFile
 from leeward.errors import InputError
-from leeward.files import made_folder, whole_file
 
 HOST = "https://raw.githubusercontent.com"
 _CHUNK = 1 << 16

@@ -26,7 +26,7 @@ import ibis
 import numpy
 import pyarrow
 
-from leeward.arrays import Floats
+from leeward._arrays import Floats
 from leeward.hotspots.settings import HOUR_MS, Settings
 from leeward.telemetry import Windows
 

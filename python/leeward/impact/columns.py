@@ -15,9 +15,9 @@ import pyarrow
 from numpy.typing import NDArray
 from pyarrow import compute, csv, parquet
 
+from leeward._heads import Head, Kind
+from leeward._ragged import why
 from leeward.errors import InputError
-from leeward.heads import Head, Kind
-from leeward.ragged import why
 from leeward.telemetry import Discards
 
 BATCH = 1 << 17

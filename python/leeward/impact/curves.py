@@ -22,7 +22,7 @@ import numpy
 import pyarrow
 from numpy.typing import NDArray
 
-from leeward.arrays import Floats
+from leeward._arrays import Floats
 from leeward.impact.bins import Whole, middles
 from leeward.impact.settings import MILLION, Settings
 

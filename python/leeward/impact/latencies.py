@@ -14,9 +14,9 @@ import numpy
 import pyarrow
 from pyarrow import compute, parquet
 
+from leeward._heads import Head, files
+from leeward._heads import head as read_head
 from leeward.errors import InputError
-from leeward.heads import Head, files
-from leeward.heads import head as read_head
 from leeward.impact import columns
 from leeward.impact.bins import MOST, Whole, bins
 from leeward.impact.columns import Kept

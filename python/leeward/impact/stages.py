@@ -17,9 +17,9 @@ import numpy
 import pyarrow
 from pyarrow import compute, parquet
 
+from leeward._heads import files
+from leeward._heads import head as read_head
 from leeward.errors import InputError
-from leeward.heads import files
-from leeward.heads import head as read_head
 from leeward.impact import columns
 from leeward.impact.columns import Kept
 from leeward.impact.latencies import LONGEST_S

@@ -15,9 +15,9 @@ import pyarrow
 from pyarrow import compute
 
 from leeward import _native
+from leeward._files import check_once
 from leeward._native import Cluster
 from leeward.errors import InputError
-from leeward.files import check_once
 from leeward.matrix.lists import summed
 from leeward.matrix.series import Series, seconds
 

@@ -18,11 +18,11 @@ from typing import IO, BinaryIO, cast
 
 import numpy
 
-from leeward import npy
-from leeward.arrays import Floats, Ints
+from leeward import _npy
+from leeward._arrays import Floats, Ints
+from leeward._heads import PARQUET
+from leeward._heads import head as read_head
 from leeward.errors import InputError
-from leeward.heads import PARQUET
-from leeward.heads import head as read_head
 from leeward.matrix.series import (
     LEAST_BYTES,
     MOST_BYTES,
@@ -70,8 +70,8 @@ def read(path: str | PathLike[str], interval: str = "1h", tasks: Sequence[str] |
         with Path(path).open("rb") as file:
             magic = file.read(6)
             file.seek(0)
-            if magic == npy.MAGIC:
-                return Series.of(npy.read(path), interval, order, name)
+            if magic == _npy.MAGIC:
+                return Series.of(_npy.read(path), interval, order, name)
             if magic.startswith(PARQUET):
                 return _list(_parquet(path), name, length, order)
             head = read_head(Path(path))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy
 
-from leeward.arrays import Floats
+from leeward._arrays import Floats
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from typing import Literal
 
 import numpy
 
-from leeward.arrays import Floats
+from leeward._arrays import Floats
 from leeward.matrix.past import Past, look_back
 from leeward.matrix.series import Series
 

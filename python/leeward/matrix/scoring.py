@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy
 
-from leeward.arrays import Floats
+from leeward._arrays import Floats
 from leeward.errors import InputError
 from leeward.matrix.past import look_back
 from leeward.matrix.predictor import Model, combined, fit, time_of_day

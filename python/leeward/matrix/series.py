@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy
 
-from leeward import npy
-from leeward.arrays import Floats, Ints
+from leeward import _npy
+from leeward._arrays import Floats, Ints
 from leeward.errors import InputError
 
 DAY_S = 86_400
@@ -73,7 +73,7 @@ class Series:
                 not right.
         """
         length = seconds(interval)
-        array = npy.numbers(numpy.asanyarray(matrices), name)
+        array = _npy.numbers(numpy.asanyarray(matrices), name)
         if array.ndim != 3 or array.shape[1] != array.shape[2]:
             shape = " x ".join(map(str, array.shape)) or "a single number"
             raise _wrong(name, f"{shape}; expected intervals x tasks x tasks")

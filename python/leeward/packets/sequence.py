@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy
 
+from leeward._arrays import Floats
 from leeward._native import PacketRun
-from leeward.arrays import Floats
 
 WEEKS = 3
 """How many days of the pair a plot goes on for, if that is not said."""

@@ -8,7 +8,7 @@ from html import escape
 from os import PathLike
 from typing import NewType
 
-from leeward.files import whole_file
+from leeward._files import whole_file
 
 Html = NewType("Html", str)
 """A part of a page, its texts escaped."""

@@ -7,8 +7,8 @@ difference from it.
 from collections.abc import Sequence
 from typing import Any, Literal
 
+from leeward._figures import BASELINE
 from leeward._quantities import NONE, seconds_text
-from leeward.figures import BASELINE
 from leeward.report.rows import Quantity, Row, against, quantities, times
 
 _Figure = Literal["mean", "difference", "ratio"]

@@ -5,10 +5,10 @@ from os import PathLike
 
 from leeward._native import Cluster, Run, Scenario, policies
 from leeward._quantities import duration_text
+from leeward._texts import oversubscription, rates, speed
 from leeward.report import document
 from leeward.report.document import Html, Picture
 from leeward.report.rows import against, comparison_rows, glossary
-from leeward.texts import oversubscription, rates, speed
 
 WHAT = {"replicas": "copies of blocks", "cell": "tasks", "apps": "tasks"}
 """Objects that runs of a kind place, in words."""

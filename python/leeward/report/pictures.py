@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
+from leeward._arrays import Floats
 from leeward._native import Run
-from leeward.arrays import Floats
 from leeward.report.style import SETTINGS, decades, name_curves, plain, styles
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from leeward._figures import BASELINE, compared, flat
 from leeward._native import Run
 from leeward._quantities import NONE, percent_text, seconds_text
-from leeward.figures import BASELINE, compared, flat
 
 BLOCKS = "blocks written"
 BLOCK_TIME = "block write time, mean"
@@ -96,7 +96,7 @@ class Quantity:
 
     words: str
     figure: str
-    """Its name as `leeward.figures` has it."""
+    """Its name as `leeward._figures` has it."""
     show: Show
     against: Literal["ratio", "difference"] | None = None
     """How it stands to the baseline's over several seeds, in a line of its own."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from leeward.arrays import Floats
+from leeward._arrays import Floats
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

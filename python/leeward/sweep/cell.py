@@ -14,8 +14,8 @@ from typing import Any
 import numpy
 import pyarrow
 
+from leeward._arrays import Floats
 from leeward._native import Run, Scenario
-from leeward.arrays import Floats
 from leeward.data import advised
 from leeward.simulation import TABLES
 from leeward.sweep.plan import Variant

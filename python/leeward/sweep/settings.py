@@ -13,8 +13,8 @@ from typing import Any
 
 import yaml
 
+from leeward._texts import parts
 from leeward.errors import InputError
-from leeward.texts import parts
 
 Setting = tuple[tuple[str, str], ...]
 """One value for each path, as YAML text; empty where a scenario is run as it is."""

@@ -21,8 +21,8 @@ from typing import Any
 import pyarrow
 from pyarrow import parquet
 
+from leeward._files import check_folder, unfinished, whole_file
 from leeward.errors import InputError
-from leeward.files import check_folder, unfinished, whole_file
 from leeward.simulation import TABLES
 from leeward.sweep.cell import Outcome
 from leeward.sweep.plan import Cell, digest_of, file_digest

@@ -5,7 +5,7 @@ from typing import Any
 
 import pyarrow
 
-from leeward.figures import compared, flat
+from leeward._figures import compared, flat
 from leeward.sweep.cell import compare
 from leeward.sweep.plan import Cell
 from leeward.sweep.store import Store

@@ -5,7 +5,7 @@ carried in a span of time. `windows` makes utilizations in intervals of them, of
 (Hotspots, section 3.1). What cannot be used is counted by reason in `Discards`.
 """
 
-from leeward.engines import EngineName
+from leeward._engines import EngineName
 from leeward.telemetry.discards import Discards
 from leeward.telemetry.engine import Engine
 from leeward.telemetry.intake import read

@@ -14,7 +14,7 @@ from typing import Any
 import ibis
 import pyarrow
 
-from leeward.engines import EngineName
+from leeward._engines import EngineName
 from leeward.errors import InputError
 
 _HADOOP = (r"([*?\[\]{}\\])", r"\\\1")

@@ -16,10 +16,10 @@ from urllib.parse import unquote
 
 import ibis
 
+from leeward._heads import Head, files
+from leeward._heads import head as read_head
+from leeward._ragged import why
 from leeward.errors import InputError
-from leeward.heads import Head, files
-from leeward.heads import head as read_head
-from leeward.ragged import why
 from leeward.telemetry.cells import milliseconds, number
 from leeward.telemetry.engine import Engine
 from leeward.telemetry.layout import Layout, Said, layout

@@ -21,9 +21,9 @@ import ibis
 import pyarrow
 from pyarrow import parquet
 
+from leeward._files import check_folder, whole_file
 from leeward.data.folder import folder as user_folder
 from leeward.errors import InputError
-from leeward.files import check_folder, whole_file
 from leeward.telemetry.cells import whole
 from leeward.telemetry.engine import Engine
 from leeward.telemetry.files import Readings, reading

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from leeward.arrays import Floats
+from leeward._arrays import Floats
 from leeward.report.style import COLOURS, LINES
 from leeward_reproduce.choreo import paper
 from leeward_reproduce.choreo.namespaces import Network, Place, UnableError, address, network

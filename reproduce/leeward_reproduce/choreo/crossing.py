@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from leeward import packets
-from leeward.arrays import Floats
+from leeward._arrays import Floats
 from leeward.report.style import COLOURS, OTHER
 from leeward_reproduce.choreo import paper
 from leeward_reproduce.rows import Row, measured

@@ -12,7 +12,7 @@ from typing import Any
 import numpy
 
 from leeward import packets
-from leeward.arrays import Floats
+from leeward._arrays import Floats
 
 Place = tuple[int, int]
 """A host: its rack, and its number there."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy
 
 from leeward import data
-from leeward.arrays import Floats
+from leeward._arrays import Floats
 from leeward.errors import InputError
 from leeward.matrix import PREDICTORS, Figure, Score, Series, score
 from leeward.report.style import COLOURS

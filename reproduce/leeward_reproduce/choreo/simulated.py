@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from leeward import _native
-from leeward.arrays import Floats
+from leeward._arrays import Floats
 from leeward_reproduce.choreo import paper, plant, world
 from leeward_reproduce.choreo.between import (
     EVERY_S,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from leeward import _native
-from leeward.arrays import Floats
+from leeward._arrays import Floats
 from leeward.report.style import COLOURS, OTHER, plain
 from leeward_reproduce.choreo import paper, simulated, world
 from leeward_reproduce.choreo.namespaces import UnableError, network

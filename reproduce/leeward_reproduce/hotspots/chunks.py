@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import numpy
 
-from leeward.arrays import Floats
+from leeward._arrays import Floats
 from leeward_reproduce.figures import Results
 from leeward_reproduce.hotspots.requests import CLASSES, Requests, reads, writes
 from leeward_reproduce.hotspots.sweeps import CHUNKS, CHUNKS_LOADS, STORAGE

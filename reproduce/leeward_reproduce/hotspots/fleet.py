@@ -15,7 +15,7 @@ import numpy
 import pyarrow
 
 from leeward import Cluster
-from leeward.arrays import Floats
+from leeward._arrays import Floats
 from leeward.hotspots import Settings, Tables, analyze, hot
 from leeward.telemetry import Engine, Samples
 from leeward.telemetry.synthetic import Plant, telemetry

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy
 
-from leeward.arrays import Floats, Ints
+from leeward._arrays import Floats, Ints
 from leeward_reproduce.figures import Results
 from leeward_reproduce.hotspots import paper
 from leeward_reproduce.hotspots.queries import BASE_S, BENCHMARKS, READ, Benchmark, Worker

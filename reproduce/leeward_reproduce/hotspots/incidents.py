@@ -11,7 +11,7 @@ from functools import partial
 import numpy
 import yaml
 
-from leeward.arrays import Mask
+from leeward._arrays import Mask
 from leeward_reproduce.figures import Results
 from leeward_reproduce.hotspots import paper
 from leeward_reproduce.hotspots.sweeps import (

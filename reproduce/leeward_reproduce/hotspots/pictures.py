@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy
 
-from leeward.arrays import Floats
+from leeward._arrays import Floats
 from leeward.report.style import COLOURS, OTHER
 from leeward_reproduce.figures import Results
 from leeward_reproduce.hotspots import paper

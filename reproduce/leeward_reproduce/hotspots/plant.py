@@ -29,8 +29,8 @@ import yaml
 from pyarrow import parquet
 
 from leeward import Cluster, slo
+from leeward._arrays import Floats, Ints
 from leeward._native import study_described
-from leeward.arrays import Floats, Ints
 
 HOSTS = 5
 """Of the rack, as in `clusters/storage.yaml`."""

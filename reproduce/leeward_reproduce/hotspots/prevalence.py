@@ -15,7 +15,7 @@ import pyarrow
 from pyarrow import compute
 
 from leeward import Cluster
-from leeward.arrays import Floats
+from leeward._arrays import Floats
 from leeward.hotspots import durations, hot
 from leeward.hotspots.causes.provision import provision
 from leeward.hotspots.causes.tasks import correlation

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy
 
-from leeward.arrays import Floats, Ints
+from leeward._arrays import Floats, Ints
 from leeward_reproduce.hotspots.plant import Served
 from leeward_reproduce.hotspots.racks import utilization
 

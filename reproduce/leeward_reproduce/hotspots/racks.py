@@ -10,7 +10,7 @@ import numpy
 import pyarrow
 from pyarrow import parquet
 
-from leeward.arrays import Floats
+from leeward._arrays import Floats
 from leeward.impact import Settings, measure, tables
 from leeward.telemetry import Engine, Samples
 from leeward_reproduce.figures import Experiment

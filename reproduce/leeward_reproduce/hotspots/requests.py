@@ -15,7 +15,7 @@ import pyarrow
 from pyarrow import compute
 
 from leeward import Cluster
-from leeward.arrays import Floats, Ints
+from leeward._arrays import Floats, Ints
 from leeward_reproduce.sweeps import Cells
 
 CLASSES = ("High", "Medium", "Low")

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy
 import pyarrow
 
-from leeward.arrays import Floats, Ints
+from leeward._arrays import Floats, Ints
 from leeward_reproduce.sweeps import Cells
 
 HOUR_S = 3600.0

@@ -18,7 +18,7 @@ from math import comb
 import numpy
 from pyarrow import compute
 
-from leeward.arrays import Floats
+from leeward._arrays import Floats
 from leeward_reproduce.rows import Row, computed, measured
 from leeward_reproduce.sinbad.pairs import compared
 from leeward_reproduce.sinbad.sweeps import DISK_BPS, HOUR, OPT, RACK_LINK_BPS, WARMUP_S, policy, short

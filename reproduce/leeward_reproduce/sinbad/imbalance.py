@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import numpy
 
-from leeward.arrays import Floats
+from leeward._arrays import Floats
 from leeward.hotspots.hot import TOR, hours
 from leeward.hotspots.imbalance import imbalance
 from leeward.hotspots.settings import Settings

@@ -16,7 +16,7 @@ import numpy
 import pyarrow
 from pyarrow import compute
 
-from leeward.arrays import Floats, Ints
+from leeward._arrays import Floats, Ints
 from leeward.sweep.cell import SAME_WITHIN
 from leeward_reproduce.rows import Row, measured
 from leeward_reproduce.sinbad.sweeps import (

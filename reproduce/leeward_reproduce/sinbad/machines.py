@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 import numpy
 
-from leeward.arrays import Floats, Mask
+from leeward._arrays import Floats, Mask
 from leeward_reproduce.rows import Row, measured
 from leeward_reproduce.sinbad import paper
 from leeward_reproduce.sinbad.pairs import Jobs, job_pairs, quotient, quotients, ratios

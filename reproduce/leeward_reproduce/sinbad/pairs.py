@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy
 
-from leeward.arrays import Floats, Mask
+from leeward._arrays import Floats, Mask
 from leeward.sweep.cell import compare
 from leeward_reproduce.sinbad.sweeps import WARMUP_S
 from leeward_reproduce.sweeps import Cells

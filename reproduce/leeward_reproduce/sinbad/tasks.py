@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import numpy
 
-from leeward.arrays import Floats
+from leeward._arrays import Floats
 from leeward_reproduce.rows import Row, measured
 from leeward_reproduce.sinbad import paper
 from leeward_reproduce.sinbad.sweeps import TASKS, WARMUP_S, policy

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from leeward._files import whole_file
 from leeward._native import __version__
-from leeward.files import whole_file
 
 
 def kept(folder: Path, figure: str, seed: int, of: object, make: Callable[[int], Any]) -> Any:

@@ -73,10 +73,10 @@ def schedule(
 
     Which circuits are up when, what each day serves, and what is left for packets.
     """
+    from leeward._files import check_file, whole_file
     from leeward.circuits import Network, read, read_days
     from leeward.circuits import picture as drawn
     from leeward.circuits import schedule as scheduled
-    from leeward.files import check_file, whole_file
 
     if picture is not None:
         if picture.suffix != ".svg":

@@ -60,7 +60,7 @@ def simulate(
     were used, and how long packets were in the switch. Packets take circuits of their own pair of racks, or
     by `routing` those of others.
     """
-    from leeward.files import check_file, check_replaced, whole_file, whole_folder
+    from leeward._files import check_file, check_replaced, whole_file, whole_folder
     from leeward.packets import picture as drawn
     from leeward.packets import read, summary, tables
 

@@ -81,7 +81,7 @@ def mesh(
 ) -> None:
     """Measure every path between hosts."""
     from leeward import probe
-    from leeward.files import check_file, whole_file
+    from leeward._files import check_file, whole_file
 
     if out:
         check_file(out, "--out")

@@ -112,7 +112,7 @@ def check(
         return
     if seed is not None and not tails:
         raise typer.BadParameter("--seed goes with --tails")
-    from leeward.files import check_file, whole_file
+    from leeward._files import check_file, whole_file
     from leeward.slo import check
 
     if out is not None:

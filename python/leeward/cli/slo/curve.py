@@ -126,7 +126,7 @@ def curve(
     For each rate the least bucket that never delays a request, exactly, at each stage of a request's way; and
     what others choose from it.
     """
-    from leeward.files import check_file
+    from leeward._files import check_file
 
     if plot is not None:
         if plot.suffix != ".svg":
@@ -237,7 +237,7 @@ def _unloaded(described: dict[str, Any], percentile: float | None) -> list[tuple
 
 def _draw(path: Path, curves: list[dict[str, Any]]) -> None:
     """Draws curves over their mean rates, so that stages can stand beside each other."""
-    from leeward.files import whole_file
+    from leeward._files import whole_file
     from leeward.report.pictures import figure
     from leeward.report.style import decades, plain
 

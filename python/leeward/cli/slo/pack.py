@@ -96,7 +96,7 @@ def pack(
 
     First fit, in the order of the file: rate limits are chosen for all workloads of a server together.
     """
-    from leeward.files import check_file, whole_file
+    from leeward._files import check_file, whole_file
     from leeward.slo import pack as packed
     from leeward.slo import text_of, written
 

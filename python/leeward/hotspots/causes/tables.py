@@ -12,9 +12,9 @@ from typing import Literal
 
 import ibis
 
+from leeward._heads import Head
+from leeward._heads import head as read_head
 from leeward.errors import InputError
-from leeward.heads import Head
-from leeward.heads import head as read_head
 from leeward.telemetry import Discards, Engine
 from leeward.telemetry.cells import number
 from leeward.telemetry.files import reading

@@ -103,8 +103,10 @@ def split(made: Analysis) -> Section | None:
         words=(
             (
                 "storage, compute",
-                f"throughput above {share_text(made.settings.split)}"
-                f" of what is provisioned for it (figure 6)",
+                (
+                    f"throughput above {share_text(made.settings.split)}"
+                    " of what is provisioned for it (figure 6)"
+                ),
             ),
         ),
     )

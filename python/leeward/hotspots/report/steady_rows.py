@@ -39,8 +39,10 @@ def unevenness(made: Analysis) -> Section:
         words=(
             (
                 "Cv",
-                f"standard deviation over mean of links in {days_text(uneven.interval_ms)}"
-                f" (Sinbad, figure 5)",
+                (
+                    f"standard deviation over mean of links in {days_text(uneven.interval_ms)}"
+                    " (Sinbad, figure 5)"
+                ),
             ),
             ("Cv of 1 h, ...", "the median when utilization is averaged over so long"),
             ("p95 link hot", "share of intervals in which the 95th percentile over links is hot"),

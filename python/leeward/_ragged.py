@@ -12,8 +12,8 @@ from os import PathLike
 from pathlib import Path
 from typing import IO, cast
 
+from leeward._heads import DELIMITERS, GZIP
 from leeward.errors import InputError
-from leeward.heads import DELIMITERS, GZIP
 
 MOST_LINE = 2_000_000
 """Letters of a line."""

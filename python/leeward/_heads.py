@@ -16,8 +16,8 @@ from typing import IO, Any, Literal, cast
 import pyarrow
 from pyarrow import parquet, types
 
+from leeward._files import check_once
 from leeward.errors import InputError
-from leeward.files import check_once
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet")
 """Of the files of a folder that count."""
