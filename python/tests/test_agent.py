@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import signal
 import statistics
 import subprocess
@@ -17,6 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from support.parts import lack, require, require_root
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 Served = Callable[..., AbstractContextManager[str]]
@@ -48,10 +49,8 @@ def ip(*arguments: str) -> None:
 @pytest.fixture
 def two() -> Iterator[tuple[str, str]]:
     """Two namespaces that a cable joins, 10.77.0.1 at the first and 10.77.0.2 at the other."""
-    if os.geteuid() != 0:
-        pytest.skip("namespaces need root")
-    if shutil.which("ip") is None:
-        pytest.skip("namespaces need ip")
+    require_root()
+    require("ip", package="iproute2")
     names = [f"lwagent-{os.getpid()}-{end}" for end in "ab"]
     try:
         for name in names:
@@ -65,7 +64,7 @@ def two() -> Iterator[tuple[str, str]]:
     except (OSError, subprocess.CalledProcessError) as error:
         for name in names:
             subprocess.run(["ip", "netns", "del", name], check=False, capture_output=True)
-        pytest.skip(f"namespaces: {getattr(error, 'stderr', error)}")
+        lack(f"namespaces: {getattr(error, 'stderr', error)}")
     yield names[0], names[1]
     for name in names:
         ip("netns", "del", name)

@@ -1,7 +1,6 @@
 """Captures of real parts: tcpdump on a veth pair, and what softflowd exports of it."""
 
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from leeward.matrix import capture
+from support.parts import lack, require, require_root
 
 SENDER = """
 import socket, sys
@@ -27,27 +27,23 @@ SENT = {("10.77.0.1", "10.77.0.2"): (200, 1000), ("10.77.0.2", "10.77.0.1"): (50
 """Packets and bytes of payload from each end to the other."""
 
 
-def missing(*programs: str) -> str | None:
-    """Why this machine cannot run these tests."""
-    if os.geteuid() != 0:
-        return "network namespaces need root"
-    for program in ("ip", *programs):
-        if shutil.which(program) is None:
-            return f"{program} is not installed"
+def need(program: str) -> None:
+    """Requires namespaces and a program."""
+    require_root()
+    require("ip", package="iproute2")
+    require(program)
     tried = subprocess.run(
         ["ip", "netns", "add", f"leeward-try-{os.getpid()}"], capture_output=True, check=False
     )
     if tried.returncode:
-        return f"no network namespace can be made: {tried.stderr.decode().strip()}"
+        lack(f"no network namespace can be made: {tried.stderr.decode().strip()}")
     subprocess.run(["ip", "netns", "delete", f"leeward-try-{os.getpid()}"], check=True)
-    return None
 
 
 @pytest.fixture(scope="module")
 def ends() -> Iterator[tuple[str, str]]:
     """Two namespaces that are joined by a cable."""
-    if why := missing("tcpdump"):
-        pytest.skip(why)
+    need("tcpdump")
     names = tuple(f"leeward-{os.getpid()}-{end}" for end in "ab")
     try:
         for name in names:
@@ -144,8 +140,7 @@ def test_what_was_sent_over_a_cable_is_what_the_matrix_has(dumped: Path) -> None
 def test_what_softflowd_exports_of_it_is_what_the_matrix_has(
     ends: tuple[str, str], dumped: Path, tmp_path: Path, version: int
 ) -> None:
-    if why := missing("softflowd"):
-        pytest.skip(why)
+    need("softflowd")
     path = tmp_path / "exports.pcap"
     with dumping(ends[0], "lo", path, "udp port 2055"):
         collector = ("-n", "127.0.0.1:2055", "-v", str(version))

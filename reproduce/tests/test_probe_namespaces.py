@@ -12,6 +12,7 @@ from leeward import Cluster, place_tasks
 from leeward_reproduce.choreo.namespaces import COMMAND, Network, UnableError, address, network
 from leeward_reproduce.choreo.simulated import SIMULATED
 from leeward_reproduce.perform import reproduce
+from support.parts import lack
 
 NOT_HERE = ("need root", "No such file", "Operation not permitted", "Read-only file system")
 """What a machine says that lets nobody make namespaces."""
@@ -26,7 +27,7 @@ def made(*pods: tuple[int, ...]) -> Iterator[Network]:
     except UnableError as error:
         # What was asked of a network that is there must not fail.
         if any(why in str(error) for why in NOT_HERE):
-            pytest.skip(str(error))
+            lack(str(error))
         raise
 
 

@@ -3,7 +3,6 @@
 import gc
 import json
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -12,6 +11,7 @@ import time
 import urllib.request
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
+from importlib.util import find_spec
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
 from threading import Thread
@@ -23,6 +23,7 @@ from hypothesis import settings
 from leeward import cli
 from leeward.sweep import cell
 from leeward.telemetry import Engine
+from support.parts import lack, require
 
 # Tests whose examples take long have a part of these, so that fuzzing has more of them too.
 settings.register_profile("test", deadline=None, derandomize=True, max_examples=100)
@@ -129,9 +130,9 @@ def _drain(stream: IO[str]) -> None:
 @pytest.fixture(scope="session")
 def _spark() -> Iterator[Engine]:
     """One Spark for all tests: to start it takes longer than most of them."""
-    if shutil.which("java") is None:
-        pytest.skip("no java: nothing for Spark to run on")
-    pytest.importorskip("pyspark", reason="no pyspark: pip install 'leeward[spark]'")
+    require("java", package="default-jre-headless")
+    if find_spec("pyspark") is None:
+        lack("no pyspark: pip install 'leeward[spark]'")
     with pytest.MonkeyPatch.context() as patch:
         # Most of its time would go into compiling itself for a long life.
         java = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
@@ -167,12 +168,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def promtool() -> Promtool:
     """Runs promtool with arguments in a folder, its output captured."""
-    path = shutil.which("promtool")
-    if path is None:
-        pytest.skip("no promtool: as root, apt-get install prometheus")
+    require("promtool", package="prometheus")
 
     def ran(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
-        return subprocess.run([path, *arguments], capture_output=True, check=False, cwd=folder, text=True)
+        return subprocess.run(
+            ["promtool", *arguments], capture_output=True, check=False, cwd=folder, text=True
+        )
 
     return ran
 
@@ -180,9 +181,7 @@ def promtool() -> Promtool:
 @pytest.fixture(scope="session")
 def backfilled() -> Backfilled:
     """Starts a Prometheus that holds what lines of OpenMetrics say, in a folder; gives its address."""
-    for name in ("prometheus", "promtool"):
-        if shutil.which(name) is None:
-            pytest.skip(f"no {name}: as root, apt-get install prometheus")
+    require("prometheus", "promtool", package="prometheus")
 
     @contextmanager
     def started(folder: Path, lines: Iterable[str]) -> Iterator[str]:
@@ -199,8 +198,7 @@ def backfilled() -> Backfilled:
 @pytest.fixture(scope="session")
 def scraping() -> Scraping:
     """Starts a Prometheus by its configuration, in a folder; gives its address."""
-    if shutil.which("prometheus") is None:
-        pytest.skip("no prometheus: as root, apt-get install prometheus")
+    require("prometheus")
     return _prometheus
 
 

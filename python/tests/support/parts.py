@@ -1,0 +1,30 @@
+"""Real parts that some tests need: Prometheus, Spark, namespaces, tools of Debian.
+
+Continuous integration has them all, so that a test there fails without its part; elsewhere the test is skipped.
+"""
+
+import os
+import shutil
+from typing import NoReturn
+
+import pytest
+
+
+def lack(reason: str) -> NoReturn:
+    """Ends a test whose real part is missing: fails it under CI (environment `CI=true`), else skips it."""
+    if os.environ.get("CI") == "true":
+        pytest.fail(f"CI must have this part: {reason}", pytrace=False)
+    pytest.skip(reason)
+
+
+def require(*programs: str, package: str | None = None) -> None:
+    """Requires programs of the system, from a Debian package of the first one's name or of another."""
+    for program in programs:
+        if shutil.which(program) is None:
+            lack(f"no {program}: as root, apt-get install {package or program}")
+
+
+def require_root() -> None:
+    """Requires root, as network namespaces do."""
+    if os.geteuid() != 0:
+        lack("network namespaces need root")

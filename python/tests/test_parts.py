@@ -1,0 +1,18 @@
+"""A test without its real part fails under CI and is skipped elsewhere."""
+
+import pytest
+
+from support.parts import lack, require
+
+
+@pytest.mark.parametrize(("ci", "outcome"), [("true", pytest.fail.Exception), (None, pytest.skip.Exception)])
+def test_a_missing_part_fails_under_ci_alone(
+    monkeypatch: pytest.MonkeyPatch, ci: str | None, outcome: type[BaseException]
+) -> None:
+    monkeypatch.delenv("CI", raising=False)
+    if ci is not None:
+        monkeypatch.setenv("CI", ci)
+    with pytest.raises(outcome, match="no such part"):
+        lack("no such part")
+    with pytest.raises(outcome, match="no no-such-program: as root, apt-get install its-package"):
+        require("sh", "no-such-program", package="its-package")
