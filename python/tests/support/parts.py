@@ -1,6 +1,6 @@
 """Real parts that some tests need: Prometheus, Spark, namespaces, tools of Debian.
 
-Continuous integration has them all, so that a test there fails without its part; elsewhere the test is skipped.
+Continuous integration has them all: a test without its part fails there, and is skipped elsewhere.
 """
 
 import os
