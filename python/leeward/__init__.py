@@ -1,9 +1,9 @@
 """Leeward places work on the sheltered side of the network.
 
-A `Cluster` is what a cluster file describes: hosts, racks, pods, links and devices. `simulate` tries policies
-on a scenario, `place_replicas` decides for one block, `place_tasks` for an app, `migrate` which tasks leave
-hot racks; `leeward.fluid` simulates flows; a `Client` asks a controller. Tables are Arrow
-tables. Input that is refused raises `InputError`, which says where it is wrong and what was expected.
+A `Cluster` holds the hosts, racks, pods, links and devices of a cluster file. `simulate` runs policies on a
+scenario. `place_replicas` decides for one block, `place_tasks` for an app, and `migrate` chooses tasks that
+should leave hot racks. `leeward.fluid` simulates flows. A `Client` talks to a controller. Tables are Arrow
+tables. Invalid input raises `InputError`, which names the place and the expected value.
 
     >>> import leeward
     >>> cluster = leeward.Cluster({"racks": 2, "hosts_per_rack": 4, "nic": "1Gbps", "oversubscription": 4})

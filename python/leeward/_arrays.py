@@ -1,4 +1,4 @@
-"""What arrays of numbers are called."""
+"""Types of NumPy arrays."""
 
 from typing import Any
 

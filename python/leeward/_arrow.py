@@ -1,10 +1,10 @@
-"""What a table is: anything that speaks Arrow's PyCapsule interface."""
+"""Table types: any object with Arrow's PyCapsule interface."""
 
 from typing import Protocol
 
 
 class ArrowStream(Protocol):
-    """A table as a stream of record batches: pyarrow, Polars, pandas 2.2, DuckDB and others have it."""
+    """A table as a stream of record batches, as pyarrow, Polars, pandas 2.2 and DuckDB give it."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """A capsule with an `ArrowArrayStream`."""

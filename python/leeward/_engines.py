@@ -1,4 +1,4 @@
-"""Names of the engines that analyses of telemetry run on, apart from the engines, which take long to load."""
+"""Names of the engines of telemetry analyses, in a module that loads quickly."""
 
 from enum import StrEnum
 

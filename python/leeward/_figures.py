@@ -1,17 +1,17 @@
-"""The figures of a run under one name each, with dots between: `full_block_write_s.p95`."""
+"""Figures of a run by dotted name: `full_block_write_s.p95`."""
 
 from collections.abc import Mapping
 from typing import Any
 
 BASELINE = "against_baseline"
-"""What the figures of a comparison stand under."""
+"""Prefix of the figures of a comparison."""
 
 
 def flat(summary: Mapping[str, Any]) -> dict[str, Any]:
-    """The figures of `Run.summary()` by name. Where nothing was written there is no time, and not one of 0 s.
+    """Figures of `Run.summary()` by name; None for times where nothing was written.
 
     Args:
-        summary: As it is kept and printed: all zero where nothing is counted.
+        summary: A summary, in which a time is 0 where nothing is counted.
     """
     figures = _named(summary, "")
     if figures["job_communication_s.count"] == 0:
@@ -20,7 +20,7 @@ def flat(summary: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def compared(comparison: Mapping[str, Any]) -> dict[str, Any]:
-    """The figures of `Run.compare()` by name. Without pairs there is no factor, and not one of 1."""
+    """Figures of `Run.compare()` by name; None for factors without pairs."""
     figures = _named({BASELINE: comparison}, "")
     del figures[f"{BASELINE}.same_within"]
     return figures

@@ -1,6 +1,6 @@
-"""Output files and folders that are whole or not there, and are known to be possible before work begins.
+"""Input files read once each, and output files and folders that are complete or absent.
 
-And input files, of which each counts once.
+Checks that an output is possible run before any work begins.
 """
 
 import errno
@@ -15,21 +15,21 @@ from leeward.errors import InputError
 
 
 def check_once(paths: Sequence[str | os.PathLike[str]], argument: str) -> None:
-    """Checks that no file is among those to read twice, by whatever name: what it holds would count twice.
+    """Checks that no file is given twice, under any name, since its content would count twice.
 
     Args:
-        paths: Of files, there or not.
-        argument: What gave them.
+        paths: Paths of files, which may be missing.
+        argument: Name of the argument that gives them.
 
     Raises:
-        InputError: One is; of the argument.
+        InputError: A file is given twice.
     """
     seen: dict[tuple[int, int], str] = {}
     for path in [os.fspath(one) for one in paths]:
         try:
             of = os.stat(path)
         except OSError:
-            # Who reads it says that it is not there.
+            # The reader of the file reports that it is missing.
             continue
         identity = of.st_dev, of.st_ino
         if identity in seen:
@@ -42,11 +42,11 @@ def check_file(path: Path, flag: str) -> None:
     """Checks that a file can be written.
 
     Args:
-        path: The file, there or not.
-        flag: The option that names it.
+        path: Path of the file, which may be missing.
+        flag: Option that names it.
 
     Raises:
-        InputError: It cannot.
+        InputError: The path is a folder, or its folder is missing or read-only.
     """
     if path.is_dir():
         raise _wrong(flag, f"`{path}`: is a directory; expected a file")
@@ -56,13 +56,13 @@ def check_file(path: Path, flag: str) -> None:
 
 
 def check_folder(path: Path, flag: str) -> None:
-    """Checks that a folder is there and can be written to, or can be made, with those above it.
+    """Checks that a folder is writable, or can be made together with those above it.
 
     Raises:
-        InputError: It cannot.
+        InputError: The folder cannot be made or written.
     """
     above = path
-    # A broken link is there, and cannot be made.
+    # A broken link exists, and cannot be made.
     while not os.path.lexists(above) and above != above.parent:
         above = above.parent
     if not above.is_dir():
@@ -71,21 +71,21 @@ def check_folder(path: Path, flag: str) -> None:
 
 
 def check_replaced(path: Path, flag: str, kind: str, strange: Callable[[Path], str | None]) -> None:
-    """Checks that a result can be written as a folder, in the place of an earlier one and of nothing else.
+    """Checks that a result can replace an earlier one in a folder, and nothing else.
 
     Args:
-        path: The folder, there or not.
-        flag: The option that names it.
-        kind: What it may take the place of.
-        strange: What keeps a folder from being that, or empty; None if nothing does.
+        path: Path of the folder, which may be missing.
+        flag: Option that names it.
+        kind: Description of the result that may be replaced.
+        strange: Returns the first thing in a folder that is not part of such a result, or None.
 
     Raises:
-        InputError: It cannot.
+        InputError: The folder is the current one, cannot be written, or holds something else.
     """
     check_folder(path, flag)
     if not path.is_dir():
         return
-    # What takes the place of the current folder would leave the shell in one that is gone.
+    # A replaced current folder would leave the shell in a deleted one.
     if Path.cwd().is_relative_to(path.resolve()):
         raise _wrong(flag, f"`{path}`: this is the current folder, or above it; expected another")
     if found := strange(path):
@@ -93,7 +93,7 @@ def check_replaced(path: Path, flag: str, kind: str, strange: Callable[[Path], s
 
 
 def unfinished(name: str, of: Iterable[str]) -> bool:
-    """Whether a file is what a killed process left of writing one of these with `whole_file`."""
+    """True for a temporary file that a killed process left while writing one of these with `whole_file`."""
     return any(
         re.fullmatch(rf"\.{re.escape(Path(whole).stem)}\.\d+{re.escape(Path(whole).suffix)}", name)
         for whole in of
@@ -111,18 +111,18 @@ def _wrong(flag: str, message: str) -> InputError:
 
 @contextmanager
 def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Gives a temporary path to write to; the file takes its place at `path` if the block ends well.
+    """Gives a temporary path to write to, which replaces `path` if the block succeeds.
 
-    If it does not, what was at `path` before is untouched and the temporary file is gone.
+    Otherwise `path` stays as it was, and the temporary file is removed.
 
     Raises:
-        OSError: It could not be written; names `path`.
+        OSError: The file cannot be written; the error names `path`.
     """
     path = Path(path)
     if not path.parent.is_dir():
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), str(path.parent))
-    # Beside the target, since a rename is atomic only within a file system. The suffix stays: some writers
-    # choose a format by it.
+    # A rename is atomic only within a file system, so the temporary file is in the same folder. It keeps the
+    # suffix, by which some writers choose a format.
     temporary = path.with_name(f".{path.stem}.{os.getpid()}{path.suffix}")
     try:
         with _named(temporary, path):
@@ -134,12 +134,12 @@ def whole_file(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 @contextmanager
 def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Gives a temporary folder to write to; it takes the place of the one at `path` if the block ends well.
+    """Gives a temporary folder to write to, which replaces the one at `path` if the block succeeds.
 
-    If it does not, what was at `path` before is untouched and the temporary folder is gone.
+    Otherwise `path` stays as it was, and the temporary folder is removed.
 
     Raises:
-        OSError: It could not be written; names `path`.
+        OSError: The folder cannot be written; the error names `path`.
     """
     path = Path(path).resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -150,7 +150,7 @@ def whole_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
             temporary.mkdir()
             yield temporary
             if path.exists():
-                # Who may read what was there may read what takes its place, and nobody else.
+                # The new folder gets the permissions of the old one.
                 shutil.copymode(path, temporary)
                 os.rename(path, before)
             try:
@@ -176,18 +176,18 @@ def made_folder(path: Path) -> Iterator[None]:
             try:
                 one.rmdir()
             except OSError:
-                # It holds files, or others use it.
+                # The folder holds files, or another process uses it.
                 break
 
 
 @contextmanager
 def _named(temporary: Path, path: Path) -> Iterator[None]:
-    """Lets what goes wrong with a temporary file, or below a temporary folder, name what it stands for."""
+    """Lets errors about a temporary path name the path that it stands for."""
     try:
         yield
     except OSError as error:
         where = str(error.filename or error)
-        # Arrow names the file in its message alone.
+        # Arrow names the file only in its message.
         if temporary.name not in where:
             raise
         why = os.strerror(error.errno) if error.errno else "it cannot be written"

@@ -1,11 +1,11 @@
 """Measures a device's profile with fio: work by kind and size at saturation, and latency without queueing.
 
-    settings -> jobs -> fio, one job at a time -> measured -> profile, the content of a device file
+    settings -> jobs -> fio, one job at a time -> results -> profile, the content of a device file
 
-Work is one over the requests a second that the device does when it always has enough of them (SLO section
-2.3.2). Mixes of reads and writes check that the work of the two adds up: where a mix is slower than its reads
-and writes are apart, both are made as much slower at that size, so that no mix that was measured does less
-than the profile says. Latency without queueing is measured with one request at a time.
+Work is one over the requests a second that the device serves when it always has enough of them (SLO section
+2.3.2). Mixes of reads and writes check that the work of both adds up. Where a mix is slower than its parts
+predict, reads and writes of that size get more work, so that the profile never promises more than any
+measured mix. Latency without queueing is measured with one request at a time.
 """
 
 import json
@@ -22,25 +22,25 @@ from typing import Any
 from leeward.errors import InputError
 
 PERCENTILES = (50.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99)
-"""In percent."""
+"""Percentiles of latency without queueing, in percent."""
 BEYOND = 10
-"""Requests that took longer than a percentile says, at least; with fewer it is chance."""
+"""Minimum number of requests beyond a reported percentile; with fewer it is chance."""
 KINDS = ("read", "write")
 HINT = "install it with your system's packages: apt-get install fio, or dnf install fio"
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What is measured, and how long.
+    """Settings of a measurement.
 
     Attributes:
-        sizes: Of requests, in bytes.
-        mixes: Percent of reads among the requests of a mixed load, above 0 and below 100.
-        seconds: A point.
-        file_bytes: What requests are spread over.
-        depth: Requests that are outstanding at saturation.
-        buffered: Whether the page cache takes part.
-        engine: fio's.
+        sizes: Sizes of requests, in bytes.
+        mixes: Percent of reads in mixed loads, each above 0 and below 100.
+        seconds: Length of each run.
+        file_bytes: Size of the file that requests are spread over.
+        depth: Outstanding requests at saturation.
+        buffered: Whether requests go through the page cache.
+        engine: I/O engine of fio.
     """
 
     sizes: tuple[int, ...]
@@ -54,7 +54,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Job:
-    """One run of fio: what it measures, and its arguments but for the file."""
+    """One run of fio: the measured point, and its arguments without the file."""
 
     what: str
     size: int
@@ -64,14 +64,14 @@ class Job:
 
 
 def jobs(settings: Settings) -> list[Job]:
-    """The runs of a profile, in order: the file is filled, then each size is measured."""
+    """Runs of a profile, in order: fio first fills the file, then measures each size."""
     common = (
         f"--size={settings.file_bytes}",
         f"--ioengine={settings.engine}",
         f"--direct={0 if settings.buffered else 1}",
         "--output-format=json",
         "--group_reporting",
-        # The same places in every profile.
+        # Every profile uses the same offsets.
         "--randrepeat=1",
     )
     fill = (*common, "--name=fill", "--rw=write", "--bs=1048576", "--iodepth=4", "--end_fsync=1")
@@ -95,20 +95,20 @@ def _load(reads: int) -> tuple[str, ...]:
 
 
 def command(job: Job, file: str | os.PathLike[str]) -> list[str]:
-    """The command line of a run."""
+    """Command line of a run."""
     return ["fio", *job.arguments, f"--filename={_escaped(os.fspath(file))}"]
 
 
 def _escaped(name: str) -> str:
-    # fio takes a colon for the end of a file name.
+    # A colon ends a file name for fio.
     return name.replace("\\", "\\\\").replace(":", "\\:")
 
 
 def check_place(path: Path, force: bool) -> None:
-    """Checks that a file can be measured: one made in a folder, or with `force` one there is.
+    """Checks that a file can be measured: a new one in a folder, or with `force` an existing one.
 
     Raises:
-        InputError: It is neither, or would be overwritten without leave.
+        InputError: The path is neither, or would be overwritten without `force`.
     """
     if not path.exists():
         raise _wrong(f"`{path}`: no such folder")
@@ -120,10 +120,10 @@ def check_place(path: Path, force: bool) -> None:
 
 @contextmanager
 def measured_file(path: Path, force: bool) -> Iterator[Path]:
-    """The file that is measured: one made in a folder and removed at the end, or with `force` one there is.
+    """File to measure: a new one in a folder, removed at the end, or with `force` an existing one.
 
     Raises:
-        InputError: It is neither, or would be overwritten without leave.
+        InputError: The path is neither, or would be overwritten without `force`.
     """
     check_place(path, force)
     if path.is_dir():
@@ -146,7 +146,7 @@ def measure(
     """Runs all jobs, and calls `done` after each.
 
     Returns:
-        Each job with what fio said of it, and fio's version.
+        Each job with the output of fio, and the version of fio.
 
     Raises:
         InputError: fio is not installed, or failed.
@@ -159,7 +159,7 @@ def measure(
     for job in jobs(settings):
         ran = subprocess.run(command(job, file), capture_output=True, text=True, check=False)
         try:
-            # Warnings may stand before.
+            # Warnings may precede the JSON.
             said = json.loads(ran.stdout[max(ran.stdout.find("{"), 0) :])
             version, (result,) = said["fio version"], said["jobs"]
         except (ValueError, KeyError, TypeError):
@@ -179,10 +179,10 @@ def measure(
 def profile(
     settings: Settings, found: list[tuple[Job, dict[str, Any]]], version: str, name: str
 ) -> dict[str, Any]:
-    """The content of a device file, from what fio said.
+    """Content of a device file, from the output of fio.
 
     Raises:
-        InputError: A load did no request at all.
+        InputError: A load served no request.
     """
     rates: dict[tuple[int, int], tuple[float, float]] = {}
     unloaded: list[dict[str, Any]] = []
@@ -201,7 +201,7 @@ def profile(
     table = []
     for size in settings.sizes:
         read, write = rates[size, 100][0], rates[size, 0][1]
-        # Seconds of service, by the profile, that a mix was given in a second.
+        # Seconds of service a second that a mix needs by the profile.
         busy = [rates[size, mix][0] / read + rates[size, mix][1] / write for mix in settings.mixes]
         slower = min([1.0, *busy])
         table.append({"size_bytes": size, "read_iops": read * slower, "write_iops": write * slower})
@@ -219,10 +219,10 @@ def profile(
 
 
 def _tail(size: int, kind: str, said: dict[str, Any]) -> list[dict[str, Any]]:
-    """The percentiles that enough requests were slower than."""
+    """Percentiles with enough slower requests."""
     count = said["total_ios"]
     shown = {float(key): value for key, value in said["lat_ns"]["percentile"].items()}
-    # The median stands in any case, so that there is something of both kinds.
+    # The median is always there, so that each kind has an entry.
     return [
         {"kind": kind, "size_bytes": size, "percentile": p, "seconds": max(shown[p], 1) / 1e9}
         for p in PERCENTILES

@@ -1,7 +1,7 @@
-"""What the beginning of a table's file says, for all that read tables: kind, columns, delimiter, compression.
+"""Head of a table file, for all readers of tables: kind, columns, delimiter, compression.
 
-What a file is, its content says and not its name: Parquet, or text in UTF-8 with a header, plain or gzip,
-with commas, semicolons or tabs between its cells.
+The content decides the kind, and the name does not: Parquet, or text in UTF-8 with a header, plain or gzip,
+with commas, semicolons or tabs between cells.
 """
 
 import csv
@@ -20,19 +20,19 @@ from leeward._files import check_once
 from leeward.errors import InputError
 
 SUFFIXES = (".csv", ".csv.gz", ".parquet")
-"""Of the files of a folder that count."""
+"""Suffixes of the files of a folder that count."""
 DELIMITERS = ",;\t"
 GZIP = b"\x1f\x8b"
-"""What gzip data begins with."""
+"""Magic bytes of gzip."""
 PARQUET = b"PAR1"
-"""What a Parquet file begins with."""
+"""Magic bytes of Parquet."""
 _ROWS = 64
-"""That are looked at."""
+"""Rows that are examined."""
 _LONGEST = 4_000_000
-"""Letters that are read, which is how long a header may be."""
+"""Letters that are read, which limits the length of a header."""
 
 Kind = Literal["numbers", "texts", "bytes", "times", "lists"]
-"""What a column of Parquet may be of; lists are of numbers or texts."""
+"""Kind of a Parquet column; lists are of numbers or texts."""
 _TESTS: dict[Kind, Sequence[Any]] = {
     "numbers": (types.is_integer, types.is_floating, types.is_decimal),
     "texts": (types.is_string, types.is_large_string),
@@ -44,15 +44,15 @@ _TESTS: dict[Kind, Sequence[Any]] = {
 
 @dataclass(frozen=True)
 class Head:
-    """What the beginning of a file says.
+    """Head of a file.
 
     Attributes:
-        path: Of the file.
-        columns: Their names, as they stand there.
-        types: Their types by name, of Parquet; empty of CSV.
-        delimiter: Between cells of CSV; empty of Parquet.
-        compressed: Whether CSV is in gzip.
-        rows: The first rows of CSV that are as long as the header; none of Parquet.
+        path: Path of the file.
+        columns: Names of the columns, as written.
+        types: Arrow types by column, for Parquet; empty for CSV.
+        delimiter: Letter between cells of CSV; empty for Parquet.
+        compressed: Whether the CSV is in gzip.
+        rows: First rows of CSV that are as long as the header; none for Parquet.
     """
 
     path: Path
@@ -64,14 +64,14 @@ class Head:
 
     @property
     def parquet(self) -> bool:
-        """Whether it is Parquet; otherwise it is CSV."""
+        """True for Parquet, false for CSV."""
         return not self.delimiter
 
     def check_names(self) -> None:
-        """Checks that columns can be told apart, in any case.
+        """Checks that no two columns have the same name, ignoring case.
 
         Raises:
-            InputError: One is there twice.
+            InputError: A name occurs twice.
         """
         seen: set[str] = set()
         for column in self.columns:
@@ -80,10 +80,10 @@ class Head:
             seen.add(column.lower())
 
     def check_type(self, column: str, *kinds: Kind) -> None:
-        """Checks that a column holds what is expected; in CSV all are texts.
+        """Checks that a column has an expected type; all columns of CSV are texts.
 
         Raises:
-            InputError: It is of another type.
+            InputError: The column is of another type.
         """
         of = self.types.get(column)
         if of is not None and not _is_of(of, kinds):
@@ -92,10 +92,10 @@ class Head:
             raise InputError(str(self.path), None, None, column[:80], message)
 
     def first(self, column: str) -> str | None:
-        """What stands in a column first, as text; None if there is nothing in the rows that are looked at.
+        """First value of a column as text; None if the examined rows have none.
 
         Raises:
-            InputError: It is not readable.
+            InputError: The file is not readable.
         """
         if not self.parquet:
             at = self.columns.index(column)
@@ -111,7 +111,7 @@ class Head:
 
 
 def _is_of(of: pyarrow.DataType, kinds: Sequence[Kind]) -> bool:
-    """Whether a type is of one of these kinds; what has codes for its values is of the kind of those."""
+    """True for a type of one of these kinds; a dictionary type is of the kind of its values."""
     if types.is_dictionary(of):
         of = of.value_type
     if types.is_null(of):
@@ -123,15 +123,15 @@ def _is_of(of: pyarrow.DataType, kinds: Sequence[Kind]) -> bool:
 
 
 def files(paths: Sequence[str | PathLike[str]], argument: str) -> list[Path]:
-    """Files as they are given, and all of folders.
+    """Files as given, and the files of given folders.
 
     Args:
-        paths: Of files; or of folders: their files that end in one of `SUFFIXES`, and those of the folders
-            below, in order of their names, but for hidden ones.
-        argument: What gave them.
+        paths: Files; or folders: their files that end in one of `SUFFIXES`, with those of folders below,
+            sorted by name, without hidden ones.
+        argument: Name of the argument that gives them.
 
     Raises:
-        InputError: One is not there, a folder has none, or a file is among them twice.
+        InputError: A path is missing, a folder has no such file, or a file is given twice.
     """
     found: list[Path] = []
     for path in map(Path, paths):
@@ -158,7 +158,7 @@ def head(path: Path) -> Head:
     """Reads the beginning of a file.
 
     Raises:
-        InputError: It is empty, or neither CSV nor Parquet.
+        InputError: The file is empty, or neither CSV nor Parquet.
     """
     try:
         with path.open("rb") as file:
@@ -197,7 +197,7 @@ def _of_parquet(path: Path) -> Head:
 
 
 class _readable:  # noqa: N801 (it is used as a function)
-    """Lets what Arrow says be of the file."""
+    """Lets errors of Arrow name the file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -21,7 +21,7 @@ class Cluster:
         """Takes a path, a text of more than one line (YAML or JSON), a mapping, or a cluster.
 
         Raises:
-            InputError: It describes no cluster; or the file cannot be read.
+            InputError: The source is not a valid cluster, or the file cannot be read.
         """
 
     @staticmethod
@@ -34,26 +34,26 @@ class Cluster:
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Display name."""
 
     @property
     def shape(self) -> Literal["tree", "pipe", "hose"]:
-        """A tree of racks and pods, or one of the two kinds of mesh."""
+        """Shape: a tree of racks and pods, or one of the two kinds of mesh."""
 
     @property
     def hosts(self) -> int:
-        """How many hosts there are."""
+        """Number of hosts."""
 
     @property
     def racks(self) -> int:
-        """How many racks there are; on a mesh, how many groups of hosts."""
+        """Number of racks; on a mesh, number of groups of hosts."""
 
     @property
     def pods(self) -> int:
-        """How many pods there are."""
+        """Number of pods."""
 
     def host_names(self) -> list[str]:
-        """The names of all hosts, in order of their numbers."""
+        """Names of all hosts, in order of their numbers."""
 
     def resources(self) -> pyarrow.Table:
         """All links and devices: `index` (int32), `name`, `kind`, `capacity` (int64).
@@ -62,7 +62,7 @@ class Cluster:
         """
 
     def links(self) -> pyarrow.Table:
-        """All links, each direction by itself, and where they are.
+        """All links, each direction by itself, with their places.
 
         Columns: `link` (int32, from 0), `name`; `cross_section` (`host-ToR`, `ToR-pod`, `pod-core`, or `pair`
         in a pipe mesh), `direction` (`up`: away from the host, rack or pod; `down`; `one-way` of a pair);
@@ -71,46 +71,46 @@ class Cluster:
         """
 
     def rack_table(self) -> pyarrow.Table:
-        """All racks and what their hosts have together.
+        """All racks, with the sums over their hosts.
 
         Columns: `rack`, `pod` (null where there are none), `kind` (`compute`, `disk` or `mixed`), `hosts`
-        (int32), `cpus` (float64; null: without limit), `storage_bps` (int64: what its devices read, in bits
-        per second), `storage_bytes` (int64; null: without limit).
+            (int32), `cpus` (float64; null: without limit), `storage_bps` (int64: read rate of its devices, in
+            bits per second), `storage_bytes` (int64; null: without limit).
         """
 
     def host_table(self) -> pyarrow.Table:
-        """All hosts and where they are: `host`, `rack`, `pod` (null where there are none)."""
+        """All hosts and their places: `host`, `rack`, `pod` (null where there are none)."""
 
     def path(self, *endpoints: str) -> list[tuple[str, float]]:
-        """The resources that one flow through these places crosses, each with its work per byte.
+        """Resources that one flow through these places crosses, each with its work per byte.
 
         Args:
             endpoints: Hosts (`r3h7`), racks or pods (`r3`: some host in it), and devices
                 (`r3h7:disk0:write`, `r3h7:disk0:read`). Three or more make a chain.
 
         Raises:
-            InputError: There is no such place.
+            InputError: A place does not exist.
         """
 
     def describe(self) -> dict[str, Any]:
-        """What there is of each kind of thing, as `leeward cluster show -o json` prints it."""
+        """Counts of each kind of thing, as `leeward cluster show -o json` prints them."""
 
 @final
 class Scheduler:
-    """A policy for tasks that sees no load, asked about one app after the other."""
+    """A policy for tasks that sees no load and decides one app after the other."""
 
     def __new__(cls, cluster: Cluster, policy: str, seed: int = 1) -> Scheduler:
-        """Nothing runs."""
+        """Starts without running apps."""
 
     def place(self, number: int, job: int, app: str) -> list[str] | None:
-        """Places an app, JSON or YAML, and lets it run; names of hosts, or None if it is refused."""
+        """Places an app, JSON or YAML, and keeps it running; names of hosts, or None if it is refused."""
 
     def end(self, number: int) -> None:
-        """An app ended."""
+        """Ends an app."""
 
 @final
 class Scenario:
-    """A scenario file, read and checked: a cluster, workloads, what happens, policies to try."""
+    """A scenario file, read and checked: a cluster, workloads, events, policies to try."""
 
     @staticmethod
     def from_file(path: str | PathLike[str], data: str | PathLike[str] | None = None) -> Scenario:
@@ -124,7 +124,7 @@ class Scenario:
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Display name."""
 
     @property
     def cluster(self) -> Cluster:
@@ -132,31 +132,31 @@ class Scenario:
 
     @property
     def policies(self) -> list[str]:
-        """The policies it names; the first is what the others are compared with."""
+        """Policies that it names; the others are compared with the first."""
 
     @property
     def seed(self) -> int:
-        """The seed of everything random, unless a run is given another."""
+        """Seed of all draws, unless a run has another."""
 
     @property
     def horizon_s(self) -> float:
-        """How long it runs, in seconds."""
+        """Length of a run, in seconds."""
 
     @property
     def warmup_s(self) -> float:
-        """How long results are not counted at the beginning, in seconds."""
+        """Warm-up at the beginning, whose results do not count, in seconds."""
 
     @property
     def sample_s(self) -> float:
-        """The length of the intervals over which link loads are recorded, in seconds."""
+        """Length of the intervals over which link loads are recorded, in seconds."""
 
     @property
     def hot(self) -> float:
-        """The utilization over which a link is hot."""
+        """Utilization above which a link is hot."""
 
     @property
     def kind(self) -> str:
-        """What its policies place: `replicas`, tasks of a `cell`, or `apps`."""
+        """Kind of its runs: `replicas`, tasks of a `cell`, or `apps`."""
 
     def run(
         self,
@@ -169,7 +169,7 @@ class Scenario:
 
 @final
 class Run:
-    """What happened in one run of a scenario. Times are seconds from its start."""
+    """Records of one run of a scenario. Times are seconds from its start."""
 
     @property
     def policy(self) -> str:
@@ -181,36 +181,36 @@ class Run:
 
     @property
     def hot(self) -> float:
-        """The utilization over which a link is hot."""
+        """Utilization above which a link is hot."""
 
     @property
     def kind(self) -> str:
-        """What its policies place: `replicas`, tasks of a `cell`, or `apps`."""
+        """Kind of the run: `replicas`, tasks of a `cell`, or `apps`."""
 
     @property
     def warmup_s(self) -> float:
-        """How long results are not counted at the beginning, in seconds."""
+        """Warm-up at the beginning, whose results do not count, in seconds."""
 
     @property
     def sample_s(self) -> float:
-        """The length of the intervals over which link loads were recorded, in seconds."""
+        """Length of the intervals over which link loads were recorded, in seconds."""
 
     @property
     def provenance(self) -> list[str]:
-        """What arrived: a line for each workload."""
+        """Sources of the arrivals: a line for each workload."""
 
     def summary(self) -> dict[str, Any]:
         """The run in a few numbers: write times, imbalance, hot links, storage."""
 
     def compare(self, baseline: Run) -> dict[str, Any]:
-        """How it compares with another run on the same arrivals, write by write.
+        """Compares it with another run on the same arrivals, write by write.
 
         Raises:
             InputError: The runs had different arrivals.
         """
 
     def blocks(self) -> pyarrow.Table:
-        """A row for each block, in the order in which they were asked for."""
+        """A row for each block, in the order of requests."""
 
     def files(self) -> pyarrow.Table:
         """A row for each file, in order of start."""
@@ -219,34 +219,34 @@ class Run:
         """A row for each job, in order of start."""
 
     def links(self) -> pyarrow.Table:
-        """The mean load of each rack and pod link in each interval."""
+        """Mean load of each rack and pod link in each interval."""
 
     def balance(self) -> pyarrow.Table:
-        """How evenly links of each kind are loaded in each interval."""
+        """Imbalance of the links of each kind in each interval."""
 
     def hotspots(self) -> pyarrow.Table:
         """Runs of intervals in which a link was hot."""
 
     def hosts(self) -> pyarrow.Table:
-        """What each host stores in the end."""
+        """Bytes on each host at the end."""
 
     def tasks(self) -> pyarrow.Table:
-        """The tasks of a cell: when each arrived, was placed and finished, where, how often it moved."""
+        """Tasks of a cell: arrival, placement, end, host, number of moves."""
 
     def moves(self) -> pyarrow.Table:
-        """The moves of tasks, by time: from where to where, and off which hot link."""
+        """Moves of tasks, by time: both hosts, and the hot link that the task left."""
 
     def cell(self) -> pyarrow.Table:
         """A cell by interval: hot racks, utilization of uplinks, tasks scheduled and moved."""
 
     def reads(self) -> pyarrow.Table:
-        """A row for each read of what was written, in the order in which they were asked for."""
+        """A row for each read of written data, in the order of requests."""
 
     def apps(self) -> pyarrow.Table:
-        """The apps: when each arrived, was placed and finished, where, what it sent, how it moved."""
+        """Apps: arrival, placement, end, hosts, bytes sent, moves."""
 
     def migrations(self) -> pyarrow.Table:
-        """Migrations of apps, by time: what was predicted of staying, of moving and of its cost."""
+        """Migrations of apps, by time: predicted times with and without the move, and its predicted cost."""
 
 def read_capture(
     files: list[str],
@@ -339,7 +339,7 @@ _Carried = tuple[_Question, list[int], list[int], list[int]]
 """Two paths: the bytes of the first alone, of the first beside the second, and of the second."""
 
 def probe_listen(listen: str, secret: str | None, listening: Callable[[str], object]) -> None:
-    """Takes part in measurements until the process ends; tells `listening` the address."""
+    """Takes part in measurements until the process ends; calls `listening` with the address."""
 
 def probe_path(
     source: str, to: str, train: _Train, times: int, secret: str | None, progress: _Progress
@@ -349,19 +349,19 @@ def probe_path(
 def probe_modelled(
     train: _Train, line_bps: float, rate_bps: float, bucket_bytes: float, queue_bytes: int
 ) -> dict[str, Any]:
-    """What a train says of a link that is known: a token bucket behind a queue, fed at the rate of a line."""
+    """Result of a train on a known link: a token bucket behind a queue, fed at the rate of a line."""
 
 def probe_questions(hosts: int, pairs: int, seed: int) -> tuple[list[_Question], list[_Question]]:
     """Pairs of paths that a search for bottlenecks tries: between four hosts, and from one."""
 
 def probe_earlier() -> float:
-    """How much earlier than the first the second of two transfers begins, in seconds."""
+    """Head start of the first of two transfers before the second, in seconds."""
 
 def probe_recognised(duration: str, four: list[_Carried], one: list[_Carried]) -> dict[str, Any]:
-    """What a search for bottlenecks says of transfers of a duration, by the bytes of each 10 ms."""
+    """Result of a search for bottlenecks on transfers of a duration, from the bytes of each 10 ms."""
 
 def probe_stability(rates_bps: list[float], every_s: float, lags_s: list[float]) -> list[dict[str, Any]]:
-    """How well rates that were measured every so often stand for those some lags later."""
+    """Errors of rates that stand for those some lags later, measured at equal intervals."""
 
 def probe_mesh(
     hosts: _Hosts,
@@ -399,7 +399,7 @@ def probe_calibrate(
     secret: str | None,
     progress: _Progress,
 ) -> dict[str, Any]:
-    """Tries trains against bulk transfers."""
+    """Compares trains with bulk transfers."""
 
 def probe_cross(
     source: str,
@@ -422,7 +422,7 @@ def probe_steady(
     secret: str | None,
     progress: _Progress,
 ) -> dict[str, Any]:
-    """Measures a path again and again."""
+    """Measures a path repeatedly."""
 
 def run_agent(said: dict[str, str | list[str] | None], tell: Callable[[str], object]) -> None: ...
 def check_service(given: dict[str, str | int | None]) -> None: ...
@@ -439,7 +439,7 @@ def seconds(text: str) -> float: ...
 
 @final
 class PacketScenario:
-    """A scenario of the packet plant, read and checked. See `leeward.packets`."""
+    """A scenario of the packet simulator, read and checked. See `leeward.packets`."""
 
     @staticmethod
     def from_file(path: str) -> PacketScenario: ...
@@ -457,57 +457,58 @@ class PacketScenario:
     ) -> PacketScenario: ...
     @property
     def racks(self) -> int:
-        """How many racks there are."""
+        """Number of racks."""
 
     @property
     def hosts_per_rack(self) -> int:
-        """Hosts of each."""
+        """Number of hosts of each rack."""
 
     @property
     def horizon_s(self) -> float:
-        """How long a run is at most, in seconds."""
+        """Greatest length of a run, in seconds."""
 
     @property
     def sampled(self) -> list[tuple[int, int]]:
-        """The pairs of racks that are looked at, as (source, destination)."""
+        """Observed pairs of racks, as (source, destination)."""
 
     def run(self, progress: Callable[[float], object] | None = None) -> PacketRun:
-        """Runs it; `progress` is told the share of the horizon that is over."""
+        """Runs it; calls `progress` with the completed share of the horizon."""
 
 @final
 class PacketRun:
-    """What a run of the packet plant came to. Times are seconds from its start."""
+    """Records of a run of the packet simulator. Times are seconds from its start."""
 
     def totals(self) -> dict[str, Any]:
-        """When it ended, how many flows finished, and packets and bytes by what became of them."""
+        """End of the run, number of finished flows, and packets and bytes by their fate."""
 
     def flows(self) -> pyarrow.Table:
         """Flows, by number."""
 
     def trains(self) -> pyarrow.Table:
-        """Trains of packets, by number, and what the probe makes of each."""
+        """Trains of packets, by number, and the estimate of the probe for each."""
 
     def copies(self) -> pyarrow.Table:
-        """Copies of blocks beside their writers', in the order of blocks and of their chains."""
+        """Copies of blocks besides the writers', in the order of blocks and of their chains."""
 
     def days(self) -> pyarrow.Table:
-        """Circuits' days, by their end."""
+        """Days of circuits, by their end."""
 
     def samples(self) -> pyarrow.Table:
-        """Queues and what has arrived in order, at moments."""
+        """Queues and bytes that have arrived in order, at times."""
 
     def latencies(self) -> pyarrow.Table:
-        """How many packets with data were how long in the switch, by path."""
+        """Number of packets with data by time in the switch and by path."""
 
     def latency(self, path: str, share: float) -> float | None:
-        """What a share of packets by path (`packet`, `circuit`, `all`) does not exceed; None without any."""
+        """Time that a share of the packets of a path (`packet`, `circuit`, `all`) does not exceed; None
+        without any."""
 
     def utilization(self, source: int, destination: int, since_s: float = 0.0) -> float | None:
-        """The share of circuits' days from a rack to another in which they sent; None without such a day."""
+        """Share of the days of a circuit in which it sent; None without such a day."""
 
 @final
 class Trace:
-    """Requests in a file, which is read anew for every question. See `leeward.traces.open_trace`."""
+    """Requests in a file, which each question reads again. See `leeward.traces.open_trace`."""
 
     def __new__(
         cls,
@@ -527,18 +528,18 @@ class Trace:
         """Checks the settings and reads the device file.
 
         Raises:
-            InputError: One of them is not right.
+            InputError: A setting or the device file is invalid.
         """
 
     def statistics(self, window_s: float = 1.0, percentile: float | None = None) -> dict[str, Any]:
         """The trace in numbers, as `leeward slo curve -o json` prints it.
 
         Args:
-            window_s: What peaks are taken over.
-            percentile: In percent; at which the largest profiled latency without queueing is given.
+            window_s: Window over which peaks are taken.
+            percentile: Percentile, in percent, of the largest profiled latency without queueing.
 
         Raises:
-            InputError: The trace is not right, or the profile does not reach the percentile.
+            InputError: The trace is invalid, or the profile does not reach the percentile.
         """
 
     def curve(
@@ -555,14 +556,14 @@ class Trace:
 
         Args:
             stage: `network-in`, `storage` (with a device) or `network-out`.
-            prune: At most so many buckets.
-            error: Or the fewest that are nowhere more than this share above the curve.
-            margin: The share that each request weighs more, such as 0.1.
-            multiple: Of the mean rate, for which the burst is given.
-            deadline_s: For which the effective bandwidth is given.
+            prune: Greatest number of buckets.
+            error: Or the fewest buckets that are nowhere more than this share above the curve.
+            margin: Share by which the work of each request grows, such as 0.1.
+            multiple: Multiple of the mean rate at which the burst is given.
+            deadline_s: Deadline for which the effective bandwidth is given.
 
         Raises:
-            InputError: The trace or an argument is not right.
+            InputError: The trace or an argument is invalid.
         """
 
     def model(
@@ -580,28 +581,28 @@ class Trace:
         """Arrivals modulated by a Markov chain, fitted to a stage, as `leeward slo model -o json` prints it.
 
         Raises:
-            InputError: The trace or an argument is not right.
+            InputError: The trace or an argument is invalid.
         """
 
 @final
 class SloWorkloads:
-    """Workloads of a file, where they are on a cluster. See `leeward.slo.Workloads`."""
+    """Workloads of a file on a cluster. See `leeward.slo.Workloads`."""
 
     def __new__(cls, file: str, cluster: Cluster, *, data: str | PathLike[str] | None = None) -> SloWorkloads:
-        """Reads the file and what it names.
+        """Reads the file and the files that it names.
 
         Raises:
-            InputError: One of them is not right.
+            InputError: A file is invalid.
         """
 
     def bound(self, method: str) -> dict[str, Any]:
-        """The bound of every workload."""
+        """Latency bound of every workload."""
 
     def prioritize(self, by: str, levels: int | None, method: str) -> dict[str, Any]:
-        """The same under priorities that are searched for (`search`) or `by-slo`."""
+        """The same under priorities from a search (`search`) or `by-slo`."""
 
     def admit(self, arriving: str, method: str) -> dict[str, Any]:
-        """What becomes of the workloads of another file that arrive at these."""
+        """Admission of the workloads of another file, which arrive at these."""
 
 def check_slo(
     file: str,
@@ -640,31 +641,31 @@ def check_device(name: str, text: str) -> None:
     """Checks the text of a device file; errors call it `name`.
 
     Raises:
-        InputError: It is invalid.
+        InputError: The text is invalid.
     """
 
 def byte_count(text: str) -> int:
     """A size such as `64KiB`, in bytes.
 
     Raises:
-        InputError: It is invalid.
+        InputError: The text is invalid.
     """
 
 @final
 class Study:
     """Experiments on workloads drawn from traces of one device; see `leeward_reproduce.slo`.
 
-    A draw is (trace, where it begins as a share of its length, SLO in seconds). What is asked for is JSON.
+    A draw is (trace, start as a share of its length, SLO in seconds). Requests are JSON.
     """
 
     def __new__(cls, files: list[str], device: str, threads: int = 1, made: str = "") -> Study:
-        """Reads traces and a device file, and makes curves of each trace and its halves.
+        """Reads traces and a device file, and computes curves of each trace and its halves.
 
         Args:
-            files: Of the traces.
-            device: The device file.
-            threads: How many make curves.
-            made: How, as JSON: `published`, whether models are fitted as released.
+            files: Paths of the traces.
+            device: Path of the device file.
+            threads: Number of threads that compute curves.
+            made: Settings as JSON: `published`, whether models are fitted as released.
 
         Raises:
             InputError: A file cannot be read, or a trace or a half of one has fewer than two requests.
@@ -675,13 +676,14 @@ class Study:
         """Traces of lookups in a cache, drawn as the thesis describes its own.
 
         Args:
-            asked: As JSON: `seed`, `count`, `seconds`, and the `size` of requests of the first `small`.
-            device: The device file.
-            threads: How many make curves.
-            made: As for files.
+            asked: Settings as JSON: `seed`, `count`, `seconds`, and the `size` of requests of the first
+                `small`.
+            device: Path of the device file.
+            threads: Number of threads that compute curves.
+            made: Settings as for files.
 
         Raises:
-            InputError: What is asked for, or the device, is invalid.
+            InputError: The settings or the device are invalid.
         """
 
     def __len__(self) -> int: ...
@@ -689,52 +691,52 @@ class Study:
         """Bytes of a part of a trace: `whole`, `first` or `second`."""
 
     def fits_alone(self, slo: float, asked: str) -> list[bool]:
-        """Of each trace, whether it fits on a server by itself."""
+        """True for each trace that fits on a server by itself."""
 
     def pack(
         self, draws: list[tuple[int, float, float]], asked: str, steps: list[tuple[int, bool]] | None = None
     ) -> dict[str, Any]:
-        """Packs draws in order, or as `steps` let them come and go, and replays them if that is asked for."""
+        """Packs draws in order, or as `steps` add and remove them; replays them on request."""
 
     def first_fit(self, draws: list[tuple[int, float, float]], asked: str) -> dict[str, Any]:
-        """Puts draws on the first server where a policy for admission promises all their SLOs."""
+        """Puts draws on the first server where a policy for admission accepts them with all SLOs kept."""
 
     def admit(
         self, draws: list[tuple[int, float, float]], links: list[tuple[int, int]], asked: str
     ) -> dict[str, Any]:
-        """Asks for draws to be admitted in order, each on its client and server; replays those that are."""
+        """Requests admission of draws in order, each on its client and server; replays the admitted ones."""
 
     def tails(self, draws: list[tuple[int, float, float]], asked: str) -> dict[str, float | None]:
-        """Bounds on the last of some draws on one path, in seconds, by each analysis."""
+        """Bounds of the last of some draws on one path, in seconds, by each analysis."""
 
     def bounds(
         self, draws: list[tuple[int, float, float]], links: list[tuple[int, int]], asked: str
     ) -> list[float | None]:
-        """The bound of every draw, each on its client and server, in seconds."""
+        """Bound of every draw, each on its client and server, in seconds."""
 
     def peaks(self, draws: list[tuple[int, float, float]], part: str, window_s: float) -> dict[str, Any]:
         """Peaks and means of draws over windows: of `each`, and of `all` together."""
 
 def study_draws(seed: int, count: int, from_: list[tuple[int, float]], /) -> list[tuple[int, float, float]]:
-    """So many workloads, each one of some (trace, SLO) with replacement and begun anywhere."""
+    """A number of workloads, each one of some (trace, SLO) with replacement and a random start."""
 
 def study_links(seed: int, count: int, clients: int, servers: int) -> list[tuple[int, int]]:
-    """For each of so many workloads a client and a server."""
+    """A client and a server for each of some workloads."""
 
 def study_visits(seed: int, count: int, stay: float) -> list[tuple[int, bool]]:
-    """Arrivals and departures in order: which workload, and whether it comes."""
+    """Arrivals and departures in order: the workload, and whether it arrives."""
 
 def study_described() -> dict[str, dict[str, Any]]:
     """The open-loop workloads of SLO table 3.1, by their letters.
 
-    Each has `storage_load` (a share of the disk; None where it was held in memory), `network_load` (a share
-    of the network) and `gap_c2` (C^2 of the gaps between requests). E's load of the disk is only said to be
-    above all that there is.
+    Each has `storage_load` (share of the disk; None for one in memory), `network_load` (share of the network)
+    and `gap_c2` (C^2 of the gaps between requests). The source says of E only that its load of the disk
+    exceeds the capacity.
     """
 
 def study_contend(seed: int, asked: str) -> dict[str, list[dict[str, Any]]]:
-    """How workloads that are drawn by load and burstiness fare under each scheduler that is asked for.
+    """Results of workloads, drawn by load and burstiness, under each requested scheduler.
 
     Raises:
-        InputError: What is asked for is invalid.
+        InputError: The request is invalid.
     """

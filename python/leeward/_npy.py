@@ -1,4 +1,4 @@
-"""NumPy files, as far as they hold numbers."""
+"""NumPy files of numbers."""
 
 from os import PathLike
 from pathlib import Path
@@ -10,20 +10,20 @@ from leeward.errors import InputError
 
 Array = numpy.ndarray[tuple[int, ...], numpy.dtype[Any]]
 MAGIC = b"\x93NUMPY"
-"""What such a file begins with."""
+"""Magic bytes of a NumPy file."""
 
 
 def read(path: str | PathLike[str]) -> Array:
     """Reads an array of numbers.
 
     Raises:
-        InputError: The file cannot be read, or holds something else.
+        InputError: The file cannot be read, or does not hold an array.
     """
     try:
         with Path(path).open("rb") as file:
             if file.read(len(MAGIC)) != MAGIC:
                 raise ValueError("it does not begin as one")
-        # Mapped, so that a header cannot ask for more than the file has.
+        # A memory map keeps the header from asking for more than the file has.
         array = cast("Array", numpy.load(path, mmap_mode="r", allow_pickle=False))
     except OSError as error:
         why = "no such file" if isinstance(error, FileNotFoundError) else error.strerror or str(error)
@@ -37,7 +37,7 @@ def numbers(array: Array, name: str) -> Array:
     """Checks that an array is of real numbers.
 
     Raises:
-        InputError: It is of anything else: `name` is what it is called.
+        InputError: The array holds anything else; the error calls it `name`.
     """
     if array.dtype.kind not in "iuf":
         raise _wrong(name, f"an array of {array.dtype}; expected numbers")

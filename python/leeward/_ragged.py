@@ -1,6 +1,6 @@
-"""Why a CSV file cannot be read: which line is wrong, and what was expected there.
+"""Finds the line of a CSV file that a fast reader rejected, and the expected content.
 
-What reads large files fast says little of what it found. Once it has refused a file, this looks for the line.
+Fast readers of large files say little about an invalid line. This module then looks for the line.
 """
 
 import csv
@@ -16,19 +16,19 @@ from leeward._heads import DELIMITERS, GZIP
 from leeward.errors import InputError
 
 MOST_LINE = 2_000_000
-"""Letters of a line."""
+"""Limit on the length of a line."""
 _SHOWN = 60
-"""Letters of a line that is shown."""
+"""Limit on the letters of a line in an error."""
 _NAMES = 8
-"""Columns that are named."""
+"""Limit on the columns that an error names."""
 
 
 def why(path: str | PathLike[str], line: int | None = None) -> InputError | None:
-    """What is wrong with a file of CSV, plain or gzip; None if that is not found.
+    """Describes the error in a CSV file, plain or gzip; None if none is found.
 
     Args:
-        path: The file.
-        line: Which line is wrong, from 1, if it is known; otherwise all are looked at, up to the first.
+        path: Path of the file.
+        line: Number of the wrong line, from 1, if known; by default the first wrong line.
     """
     name = str(path)
     try:
@@ -49,15 +49,15 @@ def why(path: str | PathLike[str], line: int | None = None) -> InputError | None
 def _first(
     name: str, columns: Sequence[str], delimiter: str, lines: Iterator[bytes], before: int, line: int | None
 ) -> InputError | None:
-    """What is wrong with the first row that is not as it should be.
+    """Describes the first invalid row.
 
     Args:
-        name: Of the file.
-        columns: Of its header.
-        delimiter: Between cells.
-        lines: Of the file, without those before.
-        before: How many those are.
-        line: The one that is looked at, if it is one.
+        name: Name of the file.
+        columns: Columns of its header.
+        delimiter: Letter between cells.
+        lines: Lines of the file, without those before.
+        before: Number of lines before.
+        line: Number of the only line to examine, if given.
     """
     taken: list[bytes] = []
 
@@ -97,7 +97,7 @@ def _text(line: bytes) -> str:
 
 
 def _unlike(error: str, line: bytes) -> str | None:
-    """What Python's reader cannot make of the row that begins with a line; None if others could."""
+    """Error of Python's reader about the row that begins at a line; None if other readers accept it."""
     long = "field larger" in error
     if len(line) > MOST_LINE:
         return f"a line of {len(line):,} bytes; expected {MOST_LINE:,} at most"

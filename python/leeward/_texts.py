@@ -1,4 +1,4 @@
-"""Lists in a text, and what is said of links and devices."""
+"""Lists in a text, and descriptions of links and devices."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -7,7 +7,7 @@ from leeward._native import bytes_text, rate_text
 
 
 def parts(text: str) -> list[str]:
-    """The parts of a list with commas, but for those in brackets or quotes: `a,b:offsets=[1,2]`."""
+    """Splits a list at commas outside of brackets and quotes: `a,b:offsets=[1,2]`."""
     made, depth, quote = [""], 0, ""
     for letter in text:
         if quote:
@@ -24,21 +24,21 @@ def parts(text: str) -> list[str]:
 
 
 def rates(of: Mapping[str, Any]) -> str:
-    """The capacities of links of a kind, as `Cluster.describe` has them."""
+    """Capacities of links of a kind, as `Cluster.describe` returns them."""
     return span(rate_text(of["least_bps"]), rate_text(of["most_bps"]))
 
 
 def oversubscription(of: Mapping[str, Any]) -> str:
-    """How oversubscribed links of a kind are; empty where nothing is below them."""
+    """Oversubscription of links of a kind; empty where no link is below them."""
     ends = [of[f"{end}_oversubscription"] for end in ("least", "most")]
     return "" if None in ends else span(*(f"{ratio:.3g}:1" for ratio in ends))
 
 
 def speed(of: Mapping[str, Any], way: str) -> str:
-    """How fast devices of a kind `read` or `write`."""
+    """Speed at which devices of a kind `read` or `write`."""
     return f"{bytes_text(of[f'{way}_bps'] // 8)}/s"
 
 
 def span(least: str, most: str) -> str:
-    """From the least to the most, or the one that both are."""
+    """Range from the least to the most, or one value if both are equal."""
     return least if least == most else f"{least} to {most}"

@@ -1,32 +1,32 @@
-"""The one error for input that cannot be used."""
+"""The error for invalid input."""
 
 import re
 from collections.abc import Iterable
 from operator import index
 
 MOST_SEED = 2**64 - 1
-"""The greatest seed."""
+"""Greatest seed."""
 
 
 class InputError(ValueError):
-    """Input that was refused: a file, a text, a table or an argument; where it is wrong, what was expected.
+    """Invalid input: a file, a text, a table or an argument. The error has its place and the expected value.
 
-    Printed on one line: `cluster.yaml:7:12: racks[3].link: ...`, `writer: ...`.
+    Printed as one line: `cluster.yaml:7:12: racks[3].link: ...`, `writer: ...`.
 
     Attributes:
-        file: The file as the user named it, or what stands in for one: `<text>`, `flows`, the name of an
-            argument, or on the command line that of an option.
+        file: The file as the user named it, or a stand-in: `<text>`, `flows`, the name of an argument, or of
+            an option on the command line.
         line: Line from 1, where known.
         column: Column of that line from 1, where known.
         field: The field, as a path (`racks[3].link`) or the name of a table's column, where known.
-        message: What is wrong and what was expected. For a table it begins with the row, counted from 0.
+        message: Problem and expected value. For a table it begins with the row, counted from 0.
     """
 
     def __init__(
         self, file: str, line: int | None, column: int | None, field: str | None, message: str
     ) -> None:
         """Takes the attributes, in order."""
-        # The system's number of an error says nothing to people.
+        # Numbers of system errors do not help people.
         message = re.sub(r" \(os error \d+\)", "", message)
         super().__init__(file, line, column, field, message)
         self.file = file
@@ -41,11 +41,11 @@ class InputError(ValueError):
 
 
 def whole_number(argument: str, value: int, least: int, most: int | None = None) -> int:
-    """An argument that is a whole number within bounds.
+    """A whole number within bounds.
 
     Raises:
-        InputError: It is out of them.
-        TypeError: It is no whole number.
+        InputError: The number is out of bounds.
+        TypeError: The value is not a whole number.
     """
     if index(value) < least or (most is not None and index(value) > most):
         bounds = f"{least} on" if most is None else f"{least} to {most}"
@@ -54,5 +54,5 @@ def whole_number(argument: str, value: int, least: int, most: int | None = None)
 
 
 def names(given: str | Iterable[str]) -> list[str]:
-    """Names that are given one by one or, where there is one, as a text."""
+    """A list of names; a single text is one name."""
     return [given] if isinstance(given, str) else list(given)

@@ -1,4 +1,4 @@
-"""One decision at a time: where the copies of a block, or the tasks of an app, should go."""
+"""Single decisions: hosts for the copies of a block, or for the tasks of an app."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from leeward.errors import MOST_SEED, InputError, names, whole_number
 from leeward.simulation import of_policy
 
 ALL = 65_535
-"""Every candidate."""
+"""Keeps every candidate."""
 
 
 def place_replicas(
@@ -39,27 +39,31 @@ def place_replicas(
         cluster: A `Cluster`, or anything that `Cluster(...)` takes.
         size: Size of the block, such as `256MiB`.
         policy: A policy, with settings after colons: `sinbad:remote_racks=2`.
-        telemetry: A CSV file with the columns `link` and `load_bps`. Links it does not name are not seen.
-        max_age: How old the last line of each link in `telemetry` may be, where it has a column `t_s` of
+        telemetry: A CSV file with the columns `link` and `load_bps`. Links without a line have an unknown
+            load.
+        max_age: Greatest age of the last line of each link in `telemetry`, where it has a column `t_s` of
             seconds since 1970.
-        writer: The host that writes; none if it is outside the cluster.
+        writer: Host that writes; None for a writer outside the cluster.
         replicas: Copies, the writer's included: 1 to 255.
         fault_domains: Fault domains besides the first copy's that must hold one, 0 to 255; by default 1, and
             none for a single copy.
-        exclude: Hosts, racks and pods that must hold none; a text is one name.
+        exclude: Hosts, racks and pods that must not hold a copy; a text is one name.
         tags: Tags that hosts must have; a text is one.
-        collocate: Hosts of related files: if there are any, no other may hold a copy; a text is one.
-        max_imbalance: How much more of its room, as a share, a host may fill than hosts do in the mean.
+        collocate: Hosts of related files: if any are given, no other host may hold a copy; a text is one
+            name.
+        max_imbalance: Greatest excess of a host's fill over the average fill of hosts, as a share of its
+            room.
         seed: Seed of ties.
-        explain: How many candidates of each level to keep in `why`.
+        explain: Number of candidates of each level to keep in `why`.
 
     Returns:
-        `hosts` (in the order of the chain, or None), `refused` (why not, or None), `note` (why the policy
-        left the choice to another, or None), `why` (candidates, the best first, each with what limits it,
-        how its load is known, its number and what came of it), `policy`, and `oldest_telemetry_s`.
+        `hosts` (in the order of the chain, or None), `refused` (reason without a placement, or None), `note`
+        (reason for which the policy left the choice to another, or None), `why` (candidates, the best first,
+        each with its limit, the source of its load, its score and its outcome), `policy`, and
+        `oldest_telemetry_s`.
 
     Raises:
-        InputError: The cluster, the telemetry or an argument is not right.
+        InputError: The cluster, the telemetry or an argument is invalid.
     """
     whole_number("replicas", replicas, 1, 255)
     if fault_domains is not None:
@@ -107,32 +111,34 @@ def place_tasks(
 
     Args:
         cluster: A `Cluster`, or anything that `Cluster(...)` takes.
-        app: An app file: tasks, and what they send each other. Without one the app is the `matrix` alone: as
-            many tasks as it has rows, `task0`, `task1` and so on.
+        app: An app file: tasks and the transfers between them. Without one the app is the `matrix` alone,
+            with a task for each row: `task0`, `task1` and so on.
         policy: A policy for tasks, with settings after colons: `choreo:ties=lowest`.
-        matrix: The traffic matrix, in place of what the file says: bytes from each task to each, as an array
-            or rows, or as a file: a NumPy file (`.npy`), or a square of numbers as CSV without a header,
-            by its path or as `data:NAME/FILE` below the folder of traces.
+        matrix: Traffic matrix that replaces the transfers of the file: bytes from each task to each, as an
+            array or rows, or as a file: a NumPy file (`.npy`), or a square of numbers as CSV without a
+            header, by its path or as `data:NAME/FILE` below the folder of traces.
         cpus: Processors of each task of a matrix alone, such as `2` or `500m`; by default 1.
         memory: Memory of each, such as `4GiB`; by default none.
-        telemetry: A CSV file with the columns `link` and `load_bps`. Links it does not name are not seen.
-        max_age: How old the last line of each link in `telemetry` may be, where it has a column `t_s` of
+        telemetry: A CSV file with the columns `link` and `load_bps`. Links without a line have an unknown
+            load.
+        max_age: Greatest age of the last line of each link in `telemetry`, where it has a column `t_s` of
             seconds since 1970.
-        exclude: Hosts, racks and pods that must have none of the tasks; a text is one name.
+        exclude: Hosts, racks and pods that must not run a task; a text is one name.
         tags: Tags that hosts must have; a text is one.
-        together: Whether the tasks are an app that is placed whole or not at all. If not, each is decided by
-            itself, one after the other, as a scheduler's stream is; then there must be no transfers.
+        together: Whether the tasks are an app that is placed completely or not at all. Otherwise tasks are
+            placed one after the other, as a scheduler receives them; then the app has no transfers.
         seed: Seed of ties.
-        explain: How many candidates of each task to keep in `why`.
+        explain: Number of candidates of each task to keep in `why`.
 
     Returns:
-        `tasks` (each with its `host`, or None), `refused` (why not, or None), `completion_s` (when the last
-        transfer is over, by the model of Choreo's appendix), `transfers` (each with its hosts, the link that
-        limits it and when that is done), `gap` and `proven` (how much of the completion time might still be
-        saved, by policies that know), `why`, `policy`, `app` and `oldest_telemetry_s`.
+        `tasks` (each with its `host`, or None), `refused` (reason without a placement, or None),
+        `completion_s` (end of the last transfer by the model of Choreo's appendix), `transfers` (each with
+        its hosts, its limiting link and its end), `gap` and `proven` (share of the completion time that
+        another placement might still save, from policies that know it), `why`, `policy`, `app` and
+        `oldest_telemetry_s`.
 
     Raises:
-        InputError: The cluster, the app, the telemetry or an argument is not right.
+        InputError: The cluster, the app, the telemetry or an argument is invalid.
     """
     whole_number("seed", seed, 0, MOST_SEED)
     whole_number("explain", explain, 0)
@@ -171,26 +177,26 @@ def migrate(
     hot: float | None = None,
     seed: int = 1,
 ) -> dict[str, Any]:
-    """Decides which of the tasks that run should leave hot racks.
+    """Chooses running tasks that should leave hot racks.
 
     Args:
         cluster: A `Cluster`, or anything that `Cluster(...)` takes.
-        running: A file of running tasks and what their jobs can bear.
-        telemetry: A CSV file with the columns `link` and `load_bps`; a link is hot if it was so in the last
-            window. Links it does not name are not seen.
-        max_age: How old the last line of each link in `telemetry` may be, where it has a column `t_s` of
+        running: A file of running tasks and of the interruptions that their jobs accept.
+        telemetry: A CSV file with the columns `link` and `load_bps`; a link is hot if it was hot in the last
+            window. Links without a line have an unknown load.
+        max_age: Greatest age of the last line of each link in `telemetry`, where it has a column `t_s` of
             seconds since 1970.
         policy: A policy for moves, with settings after colons: `utp:margin=0.1`.
-        hot: The utilization above which a link is hot, a share from 0 to 1; by default 0.75.
+        hot: Utilization above which a link is hot, a share from 0 to 1; by default 0.75.
         seed: Seed of ties.
 
     Returns:
-        `hot` (links that are hot, with their utilization, and with that after the moves), `moves` (in the
-        order in which they should be made), `kept` (tasks that stay on a link that stays hot, and why),
-        `refused` (why there is no answer, or None) and `policy`.
+        `hot` (hot links, with their utilization before and after the moves), `moves` (in the order in which
+        to make them), `kept` (tasks that stay on a link that stays hot, with reasons), `refused` (reason
+        without an answer, or None) and `policy`.
 
     Raises:
-        InputError: The cluster, a file or an argument is not right.
+        InputError: The cluster, a file or an argument is invalid.
     """
     whole_number("seed", seed, 0, MOST_SEED)
     if hot is not None and not 0 < hot <= 1:
@@ -225,7 +231,7 @@ def _rows(matrix: Any) -> list[list[float]]:
 
 @contextmanager
 def _of_file(matrix: Any) -> Iterator[None]:
-    """Lets what is wrong with a matrix that a file holds be wrong with the file."""
+    """Lets errors about a matrix in a file name the file."""
     try:
         yield
     except InputError as error:
@@ -236,7 +242,7 @@ def _of_file(matrix: Any) -> Iterator[None]:
 
 @contextmanager
 def _of_argument() -> Iterator[None]:
-    """Lets what is wrong with a field of a request be wrong with the argument of that name."""
+    """Lets errors about a field of a request name the argument of that name."""
     try:
         yield
     except InputError as error:
@@ -246,5 +252,5 @@ def _of_argument() -> Iterator[None]:
 
 
 def policies() -> list[dict[str, Any]]:
-    """Every policy there is: `kind`, `name`, `summary`, `source`, and `settings` as JSON schema."""
+    """Every registered policy: `kind`, `name`, `summary`, `source`, and `settings` as JSON schema."""
     return _native.policies()

@@ -1,8 +1,8 @@
-"""Active measurement: what a network gives, found out by sending packets (Choreo, section 3).
+"""Active measurement: sends packets to find the rates of a network (Choreo, section 3).
 
 Hosts take part by `leeward probe listen`. A host is named by its address, `10.0.0.7` or `10.0.0.7:7601`, as
-every other host knows it; `here` as a source is this process. Results are dictionaries; rates end in `_bps`,
-times in `_s`, shares are parts of one.
+every other host knows it; `here` as a source is this process. Results are dictionaries: rates end in `_bps`,
+times in `_s`, and shares are fractions of one.
 
     >>> from leeward import probe
     >>> probe.named(["a=10.0.0.1", "10.0.0.2:7601"])
@@ -20,9 +20,9 @@ from leeward.errors import InputError, whole_number
 __all__ = ["Train", "bottlenecks", "calibrate", "cross", "hops", "mesh", "named", "path", "steady"]
 
 Progress = Callable[[int, int], object]
-"""Told with the steps that are done and how many there are."""
+"""Called with the number of steps done and the total."""
 Host = tuple[str, str]
-"""What a host is called, and where it listens."""
+"""Name of a host, and its address."""
 _MOST = 2**32 - 1
 
 
@@ -31,13 +31,13 @@ class Train:
     """A packet train: bursts of UDP packets sent back to back, with a pause between them."""
 
     bursts: int = 10
-    """K."""
+    """K of the paper."""
     packets: int = 200
-    """B, of each burst."""
+    """B of the paper, for each burst."""
     payload: int = 1472
-    """P, of each packet, in bytes."""
+    """P of the paper, for each packet, in bytes."""
     gap: str = "1ms"
-    """The pause."""
+    """Pause between bursts."""
 
     def _given(self) -> tuple[int, int, int, str]:
         for name in ("bursts", "packets", "payload"):
@@ -46,17 +46,17 @@ class Train:
 
 
 def named(hosts: Sequence[str]) -> list[Host]:
-    """Hosts that are given as `NAME=ADDRESS`, or by an address that names them.
+    """Hosts from texts `NAME=ADDRESS`, or from addresses that serve as names.
 
     Raises:
-        InputError: A name is none that a cluster file takes.
+        InputError: A name is invalid in a cluster file.
     """
     made: list[Host] = []
     bare = [_bare(host) for host in hosts]
     for host, short in zip(hosts, bare, strict=True):
         name, given, address = host.partition("=")
         if not given:
-            # A port only tells hosts apart that share an address.
+            # The port is in the name only where two hosts share an address.
             name, address = (short if bare.count(short) == 1 else host), host
             name = re.sub(r"[^A-Za-z0-9._-]", "-", name)
         if not re.fullmatch(r"[A-Za-z0-9._-]+", name) or not address.strip():
@@ -80,19 +80,19 @@ def path(
     secret: str | None = None,
     progress: Progress | None = None,
 ) -> list[dict[str, Any]]:
-    """Measures a path by one train after the other; what each says.
+    """Measures a path by consecutive trains and returns the result of each.
 
     Args:
-        source: Where it begins; `here` is this process.
-        destination: Where it ends.
-        train: The trains; K = 10, B = 200, P = 1472 and 1 ms unless told otherwise.
-        times: How many.
-        secret: What all hosts share, if they were given one.
-        progress: Told with each step.
+        source: Host at its start; `here` is this process.
+        destination: Host at its end.
+        train: The trains; by default K = 10, B = 200, P = 1472 and 1 ms.
+        times: Number of trains.
+        secret: Shared secret of all hosts, if they have one.
+        progress: Called with each step.
 
     Raises:
-        InputError: An argument is out of its bounds.
-        OSError: A host cannot be reached, or refuses, or nothing arrives.
+        InputError: An argument is out of bounds.
+        OSError: A host is unreachable or refuses, or no packet arrives.
     """
     whole_number("times", times, 1, 1_000_000)
     given = (train or Train())._given()
@@ -110,24 +110,24 @@ def mesh(
     secret: str | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Measures every path between hosts, in rounds of pairs that have no host in common.
+    """Measures every path between hosts, in rounds of pairs without a common host.
 
     Args:
-        hosts: At least two.
+        hosts: At least two hosts.
         train: The trains.
-        at_once: How many are measured at a time. With 1, trains cannot meet inside the network either.
-        hops: Whether hops are counted too, so that the cluster has racks.
-        shape: Of the cluster that is made of it.
-        name: Of that cluster.
-        secret: What all hosts share, if they were given one.
-        progress: Told with each step.
+        at_once: Number of paths measured at once. With 1, trains cannot meet inside the network either.
+        hops: Whether to count hops too, so that the resulting cluster has racks.
+        shape: Shape of the resulting cluster.
+        name: Name of that cluster.
+        secret: Shared secret of all hosts, if they have one.
+        progress: Called with each step.
 
     Returns:
         `hosts`; `paths`, each with its `rate_bps` or its `error`; `topology`, where hops were counted; and
         `cluster`, the text of a cluster file, or `None` if a path could not be measured.
 
     Raises:
-        InputError: An argument is out of its bounds.
+        InputError: An argument is out of bounds.
         OSError: Hops cannot be counted.
     """
     whole_number("at_once", at_once, 1, _MOST)
@@ -145,12 +145,12 @@ def hops(
     """Counts the hops between hosts, and fits them to a multi-rooted tree.
 
     Returns:
-        `hosts`; `hops`, a matrix; `racks` and `subtrees`, lists of lists of names; and `misfits`, what fits
-        no tree.
+        `hosts`; `hops`, a matrix; `racks` and `subtrees`, lists of lists of names; and `misfits`, the pairs
+        that fit no tree.
 
     Raises:
         InputError: There are too few hosts.
-        OSError: A host cannot be reached, or refuses.
+        OSError: A host is unreachable or refuses.
     """
     return _native.probe_hops(list(hosts), secret, progress)
 
@@ -165,25 +165,25 @@ def bottlenecks(
     secret: str | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Looks for paths that take from each other, and says whether the network is a hose.
+    """Searches for paths that take rate from each other, and for the kind of the network.
 
     Args:
-        hosts: At least three; four, for pairs of paths without a common end.
-        duration: How long each transfer is.
-        pairs: How many pairs of paths between four hosts are tried, and as many from one source.
-        seed: Draws them.
-        hops: Whether hops are counted too, so that the links out of racks are tried.
-        secret: What all hosts share, if they were given one.
-        progress: Told with each step.
+        hosts: At least three hosts; four, for pairs of paths without a common end.
+        duration: Length of each transfer.
+        pairs: Number of pairs of paths to try between four hosts, and again from one source.
+        seed: Seed of the draw of pairs.
+        hops: Whether to count hops too, so that the links out of racks are tried.
+        secret: Shared secret of all hosts, if they have one.
+        progress: Called with each step.
 
     Returns:
         `between_four` and `from_one`, the experiments; `kind`: `hose`, `pipe`, `inside`, `mixed` or `None`;
-        `uplinks`, what is known of the links out of racks; and `errors` of transfers that were not carried,
-        whose experiments are left out.
+        `uplinks`, results for the links out of racks; and `errors` of failed transfers, whose experiments are
+        left out.
 
     Raises:
-        InputError: An argument is out of its bounds.
-        OSError: A host cannot be reached, or refuses, from the first transfer on, or in every experiment.
+        InputError: An argument is out of bounds.
+        OSError: A host is unreachable or refuses, from the first transfer on, or in every experiment.
     """
     whole_number("pairs", pairs, 1, 10_000)
     return _native.probe_bottlenecks(list(hosts), duration, pairs, seed, hops, secret, progress)
@@ -200,21 +200,21 @@ def calibrate(
     secret: str | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Tries trains against bulk transfers, and says which is the cheapest of those nearly as exact as any.
+    """Compares trains with bulk transfers and returns the cheapest of the most exact ones.
 
     Args:
-        hosts: At least two.
-        paths: On how many paths between them.
-        train: What all trains have in common: the payload, and the pause.
-        bursts: Values of K; 10, 20 and 50 unless told otherwise.
-        packets: Values of B; 50 to 4,000 unless told otherwise.
-        duration: How long a transfer is.
-        secret: What all hosts share, if they were given one.
-        progress: Told with each step.
+        hosts: At least two hosts.
+        paths: Number of paths between them to use.
+        train: Settings that all trains share: the payload and the pause.
+        bursts: Values of K; by default 10, 20 and 50.
+        packets: Values of B; by default from 50 to 4,000.
+        duration: Length of a transfer.
+        secret: Shared secret of all hosts, if they have one.
+        progress: Called with each step.
 
     Raises:
-        InputError: An argument is out of its bounds.
-        OSError: A host cannot be reached, or refuses, or nothing could be tried.
+        InputError: An argument is out of bounds.
+        OSError: A host is unreachable or refuses, or every measurement failed.
     """
     whole_number("paths", paths, 1, 1_000_000)
     if len(hosts) < 2:
@@ -237,24 +237,24 @@ def cross(
     secret: str | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Counts competing connections on a path, in equivalents of ones that always have something to send.
+    """Counts competing connections on a path, in equivalents of connections that always send.
 
     Args:
-        source: Where it begins; `here` is this process.
-        destination: Where it ends.
-        duration: How long a transfer is.
-        rate: What the path carries, if that is known; else a second transfer finds out.
-        own: For how many connections of one's own it is said what each would get.
-        secret: What all hosts share, if they were given one.
-        progress: Told with each step.
+        source: Host at its start; `here` is this process.
+        destination: Host at its end.
+        duration: Length of a transfer.
+        rate: Rate of the path, if known; otherwise a second transfer measures it.
+        own: Numbers of own connections for which to predict the rate of each.
+        secret: Shared secret of all hosts, if they have one.
+        progress: Called with each step.
 
     Returns:
         `connections`, or `None` where a second connection took nothing from the first; `plausible`; and
         `over_time`.
 
     Raises:
-        InputError: An argument is out of its bounds.
-        OSError: A host cannot be reached, or refuses.
+        InputError: An argument is out of bounds.
+        OSError: A host is unreachable or refuses.
     """
     given = [whole_number("own", one, 1, 10_000) for one in own]
     return _native.probe_cross(source, destination, duration, rate, given, secret, progress)
@@ -271,24 +271,24 @@ def steady(
     secret: str | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Measures a path again and again, and says how well an earlier measurement stands for a later one.
+    """Measures a path repeatedly and returns the error of an earlier measurement for a later one.
 
     Args:
-        source: Where it begins; `here` is this process.
-        destination: Where it ends.
+        source: Host at its start; `here` is this process.
+        destination: Host at its end.
         train: The trains.
-        every: The time from one to the next.
-        times: How many.
-        lags: How much earlier; those longer than it was measured are left out.
-        secret: What all hosts share, if they were given one.
-        progress: Told with each step, and some times in between.
+        every: Time between measurements.
+        times: Number of measurements.
+        lags: Ages of the earlier measurement; those beyond the measured time are left out.
+        secret: Shared secret of all hosts, if they have one.
+        progress: Called with each step, and several times in between.
 
     Returns:
-        `samples`, `errors` of trains that were not measured, and `lags` with their errors as shares.
+        `samples`, `errors` of failed trains, and `lags` with their errors as shares.
 
     Raises:
-        InputError: An argument is out of its bounds.
-        OSError: A host cannot be reached, or refuses, from the first train on.
+        InputError: An argument is out of bounds.
+        OSError: A host is unreachable or refuses, from the first train on.
     """
     whole_number("times", times, 2, 1_000_000)
     given = (train or Train())._given()

@@ -1,4 +1,4 @@
-"""Scenarios: policies tried on the same arrivals, in a simulated datacenter.
+"""Scenarios: policies compared on the same arrivals, in a simulated datacenter.
 
 >>> import leeward
 >>> runs = leeward.simulate("scenario.yaml", policies=["uniform", "sinbad"])  # doctest: +SKIP
@@ -23,7 +23,7 @@ TABLES = (
     *("tasks", "moves", "cell", "reads"),
     *("apps", "migrations"),
 )
-"""What the tables of a run are called."""
+"""Names of the tables of a run."""
 
 
 def read_scenario(path: str | PathLike[str], data: str | PathLike[str] | None = None) -> Scenario:
@@ -31,11 +31,11 @@ def read_scenario(path: str | PathLike[str], data: str | PathLike[str] | None = 
 
     Args:
         path: The file.
-        data: The folder that `data:...` files are looked up in; by default what LEEWARD_DATA names, or
-            else the user's cache, where `leeward data get` puts traces.
+        data: Folder of `data:...` files; by default the value of LEEWARD_DATA, or else the user's cache,
+            where `leeward data get` puts traces.
 
     Raises:
-        InputError: It, or its cluster, is not right.
+        InputError: The scenario or its cluster is invalid.
     """
     return Scenario.from_file(path, data or found())
 
@@ -50,21 +50,21 @@ def simulate(
 ) -> list[Run]:
     """Runs a scenario under every policy and seed; all policies see the same arrivals.
 
-    The same scenario, policy and seed give the same results to the last bit, whatever runs beside them.
+    The same scenario, policy and seed give bit-identical results, whatever else runs.
 
     Args:
         scenario: A scenario, or the path of its file.
-        policies: Names with settings, such as `sinbad:remote_racks=2`; by default those of the scenario.
-            A text is one name.
-        seeds: Whole numbers from 0 to 2^64 - 1; by default the scenario's one.
-        jobs: Runs at once, at least 1; by default one a processor.
-        progress: Called with the number of a run and the share of it that is done.
+        policies: Names with settings, such as `sinbad:remote_racks=2`; by default those of the scenario. A
+            text is one name.
+        seeds: Whole numbers from 0 to 2^64 - 1; by default the seed of the scenario.
+        jobs: Number of runs at once, at least 1; by default the number of processors.
+        progress: Called with the number of a run and the completed share of it.
 
     Returns:
         A run for each seed and policy: all policies of the first seed, then of the next.
 
     Raises:
-        InputError: A file, a policy, a setting or an argument is not right.
+        InputError: A file, a policy, a setting or an argument is invalid.
     """
     jobs = runs_at_once(jobs)
     if seeds is not None:
@@ -78,21 +78,21 @@ def simulate(
         raise InputError("policies", None, None, None, "expected at least one")
     seeds = [scenario.seed] if seeds is None else seeds
     if policies is not None:
-        # Those of a scenario were checked with it.
+        # The policies of a scenario were checked with it.
         check_policies(chosen, scenario.kind)
     with advised(), of_policy("policies"):
         return scenario.run(chosen, seeds, min(jobs, len(chosen) * len(seeds)), progress)
 
 
 def check_policies(policies: Sequence[str], kind: str = "replicas") -> None:
-    """Checks that there are such policies, with such settings.
+    """Checks that policies exist and that their settings are valid.
 
     Args:
-        policies: With their settings.
-        kind: What they place: `replicas`, tasks of a `cell`, or `apps`.
+        policies: Names with settings.
+        kind: Kind of the runs: `replicas`, `cell` or `apps`.
 
     Raises:
-        InputError: One is not right.
+        InputError: A policy or a setting is invalid.
     """
     with of_policy("policies"):
         for policy in policies:
@@ -100,17 +100,17 @@ def check_policies(policies: Sequence[str], kind: str = "replicas") -> None:
 
 
 def runs_at_once(jobs: int | None) -> int:
-    """How many runs go on at once: so many, or one a processor.
+    """Number of runs at once: the given one, or the number of processors.
 
     Raises:
-        InputError: It is less than one.
+        InputError: The number is less than one.
     """
     return _processors() if jobs is None else whole_number("jobs", jobs, 1)
 
 
 def _processors() -> int:
-    """Processors that this process may use; where the system does not say, all of the machine."""
-    # Linux alone has it.
+    """Processors available to this process, or of the machine where the system does not say."""
+    # Only Linux has it.
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -118,7 +118,7 @@ def _processors() -> int:
 
 @contextmanager
 def of_policy(argument: str) -> Iterator[None]:
-    """Lets what is wrong with a policy be wrong with an argument, and with a setting as `sinbad.interval`."""
+    """Lets errors about a policy name the argument, and its setting as `sinbad.interval`."""
     try:
         yield
     except InputError as error:

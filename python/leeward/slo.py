@@ -1,4 +1,4 @@
-"""Workloads with objectives for tail latency: what is promised to them, and to whom more can be.
+"""Workloads with tail latency objectives: their bounds, priorities, admission and packing.
 
 >>> from leeward.slo import load
 >>> workloads = load("examples/slo/w.yaml", "examples/slo/cluster.yaml")  # doctest: +SKIP
@@ -20,13 +20,13 @@ from leeward.data import found
 from leeward.errors import MOST_SEED, InputError, whole_number
 
 METHODS = ("dnc", "priority-meister", "plp", "snc", "best")
-"""Ways to bound latencies; `best` is the least of the others that apply."""
+"""Methods that bound latencies; `best` is the least of the other applicable ones."""
 
 LIMITS = ("compactor", "effective-bandwidth", "average", "knee", "several")
-"""Ways to choose rate limits."""
+"""Methods that choose rate limits."""
 
 ORDERS = ("priority", "fifo", "shares", "cake", "deadline")
-"""Orders in which devices of a replay serve; `fifo` counts for its links too, which else keep priorities."""
+"""Service orders of devices in a replay; `fifo` applies to links too, which otherwise keep priorities."""
 
 __all__ = [
     "LIMITS",
@@ -43,24 +43,24 @@ __all__ = [
 
 
 class Workloads:
-    """Workloads of a file, where they are on a cluster."""
+    """Workloads of a file on a cluster."""
 
     def __init__(self, native: SloWorkloads) -> None:
-        """Takes what `load` made."""
+        """Takes the result of `load`."""
         self._native = native
 
     def bound(self, method: str = "best") -> dict[str, Any]:
-        """How late the requests of each workload are at most.
+        """Latency bound of each workload.
 
         Args:
             method: One of `METHODS`.
 
         Returns:
-            What holds for all (`file`, `cluster`, `margin`, `congestion`, `priorities`, `queues`, `notes`
-            and so on), and `workloads`, as `leeward slo bound -o json` prints it.
+            Common facts (`file`, `cluster`, `margin`, `congestion`, `priorities`, `queues`, `notes` and so
+            on), and `workloads`, as `leeward slo bound -o json` prints them.
 
         Raises:
-            InputError: There is no such method.
+            InputError: The method is unknown.
         """
         record: dict[str, Any] = self._native.bound(method)
         return record
@@ -68,19 +68,19 @@ class Workloads:
     def prioritize(
         self, *, by_slo: bool = False, levels: int | None = None, method: str = "dnc"
     ) -> dict[str, Any]:
-        """Who is served first, and what that keeps.
+        """Assigns priorities and returns the bounds under them.
 
         Args:
-            by_slo: By SLO, the tightest first, instead of PriorityMeister's search. `priorities` of what
-                is returned is `by-slo`, or else `search`.
-            levels: Priorities that networks tell apart; by default as in the file.
-            method: The bound that the search goes by.
+            by_slo: Whether to order by SLO, the tightest first, instead of the search of PriorityMeister.
+                `priorities` in the result is `by-slo` or `search`.
+            levels: Number of priorities that networks distinguish; by default the value of the file.
+            method: Bound that the search uses.
 
         Returns:
-            As `bound` does, under the priorities that were found.
+            The same as `bound`, under the assigned priorities.
 
         Raises:
-            InputError: An argument is not right.
+            InputError: An argument is invalid.
         """
         if levels is not None:
             whole_number("levels", levels, 1, 1_000_000)
@@ -88,21 +88,21 @@ class Workloads:
         return record
 
     def admit(self, arriving: str | PathLike[str], method: str = "snc") -> dict[str, Any]:
-        """Whether workloads that arrive, one after another, can be promised their SLOs beside these.
+        """Decides the admission of workloads that arrive one after another at these workloads.
 
         Args:
-            arriving: A file of workloads with servers. One of the name of one of these is that one, changed.
-            method: A policy for admission, with settings after colons: `dnc:search=false`. Those that there
-                are: `leeward policies`.
+            arriving: A file of workloads with servers. A workload with the name of a present one replaces it.
+            method: A policy for admission, with settings after colons: `dnc:search=false`. `leeward policies`
+                lists them.
 
         Returns:
-            As `bound` does for all that run in the end; and `arrivals` and `residents` (but for those that
-            changed), each with whether it is `admitted` (runs with what it asked for), why it was `refused`,
-            whether it `runs`, which others it would have `disturbed`, and whether it was there before and
-            `changed`: if such a one is refused, its volume should move.
+            The same as `bound`, for all workloads that run in the end; and `arrivals` and `residents`
+            (without replaced ones), each with `admitted` (runs with the requested SLO), the reason why it is
+            `refused`, `runs`, the workloads that it would have `disturbed`, and `changed` (replaces a present
+            one). The volume of a changed workload that is refused should move.
 
         Raises:
-            InputError: The file or an argument is not right.
+            InputError: The file or an argument is invalid.
         """
         record: dict[str, Any] = self._native.admit(fspath(arriving), method)
         return record
@@ -114,15 +114,15 @@ def load(
     *,
     data: str | PathLike[str] | None = None,
 ) -> Workloads:
-    """Reads a file of workloads, and the traces that it names, each once.
+    """Reads a file of workloads and the traces that it names, each once.
 
     Args:
-        file: The file; see the reference of SLO files.
+        file: File of workloads; see the reference of SLO files.
         cluster: A `Cluster`, or anything that `Cluster(...)` takes.
-        data: The folder that `data:...` is looked up in; by default as for scenarios.
+        data: Folder of `data:...` files; by default as for scenarios.
 
     Raises:
-        InputError: The file, or one that it names, is not right.
+        InputError: The file, or a file that it names, is invalid.
     """
     return Workloads(SloWorkloads(fspath(file), Cluster(cluster), data=data or found()))
 
@@ -140,31 +140,31 @@ def check(
     rows: bool = False,
     data: str | PathLike[str] | None = None,
 ) -> tuple[dict[str, Any], pyarrow.Table | None]:
-    """What is promised to the workloads of a file, and what a replay of their traces sees.
+    """Bounds of the workloads of a file, and their latencies in a replay of their traces.
 
-    Every trace begins with its first request at time 0, so that all workloads are there together.
+    Every trace begins with its first request at time 0, so that all workloads run together.
 
     Args:
-        file: The file, in which every workload has a server.
+        file: File of workloads that all have a server.
         cluster: A `Cluster`, or anything that `Cluster(...)` takes.
-        method: The bound that is promised, one of `METHODS`.
-        over: What happens to requests over a limit: `held`, or `demoted` to after all others.
-        order: Who is served next at devices, one of `ORDERS`; `fifo` counts for links too.
-        outstanding: Requests that a device is handed at once, in bounds and replay; by default as the file's
-            `bounds` say.
-        tails: Whether each request takes a time without queueing that is drawn from its device's profile,
-            instead of its work alone. Bounds then are of the SLO's percentile of requests, whatever the
-            method: they add what was profiled at it.
-        seed: Seed of what is drawn.
-        rows: Whether each request is wanted too.
-        data: The folder that `data:...` is looked up in; by default as for scenarios.
+        method: Bound to check, one of `METHODS`.
+        over: Treatment of requests over a limit: `held`, or `demoted` below all others.
+        order: Service order of devices, one of `ORDERS`; `fifo` applies to links too.
+        outstanding: Number of requests that a device takes at once, in bounds and replay; by default the
+            value of `bounds` in the file.
+        tails: Whether requests draw a time without queueing from the profile of their device, instead of
+            their work alone. Bounds then hold for the SLO's percentile of requests, with any method: they add
+            the profile's value at that percentile.
+        seed: Seed of the draws.
+        rows: Whether to return each request too.
+        data: Folder of `data:...` files; by default as for scenarios.
 
     Returns:
-        What `leeward slo check --replay -o json` prints; and, if `rows`, a table with the latency of each
-        request, in the order in which they were done (else None).
+        The output of `leeward slo check --replay -o json`; and, if `rows`, a table with the latency of each
+        request, in order of completion (else None).
 
     Raises:
-        InputError: A file or an argument is not right.
+        InputError: A file or an argument is invalid.
     """
     if outstanding is not None:
         whole_number("outstanding", outstanding, 1, 1_000_000)
@@ -196,27 +196,26 @@ def pack(
     data: str | PathLike[str] | None = None,
     text: str | None = None,
 ) -> dict[str, Any]:
-    """Chooses server, priority and limits of every workload, so that few servers keep every SLO.
+    """Chooses server, priority and limits of every workload, so that few servers keep all SLOs.
 
     Args:
-        file: Workloads without servers, placed one after another.
-        cluster: A `Cluster`, or anything that `Cluster(...)` takes. It has `priorities`.
-        limits: How limits are chosen, one of `LIMITS`.
-        settings: Settings of that way, or a YAML text of them.
-        fast: Whether servers are passed over whose configured rates leave no room.
-        margin: The safety margin, such as 0.1; by default that of the file.
-        threads: Servers that are tried at once. The result does not depend on it.
-        again: Whether servers, priorities and limits in the file are chosen anew.
-        progress: Told the round and how many workloads it has looked at.
-        data: The folder that `data:...` is looked up in; by default as for scenarios.
-        text: What stands in the file, if that was read already (`text_of`), as one that is a pipe can be only
-            once.
+        file: File of workloads without servers, placed one after another.
+        cluster: A `Cluster`, or anything that `Cluster(...)` takes. It must have `priorities`.
+        limits: Method of choosing limits, one of `LIMITS`.
+        settings: Settings of the method, or a YAML text of them.
+        fast: Whether to skip servers whose configured rates leave no room.
+        margin: Safety margin, such as 0.1; by default the value of the file.
+        threads: Number of servers tried at once. The result does not depend on it.
+        again: Whether to discard servers, priorities and limits in the file.
+        progress: Called with the round and the number of workloads considered.
+        data: Folder of `data:...` files; by default as for scenarios.
+        text: Content of the file, if it was read already by `text_of`: a pipe can be read only once.
 
     Returns:
-        What `leeward slo pack -o json` prints.
+        The output of `leeward slo pack -o json`.
 
     Raises:
-        InputError: A file or an argument is not right.
+        InputError: A file or an argument is invalid.
     """
     whole_number("threads", threads, 1, 1024)
     result: dict[str, Any] = pack_slo(
@@ -236,10 +235,10 @@ def pack(
 
 
 def text_of(file: str | PathLike[str]) -> str:
-    """What stands in a file, for `pack` and then for `filled`.
+    """Content of a file, for `pack` and then for `filled`.
 
     Raises:
-        InputError: It cannot be read, or is no text.
+        InputError: The file cannot be read, or is not text.
     """
     return file_text(fspath(file))
 
@@ -247,18 +246,18 @@ def text_of(file: str | PathLike[str]) -> str:
 def filled(
     record: dict[str, Any], folder: str | PathLike[str] = ".", text: str | None = None
 ) -> dict[str, Any]:
-    """The file of workloads that was packed, with server, priority and limits of each that is placed.
+    """Content of the packed file of workloads, with server, priority and limits of each placed one.
 
-    What stands in the file stays the text that it is there: a volume called `yes` or `010` keeps its name.
-    Limits are rounded up to whole bytes and nanoseconds; packing leaves room for that.
+    Texts of the file stay unchanged: a volume called `yes` or `010` keeps its name. Limits are rounded up to
+    whole bytes and nanoseconds; packing leaves room for that.
 
     Args:
-        record: What `pack` returned.
-        folder: Where the result will be written: names of other files are given from there.
-        text: What stands in the file that was packed; by default it is read again.
+        record: Result of `pack`.
+        folder: Folder of the output, from which names of other files are relative.
+        text: Content of the packed file; by default the file is read again.
 
     Raises:
-        InputError: The file is no longer the one that was packed.
+        InputError: The file has changed since it was packed.
     """
     content = _texts(record["file"], text)
     base = path.dirname(record["file"])
@@ -282,7 +281,7 @@ def filled(
             for field, value in workload.items()
         }
         given["server"] = one["server"]
-        # Stages stay as they are: where the server is the client some cross nothing, and elsewhere they do.
+        # Stages stay as they are: none is crossed where the server is the client, and all elsewhere.
         given["priority"] = {stage["stage"]: str(stage["priority"]) for stage in one["stages"]}
         given["limits"] = {stage["stage"]: _buckets(stage) for stage in one["stages"] if stage["limits"]}
         workloads.append(given)
@@ -293,10 +292,10 @@ def filled(
 
 
 def written(record: dict[str, Any], folder: str | PathLike[str] = ".", text: str | None = None) -> str:
-    """What `filled` gives, as the YAML text of a file.
+    """Result of `filled` as the YAML text of a file.
 
     Raises:
-        InputError: The file is no longer the one that was packed.
+        InputError: The file has changed since it was packed.
     """
     made: str = yaml.dump(filled(record, folder, text), Dumper=_Writer, sort_keys=False, allow_unicode=True)
     return made
@@ -306,9 +305,10 @@ _UNQUOTED = {"int": r"0|[1-9][0-9]*", "float": r"(0|[1-9][0-9]*)\.[0-9]+", "bool
 
 
 class _Reader(yaml.SafeLoader):  # type: ignore[misc]
-    """Reads every scalar as the text that it is, but for nothing at all, and takes merges for what they are.
+    """Reads every scalar except null as text, and resolves merge keys.
 
-    YAML 1.1, which this library reads, has numbers, dates and truths that the reader of workloads has not.
+    YAML 1.1, which this library implements, reads numbers, dates and booleans that the reader of workloads
+    does not.
     """
 
     yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {
@@ -318,10 +318,10 @@ class _Reader(yaml.SafeLoader):  # type: ignore[misc]
 
 
 class _Writer(yaml.SafeDumper):  # type: ignore[misc]
-    """Writes texts that are plainly numbers or truths without quotes; all readers take these for the same."""
+    """Writes texts that are plainly numbers or booleans without quotes; all readers read these alike."""
 
     def ignore_aliases(self, data: object) -> bool:
-        """Writes out what several workloads have, as one who looks at one of them wants it."""
+        """Writes repeated content out, since a reader looks at one workload."""
         return True
 
 
@@ -336,9 +336,9 @@ _Writer.add_representer(str, _plain)
 
 
 def _texts(file: str, text: str | None) -> dict[str, Any]:
-    """The content of a file of workloads or its text; numbers and truths are the texts that they are there.
+    """Content of a file of workloads or of its text, with numbers and booleans as texts.
 
-    It has been read by `pack`, so that it is neither too deep nor repeats itself without end.
+    `pack` has read it before, so that its depth and size are limited.
     """
     try:
         if text is None:

@@ -9,7 +9,7 @@ import pyarrow
 from pyarrow import csv, parquet
 
 MOST_ROWS = 30_000_000
-"""As many as a source takes in."""
+"""Greatest number of rows of a source."""
 
 
 def as_csv(path: str | PathLike[str], columns: list[str]) -> bytes:
@@ -17,11 +17,11 @@ def as_csv(path: str | PathLike[str], columns: list[str]) -> bytes:
 
     Args:
         path: The file.
-        columns: The columns that are wanted. Those that it does not have are left out; if it has none of
-            them, the header has the names of those that it has, so that an error can show them.
+        columns: Wanted columns. Columns that the file does not have are left out; if it has none of them, the
+            header lists all of its own, for an error.
 
     Raises:
-        ValueError: It has too many rows, or is not readable as Parquet.
+        ValueError: The file has too many rows, or is not readable as Parquet.
     """
     try:
         with parquet.ParquetFile(path) as file:
@@ -34,10 +34,10 @@ def as_csv(path: str | PathLike[str], columns: list[str]) -> bytes:
 
 
 def batches(path: str | PathLike[str], columns: list[str]) -> Iterator[bytes]:
-    """The same text as `as_csv`, a batch of rows at a time, of a file of any length.
+    """Text of `as_csv` in batches of rows, for a file of any length.
 
     Raises:
-        ValueError: It is not readable as Parquet.
+        ValueError: The file is not readable as Parquet.
     """
     try:
         with parquet.ParquetFile(path) as file:
@@ -62,5 +62,5 @@ def _texts(file: Any, columns: list[str]) -> Iterator[bytes]:
 
 
 def _plain(kind: Any) -> Any:
-    """The type of a column's values, where it is one of codes for them."""
+    """Type of a column's values, where the column is dictionary-encoded."""
     return kind.value_type if pyarrow.types.is_dictionary(kind) else kind

@@ -1,4 +1,4 @@
-"""Request traces of storage: what they are like, how bursty, and what model fits them.
+"""Request traces of storage: statistics, r-b curves and models of arrivals.
 
 >>> from leeward.traces import open_trace
 >>> trace = open_trace("examples/slo/mail.csv.gz", device="examples/slo/ssd.json")  # doctest: +SKIP
@@ -12,9 +12,9 @@ from leeward.data import found
 from leeward.errors import InputError
 
 STAGES = ("network-in", "storage", "network-out")
-"""The stages of a request's way, in order."""
+"""Stages that a request passes, in order."""
 DIALECTS = ("leeward", "compactor", "msr", "spc", "blktrace")
-"""What traces are written in; see the reference of trace files."""
+"""Formats of traces; see the reference of trace files."""
 
 __all__ = ["DIALECTS", "STAGES", "Trace", "open_trace"]
 
@@ -31,24 +31,23 @@ def open_trace(
     network: tuple[float, float, float] | None = None,
     data: str | PathLike[str] | None = None,
 ) -> Trace:
-    """Opens a trace. Its file is read whenever something is asked of it, in constant memory.
+    """Opens a trace. Each question reads the file again, in constant memory.
 
     Args:
         path: The file, plain, gzip or Parquet; `data:SET/FILE` is one below the folder of traces.
         device: A device file, for work at the storage stage.
-        dialect: One of `DIALECTS`; by default that of the first line.
-        event: Which event of a block trace is a request: `Q`, when it was queued (the default), or `D`, when
-            it was given to the device.
+        dialect: One of `DIALECTS`; by default the one that the first line shows.
+        event: Event of a block trace that is a request: `Q`, queued (the default), or `D`, passed to the
+            device.
         volume: Only requests to this volume, in dialects that name volumes.
-        largest: A request above this size is an error; `1GiB` by default.
-        seek_s: Seconds of every seek, for a disk whose places are to play no part.
-        network: Bytes a request in each direction, and bytes for each byte of payload in its direction and in
-            the other; by default 200, 1.1 and 0.025.
-        data: The folder that `data:...` is looked up in; by default as for scenarios.
+        largest: Greatest size of a valid request; by default `1GiB`.
+        seek_s: Seconds of every seek, for a disk on which positions do not matter.
+        network: Bytes for each request in each direction, and bytes for each byte of payload in its direction
+            and in the other; by default 200, 1.1 and 0.025.
+        data: Folder of `data:...` files; by default as for scenarios.
 
     Raises:
-        InputError: The device file or a setting is not right. What is wrong with the trace is said when it is
-            read.
+        InputError: The device file or a setting is invalid. Errors in the trace appear when it is read.
     """
     if network is not None and len(network) != 3:
         raise InputError("network", None, None, None, f"{len(network)} numbers: expected three")
