@@ -500,8 +500,7 @@ class PacketRun:
         """Number of packets with data by time in the switch and by path."""
 
     def latency(self, path: str, share: float) -> float | None:
-        """Time that a share of the packets of a path (`packet`, `circuit`, `all`) does not exceed; None
-        without any."""
+        """Time that a share of the packets of a path does not exceed; None without any."""
 
     def utilization(self, source: int, destination: int, since_s: float = 0.0) -> float | None:
         """Share of the days of a circuit in which it sent; None without such a day."""

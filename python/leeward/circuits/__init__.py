@@ -1,10 +1,10 @@
-"""Networks that are reconfigured: schedules of circuits for what racks want to send each other.
+"""Reconfigurable networks: schedules of circuits for the demand between racks.
 
-Racks are joined by a packet switch, and by a circuit switch that gives each rack one fast circuit at a time.
-A *day* is a time in which one set of circuits is up, a *night* the gap before it in which circuits change and
-none works, a *week* one schedule of nights and days. What circuits leave of the demand goes by packets.
+A packet switch joins all racks, and a circuit switch gives each rack one fast circuit at a time. A *day* is a
+time in which one set of circuits is up. A *night* is the gap before it, in which circuits change and none
+works. A *week* is one schedule of nights and days. Packets carry the rest of the demand.
 
-    demand (rows are sources), Network -> schedule -> Schedule: days, what each serves, what is left
+    demand (rows are sources), Network -> schedule -> Schedule: days, bytes that each serves, bytes left
 
     >>> from leeward import circuits
     >>> demand = [[0, 9e6, 0], [0, 0, 9e6], [9e6, 3e5, 0]]
@@ -14,8 +14,8 @@ none works, a *week* one schedule of nights and days. What circuits leave of the
     >>> made.left_bytes
     0
 
-A scheduler of your own is a function of a demand and a network that returns days; it is checked and measured
-as any other:
+An own scheduler is a function of a demand and a network that returns days; its result is checked and measured
+in the same way:
 
     >>> def first_come(demand, network):
     ...     return [("900us", [(0, 1), (1, 2), (2, 0)])]

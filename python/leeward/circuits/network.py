@@ -1,4 +1,4 @@
-"""What a schedule is made for."""
+"""Network for which a schedule is made."""
 
 from dataclasses import dataclass
 
@@ -10,9 +10,9 @@ class Network:
     Attributes:
         circuit: Rate of a circuit.
         packet: Rate of a rack's link to the packet switch.
-        night: How long circuits take to change.
-        week: How long a schedule may be.
-        min_day: The shortest day; `0s` if any is worth a night.
+        night: Time that circuits take to change.
+        week: Greatest length of a schedule.
+        min_day: Length of the shortest day; `0s` for any that is worth a night.
     """
 
     circuit: str = "80Gbps"
@@ -22,5 +22,5 @@ class Network:
     min_day: str = "180us"
 
     def texts(self) -> tuple[str, str, str, str, str]:
-        """All of it, in order."""
+        """The fields, in order."""
         return self.circuit, self.packet, self.night, self.week, self.min_day

@@ -1,4 +1,4 @@
-"""Schedules of a user: functions that return days, and files of days."""
+"""Schedules of the user: functions that return days, and files of days."""
 
 import operator
 from collections.abc import Callable, Iterable
@@ -13,9 +13,9 @@ from leeward.circuits.network import Network
 from leeward.errors import InputError
 
 Days = Iterable[tuple[str | float, Iterable[tuple[int, int]]]]
-"""Days of a user: each its length (a text with its unit, or seconds), and circuits, (source, destination)."""
+"""Days of the user: length (a text with its unit, or seconds), and circuits, (source, destination)."""
 Own = Callable[[Ints, Network], Days]
-"""A scheduler of a user, given the demand in bytes, rows are sources."""
+"""A scheduler of the user, given the demand in bytes, rows are sources."""
 NsDays = list[tuple[int, list[tuple[int, int]]]]
 """Days with lengths in whole nanoseconds."""
 _EXPECTED = "expected a length such as 180us and circuits as (source, destination)"
@@ -25,24 +25,24 @@ def read_days(path: str | PathLike[str]) -> list[tuple[float, list[tuple[int, in
     """Reads days of a file (YAML or JSON) with `days`, each of a `length` and `circuits`.
 
     Returns:
-        Days as a scheduler of one's own returns them, with lengths in seconds.
+        Days as an own scheduler returns them, with lengths in seconds.
 
     Raises:
-        InputError: It cannot be read, or has no days.
+        InputError: The file cannot be read, or has no days.
     """
     return [(1e-9 * ns, circuits) for ns, circuits in _native.read_days(str(path))]
 
 
 def name_of(scheduler: Any) -> str:
-    """What a function is called."""
+    """Name of a function."""
     return str(getattr(scheduler, "__name__", "a function"))
 
 
 def days_of(scheduler: Any, demand: Any, network: Network) -> NsDays:
-    """The days that a function makes for a demand: none if it makes none.
+    """Days of a function for a demand; none if it returns none.
 
     Raises:
-        InputError: It returns something else, of `days`; which day.
+        InputError: The function returns something else; the error names `days` and the day.
     """
     made = scheduler(numpy.array(demand, dtype=numpy.int64), network)
     if not isinstance(made, Iterable) or isinstance(made, str | bytes):
@@ -52,16 +52,16 @@ def days_of(scheduler: Any, demand: Any, network: Network) -> NsDays:
 
 
 def _day(at: int, day: Any) -> tuple[int, list[tuple[int, int]]]:
-    """A day of a user, its length in nanoseconds.
+    """A day of the user, its length in nanoseconds.
 
     Raises:
-        InputError: It is none; of `days`.
+        InputError: The value is not a day; the error names `days`.
     """
     try:
         length, circuits = day
         seconds = _native.seconds(length) if isinstance(length, str) else float(length)
         ns = round(1e9 * seconds)
-        # Whole numbers alone: what is cut off of others would be another rack.
+        # Only whole numbers: truncation would name another rack.
         pairs = [(operator.index(source), operator.index(destination)) for source, destination in circuits]
     except (InputError, TypeError, ValueError, OverflowError):
         raise InputError("days", None, None, None, f"day {at}: {_EXPECTED}") from None

@@ -1,4 +1,4 @@
-"""Schedules as a picture: when which rack has a circuit to which, and how much of it is used."""
+"""Schedules as a picture: circuits of each rack over time, and their use."""
 
 from collections.abc import Sequence
 from io import StringIO
@@ -10,16 +10,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _NAMED = 16
-"""Racks, at most, whose circuits name where they lead."""
+"""Greatest number of racks whose circuits show their destination."""
 _NARROW = 0.02
-"""The least share of the width that has room for such a name."""
+"""Least share of the width that has room for such a name."""
 
 
 def picture(schedules: Sequence[Schedule]) -> str:
-    """Draws schedules below each other on one axis of time, as SVG: the same schedules, the same bytes.
+    """Draws schedules below each other on one axis of time, as SVG; equal schedules give equal bytes.
 
-    A line is a source rack, a bar a circuit, darker where more of what it could carry is used; it says the
-    rack it leads to where there is room. Gaps are nights.
+    A line is a source rack and a bar a circuit, darker where more of its capacity is used. A bar shows its
+    destination where there is room. Gaps are nights.
     """
     import matplotlib
     from matplotlib.backends.backend_svg import FigureCanvasSVG

@@ -1,4 +1,4 @@
-"""From a demand matrix to a schedule, and what it serves."""
+"""Schedules of a demand matrix, and the bytes that they serve."""
 
 from dataclasses import dataclass
 from os import PathLike
@@ -28,10 +28,10 @@ class Day:
     """A day of a schedule.
 
     Attributes:
-        start_s: When its circuits come up, from the beginning of the week.
-        length_s: How long they are up, without the night before.
-        served_bytes: What they carry of the demand.
-        circuit_bytes: What one circuit could carry.
+        start_s: Start of its circuits, from the beginning of the week.
+        length_s: Time that they are up, without the night before.
+        served_bytes: Bytes of the demand that they carry.
+        circuit_bytes: Capacity of one circuit in this time, in bytes.
         circuits: Its circuits, by destination.
     """
 
@@ -43,28 +43,28 @@ class Day:
 
     @property
     def used(self) -> float:
-        """The share of what its circuits could carry that they do carry; 0 without circuits."""
+        """Used share of the capacity of its circuits; 0 without circuits."""
         most = self.circuit_bytes * len(self.circuits)
         return self.served_bytes / most if most else 0.0
 
 
 @dataclass(frozen=True)
 class Schedule:
-    """A schedule, and what it serves of the demand it was made for.
+    """A schedule, and the bytes of its demand that it serves.
 
     Attributes:
-        scheduler: What made it, with settings.
-        racks: How many there are.
-        night_s: The gap before each day.
-        length_s: How long all nights and days take.
-        week_s: How long they may take.
-        demand_bytes: All that was wanted.
-        served_bytes: What circuits carry of it.
-        left_bytes: What is left for packets.
-        packets_take_s: How long packets take for that, were nothing else on the way: the busiest port's time.
-        pairs: How many pairs of racks have a circuit on some day.
+        scheduler: Name of the scheduler, with settings.
+        racks: Number of racks.
+        night_s: Gap before each day.
+        length_s: Length of all nights and days.
+        week_s: Greatest length.
+        demand_bytes: Bytes of the demand.
+        served_bytes: Bytes of it on circuits.
+        left_bytes: Bytes left for packets.
+        packets_take_s: Time that packets take for these on an idle network: the time of the busiest port.
+        pairs: Number of pairs of racks that have a circuit on some day.
         days: The days, in order.
-        left: What is left, by pair: rows are sources.
+        left: Bytes left, by pair: rows are sources.
     """
 
     scheduler: str
@@ -82,16 +82,16 @@ class Schedule:
 
     @property
     def served(self) -> float:
-        """The share of the demand that circuits carry; 1 where there is none."""
+        """Share of the demand on circuits; 1 without demand."""
         return self.served_bytes / self.demand_bytes if self.demand_bytes else 1.0
 
     @property
     def up(self) -> float:
-        """The share of the time in which circuits are up; 0 without days."""
+        """Share of the time in which circuits are up; 0 without days."""
         return sum(day.length_s for day in self.days) / self.length_s if self.length_s else 0.0
 
     def record(self) -> dict[str, Any]:
-        """All of it as values of JSON."""
+        """The fields as values of JSON."""
         return {
             "scheduler": self.scheduler,
             "racks": self.racks,
@@ -124,7 +124,7 @@ def read(path: str | PathLike[str]) -> Ints:
         path: A square of numbers as CSV without a header, or a NumPy file (`.npy`).
 
     Raises:
-        InputError: It cannot be read, is not square, or has an entry that is no number of bytes.
+        InputError: The file cannot be read, is not square, or has an entry that is not a number of bytes.
     """
     if Path(path).suffix.lower() == ".npy":
         from leeward import _npy
@@ -144,23 +144,23 @@ def schedule(
     *,
     settings: str | None = None,
 ) -> Schedule:
-    """Makes a schedule for a demand, and lets it serve that.
+    """Makes a schedule for a demand, and serves the demand with it.
 
     Args:
-        demand: Bytes from each rack to each: an array or rows, of which each is a source; or the path of a
-            file that `read` reads. Of a rack for itself there must be none.
+        demand: Bytes from each rack to each: an array or rows, with a row for each source; or the path of a
+            file that `read` reads. A rack sends nothing to itself.
         scheduler: One of `schedulers()`, with settings after colons: `eclipse:keep_min_day=true`; or a
             function that is given the demand and the network and returns days, each as its length (`"180us"`,
-            or seconds) and its circuits, (source, destination). Of no days all is left for packets.
+            or seconds) and its circuits, (source, destination). Without days all is left for packets.
         network: Rates and times; by default Etalon's.
-        settings: Settings of the scheduler as YAML, if there are none after colons.
+        settings: Settings of the scheduler as YAML, instead of those after colons.
 
     Returns:
-        The schedule. It keeps to the network's week and shortest day where its scheduler promises that.
+        The schedule. It keeps to the week and the shortest day of the network if its scheduler promises so.
 
     Raises:
-        InputError: The demand, the network, the scheduler or a day is not right: which row and column, which
-            day.
+        InputError: The demand, the network, the scheduler or a day is invalid; the error names the row and
+            column, or the day.
     """
     texts = (network or Network()).texts()
     wanted = read(demand) if isinstance(demand, str | PathLike) else _checked(demand)
@@ -183,7 +183,7 @@ def schedule(
 
 
 def schedulers() -> list[dict[str, Any]]:
-    """Every scheduler there is: `name`, `aliases`, `summary`, `source`, and `settings` as JSON schema."""
+    """Every registered scheduler: `name`, `aliases`, `summary`, `source`, and `settings` as JSON schema."""
     return _native.circuit_schedulers()
 
 
@@ -191,7 +191,7 @@ def _checked(demand: Any) -> Ints:
     """A demand as whole bytes.
 
     Raises:
-        InputError: It is none; of `demand`.
+        InputError: The demand is invalid; the error names `demand`.
     """
     rows: list[list[float]] = []
     try:

@@ -1,8 +1,7 @@
 """The `leeward` command.
 
-One file a command; this one joins them and keeps the manners they share. Data goes to stdout and everything
-else to stderr. What the user got wrong is told in one line, `error: ...`, with a `hint: ...` where there is
-advice, and ends with code 2.
+Each command has a file; this one joins them. Data goes to stdout and everything else to stderr. A user error
+is one line, `error: ...`, with a `hint: ...` where there is advice, and ends with code 2.
 """
 
 import os
@@ -98,7 +97,7 @@ def leeward(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Decide where copies of blocks and tasks go, by what the network carries.
+    """Decide where copies of blocks and tasks go, by the load of the network.
 
     Simulate policies on a cluster of thousands of hosts, ask for one decision, or serve decisions over HTTP.
     """
@@ -107,8 +106,8 @@ def leeward(
 
 
 def main() -> None:
-    """Runs the command that the process was started for, and ends the process."""
-    # Who closed one of these wants nothing to be told there.
+    """Runs the command of this process, and ends the process."""
+    # The caller may have closed either of them, and wants no output there.
     sys.stdout = sys.stdout or TextIOWrapper(FileIO(os.devnull, "w"))
     sys.stderr = sys.stderr or TextIOWrapper(FileIO(os.devnull, "w"))
     try:
@@ -121,7 +120,7 @@ def main() -> None:
         hints = [f"{context.command_path} --help"] if context else []
         code = _tell(error.format_message(), *hints, code=2)
     except BrokenPipeError:
-        # Who read our output has seen enough.
+        # The reader closed the pipe.
         _flush()
         code = 1
     except OSError as error:
@@ -134,7 +133,7 @@ def main() -> None:
 
 
 def _flush() -> None:
-    """Writes what is still buffered for stdout; what cannot be written must not be tried again at exit."""
+    """Writes the buffer of stdout; output that cannot be written must not be tried again at exit."""
     try:
         sys.stdout.flush()
     except OSError:

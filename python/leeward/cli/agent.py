@@ -1,4 +1,4 @@
-"""`leeward agent`: what a host's interfaces carry and its disks do, reported to controllers."""
+"""`leeward agent`: reports loads of a host's interfaces and disks to controllers."""
 
 import signal
 import sys
@@ -78,12 +78,12 @@ def agent(
         ),
     ] = None,
 ) -> None:
-    """Report what this host's interfaces and disks do."""
+    """Report the loads of this host's interfaces and disks."""
 
     def tell(line: str) -> None:
         print(line, file=sys.stderr, flush=True)
 
-    # It goes on until it is told to stop; Python's own handler would wait for it to end.
+    # The default action ends it at a signal; Python's own handler would wait until it ends.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     said: dict[str, str | list[str] | None] = {
         "controllers": controller,

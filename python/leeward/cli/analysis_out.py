@@ -1,10 +1,10 @@
-"""What analyses write: `--out`, a folder with a Parquet file for each table and a summary, and `--report`.
+"""Output of analyses: `--out`, a folder with a Parquet file for each table and a summary, and `--report`.
 
     FOLDER/summary.json
     FOLDER/TABLE.parquet
 
-The folder is written beside its place and then put there. It takes the place of an earlier result of the same
-analysis, which its summary tells with the names of its tables, and of nothing else.
+The folder is written beside its place and then moved there. It replaces only an earlier result of the same
+analysis, which its summary identifies, with the names of its tables.
 """
 
 import json
@@ -37,21 +37,21 @@ ReportOption = Annotated[
 ]
 SUMMARY = "summary.json"
 ANALYSIS = "analysis"
-"""The field of a summary that says what it is of."""
+"""Field of a summary that names the analysis."""
 TABLES = "tables"
-"""The field that names its tables; no other file is taken for part of the result."""
+"""Field of the names of its tables; no other file counts as a part of the result."""
 
 
 def check(out: Path | None, report: Path | None, analysis: str) -> None:
-    """Checks that what is asked for can be written, before work begins.
+    """Checks that outputs can be written, before work begins.
 
     Args:
-        out: The folder, there or not; None: there is to be none.
-        report: The page, likewise.
-        analysis: What the folder will be of: the name of its command.
+        out: Folder, which may be missing; None without one.
+        report: Page, likewise.
+        analysis: Name of the command whose result the folder will hold.
 
     Raises:
-        InputError: It cannot be written, or the folder holds something else than an earlier result.
+        InputError: The output cannot be written, or the folder holds something other than an earlier result.
     """
     from leeward._files import check_file, check_replaced
 
@@ -64,7 +64,7 @@ def check(out: Path | None, report: Path | None, analysis: str) -> None:
 
 
 def _strange(out: Path, analysis: str) -> str | None:
-    """What keeps a folder from being an earlier result, or empty; None if nothing does."""
+    """First thing in a folder that is not part of an earlier result; None in a valid or empty one."""
     here = sorted(path.name for path in out.iterdir())
     if not here:
         return None
@@ -81,7 +81,7 @@ def _strange(out: Path, analysis: str) -> str | None:
 def write(
     out: Path, analysis: str, tables: "Mapping[str, pyarrow.Table]", summary: Mapping[str, Any]
 ) -> None:
-    """Writes tables and summary, whole or not at all."""
+    """Writes tables and summary, completely or not at all."""
     from pyarrow import parquet
 
     from leeward._files import whole_folder

@@ -1,4 +1,4 @@
-"""`leeward cluster`: what cluster files say, and how they are made."""
+"""`leeward cluster`: shows and makes cluster files."""
 
 from typing import Annotated, Any
 
@@ -24,9 +24,9 @@ app.command("import", epilog=cluster_import.EXAMPLES)(cluster_import.import_)
 
 @app.callback(epilog=EXAMPLES)
 def cluster() -> None:
-    """Look at cluster files, and make them.
+    """Show and make cluster files.
 
-    A cluster file says what a network is: racks, hosts, links and disks. Four lines make one, and
+    A cluster file describes a network: racks, hosts, links and disks. The shortest has four lines, and
     `leeward schema cluster` lists every field.
     """
 
@@ -38,7 +38,7 @@ def show(
     ],
     output: FormatOption = Format.table,
 ) -> None:
-    """Show what a cluster file describes.
+    """Show the content of a cluster file.
 
     Hosts, racks and pods, links by tier with their rates, and devices.
     """

@@ -1,4 +1,4 @@
-"""`leeward cluster import`: a cluster file from what another system knows of the network."""
+"""`leeward cluster import`: a cluster file from the topology of another system."""
 
 import sys
 from pathlib import Path
@@ -105,11 +105,11 @@ def import_(
         ),
     ] = None,
 ) -> None:
-    """Make a cluster file of what another system knows.
+    """Make a cluster file from another system's topology.
 
     Kubernetes: kubectl get nodes -o json. HDFS: lines of a host and its rack, or hdfs dfsadmin
-    -printTopology. Slurm: topology.conf. LLDP: lldpctl -f json, one file a host or switch. Most of them do
-    not know how fast links are: options say it, and what is missing is an error.
+        -printTopology. Slurm: topology.conf. LLDP: lldpctl -f json, one file for each host or switch. Most of
+        them do not know the speed of links: options give it, and a missing speed is an error.
     """
     from leeward._files import check_file, whole_file
     from leeward.importers import read
@@ -145,7 +145,7 @@ def import_(
 
 
 def _tell(topology: "Topology") -> None:
-    """Says on stderr what was read and what was left out."""
+    """Reports on stderr the imported and the omitted parts."""
     racks = len(topology.racks())
     pods = len({host.pod for host in topology.hosts if host.pod is not None})
     counts = [f"{len(topology.hosts):,} hosts", f"{racks:,} racks"] + ([f"{pods:,} pods"] if pods else [])

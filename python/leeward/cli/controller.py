@@ -1,4 +1,4 @@
-"""What commands that ask a controller share: where it is, who asks, what is told when none answers."""
+"""Options and errors that commands for a controller share."""
 
 import os
 from collections.abc import Iterator
@@ -41,14 +41,14 @@ CaOption = Annotated[
     ),
 ]
 CONTROLLER = URL
-"""Where one is asked unless it is said otherwise."""
+"""Default address of a controller."""
 
 
 def client(url: str, token_file: Path | None, ca: Path | None, patience_s: float) -> Client:
     """A client of the controller that options name.
 
     Raises:
-        InputError: The address is none; or a file cannot be read.
+        InputError: The address is invalid, or a file cannot be read.
     """
     token = os.environ.get("LEEWARD_TOKEN") or None
     if token_file is not None:
@@ -65,10 +65,10 @@ def client(url: str, token_file: Path | None, ca: Path | None, patience_s: float
 
 @contextmanager
 def asking() -> Iterator[None]:
-    """Tells what a controller does not do, or that none answers, in one line.
+    """Reports in one line that a controller refuses, or that none answers.
 
     Raises:
-        InputError: Either of them.
+        InputError: A controller refuses, or none answers.
     """
     try:
         with given_by(ca="--ca"):

@@ -1,4 +1,4 @@
-"""`leeward data`: the traces that Leeward knows."""
+"""`leeward data`: public traces with known checksums."""
 
 import sys
 from pathlib import Path
@@ -48,9 +48,9 @@ def list_sets(
     ] = None,
     output: FormatOption = Format.table,
 ) -> None:
-    """List the traces that are known.
+    """List the known traces.
 
-    What they are, where they come from, their licence, and what of them is here.
+    Shows their content, source and licence, and the files that are here.
     """
     wanted = [data.find(name) for name in names] if names else list(data.sets())
     if output is Format.json:
@@ -79,10 +79,10 @@ def list_sets(
 
 @app.command(epilog=GET_EXAMPLES)
 def get(names: Names) -> None:
-    """Check traces that are here, and fetch what is missing.
+    """Fetch missing traces and check present ones.
 
-    Files are checked against their checksums. Those that cannot be fetched are named, with what they are
-    made of.
+    Files are checked against their checksums. Files that cannot be fetched are named, with the steps that
+    make them.
     """
     from leeward.data import fetch
 
@@ -127,7 +127,7 @@ def get(names: Names) -> None:
 def path(name: Name) -> None:
     """Print the folder of some traces.
 
-    It is where they are, or where they belong.
+    The folder may still be missing.
     """
     known = data.find(name)
     print(data.folder() / known.name)
@@ -136,7 +136,7 @@ def path(name: Name) -> None:
 
 
 def print_set(known: data.TraceSet) -> None:
-    """Prints all that is known of a set."""
+    """Prints all facts about a set."""
     print(f"{known.name}: {known.what}")
     print(f"source: https://github.com/{known.repository} at {known.commit}")
     print(f"licence: {known.licence}")
@@ -160,7 +160,7 @@ def print_set(known: data.TraceSet) -> None:
 
 
 def described(known: data.TraceSet) -> dict[str, Any]:
-    """A set for programs."""
+    """A set as JSON."""
     return {
         "name": known.name,
         "what": known.what,
@@ -189,17 +189,17 @@ def described(known: data.TraceSet) -> dict[str, Any]:
 
 
 def place(known: data.TraceSet, file: data.TraceFile) -> Path:
-    """Where a file lies or belongs."""
+    """Path of a file, which may be missing."""
     return data.folder() / known.name / file.name
 
 
 def of_files(known: data.TraceSet, some: list[data.TraceFile], none: str = "no") -> str:
-    """How many of the files of a set."""
+    """Text for a number of the files of a set."""
     if len(some) in (0, len(known.files)):
         return "yes" if some else none
     return f"{len(some)} of {len(known.files)} files"
 
 
 def tell(line: str) -> None:
-    """Says something to the user, beside the data."""
+    """Prints a line for the user on stderr."""
     print(line, file=sys.stderr)

@@ -28,8 +28,8 @@ def demo(
     """Replay an hour of 3,000 hosts under three policies.
 
     On 150 racks of 20 hosts it compares HDFS's default placement (uniform), Sinbad and leeward, prints a
-    table with a column for each, and writes a page with pictures. All see the same files to write and the
-    same background.
+    table with a column for each, and writes a page with pictures. All policies get the same files to write
+    and the same background.
     """
     from leeward.demo import scenario_file
     from leeward.report import write_page

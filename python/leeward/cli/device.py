@@ -34,7 +34,7 @@ app = typer.Typer(rich_markup_mode=None)
 def device() -> None:
     """Measure storage devices.
 
-    A device file says how much work a request is, and how long it takes when nothing else is there.
+    A device file holds the work of a request, and its latency without other requests.
     """
 
 
@@ -87,9 +87,9 @@ def profile(
 ) -> None:
     """Measure a device with fio, and write its profile.
 
-    Requests a second at saturation, by kind and size; and percentiles of latency with one request at a time.
-    Nothing else should use the device meanwhile, or that is measured too. By default it takes four to
-    five minutes, and writes 1 GiB and more.
+    Measures requests a second at saturation, by kind and size, and percentiles of latency with one request at
+    a time. Other users of the device change the result. By default it takes four to five minutes, and writes
+    1 GiB and more.
     """
     from leeward._files import check_file, whole_file
     from leeward._fio import Settings, check_place, command, jobs, measure, measured_file
@@ -122,7 +122,7 @@ def profile(
         found, version = measure(settings, file, lambda: advance(1))
     device = made_of(settings, found, version, name)
     text = json.dumps(device, indent=2, allow_nan=False) + "\n"
-    # What cannot be read again is not written.
+    # A profile that cannot be read again is not written.
     with given_by(device=str(out)):
         check_device("device", text)
     with whole_file(out) as temporary:

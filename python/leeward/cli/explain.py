@@ -1,4 +1,4 @@
-"""`leeward explain`: a decision, and why."""
+"""`leeward explain`: a decision with its reasons."""
 
 import io
 import json
@@ -28,11 +28,11 @@ Examples:
 A decision is explained as it was made: nothing is decided anew.
 """
 REASON = {"candidate", "limit", "sight", "value_bps", "verdict", "because"}
-"""What a candidate has."""
+"""Fields of a candidate."""
 WRONG = (KeyError, TypeError, AttributeError, ValueError, IndexError, OverflowError, RecursionError)
-"""What comes of fields that are missing, or are something else."""
+"""Errors of missing fields, or of fields of another type."""
 PATIENCE_S = 1.0
-"""How long a controller that does not answer is asked again."""
+"""Time for which an unavailable controller is asked again."""
 
 
 def explain(
@@ -49,10 +49,10 @@ def explain(
     ca: CaOption = None,
     output: FormatOption = Format.table,
 ) -> None:
-    """Say why a decision was made as it was.
+    """Explain a decision.
 
-    Its candidates level by level with what came of each, where it is narrowest, how old the telemetry was
-    that it rests on, and the policy; of a decision that a controller keeps, or one in a file.
+    Shows its candidates level by level with the outcome of each, the narrowest link, the age of the
+    telemetry, and the policy. The decision is in a controller or in a file.
     """
     if decision.isascii() and decision.isdigit():
         with asking():
@@ -64,7 +64,7 @@ def explain(
 
 
 def _show(made: Any, output: Format, name: str) -> None:
-    """Prints a decision, or nothing of what is none."""
+    """Prints a decision, or rejects a document that is not one before any output."""
     wrong = _wrong(made)
     if wrong is not None:
         raise _no_decision(name, wrong or None)
@@ -73,7 +73,7 @@ def _show(made: Any, output: Format, name: str) -> None:
             print_json(made)
             return
         made = _plain(made)
-        # Once for nobody: fields that only look right are found before anything is shown.
+        # The first run prints to nowhere: it finds fields of wrong types before any output.
         with redirect_stdout(io.StringIO()):
             _print(made)
     _print(made)
@@ -81,10 +81,10 @@ def _show(made: Any, output: Format, name: str) -> None:
 
 @contextmanager
 def _expected(name: str) -> Iterator[None]:
-    """Tells what is no decision, wherever it shows that it is none.
+    """Reports a document that is not a decision, wherever that shows.
 
     Raises:
-        InputError: It is.
+        InputError: The document is not a decision.
     """
     try:
         yield
@@ -99,7 +99,7 @@ def _no_decision(name: str, field: str | None) -> InputError:
 
 
 def _plain(value: Any) -> Any:
-    """The same without letters that would tell a terminal to do something."""
+    """Text without control characters, which could command the terminal."""
     if isinstance(value, str):
         return "".join(letter if letter.isprintable() else "?" for letter in value)
     if isinstance(value, list):
@@ -134,7 +134,7 @@ def _no_number(constant: str) -> float:
 
 
 def _wrong(read: Any) -> str | None:
-    """Which field keeps JSON from being a decision; empty if it is none at all, None if it is one."""
+    """Field that keeps JSON from being a decision; empty if there is none of it, None for a decision."""
     if not isinstance(read, dict):
         return ""
     kinds: dict[str, type | tuple[type, ...]] = {
@@ -175,14 +175,14 @@ def _print(made: dict[str, Any]) -> None:
 
 
 def _said(made: dict[str, Any]) -> list[tuple[str, str]]:
-    """What is known of it besides its candidates, in words."""
+    """Facts about it besides its candidates, in words."""
     asked = made.get("request") or {}
     hosts = made.get("hosts") or [task["host"] for task in made.get("tasks", []) if task.get("host")]
     lines = []
     if "id" in made:
         lines.append(("decision", f"{made['id']}, made {made['time']}"))
     if asked:
-        # What is asked of a workload is its file.
+        # The request of a workload is its file.
         lines.append(("asked", f"{made['kind']}: {_words(asked.get('workload') or asked)}"))
     lines.append(("hosts", " ".join(hosts) or "none"))
     if made.get("refused"):
@@ -203,7 +203,7 @@ def _said(made: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _narrowest(made: dict[str, Any]) -> str:
-    """Where it is narrowest, as the policy saw it."""
+    """Narrowest link, as the policy saw it."""
     if (limit := made.get("limit")) is not None:
         return f"{limit.get('at') or 'a copy'}, {rounded_rate_text(limit['value_bps'])} left"
     reasons = [one.get("reason", one) for one in made["why"]]
@@ -220,7 +220,7 @@ def _narrowest(made: dict[str, Any]) -> str:
 
 
 def _words(asked: dict[str, Any]) -> str:
-    """What was asked, its fields in a line; lists by how long they are, groups of fields in brackets."""
+    """Fields of the request in a line; lists by their length, groups of fields in brackets."""
     parts = []
     for name, value in asked.items():
         if value is None or value == []:
@@ -233,7 +233,7 @@ def _words(asked: dict[str, Any]) -> str:
 
 
 def _promised(promise: dict[str, Any]) -> str:
-    """What a workload can count on."""
+    """Objective and bound of a workload."""
     slo, bound = promise["slo"], promise["bound_s"]
     asked = f"{exact_percent_text(slo['percentile'])} in {time_text(slo['latency_s'])}"
     found = "no bound" if bound is None else f"bound {time_text(bound)} by {promise['by']}"
@@ -241,7 +241,7 @@ def _promised(promise: dict[str, Any]) -> str:
 
 
 def _print_promise(promise: dict[str, Any]) -> None:
-    """Prints what is promised at each stage of a request's way, and what is to be enforced there."""
+    """Prints the bound at each stage of a request's way, and the limits to enforce there."""
     print()
     print_table(
         ("STAGE", "PRIORITY", "LIMITS", "BOUND", "QUEUES"),
@@ -260,7 +260,7 @@ def _print_promise(promise: dict[str, Any]) -> None:
 
 
 def _limits(stage: dict[str, Any]) -> str:
-    """Its token buckets: of bytes, or at a device of its time."""
+    """Its token buckets: in bytes, or in seconds of a device."""
     unit = "s" if stage["stage"] == "storage" else "bytes"
     buckets = [
         f"{work_rate_text(one['rate'], unit)} + {work_text(one['burst'], unit)}"

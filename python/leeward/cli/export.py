@@ -60,8 +60,8 @@ OutOption = Annotated[
 def export() -> None:
     """Watch for hotspots with Prometheus and Grafana.
 
-    The rules compute what `leeward hotspots` does: utilization in intervals of five minutes, hot links, their
-    share by cross-section, and alerts with the remedy for each persistence class.
+    The rules compute the same as `leeward hotspots`: utilization in intervals of five minutes, hot links,
+    their share by cross-section, and alerts with the remedy for each persistence class.
     """
 
 
@@ -93,7 +93,7 @@ def grafana(
     coverage: CoverageOption = "50%",
     out: OutOption = None,
 ) -> None:
-    """Print a dashboard on what the rules record."""
+    """Print a dashboard of the recordings."""
     from leeward.export.dashboard import dashboard
 
     watch = _watch(map_file, cluster, hot, interval, cadence, coverage)
@@ -115,7 +115,7 @@ def _watch(
             hot_ppm=round(1e6 * read_share("hot", hot)),
             interval_ms=interval_ms,
             coverage=read_share("coverage", coverage),
-            # Not used here; any multiple will do.
+            # A dashboard does not use it; any multiple is valid.
             ahead_ms=interval_ms,
         )
         if interval_ms > HOUR_MS:

@@ -1,4 +1,4 @@
-"""Groups of commands, of which each has a file with its name: a function, and examples for its help."""
+"""Groups of commands; each command has a file with its name: a function, and examples for its help."""
 
 from types import ModuleType
 
@@ -6,7 +6,7 @@ import typer
 
 
 def group(*modules: ModuleType) -> typer.Typer:
-    """The commands of some files, in their order."""
+    """Commands of some files, in their order."""
     app = typer.Typer(rich_markup_mode=None)
     for module in modules:
         name = module.__name__.rpartition(".")[2]

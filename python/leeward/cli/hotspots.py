@@ -1,4 +1,4 @@
-"""`leeward hotspots`: which links are hot, since when, how long, and why."""
+"""`leeward hotspots`: hot links, with time, duration and cause."""
 
 import sys
 from dataclasses import replace
@@ -28,9 +28,9 @@ Examples:
       --interval 10min --hot 80% -o json
 """
 DRAWN = ("utilization", "heat", "cv")
-"""Tables that pictures are drawn from; JSON leaves them to `--out`."""
+"""Tables for pictures; JSON output leaves them to `--out`."""
 BY_RUN = ("runs", "changes")
-"""Tables of every run, likewise."""
+"""Tables with a row for every run; JSON output leaves them to `--out`."""
 TelemetryArgument = Annotated[
     list[str] | None,
     typer.Argument(metavar="TELEMETRY", help="The same as --telemetry.", show_default=False),
@@ -95,12 +95,12 @@ def hotspots(
     report: ReportOption = None,
     output: FormatOption = Format.table,
 ) -> None:
-    """Say which links are hot, since when, how long, and why.
+    """Find hot links, their durations and causes.
 
     A link is hot in an interval of five minutes if its mean utilization is above 75 %, each direction by
     itself. From telemetry in files or in Prometheus: hotspot rates by cross-section and kind of rack,
-    durations and the remedy for each, what changed when a link became hot, how uneven links are, and whether
-    what is hot will stay so. Nothing is changed anywhere, and nothing dropped in silence.
+    durations and the remedy for each, changes when a link became hot, imbalance of links, and a forecast. The
+    command changes nothing, and counts everything it leaves out.
     """
     check(out, report, "hotspots")
     settings = _settings(telemetry, hot, bridge, ahead)

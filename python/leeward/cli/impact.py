@@ -1,4 +1,4 @@
-"""`leeward impact`: what hot links cost operations that cross them."""
+"""`leeward impact`: cost of hot links for the operations that cross them."""
 
 import sys
 from collections.abc import Mapping
@@ -122,7 +122,7 @@ def impact(
 ) -> None:
     """Measure how latency grows with the utilization of links.
 
-    Each latency is set beside its operation's busiest link in the intervals of 30 s that it ran in.
+    Each latency is compared with its operation's busiest link in the intervals of 30 s that it ran in.
     Load-tolerance is the utilization at which the 95th percentile is 1.5 or 2 times that at the lowest;
     hotspot-inflation is that factor at 75 % (Hotspots, section 4).
     """
@@ -132,7 +132,7 @@ def impact(
     asked = _settings(telemetry, hot, bucket, least, factors, interpolate, by, sizes, ratios, resamples, seed)
     operations = dict(_pair(one, "--links", "OPERATION=LINKS") for one in links or ())
     weighed = _weights(weights)
-    # What is soon told is told before telemetry is read.
+    # Cheap checks come before telemetry is read.
     with given_by(operations="--links"):
         rules(operations)
     with given_by(latency="--latency"):
@@ -160,7 +160,7 @@ def impact(
 
 
 def _by_class(telemetry: Telemetry, files: list[str]) -> "dict[str, Samples]":
-    """Reads the telemetry of classes, into one engine, so that they can be joined."""
+    """Reads the telemetry of classes into one engine, so that they can be joined."""
     from leeward.telemetry import Engine
 
     named = [_pair(one, "--class-telemetry", "CLASS=FILE") for one in files]

@@ -1,4 +1,4 @@
-"""`leeward matrix`: what tasks sent each other, what they will send next, and how far that can be trusted."""
+"""`leeward matrix`: traffic matrices from packets, predictions and their errors."""
 
 import sys
 from pathlib import Path
@@ -80,7 +80,7 @@ TasksOption = Annotated[
 def matrix() -> None:
     """Make traffic matrices from packets, and predict them.
 
-    Predictions go by what each pair of tasks sent in the last hour and at the same time of earlier days,
+    Predictions combine the bytes of each pair of tasks in the last hour and at the same time of earlier days,
     which Choreo's section 2.1 finds to be good predictors.
     """
 
@@ -134,10 +134,10 @@ def score(
     tasks: TasksOption = None,
     output: FormatOption = Format.table,
 ) -> None:
-    """Say how wrong predictions are on later hours.
+    """Score predictions on later hours.
 
-    The first part of the file is learnt from, and each later interval predicted from what went before it.
-    Beside the combination stand the last hour alone, the time of day alone, and the mean of all the past.
+    The predictor learns from the first part of the file, and predicts each later interval from the ones
+    before. Baselines are the last hour alone, the time of day alone, and the mean of all the past.
     """
     from leeward.matrix import score as decide
 
@@ -158,7 +158,7 @@ def _read(file: str, interval: str, tasks: str | None) -> "Series":
 
 
 def _described(series: "Series", model: "Model") -> dict[str, Any]:
-    """What both commands say for programs."""
+    """Fields that both commands print as JSON."""
     shares = model.last_hour
     return {
         "tasks": list(series.tasks),
@@ -202,7 +202,7 @@ def _print_prediction(series: "Series", made: "Prediction") -> None:
 
 
 def _learnt(model: "Model") -> str:
-    """How predictions are made, in a line."""
+    """Parameters of the predictor, in a line."""
     if not model.learnt_hours:
         return "what comes is what was last: there is no whole day before to learn from"
     shares, whose = model.last_hour, "the day before" if model.days == "day before" else "all earlier days"
@@ -216,7 +216,7 @@ def _learnt(model: "Model") -> str:
 
 
 def _scored(series: "Series", made: "Score") -> dict[str, Any]:
-    """A score for programs."""
+    """A score as JSON."""
     names = ("wrong_bytes", "total", "median", "p90", "above_combination")
     rows = []
     for one in made.scored:
@@ -280,7 +280,7 @@ def _write_npy(path: Path, made: Any) -> None:
 
 
 def _write_csv(path: Path, made: Any) -> None:
-    # The shortest text of a double reads back as the same.
+    # The shortest text of a double reads back as the same number.
     lines = (",".join(map(repr, row)) for row in made.tolist())
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 

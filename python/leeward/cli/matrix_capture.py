@@ -1,4 +1,4 @@
-"""`leeward matrix capture`: who sent how much to whom, from packets and from what switches export."""
+"""`leeward matrix capture`: bytes between hosts, from packets and from flow exports of switches."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -35,7 +35,7 @@ Files are pcap or pcapng (packets, or datagrams of sFlow, NetFlow and IPFIX) or 
 SHOWN = 20
 """Pairs in a table."""
 SHOWN_UNKNOWN = 5
-"""Addresses that belong nowhere, in the lines below it."""
+"""Addresses outside of the matrix that are shown below it."""
 
 
 def capture(
@@ -135,8 +135,8 @@ def capture(
 ) -> None:
     """Make traffic matrices from captured packets.
 
-    Or from what switches and routers export of them. Sampled traffic is scaled, with the error that comes
-    of it.
+    Reads also flow exports of switches and routers. Sampled traffic is scaled, and shown with its sampling
+    error.
     """
     from leeward._files import check_file
     from leeward.matrix import capture as read
@@ -193,7 +193,7 @@ def capture(
 
 @contextmanager
 def _reading(files: list[str]) -> Iterator[Callable[[int], None] | None]:
-    """Shows how far files are read, unless one is compressed: of that nobody knows how long it is."""
+    """Shows the progress of reading, except with a compressed file, whose length is unknown."""
     sizes = [path.stat().st_size if (path := Path(file)).is_file() else 0 for file in files]
     if not sum(sizes) or any(file.endswith(".gz") for file in files):
         with patience("reading"):
@@ -248,7 +248,7 @@ def _write_table(path: Path, table: "pyarrow.Table") -> None:
 
 
 def _described(made: "Capture") -> dict[str, Any]:
-    """A capture for programs."""
+    """A capture as JSON."""
     return {
         "interval_s": made.interval_s,
         "cells": made.cells.to_pylist(),
@@ -283,7 +283,7 @@ def _error(row: dict[str, Any]) -> str:
 
 
 def _say(made: "Capture") -> None:
-    """What goes with the table, on stderr."""
+    """Notes below the table, on stderr."""
     lines = []
     if len(made.cells):
         times = made.cells["t_s"].to_numpy()

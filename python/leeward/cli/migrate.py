@@ -1,4 +1,4 @@
-"""`leeward migrate`: which tasks should leave which hot rack."""
+"""`leeward migrate`: tasks that should leave hot racks."""
 
 import sys
 from typing import Annotated
@@ -47,9 +47,9 @@ def migrate(
     seed: Annotated[int, typer.Option(metavar="N", parser=seed, help="Seed of ties, from 0.")] = 1,
     output: FormatOption = Format.table,
 ) -> None:
-    """Say which tasks should leave hot racks.
+    """Choose tasks that should leave hot racks.
 
-    In what order, and which stay and why. Nothing is moved.
+    Shows the moves in order, and the tasks that stay with reasons. The command moves nothing.
     """
     from leeward.placement import migrate as decide
 
@@ -94,10 +94,10 @@ def migrate(
 
 
 def _hot(text: str) -> float:
-    """A share, in percent or as such.
+    """A share, in percent or as a fraction.
 
     Raises:
-        InputError: It is none; of `hot`.
+        InputError: The text is neither; the error names `hot`.
     """
     if text.strip().endswith("%"):
         return read_share("hot", text)

@@ -1,4 +1,4 @@
-"""What options of several commands share: how their values are read, and names of flags."""
+"""Readers of option values that several commands share, and names of flags."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,7 +18,7 @@ def whole(least: int, most: int) -> Callable[[str], int]:
     """A reader of whole numbers within bounds, for `parser=`."""
 
     def number(text: str) -> int:
-        # A default comes as the number that it is.
+        # The parser gets a default as a number.
         digits = str(text).strip()
         try:
             value = int(digits) if digits.isascii() and len(digits) < 40 else None
@@ -35,7 +35,7 @@ seed = whole(0, MOST_SEED)
 
 
 def listed(text: str | None) -> list[str] | None:
-    """The parts of a list with commas: `uniform,rehdfs:offsets=[1,2]` has two."""
+    """Parts of a list with commas: `uniform,rehdfs:offsets=[1,2]` has two."""
     return None if text is None else [part.strip() for part in parts(text)]
 
 
@@ -61,15 +61,15 @@ def one_of(kind: type[Kind]) -> Callable[[str], Kind]:
 
 @contextmanager
 def given_by(**flags: str) -> Iterator[None]:
-    """Lets an error about an argument name the flag that gave it.
+    """Lets errors about an argument name its flag.
 
     Args:
-        flags: For the names of arguments, those of the flags.
+        flags: Flag of each argument.
     """
     try:
         yield
     except InputError as error:
-        # What is wrong with one value of several names it: `settings telemetry.delay=2`.
+        # An error about one value of several names that value: `settings telemetry.delay=2`.
         argument, _, value = error.file.partition(" ")
         if error.line is not None or argument not in flags:
             raise
@@ -82,11 +82,11 @@ def given_by(**flags: str) -> Iterator[None]:
 
 @contextmanager
 def advised(kind: str, file: str | None = None) -> Iterator[None]:
-    """Adds to an error at a place in a file where its fields are listed.
+    """Adds a hint to errors at a place in a file: the command that lists its fields.
 
     Args:
-        kind: Of the file, as `leeward schema` calls it.
-        file: The file; any, if none is named.
+        kind: Kind of the file, as `leeward schema` calls it.
+        file: File whose errors get the hint; by default any.
     """
     try:
         yield

@@ -1,6 +1,6 @@
-"""How commands print their data on stdout: tables for people, JSON for programs.
+"""Output of commands on stdout: tables for people, JSON for programs.
 
-A table is plain text unless stdout is a terminal, and it is never cut to a width that is only assumed.
+A table is plain text unless stdout is a terminal, and only a terminal limits its width.
 """
 
 import json
@@ -16,7 +16,7 @@ from leeward.cli.options import one_of
 
 
 class Format(StrEnum):
-    """What data is printed as."""
+    """Format of the output."""
 
     table = "table"
     json = "json"
@@ -29,7 +29,7 @@ FormatOption = Annotated[
     ),
 ]
 _LEAST = 12
-"""Letters in a line of a text, at least, before names and numbers give way."""
+"""Least width of a text column before names and numbers wrap too."""
 
 
 def print_json(value: object) -> None:
@@ -40,13 +40,12 @@ def print_json(value: object) -> None:
 def print_table(headers: Sequence[str], sides: str, rows: Iterable[Sequence[str]]) -> None:
     """Prints rows of cells under headers.
 
-    On a terminal that is too narrow, texts go on in the next line, and names and numbers stay whole as long
-    as there is room for them. Nothing is cut off.
+    On a terminal that is too narrow, texts wrap, and names and numbers stay whole as long as there is room
+    for them. No text is cut off.
 
     Args:
-        headers: Of the columns.
-        sides: For each column, the side that it keeps to: `<` or `>`. Numbers keep to the right; the first
-            column is of names.
+        headers: Headers of the columns.
+        sides: Alignment of each column: `<` or `>`. Numbers are right-aligned; the first column is of names.
         rows: A cell for each column.
     """
     from rich.console import Console
@@ -78,7 +77,7 @@ def print_table(headers: Sequence[str], sides: str, rows: Iterable[Sequence[str]
 
 
 def print_words(words: Iterable[tuple[str, str]]) -> None:
-    """Says on stderr what words of a table mean."""
+    """Explains words of a table on stderr."""
     print(file=sys.stderr)
     for word, meaning in words:
         print(f"{word}: {meaning}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""`leeward place`: one decision, and why."""
+"""`leeward place`: one decision with its reasons."""
 
 import sys
 from typing import Annotated, Any
@@ -26,19 +26,19 @@ Examples:
 The telemetry file is CSV with the columns link,load_bps and a line a link: r3:downlink,350e6
 """
 SHOWN = 8
-"""Candidates of each level in an explanation."""
+"""Number of candidates of each level in an explanation."""
 SIGHT = {None: "", "counter": "its counter", "derived": "sum of hosts", "unseen": "unseen"}
-"""How the load of a candidate's link is known, in words."""
+"""Source of the load of a candidate's link, in words."""
 
 app = typer.Typer(rich_markup_mode=None)
 
 
 @app.callback(epilog=EXAMPLES)
 def place() -> None:
-    """Ask where work should go, once.
+    """Ask a policy for one decision.
 
-    A policy decides on a cluster file and a telemetry file, and says why. For replicas, `leeward serve` does
-    the same on live telemetry.
+    A policy decides on a cluster file and a telemetry file, and gives its reasons. For replicas, `leeward
+    serve` does the same on live telemetry.
     """
 
 
@@ -144,15 +144,15 @@ def replicas(
 
 
 def print_reasons(decision: dict[str, Any], size: str) -> None:
-    """Prints why the policy left the choice to another, if so; and the candidates, best first by level."""
+    """Prints the reason if the policy left the choice to another, and the candidates, best first."""
     if note := decision["note"]:
         print(f"\n{size} is {note}" if note.startswith("smaller") else f"\n{note}")
     print_candidates(decision["why"])
 
 
 def print_candidates(why: list[dict[str, Any]]) -> None:
-    """Prints candidates as they are listed: the best first, level by level."""
-    # A policy that looks at no load has only names and verdicts to show.
+    """Prints candidates in their order: the best first, level by level."""
+    # A policy that sees no load shows only names and verdicts.
     looked = any(reason["value_bps"] is not None for reason in why)
     print()
     print_table(

@@ -1,4 +1,4 @@
-"""`leeward place tasks`: where the tasks of an app or a job go, and why."""
+"""`leeward place tasks`: hosts for the tasks of an app or a job, with reasons."""
 
 import sys
 from typing import Annotated, Any
@@ -26,9 +26,9 @@ An app is placed whole, by what its tasks send each other. The tasks of a job ar
 each sends out of its rack and receives. The telemetry file is CSV with the columns link,load_bps.
 """
 SHOWN = 8
-"""Candidates of each task in an explanation."""
+"""Number of candidates of each task in an explanation."""
 MOST_RANGES = 4
-"""Of tasks that are named in one line."""
+"""Number of tasks that one line names."""
 
 
 def tasks(
@@ -138,7 +138,7 @@ def tasks(
 
 
 def _refusals(decision: dict[str, Any]) -> list[str]:
-    """Why tasks are refused; those of a job that fit nowhere for the same reason in one line."""
+    """Reasons of refusals; tasks of a job that fit nowhere for the same reason share a line."""
     names = [task["task"] for task in decision["tasks"]]
     left = [at for at, task in enumerate(decision["tasks"]) if not task["host"]]
     refused = decision["refused"] or []
@@ -159,7 +159,7 @@ def _refusals(decision: dict[str, Any]) -> list[str]:
 
 
 def _ranges(names: list[str], places: list[int]) -> str:
-    """Tasks by name, those in a row as the first to the last."""
+    """Names of tasks, consecutive ones as the first to the last."""
     rows: list[list[int]] = []
     for place in places:
         if rows and place == rows[-1][-1] + 1:

@@ -1,4 +1,4 @@
-"""`leeward plan`: which racks to give more ports, or to place work away from."""
+"""`leeward plan`: racks that need more ports, or less work."""
 
 import sys
 from typing import TYPE_CHECKING, Annotated
@@ -26,7 +26,7 @@ Examples:
       --threshold 60% --percentile 95 --port 10Gbps --out plan -o json
 """
 SHOWN = 30
-"""Racks in a table."""
+"""Number of racks in a table."""
 _WORDS = (
     ("p", "percentile of utilization over the intervals that were seen"),
     ("hot", "intervals over the threshold as measured; hot then: simulated with the ports, with the shift"),
@@ -58,10 +58,10 @@ def plan(
     out: OutOption = None,
     output: FormatOption = Format.table,
 ) -> None:
-    """Say what would bring busy racks under a threshold.
+    """Plan how to bring busy racks under a threshold.
 
-    For each rack whose uplink or downlink is over it: how many ports more, or how much of its work elsewhere
-    and where. Both are simulated on the measured load.
+    For each rack whose uplink or downlink is over it, shows the number of ports to add, or the share of its
+    work to move and its targets. Both are simulated on the measured load.
     """
     from leeward._quantities import read_rate
     from leeward.plan.decide import STEPS, Settings
@@ -111,7 +111,7 @@ def _print(made: "Plan") -> None:
 
 
 def _rows(one: "Planned") -> list[tuple[str, ...]]:
-    """The rows of a rack: one a link; what holds for the rack stands in the first."""
+    """Rows of a rack: one for each link; facts about the rack stand in the first."""
     rows: list[tuple[str, ...]] = []
     for link, runs in one.outcomes.items():
         before = runs["before"]
@@ -140,7 +140,7 @@ def _taking(name: str, runs: "dict[str, Outcome]") -> tuple[str, ...]:
 
 
 def _tell(made: "Plan") -> None:
-    """Says on stderr what words mean, what was assumed and what was left out."""
+    """Explains words, assumptions and omissions on stderr."""
     if made.planned:
         print_words(_WORDS)
     assumed = sorted({one.ports.speed_bps for one in made.planned if one.ports.assumed})

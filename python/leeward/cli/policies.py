@@ -1,4 +1,4 @@
-"""`leeward policies`: every policy there is."""
+"""`leeward policies`: every registered policy."""
 
 from leeward import _native
 from leeward.cli.output import Format, FormatOption, print_json, print_table
@@ -11,10 +11,10 @@ Examples:
 
 
 def policies(output: FormatOption = Format.table) -> None:
-    """List the policies there are.
+    """List all policies.
 
-    What each does, where it is from, and the names of its settings, which stand after its name with colons:
-    sinbad:remote_racks=2:interval=1s.
+    Shows the summary and the source of each, and the names of its settings, which stand after its name with
+    colons: sinbad:remote_racks=2:interval=1s.
     """
     known = _native.policies()
     if output is Format.json:

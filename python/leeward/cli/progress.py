@@ -1,7 +1,7 @@
-"""How far a long command has got, on stderr.
+"""Progress of a long command, on stderr.
 
-On a terminal it is a bar, elsewhere a line every few seconds; neither shows for what is done in two seconds.
-What cannot say how far it is says what it is, once, after the same time.
+On a terminal it is a bar, elsewhere a line every few seconds. Work of less than two seconds shows none. Work
+without a known length shows its name once, after the same time.
 """
 
 import sys
@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Protocol, TextIO
 
 PATIENCE = 2.0
-"""Seconds without a word."""
+"""Seconds before the first output."""
 INTERVAL = 5.0
 """Seconds between lines."""
 
@@ -31,14 +31,14 @@ def progress(
     clock: Callable[[], float] = time.monotonic,
     amount: Callable[[float], str] | None = None,
 ) -> Iterator[Callable[[int], None]]:
-    """Shows the progress of what happens inside; gives a function to call with each number of steps done.
+    """Shows the progress of the block; gives a function to call with each number of completed steps.
 
     Args:
-        what: What is being done, such as `simulating days`.
-        total: How many steps there are.
-        stream: Where to show it; stderr unless told otherwise.
+        what: Name of the work, such as `simulating days`.
+        total: Number of steps.
+        stream: Output; by default stderr.
         clock: Seconds from any origin.
-        amount: Says in words how much a share of the whole is, such as `16 min of 1 h`.
+        amount: Text for a share of the whole, such as `16 min of 1 h`.
     """
     stream = stream or sys.stderr
     amount = amount or (lambda _: "")
@@ -62,12 +62,12 @@ def progress(
 def patience(
     what: str, stream: TextIO | None = None, seconds: float = PATIENCE
 ) -> Iterator[Callable[[], None]]:
-    """Says what is being done inside, if it takes long; gives a function that ends it before the block ends.
+    """Shows the name of the block's work, if it takes long; gives a function that stops this early.
 
     Args:
-        what: What is being done, such as `reading racks.yaml`.
-        stream: Where to say it; stderr unless told otherwise.
-        seconds: How long is long.
+        what: Name of the work, such as `reading racks.yaml`.
+        stream: Output; by default stderr.
+        seconds: Time before the output.
     """
     stream = stream or sys.stderr
     waiting = threading.Timer(seconds, print, [f"{what} ..."], {"file": stream, "flush": True})

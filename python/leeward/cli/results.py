@@ -1,12 +1,11 @@
-"""The folder of `leeward simulate --out`: tables, summary and page, all of one result or none.
+"""Folder of `leeward simulate --out`: tables, summary and page of one result, complete or absent.
 
     FOLDER/report.html
     FOLDER/summary.json
     FOLDER/POLICY/*.parquet
 
-The folder is written beside its place and then put there. It takes the place of an earlier result, and of
-nothing else: a folder is known as one by holding a summary that names its runs, and beside it nothing that
-is not of these runs.
+The folder is written beside its place and then moved there. It replaces only an earlier result: a folder with
+a summary that names its runs, and without any file that is not of these runs.
 """
 
 import json
@@ -24,17 +23,17 @@ def check(out: Path, flag: str) -> None:
     """Checks that a result can be written to a folder.
 
     Args:
-        out: The folder, there or not.
-        flag: The option that names it.
+        out: Folder, which may be missing.
+        flag: Option that names it.
 
     Raises:
-        InputError: It cannot be written, or holds something else than an earlier result.
+        InputError: The folder cannot be written, or holds something other than an earlier result.
     """
     check_replaced(out, flag, "an earlier result of one seed", _strange)
 
 
 def _strange(out: Path) -> str | None:
-    """What keeps a folder from being an earlier result, or empty; None if nothing does."""
+    """First thing in a folder that is not part of an earlier result; None in a valid or empty one."""
     here = sorted(path.name for path in out.iterdir())
     if not here:
         return None
@@ -55,7 +54,7 @@ def _strange(out: Path) -> str | None:
 
 
 def folders_of(policies: Iterable[str]) -> list[str]:
-    """The names of the folders of policies: their own, with commas for what no file system likes."""
+    """Names of the folders of policies: their own, with commas for letters that file systems reject."""
     names: list[str] = []
     for policy in policies:
         plain = re.sub(r"[^A-Za-z0-9._=-]+", ",", policy)[:100]

@@ -27,7 +27,7 @@ makes it read tokens, certificate, limits of rates, what it asks Prometheus and 
 
 
 def option(metavar: str, text: str, default: str | bool = False) -> Any:
-    """An option that leaves things to the file of settings, and then to a default, if it is not given."""
+    """An option that defaults to the file of settings, and then to its own default."""
     return typer.Option(metavar=metavar, help=text, show_default=default)
 
 
@@ -88,7 +88,7 @@ def serve(
         bool, typer.Option("--check-config", help="Read everything, say whether it is right, and end.")
     ] = False,
 ) -> None:
-    """Take in telemetry and place replicas and tasks over HTTP."""
+    """Collect telemetry and place replicas and tasks over HTTP."""
     given: dict[str, str | int | None] = {
         "config": config,
         "cluster": cluster,
@@ -121,6 +121,6 @@ def serve(
         print(f"listening on {url}", file=sys.stderr, flush=True)
         print(f"decisions are kept in {kept or 'memory'}", file=sys.stderr, flush=True)
 
-    # The service stops by itself when it is told to. Python's own handler would end it with an exception.
+    # The service stops by itself at a signal. Python's own handler would end it with an exception.
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     _native.serve(given, tell)

@@ -23,18 +23,18 @@ FASTEST = 100_000.0
 OWN = ("config", "cluster", "store", "durable", "tokens", "prometheus", "map", "http")
 """Options that a demo sets by itself."""
 LAST_WORDS_S = 45.0
-"""How long the service may take to end after it stopped answering: what is under way has half a minute."""
+"""Seconds for the service to end after it stopped answering: requests in progress have half a minute."""
 
 
 def serve(given: dict[str, str | int | None], speed: float) -> None:
-    """Serves until the process is told to stop.
+    """Serves until a signal ends the process.
 
     Args:
-        given: Options of `leeward serve`; None where they were not given.
+        given: Options of `leeward serve`; None for options that were not given.
         speed: Simulated seconds in a second.
 
     Raises:
-        InputError: An option does not go with a demo, or is wrong.
+        InputError: An option is invalid, or excluded in a demo.
     """
     from leeward.demo.cell import Cell
 
@@ -53,7 +53,7 @@ def serve(given: dict[str, str | int | None], speed: float) -> None:
         given["cluster"] = str(file)
         _native.check_service(given)
         driving = _Driving(cell, given, speed)
-        # The service stops by itself when it is told to. Python's own handler would end it with an exception.
+        # The service stops by itself at a signal. Python's own handler would end it with an exception.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         try:
             _native.serve(given, driving.begin, demo=True)
@@ -65,7 +65,7 @@ def serve(given: dict[str, str | int | None], speed: float) -> None:
 
 
 class _Driving:
-    """The driver, in a thread of its own beside the service."""
+    """The driver, in a thread of its own."""
 
     def __init__(self, cell: "Cell", given: dict[str, str | int | None], speed: float) -> None:
         self.failed: Exception | None = None
@@ -78,7 +78,7 @@ class _Driving:
         self._thread: threading.Thread | None = None
 
     def begin(self, url: str, _: str | None) -> None:
-        """The service listens."""
+        """Called when the service listens."""
         cell, step = self._cell, self._speed * self._interval_s
         hosts = cell.racks * cell.hosts_per_rack
         _tell(f"listening on {url}")
@@ -90,7 +90,7 @@ class _Driving:
         self._thread.start()
 
     def end(self) -> None:
-        """The service has ended."""
+        """Called when the service has ended."""
         self._stop.set()
         if self._thread is not None:
             self._thread.join(LAST_WORDS_S)
@@ -104,7 +104,7 @@ class _Driving:
             driver = made(client, self._policy, self._cell, self._seed, step_s, self._interval_s)
             run(client, driver, self._interval_s, self._stop, _tell)
         except UnreachableError as error:
-            # A service that is stopping answers no more; one that is not has gone wrong.
+            # A service that is stopping answers no more; otherwise the failure is an error.
             if not self._stop.wait(LAST_WORDS_S):
                 self._fail(error)
         except Exception as error:  # a demo that does not go on must not look as if it did

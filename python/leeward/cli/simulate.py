@@ -32,7 +32,7 @@ STEPS = 1000
 
 
 class Backend(StrEnum):
-    """What the runs of a sweep go on."""
+    """Backends that run a sweep."""
 
     threading = "threading"
     loky = "loky"
@@ -147,19 +147,19 @@ def run(scenario: Scenario, policies: list[str] | None, seed: int | None, jobs: 
 
 
 def simulated(total_s: float) -> Callable[[float], str]:
-    """Says how much of a simulated time is done."""
+    """Text for the completed part of a simulated time."""
     return lambda share: f"{duration_text(share * total_s)} of {duration_text(total_s)} simulated"
 
 
 def steps(
     advance: Callable[[int], None], begun: Callable[[], None] = lambda: None, each: int = STEPS
 ) -> Callable[[int, float], None]:
-    """Turns shares of tasks that are done, told from several threads, into steps.
+    """Turns completed shares of tasks, reported from several threads, into steps.
 
     Args:
         advance: Called with a number of steps.
-        begun: Called when the first share is told.
-        each: How many steps a task has.
+        begun: Called at the first share.
+        each: Number of steps of a task.
     """
     done: dict[int, int] = {}
     lock = threading.Lock()
@@ -177,7 +177,7 @@ def steps(
 
 
 def show(runs: list[Run], output: Format) -> None:
-    """Prints the comparison on stdout, and on stderr what arrived and what the words mean."""
+    """Prints the comparison on stdout; on stderr the arrivals and the meaning of the words."""
     if output is Format.json:
         print_json(summary(runs))
     else:
@@ -191,7 +191,7 @@ def show(runs: list[Run], output: Format) -> None:
 
 
 def warn(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Says on stderr which policies let nothing be written or placed, though there was something.
+    """Warns on stderr of policies under which nothing was written or placed despite arrivals.
 
     Args:
         rows: For runs, `policy` and the figures as `leeward._figures` names them.
@@ -219,7 +219,7 @@ def warn(rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def summary(runs: list[Run]) -> dict[str, object]:
-    """The comparison for programs."""
+    """The comparison as JSON."""
     return {
         "seed": runs[0].seed,
         "arrivals": runs[0].provenance,

@@ -19,7 +19,7 @@ from leeward.report.intervals import interval_rows
 from leeward.report.rows import glossary
 
 _OPTIONS = {"policies": "--policy", "seed": "--seed and --seeds"}
-"""What gives a sweep what cannot be set."""
+"""Sources of settings that a sweep rejects."""
 
 
 def sweep(
@@ -34,19 +34,19 @@ def sweep(
     out: Path | None,
     output: Format,
 ) -> None:
-    """Runs a sweep with progress on stderr, prints its summary, and writes it if there is a folder.
+    """Runs a sweep with progress on stderr, prints its summary, and writes it to a folder, if given.
 
     Args:
-        scenario: The path of its file.
-        policies: By default those of the scenario.
-        seed: The first seed; by default the scenario's.
-        seeds: How many.
-        options: What `--set` was given.
-        jobs: Runs at once.
-        backend: What they go on.
+        scenario: Path of its file.
+        policies: Names; by default those of the scenario.
+        seed: First seed; by default the scenario's.
+        seeds: Number of seeds.
+        options: Values of `--set`.
+        jobs: Number of runs at once.
+        backend: Backend of the runs.
         tables: Whether to keep their tables.
-        out: The folder.
-        output: How to print the summary.
+        out: Folder of results.
+        output: Format of the summary.
     """
     from leeward.sweep import run, summarize
     from leeward.sweep.settings import parse
@@ -122,7 +122,7 @@ def show(rows: list[dict[str, Any]], policies: Sequence[str], seeds: range) -> N
 
 @contextmanager
 def _pointed() -> Iterator[None]:
-    """Adds to an error about a setting that a sweep has beside its settings which options give it."""
+    """Adds a hint to errors about settings that a sweep sets otherwise: the options to use."""
     try:
         yield
     except InputError as error:
@@ -133,7 +133,7 @@ def _pointed() -> Iterator[None]:
 
 @contextmanager
 def told() -> Iterator[None]:
-    """Prints on stderr what a sweep says of the cells it finds."""
+    """Prints remarks of a sweep on its folder on stderr."""
     log, handler = logging.getLogger("leeward.sweep"), logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(message)s"))
     log.addHandler(handler)
@@ -146,7 +146,7 @@ def told() -> Iterator[None]:
 
 @contextmanager
 def resumable(out: Path | None) -> Iterator[None]:
-    """Says what becomes of a sweep that is interrupted."""
+    """Explains how to resume a sweep that is interrupted."""
     try:
         yield
     except KeyboardInterrupt:

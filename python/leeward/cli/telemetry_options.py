@@ -1,4 +1,4 @@
-"""The options by which analyses take telemetry, from files or from Prometheus: the same for each command."""
+"""Options of analyses for telemetry, from files or from Prometheus, shared by all commands."""
 
 import inspect
 from collections.abc import Callable
@@ -24,7 +24,7 @@ FLAGS = {
         *("http", "keep"),
     )
 }
-"""The flags that give arguments of what reads telemetry, for errors."""
+"""Flags of the arguments of telemetry readers, for errors."""
 
 FilesOption = Annotated[
     list[str] | None,
@@ -114,7 +114,7 @@ KeepOption = Annotated[
 
 @dataclass(frozen=True)
 class Telemetry:
-    """What the options say: where telemetry is, and how it is read. A field is an option."""
+    """Values of the options: source of telemetry, and ways to read it. Each field is an option."""
 
     cluster: ClusterOption
     files: FilesOption = None
@@ -131,35 +131,35 @@ class Telemetry:
 
     @property
     def interval_ms(self) -> int:
-        """The length of an interval.
+        """Length of an interval.
 
         Raises:
-            InputError: It is none; of `interval`.
+            InputError: The text is not a length; the error names `interval`.
         """
         return read_milliseconds("interval", self.interval)
 
     @property
     def least_covered(self) -> float:
-        """The least share of an interval that must be seen.
+        """Least observed share of an interval.
 
         Raises:
-            InputError: It is none; of `coverage`.
+            InputError: The text is not a share; the error names `coverage`.
         """
         return read_share("coverage", self.coverage)
 
     def of(self, file: str) -> "Telemetry":
-        """The same of one file alone."""
+        """The same options for a single file."""
         return replace(self, files=[file], prometheus=None)
 
     def read(self, engine: "Engine | None" = None, **flags: str) -> "Samples":
-        """What links carried.
+        """Loads of links.
 
         Args:
-            engine: Where it is worked on; by default a new one, as `--engine` says.
-            flags: For names of arguments, flags that gave them, where they are others than `FLAGS`.
+            engine: Engine to use; by default a new one, as `--engine` names it.
+            flags: Flags of arguments, where they differ from `FLAGS`.
 
         Raises:
-            InputError: Of an option, by its flag.
+            InputError: An option is invalid; the error names its flag.
         """
         from leeward.cli.cluster import read as read_cluster
         from leeward.telemetry import Engine, read
@@ -182,16 +182,16 @@ class Telemetry:
 
 
 def takes_telemetry(interval: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Gives a command the options of `Telemetry`, in the place of its parameter of that type.
+    """Gives a command the options of `Telemetry`, in place of its parameter of that type.
 
     Args:
-        interval: The default of `--interval`, which papers say for each analysis.
+        interval: Default of `--interval`, from the paper of each analysis.
     """
 
     def taking(command: Callable[..., None]) -> Callable[..., None]:
         own = inspect.signature(command).parameters
         (name,) = (one.name for one in own.values() if one.annotation is Telemetry)
-        # All are given by name, so that one that must be given may stand behind one that need not.
+        # Keyword-only, so that a required option may follow an optional one.
         parameters = [
             option
             for one in own.values()
@@ -211,7 +211,7 @@ def takes_telemetry(interval: str) -> Callable[[Callable[..., None]], Callable[.
 
 
 def _options(interval: str) -> list[inspect.Parameter]:
-    """The options as parameters of a command."""
+    """Options as parameters of a command."""
     return [
         one.replace(kind=one.KEYWORD_ONLY, **({"default": interval} if one.name == "interval" else {}))
         for one in inspect.signature(Telemetry).parameters.values()

@@ -1,4 +1,4 @@
-"""`leeward token`: who may ask a service."""
+"""`leeward token`: tokens of a service's clients."""
 
 import sys
 from typing import Annotated
@@ -47,7 +47,7 @@ def new(
 ) -> None:
     """Make a token and print it, once.
 
-    The file has what it hashes to, and nobody can read the token there.
+    The file holds its hash, from which nobody can read the token.
     """
     token, line = _native.new_token(name, role, host or [], tokens)
     if tokens is None:
@@ -57,4 +57,4 @@ def new(
 
 @app.callback(epilog=EXAMPLES)
 def token() -> None:
-    """Say who may ask a service."""
+    """Manage tokens of a service's clients."""

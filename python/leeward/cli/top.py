@@ -29,9 +29,9 @@ Examples:
 On a terminal it draws anew every second, until q or Ctrl-C. Elsewhere it prints a table each time.
 """
 BARS = " ▁▂▃▄▅▆▇█"
-"""Utilizations from nothing to all, for a trend."""
+"""Levels of utilization in a trend."""
 WIDTH = 20
-"""Of a bar of utilization, in letters."""
+"""Width of a bar of utilization, in letters."""
 
 
 def top(
@@ -45,11 +45,11 @@ def top(
     once: Annotated[bool, typer.Option("--once", help="Look once, and end.")] = False,
     output: FormatOption = Format.table,
 ) -> None:
-    """Show the hottest links as they are now.
+    """Show the hottest links, live.
 
-    Each with its utilization, how that went in the last ten minutes, since when it is hot, and what was
-    placed on it that telemetry does not show yet. What is shown says so when it is old. With -o json every
-    look is a line.
+    Shows the utilization of each link, its trend over the last ten minutes, the time since it is hot, and
+    placed load that telemetry does not show yet. Stale values are marked. With -o json each refresh is a
+    line.
     """
     with given_by(every="--every"):
         pause = read_milliseconds("every", every) / 1000
@@ -115,7 +115,7 @@ def _trend(trend: list[float | None]) -> str:
 
 
 def _draw(board: Board, pause: float) -> None:
-    """Draws on a terminal until somebody presses q."""
+    """Draws on a terminal until the user presses q."""
     from rich.console import Console
     from rich.live import Live
 
@@ -149,7 +149,7 @@ def _picture(view: View) -> "RenderableType":
 
 @contextmanager
 def _keys() -> Iterator[None]:
-    """Keys are read as they are pressed, and not shown."""
+    """Reads keys as they are pressed, without echo."""
     import termios
     import tty
 
@@ -162,7 +162,7 @@ def _keys() -> Iterator[None]:
 
 
 def _pressed_q(pause: float) -> bool:
-    """Whether q was pressed in so many seconds, or the terminal is gone."""
+    """True if q was pressed within a pause, or the terminal is gone."""
     until = time.monotonic() + pause
     while (left := until - time.monotonic()) > 0:
         if select.select([sys.stdin], [], [], left)[0]:

@@ -5,8 +5,8 @@
     >>> client.url
     'http://127.0.0.1:7600'
 
-Whatever is sent may be sent again without being done twice, and is, as long as `patience_s` says: where an
-answer was lost, where the service is busy or is started anew.
+Every request may be sent again without effect, and is, for as long as `patience_s`: after a lost answer, or
+while the service is busy or restarts.
 """
 
 from leeward.client.client import Client

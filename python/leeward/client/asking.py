@@ -1,4 +1,4 @@
-"""What a client has whatever it asks for: a way to the service, and lists that come in parts."""
+"""Base of the client: connection to the service, and lists in pages."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -9,9 +9,9 @@ from uuid import uuid4
 from leeward.client.http import Http
 
 URL = "http://127.0.0.1:7600"
-"""Where a service listens unless it is told otherwise."""
+"""Default address of a service."""
 PAGE = 1_000
-"""Items that are asked for at once."""
+"""Items of a page."""
 
 
 def _new_key() -> str:
@@ -19,7 +19,7 @@ def _new_key() -> str:
 
 
 class Asker:
-    """Asks one service."""
+    """Sends requests to one service."""
 
     def __init__(
         self,
@@ -33,35 +33,35 @@ class Asker:
         clock: Callable[[], float] = time.monotonic,
         new_key: Callable[[], str] = _new_key,
     ) -> None:
-        """A client; nothing is sent yet.
+        """A client, before its first request.
 
         Args:
-            url: Where the service listens.
-            token: Who asks, where the service wants to know.
-            ca: A PEM file of who signed the service's certificate; by default those that the system knows.
-            timeout_s: How long an answer may take.
-            patience_s: How long a request is sent again where no answer comes or the service is busy; 0 is
-                not at all.
-            sleep: Waits so many seconds.
+            url: Address of the service.
+            token: Token of the client, if the service requires one.
+            ca: PEM file of the authority of the service's certificate; by default the system's authorities.
+            timeout_s: Time limit of an answer.
+            patience_s: Time for which a request is sent again without an answer or while the service is busy;
+                0 for never.
+            sleep: Waits for some seconds.
             clock: Seconds from any origin.
-            new_key: Makes a key that nobody else uses, for each placement.
+            new_key: Returns a unique key for each placement.
 
         Raises:
-            InputError: The address or the token is none; or `ca` is given, and the address is not https.
+            InputError: The address or the token is invalid; or `ca` is given for an address without https.
         """
         self._http = Http(url.rstrip("/"), token, ca, timeout_s, patience_s, sleep, clock)
         self._new_key = new_key
 
     @property
     def url(self) -> str:
-        """Where the service listens."""
+        """Address of the service."""
         return self._http.url
 
     def _get(self, path: str, **query: Any) -> Any:
         return self._http.ask("GET", path, query).body
 
     def _all(self, path: str, most: int | None = None, **query: Any) -> Iterator[Any]:
-        """The items of a list, part by part as they are wanted; at most so many of them."""
+        """Items of a list, fetched page by page; at most a given number."""
         after, left = None, most
         while left is None or left > 0:
             limit = PAGE if left is None else min(left, PAGE)

@@ -1,4 +1,4 @@
-"""The links that matter most now, read from a controller again and again: what `leeward top` shows."""
+"""Most loaded links of a controller, refreshed repeatedly: the content of `leeward top`."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -11,9 +11,9 @@ from leeward.client.shapes import Link
 
 TREND_STEP_S = 60
 TREND_STEPS = 10
-"""What a trend shows: the last ten minutes."""
+"""Length of a trend: ten minutes."""
 TREND_S = 10.0
-"""After so many seconds a trend is read anew; a controller keeps steps of no less."""
+"""Seconds until a trend is read again; the steps of a controller are at least as long."""
 
 
 @dataclass(frozen=True)
@@ -21,14 +21,14 @@ class Row:
     """A link.
 
     Attributes:
-        link: Its name.
-        capacity_bps: What it carries at most.
-        measured_bps: What telemetry shows; None if it is not seen.
-        utilization: The same as a share.
-        pending_bps: What was placed and telemetry does not show yet.
-        hot_s: For how long it has been hot; None if it is not.
-        age_s: How long ago the last window ended; None if there was none.
-        trend: Its utilization minute by minute, None where it was not seen.
+        link: Name.
+        capacity_bps: Capacity.
+        measured_bps: Load by telemetry; None without any.
+        utilization: The same as a share of the capacity.
+        pending_bps: Placed load that telemetry does not show yet.
+        hot_s: Time since it is hot; None if it is not.
+        age_s: Age of the last window; None without any.
+        trend: Utilization minute by minute, None without telemetry.
     """
 
     link: str
@@ -43,17 +43,17 @@ class Row:
 
 @dataclass(frozen=True)
 class View:
-    """What a controller said.
+    """Answer of a controller.
 
     Attributes:
-        cluster: The cluster's name.
-        time: When, by the controller's clock.
-        interval_s: How often links are reported.
-        hot_above: From which utilization on they are hot.
-        hot: How many are.
-        rows: The most loaded links.
-        silent_s: For how long the controller has not answered since then; 0 if it does.
-        why: What was in the way.
+        cluster: Name of the cluster.
+        time: Time by the controller's clock.
+        interval_s: Interval of reports.
+        hot_above: Utilization above which links are hot.
+        hot: Number of hot links.
+        rows: Most loaded links.
+        silent_s: Time since the controller stopped answering; 0 if it answers.
+        why: Reason without an answer.
     """
 
     cluster: str
@@ -67,7 +67,7 @@ class View:
 
     @property
     def old(self) -> str | None:
-        """Why what is shown is not how things are now; None if nothing says so."""
+        """Reason for which the view is stale; None for a current one."""
         if self.why is not None:
             return f"the controller has not answered for {self.silent_s:.0f} s: {self.why}"
         ages = [row.age_s for row in self.rows if row.utilization is not None and row.age_s is not None]
@@ -79,21 +79,21 @@ class View:
         return None
 
     def described(self) -> dict[str, Any]:
-        """The same for programs; `old` is why it is, or None."""
+        """The same as JSON; `old` is the reason for a stale view, or None."""
         return asdict(self) | {"old": self.old}
 
 
 class Board:
-    """What is shown, refreshed as often as it is asked for.
+    """View of the links, refreshed on request.
 
     Attributes:
-        client: Who is asked.
-        most: How many links are shown.
+        client: Client of the controller.
+        most: Number of links.
         clock: Seconds from any origin.
     """
 
     def __init__(self, client: Client, most: int, clock: Callable[[], float]) -> None:
-        """Nothing is asked yet."""
+        """A board before its first request."""
         self.client = client
         self.most = most
         self.clock = clock
@@ -101,11 +101,11 @@ class Board:
         self._trends: dict[str, tuple[float, list[float | None]]] = {}
 
     def view(self) -> View:
-        """How things are; how they were, where the controller does not answer any more.
+        """Current view; the last one with its age, if the controller does not answer.
 
         Raises:
-            UnreachableError: It has not answered yet.
-            ProblemError: It refuses.
+            UnreachableError: The controller has not answered yet.
+            ProblemError: The controller refuses.
         """
         try:
             view = self._read()
@@ -160,8 +160,8 @@ class Board:
 
 
 def read_time(text: str) -> datetime:
-    """A time as the service writes it, to the microsecond."""
-    # It has nanoseconds, and Python takes no more than six digits of them in every version.
+    """A time of the service, to the microsecond."""
+    # The service writes nanoseconds; some versions of Python accept six digits at most.
     head, dot, rest = text.partition(".")
     digits = rest.rstrip("Z")
     return datetime.fromisoformat(f"{head}{dot}{digits[:6]}".rstrip("Z")).replace(tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""The client: for each operation of the service a method."""
+"""The client: a method for each operation of the service."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -34,10 +34,9 @@ from leeward.client.shapes import (
 class Client(Placing, Probing):
     """A client of one service. It may be shared by threads.
 
-    What the service does not do is a `ProblemError` with the document's fields; a policy that places
-    something nowhere is a `RefusedError`. Where no answer comes it is an `UnreachableError`, after the
-    request was sent again for as long as patience is. Placements have keys, so sending them again places
-    nothing twice.
+    A refusal of the service is a `ProblemError` with the fields of its document; a policy without a placement
+    is a `RefusedError`. Without an answer, after requests for as long as `patience_s`, it is an
+    `UnreachableError`. Placements have keys, so that a repeated request places nothing twice.
     """
 
     # ---- telemetry ------------------------------------------------------------------------------------
@@ -53,16 +52,16 @@ class Client(Placing, Probing):
         tasks: Sequence[TaskReport] = (),
         workloads: Mapping[str, float] | None = None,
     ) -> Reported:
-        """Tells what was seen in a window of time.
+        """Reports the measurements of a window of time.
 
         Args:
-            since: Where it begins, with a zone.
-            until: Where it ends.
-            links: What each link carried in the mean, in bit/s.
-            devices: What each device did; those that the cluster does not have are passed over and named.
-            hosts: What each host says of itself.
-            tasks: What tasks carry across the links of their racks.
-            workloads: What requests of each took at the percentile of its SLO, in seconds.
+            since: Start of the window, with a time zone.
+            until: End of the window.
+            links: Average load of each link, in bit/s.
+            devices: Load of each device; devices that the cluster does not have are ignored and named.
+            hosts: State of each host.
+            tasks: Load of tasks on the links of their racks.
+            workloads: Latency of each workload's requests at the percentile of its SLO, in seconds.
         """
         seen = (workloads or {}).items()
         body = {
@@ -85,34 +84,34 @@ class Client(Placing, Probing):
         sort: Literal["name", "utilization"] = "name",
         most: int | None = None,
     ) -> Iterator[Link]:
-        """The links, at most so many: those that are hot, or are not; the most loaded first, or by name."""
+        """Links, at most a given number: hot or cool ones; the most loaded first, or by name."""
         return self._all("/v1/links", most, hot=hot, sort=sort)
 
     def link(self, link: str) -> LinkPage:
-        """A link by its name, `r3:uplink`, with the decisions that hold something of it."""
+        """A link by its name, `r3:uplink`, with the decisions that hold a part of it."""
         return cast(LinkPage, self._get(f"/v1/links/{part(link)}"))
 
     def link_history(self, link: str, *, since: datetime | None = None, step_s: int = 10) -> History:
-        """What a link carried in the last hour, in steps of a multiple of ten seconds."""
+        """Load of a link in the last hour, in steps of a multiple of ten seconds."""
         query = _since(since, step_s)
         return cast(History, self._get(f"/v1/links/{part(link)}/history", **query))
 
     def history(
         self, kind: Literal["rack", "host"] = "rack", *, since: datetime | None = None, step_s: int = 10
     ) -> History:
-        """The same of all links of racks, or of hosts."""
+        """Load of all links of racks, or of hosts."""
         return cast(History, self._get("/v1/history", kind=kind, **_since(since, step_s)))
 
     def racks(self) -> Iterator[Rack]:
-        """The racks, with their links."""
+        """Racks, with their links."""
         return self._all("/v1/racks")
 
     def rack(self, rack: str) -> RackPage:
-        """A rack, and all that is in it."""
+        """A rack, with its hosts, devices and tasks."""
         return cast(RackPage, self._get(f"/v1/racks/{part(rack)}"))
 
     def hosts(self) -> Iterator[Host]:
-        """The hosts."""
+        """Hosts."""
         return self._all("/v1/hosts")
 
     def host(self, host: str) -> Host:
@@ -120,19 +119,19 @@ class Client(Placing, Probing):
         return cast(Host, self._get(f"/v1/hosts/{part(host)}"))
 
     def host_history(self, host: str, *, since: datetime | None = None, step_s: int = 10) -> HostHistory:
-        """What the links and devices of a host carried in the last hour, and what waited there."""
+        """Load of the links and devices of a host in the last hour, and its queues."""
         return cast(HostHistory, self._get(f"/v1/hosts/{part(host)}/history", **_since(since, step_s)))
 
     def hotspots(self) -> Iterator[Hotspot]:
-        """The links that are hot, the longest first."""
+        """Hot links, the longest first."""
         return self._all("/v1/hotspots")
 
     def snapshot(self, after: int | None = None, wait_s: float = 0.0) -> Snapshot:
-        """Every link, small, and which placements are counted in.
+        """Every link in short form, with the number of the counted placements.
 
         Args:
-            after: Wait for a state of the ledger after this one; by default what there is, is shown at once.
-            wait_s: How long; a minute at most. What there is then is shown.
+            after: Number of a state of the ledger to exceed; by default the answer comes at once.
+            wait_s: Time to wait for it, a minute at most. The state at the end is the answer.
         """
         wait = None if after is None else f"{round(1000 * wait_s)}ms"
         query = {"after": after, "wait": wait}
@@ -144,58 +143,58 @@ class Client(Placing, Probing):
     def migrations(
         self, state: Literal["advised", "done", "refused", "expired"] | None = None
     ) -> Iterator[Migration]:
-        """Moves that were advised, the last ones first."""
+        """Advised moves, the latest first."""
         return self._all("/v1/migrations", state=state)
 
     def answer_migration(
         self, migration: str, answer: Literal["done", "refused"], reason: str | None = None
     ) -> Migration:
-        """Says that a task was moved, or that it stays where it is, and why."""
+        """Reports that a task was moved, or that it stays, with the reason."""
         body = {"answer": answer} | ({} if reason is None else {"reason": reason})
         return cast(Migration, self._http.ask("POST", f"/v1/migrations/{part(migration)}", None, body).body)
 
     def set_job(self, job: str, *, down: int | None = None, evictions_per_hour: int | None = None) -> None:
-        """Says how many moves a job can bear; None is without limit."""
+        """Sets the number of moves that a job accepts; None for any."""
         body = {"down": down, "evictions_per_hour": evictions_per_hour}
         self._http.ask("PUT", f"/v1/jobs/{part(job)}", None, body)
 
     def forget_job(self, job: str) -> None:
-        """Says that a job can bear all moves, or is over."""
+        """Removes the limit on moves of a job, or the job after its end."""
         self._http.ask("DELETE", f"/v1/jobs/{part(job)}")
 
     # ---- workloads, and what would be -----------------------------------------------------------------
 
     def workloads(self) -> Iterator[Workload]:
-        """Workloads that are promised their SLOs, those promised last first."""
+        """Workloads with a granted SLO, the latest first."""
         return self._all("/v1/workloads")
 
     def workload(self, name: str) -> Workload:
-        """A workload that is promised its SLO, or the last of its name that was."""
+        """A workload with a granted SLO, or the latest earlier one of its name."""
         return cast(Workload, self._get(f"/v1/workloads/{part(name)}"))
 
     def score_hosts(self, hosts: Sequence[str], **task: Any) -> Scores:
-        """Says how good hosts are for a task. Commits nothing.
+        """Scores hosts for a task. Commits nothing.
 
         Args:
             hosts: The hosts, up to 10,000.
-            task: Of the task `egress_bps`, `ingress_bps`, `peers`, `cpus`, `memory`, `job`, `tags`.
+            task: Fields of the task: `egress_bps`, `ingress_bps`, `peers`, `cpus`, `memory`, `job`, `tags`.
         """
         return cast(
             Scores, self._http.ask("POST", "/v1/score/hosts", None, {"hosts": list(hosts)} | task).body
         )
 
     def what_if(self, decision: str, policy: str) -> Decision:
-        """Says what another policy would do now with what a decision was asked. Commits nothing.
+        """Decides the request of a decision again by another policy. Commits nothing.
 
         Args:
-            decision: What the decision is called.
+            decision: Id of the decision.
             policy: A policy of its kind, with settings after colons: `sinbad:remote_racks=2`.
         """
         path = f"/v1/decisions/{part(decision)}/what-if"
         return cast(Decision, self._http.ask("POST", path, None, {"policy": policy}).body)
 
     def policies(self) -> dict[str, list[dict[str, Any]]]:
-        """The policies there are, by kind of decision."""
+        """Registered policies, by kind of decision."""
         return cast(dict[str, list[dict[str, Any]]], self._get("/v1/policies"))
 
     # ---- the service ----------------------------------------------------------------------------------
@@ -207,46 +206,45 @@ class Client(Placing, Probing):
     def set_cluster(
         self, cluster: Mapping[str, Any], version: str | None = None
     ) -> tuple[dict[str, Any], str]:
-        """Makes another cluster the one that counts.
+        """Replaces the cluster.
 
         Args:
-            cluster: The fields of its file.
-            version: The one that it takes the place of; if another counts by then, that is a problem
-                `version`.
+            cluster: Fields of its file.
+            version: Version to replace; if the current one is another, the problem is `version`.
         """
         return _cluster(self._http.ask("PUT", "/v1/cluster", None, dict(cluster), _version(version)))
 
     def change_cluster(
         self, fields: Mapping[str, Any], version: str | None = None
     ) -> tuple[dict[str, Any], str]:
-        """Changes fields of the cluster (RFC 7396: None takes one away), likewise."""
+        """Changes fields of the cluster (RFC 7396: None removes one), with the same `version`."""
         return _cluster(self._http.ask("PATCH", "/v1/cluster", None, dict(fields), _version(version)))
 
     def status(self) -> Status:
-        """What the service is, and how much it has."""
+        """Version and counts of the service."""
         return cast(Status, self._get("/v1/status"))
 
     def reload(self) -> Reloaded:
-        """Lets the service read its settings again."""
+        """Makes the service read its settings again."""
         return cast(Reloaded, self._http.ask("POST", "/v1/reload").body)
 
     def demo(self) -> dict[str, Any]:
-        """The comparison that a demo shows."""
+        """Comparison of a demo."""
         return cast(dict[str, Any], self._get("/v1/demo"))
 
     def set_demo(self, demo: Mapping[str, Any]) -> None:
-        """Says how the comparison of a demo stands."""
+        """Updates the comparison of a demo."""
         self._http.ask("PUT", "/v1/demo", None, dict(demo))
 
     def events(self, after: str | None = None) -> Iterator[events.Event]:
-        """What happens, as it happens, without an end; after one event, or from now on.
+        """Events as they happen, without end; after a given event, or from now on.
 
-        A connection that breaks off is opened again, and nothing is missed as long as the service keeps it;
-        an event `missed` says so where it does not.
+        A broken connection is opened again. No event is missed as long as the service keeps it; otherwise an
+        event `missed` says so.
 
         Raises:
             ProblemError: The service refuses.
-            UnreachableError: Nobody has answered for as long as patience is.
+            UnreachableError: The service has not answered for as long as `patience_s`.
         """
         return events.follow(self._http, after)
 

@@ -1,4 +1,4 @@
-"""What happens, as it happens: server-sent events, gone on with where they broke off.
+"""Server-sent events, resumed after a broken connection.
 
 https://html.spec.whatwg.org/multipage/server-sent-events.html
 """
@@ -13,20 +13,20 @@ from leeward.client.problems import ProblemError, StrangeError, UnreachableError
 
 PATH = "/v1/events"
 SILENCE_S = 45.0
-"""Without a word for so long, the other side is gone: it says something every 15 seconds."""
+"""Seconds without a byte after which the connection is dead: the service sends one every 15 seconds."""
 LONGEST_EVENT = 64 * 2**20
-"""Of a stream, in bytes: a line, and all the data of an event."""
+"""Greatest bytes of a line of a stream, and of the data of an event."""
 
 
 @dataclass(frozen=True)
 class Event:
-    """Something happened.
+    """An event of the service.
 
     Attributes:
-        name: What: `decision`, `racks`, `hotspot`, `cluster`, `leader`, or `missed` where what came in
-            between is not kept any more.
-        data: As the reference of the HTTP interface has it.
-        id: What to go on after, later; None of `missed`.
+        name: Kind: `decision`, `racks`, `hotspot`, `cluster`, `leader`, or `missed` where the service no
+            longer keeps the events in between.
+        data: Fields as in the reference of the HTTP interface.
+        id: Position to resume after; None of `missed`.
     """
 
     name: str
@@ -35,11 +35,11 @@ class Event:
 
 
 def follow(http: Http, after: str | None) -> Iterator[Event]:
-    """Events, from now on or after one. A stream that ends is opened again, where it ended.
+    """Events, from now on or after one. A stream that ends is opened again at its end.
 
     Raises:
         ProblemError: The service refuses.
-        UnreachableError: Nobody has answered for as long as patience is.
+        UnreachableError: The service has not answered for as long as `patience_s`.
     """
     last, start, wait = after, http.clock(), FIRST_WAIT_S
     while True:
@@ -67,10 +67,10 @@ def follow(http: Http, after: str | None) -> Iterator[Event]:
 
 
 def events(pieces: Iterable[bytes]) -> Iterator[Event]:
-    """The events of a stream that comes in pieces, cut anywhere. What is not whole at its end is none.
+    """Events of a stream in pieces of any size; an incomplete event at its end is dropped.
 
     Raises:
-        UnreachableError: What comes is not what a controller says.
+        UnreachableError: The bytes are not events of a controller.
     """
     name, data, told, kept = "", [], None, 0
     for line in _lines(pieces):
@@ -100,7 +100,7 @@ def _read(data: str) -> Any:
 
 
 def _lines(pieces: Iterable[bytes]) -> Iterator[str]:
-    """Whole lines; the service ends them with a line feed."""
+    """Complete lines; the service ends them with a line feed."""
     rest: list[bytes] = []
     kept = 0
     for piece in pieces:

@@ -1,4 +1,4 @@
-"""Requests to the service: sent, and sent again where that helps."""
+"""Requests to the service, with retries."""
 
 import json
 import math
@@ -20,21 +20,21 @@ if TYPE_CHECKING:
     from urllib3 import BaseHTTPResponse, PoolManager
 
 FIRST_WAIT_S = 0.1
-"""Before a request is sent again; doubled each time."""
+"""Seconds before the first retry; doubled each time."""
 LONGEST_WAIT_S = 10.0
 MOST_BYTES = 512 * 2**20
-"""Of an answer."""
+"""Greatest size of an answer."""
 CONNECTIONS = 16
-"""Kept open for as many threads."""
+"""Number of connections kept open for threads."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """A success.
+    """A successful answer.
 
     Attributes:
-        body: Its JSON; None if it has none.
-        headers: By their names in lower case.
+        body: Its JSON; None without a body.
+        headers: Headers by names in lower case.
     """
 
     body: Any
@@ -43,15 +43,15 @@ class Answer:
 
 @dataclass(frozen=True)
 class Http:
-    """A way to the service.
+    """A connection to the service.
 
     Attributes:
         url: Its address, without a slash at the end.
-        token: Sent with every request, if there is one.
-        ca: A PEM file of who signed its certificate; by default the authorities that the system knows.
-        timeout_s: How long an answer may take to begin, and to go on.
-        patience_s: How long a request is sent again after the first time; 0 is not at all.
-        sleep: Waits so many seconds.
+        token: Token sent with every request, if any.
+        ca: PEM file of the authority of its certificate; by default the system's authorities.
+        timeout_s: Time limit of the start of an answer, and of each pause in it.
+        patience_s: Time for which a request is sent again after the first time; 0 for never.
+        sleep: Waits for some seconds.
         clock: Seconds from any origin.
     """
 
@@ -94,19 +94,19 @@ class Http:
         headers: Mapping[str, str] | None = None,
         timeout_s: float | None = None,
     ) -> Answer:
-        """An answer; the request must be one that may be sent again.
+        """Answer to a request that may be sent again.
 
         Args:
-            method: How.
-            path: Where, from `/v1` on.
-            query: Its parameters; those that are None are left out.
-            body: What is sent as JSON, if it is not None.
-            headers: What is sent besides.
-            timeout_s: If it is not that of all.
+            method: HTTP method.
+            path: Path, from `/v1` on.
+            query: Parameters; None leaves one out.
+            body: JSON body, if not None.
+            headers: Additional headers.
+            timeout_s: Time limit, if another than that of all.
 
         Raises:
-            ProblemError: The service did not do it.
-            UnreachableError: No answer came.
+            ProblemError: The service refused.
+            UnreachableError: The service did not answer.
         """
         data = None if body is None else json.dumps(body, allow_nan=False).encode()
         start, wait = self.clock(), FIRST_WAIT_S
@@ -140,11 +140,11 @@ class Http:
         headers: Mapping[str, str] | None = None,
         timeout_s: float | None = None,
     ) -> Iterator["BaseHTTPResponse"]:
-        """A success whose body is still to be read, from a request that is sent once.
+        """A successful answer with an unread body, to a request that is sent once.
 
         Raises:
-            ProblemError: The service did not do it.
-            UnreachableError: No answer came, or it broke off.
+            ProblemError: The service refused.
+            UnreachableError: The service did not answer, or the answer broke off.
         """
         from urllib3 import Timeout
         from urllib3.exceptions import HTTPError
@@ -159,7 +159,7 @@ class Http:
         longest = self.timeout_s if timeout_s is None else timeout_s
         patience = Timeout(connect=min(longest, 10.0) or None, read=longest or None)
         try:
-            # Where an answer points is nobody's affair whom the token was not made for.
+            # The target of a redirect must not get the token.
             response = self._pool.request(
                 method, url, body=data, headers=sent, timeout=patience, redirect=False, preload_content=False
             )
@@ -169,7 +169,7 @@ class Http:
                     raise problem(response.status, response.read(100_000), retry_after)
                 yield response
             finally:
-                # One that was read to its end has gone back to the others, and is not closed by this.
+                # A response read to its end has returned to the pool, and stays open.
                 response.close()
         except (HTTPError, OSError) as error:
             if isinstance(error, UnreachableError):
@@ -203,7 +203,7 @@ class Http:
 
 
 def part(name: str) -> str:
-    """A name as a part of a path."""
+    """A name as part of a path."""
     return quote(name, safe="")
 
 
@@ -212,7 +212,7 @@ def _text(value: Any) -> str:
 
 
 def _reason(error: BaseException, cause: BaseException) -> str:
-    """The same in words."""
+    """Reason of a failure, in words."""
     if isinstance(cause, ssl.SSLCertVerificationError):
         return f"its certificate cannot be trusted: {cause.verify_message}"
     if isinstance(cause, ssl.SSLError) and "WRONG_VERSION" in str(cause):

@@ -1,4 +1,4 @@
-"""Placements: what is asked for, and what is let go again."""
+"""Placements: requests and releases."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypedDict, Unpack, cast
@@ -10,16 +10,16 @@ from leeward.errors import names
 
 
 class Asked(TypedDict, total=False):
-    """What every placement may be asked with besides."""
+    """Optional fields of every placement."""
 
     lasts: str | None
-    """After how long it ends by itself, such as `2h`."""
+    """Time after which it ends by itself, such as `2h`."""
     client: str | None
-    """Who asks, where requests are numbered; with `sequence`."""
+    """Name of a client that numbers its requests; with `sequence`."""
     sequence: int | None
-    """The number of the request, above those before."""
+    """Number of the request, above the earlier ones."""
     key: str | None
-    """One that nobody else uses; by default, where requests are not numbered, a new one."""
+    """Unique key; by default, for requests without a number, a new one."""
 
 
 class Placing(Asker):
@@ -39,25 +39,26 @@ class Placing(Asker):
         tags: Sequence[str] | str = (),
         **asked: Unpack[Asked],
     ) -> Decision:
-        """Decides where the copies of a block go; they count until they are released.
+        """Decides the hosts of the copies of a block; they count until they are released.
 
         Args:
-            size: Of the block, such as `256MiB`.
-            writer: The host that writes; none if it is outside the cluster.
+            size: Size of the block, such as `256MiB`.
+            writer: Host that writes; None for a writer outside the cluster.
             replicas: Copies, the writer's included.
             fault_domains: Fault domains besides the first copy's that must hold one.
-            collocate: Hosts of related files: no other may hold a copy.
-            max_imbalance: How much more of its room, as a share, a host may fill than hosts do in the mean.
-            blocks_left: Blocks of the file that are yet to be written, this one included.
-            exclude: Hosts, racks and pods that must hold none.
+            collocate: Hosts of related files: no other host may hold a copy.
+            max_imbalance: Greatest excess of a host's fill over the average fill of hosts, as a share of its
+                room.
+            blocks_left: Number of blocks of the file that are yet to be written, this one included.
+            exclude: Hosts, racks and pods that must not hold a copy.
             tags: Tags that hosts must have.
-            **asked: How long it lasts and who asks, as of `Asked`.
+            **asked: Lifetime and client of the request, as in `Asked`.
 
         Raises:
-            RefusedError: The policy places it nowhere.
-            ProblemError: The service does not do it.
-            UnreachableError: No answer came. Whether it was placed is not known; asked again with the same
-                key, it is not placed again.
+            RefusedError: The policy finds no placement.
+            ProblemError: The service refuses.
+            UnreachableError: The service did not answer, so that the outcome is unknown; a request with the
+                same key does not place again.
         """
         body = {
             "size": size,
@@ -81,19 +82,19 @@ class Placing(Asker):
         tags: Sequence[str] | str = (),
         **asked: Unpack[Asked],
     ) -> Decision:
-        """Decides where tasks go; they count until they are released.
+        """Decides the hosts of tasks; they count until they are released.
 
         Args:
-            app: The tasks and what they send each other, as in an app file without `matrix`.
-            job: The job they belong to: its tasks are spread over racks.
-            exclude: Hosts, racks and pods that must have none.
+            app: Tasks and the transfers between them, as in an app file without `matrix`.
+            job: Job of the tasks, which are spread over racks.
+            exclude: Hosts, racks and pods that must not run a task.
             tags: Tags that hosts must have.
-            **asked: How long it lasts and who asks, as of `Asked`.
+            **asked: Lifetime and client of the request, as in `Asked`.
 
         Raises:
-            RefusedError: The policy places them nowhere.
-            ProblemError: The service does not do it.
-            UnreachableError: No answer came; see `place_replicas`.
+            RefusedError: The policy finds no placement.
+            ProblemError: The service refuses.
+            UnreachableError: The service did not answer; see `place_replicas`.
         """
         body = {
             "app": dict(app),
@@ -104,21 +105,21 @@ class Placing(Asker):
         return self._place("/v1/place/tasks", body, **asked)
 
     def promise(self, workload: Mapping[str, Any], **asked: Unpack[Asked]) -> Decision:
-        """Promises a workload its SLO where its volume is, if that can be kept, until it is released.
+        """Grants a workload its SLO on the server of its volume, if it can be kept, until it is released.
 
         Args:
-            workload: Its fields as in a file of workloads, with `server`; it names no file.
-            **asked: How long it lasts and who asks, as of `Asked`.
+            workload: Fields as in a file of workloads, with `server` and without names of files.
+            **asked: Lifetime and client of the request, as in `Asked`.
 
         Raises:
             RefusedError: Its SLO, or that of another, would not be kept.
-            ProblemError: The service does not do it.
-            UnreachableError: No answer came; see `place_replicas`.
+            ProblemError: The service refuses.
+            UnreachableError: The service did not answer; see `place_replicas`.
         """
         return self._place("/v1/workloads", {"workload": dict(workload)}, **asked)
 
     def place_volume(self, workload: Mapping[str, Any], **asked: Unpack[Asked]) -> Decision:
-        """Finds a server for the volume of a workload without `server`, and promises it its SLO; likewise."""
+        """Finds a server for the volume of a workload without `server`, and grants its SLO."""
         return self._place("/v1/place/volumes", {"workload": dict(workload)}, **asked)
 
     def _place(
@@ -140,17 +141,17 @@ class Placing(Asker):
         return cast(Decision, self._http.ask("POST", path, None, body, headers).body)
 
     def release(self, decision: str) -> Decision:
-        """Says that the work of a decision ended; it stops counting. Said again, it changes nothing."""
+        """Ends the work of a decision, which stops counting. A second release changes nothing."""
         return cast(Decision, self._http.ask("DELETE", f"/v1/commitments/{part(decision)}").body)
 
     def decision(self, decision: str) -> Decision:
-        """A decision as it is kept."""
+        """A kept decision."""
         return cast(Decision, self._get(f"/v1/decisions/{part(decision)}"))
 
     def decisions(self, kind: str | None = None, most: int | None = None) -> Iterator[Decision]:
-        """The decisions that are kept, of one kind or all, the last ones first; at most so many."""
+        """Kept decisions, of one kind or all, the latest first; at most a given number."""
         return self._all("/v1/decisions", most, kind=kind)
 
     def commitments(self, kind: str | None = None) -> Iterator[Decision]:
-        """Those that hold something of the network."""
+        """Decisions that hold a part of the network."""
         return self._all("/v1/commitments", kind=kind)

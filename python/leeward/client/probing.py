@@ -1,4 +1,4 @@
-"""Measurements through the service: it orders them from agents that take part."""
+"""Measurements through the service, which orders them from agents."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, cast
@@ -9,11 +9,11 @@ from leeward.client.shapes import Probe
 from leeward.errors import names
 
 EVERY_S = 0.25
-"""How often it is asked how far a survey is."""
+"""Seconds between questions about a survey's progress."""
 
 
 class Probing(Asker):
-    """Has paths measured between hosts; one survey at a time."""
+    """Orders measurements of paths between hosts; one survey at a time."""
 
     def begin_probe(
         self,
@@ -23,18 +23,18 @@ class Probing(Asker):
         key: str | None = None,
         **wanted: Any,
     ) -> Probe:
-        """Begins a survey; how far it is tells `probe`.
+        """Begins a survey; `probe` shows its progress.
 
         Args:
-            kind: What is measured: a path from the first host to the second, every path, or which paths take
-                from each other.
-            hosts: By their names in the cluster.
-            key: One that nobody else uses; by default a new one.
-            wanted: What else the survey takes, as `POST /v1/probes` has it; what is None is left out.
+            kind: Kind of the survey: a path from the first host to the second, every path, or paths that
+                share a bottleneck.
+            hosts: Names in the cluster.
+            key: Unique key; by default a new one.
+            wanted: Other fields of `POST /v1/probes`; None leaves one out.
 
         Raises:
-            ProblemError: Another survey is under way, a host takes part in none, or a field is wrong.
-            UnreachableError: No answer came. Asked again with the same key, no second survey begins.
+            ProblemError: Another survey is running, a host has no agent that measures, or a field is invalid.
+            UnreachableError: The service did not answer. A request with the same key begins no second survey.
         """
         given = {name: value for name, value in wanted.items() if value is not None}
         body = {"kind": kind, "hosts": names(hosts), **given}
@@ -42,15 +42,15 @@ class Probing(Asker):
         return cast(Probe, self._http.ask("POST", "/v1/probes", None, body, headers).body)
 
     def probes(self) -> Iterator[Probe]:
-        """The last surveys without what they came to, the last one first."""
+        """The latest surveys without their results, the latest first."""
         return self._all("/v1/probes")
 
     def probe(self, probe: str) -> Probe:
-        """A survey, how far it is, and what it came to."""
+        """A survey with its progress and result."""
         return cast(Probe, self._get(f"/v1/probes/{part(probe)}"))
 
     def cancel_probe(self, probe: str) -> Probe:
-        """Stops a survey when the step under way is done."""
+        """Stops a survey after its current step."""
         return cast(Probe, self._http.ask("DELETE", f"/v1/probes/{part(probe)}").body)
 
     def measure(
@@ -61,17 +61,17 @@ class Probing(Asker):
         progress: Callable[[int, int], object] | None = None,
         **wanted: Any,
     ) -> Probe:
-        """Has a survey made and waits for it; one that is interrupted is cancelled.
+        """Runs a survey and waits for its end; an interrupt cancels it.
 
         Args:
-            kind: As of `begin_probe`, like the rest.
-            hosts: By their names in the cluster.
-            progress: Told with the steps that are done and how many there are.
-            wanted: What else the survey takes.
+            kind: As in `begin_probe`, like the rest.
+            hosts: Names in the cluster.
+            progress: Called with the completed and all steps.
+            wanted: Other fields of the survey.
 
         Raises:
-            ProblemError: As of `begin_probe`.
-            UnreachableError: No answer came.
+            ProblemError: As in `begin_probe`.
+            UnreachableError: The service did not answer.
         """
         made = self.begin_probe(kind, hosts, **wanted)
         try:

@@ -1,4 +1,4 @@
-"""What the service did not do, as exceptions."""
+"""Refusals of the service, as exceptions."""
 
 import json
 from typing import Any
@@ -6,17 +6,17 @@ from typing import Any
 from leeward._http import retry_after_s
 
 KIND = "urn:leeward:problem:"
-"""What the type of every problem begins with."""
+"""Prefix of the type of every problem."""
 PASSING = (429, 502, 503, 504)
-"""Statuses of what passes."""
+"""Statuses of temporary problems."""
 
 
 class UnreachableError(ConnectionError):
-    """No answer came from the service, or none that it would give.
+    """The service did not answer, or not as a controller.
 
     Attributes:
-        url: Its address.
-        why: What was in the way.
+        url: Address.
+        why: Reason.
     """
 
     def __init__(self, url: str, why: str) -> None:
@@ -30,20 +30,20 @@ class UnreachableError(ConnectionError):
 
 
 class StrangeError(UnreachableError):
-    """What answered is no controller, or answers as none does: asked again, it would say the same."""
+    """The server is not a controller, or answers as none does; a retry would not help."""
 
 
 class ProblemError(Exception):
-    """The service did not do what it was asked for: a problem document (RFC 9457).
+    """A refusal of the service: a problem document (RFC 9457).
 
     Attributes:
-        word: Which problem, as in the reference of the HTTP interface: `not-found`, `invalid`, `busy`.
+        word: Kind of the problem, as in the reference of the HTTP interface: `not-found`, `invalid`, `busy`.
         title: The same as a sentence.
-        status: Of the answer.
-        detail: What was wrong, and what to do.
-        field: The field that was wrong, as a path; None where it is none.
-        after_s: After how many seconds to ask again, as the service says; 0 if it says nothing.
-        leader: Where to ask instead, if another service decides and it is known which; of `follower`.
+        status: Status of the answer.
+        detail: Problem and remedy.
+        field: Path of the invalid field; None without one.
+        after_s: Seconds to wait before a retry, by the service; 0 if it says none.
+        leader: Address of the leader, if known; only for `follower`.
     """
 
     def __init__(
@@ -68,9 +68,9 @@ class ProblemError(Exception):
 
     @property
     def passes(self) -> bool:
-        """Whether the same may be done a little later: the service is busy, or cannot be reached just now.
+        """True for temporary problems: the service is busy, or unavailable just now.
 
-        A follower says the same until it leads: its leader is to be asked.
+        A follower stays one until it leads: the client should ask its leader.
         """
         return self.status in PASSING and self.word != "follower"
 
@@ -79,18 +79,18 @@ class ProblemError(Exception):
 
 
 class RefusedError(ProblemError):
-    """The policy places it nowhere, and nothing changed."""
+    """The policy finds no placement, and nothing changed."""
 
 
 def problem(status: int, body: bytes, retry_after: str | None = None) -> ProblemError:
-    """What an answer that is no success says.
+    """Problem of an answer without success.
 
-    What stands between client and service answers otherwise; then its status and beginning are told.
+    A proxy answers in its own format; then the problem has the status and the beginning of the text.
 
     Args:
-        status: Of the answer.
-        body: Its beginning.
-        retry_after: The header of this name.
+        status: Status of the answer.
+        body: Beginning of the body.
+        retry_after: Header of this name.
     """
     after_s = retry_after_s(retry_after)
     try:
@@ -109,5 +109,5 @@ def problem(status: int, body: bytes, retry_after: str | None = None) -> Problem
 
 
 def beginning(text: str, most: int = 200) -> str:
-    """What others said, in a line that a terminal can be shown; at most so many letters of it."""
+    """Text of another system as one printable line; at most a given number of letters."""
     return " ".join("".join(letter if letter.isprintable() else " " for letter in text[:most]).split())

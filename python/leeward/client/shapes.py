@@ -1,20 +1,20 @@
-"""What the service answers, by fields. The reference of the HTTP interface says what they mean.
+"""Fields of the service's answers. The reference of the HTTP interface explains them.
 
-Ids and times are texts, rates are in bits per second, and None is what is not known.
+Ids and times are texts, rates are in bits per second, and None stands for unknown values.
 """
 
 from typing import Any, NotRequired, TypedDict
 
 
 class Limit(TypedDict):
-    """Where a decision is narrowest."""
+    """Narrowest place of a decision."""
 
     at: str
     value_bps: int
 
 
 class Reason(TypedDict):
-    """A candidate of a decision, and what came of it."""
+    """A candidate of a decision, with its outcome."""
 
     candidate: str
     limit: str | None
@@ -26,7 +26,7 @@ class Reason(TypedDict):
 
 
 class Decision(TypedDict):
-    """Where work goes, and why."""
+    """Placement of work, with reasons."""
 
     id: str
     time: str
@@ -69,7 +69,7 @@ class Link(TypedDict):
 
 
 class Hold(TypedDict):
-    """A decision that holds something."""
+    """A decision that holds a part of a resource."""
 
     decision: str
     kind: str
@@ -77,7 +77,7 @@ class Hold(TypedDict):
 
 
 class LinkPage(Link):
-    """A link, with who holds something of it."""
+    """A link, with the decisions that hold a part of it."""
 
     holds: list[Hold]
 
@@ -128,7 +128,7 @@ class Host(TypedDict):
 
 
 class Task(TypedDict):
-    """A task that runs."""
+    """A running task."""
 
     task: str
     decision: str
@@ -140,7 +140,7 @@ class Task(TypedDict):
 
 
 class RackPage(TypedDict):
-    """A rack, with what is in it."""
+    """A rack, with its hosts, devices and tasks."""
 
     rack: str
     pod: str | None
@@ -152,7 +152,7 @@ class RackPage(TypedDict):
 
 
 class Hotspot(TypedDict):
-    """A link that is hot."""
+    """A hot link."""
 
     link: str
     since: str
@@ -168,7 +168,7 @@ class Series(TypedDict):
 
 
 History = TypedDict("History", {"from": str | None, "step_s": int, "series": list[Series]})
-"""Links over time: where the first step begins, and how long steps are."""
+"""Links over time: start of the first step, and length of steps."""
 
 
 Migration = TypedDict(
@@ -186,11 +186,11 @@ Migration = TypedDict(
         "reason": str | None,
     },
 )
-"""A move that was advised."""
+"""An advised move."""
 
 
 class Workload(TypedDict):
-    """A workload that is promised its SLO, or was."""
+    """A workload with a granted SLO, or an earlier one."""
 
     name: str
     priority: int
@@ -208,7 +208,7 @@ class Workload(TypedDict):
 
 
 class Score(TypedDict):
-    """How good a host is for a task: 0 to 100."""
+    """Score of a host for a task: 0 to 100."""
 
     host: str
     score: int
@@ -218,7 +218,7 @@ class Score(TypedDict):
 
 
 class Scores(TypedDict):
-    """How good hosts are, and what that rests on."""
+    """Scores of hosts, with their basis."""
 
     scores: list[Score]
     policy: str
@@ -227,7 +227,7 @@ class Scores(TypedDict):
 
 
 class Snapshot(TypedDict):
-    """Every link at a moment, small."""
+    """Every link at a moment, in short form."""
 
     epoch: int
     time: str
@@ -237,7 +237,7 @@ class Snapshot(TypedDict):
 
 
 class Probe(TypedDict):
-    """A survey, and what it came to."""
+    """A survey, with its result."""
 
     id: str
     kind: str
@@ -253,7 +253,7 @@ class Probe(TypedDict):
 
 
 class Reported(TypedDict):
-    """What became of a report."""
+    """Outcome of a report."""
 
     links: int
     devices: int
@@ -263,7 +263,7 @@ class Reported(TypedDict):
 
 
 class Status(TypedDict):
-    """What the service is, and how much it has."""
+    """Version and counts of the service."""
 
     version: str
     cluster: str
@@ -291,7 +291,7 @@ class Status(TypedDict):
 
 
 class Reloaded(TypedDict):
-    """Settings that were read again."""
+    """Settings read again."""
 
     config: str | None
     reloaded: list[str]
@@ -307,11 +307,11 @@ HostHistory = TypedDict(
         "devices": list[dict[str, Any]],
     },
 )
-"""A host over time: `from`, where the first step begins."""
+"""A host over time: `from` is the start of the first step."""
 
 
 class DeviceReport(TypedDict):
-    """What a device did; what is not known is left out."""
+    """Load of a device; unknown values are left out."""
 
     device: str
     busy: float
@@ -322,7 +322,7 @@ class DeviceReport(TypedDict):
 
 
 class HostReport(TypedDict, total=False):
-    """What a host says of itself."""
+    """State of a host, as it reports it."""
 
     up: bool
     draining: bool
@@ -330,7 +330,7 @@ class HostReport(TypedDict, total=False):
 
 
 class TaskReport(TypedDict):
-    """What a task carries across the links of its rack."""
+    """Load of a task on the links of its rack."""
 
     decision: str
     task: int

@@ -1,7 +1,7 @@
-"""Traces that Leeward knows: what they are, where they come from, whether they are here and right.
+"""Known traces: content, source, presence and checksums.
 
-None of them is part of Leeward. Scenarios name their files `data:SET/FILE`; `leeward data` lists and
-fetches them.
+Leeward contains none of them. Scenarios name their files `data:SET/FILE`; `leeward data` lists and fetches
+them.
 """
 
 from leeward.data.folder import folder, found

@@ -1,7 +1,7 @@
 """Fetching and checking files of traces.
 
-A file appears under its name only when it is whole and its checksum is right. What is there already is
-checked and never written over.
+A file appears under its name only when it is complete and its checksum is right. A present file is checked
+and never overwritten.
 """
 
 import gzip
@@ -33,7 +33,7 @@ _REDIRECTS = Retry(total=None, connect=0, read=0, redirect=5, status=0, other=0)
 
 
 class State(StrEnum):
-    """What is at the place of a file."""
+    """State of a file's place."""
 
     right = "right"
     missing = "missing"
@@ -41,7 +41,7 @@ class State(StrEnum):
 
 
 class FetchError(OSError):
-    """A file could not be fetched; nothing was left at its place."""
+    """A file could not be fetched; its place stays empty."""
 
 
 class HostError(FetchError):
@@ -52,8 +52,8 @@ def state(folder: Path, file: TraceFile) -> State:
     """Checks a file on disk against its checksum.
 
     Args:
-        folder: Of its set.
-        file: Which.
+        folder: Folder of its set.
+        file: The file.
     """
     path = folder / file.name
     if not path.is_file():
@@ -72,10 +72,10 @@ def state(folder: Path, file: TraceFile) -> State:
 
 
 def url(file: TraceFile) -> str:
-    """Where a file that can be fetched is; LEEWARD_DATA_MIRROR replaces the host.
+    """Address of a file that can be fetched; LEEWARD_DATA_MIRROR replaces the host.
 
     Raises:
-        InputError: LEEWARD_DATA_MIRROR is no such address.
+        InputError: LEEWARD_DATA_MIRROR is not such an address.
     """
     base = os.environ.get("LEEWARD_DATA_MIRROR") or HOST
     try:
@@ -92,14 +92,14 @@ def fetch(folder: Path, file: TraceFile, progress: Callable[[int], object] | Non
     """Fetches a file that is missing.
 
     Args:
-        folder: Of its set; made if it is not there, and removed again if nothing is fetched.
-        file: Which; it has a path.
-        progress: Called with each number of bytes that came.
+        folder: Folder of its set; made if it is missing, and removed again if nothing is fetched.
+        file: The file, which has a path.
+        progress: Called with the number of bytes of each part.
 
     Raises:
-        FetchError: It did not come, or not whole, or is another.
+        FetchError: The file did not arrive, or not completely, or differs.
         HostError: The host cannot be reached.
-        OSError: It cannot be written.
+        OSError: The file cannot be written.
     """
     address = url(file)
     with (
@@ -126,7 +126,7 @@ def fetch(folder: Path, file: TraceFile, progress: Callable[[int], object] | Non
 def _writer(file: TraceFile, raw: BinaryIO) -> AbstractContextManager[BinaryIO]:
     if not file.compressed:
         return nullcontext(raw)
-    # Without a time and a name in it: the same bytes each time.
+    # Without a time and a name: equal content gives equal bytes.
     return cast("AbstractContextManager[BinaryIO]", gzip.GzipFile("", "wb", fileobj=raw, mtime=0))
 
 

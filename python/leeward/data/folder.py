@@ -1,4 +1,4 @@
-"""Where traces lie: the folder that LEEWARD_DATA names, or else one in the user's cache.
+"""Folder of traces: the value of LEEWARD_DATA, or else a folder in the user's cache.
 
 The cache follows the XDG base directory specification: `$XDG_CACHE_HOME/leeward`, or `~/.cache/leeward`.
 """
@@ -10,15 +10,15 @@ from leeward.errors import InputError
 
 
 def folder() -> Path:
-    """The folder of traces, whether it is there or not.
+    """Folder of traces, which may be missing.
 
     Raises:
-        InputError: None is named, and the user has no home.
+        InputError: LEEWARD_DATA is not set, and the user has no home.
     """
     data = os.environ.get("LEEWARD_DATA")
     if data:
         return Path(data)
-    # By the specification, one that is not absolute is ignored.
+    # The specification ignores a relative path.
     cache = Path(os.environ.get("XDG_CACHE_HOME", ""))
     try:
         return (cache if cache.is_absolute() else Path.home() / ".cache") / "leeward"
@@ -27,7 +27,7 @@ def folder() -> Path:
 
 
 def found() -> Path | None:
-    """The folder that `data:...` files of scenarios are looked up in, if there is one."""
+    """Folder of the `data:...` files of scenarios, if there is one."""
     try:
         path = folder()
     except InputError:

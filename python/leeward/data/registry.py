@@ -1,4 +1,4 @@
-"""The traces that Leeward knows, from `registry.toml`."""
+"""Registry of known traces, from `registry.toml`."""
 
 import tomllib
 from collections.abc import Iterator
@@ -17,21 +17,21 @@ class TraceFile:
     """A file of a set."""
 
     name: str
-    """Below the folder of the set."""
+    """Path below the folder of the set."""
     bytes: int
-    """Its size; of what is in it if its name ends in .gz."""
+    """Size; of the content, if the name ends in .gz."""
     sha256: str
-    """Its checksum; of what is in it if its name ends in .gz."""
+    """Checksum; of the content, if the name ends in .gz."""
     repository: str
     commit: str
     path: str | None = None
-    """Where it is in the repository; None if it cannot be fetched."""
+    """Path in the repository; None for a file that cannot be fetched."""
     by_hand: str | None = None
-    """What it is made of, if it cannot be fetched."""
+    """Steps that make a file that cannot be fetched."""
 
     @property
     def compressed(self) -> bool:
-        """Whether it lies on disk as gzip, and upstream as what is in it."""
+        """True for a file stored as gzip whose upstream file is not."""
         return self.name.endswith(".gz")
 
 
@@ -42,17 +42,17 @@ class TraceSet:
     name: str
     what: str
     repository: str
-    """On GitHub."""
+    """Repository on GitHub."""
     commit: str
-    """At which it was read."""
+    """Commit of the repository."""
     licence: str
-    """`none stated` if the repository has none for it."""
+    """Licence; `none stated` if the repository has none for it."""
     cite: str
     files: tuple[TraceFile, ...]
 
     @property
     def bytes(self) -> int:
-        """The size of all files."""
+        """Size of all files."""
         return sum(file.bytes for file in self.files)
 
 
@@ -72,7 +72,7 @@ def find(name: str) -> TraceSet:
     """A set by its name.
 
     Raises:
-        InputError: There is none.
+        InputError: The set is unknown.
     """
     for known in sets():
         if known.name == name:
@@ -83,7 +83,7 @@ def find(name: str) -> TraceSet:
 
 @contextmanager
 def advised() -> Iterator[None]:
-    """Adds to an error about a file of a set what to do about it."""
+    """Adds to errors about a file of a set the command that fetches it."""
     try:
         yield
     except InputError as error:

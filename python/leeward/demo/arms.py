@@ -1,4 +1,4 @@
-"""Ways of placing the same jobs: who decides, and where everything runs under each."""
+"""Arms of a comparison: placers of the same jobs, and the places of all tasks under each."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -13,36 +13,36 @@ from leeward.demo.cell import Network, Numbers, Places
 from leeward.demo.jobs import Job
 
 Move = tuple[int, int, int]
-"""A job and a task of it, by number; and the host that it goes to."""
+"""A job and a task of it, by number, and the new host of the task."""
 
 
 class Placer(Protocol):
-    """Who decides where jobs run."""
+    """A placer of jobs."""
 
     @property
     def policy(self) -> str:
-        """By which policy."""
+        """Name of its policy."""
 
     def place(self, job: Job) -> list[str] | None:
-        """Names of hosts, one for each task; None if it is refused."""
+        """Names of hosts, one for each task; None for a refused job."""
 
     def end(self, job: Job) -> None:
-        """A job that was placed has ended."""
+        """Ends a placed job."""
 
     def seen(self, carried_bps: Numbers, jobs: Sequence[Job]) -> list[Move]:
-        """Takes in what links carried since it was last told; says which tasks move.
+        """Reports the loads of links since the last report; returns the moves of tasks.
 
         Args:
-            carried_bps: Of each link.
-            jobs: Those that run.
+            carried_bps: Load of each link.
+            jobs: Running jobs.
         """
 
 
 class Blind:
-    """A policy that sees no load, as schedulers are today, run by the engine here."""
+    """A policy that sees no load, as schedulers are today, run by the engine in this process."""
 
     def __init__(self, cluster: Cluster, policy: str, seed: int) -> None:
-        """Nothing runs."""
+        """Starts without running jobs."""
         self.policy = policy
         self._scheduler = Scheduler(cluster, policy, seed)
 
@@ -55,13 +55,13 @@ class Blind:
         self._scheduler.end(job.number)
 
     def seen(self, carried_bps: Numbers, jobs: Sequence[Job]) -> list[Move]:
-        """Nothing moves."""
+        """No task moves."""
         del carried_bps, jobs
         return []
 
 
 class Asked:
-    """A controller, which is told what links carry and asked over HTTP; moves that it advises are made."""
+    """A controller over HTTP; it gets loads of links and requests, and its moves are carried out."""
 
     def __init__(
         self,
@@ -71,14 +71,14 @@ class Asked:
         interval_s: float,
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
-        """Nothing is asked yet; its first window begins now.
+        """Starts without requests; its first window begins now.
 
         Args:
-            client: Of the controller.
-            network: Its links.
-            policy: What it places by.
-            interval_s: How often it expects reports.
-            clock: What time it is.
+            client: Client of the controller.
+            network: Links of the controller's cluster.
+            policy: Policy that it places by.
+            interval_s: Interval of the reports that it expects.
+            clock: Current time.
         """
         self.policy = policy
         self._client = client
@@ -92,7 +92,7 @@ class Asked:
 
     def place(self, job: Job) -> list[str] | None:
         """See `Placer`."""
-        # A step may take longer than an interval; links carry what they did until it is over.
+        # A step may take longer than an interval; links keep their loads until it is over.
         if self._clock() - self._until > self._interval:
             self._report([])
         try:
@@ -131,7 +131,7 @@ class Asked:
             self._client.report(since, self._until, links=links, tasks=tasks)
 
     def _rates(self, jobs: Sequence[Job]) -> list[TaskReport]:
-        """What tasks carry that may be moved."""
+        """Load of tasks that may move."""
         return [
             {
                 "decision": self._decisions[job.number],
@@ -148,16 +148,16 @@ class Asked:
 
 
 class Arm:
-    """Where everything runs under one way of placing, and what links carry for it.
+    """Places of all tasks under one placer, and the loads of links.
 
     Attributes:
-        name: What it is called.
-        placer: Who decides.
-        moved: How many moves were made.
+        name: Name of the arm.
+        placer: Its placer.
+        moved: Number of moves.
     """
 
     def __init__(self, name: str, placer: Placer, network: Network) -> None:
-        """Nothing runs."""
+        """Starts without running jobs."""
         self.name = name
         self.placer = placer
         self.moved = 0
@@ -165,21 +165,21 @@ class Arm:
         self._hosts: dict[int, Places] = {}
 
     def put(self, job: Job, hosts: Sequence[str]) -> None:
-        """A job runs on hosts from now on."""
+        """Runs a job on hosts from now on."""
         self._hosts[job.number] = numpy.array([self._network.at[host] for host in hosts])
 
     def remove(self, job: Job) -> None:
-        """It does not run any more."""
+        """Removes a job."""
         del self._hosts[job.number]
 
     def move(self, moves: Sequence[Move]) -> None:
-        """Tasks run elsewhere from now on."""
+        """Moves tasks to other hosts from now on."""
         for job, task, host in moves:
             self._hosts[job][task] = host
         self.moved += len(moves)
 
     def demands_bps(self, jobs: Mapping[int, Job]) -> Numbers:
-        """What the tasks of all jobs would put on each link if it carried everything."""
+        """Load of the tasks of all jobs on each link without capacity limits."""
         running = [jobs[number] for number in self._hosts]
         if not running:
             return numpy.zeros(len(self._network.links))

@@ -1,4 +1,4 @@
-"""The cluster that `leeward serve --demo` simulates: its size, what runs on it, what its links carry."""
+"""Simulated cluster of `leeward serve --demo`: its size, its jobs, the loads of its links."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -14,32 +14,33 @@ Places = NDArray[numpy.int64]
 
 @dataclass(frozen=True)
 class Cell:
-    """A cluster, and what runs on it.
+    """A cluster and its jobs.
 
-    Its defaults are those of the workload `cell` of scenarios, with the racks and at the load with which
-    Hotspots is reproduced. What differs, so that something happens while one looks: batch jobs run for an
-    hour and services for a day; and jobs are smaller, so that a few of them do not decide a run.
+    The defaults are those of the workload `cell` of scenarios, with the racks and the load of the
+    reproduction of Hotspots. Two things differ, so that a viewer sees changes: batch jobs run for an hour and
+    services for a day; and jobs are smaller, so that a few of them do not decide a run.
 
     Attributes:
-        uplinks: How many racks have which part of the uplink that `oversubscription` says. Hosts were
-            refreshed and uplinks were not (Hotspots section 3.3): bandwidth per processor spreads twofold.
-        hosts_per_rack: Hosts of each.
-        pods: How many the racks are dealt out to.
-        nic_bps: What a host's link carries each way.
-        oversubscription: What the hosts of a rack have together over its link's capacity.
+        uplinks: Number of racks by factor of the uplink that `oversubscription` gives. Hosts were refreshed
+            and uplinks were not (Hotspots section 3.3): bandwidth per processor spreads twofold.
+        hosts_per_rack: Number of hosts of a rack.
+        pods: Number of pods of the racks.
+        nic_bps: Capacity of a host's link, each way.
+        oversubscription: Rate of all hosts of a rack over the capacity of its link.
         cpus: Processors of a host.
-        processors: Share of all of these that tasks ask for in the mean.
-        tolerant: Share of what they ask for that is of batch jobs, whose tasks may be moved.
-        network: What tasks send out of racks in the mean, as a share of what all uplinks carry together.
+        processors: Average share of all processors that tasks request.
+        tolerant: Share of the requested processors in batch jobs, whose tasks may move.
+        network: Average load that tasks send out of racks, as a share of the capacity of all uplinks.
         spread: Deviation of the logarithm of bandwidth per processor over jobs (Hotspots, figure 7: a tail of
             more than ten times the median).
-        uneven: The same of what a job receives, over what it sends.
-        restless: The same of the rate of a task over time; half of its variance is common to its job.
-        calm_s: In which time a rate forgets what it was.
-        service_s: How long services run in the mean.
-        batch_s: How long batch jobs do.
-        lasting: Deviation of the logarithm of that.
-        most_tasks: Of a job; sizes are log-uniform.
+        uneven: Deviation of the logarithm of a job's received over its sent load.
+        restless: Deviation of the logarithm of a task's rate over time; half of its variance is common to its
+            job.
+        calm_s: Correlation time of a rate.
+        service_s: Average duration of services.
+        batch_s: Average duration of batch jobs.
+        lasting: Deviation of the logarithm of that duration.
+        most_tasks: Greatest number of tasks of a job; sizes are log-uniform.
     """
 
     uplinks: tuple[tuple[int, float], ...] = ((14, 0.7), (20, 1.0), (14, 1.4))
@@ -62,17 +63,17 @@ class Cell:
 
     @property
     def racks(self) -> int:
-        """How many there are."""
+        """Number of racks."""
         return sum(count for count, _ in self.uplinks)
 
     @property
     def uplink_bps(self) -> float:
-        """What the uplink of a usual rack carries."""
+        """Capacity of the uplink of a usual rack."""
         return self.hosts_per_rack * self.nic_bps / self.oversubscription
 
     @property
     def cluster(self) -> dict[str, Any]:
-        """Its cluster file."""
+        """Content of its cluster file."""
         return {
             "name": "demo",
             "racks": [
@@ -87,21 +88,21 @@ class Cell:
 
     @property
     def per_processor_bps(self) -> float:
-        """What a processor sends out of its rack in the mean over jobs."""
+        """Average rate that a processor sends out of its rack, over jobs."""
         uplinks_bps = self.uplink_bps * sum(count * part for count, part in self.uplinks)
         return self.network * uplinks_bps / (self.processors * self.racks * self.hosts_per_rack * self.cpus)
 
 
 @dataclass(frozen=True)
 class Network:
-    """The links of a cluster of equal racks, and what crosses them.
+    """Links of a cluster of equal racks, and the loads on them.
 
     Attributes:
         racks: Names of the racks.
         hosts: Names of the hosts, rack by rack.
         links: Names of the links: hosts' egress, then ingress; racks' up, then down; pods' up, then down.
-        capacity_bps: Of each link.
-        leaves_pod: Share of what leaves a rack that leaves its pod: it goes to all other racks alike.
+        capacity_bps: Capacity of each link.
+        leaves_pod: Share of the traffic out of a rack that leaves its pod; all other racks get equal parts.
     """
 
     racks: list[str]
@@ -112,11 +113,11 @@ class Network:
     rack_of: Places
     pod_of: Places
     at: dict[str, int] = field(repr=False)
-    """The numbers of hosts by their names."""
+    """Numbers of hosts by their names."""
 
     @staticmethod
     def of(cluster: Cluster) -> "Network":
-        """The network of a cluster with pods."""
+        """Network of a cluster with pods."""
         rows = cluster.links().to_pylist()
         hosts = cluster.host_table().to_pylist()
         racks = cluster.rack_table().to_pylist()
@@ -144,12 +145,12 @@ class Network:
         )
 
     def demands_bps(self, hosts: Places, egress_bps: Numbers, ingress_bps: Numbers) -> Numbers:
-        """What tasks on hosts would put on each link if it carried everything.
+        """Load of tasks on each link without capacity limits.
 
         Args:
-            hosts: Where each task is, by number.
-            egress_bps: What each sends out of its rack.
-            ingress_bps: What it receives from outside.
+            hosts: Host of each task, by number.
+            egress_bps: Rate of each out of its rack.
+            ingress_bps: Rate of each from outside of its rack.
         """
         parts = []
         for rates in (egress_bps, ingress_bps):
@@ -160,6 +161,6 @@ class Network:
         return numpy.concatenate([way for kind in zip(*parts, strict=True) for way in kind])
 
     def of_racks(self, values: Numbers) -> tuple[Numbers, Numbers]:
-        """Of values of links, those of the racks' uplinks and of their downlinks."""
+        """Values of the racks' uplinks and of their downlinks."""
         first, count = 2 * len(self.hosts), len(self.racks)
         return values[first : first + count], values[first + count : first + 2 * count]

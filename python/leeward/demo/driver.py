@@ -1,4 +1,4 @@
-"""The same jobs placed in several ways, step by step, and how that compares."""
+"""Comparison of placers on the same jobs, step by step."""
 
 from collections import deque
 from collections.abc import Iterable, Mapping
@@ -12,40 +12,40 @@ from leeward.demo.cell import Cell, Network, Numbers
 from leeward.demo.jobs import Arrivals, Job
 
 HOT = 0.75
-"""Above which utilization of a step a link is hot (Hotspots section 3)."""
+"""Utilization of a step above which a link is hot (Hotspots section 3)."""
 FILLS_IN = 20
-"""Steps in which the cell fills; they count for nothing."""
+"""Steps that fill the cell and do not count."""
 KEPT = 2_000
-"""Steps of the history."""
+"""Number of steps of the history."""
 BEGINS = datetime(2026, 1, 31, 8, tzinfo=UTC)
-"""What time it is in the cell at the start."""
+"""Time of the cell at the start."""
 
 
 class Driver:
-    """A cell under several ways of placing.
+    """A cell under several placers.
 
-    Rates are what tasks demand; a link carries no more than it can, and what exceeds that is not made up for
-    later. A job that one of the ways refuses runs under none, so all carry the same.
+    Rates are demands of tasks; a link carries at most its capacity, and the excess is lost. A job that one of
+    the placers refuses runs under none, so that all arms carry the same jobs.
 
     Attributes:
-        network: Its links.
-        arms: The ways of placing.
-        now_s: How much time has passed in it.
-        steps: How many steps that was.
-        refused: Jobs that ran nowhere, since one of the ways refused them.
+        network: Links of the cell.
+        arms: Arms, one for each placer.
+        now_s: Simulated time.
+        steps: Number of steps.
+        refused: Number of jobs that ran nowhere, since a placer refused them.
     """
 
     def __init__(
         self, cell: Cell, network: Network, placers: Mapping[str, Placer], seed: int, step_s: float
     ) -> None:
-        """Nothing has arrived.
+        """Starts without jobs.
 
         Args:
-            cell: What is simulated.
-            network: Its links.
-            placers: Who decides in each arm, by its name.
-            seed: Of jobs and what they send.
-            step_s: How much time passes in a step.
+            cell: The simulated cell.
+            network: Links of the cell.
+            placers: Placers of the arms, by name.
+            seed: Seed of jobs and their rates.
+            step_s: Length of a step.
         """
         self.network = network
         self.arms = [Arm(name, placer, network) for name, placer in placers.items()]
@@ -60,11 +60,11 @@ class Driver:
 
     @property
     def full(self) -> bool:
-        """Whether what runs in the mean has arrived."""
+        """True once the average number of jobs has arrived."""
         return self.steps >= FILLS_IN
 
     def step(self) -> None:
-        """Lets a step pass: jobs end and arrive, rates go on, links carry them, whoever decides is told."""
+        """Advances by a step: jobs end and arrive, rates change, links carry load, placers get reports."""
         self.steps += 1
         self.now_s = self.steps * self.step_s
         for job in [job for job in self._running.values() if job.ends_s <= self.now_s]:
@@ -78,7 +78,7 @@ class Driver:
             carried = numpy.minimum(arm.demands_bps(jobs), self.network.capacity_bps)
             self._used[arm.name] = carried / self.network.capacity_bps
             self._hot[arm.name].append(self.hot_share(arm.name) if self.full else None)
-            # What moves now is where it goes by the next step.
+            # A move of this step takes effect by the next step.
             arm.move(arm.placer.seen(carried, list(jobs.values())))
 
     def _place(self, job: Job) -> None:
@@ -105,15 +105,15 @@ class Driver:
 
     @property
     def jobs(self) -> dict[int, Job]:
-        """Those that run, by their numbers."""
+        """Running jobs, by number."""
         return dict(self._running)
 
     def utilization(self, arm: str) -> Numbers:
-        """Of each link, in the last step."""
+        """Load of each link in the last step."""
         return self._used[arm]
 
     def hot_racks(self, arm: str) -> int:
-        """How many racks have a hot link."""
+        """Number of racks with a hot link."""
         up, down = self.network.of_racks(self._used[arm])
         return int(((up > HOT) | (down > HOT)).sum())
 
@@ -122,12 +122,12 @@ class Driver:
         return self.hot_racks(arm) / len(self.network.racks)
 
     def mean_hot_share(self, arm: str) -> float | None:
-        """The mean of that over the steps that count; None if there were none yet."""
+        """Average of that share over the steps that count; None before the first."""
         seen = [hot for hot in self._hot[arm] if hot is not None]
         return sum(seen) / len(seen) if seen else None
 
     def comparison(self, speed: float) -> dict[str, Any]:
-        """How it stands, as `/v1/demo` has it; `speed` is how many seconds pass in it in one here."""
+        """State as in `/v1/demo`; `speed` is simulated seconds in a second."""
         return {
             "time": (BEGINS + timedelta(seconds=self.now_s)).isoformat().replace("+00:00", "Z"),
             "speed": speed,

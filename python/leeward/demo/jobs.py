@@ -1,6 +1,6 @@
-"""Jobs that arrive, send and end: the same for every way of placing them.
+"""Jobs that arrive, send and end: the same for every placer.
 
-All that is random about a job comes of the seed and its number, and not of what was placed where.
+All random values of a job follow from the seed and its number, and not from placements.
 """
 
 import heapq
@@ -17,11 +17,11 @@ from leeward.demo.cell import Cell, Numbers
 PEAK = 1.645
 """Deviations above the mean of a normal variable that it exceeds in 5 % of all cases."""
 SIZES = (1, 2, 4, 8)
-"""Processors that a task needs; one size is as frequent as another."""
+"""Processors of a task; all sizes are equally frequent."""
 
 
 _Arrival = tuple[float, bool, float]
-"""When a job arrives, whether it is tolerant, how long it lasts."""
+"""Arrival of a job, its kind and its duration."""
 
 
 @dataclass(eq=False)
@@ -29,14 +29,14 @@ class Job:
     """Tasks that arrive and end together.
 
     Attributes:
-        number: Of the job, from 0 in the order of arrival.
-        tolerant: Whether its tasks may be moved.
+        number: Number of the job, from 0 in the order of arrival.
+        tolerant: Whether its tasks may move.
         cpus: Processors of each task.
-        egress_bps: What each task sends out of its rack in the mean.
-        ingress_bps: What it receives.
-        arrives_s: When it arrives.
-        ends_s: When it ends.
-        now: What each task sends and receives now, over its mean.
+        egress_bps: Average rate of each task out of its rack.
+        ingress_bps: Average rate of each task from outside of its rack.
+        arrives_s: Arrival.
+        ends_s: End.
+        now: Current rates of each task over their averages.
     """
 
     number: int
@@ -50,17 +50,17 @@ class Job:
     cell: Cell
     random: numpy.random.Generator
     common: float = 0.0
-    """Logarithm of what all its tasks send at a time over the mean."""
+    """Logarithm of the common factor of the rates of all its tasks."""
     own: Numbers | None = None
-    """The same of each by itself."""
+    """Logarithm of the own factor of each task."""
 
     @property
     def name(self) -> str:
-        """What it is called."""
+        """Name of the job."""
         return f"{'batch' if self.tolerant else 'service'}-{self.number}"
 
     def go_on(self, seconds: float) -> None:
-        """Lets the rates of its tasks be what they are so much later."""
+        """Advances the rates of its tasks by a time."""
         each = self.cell.restless / math.sqrt(2)
         kept = math.exp(-seconds / self.cell.calm_s) if self.own is not None else 0.0
         fresh = each * math.sqrt(1 - kept * kept)
@@ -71,7 +71,7 @@ class Job:
         self.now = numpy.exp(self.common + self.own - self.cell.restless**2 / 2)
 
     def app(self) -> dict[str, Any]:
-        """It as an app file, with what its history would show: peaks are exceeded 5 % of the time."""
+        """The job as an app file, with peaks as its history would show them: exceeded 5 % of the time."""
         most = math.exp(PEAK * self.cell.restless - self.cell.restless**2 / 2)
 
         def rates(mean: float) -> dict[str, str]:
@@ -89,20 +89,20 @@ class Job:
 
     @property
     def text(self) -> str:
-        """The same as JSON."""
+        """The app file as JSON."""
         return json.dumps(self.app())
 
 
 class Arrivals:
-    """The jobs of a cell: those that would run at the start, which arrive while it fills, and those after."""
+    """Jobs of a cell: those that run at the start, which arrive while it fills, and later ones."""
 
     def __init__(self, cell: Cell, seed: int, fills_s: float) -> None:
-        """Nothing has arrived.
+        """Starts before the first arrival.
 
         Args:
-            cell: What runs.
-            seed: Of everything random.
-            fills_s: In which time what would run at the start arrives.
+            cell: The cell.
+            seed: Seed of all draws.
+            fills_s: Time in which the first jobs arrive.
         """
         self._cell = cell
         self._seed = seed
@@ -121,16 +121,16 @@ class Arrivals:
         self._next = next(self._coming, None)
 
     def until(self, now_s: float) -> Iterator[Job]:
-        """The jobs that have arrived since it was last asked, in order."""
+        """Jobs that have arrived since the last call, in order."""
         while self._next is not None and self._next[0] <= now_s:
             arrives_s, tolerant, lasts_s = self._next
             self._next = next(self._coming, None)
             yield self._job(tolerant, arrives_s, lasts_s)
 
     def _first(self, tolerant: bool, mean_s: float, running: int, fills_s: float) -> list[_Arrival]:
-        """Those that run when the cell is full."""
+        """Jobs that run in a full cell."""
         random = numpy.random.default_rng((self._seed, 2, tolerant))
-        # Who looks at a moment meets long lives, and each at any point of it.
+        # Jobs that run at a moment are longer than average, and at any point of their life.
         mu = math.log(mean_s) + self._cell.lasting**2 / 2
         left_s = random.random(running) * random.lognormal(mu, self._cell.lasting, running)
         arrive_s = random.random(running) * fills_s
@@ -138,7 +138,7 @@ class Arrivals:
         return sorted((float(at), tolerant, float(fills_s - at + left)) for at, left in rows)
 
     def _later(self, tolerant: bool, mean_s: float, running: float, fills_s: float) -> Iterator[_Arrival]:
-        """Those that keep it full, so many running at once in the mean."""
+        """Later jobs, which keep an average number of jobs running."""
         random = numpy.random.default_rng((self._seed, 3, tolerant))
         mu, at = math.log(mean_s) - self._cell.lasting**2 / 2, fills_s
         while running > 0:
@@ -171,6 +171,6 @@ class Arrivals:
 
 
 def _mean_cpus(cell: Cell) -> float:
-    """Processors of a job in the mean: of a log-uniform number of tasks."""
+    """Average processors of a job with a log-uniform number of tasks."""
     tasks = (cell.most_tasks - 1) / math.log(cell.most_tasks) if cell.most_tasks > 1 else 1.0
     return tasks * sum(SIZES) / len(SIZES)

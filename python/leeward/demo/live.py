@@ -1,4 +1,4 @@
-"""The demo beside a controller: simulated time goes on as the clock does, and the comparison is shown."""
+"""Demo beside a controller: simulated time follows the clock, and the comparison is published."""
 
 import threading
 import time
@@ -11,28 +11,28 @@ from leeward.demo.cell import Cell, Network
 from leeward.demo.driver import Driver
 
 BASELINE = "borg"
-"""What schedulers do today: spread over racks, then balance of hosts, by counts and processors."""
+"""Policy of today's schedulers: spread over racks, then balance of hosts, by counts and processors."""
 LATE = 2.0
-"""Intervals by which it may be behind before somebody is told."""
+"""Intervals of delay before a warning."""
 
 
 def made(client: Client, policy: str, cell: Cell, seed: int, step_s: float, interval_s: float) -> Driver:
-    """A driver with the two arms `default` and `leeward`, the second of which asks a controller.
+    """A driver with the two arms `default` and `leeward`, the second of which uses a controller.
 
     Args:
-        client: Of a controller that serves the cell's cluster, and nothing else.
-        policy: What that places tasks by.
-        cell: What is simulated.
-        seed: Of jobs, and of the baseline's ties.
-        step_s: How much time passes in a step.
-        interval_s: How often the controller expects reports.
+        client: Client of a controller that serves only the cell's cluster.
+        policy: Policy of the controller for tasks.
+        cell: The simulated cell.
+        seed: Seed of jobs, and of the baseline's ties.
+        step_s: Length of a step.
+        interval_s: Interval of the reports that the controller expects.
     """
     cluster = Cluster(cell.cluster)
     network = Network.of(cluster)
     asked = Asked(client, network, policy, interval_s)
     placers: dict[str, Placer] = {"default": Blind(cluster, BASELINE, seed), "leeward": asked}
     driver = Driver(cell, network, placers, seed, step_s)
-    # Nothing runs yet, and so much is seen.
+    # The first report says that the empty cell carries no load.
     asked.seen(driver.utilization("leeward"), [])
     return driver
 
@@ -45,14 +45,14 @@ def run(
     tell: Callable[[str], None],
     clock: Callable[[], float] = time.monotonic,
 ) -> None:
-    """Makes a step each interval and shows how it stands, until it is stopped.
+    """Advances by a step each interval and publishes the comparison, until it is stopped.
 
     Args:
-        client: Of the controller, with a token that may change everything.
-        driver: What is run.
+        client: Client of the controller, with an admin token.
+        driver: The driver.
         interval_s: Time between steps, and so between reports.
-        stop: Set when it is to end.
-        tell: Says something to whoever started it.
+        stop: Set to end the loop.
+        tell: Called with warnings.
         clock: Seconds from any origin.
     """
     speed, start, told, refused = driver.step_s / interval_s, clock(), False, 0

@@ -1,8 +1,8 @@
 """Export: the definitions of hotspots as rules of Prometheus and a dashboard of Grafana.
 
-Who watches a network already need not run another service for it. Recording rules compute what
-`leeward hotspots` does, alerts name the remedy of each persistence class (Hotspots, section 3.2), and a
-dashboard shows them::
+An operator who has Prometheus needs no other service for it. Recording rules compute the same as `leeward
+hotspots`, alerts name the remedy of each persistence class (Hotspots, section 3.2), and a dashboard shows
+them::
 
     utilization = bits carried in an interval / bits that could have been        (section 3.1, 5 minutes)
     hot         = utilization above 75 %

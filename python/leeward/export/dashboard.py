@@ -1,4 +1,4 @@
-"""A dashboard of Grafana on what the recording rules compute."""
+"""A Grafana dashboard of the recording rules."""
 
 from typing import Any
 
@@ -6,16 +6,16 @@ from leeward.export.rules import CAPACITY, HOT, LOAD, RATE, UTILIZATION, Watch, 
 from leeward.telemetry.units import UNIT_PPM
 
 SCHEMA_VERSION = 39
-"""Of dashboards, Grafana 11; later ones read it and bring it up to date."""
+"""Schema version of Grafana 11; later versions upgrade it."""
 WIDTH, HEIGHT = 24, 8
-"""Of the grid, and of a panel of usual height."""
+"""Width of the grid, and height of a usual panel."""
 RATE_OF_DAY = "Hotspot rate, last day"
 _SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 _CHOSEN = '{cross_section=~"$cross_section",direction=~"$direction"}'
 
 
 def dashboard(watch: Watch) -> dict[str, Any]:
-    """The dashboard, as Grafana imports it."""
+    """The dashboard, in Grafana's import format."""
     hot = watch.settings.hot_ppm / 1e6
     step = duration(watch.settings.interval_ms)
     chosen = {name: f"{name}{_CHOSEN}" for name in (UTILIZATION, LOAD, CAPACITY, HOT)}
@@ -26,7 +26,7 @@ def dashboard(watch: Watch) -> dict[str, Any]:
     panels = [
         _panel("stat", "Hot links now", f"sum({chosen[HOT]})", "none", 4),
         _panel("stat", "Links seen", f"count({chosen[UTILIZATION]})", "none", 4),
-        # Each interval counts alike, also of links that were seen in few.
+        # Each interval counts alike, also that of links seen in few.
         _panel(
             "stat",
             RATE_OF_DAY,
@@ -41,7 +41,7 @@ def dashboard(watch: Watch) -> dict[str, Any]:
             "none",
             4,
         ),
-        # Only ports say that capacity was lost: a cluster file says what there should be.
+        # Only ports show lost capacity: a cluster file holds the intended one.
         *(
             [_panel("stat", "Links that lost capacity", f"count({lost}) or vector(0)", "none", 4)]
             if seen

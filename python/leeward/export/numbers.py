@@ -1,9 +1,9 @@
-r"""Numbers in names of links, `{port-1}`: PromQL cannot count, so that it is told each that there is.
+r"""Numbers in names of links, `{port-1}`: PromQL cannot count, so that rules list each number.
 
-Which there are, the names of a cluster's links say: where there is `r0h47:egress`, the template
-`{rack}h{port-1}:egress` has a port 48. Only ports of these numbers are selected, so that a port that is no
-host's is no link. What a number ends in says what it ends in with one less, but for those ends where it is
-borrowed from the digits before; so a label is given its number by one `label_replace` for each end::
+The names of a cluster's links give the numbers: with `r0h47:egress`, the template `{rack}h{port-1}:egress`
+has a port 48. Only ports of these numbers are selected, so that other ports are not links. The last digits of
+a number decide those of its predecessor, except where it borrows from the digits before. So one
+`label_replace` for each ending gives a label its number::
 
     label_replace(x, "number", "${1}0", "port", "0*([1-9][0-9]*|)1")        1 -> 0, 11 -> 10, 21 -> 20, ...
     label_replace(x, "number", "9", "port", "0*10")                         10 -> 9
@@ -13,17 +13,17 @@ import re
 from collections.abc import Iterable, Sequence
 
 FIELD = re.compile(r"\{(\w+)([+-]\d+)?\}")
-"""Of a template: a name, and what is added to its number."""
+"""Field of a template: a name, and a difference to its number."""
 MOST_ENDS = 300
-"""For each a function is called inside the one before, on all series."""
+"""Greatest number of endings: each is a nested function call, on all series."""
 
 
 def numbers(template: str, names: Iterable[str]) -> dict[str, list[int]]:
-    """For each field of a template that counts, the numbers for which some link has such a name.
+    """For each field of a template that counts, the numbers for which a link exists.
 
     Args:
-        template: Of names of links.
-        names: Of all links.
+        template: Template of names of links.
+        names: Names of all links.
     """
     found: dict[str, set[int]] = {}
     counted: list[tuple[str, int]] = []
@@ -32,7 +32,7 @@ def numbers(template: str, names: Iterable[str]) -> dict[str, list[int]]:
         literal = template[at : field.start()]
         pattern += re.escape(literal)
         if field[2]:
-            # A number is whole: none begins in the middle of another.
+            # A number is matched completely, and never from its middle.
             pattern += r"(0|[1-9]\d*)" if literal else r"(?<!\d)(0|[1-9]\d*)"
             counted.append((field[0], int(field[2])))
             found[field[0]] = set()
@@ -49,11 +49,11 @@ def numbers(template: str, names: Iterable[str]) -> dict[str, list[int]]:
 
 
 def ends(numbers: Iterable[int], more: int) -> dict[str, str]:
-    """How each number becomes another: patterns of what it may be, and what takes its place.
+    """Rules that turn each number into its sum: patterns, and their replacements.
 
     Args:
-        numbers: From 0.
-        more: What is added to each; no sum is below 0.
+        numbers: Numbers, from 0.
+        more: Difference to each; no sum is below 0.
     """
     found: dict[str, str] = {}
     for number in numbers:
@@ -64,7 +64,7 @@ def ends(numbers: Iterable[int], more: int) -> dict[str, str]:
         if ten == 10:
             found[f"0*([1-9][0-9]*|){number % ten}"] = f"${{1}}{end}"
         elif number < ten:
-            # Nothing stands before it, nor may a 0.
+            # Without digits and zeros before it.
             found[f"0*{number}"] = str(end)
         else:
             found[f"0*([1-9][0-9]*){number % ten:0{width}}"] = f"${{1}}{end:0{width}}"
@@ -72,18 +72,18 @@ def ends(numbers: Iterable[int], more: int) -> dict[str, str]:
 
 
 def narrowed(pattern: str, group: str, to: Sequence[int]) -> str:
-    """A pattern whose group of this name holds one of some numbers; zeros may stand before it."""
+    """A pattern whose group of this name matches only some numbers, with optional zeros before."""
     begin = pattern.index(f"(?P<{group}>") + len(f"(?P<{group}>")
     return f"{pattern[:begin]}{one_of(to)}{pattern[_closed(pattern, begin) :]}"
 
 
 def one_of(numbers: Sequence[int]) -> str:
-    """A pattern of some numbers; zeros may stand before each."""
+    """A pattern of some numbers, with optional zeros before each."""
     return f"0*(?:{'|'.join(map(str, numbers))})"
 
 
 def _closed(pattern: str, at: int) -> int:
-    """Where the group ends in which a place of a pattern is."""
+    """End of the group that contains a position of a pattern."""
     depth, inside = 1, False
     while depth:
         letter = pattern[at]
@@ -92,7 +92,7 @@ def _closed(pattern: str, at: int) -> int:
         elif inside:
             inside = letter != "]"
         elif letter == "[":
-            # A bracket that comes first is one of the letters.
+            # A bracket that comes first is a member of the class.
             at += 2 if pattern[at + 1] == "^" else 1
             at -= pattern[at] != "]"
             inside = True

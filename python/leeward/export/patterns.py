@@ -1,7 +1,7 @@
-"""What Python's patterns and those of Prometheus (RE2) both have, and mean alike.
+"""Common subset of Python's patterns and those of Prometheus (RE2), with equal meaning.
 
-Map files are read by Python, rules by Prometheus, which would refuse all of them for one pattern that it does
-not know. What is not listed here is refused, by its name.
+Python reads map files, and Prometheus reads rules; it would reject all of them for one unknown pattern.
+Everything outside of the list below is rejected, by its name.
 """
 
 import re
@@ -10,9 +10,9 @@ ALLOWED = (
     "letters and sets, `|`, ( ), (?: ), (?P<name> ), (?i) at the start, `*`, `+`, `?` and {n,m} up to 1000,"
     r" lazy ones too, \d \w \s \b \A, \t \n \r \x20, and `\` before a sign"
 )
-"""It in words."""
+"""Names of the supported parts, in words."""
 MOST = 1000
-"""Of repetitions, also of those within others."""
+"""Greatest product of nested repetitions."""
 _SIGN = r"\\[!-/:-@\[-`{-~]"
 _LETTER = rf"\\x[0-9A-Fa-f]{{2}}|\\[dDwWsSafnrtv]|{_SIGN}"
 _REPEAT = r"\{\d+(?:,\d*)?\}"
@@ -21,7 +21,7 @@ _TOKEN = re.compile(
     r"|(?P<flags>\(\?[ims]+\))"
     r"|(?P<open>\((?:\?(?:P<[A-Za-z0-9_]+>|[ims]*:))?(?!\?))"
     r"|(?P<close>\))"
-    # With a sign more they would be possessive.
+    # A second sign would make them possessive.
     rf"|(?P<repeat>{_REPEAT})\??(?!\+)"
     r"|[*+?]\??(?!\+)"
     # Python takes {,3} for a repetition, and RE2 for letters.
@@ -30,13 +30,13 @@ _TOKEN = re.compile(
 
 
 def foreign(pattern: str) -> str | None:
-    """The first part of a pattern that Prometheus does not have or reads otherwise; None if there is none.
+    """First part of a pattern that Prometheus lacks or reads otherwise; None for a common pattern.
 
     Args:
-        pattern: One that Python can compile.
+        pattern: A pattern that Python can compile.
     """
     at, repeated = 0, 1
-    # How often what is in the groups that are open is repeated in them, at most.
+    # Greatest repetitions within each open group.
     most = [1]
     while at < len(pattern):
         found = _TOKEN.match(pattern, at)

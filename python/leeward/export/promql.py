@@ -1,4 +1,4 @@
-"""PromQL that makes links of the ports that Prometheus knows, by the rules of a map file."""
+"""PromQL that maps ports in Prometheus to links, by the rules of a map file."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -13,10 +13,10 @@ _SELECTOR = re.compile(r"(?P<name>[A-Za-z_:][A-Za-z0-9_:]*)(?:\{(?P<matchers>.*)
 
 @dataclass(frozen=True)
 class Ports:
-    """Ports whose labels match, and the links that they are.
+    """Ports whose labels match, and their links.
 
     Attributes:
-        match: For each label a pattern of all of its text.
+        match: Pattern of the complete text of each label.
         links: For `in`, `out` or `load` the name of the link: `{rack}` stands for a group of a pattern or for
             a label, `{port-1}` for its number less 1.
     """
@@ -27,17 +27,18 @@ class Ports:
 
 @dataclass(frozen=True)
 class Source:
-    """Counters, and which links they are of.
+    """Counters and their links.
 
     Attributes:
-        name: What errors call it.
-        counters: For `in`, `out` or `load` the selector of a counter.
-        bits: How many bits one of its unit is.
-        speed: The selector of what a port can carry; None: what a link can carry is in `capacities`.
-        speed_bps: How many bits per second one of its unit is.
-        ports: The first that matches counts.
-        ignore: Ports that are no links.
-        capacities: For each link of the cluster by its name, bits per second; empty, if no cluster is known.
+        name: Name in errors.
+        counters: Selector of a counter for `in`, `out` or `load`.
+        bits: Bits of one unit of a counter.
+        speed: Selector of the capacity of a port; None: `capacities` has that of links.
+        speed_bps: Bits per second of one unit of the speed.
+        ports: Rules, of which the first match counts.
+        ignore: Ports that are not links.
+        capacities: Capacity of each link of the cluster by its name, in bits per second; empty without a
+            cluster.
     """
 
     name: str
@@ -65,13 +66,13 @@ def links(source: Source, selector: str, way: str, of: Callable[[str], str]) -> 
     """Expressions that have a label `link`, one for each rule.
 
     Args:
-        source: The rules.
-        selector: Of a metric.
+        source: Counters and rules.
+        selector: Selector of a metric.
         way: `in`, `out` or `load`.
-        of: Makes an expression of a selector, such as `rate` of it.
+        of: Makes an expression of a selector, such as its `rate`.
 
     Raises:
-        InputError: A rule cannot be said in PromQL.
+        InputError: PromQL cannot express a rule.
     """
     made = []
     before: list[Mapping[str, str]] = list(source.ignore)
@@ -83,7 +84,7 @@ def links(source: Source, selector: str, way: str, of: Callable[[str], str]) -> 
             matchers += [
                 _matcher(source, number, *_narrowed_to(ports, field_, of)) for field_, of in there.items()
             ]
-            # The first rule that matches counts: what earlier ones do is not for this one.
+            # The first rule that matches counts: this one excludes ports of earlier rules.
             single = [one for one in before if len(one) == 1]
             matchers += [
                 _matcher(source, number, label, "!~", text) for one in single for label, text in one.items()
@@ -121,7 +122,7 @@ def _matcher(source: Source, number: int, label: str, sign: str, pattern: str) -
 
 
 def _plain(pattern: str) -> str:
-    """A pattern as a matcher has it: names of groups are of no use there."""
+    """A pattern for a matcher, without names of groups."""
     return re.sub(r"\(\?P<\w+>", "(", pattern)
 
 
@@ -132,10 +133,10 @@ def quoted(text: str) -> str:
 
 
 def _numbers(source: Source, number: int, template: str) -> dict[str, list[int]]:
-    """The numbers that there are for each field of a template that counts.
+    """Numbers for each field of a template that counts.
 
     Raises:
-        InputError: They are not known, there is none, or there are too many.
+        InputError: The numbers are unknown, absent, or too many.
     """
     there = numbers(template, source.capacities)
     for field_, of in there.items():
@@ -158,19 +159,19 @@ def _numbers(source: Source, number: int, template: str) -> dict[str, list[int]]
 
 
 def _added(field_: str) -> int:
-    """What a field adds to a number."""
+    """Difference that a field adds to a number."""
     found = FIELD.fullmatch(field_)
     return int(found[2]) if found else 0
 
 
 def _narrowed_to(ports: Ports, field_: str, of: Sequence[int]) -> tuple[str, str, str]:
-    """A label, `=~`, and the pattern that it has if it holds one of the numbers."""
+    """A matcher of a label by the pattern of its possible numbers."""
     label, pattern, group = _held(ports, field_)
     return label, "=~", narrowed(pattern, group, of) if group else one_of(of)
 
 
 def _held(ports: Ports, field_: str) -> tuple[str, str, str]:
-    """The label that holds what a field stands for, its pattern, and the group in it; empty, if it is all."""
+    """Label of a field, its pattern, and the group in it; an empty group for the complete label."""
     found = FIELD.fullmatch(field_)
     assert found is not None, "only fields are looked for"
     for label, pattern in ports.match.items():
@@ -180,7 +181,7 @@ def _held(ports: Ports, field_: str) -> tuple[str, str, str]:
 
 
 def _named(ports: Ports, template: str, there: Mapping[str, Sequence[int]], expression: str) -> str:
-    """An expression with a label `link`, made as a template says."""
+    """An expression with a label `link`, by a template."""
     parts: list[str] = []
     at = 0
     for found in FIELD.finditer(template):

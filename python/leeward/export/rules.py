@@ -19,9 +19,9 @@ CAPACITY = "leeward:link_capacity:bps"
 HOT = "leeward:link_hot:bool"
 RATE = "leeward:hotspot_rate:ratio"
 ENDS = (("up", "uplink|egress"), ("down", "downlink|ingress"), ("in", "in"), ("out", "out"))
-"""The direction of a link, and the ends of names that tell it."""
+"""Direction of a link, and the ends of names that show it."""
 MANY = 0.1
-"""The hotspot rate of a cross-section that is alerted about. The paper gives none."""
+"""Hotspot rate of a cross-section that raises an alert. The paper gives none."""
 REMEDIES = {
     "migrate": "Move tasks off the rack that can bear it, now.",
     "place": "Place data and long-running jobs elsewhere.",
@@ -31,13 +31,13 @@ REMEDIES = {
 
 @dataclass(frozen=True)
 class Watch:
-    """What rules and dashboard are made of.
+    """Content of rules and dashboard.
 
     Attributes:
         source: Counters and links.
-        settings: When a link is hot, as for `leeward hotspots`.
-        cadence_ms: The time from a scrape to the next.
-        pods: Names of pods, whose links are of another cross-section than racks'.
+        settings: Definition of hot links, as for `leeward hotspots`.
+        cadence_ms: Time between scrapes.
+        pods: Names of pods, whose links are in another cross-section than those of racks.
     """
 
     source: Source
@@ -49,7 +49,7 @@ class Watch:
         """Checks that an interval holds two scrapes.
 
         Raises:
-            InputError: It does not.
+            InputError: The interval is too short.
         """
         if not 1 <= self.cadence_ms <= self.settings.interval_ms // 2:
             message = (
@@ -60,7 +60,7 @@ class Watch:
 
 
 def duration(ms: int) -> str:
-    """A time as PromQL has it: `5m29s999ms`."""
+    """A duration in PromQL: `5m29s999ms`."""
     made = ""
     for unit, length in (("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)):
         if ms >= length:
@@ -70,25 +70,25 @@ def duration(ms: int) -> str:
 
 
 def rules(watch: Watch) -> dict[str, Any]:
-    """Groups of recording rules and alerts, as a rule file of Prometheus has them.
+    """Groups of recording rules and alerts, in the format of Prometheus' rule files.
 
     Raises:
-        InputError: A rule of the map cannot be said in PromQL.
+        InputError: PromQL cannot express a rule of the map.
     """
     interval = duration(watch.settings.interval_ms)
     recorded = [{"record": name, "expr": expression} for name, expression in recordings(watch).items()]
-    # One group: rules of a group are computed one after the other, at the same instant.
+    # One group: Prometheus computes its rules one after the other, at the same instant.
     return {"groups": [{"name": "leeward", "interval": interval, "rules": recorded + _alerts(watch)}]}
 
 
 def text(watch: Watch, provenance: str) -> str:
-    """The rule file, with what it is made of at its top."""
+    """The rule file, with its inputs in a comment at its top."""
     body = yaml.dump(rules(watch), Dumper=_Dumper, sort_keys=False, width=110, allow_unicode=True)
     return f"# {provenance}\n{body}"
 
 
 def recordings(watch: Watch) -> dict[str, str]:
-    """The recording rules, name and expression, each after those that it needs."""
+    """Recording rules, name and expression, each after its inputs."""
     settings, source = watch.settings, watch.source
     reach = duration(settings.interval_ms + watch.cadence_ms - 1)
     within = duration(settings.interval_ms - 1)
@@ -103,14 +103,14 @@ def recordings(watch: Watch) -> dict[str, str]:
         LOAD: f"{_placed(watch, bits)}\nand on (link)\n{enough}",
         CAPACITY: _stated(source.capacities) if source.speed is None else _seen(watch, source.speed, within),
         UTILIZATION: f"{LOAD} / ({CAPACITY} > 0)",
-        # Whole millionths, as leeward hotspots has them.
+        # Whole millionths, as in `leeward hotspots`.
         HOT: f"floor(1e6 * {UTILIZATION}) > bool {settings.hot_ppm}",
         RATE: f"avg by (cross_section, direction) ({HOT})",
     }
 
 
 def _seen(watch: Watch, speed: str, within: str) -> str:
-    """What links can carry as their ports say."""
+    """Capacities of links by their ports."""
     source, capacity = watch.source, []
     for way in source.counters:
         capacity += links(source, speed, way, lambda one: f"avg_over_time({one}[{within}])")
@@ -118,11 +118,11 @@ def _seen(watch: Watch, speed: str, within: str) -> str:
 
 
 def _stated(capacities: Mapping[str, int]) -> str:
-    """What links can carry as the cluster says: each kind what most of it do, and others by name."""
+    """Capacities of links by the cluster: the most frequent one of each kind, and others by name."""
     kinds: dict[str, Counter[int]] = {}
     for name, bps in capacities.items():
         kinds.setdefault(name.rpartition(":")[2], Counter())[bps] += 1
-    # A name without an end is of two hosts, each pair a kind of its own.
+    # A name without an ending is of a pair of hosts, and each pair is a kind of its own.
     usual = {end: max(of, key=lambda bps: (of[bps], bps)) for end, of in kinds.items()}
     named: dict[int, list[str]] = {}
     for name, bps in capacities.items():
@@ -135,12 +135,12 @@ def _stated(capacities: Mapping[str, int]) -> str:
             ends.setdefault(bps, []).append(end)
     patterns = [(bps, "|".join(map(_literal, named[bps]))) for bps in sorted(named)]
     patterns += [(bps, f".+:({'|'.join(ends[bps])})") for bps in sorted(ends)]
-    # The first that has a link counts.
+    # The first expression with a link counts.
     return "\nor\n".join(f"0 * {LOAD}{{link=~{quoted(pattern)}}} + {bps}" for bps, pattern in patterns)
 
 
 def _literal(name: str) -> str:
-    """A pattern of a name: of its letters only a point means another."""
+    """A name as a pattern, with escaped points."""
     return name.replace(".", "\\.")
 
 
@@ -149,13 +149,13 @@ def _times(expression: str, factor: int) -> str:
 
 
 def _summed(how: str, expressions: list[str]) -> str:
-    """Ports that are one link taken together. Rules give different links, or different ports of one."""
+    """Sum of ports of a link. Rules give different links, or different ports of one."""
     inside = "\nor\n".join(f"  {one}" for one in expressions)
     return f"{how} by (link) (\n{inside}\n)"
 
 
 def _placed(watch: Watch, expression: str) -> str:
-    """An expression with labels `direction` and `cross_section`, which links' names tell."""
+    """An expression with labels `direction` and `cross_section`, from the names of links."""
     sections = [("host-ToR", ".+:(egress|ingress)"), ("ToR-pod", ".+:(uplink|downlink)")]
     if watch.pods:
         names = "|".join(map(_literal, watch.pods))
@@ -253,7 +253,7 @@ def _alert(
 
 
 class _Dumper(yaml.SafeDumper):  # type: ignore[misc] # yaml has no types
-    """Writes texts of several lines as such."""
+    """Writes multi-line texts as blocks."""
 
 
 def _text(dumper: yaml.SafeDumper, value: str) -> yaml.Node:

@@ -1,4 +1,4 @@
-"""The source that a map file describes."""
+"""Source of telemetry from a map file."""
 
 from collections.abc import Mapping
 from os import PathLike
@@ -10,14 +10,15 @@ from leeward.telemetry.units import COUNTERS, RATES
 
 
 def from_map(path: str | PathLike[str], capacities: Mapping[str, int] | None = None) -> Source:
-    """Which metrics of Prometheus are which links.
+    """Metrics of Prometheus and their links.
 
     Args:
-        path: Of the file.
-        capacities: For each link of the cluster by its name, bits per second, if a cluster is known.
+        path: Path of the file.
+        capacities: Capacity of each link of the cluster by its name, in bits per second, if a cluster is
+            known.
 
     Raises:
-        InputError: The file is not right, or does not say what rules need and no cluster does.
+        InputError: The file is invalid, or neither it nor a cluster has a value that rules need.
     """
     said = read_map(path)
     if said.metrics is None:

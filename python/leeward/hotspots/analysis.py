@@ -1,4 +1,4 @@
-"""All that is said of hotspots, from one set of samples."""
+"""All analyses of hotspots, from one set of samples."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, replace
@@ -18,27 +18,27 @@ from leeward.telemetry.samples import Samples
 from leeward.telemetry.times import moment_text
 
 EXACT = 2**53
-"""Up to here a double holds every whole number."""
+"""Greatest whole number up to which doubles are exact."""
 CELLS = 168
 """Columns of the heat map: the hours of a week."""
 STEPS = 6
-"""Of `analyze`, for who shows progress."""
+"""Number of steps of `analyze`, for progress."""
 
 
 @dataclass(frozen=True)
 class Extent:
-    """What was looked at.
+    """Extent of the analyzed telemetry.
 
     Attributes:
-        first_ms: The start of the first interval; None if there is none.
-        end_ms: The end of the last.
-        interval_ms: The length of an interval.
-        cadence_ms: The usual time from a sample of a link to its next.
-        links: Links of the cluster.
-        seen: Links with an interval that is judged.
-        intervals: Link-intervals that are judged.
-        thin: Link-intervals that were seen for too short a time.
-        hot: Link-intervals that are hot.
+        first_ms: Start of the first interval; None without any.
+        end_ms: End of the last interval.
+        interval_ms: Length of an interval.
+        cadence_ms: Usual time between samples of a link.
+        links: Number of links of the cluster.
+        seen: Number of links with a judged interval.
+        intervals: Number of judged link-intervals.
+        thin: Number of link-intervals that were seen for too short a time.
+        hot: Number of hot link-intervals.
     """
 
     first_ms: int | None
@@ -54,11 +54,11 @@ class Extent:
 
 @dataclass(frozen=True)
 class Analysis:
-    """Hotspots of a fleet. Tables are sorted; the modules that make them say what their columns are.
+    """Hotspots of a fleet. Tables are sorted; the modules that make them document their columns.
 
     Attributes:
-        settings: What words mean in it.
-        extent: What was looked at.
+        settings: Thresholds.
+        extent: Extent of the telemetry.
         cross_sections: `hot.by_cross_section`.
         kinds: `hot.by_kind`.
         links: `hot.by_link`.
@@ -71,7 +71,7 @@ class Analysis:
         causes: `causes.causes`.
         imbalance: `imbalance.imbalance`.
         forecast: `forecast.forecast`.
-        discards: What was left out.
+        discards: Rows left out.
     """
 
     settings: Settings
@@ -91,7 +91,7 @@ class Analysis:
     discards: Discards
 
     def tables(self) -> Mapping[str, pyarrow.Table]:
-        """All tables by name, as they are written to a folder and to JSON."""
+        """All tables by name, as in a folder and in JSON."""
         made = {
             "cross_sections": self.cross_sections,
             "kinds": self.kinds,
@@ -125,7 +125,7 @@ class Analysis:
         return made
 
     def summary(self) -> dict[str, Any]:
-        """What is not a table: settings, extent, how forecasts did, discards."""
+        """All except tables: settings, extent, scores of forecasts, discards."""
         looked = self.causes.tasks
         fleet = self.causes.provision
         names = ("ahead_ms", "learnt", "scored", "base_rate", "used")
@@ -146,16 +146,16 @@ def analyze(
     tables: Tables | None = None,
     advance: Callable[[int], None] = lambda _: None,
 ) -> Analysis:
-    """Finds hotspots, how long they last, and why.
+    """Finds hotspots, their durations and causes.
 
     Args:
-        samples: Of the links of a cluster.
+        samples: Samples of the links of a cluster.
         settings: Thresholds; the papers' by default.
-        tables: What else is known of the fleet.
+        tables: Other tables of the fleet.
         advance: Called with 1 after each of `STEPS` steps.
 
     Raises:
-        InputError: Nothing was seen, or a link can carry more in an interval than a double counts exactly.
+        InputError: No link was seen, or a link's capacity in an interval exceeds exact doubles.
     """
     settings, tables = settings or Settings(), tables or Tables()
     every = windows(samples, settings.interval_ms, settings.coverage)
@@ -198,12 +198,12 @@ def analyze(
 
 
 def _within(engine: Engine, tables: Tables, extent: Extent, discards: Discards) -> Tables:
-    """What is known of the fleet at the times that were looked at; what is of others is counted.
+    """Tables of the fleet at the analyzed times; other rows are counted.
 
-    Requests are left as they are: those at which nothing was seen are a bucket of their own.
+    Requests stay complete: those in intervals without telemetry are a bucket of their own.
 
     Raises:
-        InputError: Nothing of a table is.
+        InputError: A table has no row in this time.
     """
     assert extent.first_ms is not None
     assert extent.end_ms is not None

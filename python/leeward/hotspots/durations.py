@@ -1,9 +1,9 @@
-"""How long links stay hot, and which remedy fits.
+"""Durations of hot links, and the remedy for each.
 
-A run is a row of consecutive hot intervals of a link direction, and its duration their total length
-(Hotspots, section 3.2 and figure 4). An interval that was not seen, or for too short a time, ends a run,
-unless a setting lets so many of them pass; an interval that was seen and not hot always does. A run that
-begins or ends where the link was not seen is *open*: it lasted that long at least.
+A run is a sequence of consecutive hot intervals of a link direction, and its duration their total length
+(Hotspots, section 3.2 and figure 4). An interval without enough telemetry ends a run, unless a setting
+bridges some of them; an interval that was seen and not hot always does. A run at whose start or end the link
+was not seen is *open*: it lasted at least that long.
 
 ====== ====================== ==========================================================
 class  duration               remedy (section 3.2)
@@ -25,7 +25,7 @@ from leeward.telemetry import Windows
 
 
 class Remedy(NamedTuple):
-    """What is done about hotspots of a persistence class."""
+    """Remedy for hotspots of a persistence class."""
 
     name: str
     remedy: str
@@ -35,17 +35,17 @@ CLASSES = (Remedy("minutes", "migrate"), Remedy("hours", "place"), Remedy("days"
 
 
 def marked(windows: Windows, settings: Settings) -> ibis.Table:
-    """Every hot interval, with the run that it belongs to.
+    """Every hot interval, with its run.
 
     Returns:
         The columns of windows, `run` (its number among the link's, from 1), `run_ms` (the start of the run),
-        `elapsed` (how many intervals the run has lasted with it, from 1).
+        `elapsed` (intervals of the run up to this one, from 1).
     """
     length = windows.interval_ms
     order = ibis.window(group_by="link", order_by="start_ms")
     seen = windows.table
     if settings.bridge:
-        # Intervals between two hot ones that were seen were not hot: then their numbers are not consecutive.
+        # Seen intervals between two hot ones were not hot: then their numbers are not consecutive.
         seen = seen.mutate(number=ibis.row_number().over(order))
     hot = seen.filter(seen.ppm > settings.hot_ppm)
     missing = (hot.start_ms - hot.start_ms.lag().over(order)) // length - 1
@@ -65,7 +65,7 @@ def runs(windows: Windows, hot: ibis.Table) -> ibis.Table:
 
     Args:
         windows: All intervals.
-        hot: The hot ones, from `marked`.
+        hot: Hot intervals, from `marked`.
 
     Returns:
         `link`, `start_ms`, `end_ms`, `intervals` (hot ones), `kbits` (thousands of bits), `covered_ms`,
@@ -86,7 +86,7 @@ def runs(windows: Windows, hot: ibis.Table) -> ibis.Table:
     edges = table.select("link", run_ms="start_ms", edge=table.start_ms - length).union(
         table.select("link", run_ms="start_ms", edge=table.end_ms)
     )
-    # Intervals are unique, so this has at most two rows a run.
+    # Intervals are unique, so that this has at most two rows for each run.
     found = (
         edges.join(seen, ["link", ("edge", "start_ms")]).group_by("link", "run_ms").agg(sides=ibis._.count())
     )
@@ -102,7 +102,7 @@ def runs(windows: Windows, hot: ibis.Table) -> ibis.Table:
 
 
 def persistence(start_ms: ibis.Value, end_ms: ibis.Value, settings: Settings) -> ibis.Value:
-    """The persistence class of a run, as its place in `CLASSES`."""
+    """Persistence class of a run, as an index into `CLASSES`."""
     lasted = end_ms - start_ms
     return ibis.ifelse(lasted < settings.hours_ms, 0, ibis.ifelse(lasted < settings.days_ms, 1, 2))
 
@@ -111,8 +111,8 @@ def by_class(windows: Windows, table: ibis.Table, settings: Settings) -> pyarrow
     """Runs of each persistence class, by cross-section.
 
     Returns:
-        `cross_section`, `class`, `remedy`, `runs`, `share` (of the cross-section's runs), `hot_ms` (their
-        durations together), `hot_share`, `open`.
+        `cross_section`, `class`, `remedy`, `runs`, `share` (of the cross-section's runs), `hot_ms` (sum of
+        their durations), `hot_share`, `open`.
     """
     placed = _placed(windows, table)
     classed = placed.mutate(at=persistence(placed.start_ms, placed.end_ms, settings))
@@ -152,8 +152,8 @@ def distribution(windows: Windows, table: ibis.Table) -> pyarrow.Table:
     """The distribution of durations (figure 4).
 
     Returns:
-        `cross_section`, `duration_ms`, `runs`, `up_to` (the share of runs that last no longer), `time_up_to`
-        (the share of the hot time that is in them).
+        `cross_section`, `duration_ms`, `runs`, `up_to` (share of runs that last no longer), `time_up_to`
+        (share of the hot time that is in them).
     """
     placed = _placed(windows, table)
     placed = placed.mutate(duration_ms=placed.end_ms - placed.start_ms)

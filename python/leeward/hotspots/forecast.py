@@ -1,23 +1,23 @@
-"""Will a link that is hot now still be hot in so many minutes?
+"""Forecast for a hot link: hot or cool after a number of minutes.
 
-What placement wants to know before it waits for a hotspot to pass, or moves work away from it. Two simple
-answers stand as baselines:
+Placement needs the answer before it waits for a hotspot to pass, or moves work away from it. Two simple
+answers are baselines:
 
 * *persistence*: yes;
 * *base rate*: the share of all hot intervals of the past that were followed by a hot one that much later.
 
-The *hazard* table refines the base rate by what is known of a hot link: how long its run has lasted (1, 2,
-3-4, 5-8, ... intervals), how far above the threshold it is (in steps of 5 %) and the time of day (six blocks,
-UTC). The chance of a cell is the share of its past that stayed hot, drawn towards its parent's (the cell
-without the last feature) with the weight of `PULL` observations::
+The *hazard* table refines the base rate by facts about a hot link: the length of its run so far (1, 2, 3-4,
+5-8, ... intervals), its excess above the threshold (in steps of 5 %) and the time of day (six blocks, UTC).
+The chance of a cell is the share of its past that stayed hot, drawn towards its parent's (the cell without
+the last feature) with the weight of `PULL` observations::
 
     chance(cell) = (stayed + PULL x chance(parent)) / (seen + PULL)
 
 It learns from the first part of the time and is scored on the rest: Brier score (mean squared error of the
 chance), skill against each baseline (1 - its Brier score / theirs), precision and recall of "still hot" at a
-chance of one half. The intervals of skills are of a bootstrap over links. What is forecast from is the hazard
-table only if it beats both baselines with 95 % confidence, else the better of the baselines: a forecast never
-claims more than was measured. An interval that was not seen scores nothing.
+chance of one half. The intervals of skills are of a bootstrap over links. Forecasts use the hazard table only
+if it beats both baselines with 95 % confidence, else the better of the baselines: a forecast never claims
+more than its score supports. An interval without telemetry scores nothing.
 """
 
 from dataclasses import dataclass
@@ -31,28 +31,28 @@ from leeward.hotspots.settings import HOUR_MS, Settings
 from leeward.telemetry import Windows
 
 PULL = 20.0
-"""Observations that a parent's chance is worth."""
+"""Weight of a parent's chance, in observations."""
 LEAST = 30
-"""Hot intervals to learn from, and to score, at least."""
+"""Least number of hot intervals to learn from, and to score."""
 LENGTHS = 10
-"""Classes of how long a run has lasted: up to 2^9 intervals and more."""
+"""Classes of the length of a run: up to 2^9 intervals and more."""
 LEVELS, LEVEL_PPM = 6, 50_000
 BLOCKS = 6
-"""Of a day."""
+"""Blocks of a day."""
 RESAMPLES = 1000
 PREDICTORS = ("persistence", "base rate", "hazard")
 
 
 @dataclass(frozen=True)
 class Score:
-    """How good a way to answer was on held-out time.
+    """Score of a predictor on held-out time.
 
     Attributes:
         predictor: `persistence`, `base rate` or `hazard`.
         brier: Mean squared error of its chance.
-        precision: Of those it called still hot, the share that was; None if it called none so.
-        recall: Of those still hot, the share it called so; None if none was.
-        skill: 1 - its Brier score / persistence's, and its 95 % interval; None if persistence never errs.
+        precision: Share of its forecasts "still hot" that were right; None without any.
+        recall: Share of links still hot that it forecast so; None without any.
+        skill: 1 - its Brier score / persistence's, and its 95 % interval; None if persistence makes no error.
         over_base: The same against the base rate.
     """
 
@@ -66,17 +66,17 @@ class Score:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What was learnt, how it scored, and what it says of links that are hot at the end.
+    """Learned numbers, their scores, and forecasts for links that are hot at the end.
 
     Attributes:
-        ahead_ms: How far ahead.
-        learnt: Hot intervals that were learnt from.
-        scored: Hot intervals of later time that were scored.
-        base_rate: The share of the former that stayed hot.
-        scores: Of each predictor; empty if there was too little to learn or score.
-        used: The predictor that forecasts are from; None if there was too little.
-        now: Links that are hot in the last interval: `name`, `since_ms`, `ppm`, `chance` (of still being hot
-            then), `like_it` (how many hot intervals of the past it is based on). Longest first.
+        ahead_ms: Time ahead.
+        learnt: Number of hot intervals learned from.
+        scored: Number of scored hot intervals of later time.
+        base_rate: Share of the former that stayed hot.
+        scores: Score of each predictor; empty without enough intervals.
+        used: Predictor of the forecasts; None without enough intervals.
+        now: Links that are hot in the last interval: `name`, `since_ms`, `ppm`, `chance` (of being hot
+            later), `like_it` (number of similar hot intervals of the past). Longest first.
     """
 
     ahead_ms: int
@@ -94,7 +94,7 @@ def forecast(windows: Windows, hot: ibis.Table, settings: Settings) -> Forecast:
     Args:
         windows: All intervals.
         hot: The hot ones, from `durations.marked`.
-        settings: Thresholds, how far ahead, and where time is cut.
+        settings: Thresholds, time ahead, and split of the time.
     """
     engine, ahead = windows.samples.engine, settings.ahead_ms
     ends = engine.arrow(
@@ -196,7 +196,7 @@ def _resampled(by_link: Floats, seed: int) -> Floats:
 
 
 def _skill(error: Floats, drawn: Floats, at: int, other: int) -> tuple[float, float, float] | None:
-    """1 - error / other's, and where 95 % of resamples are; None where the other makes no error."""
+    """1 - error / other's, and the interval of 95 % of resamples; None if the other makes no error."""
     if not error[other]:
         return None
     some = drawn[drawn[:, other] > 0]

@@ -1,13 +1,13 @@
-"""How often links are hot: by cross-section and direction, by kind of rack, and link by link.
+"""Frequency of hot links: by cross-section and direction, by kind of rack, and by link.
 
 A link is hot in an interval if its mean utilization there is above 75 %; each direction counts by itself
-(Hotspots, section 3.1). Of any set of links::
+(Hotspots, section 3.1). For any set of links::
 
     hotspot rate = hot link-intervals / all link-intervals that were seen      (figure 3)
 
-By kind of rack, only links between ToRs and what is above them count, as in figure 5. Percentiles are of
-histograms with bins of 1 %: the lower edge of the bin that holds the value of that rank (nearest rank), so a
-true percentile is at most 1 % above what is shown.
+By kind of rack, only links between ToRs and their uplinks' other ends count, as in figure 5. Percentiles are
+of histograms with bins of 1 %: the lower edge of the bin that holds the value of that rank (nearest rank), so
+that a true percentile is at most 1 % above the shown one.
 """
 
 from collections.abc import Sequence
@@ -21,18 +21,18 @@ from leeward.telemetry import Windows
 from leeward.telemetry.units import UNIT_PPM, off_by
 
 CROSS_SECTIONS = ("host-ToR", "ToR-pod", "pod-core", "pair")
-"""From the hosts up; `pair` is of a mesh of measured pairs."""
+"""Cross-sections from the hosts up; `pair` is of a mesh of measured pairs."""
 TOR = "ToR-pod"
-"""The cross-section that "hotspot" means without further words (section 3.2)."""
+"""Cross-section of a "hotspot" without further words (section 3.2)."""
 PERCENTILES = (50, 95, 98)
 
 
 def histogram(windows: Windows, settings: Settings) -> ibis.Table:
-    """How many intervals of each link are in each bin of utilization.
+    """Number of intervals of each link in each bin of utilization.
 
     Returns:
-        `link`, `bin` (utilization in whole percent, rounded down), `intervals`, `hot`, `over` (how many are
-        above 105 %), `most_ppm`.
+        `link`, `bin` (utilization in whole percent, rounded down), `intervals`, `hot`, `over` (number above
+        105 %), `most_ppm`.
     """
     seen = windows.table.mutate(bin=windows.table.ppm // BIN_PPM)
     grouped = seen.group_by("link", "bin")
@@ -47,12 +47,12 @@ def histogram(windows: Windows, settings: Settings) -> ibis.Table:
 
 
 def hours(windows: Windows) -> ibis.Table:
-    """What each link carried in each hour, or in each interval if those are longer.
+    """Load of each link in each hour, or in each interval if those are longer.
 
     Returns:
-        `link`, `start_ms`, `sure` (whether it is of the intervals up to 105 %; those above have rows of their
-        own), `kbits` and `capacity_kbits` (sums, in thousands of bits), `load_bps` and `capacity_bps` (the
-        most of any interval).
+        `link`, `start_ms`, `sure` (true for the intervals up to 105 %; those above have rows of their own),
+        `kbits` and `capacity_kbits` (sums, in thousands of bits), `load_bps` and `capacity_bps` (maximum of
+        any interval).
     """
     seen, length = windows.table, max(HOUR_MS, windows.interval_ms)
     placed = seen.select(
@@ -83,9 +83,9 @@ def percentiles(bins: ibis.Table, by: Sequence[str], ranks: Sequence[int] = PERC
     """Percentiles of utilization, from a histogram.
 
     Args:
-        bins: Has `bin` and `intervals`, and the columns `by`.
-        by: Of what they are.
-        ranks: Which, in percent.
+        bins: Table with `bin` and `intervals`, and the columns `by`.
+        by: Columns of the groups.
+        ranks: Percentiles, in percent.
 
     Returns:
         `by`, and for each rank `p95_ppm` and the like.
@@ -108,8 +108,8 @@ def by_cross_section(windows: Windows, bins: ibis.Table) -> pyarrow.Table:
     """The hotspot rate of each cross-section in each direction (figure 3).
 
     Returns:
-        `cross_section`, `direction`, `links` (that were seen), `hot_links` (ever), `intervals`, `hot`,
-        `rate`, percentiles and the most of utilization.
+        `cross_section`, `direction`, `links` (seen), `hot_links` (hot at any time), `intervals`, `hot`,
+        `rate`, percentiles and maximum of utilization.
     """
     keys = ("cross_section", "direction")
     placed = _placed(windows, bins)
@@ -132,13 +132,13 @@ def by_kind(windows: Windows, bins: ibis.Table) -> pyarrow.Table:
 
 
 def by_link(windows: Windows, bins: ibis.Table, by_hour: ibis.Table, runs: ibis.Table) -> pyarrow.Table:
-    """Each link that was seen: how often and how long it was hot. Those that were hot most come first.
+    """Frequency and duration of hotspots of each seen link, the hottest first.
 
     Args:
-        windows: Of all links.
+        windows: Windows of all links.
         bins: Their histogram.
-        by_hour: What they carried, from `hours`.
-        runs: Of hot intervals, from `durations.runs`.
+        by_hour: Their loads, from `hours`.
+        runs: Runs of hot intervals, from `durations.runs`.
 
     Returns:
         `name`, `cross_section`, `direction`, `rack`, `pod`, `kind`, `intervals`, `hot`, `rate`,
@@ -180,14 +180,14 @@ def by_link(windows: Windows, bins: ibis.Table, by_hour: ibis.Table, runs: ibis.
 
 
 def unit_errors(links: pyarrow.Table) -> pyarrow.Table:
-    """Links that carried more than 105 % of what they can, and the factor that explains it best.
+    """Links with more load than 105 % of their capacity, and the factor that explains it best.
 
     Args:
-        links: From `by_link`.
+        links: Result of `by_link`.
 
     Returns:
-        `name`, `over` (intervals above 105 %), `intervals`, `most_ppm`, `factor` (null if none is near),
-        `why`. Nothing else in the analysis is cut or scaled for it.
+        `name`, `over` (intervals above 105 %), `intervals`, `most_ppm`, `factor` (null without a near one),
+        `why`. The rest of the analysis is neither cut nor scaled for it.
     """
     columns = ("name", "over", "intervals", "most_ppm", "p98_ppm")
     rows = [row for row in links.select(columns).to_pylist() if row["over"]]
@@ -215,11 +215,11 @@ def utilization(windows: Windows, bins: ibis.Table) -> pyarrow.Table:
 
 
 def heat(windows: Windows, cells: int) -> pyarrow.Table:
-    """Utilization of racks over time: the most of a rack's links, of either direction, in each cell of time.
+    """Maximum utilization of the links of a rack, of either direction, in each cell of time.
 
     Args:
-        windows: Of all links.
-        cells: How many cells of equal length time is cut into, at most.
+        windows: Windows of all links.
+        cells: Greatest number of cells of equal length.
 
     Returns:
         `rack`, `start_ms`, `length_ms` (of the cell), `ppm`.
@@ -242,7 +242,7 @@ def heat(windows: Windows, cells: int) -> pyarrow.Table:
 
 
 def _placed(windows: Windows, bins: ibis.Table) -> ibis.Table:
-    """A histogram, with where each link is."""
+    """A histogram, with the places of links."""
     places = windows.samples.engine.table(windows.samples.links)
     return bins.join(places.select("link", "cross_section", "direction", "rack"), "link")
 
@@ -266,7 +266,7 @@ def _mean(table: ibis.Table) -> Any:
 def _rates(
     windows: Windows, placed: ibis.Table, by: Sequence[str], order: dict[str, dict[str, int]]
 ) -> pyarrow.Table:
-    """The rates of groups of links, sorted by their names or an order of them."""
+    """Rates of groups of links, sorted by names or by an order of them."""
     joined = _sums(placed.group_by(*by), placed).join(percentiles(placed, by), list(by))
     made = joined.select(
         *(*by, "links", "hot_links", "intervals", "hot"),

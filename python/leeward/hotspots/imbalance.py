@@ -1,18 +1,18 @@
-"""How unevenly links are loaded, how steady each is, and whether it evens out (Sinbad, section 4.3).
+"""Imbalance of links, stability of each, and evenness over time (Sinbad, section 4.3).
 
 * *Unevenness*: in each interval the coefficient of variation over the links of a cross-section and direction,
-  ``Cv = standard deviation / mean`` of their utilizations (figure 5); 0 is even. Intervals of ten seconds
-  there, and here where samples come as often; else the intervals of the analysis, which hides what evens out
-  within them. An interval in which no link carried anything has no Cv.
-* *Evenness in the long run*: the median of Cv when utilization is averaged over longer times. It falls where
-  the imbalance is of short term.
+  ``Cv = standard deviation / mean`` of their utilizations (figure 5); 0 is even. Intervals last ten seconds
+  there, and here if samples come that often; else the intervals of the analysis apply, which hide changes
+  within them. An interval without any load has no Cv.
+* *Evenness in the long run*: the median of Cv of utilization averaged over longer times. It falls where the
+  imbalance is of short term.
 * *Busiest links*: the share of intervals in which the 95th percentile over links is above the threshold
   (nearest rank; "25 % of the time" there).
 * *Stability*: from a sample's utilization U(t) on, the chance that the mean over the next T seconds is within
   5 % of it, ``|mean U over (t, t+T] - U(t)| <= 5 % x U(t)``, for T = 5, 10, 20, 40 s. Only for links above
-  the hosts, where samples come every T seconds or a whole part of that, without a gap; else it is not known.
+  the hosts, with samples every T seconds or a whole part of that, without a gap; else it is unknown.
 
-Intervals with more than 105 % are left out of all of these and counted: their units are in doubt.
+All of these leave out and count intervals with more than 105 %: their units are in doubt.
 """
 
 from collections.abc import Callable
@@ -28,29 +28,29 @@ from leeward.telemetry import Windows, windows
 from leeward.telemetry.units import UNIT_PPM
 
 SHORT_MS = 10_000
-"""The intervals of figure 5."""
+"""Intervals of figure 5."""
 STABLE_MS = (5_000, 10_000, 20_000, 40_000)
 LONGER_MS = (HOUR_MS, 6 * HOUR_MS, DAY_MS)
 UNIT = 100
-"""Cv is worked out from utilizations in this many millionths, so that squares can be added up."""
+"""Resolution of utilizations for Cv in millionths, so that squares can be added up."""
 CV_BINS = 1000
-"""Of a Cv of 1."""
+"""Parts of a Cv of 1."""
 
 
 @dataclass(frozen=True)
 class Imbalance:
-    """What is said of imbalance.
+    """Results on imbalance.
 
     Attributes:
-        interval_ms: The intervals of `unevenness`.
-        unevenness: `cross_section`, `direction`, `intervals`, `links` (at most, in one), `cv_p25`, `cv_p50`,
-            `cv_p75`, `cv_p95`, `above_one` (share of intervals with Cv > 1), `busy` (share with the 95th
-            percentile over links above the threshold), `idle` (intervals without any load), `doubtful` (link
-            intervals left out).
+        interval_ms: Length of the intervals of `unevenness`.
+        unevenness: `cross_section`, `direction`, `intervals`, `links` (maximum in one interval), `cv_p25`,
+            `cv_p50`, `cv_p75`, `cv_p95`, `above_one` (share of intervals with Cv > 1), `busy` (share with the
+            95th percentile over links above the threshold), `idle` (intervals without any load), `doubtful`
+            (link intervals left out).
         cv: `cross_section`, `direction`, `permille` (of Cv, rounded down), `intervals`.
         longer: `cross_section`, `direction`, `average_ms` (0: all the time), `averages`, `cv_p50`.
-        stability: `horizon_ms`, `links`, `pairs`, `worst` (the least predictable link's chance),
-            `worst_link`, `all` (the chance over all links). Without rows where the cadence does not tell.
+        stability: `horizon_ms`, `links`, `pairs`, `worst` (chance of the least predictable link),
+            `worst_link`, `all` (chance over all links). Without rows where the cadence is too long.
     """
 
     interval_ms: int
@@ -65,7 +65,7 @@ def imbalance(every: Windows, by_hour: ibis.Table, settings: Settings) -> Imbala
 
     Args:
         every: The intervals of the analysis.
-        by_hour: What links carried, from `hot.hours`.
+        by_hour: Loads of links, from `hot.hours`.
         settings: Thresholds.
     """
     short = every
@@ -84,7 +84,7 @@ def imbalance(every: Windows, by_hour: ibis.Table, settings: Settings) -> Imbala
 def _sets(of: Windows) -> tuple[ibis.Table, list[tuple[str, str]]]:
     """The number of each link's set, and the cross-section and direction of each set, from the hosts up.
 
-    Many rows are grouped by these numbers, which is quicker than by their names.
+    These numbers group many rows faster than names do.
     """
     links = of.samples.links.select(["link", "cross_section", "direction"]).to_pylist()
     sets = sorted(
@@ -114,7 +114,7 @@ def _with_names(of: Windows, table: ibis.Table, *order: str) -> pyarrow.Table:
 
 
 def _spread(of: Windows, settings: Settings) -> ibis.Table:
-    """For each interval and set of links: how many links, how busy, and their Cv in thousandths."""
+    """For each interval and set of links: number of links, utilization, and Cv in thousandths."""
     seen = of.table.select("link", "start_ms", "ppm").join(_sets(of)[0], "link")
     sure = seen.ppm <= UNIT_PPM
     seen = seen.mutate(x=sure.ifelse(seen.ppm // UNIT, 0), sure=sure)
@@ -183,7 +183,7 @@ def _ranked(spread: ibis.Table, keys: list[str], ranks: tuple[int, ...]) -> ibis
 
 
 def _longer(every: Windows, by_hour: ibis.Table) -> pyarrow.Table:
-    """The median of Cv when utilization is averaged over longer and longer times."""
+    """Median of Cv of utilization averaged over longer and longer times."""
     lengths = [length for length in LONGER_MS if length > every.interval_ms]
     sure = by_hour.filter(by_hour.sure)
     spreads = [
@@ -236,7 +236,7 @@ def _stable(
     horizon: int,
     settings: Settings,
 ) -> dict[str, Any]:
-    """The chance to be stable over a horizon: of all links together, and of the least predictable one."""
+    """Chance to be stable over a horizon: of all links together, and of the least predictable one."""
     steps = horizon // cadence
     next_ones = ibis.window(group_by="name", order_by="t_ms", preceding=-1, following=steps)
     ahead = kept.mutate(

@@ -1,4 +1,4 @@
-"""What the words of the analysis mean, where the papers leave a choice or a user may want another."""
+"""Thresholds of the analysis, where the papers leave a choice or a user may want another."""
 
 from dataclasses import dataclass
 
@@ -21,12 +21,12 @@ class Settings:
         hot_ppm: A link is hot in an interval if its utilization, in millionths, is above this
             (Hotspots, section 3.1: 75 %).
         interval_ms: The length of an interval (5 minutes there).
-        coverage: The least share of an interval that must be seen for it to be judged.
-        bridge: How many intervals in a row may be unseen without ending a run of hot ones.
+        coverage: Least observed share of an interval that is judged.
+        bridge: Number of consecutive intervals without telemetry that do not end a run of hot ones.
         hours_ms: Runs shorter than this last minutes (section 3.2: a third are below an hour).
         days_ms: Runs of this length or more last days; those between last hours.
-        ahead_ms: How far ahead it is asked whether a hot link will still be hot.
-        train: The first share of the time that forecasts learn from; the rest scores them.
+        ahead_ms: Time ahead of the forecast for hot links.
+        train: First share of the time, from which forecasts learn; the rest scores them.
         fell: Capacity below this share of the most seen before has fallen.
         grew: A load above this multiple of the most seen before has grown.
         matches: A rack's uplink for its disks is Medium within this share of the guideline.
@@ -37,13 +37,13 @@ class Settings:
             that those racks are of all racks like them; a rack is crowded if it has more than this multiple
             of the median rack's network-intensive tasks per unit of bandwidth.
         part: Tasks make racks hot if at least this share of the racks' traffic is theirs.
-        persistent: A rack is hot, for questions of where tasks are, if this share of its intervals is.
+        persistent: For questions about tasks a rack is hot if at least this share of its intervals is.
         idle_ppm: A rack idles if its mean utilization is below this.
-        cpu_bps: The bandwidth that is provisioned for a processor; None: as on the median compute rack.
-        disk_bps_per_tb: The bandwidth that is provisioned for a terabyte (10^12 bytes) of disks; None: as on
-            the median disk rack.
-        stable_percent: How far a link's utilization may move and count as stable (Sinbad, section 4.3: 5 %).
-        seed: Of the bootstrap.
+        cpu_bps: Provisioned bandwidth for a processor; None: as on the median compute rack.
+        disk_bps_per_tb: Provisioned bandwidth for a terabyte (10^12 bytes) of disks; None: as on the median
+            disk rack.
+        stable_percent: Greatest change of a stable link's utilization (Sinbad, section 4.3: 5 %).
+        seed: Seed of the bootstrap.
     """
 
     hot_ppm: int = 750_000
@@ -69,10 +69,10 @@ class Settings:
     seed: int = 1
 
     def __post_init__(self) -> None:
-        """Checks each.
+        """Checks each threshold.
 
         Raises:
-            InputError: One of them makes no sense.
+            InputError: A threshold is invalid.
         """
         if not 0 < self.hot_ppm < UNIT_PPM:
             raise _wrong("hot", f"`{self.hot_ppm / 10_000:g}%`: expected more than 0 % and less than 105 %")

@@ -1,4 +1,4 @@
-"""`leeward circuits`: networks whose circuits change with demand. One file a command."""
+"""`leeward circuits`: networks with circuits that change. One file for each command."""
 
 from leeward.cli.circuits import schedule, simulate
 from leeward.cli.groups import group
@@ -16,7 +16,6 @@ app = group(schedule, simulate)
 def circuits() -> None:
     """Schedule and simulate circuits between racks.
 
-    Circuits change, and are there besides a packet switch. A demand matrix becomes a schedule of days, in
-    which circuits are up, and nights, in which they change. A network under a schedule is simulated packet by
-    packet.
+    Circuits complement a packet switch. A demand matrix becomes a schedule of days, in which circuits are up,
+    and nights, in which they change. A network under a schedule is simulated packet by packet.
     """

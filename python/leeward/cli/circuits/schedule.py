@@ -1,4 +1,4 @@
-"""`leeward circuits schedule`: schedules of circuits for what racks want to send each other."""
+"""`leeward circuits schedule`: schedules of circuits for the demand between racks."""
 
 import sys
 from pathlib import Path
@@ -71,7 +71,7 @@ def schedule(
 ) -> None:
     """Make schedules for a demand matrix.
 
-    Which circuits are up when, what each day serves, and what is left for packets.
+    Shows the circuits of each day, the bytes that each day serves, and the bytes left for packets.
     """
     from leeward._files import check_file, whole_file
     from leeward.circuits import Network, read, read_days

@@ -56,9 +56,9 @@ def simulate(
 ) -> None:
     """Simulate hosts, TCP and the hybrid switch.
 
-    A scenario is run packet by packet: when flows were over, what they had of the network, how far circuits
-    were used, and how long packets were in the switch. Packets take circuits of their own pair of racks, or
-    by `routing` those of others.
+    Runs a scenario packet by packet, and shows the end of flows, their rates, the use of circuits, and the
+    time of packets in the switch. Packets take circuits of their own pair of racks, or by `routing` those of
+    others.
     """
     from leeward._files import check_file, check_replaced, whole_file, whole_folder
     from leeward.packets import picture as drawn
@@ -104,7 +104,7 @@ def simulate(
 
 
 def _strange(out: Path) -> str | None:
-    """What keeps a folder from being an earlier result, or empty; None if nothing does."""
+    """First thing in a folder that is not part of an earlier result; None in a valid or empty one."""
     from leeward.packets import TABLES
 
     here = sorted(path.name for path in out.iterdir())

@@ -1,4 +1,4 @@
-"""`leeward probe`: what a network gives, measured by those who use it. One file a command."""
+"""`leeward probe`: active measurements of a network. One file for each command."""
 
 from leeward.cli.groups import group
 from leeward.cli.probe import bottlenecks, calibrate, cross, hops, listen, mesh, path, steady

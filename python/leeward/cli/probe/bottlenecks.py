@@ -1,4 +1,4 @@
-"""`leeward probe bottlenecks`: which paths take from each other."""
+"""`leeward probe bottlenecks`: paths that share a bottleneck."""
 
 import sys
 from typing import Annotated, Any

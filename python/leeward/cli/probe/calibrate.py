@@ -1,4 +1,4 @@
-"""`leeward probe calibrate`: which train to measure a network with."""
+"""`leeward probe calibrate`: the packet train for a network."""
 
 import sys
 from typing import Annotated
@@ -45,7 +45,7 @@ def calibrate(
     secret: SecretOption = None,
     output: FormatOption = Format.table,
 ) -> None:
-    """Try trains against bulk transfers, and say which to use."""
+    """Compare trains with bulk transfers, and choose one."""
     from leeward import probe
 
     chosen, known = hosts_of(hosts), secret_of(secret)

@@ -1,4 +1,4 @@
-"""`leeward probe cross`: who else is on a path."""
+"""`leeward probe cross`: cross traffic on a path."""
 
 import sys
 from typing import Annotated
@@ -42,7 +42,7 @@ def cross(
 ) -> None:
     """Count competing connections.
 
-    They are equivalents of connections that always have something to send.
+    The unit is a connection that always sends.
     """
     from leeward import probe
 

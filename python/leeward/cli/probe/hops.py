@@ -1,4 +1,4 @@
-"""`leeward probe hops`: how far apart hosts are."""
+"""`leeward probe hops`: hop distances between hosts."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ Examples:
 
 
 def hops(hosts: HostsOption, secret: SecretOption = None, output: FormatOption = Format.table) -> None:
-    """Count the hops between hosts, and say which are in one rack."""
+    """Count the hops between hosts, and group them by rack."""
     from leeward import probe
 
     chosen, known = hosts_of(hosts), secret_of(secret)
@@ -33,7 +33,7 @@ def hops(hosts: HostsOption, secret: SecretOption = None, output: FormatOption =
 
 
 def print_topology(topology: dict[str, Any]) -> None:
-    """Prints racks, and what fits no tree."""
+    """Prints racks, and the hosts that fit no tree."""
     print_table(
         ("RACK", "HOSTS"),
         "<<",

@@ -32,13 +32,13 @@ def listen(
 ) -> None:
     """Take part in measurements.
 
-    Packets are received, and sent on order to hosts that listen too: at most 512 MiB a train and a minute a
-    transfer.
+    Receives packets, and sends them on request to hosts that listen too: at most 512 MiB a train and a minute
+    a transfer.
     """
     address, known = resolved(listen), secret_of(secret)
 
     def tell(bound: str) -> None:
-        # It goes on until it is told to stop; Python's own handler would wait for it to end.
+        # The default action ends it at a signal; Python's own handler would wait until it ends.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         print(f"listening on {bound}", file=sys.stderr, flush=True)
         if known is None and not ipaddress.ip_address(bound.rpartition(":")[0].strip("[]")).is_loopback:
@@ -53,10 +53,10 @@ def listen(
 
 
 def resolved(listen: str) -> str:
-    """An address with a port, where a name was given; one of IPv4, if it has any.
+    """Numeric address with a port, for a name; an IPv4 address, if the name has any.
 
     Raises:
-        InputError: The name stands for no address; or it is no address and port.
+        InputError: The name has no address, or the text is not an address and port.
     """
     name, _, port = listen.rpartition(":")
     if not name or not port.isdecimal() or int(port) > MOST_PORT:

@@ -1,4 +1,4 @@
-"""`leeward probe mesh`: every path between hosts, as a cluster file."""
+"""`leeward probe mesh`: rates of every path between hosts, as a cluster file."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What the commands of `leeward probe` share: hosts, trains, the secret."""
+"""Options that the commands of `leeward probe` share: hosts, trains, the secret."""
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -18,7 +18,7 @@ MOST = 2**32 - 1
 
 
 class Shape(StrEnum):
-    """What a measured mesh is written as."""
+    """Shapes of a measured mesh in a cluster file."""
 
     pipe = "pipe"
     hose = "hose"
@@ -78,20 +78,20 @@ FLAGS = {
     "name": "--name",
     "own": "--own",
 }
-"""By the names of arguments."""
+"""Flags by the names of arguments."""
 
 
 def hosts_of(text: str) -> list[Host]:
-    """The hosts of a list with commas."""
+    """Hosts of a list with commas."""
     with given_by(**FLAGS):
         return named([part for part in listed(text) or [] if part])
 
 
 def secret_of(file: Path | None) -> str | None:
-    """The first line of a file.
+    """First line of a file.
 
     Raises:
-        InputError: It is empty, or cannot be read.
+        InputError: The file is empty, or cannot be read.
     """
     if file is None:
         return None
@@ -107,14 +107,14 @@ def secret_of(file: Path | None) -> str | None:
 
 @contextmanager
 def surveying(what: str) -> Iterator[Callable[[int, int], None]]:
-    """Names flags in errors, and shows how far a survey is; gives what it tells."""
+    """Names flags in errors, and shows the progress of a survey; gives the function to call with it."""
     before = 0
     advance: Callable[[int], None] | None = None
     with given_by(**FLAGS), ExitStack() as shown:
 
         def tell(done: int, total: int) -> None:
             nonlocal before, advance
-            # How many steps there are is known with the first that is done.
+            # The first completed step brings the number of steps.
             if not done:
                 return
             if advance is None:
@@ -126,10 +126,10 @@ def surveying(what: str) -> Iterator[Callable[[int, int], None]]:
 
 
 def left_out(errors: Sequence[str], what: str) -> None:
-    """Tells what could not be measured, once all else was printed; nothing if there are no errors.
+    """Reports failed measurements after all other output; none if there are no errors.
 
     Raises:
-        Exit: With code 1, if there are.
+        Exit: With code 1, if there are errors.
     """
     if not errors:
         return
@@ -140,7 +140,7 @@ def left_out(errors: Sequence[str], what: str) -> None:
 
 
 def flags_of(path: dict[str, object]) -> str:
-    """What is to be said of a measurement beside its rate."""
+    """Remarks on a measurement besides its rate."""
     said: Sequence[tuple[object, str]] = (
         (path["error"], str(path["error"])),
         (path["sender_limited"], "sender limits: at least this"),

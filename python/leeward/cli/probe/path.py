@@ -1,4 +1,4 @@
-"""`leeward probe path`: what one path gives."""
+"""`leeward probe path`: the rate of one path."""
 
 import statistics
 from typing import Annotated
@@ -49,7 +49,7 @@ def path(
     ca: CaOption = None,
     output: FormatOption = Format.table,
 ) -> None:
-    """Measure what one TCP connection would get, by packet trains."""
+    """Measure the rate of one TCP connection, by packet trains."""
     from leeward import probe
 
     if controller:

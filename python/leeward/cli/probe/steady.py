@@ -1,4 +1,4 @@
-"""`leeward probe steady`: how long a measurement of a path holds."""
+"""`leeward probe steady`: validity of a path measurement over time."""
 
 import sys
 from typing import Annotated, Any
@@ -46,7 +46,7 @@ def steady(
     secret: SecretOption = None,
     output: FormatOption = Format.table,
 ) -> None:
-    """Say how long a measurement of a path holds."""
+    """Measure how long a measurement of a path stays valid."""
     from leeward import probe
 
     known = secret_of(secret)

@@ -21,13 +21,13 @@ ThroughOption = Annotated[
     ),
 ]
 PATIENCE_S = 10.0
-"""How long a controller that does not answer, or makes another survey, is asked again."""
+"""Time for which a controller that does not answer, or runs another survey, is asked again."""
 AT_ONCE = 64
-"""Trains at a time that a controller orders at most."""
+"""Greatest number of trains that a controller orders at once."""
 
 
 def hosts_in_cluster(hosts: str) -> list[str]:
-    """Names of hosts.
+    """Checks that these are names of hosts.
 
     Raises:
         InputError: One of them has an address.
@@ -41,7 +41,7 @@ def hosts_in_cluster(hosts: str) -> list[str]:
 
 
 def train_of(bursts: int, packets: int, payload: int, gap: str) -> dict[str, Any]:
-    """A train as a controller reads it."""
+    """A train in the form that a controller reads."""
     train = Train(bursts, packets, payload, gap)
     return {"bursts": train.bursts, "packets": train.packets, "payload": train.payload, "gap": train.gap}
 
@@ -56,11 +56,11 @@ def measured(
     hosts: list[str],
     **wanted: Any,
 ) -> dict[str, Any]:
-    """A survey by a controller that is over and has a result.
+    """Runs a survey by a controller and returns its result.
 
     Raises:
-        InputError: The controller cannot be asked, or does not do it.
-        OSError: It could not be measured.
+        InputError: The controller cannot be reached, or refuses.
+        OSError: The measurement failed.
     """
     if secret is not None:
         message = "with --controller it is the controller's: `probes.secret` of its settings"

@@ -1,4 +1,4 @@
-"""`leeward slo`: workloads with objectives for tail latency. One file a command."""
+"""`leeward slo`: workloads with tail latency objectives. One file for each command."""
 
 from leeward.cli.groups import group
 from leeward.cli.slo import admit, bound, check, curve, model, pack, prioritize
@@ -19,8 +19,8 @@ app = group(admit, bound, check, curve, model, pack, prioritize)
 
 @app.callback(epilog=EXAMPLES)
 def slo() -> None:
-    """Keep objectives for tail latency, such as 99.9 % within 20 ms.
+    """Keep tail latency objectives, such as 99.9 % within 20 ms.
 
-    A workload is known by a trace of its requests, and a device by its profile. A file of workloads says who
-    is promised what on a cluster.
+    A trace of requests describes a workload, and a profile a device. A file of workloads has their objectives
+    and their places on a cluster.
     """

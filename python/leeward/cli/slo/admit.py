@@ -1,4 +1,4 @@
-"""`leeward slo admit`: whether more workloads can be promised their SLOs."""
+"""`leeward slo admit`: admission of more workloads."""
 
 import sys
 from typing import Annotated, Any
@@ -40,15 +40,15 @@ def admit(
     ] = "snc",
     output: FormatOption = Format.table,
 ) -> None:
-    """Decide which workloads can be promised their SLOs.
+    """Decide which workloads to admit with their SLOs.
 
-    They arrive one after another beside those that are there. Who would take the SLO of one of these is not
-    admitted. But silo++ and qjump++ admit those that are there anew first, and may refuse one.
+    Workloads arrive one after another at the present ones. A workload that would break the SLO of a present
+    one is refused. But silo++ and qjump++ first admit the present ones again, and may refuse one.
 
-    One that is refused runs as best effort, after all others; or not at all, if even so it would take the SLO
+    A refused workload runs as best effort, after all others; or not at all, if even so it would break the SLO
     of another.
 
-    One of the name of one that is there is that one, changed: it is decided on anew where it is.
+    A workload with the name of a present one replaces it on its servers.
     """
     workloads = loaded(file, cluster)
     with patience("deciding"), given_by(method="--method"), advised("slo", arriving):
@@ -75,7 +75,7 @@ def admit(
 
 
 def _decided(record: dict[str, Any]) -> list[tuple[str, ...]]:
-    """What became of those that arrive, and of those that are there and are refused."""
+    """Outcome for arriving workloads, and for present ones that are refused."""
     came = [(one, "was there") for one in record["residents"] if one["refused"]]
     came += [(one, "changed" if one["changed"] else "arrives") for one in record["arrivals"]]
     return [(one["workload"], how, "yes" if one["admitted"] else "no", _why_not(one)) for one, how in came]
@@ -87,7 +87,7 @@ def _why_not(one: dict[str, Any]) -> str:
 
 
 def _refusals(came: list[dict[str, Any]]) -> list[str]:
-    """Who was refused, and what becomes of it."""
+    """Refused workloads, and their treatment."""
     said = []
     for one in came:
         if one["refused"]:

@@ -1,4 +1,4 @@
-"""`leeward slo bound`: how late requests are at most."""
+"""`leeward slo bound`: bounds on latency."""
 
 import sys
 from typing import Annotated
@@ -42,8 +42,8 @@ def bound(
 ) -> None:
     """Bound the tail latency of workloads on a cluster.
 
-    At each stage of its way a request waits in queues. By curves no request is later than the bound, by
-    models no more than the SLO's percentile leaves.
+    A request waits in queues at each stage of its way. With arrival curves no request exceeds the bound, with
+    models at most the share that the SLO's percentile leaves.
     """
     workloads = loaded(file, cluster)
     with patience("bounding latencies"), given_by(method="--method"):

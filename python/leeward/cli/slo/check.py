@@ -1,4 +1,4 @@
-"""`leeward slo check`: what is promised, and what a replay sees."""
+"""`leeward slo check`: bounds and a replay of the traces."""
 
 import sys
 from pathlib import Path
@@ -92,9 +92,9 @@ def check(
     ] = None,
     output: FormatOption = Format.table,
 ) -> None:
-    """Hold promises against a replay of the traces.
+    """Compare bounds with a replay of the traces.
 
-    Requests go one by one through links and devices, with priorities and limits as promised.
+    Requests pass one by one through links and devices, under the assigned priorities and limits.
     """
     if not replay:
         options = {
@@ -154,7 +154,7 @@ def check(
 
 
 def _print(record: dict[str, Any]) -> None:
-    """Prints promises beside what was seen."""
+    """Prints bounds beside latencies of the replay."""
     print_table(
         ("WORKLOAD", "SLO", "PROMISED", "BY", "REQUESTS", "SEEN", "WORST", "WINDOWS", "KEPT", "BOUND"),
         "<<><>>>><<",
@@ -200,7 +200,7 @@ def _row(one: dict[str, Any], bounded: bool) -> tuple[str, ...]:
 
 
 def _failures(record: dict[str, Any]) -> list[str]:
-    """What did not hold in the replay."""
+    """Violations in the replay."""
     said = []
     for one in record["workloads"]:
         seen = one["seen"]

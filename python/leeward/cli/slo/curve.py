@@ -1,4 +1,4 @@
-"""`leeward slo curve`: how bursty a trace is, stage by stage."""
+"""`leeward slo curve`: burstiness of a trace, stage by stage."""
 
 import sys
 from enum import StrEnum
@@ -44,7 +44,7 @@ Examples:
   leeward slo curve examples/slo/mail.csv.gz --device examples/slo/ssd.json --plot curve.svg
 """
 SHOWN = 12
-"""Buckets of a curve in a table, unless it is said otherwise; as many as the thesis' released code keeps."""
+"""Default number of buckets of a curve in a table, as in the thesis' released code."""
 _WORDS = (
     ("mean", "work over the time from the first request to the last; of storage, as a share of the device"),
     ("peak", "work of the busiest window over the mean of a window"),
@@ -55,7 +55,7 @@ _WORDS = (
 
 
 class CurveFormat(StrEnum):
-    """What a curve is printed as."""
+    """Format of a curve."""
 
     table = "table"
     json = "json"
@@ -121,10 +121,10 @@ def curve(
         ),
     ] = CurveFormat.table,
 ) -> None:
-    """Say how bursty a trace is: its r-b curves.
+    """Show how bursty a trace is: its r-b curves.
 
     For each rate the least bucket that never delays a request, exactly, at each stage of a request's way; and
-    what others choose from it.
+    the buckets that other methods choose from it.
     """
     from leeward._files import check_file
 
@@ -236,7 +236,7 @@ def _unloaded(described: dict[str, Any], percentile: float | None) -> list[tuple
 
 
 def _draw(path: Path, curves: list[dict[str, Any]]) -> None:
-    """Draws curves over their mean rates, so that stages can stand beside each other."""
+    """Draws curves over multiples of their mean rates, so that stages are comparable."""
     from leeward._files import whole_file
     from leeward.report.pictures import figure
     from leeward.report.style import decades, plain
@@ -246,7 +246,7 @@ def _draw(path: Path, curves: list[dict[str, Any]]) -> None:
     def draw(axes: Any) -> None:
         for one in curves:
             if one["mean_rate"]:
-                # From the mean rate up to where only the largest request is left.
+                # The range ends where the burst is the largest request alone.
                 points = [(bucket["rate"], bucket["burst"]) for bucket in reversed(one["buckets"])]
                 rates = [rate / one["mean_rate"] for rate, _ in points]
                 bursts = [burst / one["largest"] for _, burst in points]

@@ -1,4 +1,4 @@
-"""`leeward slo model`: a trace as arrivals modulated by a Markov chain."""
+"""`leeward slo model`: Markov-modulated arrivals of a trace."""
 
 from typing import Annotated, Any
 
@@ -97,8 +97,7 @@ def model(
 ) -> None:
     """Fit a Markov chain to a trace, stage by stage.
 
-    Its states are phases of the trace with a rate of requests each; bounds on percentiles of latency are
-    made from it.
+    Its states are phases of the trace with a rate of requests each. Bounds on percentiles of latency use it.
     """
     source = opened(
         trace,

@@ -1,4 +1,4 @@
-"""How a trace is given to a command, and how its work is printed."""
+"""Options that describe a trace."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -70,7 +70,7 @@ NetworkOption = Annotated[
 MOST_MARGIN = 1e7
 """Greatest share that requests may weigh more, as in workload files."""
 NETWORK = "200,1.1,0.025"
-"""As released."""
+"""Value of the released code."""
 
 
 def opened(
@@ -84,7 +84,7 @@ def opened(
     seek: str | None,
     network: str,
 ) -> "Trace":
-    """Opens the trace that the options say."""
+    """Opens the trace that options describe."""
     from leeward.traces import open_trace
 
     flags = {name: f"--{name}" for name in ("dialect", "event", "largest", "network")}
@@ -102,7 +102,7 @@ def opened(
 
 
 def stages(text: str | None, device: str | None) -> list[str]:
-    """The stages that are asked for, in order and once."""
+    """Requested stages, in order and once each."""
     from leeward.traces import STAGES
 
     if text is None:

@@ -1,4 +1,4 @@
-"""`leeward slo pack`: which server, rates, bursts and priority every volume gets."""
+"""`leeward slo pack`: server, rates, bursts and priority of every volume."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -32,11 +32,11 @@ _WORDS = (
     ("reserved", "the share of a link or device that the rates of limits take, the busiest first"),
 )
 _SHOWN = 8
-"""Queues in the summary."""
+"""Number of queues in the summary."""
 
 
 class PackFormat(StrEnum):
-    """What a packing is printed as."""
+    """Format of a packing."""
 
     table = "table"
     json = "json"
@@ -105,7 +105,7 @@ def pack(
     asked = None if margin is None else read_share("--margin", margin, 0, MOST_MARGIN)
     network = read(cluster)
     flags = {"limits": "--limits", "margin": "--margin", "threads": "--threads"}
-    # Once: it may be a pipe.
+    # Reads it once, since it may be a pipe.
     text = text_of(file)
     with advised("slo", file), _told_again(), given_by(**flags), _rounds(text) as tell:
         record = packed(
@@ -143,7 +143,7 @@ def pack(
 
 @contextmanager
 def _told_again() -> Iterator[None]:
-    """Adds to an error about what packing chooses how that is chosen anew."""
+    """Adds a hint to errors about fields that packing chooses: the option that discards them."""
     try:
         yield
     except InputError as error:
@@ -154,7 +154,7 @@ def _told_again() -> Iterator[None]:
 
 @contextmanager
 def _rounds(text: str) -> Iterator[Callable[[int, int], None]]:
-    """Shows the progress of each round by itself; gives what is told of a round and of workloads done."""
+    """Shows the progress of each round; gives the function to call with round and workloads done."""
     total = _count(text)
     advances: dict[int, Callable[[int], None]] = {}
     with ExitStack() as shown:
@@ -169,11 +169,11 @@ def _rounds(text: str) -> Iterator[Callable[[int, int], None]]:
 
 
 def _count(text: str) -> int:
-    """How many workloads a file has; what is wrong with it is said where it is read."""
+    """Number of workloads in a file; the reader of the file reports its errors."""
     import yaml
 
     try:
-        # Tabs are space in JSON, and an error in YAML. Composed, what refers to the same thing shares it.
+        # Tabs are space in JSON, and an error in YAML. Composing shares nodes of aliases.
         fields = yaml.compose(text.replace("\t", " "), Loader=yaml.BaseLoader).value
         return max(len(value.value) for key, value in fields if key.value == "workloads")
     except (AttributeError, TypeError, ValueError, RecursionError, yaml.YAMLError):
@@ -181,7 +181,7 @@ def _count(text: str) -> int:
 
 
 def _print(record: dict[str, Any]) -> None:
-    """Prints who is where, what is enforced, and what is set aside."""
+    """Prints servers of workloads, limits to enforce, and reserved shares."""
     print_table(
         ("WORKLOAD", "CLIENT", "SERVER", "PRIORITY", "SLO", "BOUND", "SPARE"),
         "<<<><>>",
@@ -231,7 +231,7 @@ def _print(record: dict[str, Any]) -> None:
 
 
 def _failures(record: dict[str, Any]) -> list[str]:
-    """Who is refused, and which bounds are above SLOs."""
+    """Refused workloads, and bounds above SLOs."""
     said = [f"{one['workload']} is refused: {one['why']}" for one in record["refused"]]
     for one in record["workloads"]:
         if one["why"]:

@@ -1,4 +1,4 @@
-"""`leeward slo prioritize`: who is served first."""
+"""`leeward slo prioritize`: priorities of workloads."""
 
 import sys
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""What commands on files of workloads share: how these are read, and how promises are printed."""
+"""Files of workloads and tables of bounds, for the commands that share them."""
 
 import sys
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ WorkloadsArgument = Annotated[
     str, typer.Argument(metavar="FILE", help="Workloads and their SLOs, YAML or JSON.", show_default=False)
 ]
 _NAMED = 3
-"""Workloads or files that a note names."""
+"""Number of workloads or files that a note names."""
 ClusterOption = Annotated[str, typer.Option(metavar="FILE", help="Cluster file.", show_default=False)]
 
 
@@ -87,7 +87,7 @@ def _limits(stage: dict[str, Any]) -> str:
 
 
 def tell(record: dict[str, Any]) -> None:
-    """Says on stderr under what settings bounds are."""
+    """Shows on stderr the settings under which bounds hold."""
     print(file=sys.stderr)
     margin = f"{100 * record['margin']:g} %"
     print(f"margin: curves are {margin} above what the files say; models are not", file=sys.stderr)
@@ -109,7 +109,7 @@ def tell(record: dict[str, Any]) -> None:
 
 
 def print_notes(notes: Iterable[str]) -> None:
-    """Says notes on stderr; what is the same of several workloads or files once, with who they are."""
+    """Shows notes on stderr; equal notes about several workloads or files once, with their names."""
     alike: dict[str, list[str]] = {}
     for note in notes:
         of, colon, said = note.partition(": ")
@@ -121,7 +121,7 @@ def print_notes(notes: Iterable[str]) -> None:
 
 
 def misses(record: dict[str, Any]) -> list[str]:
-    """What is not met, in words."""
+    """Unmet objectives, in words."""
     said = []
     for one in record["workloads"]:
         if one["met"] is False and one["why"]:

@@ -1,9 +1,8 @@
-"""Why links are hot, each cause with the numbers that speak for it (Hotspots, sections 3.2 to 3.4 and 4.3).
+"""Causes of hot links, each with its evidence (Hotspots, sections 3.2 to 3.4 and 4.3).
 
-What telemetry alone tells is in `changes`: whether a link's capacity fell or its load grew. The other causes
-need to know more of the fleet: what racks store and compute (`split`), which tasks they run (`tasks`), who
-asks them for what (`uplinks`). Where that is not given, or does not tell, the cause is `unknown`; nothing is
-guessed.
+Telemetry alone shows changes (`changes`): a fallen capacity or a grown load. The other causes need more
+tables of the fleet: storage and compute of racks (`split`), their tasks (`tasks`), storage requests
+(`uplinks`). Without these, or without a result from them, the cause is `unknown`; no cause is guessed.
 """
 
 from dataclasses import dataclass
@@ -25,7 +24,7 @@ __all__ = ["Causes", "Provision", "Tables", "Tasks", "causes"]
 
 @dataclass(frozen=True)
 class Tables:
-    """What is known of a fleet besides its links; see `tables`. None: not known."""
+    """Tables of a fleet besides its links; see `tables`. None for an unknown one."""
 
     split: ibis.Table | None = None
     tasks: ibis.Table | None = None
@@ -40,11 +39,11 @@ class Causes:
         runs: Every run with its change, from `changes.named`.
         by_cause: From `changes.by_cause`.
         split: From `split.attribution`.
-        provision: What uplinks are provisioned for, and classes of racks by it.
-        tasks: What tasks tell; None if they are not known.
-        served: From `uplinks.served`; None if requests are not known.
+        provision: Provisioned uplinks, and classes of racks by them.
+        tasks: Results of tasks; None without their table.
+        served: Result of `uplinks.served`; None without requests.
         findings: `subject` (a link, rack or job), `cause`, `hot` (hot intervals that it accounts for; null
-            where that cannot be said), `evidence`. Those with the most hot intervals first.
+            where that is unknown), `evidence`. Those with the most hot intervals come first.
     """
 
     runs: pyarrow.Table
@@ -68,12 +67,12 @@ def causes(
     """Looks for causes.
 
     Args:
-        windows: Of all links.
-        links: From `hot.by_link`.
-        by_hour: From `hot.hours`.
+        windows: Windows of all links.
+        links: Result of `hot.by_link`.
+        by_hour: Result of `hot.hours`.
         hot: Hot intervals, from `durations.marked`.
-        runs: From `durations.runs`.
-        tables: What else is known.
+        runs: Result of `durations.runs`.
+        tables: Other tables.
         settings: Thresholds.
     """
     fleet = provision(windows.samples, settings)
@@ -98,7 +97,7 @@ def causes(
 
 
 def _of_changes(runs: pyarrow.Table) -> list[dict[str, Any]]:
-    """For each link and cause, of how many runs, with the numbers of the longest."""
+    """Number of runs of each link and cause, with the evidence of the longest."""
     found: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for run in runs.to_pylist():
         found.setdefault((run["name"], run["cause"]), []).append(run)

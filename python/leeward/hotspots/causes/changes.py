@@ -1,8 +1,8 @@
-"""What changed when a run of hot intervals began: the link's capacity, its load, or nothing (Hotspots, 3.4).
+"""Changes at the start of a run of hot intervals: in the link's capacity, its load, or none (Hotspots, 3.4).
 
-A rollout that takes half of a rack's uplinks makes it hot although nobody sends more; a new application makes
-it hot at the capacity that it had. Of each run, its own mean capacity and load are held against the most that
-was seen of the link in any interval before the hour in which the run began:
+A rollout that takes half of a rack's uplinks makes it hot at an unchanged load; a new application makes it
+hot at an unchanged capacity. Each run's own mean capacity and load are compared with the maximum of the link
+over all intervals before the hour in which the run began:
 
 =================== ==================================================================================
 cause               when
@@ -16,7 +16,7 @@ cause               when
 `unknown`           nothing was seen before
 =================== ==================================================================================
 
-Intervals above 105 % count for nothing here: their units are in doubt.
+Intervals above 105 % are left out: their units are in doubt.
 """
 
 import ibis
@@ -34,19 +34,19 @@ def changes(windows: Windows, by_hour: ibis.Table, runs: ibis.Table, settings: S
 
     Args:
         windows: All intervals.
-        by_hour: What links carried, from `hot.hours`.
+        by_hour: Loads of links, from `hot.hours`.
         runs: From `durations.runs`.
         settings: Thresholds.
 
     Returns:
         `link`, `start_ms`, `end_ms`, `intervals`, `cause`, `capacity_bps` and `load_bps` (means over the
-        run's hot intervals), `capacity_before_bps` and `load_before_bps` (the most before it; null if nothing
-        was seen).
+        run's hot intervals), `capacity_before_bps` and `load_before_bps` (the maximum before it; null without
+        any interval).
     """
     period = max(HOUR_MS, windows.interval_ms)
     seen = by_hour.filter(by_hour.sure).semi_join(runs.select("link"), "link")
     hours = seen.select("link", hour=seen.start_ms // period, capacity=seen.capacity_bps, load=seen.load_bps)
-    # Hours that a run began in may be in doubt themselves; then they have nothing of their own to add.
+    # The hour of a run's start may be in doubt itself; then it has no row to add.
     begun = runs.select("link", hour=runs.start_ms // period).distinct()
     begun = begun.mutate(capacity=ibis.null("int64"), load=ibis.null("int64"))
     every = hours.union(begun)
@@ -81,7 +81,7 @@ def named(windows: Windows, table: ibis.Table) -> pyarrow.Table:
 
 
 def by_cause(windows: Windows, table: ibis.Table) -> pyarrow.Table:
-    """How much of each cross-section's hot time has which cause.
+    """Share of each cross-section's hot time by cause.
 
     Returns:
         `cross_section`, `cause`, `links`, `runs`, `intervals`, `share` (of the cross-section's hot

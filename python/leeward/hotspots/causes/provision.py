@@ -1,8 +1,8 @@
-"""What uplinks are provisioned for: a bandwidth for each processor, and one for each byte of disks.
+"""Provisioned uplinks: a bandwidth for each processor, and one for each byte of disks.
 
 Hotspots, section 3.3: compute racks get a bandwidth per compute unit, storage racks one by the capacity of
-their disks. Where the guideline is not stated it is read off the fleet: the median compute rack's uplink per
-processor, the median disk rack's uplink per terabyte.
+their disks. Without a stated guideline the fleet gives it: the median compute rack's uplink per processor,
+the median disk rack's uplink per terabyte.
 """
 
 import statistics
@@ -21,14 +21,14 @@ CLASSES = ("High-Uplink", "Medium-Uplink", "Low-Uplink")
 
 @dataclass(frozen=True)
 class Provision:
-    """The guideline, and what it makes of each rack.
+    """The guideline, and its result for each rack.
 
     Attributes:
-        cpu_bps: Bits per second for a processor; None: not stated, and no compute rack to read it off.
+        cpu_bps: Bits per second for a processor; None without a stated one and without compute racks.
         disk_bps_per_tb: Bits per second for a terabyte of disks; None likewise.
-        racks: `rack`, `kind`, `uplink_bps`, `storage_bytes`, `disk_bps_per_tb` (its own; null without
-            disks), `normalized` (over the guideline), `class` (null where it is not known),
-            `storage_share` (of its uplink that is provisioned for disks; null where it is not known).
+        racks: `rack`, `kind`, `uplink_bps`, `storage_bytes`, `disk_bps_per_tb` (its own; null without disks),
+            `normalized` (over the guideline), `class` (null if unknown), `storage_share` (of its uplink that
+            is provisioned for disks; null if unknown).
     """
 
     cpu_bps: float | None
@@ -37,16 +37,16 @@ class Provision:
 
 
 def provision(samples: Samples, settings: Settings) -> Provision:
-    """Reads the guideline off a cluster, and classifies racks by it (section 4.3, figure 9).
+    """Derives the guideline from a cluster, and classifies racks by it (section 4.3, figure 9).
 
-    A rack is Medium-Uplink within a share of the guideline, a tenth unless it is set otherwise, which the
-    paper leaves open. The share of a mixed rack that is provisioned for storage is what its disks would get
-    by the guideline, over that and what its processors would get (section 3.2).
+    A rack is Medium-Uplink within a share of the guideline, by default a tenth; the paper leaves it open. The
+    share of a mixed rack for storage is the bandwidth of its disks by the guideline, over that of its disks
+    and processors (section 3.2).
     """
     uplinks: dict[str, int] = {}
     for link in samples.links.select(["rack", "cross_section", "capacity_bps"]).to_pylist():
         if link["cross_section"] == TOR:
-            # Of two directions the lesser.
+            # The lesser of both directions.
             uplinks[link["rack"]] = min(uplinks.get(link["rack"], link["capacity_bps"]), link["capacity_bps"])
     racks = [row for row in samples.racks.to_pylist() if row["rack"] in uplinks]
     cpu = settings.cpu_bps or _median(

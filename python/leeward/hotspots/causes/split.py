@@ -1,12 +1,12 @@
-"""Whose hotspots those of mixed racks are: storage's, compute's, both's or neither's (Hotspots, section 3.2).
+"""Owners of hotspots of mixed racks: storage, compute, both or neither (Hotspots, section 3.2).
 
-The uplink of a mixed rack is split into what is provisioned for its disks and for its processors
+The uplink of a mixed rack is split into the parts that are provisioned for its disks and for its processors
 (`provision`). In a hot interval::
 
     storage's if  mean storage throughput / (capacity x storage's share)        > 75 %
     compute's if  mean compute throughput / (capacity x (1 - storage's share))  > 75 %
 
-(figure 6). Where a table has no direction, a row counts for both directions of the rack's link.
+(figure 6). In a table without a direction, a row counts for both directions of the rack's link.
 """
 
 import ibis
@@ -23,19 +23,19 @@ OWNERS = ("storage", "compute", "both", "neither", "unknown")
 def attribution(
     windows: Windows, hot: ibis.Table, split: ibis.Table | None, fleet: Provision, settings: Settings
 ) -> pyarrow.Table:
-    """Hot intervals of each mixed rack by whose they are.
+    """Hot intervals of each mixed rack by owner.
 
     Args:
-        windows: Of all links.
+        windows: Windows of all links.
         hot: Hot intervals, from `durations.marked`.
-        split: What racks stored and computed, as `tables.SPLIT`; None: not known.
-        fleet: What uplinks are provisioned for.
+        split: Loads of racks by storage and compute, as in `tables.SPLIT`; None if unknown.
+        fleet: Provisioned uplinks.
         settings: Thresholds.
 
     Returns:
         `rack`, `direction`, `storage`, `compute`, `both`, `neither`, `unknown` (hot intervals of each),
-        `storage_share` (provisioned; null if unknown), `storage_kbits`, `compute_kbits` (carried in them as
-        far as known). Without rows if no mixed rack was hot.
+        `storage_share` (provisioned; null if unknown), `storage_kbits`, `compute_kbits` (known load in them).
+        Without rows if no mixed rack was hot.
     """
     engine = windows.samples.engine
     places = engine.table(windows.samples.links).filter(ibis._.cross_section == TOR)

@@ -1,7 +1,7 @@
-"""Tables that tell more of a fleet than its links do: what racks carry for whom, their tasks, who asks.
+"""Tables of a fleet besides its links: loads of racks by owner, their tasks, storage requests.
 
-Each is CSV or Parquet with named columns; `t_ms` is the end of what a row covers, in Unix milliseconds, or
-`t_s` in seconds. Rows that cannot be used are counted among the discards.
+Each is CSV or Parquet with named columns; `t_ms` is the end of a row's time, in Unix milliseconds, or `t_s`
+in seconds. Invalid rows are counted among the discards.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,9 +20,9 @@ from leeward.telemetry.cells import number
 from leeward.telemetry.files import reading
 
 MOST = 1e15
-"""Of any number in them."""
+"""Greatest value of any number in them."""
 MOST_SUM = 4e18
-"""Of all numbers of a column: sums are whole numbers of 64 bits, some of two columns."""
+"""Greatest sum of the numbers of a column: sums are whole numbers of 64 bits, some of two columns."""
 _EXAMPLES = 3
 
 
@@ -31,10 +31,10 @@ class Column:
     """A column of such a table.
 
     Attributes:
-        name: Its name.
+        name: Name.
         kind: `text`, or a `number` that is not negative.
-        default: What stands where there is no such column; None: it must be there.
-        parts: In which parts of one it is summed.
+        default: Value for a missing column; None for a required one.
+        parts: Number of parts of one in sums.
     """
 
     name: str
@@ -49,7 +49,7 @@ SPLIT = (
     Column("compute_bps", "number"),
     Column("direction", "text", "both"),
 )
-"""What a rack's storage and its compute carried: mean rates in bits per second, by direction."""
+"""Loads of a rack's storage and its compute: mean rates in bits per second, by direction."""
 TASKS = (
     Column("rack", "text"),
     Column("job", "text"),
@@ -58,13 +58,13 @@ TASKS = (
     Column("rx_bps", "number"),
     Column("tasks", "number", 1.0, 1000),
 )
-"""Tasks of a job on a rack: their number, processors, and what they send and receive together."""
+"""Tasks of a job on a rack: number, processors, and their sent and received load."""
 REQUESTS = (
     Column("rack", "text"),
     Column("requests", "number", 1.0),
     Column("operation", "text", "any"),
 )
-"""Storage requests that a rack served: `read`, `write`, or whichever."""
+"""Storage requests that a rack served: `read`, `write`, or any."""
 WORDS = {"direction": ("up", "down", "both"), "operation": ("read", "write", "any")}
 
 
@@ -75,20 +75,20 @@ def read(
     racks: Sequence[str],
     discards: Discards,
 ) -> ibis.Table:
-    """Such a table, with what cannot be used left out and counted.
+    """A table of the fleet, without invalid rows, which are counted.
 
     Args:
-        engine: Where it goes.
+        engine: Engine of the table.
         path: CSV or Parquet.
-        columns: Which it has.
-        racks: The names of the cluster's racks.
-        discards: Where rows that are left out are counted.
+        columns: Its columns.
+        racks: Names of the cluster's racks.
+        discards: Counts of rows left out.
 
     Returns:
         `t_ms` (int64) and the columns: texts, and numbers as doubles.
 
     Raises:
-        InputError: It cannot be read, or a column is missing or of the wrong type.
+        InputError: The file cannot be read, or a column is missing or of the wrong type.
     """
     head = read_head(_file(path))
     head.check_names()
@@ -144,7 +144,7 @@ def _raw(engine: Engine, head: Head) -> ibis.Table:
 
 
 def _typed(raw: ibis.Table, head: Head, columns: Sequence[Column]) -> ibis.Table:
-    """The columns that are wanted, in their types."""
+    """Requested columns, in their types."""
     made: dict[str, ibis.Value] = {}
     time, factor = ("t_ms", 1.0) if "t_ms" in head.columns else ("t_s", 1000.0)
     for one in (Column(time, "number"), *columns):
@@ -158,10 +158,10 @@ def _typed(raw: ibis.Table, head: Head, columns: Sequence[Column]) -> ibis.Table
             continue
         head.check_type(one.name, "numbers", "texts")
         column = raw[one.name]
-        # CSV has texts alone: `001` stays the name that it is, and `abc` is one cell that is no number.
+        # CSV has only texts: `001` stays the name that it is, and `abc` is one invalid number.
         made[one.name] = column.cast("string") if one.kind == "text" else number(column, "float64")
     at = made.pop(time)
-    # Null where there is no time, or none that fits.
+    # Null without a valid time.
     sound = at.notnull() & ~at.isnan() & (at >= 0) & (at * factor < 2.0**52)
     made["t_ms"] = sound.ifelse(at * factor, None).round().cast("int64")
     return raw.select(**made)
@@ -180,7 +180,7 @@ def _any(conditions: Iterable[ibis.Value]) -> ibis.Value:
 
 
 def _first(bad: dict[str, ibis.Value]) -> ibis.Value:
-    """The first reason that holds of a row; empty where none does."""
+    """First reason that holds for a row; empty for a valid one."""
     reason: ibis.Value = ibis.literal("")
     for name, condition in reversed(bad.items()):
         reason = ibis.ifelse(ibis.coalesce(condition, False), name, reason)

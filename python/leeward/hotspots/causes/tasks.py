@@ -1,8 +1,8 @@
-"""Which jobs make racks hot: bandwidth per compute unit, and where they run (Hotspots, section 3.3).
+"""Jobs that make racks hot: bandwidth per compute unit, and places (Hotspots, section 3.3).
 
-* *Bandwidth per compute unit* of a job: what its tasks send and receive, over their processors (figure 7,
-  normalized to the median job's). Above twice the median, a job is called network-intensive; the paper names
-  its own instead.
+* *Bandwidth per compute unit* of a job: load of its tasks, sent and received, over their processors (figure
+  7, normalized to the median job's). Above twice the median, a job is network-intensive; the paper lists its
+  own instead.
 * *Network-intensive tasks per unit of bandwidth* of a rack: their mean number over the times of the table,
   over the rack's uplink in Gb/s, against the rack's mean utilization (the busier direction), with Pearson's
   correlation over racks (figure 8).
@@ -26,24 +26,24 @@ from leeward.telemetry import Engine, Windows
 
 GIGA = 1e9
 LEAST_RACKS = 4
-"""For an interval of a correlation."""
+"""Least number of values for an interval of a correlation."""
 NORMAL_95 = 1.959964
 
 
 @dataclass(frozen=True)
 class Tasks:
-    """What tasks tell.
+    """Results about tasks.
 
     Attributes:
         jobs: `job`, `bps_per_cpu`, `normalized` (over the median job's), `intensive`, the most first. Jobs
             without processors have null, and are not intensive.
-        racks: `rack`, `kind`, `intensive_tasks`, `per_gbps`, `traffic` (the share of the rack's that is
+        racks: `rack`, `kind`, `intensive_tasks`, `per_gbps`, `traffic` (share of the rack's traffic that is
             theirs), `mean_ppm`, `hot_rate`.
-        correlation: Of `per_gbps` and `mean_ppm` over racks: Pearson's r and its 95 % interval (Fisher); None
-            where one of them does not vary.
-        concentrated: `job`, `kind`, `share` (of its tasks that is on hot racks), `expected` (the share of
-            hosts that these are), `traffic` (of the hot racks, its share), `hot_racks`, `idle_racks`,
-            `idle_without` (idle racks that hold none of it), `concentrated`.
+        correlation: Pearson's r of `per_gbps` and `mean_ppm` over racks, and its 95 % interval (Fisher); None
+            if one of them is constant.
+        concentrated: `job`, `kind`, `share` (of its tasks on hot racks), `expected` (share of hosts in these
+            racks), `traffic` (its share of the hot racks' traffic), `hot_racks`, `idle_racks`, `idle_without`
+            (idle racks without its tasks), `concentrated`.
     """
 
     jobs: pyarrow.Table
@@ -55,13 +55,13 @@ class Tasks:
 def tasks(
     windows: Windows, links: pyarrow.Table, table: ibis.Table, fleet: Provision, settings: Settings
 ) -> Tasks:
-    """Looks at tasks.
+    """Analyzes tasks.
 
     Args:
-        windows: Of all links.
-        links: From `hot.by_link`.
-        table: As `tables.TASKS`.
-        fleet: What uplinks are provisioned for.
+        windows: Windows of all links.
+        links: Result of `hot.by_link`.
+        table: Table as in `tables.TASKS`.
+        fleet: Provisioned uplinks.
         settings: Thresholds.
     """
     engine = windows.samples.engine
@@ -131,7 +131,7 @@ def _jobs(engine: Engine, placed: ibis.Table, settings: Settings) -> pyarrow.Tab
 
 
 def _racks(windows: Windows, links: pyarrow.Table, fleet: Provision) -> list[dict[str, Any]]:
-    """Each rack with how busy its busier direction is on the mean, and how often it is hot."""
+    """Each rack with the average utilization of its busier direction, and its rate of hot intervals."""
     hosts = {row["rack"]: row["hosts"] for row in windows.samples.racks.to_pylist()}
     busy: dict[str, list[dict[str, Any]]] = {}
     for link in links.to_pylist():

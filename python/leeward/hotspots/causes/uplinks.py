@@ -1,8 +1,8 @@
-"""Which racks have too little uplink for their disks, and how busy they are when they are asked (figure 14).
+"""Racks with too little uplink for their disks, and their utilization when they serve requests (figure 14).
 
 Racks are High-, Medium- or Low-Uplink by uplink capacity over disk capacity (`provision`). Each storage
-request counts at the utilization of its rack's link in the interval that it falls into: a read at the uplink,
-a write at the downlink, and what does not say at the busier of the two. In buckets of 5 % of utilization::
+request counts at the utilization of its rack's link in its interval: a read at the uplink, a write at the
+downlink, and others at the busier of the two. In buckets of 5 % of utilization::
 
     share of class c in bucket b = requests to racks of c at b / all requests at b
 """
@@ -21,8 +21,8 @@ def served(windows: Windows, requests: ibis.Table, fleet: Provision) -> pyarrow.
     """The share of requests that each class of racks serves at each utilization.
 
     Returns:
-        `operation`, `percent` (lower edge of a bucket of 5 %), `class` (`unknown`: the rack has none),
-        `requests` (rounded down), `share`. Requests in intervals of their rack that were not seen are in
+        `operation`, `percent` (lower edge of a bucket of 5 %), `class` (`unknown` for a rack without one),
+        `requests` (rounded down), `share`. Requests in intervals without telemetry of their rack are in
         bucket -5.
     """
     engine = windows.samples.engine

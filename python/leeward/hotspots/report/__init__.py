@@ -1,4 +1,4 @@
-"""What people see of an analysis of hotspots: tables on the terminal, and one page with pictures."""
+"""Presentation of an analysis of hotspots: tables on the terminal, and one page with pictures."""
 
 from leeward.hotspots.report.page import write_page
 from leeward.hotspots.report.rows import heading, sections

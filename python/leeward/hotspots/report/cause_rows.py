@@ -1,4 +1,4 @@
-"""Why: the tables of `causes`."""
+"""Tables of causes."""
 
 from typing import Any
 
@@ -11,11 +11,11 @@ from leeward.hotspots.hot import TOR
 from leeward.hotspots.report.section import Section, rest, utilization
 
 _PER_CPU = (("bps_per_cpu", 8e6), ("normalized", 1.0))
-"""Rates of jobs, and what they are shown in."""
+"""Unit of the rates of jobs."""
 
 
 def causes(made: Analysis) -> Section | None:
-    """What changed when links became hot."""
+    """Table of changes at the start of hot runs."""
     rows = made.causes.by_cause.to_pylist()
     if not rows:
         return None
@@ -69,7 +69,7 @@ def findings(made: Analysis, top: int) -> Section | None:
 
 
 def _unasked(made: Analysis) -> list[str]:
-    """What was not given, and so not looked at."""
+    """Tables of the fleet that were not given."""
     missing = []
     mixed = sum(sum(row[name] for name in OWNERS) for row in made.causes.split.to_pylist())
     unknown = sum(row["unknown"] for row in made.causes.split.to_pylist())
@@ -84,7 +84,7 @@ def _unasked(made: Analysis) -> list[str]:
 
 
 def split(made: Analysis) -> Section | None:
-    """Whose the hotspots of mixed racks are; None if nothing is known of that."""
+    """Owners of the hotspots of mixed racks; None without their table."""
     rows = [row for row in made.causes.split.to_pylist() if any(row[name] for name in OWNERS[:4])]
     if not rows:
         return None
@@ -113,7 +113,7 @@ def split(made: Analysis) -> Section | None:
 
 
 def jobs(made: Analysis, top: int) -> Section | None:
-    """Bandwidth per processor of jobs, and where network-intensive tasks are; None if tasks are not known."""
+    """Bandwidth per processor of jobs, and places of network-intensive tasks; None without tasks."""
     looked = made.causes.tasks
     if looked is None:
         return None
@@ -151,7 +151,7 @@ def jobs(made: Analysis, top: int) -> Section | None:
 
 
 def uplinks(made: Analysis) -> Section | None:
-    """What uplinks have for their disks, and how hot they are; None where no rack has a class."""
+    """Uplinks relative to disks, and hot intervals; None if no rack has a class."""
     fleet = made.causes.provision
     racks = [row for row in fleet.racks.to_pylist() if row["class"] is not None]
     if not racks:
@@ -207,23 +207,23 @@ def _intervals(made: Analysis) -> dict[str, tuple[int, int]]:
 
 
 def _requests(made: Analysis) -> dict[str, tuple[float | None, float | None]]:
-    """The share of requests, and of those above the threshold, that each class serves; empty if not known."""
+    """Shares of requests, and of those above the threshold, by class; empty without requests."""
     if made.causes.served is None:
         return {}
     rows = made.causes.served.to_pylist()
-    # A bucket that the threshold divides is not above it.
+    # A bucket that contains the threshold is not above it.
     above = [row for row in rows if 10_000 * row["percent"] >= made.settings.hot_ppm]
     return {name: (_share(rows, name), _share(above, name)) for name in CLASSES}
 
 
 def _share(rows: list[dict[str, Any]], name: str) -> float | None:
-    """The share of requests that a class serves; None if there are none."""
+    """Share of requests of a class; None without any."""
     every = sum(row["requests"] for row in rows)
     return sum(row["requests"] for row in rows if row["class"] == name) / every if every else None
 
 
 def served(made: Analysis) -> Section | None:
-    """The share of requests that each class of racks serves; None if they are not known."""
+    """Shares of requests by class of racks; None without requests."""
     if made.causes.served is None:
         return None
     found: dict[tuple[str, int], dict[str, Any]] = {}

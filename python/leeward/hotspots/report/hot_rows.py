@@ -1,4 +1,4 @@
-"""Do I have hotspots, where, since when, and how long: the tables of `hot` and `durations`."""
+"""Tables of `hot` and `durations`."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -44,7 +44,7 @@ def cross_sections(made: Analysis) -> Section:
 
 
 def kinds(made: Analysis) -> Section | None:
-    """Hotspots by kind of rack; None where there are no racks."""
+    """Hotspots by kind of rack; None without racks."""
     rows = made.kinds.to_pylist()
     if not rows:
         return None
@@ -58,7 +58,7 @@ def kinds(made: Analysis) -> Section | None:
 
 
 def links(made: Analysis, top: int) -> Section | None:
-    """The links that were hot most; None if none was."""
+    """The hottest links; None if no link was hot."""
     hot = [row for row in made.links.to_pylist() if row["hot"]]
     if not hot:
         return None
@@ -80,7 +80,7 @@ def links(made: Analysis, top: int) -> Section | None:
 
 
 def classes(made: Analysis) -> Section | None:
-    """Runs by persistence class; None if there are none."""
+    """Runs by persistence class; None without any."""
     rows = made.classes.to_pylist()
     if not rows:
         return None
@@ -114,7 +114,7 @@ def classes(made: Analysis) -> Section | None:
 
 
 def units(made: Analysis, top: int) -> Section | None:
-    """Links whose units are in doubt; None if there are none."""
+    """Links whose units are in doubt; None without any."""
     rows = made.units.to_pylist()
     if not rows:
         return None

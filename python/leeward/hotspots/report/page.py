@@ -10,16 +10,16 @@ from leeward.report import document
 from leeward.report.document import Html, Picture
 
 ROWS = 100
-"""Of a table that may have very many."""
+"""Greatest number of rows of a long table."""
 
 
 def write_page(path: str | PathLike[str], made: Analysis) -> None:
-    """Writes the page, whole or not at all."""
+    """Writes the page, completely or not at all."""
     document.write(path, page(made))
 
 
 def page(made: Analysis) -> str:
-    """The page as text. It loads nothing from anywhere."""
+    """The page as text. It loads nothing from outside."""
     parts = [document.pictures(_drawn(made)), *map(_section, sections(made, ROWS))]
     return document.document("Hotspots", "Hotspots", heading(made), parts)
 

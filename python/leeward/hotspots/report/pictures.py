@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 SECTIONS = {"host-ToR": "#6f6f6f", "ToR-pod": "#c4411d", "pod-core": "#0b62a4", "pair": "#2f7d32"}
-"""One colour a cross-section, and a line for each direction."""
+"""One colour for each cross-section, and a line for each direction."""
 LINES = {"up": "-", "down": "--", "one-way": "-"}
 RACKS = 60
 """Rows of the heat map, the hottest racks first."""
@@ -23,7 +23,7 @@ _LEAST_SHARE = 0.001
 
 
 def heat(made: Analysis) -> str:
-    """Racks over time: how busy the busier direction of a rack's link is at most in each cell of time."""
+    """Heat map of racks: maximum utilization of the busier direction in each cell of time."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -44,7 +44,7 @@ def heat(made: Analysis) -> str:
         first, end = (starts[0], starts[-1] + length) if starts else (0, 1)
         axes.grid(visible=False)
         axes.set_facecolor("#d9d9d9")
-        # A mesh of rectangles would make the page megabytes long; this is one small picture in it.
+        # A mesh of rectangles would make the page megabytes long; this is one small image.
         image = axes.imshow(
             grid,
             cmap="inferno_r",
@@ -64,7 +64,7 @@ def heat(made: Analysis) -> str:
 
 
 def durations(made: Analysis) -> str:
-    """How long runs of hot intervals last: the distribution, and how much of the hot time is in them."""
+    """Distribution of the durations of hot runs, and of the hot time in them."""
 
     def draw(axes: "Axes") -> None:
         for section, colour in SECTIONS.items():
@@ -87,7 +87,7 @@ def durations(made: Analysis) -> str:
 
 
 def utilization(made: Analysis) -> str:
-    """How busy links are: for each utilization the share of link intervals above it, by cross-section."""
+    """Distribution of utilization by cross-section: share of link intervals above each value."""
 
     def draw(axes: "Axes") -> None:
         sets: dict[tuple[str, str], tuple[list[int], list[int]]] = {}
@@ -122,7 +122,7 @@ def utilization(made: Analysis) -> str:
 
 
 def unevenness(made: Analysis) -> str:
-    """How uneven links are: the distribution of Cv over intervals."""
+    """Distribution of Cv over intervals."""
 
     def draw(axes: "Axes") -> None:
         sets: dict[tuple[str, str], tuple[list[float], list[int]]] = {}
@@ -185,7 +185,7 @@ def crowding(made: Analysis) -> str:
 
 
 def _hottest(made: Analysis) -> list[str]:
-    """Racks by how often their links are hot, and then by how busy."""
+    """Racks by their rate of hot intervals, and then by utilization."""
     found: dict[str, tuple[int, int]] = {}
     for row in made.links.to_pylist():
         if row["cross_section"] == TOR:

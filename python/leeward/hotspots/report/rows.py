@@ -1,7 +1,7 @@
-"""An analysis as tables of texts, in the order in which an operator asks.
+"""An analysis as tables of texts, in the order of an operator's questions.
 
-Do I have hotspots, where, since when, how long, why, how uneven is it, will they stay; and at the foot what
-was left out. Each table says what its words mean. The terminal and the page show the same.
+The order: hotspots, places, times, durations, causes, imbalance, forecast; and at the end the rows left out.
+Each table explains its words. The terminal and the page show the same tables.
 """
 
 from leeward._quantities import days_text, share_text
@@ -11,7 +11,7 @@ from leeward.hotspots.report.section import Section, stamp, utilization
 
 
 def heading(made: Analysis) -> list[str]:
-    """What was looked at, in two lines."""
+    """Extent of the analysis, in two lines."""
     seen, set_to = made.extent, made.settings
     first, end = seen.first_ms or 0, seen.end_ms or 0
     covered = share_text(set_to.coverage)
@@ -25,11 +25,11 @@ def heading(made: Analysis) -> list[str]:
 
 
 def sections(made: Analysis, top: int) -> list[Section]:
-    """All tables that have something to say.
+    """All tables with content.
 
     Args:
         made: The analysis.
-        top: How many rows of what there may be very many of.
+        top: Greatest number of rows of long tables.
     """
     every = [
         hot_rows.cross_sections(made),

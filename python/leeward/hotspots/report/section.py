@@ -1,4 +1,4 @@
-"""A table of texts, and how times and shares are written in it."""
+"""A table of texts, and its formats of times and shares."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -14,12 +14,12 @@ class Section:
     """A table.
 
     Attributes:
-        title: What it answers.
-        headers: Of its columns.
-        sides: For each column `<` or `>`, the side that it keeps to.
-        rows: Its cells.
-        more: What else there is to say below it, a line each.
-        words: What its words mean.
+        title: Title.
+        headers: Headers of the columns.
+        sides: For each column `<` or `>`, its alignment.
+        rows: Cells.
+        more: Lines below the table.
+        words: Meanings of its words.
     """
 
     title: str
@@ -41,12 +41,12 @@ def stamp(ms: int | None) -> str:
 
 
 def rest(count: int, what: str) -> list[str]:
-    """A line that says how many more there are, if any."""
+    """A line with the number of further rows, if any."""
     return [f"{count:,} more {what}"] if count > 0 else []
 
 
 def utilization(value: int | None) -> str:
-    """A utilization that is given in millionths."""
+    """A utilization in millionths, as text."""
     return NONE if value is None else share_text(value / 1e6)
 
 

@@ -1,4 +1,4 @@
-"""How uneven it is, and whether it stays: the tables of `imbalance` and `forecast`."""
+"""Tables of `imbalance` and `forecast`."""
 
 from leeward._quantities import NONE, days_text, share_text
 from leeward.hotspots.analysis import Analysis
@@ -51,7 +51,7 @@ def unevenness(made: Analysis) -> Section:
 
 
 def stability(made: Analysis) -> Section | None:
-    """How steady links are; None where samples come too seldom to tell."""
+    """Stability of links; None if samples come too seldom."""
     rows = made.imbalance.stability.to_pylist()
     if not rows:
         return None
@@ -80,7 +80,7 @@ def stability(made: Analysis) -> Section | None:
 
 
 def scores(made: Analysis) -> Section | None:
-    """How forecasts did on later time; None if there was too little of it."""
+    """Scores of forecasts on later time; None without enough of it."""
     ahead = made.forecast
     if not ahead.scores:
         return None
@@ -112,7 +112,7 @@ def scores(made: Analysis) -> Section | None:
 
 
 def now(made: Analysis, top: int) -> Section | None:
-    """Links that are hot at the end, and their chance to stay so; None if there are none."""
+    """Links that are hot at the end, and their chance to stay so; None without any."""
     ahead = made.forecast
     rows = ahead.now.to_pylist()
     few = (
