@@ -1,13 +1,14 @@
-"""What hot links cost: latency of operations against the utilization of the links that they cross.
+"""Cost of hot links: latency of operations against the utilization of the links that they cross.
 
-Each latency is set beside the greatest utilization of its operation's links in the intervals of 30 s that it
-ran in; buckets of 5 % of utilization have a 95th percentile and a median, and these over those of the lowest
-bucket are inflation. Load-tolerance is where it reaches 1.5 or 2, hotspot-inflation what it is at 75 %.
+Each latency gets the greatest utilization of its operation's links in the intervals of 30 s that it ran in.
+Buckets of 5 % of utilization have a 95th percentile and a median, and inflation is their ratio to those of
+the lowest bucket. Load-tolerance is the utilization at which it reaches 1.5 or 2; hotspot-inflation is its
+value at 75 %.
 
-After Hotspots, section 4 and appendices A to D. What the paper leaves open is a setting: the fewest latencies
-of a bucket, what is done between buckets, edges of classes, the weights of weighted-effective utilization.
-Ours
-besides: intervals by the bootstrap, and an operation in several intervals takes the greatest of them.
+After Hotspots, section 4 and appendices A to D. Open choices of the paper are settings: the fewest latencies
+of a bucket, values between buckets, edges of classes, the weights of weighted-effective utilization. Two
+things are ours: intervals by the bootstrap, and an operation in several intervals takes the greatest of their
+utilizations.
 """
 
 from leeward.impact.analysis import Impact, measure

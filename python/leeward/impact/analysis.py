@@ -1,4 +1,4 @@
-"""The analysis as a whole: latencies and telemetry in, curves of inflation out."""
+"""The complete analysis: from latencies and telemetry to curves of inflation."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,19 +22,19 @@ from leeward.telemetry.units import off_by
 
 @dataclass(frozen=True)
 class Impact:
-    """How latencies grow with utilization.
+    """Growth of latencies with utilization.
 
     Attributes:
-        curves: One for each kind of operation.
-        by: What kinds are told apart by.
-        settings: What was asked.
-        rows: How many latencies there were.
-        latencies: How many of them have a utilization.
-        discards: Why the others have none, or are of no use.
-        telemetry: What was left out of telemetry.
-        warnings: What else to know before these numbers are believed.
-        weights: Of classes of service, where utilizations are weighted-effective ones.
-        counts: The histograms that all of it is made of.
+        curves: A curve for each kind of operation.
+        by: Fields that distinguish kinds.
+        settings: Settings of the analysis.
+        rows: Number of latencies.
+        latencies: Number of latencies with a utilization.
+        discards: Reasons of the others.
+        telemetry: Telemetry left out.
+        warnings: Doubts about the numbers.
+        weights: Weights of classes of service, for weighted-effective utilizations.
+        counts: Histograms behind all curves.
     """
 
     curves: Sequence[Curve]
@@ -58,19 +58,19 @@ def measure(
     stages: str | PathLike[str] | None = None,
     weights: Mapping[str, int] | None = None,
 ) -> Impact:
-    """Measures how latencies of operations grow with the utilization of their links.
+    """Measures the growth of operations' latencies with the utilization of their links.
 
     Args:
         paths: Files of latencies, CSV or Parquet, or folders of them.
-        telemetry: What links carried; or, for weighted-effective utilization, what each class of service put
+        telemetry: Loads of links; or, for weighted-effective utilization, the load of each class of service
             on them, by its name.
         settings: Widths, thresholds and edges.
-        operations: Which links kinds of operations cross, beside or instead of the usual ones.
-        stages: A file with the times of stages, from which compute ratios of queries come.
-        weights: Of classes of service, whole numbers; needed if telemetry is by class.
+        operations: Links that kinds of operations cross, besides or instead of the usual ones.
+        stages: A file with the times of stages, for compute ratios of queries.
+        weights: Weights of classes of service, whole numbers; required with telemetry by class.
 
     Raises:
-        InputError: A file cannot be read, latencies and telemetry do not meet, or settings make no sense.
+        InputError: A file cannot be read, latencies and telemetry do not overlap, or a setting is invalid.
     """
     asked = settings or Settings()
     use = _utilization(telemetry, weights, asked)

@@ -1,7 +1,7 @@
 """Columns of latency and stage files, a batch of rows at a time, as numbers and texts.
 
-Columns are found by name; one with a unit has it in its name (`latency_ms`). What cannot be read as a number
-is told from what is not there.
+Columns are found by name; a column with a unit has it in its name (`latency_ms`). Invalid numbers are
+distinguished from absent ones.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -21,13 +21,13 @@ from leeward.errors import InputError
 from leeward.telemetry import Discards
 
 BATCH = 1 << 17
-"""Rows at a time."""
+"""Rows of a batch."""
 UNITS = {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1.0}
 """Nanoseconds in each unit of time."""
 _SHOWN = 160
-"""Letters of a message about a file."""
+"""Letters of a cell in a message."""
 _MICROS = {"s": 1e6, "ms": 1e3, "us": 1.0}
-"""In each unit of a timestamp."""
+"""Units of a timestamp in a microsecond."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +35,10 @@ class Numbers:
     """A column of numbers.
 
     Attributes:
-        values: 0 where there is none.
-        missing: Where there is nothing.
-        wrong: Where there is something that is not a finite number.
-        texts: What stands there.
+        values: Numbers; 0 where there is none.
+        missing: True where there is nothing.
+        wrong: True where there is a text that is not a finite number.
+        texts: The cells.
     """
 
     values: NDArray[numpy.float64]
@@ -48,15 +48,15 @@ class Numbers:
 
 
 class Kept:
-    """Which rows of a batch are still of use; those that are not are counted with a reason."""
+    """Valid rows of a batch; others are counted with a reason."""
 
     def __init__(self, file: Path, first: int, rows: int, discards: Discards) -> None:
-        """Takes the file, the number of the batch's first row and of its rows, and where to count."""
+        """Takes the file, the number of the batch's first row, the number of its rows, and the counts."""
         self.rows = numpy.ones(rows, dtype=bool)
         self._file, self._first, self._discards = file, first, discards
 
     def drop(self, reason: str, where: NDArray[numpy.bool_], field: str = "", texts: Any = None) -> None:
-        """Counts rows out that are still in; examples show what stands in the field."""
+        """Counts further invalid rows; examples show the cell."""
         found = numpy.flatnonzero(where & self.rows)
         self.rows[found] = False
         shown = [
@@ -66,7 +66,7 @@ class Kept:
         self._discards.count(reason, len(found), *shown)
 
     def numbers(self, field: str, column: Numbers, reason: str | None) -> None:
-        """Counts rows out that have no number; where there is nothing under `reason`, if one is given."""
+        """Counts rows without a number; absent ones under `reason`, if given."""
         if reason is not None:
             self.drop(reason, column.missing)
         self.drop("not-a-number", column.wrong, field, column.texts)
@@ -75,16 +75,16 @@ class Kept:
 def batches(
     head: Head, wanted: Sequence[str], times: Collection[str] = (), lists: Collection[str] = ()
 ) -> Iterator[Any]:
-    """The rows of a file as record batches of the wanted columns; of CSV, all are texts.
+    """Rows of a file as record batches of the wanted columns; those of CSV are texts.
 
     Args:
-        head: Of the file.
+        head: Head of the file.
         wanted: Names of columns.
-        times: Those of them that may be of timestamps or dates.
-        lists: Those of them that may be of lists.
+        times: Columns that may be of timestamps or dates.
+        lists: Columns that may be of lists.
 
     Raises:
-        InputError: It cannot be read to its end, or a column is of another type.
+        InputError: The file cannot be read to its end, or a column is of another type.
     """
     for name in wanted:
         kinds: list[Kind] = ["numbers", "texts"]
@@ -112,7 +112,7 @@ def _open_csv(head: Head, texts: Sequence[str]) -> Any:
 
 
 class _readable:  # noqa: N801 (it is used as a function)
-    """Lets Arrow's errors be of the file."""
+    """Lets errors of Arrow name the file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -124,17 +124,17 @@ class _readable:  # noqa: N801 (it is used as a function)
         if isinstance(error, (pyarrow.ArrowException, OSError, EOFError)):
             if self._path.suffix != ".parquet" and (told := why(self._path)):
                 raise told from None
-            # Of what is no text at all, a little is shown.
+            # An example of binary data is cut short.
             said = "".join(letter if letter.isprintable() else "?" for letter in str(error).splitlines()[0])
             said = f"{said[:_SHOWN]}..." if len(said) > _SHOWN else said
             raise InputError(str(self._path), None, None, None, f"not readable as a table: {said}") from None
 
 
 def in_unit(path: Path, found: Sequence[str], name: str, needed: bool) -> tuple[str, float] | None:
-    """The column of a time span, such as `latency_ms`, and the nanoseconds in its unit.
+    """Column of a time span, such as `latency_ms`, and the nanoseconds of its unit.
 
     Raises:
-        InputError: There are several, or none and it is needed.
+        InputError: There are several columns, or none and it is required.
     """
     of = [(f"{name}_{unit}", size) for unit, size in UNITS.items() if f"{name}_{unit}" in found]
     if len(of) == 1:
@@ -155,7 +155,7 @@ def numbers(column: Any) -> Numbers:
     try:
         cast = compute.cast(column, pyarrow.float64())
     except pyarrow.ArrowException:
-        # One text that is no number spoils the cast of all.
+        # One invalid text makes the cast of all fail.
         cast = pyarrow.array([_number(value) for value in column.to_pylist()], pyarrow.float64())
     values = compute.fill_null(cast, float("nan")).to_numpy(zero_copy_only=False).copy()
     wrong = ~numpy.isfinite(values) & ~missing
@@ -174,13 +174,12 @@ def micros(column: Any, unit_ns: float | None) -> Numbers:
     """Points in time as whole microseconds since 1970.
 
     Args:
-        column: Numbers, if a unit is given; else timestamps or texts in ISO 8601, in UTC where no zone is
-            stated.
-        unit_ns: Nanoseconds in the unit of the numbers.
+        column: Numbers, if a unit is given; else timestamps or texts in ISO 8601, in UTC without a zone.
+        unit_ns: Nanoseconds of the unit of the numbers.
     """
     if unit_ns is not None:
         read = numbers(column)
-        # A double has a quarter of a microsecond for seconds of this century.
+        # A double has a resolution of a quarter of a microsecond for seconds of this century.
         values = numpy.rint(read.values * (unit_ns / 1e3))
         far = numpy.abs(values) >= 2.0**53
         values[far] = 0.0
@@ -189,7 +188,7 @@ def micros(column: Any, unit_ns: float | None) -> Numbers:
     missing = column.is_null().to_numpy(zero_copy_only=False)
     of = column.type
     if pyarrow.types.is_timestamp(of) or pyarrow.types.is_date(of):
-        # Arrow would refuse all of them for one that is too far off, or let it overflow.
+        # Arrow would refuse all of them for one out of range, or let it overflow.
         days = pyarrow.types.is_date32(of)
         ticks = compute.cast(column, pyarrow.int32() if days else pyarrow.int64())
         stated = compute.fill_null(ticks, 0).to_numpy(zero_copy_only=False)
@@ -229,17 +228,17 @@ def texts(column: Any) -> Any:
 
 
 def lists(column: Any) -> Any:
-    """A column of lists of names as texts with spaces between; one of texts as it is."""
+    """A column of lists of names as texts with spaces between; a column of texts unchanged."""
     column = plain(column)
     if pyarrow.types.is_list(column.type) or pyarrow.types.is_large_list(column.type):
-        # What is not there in a list is no name.
+        # An absent element of a list is not a name.
         rows = [" ".join(str(name) for name in row or () if name is not None) for row in column.to_pylist()]
         return pyarrow.array(rows, pyarrow.string())
     return texts(column)
 
 
 def plain(column: Any) -> Any:
-    """A column without codes for its values."""
+    """A dictionary-encoded column as plain values."""
     if pyarrow.types.is_dictionary(column.type):
         return column.dictionary_decode()
     return column

@@ -1,4 +1,4 @@
-"""Inflation of latency by utilization, and the two numbers that it is told by.
+"""Inflation of latency by utilization, and its two summary numbers.
 
 For a bucket of utilization, from the histograms of its latencies::
 
@@ -7,8 +7,8 @@ For a bucket of utilization, from the histograms of its latencies::
     hotspot-inflation = inflation of the bucket that begins at 75 %
 
 (Hotspots, sections 4.1 and 4.2), and the same with medians. A percentile is the middle of the bin that holds
-the latency of rank ceil(share x latencies), see `leeward.impact.bins` for how exact that is. Intervals are
-of the bootstrap, for which latencies are drawn independently of each other.
+the latency of rank ceil(share x latencies); `leeward.impact.bins` states its error. Intervals are of the
+bootstrap, which draws latencies independently of each other.
 """
 
 import json
@@ -27,12 +27,12 @@ from leeward.impact.bins import Whole, middles
 from leeward.impact.settings import MILLION, Settings
 
 PERCENTILES = {"p95": 95, "median": 50}
-"""What inflation is of, in percent of latencies."""
+"""Percentiles of inflation, in percent of latencies."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """A figure and its interval; None, where there is none."""
+    """A number and its interval; None for an unknown one."""
 
     value: float | None
     low: float | None
@@ -47,13 +47,13 @@ class Bucket:
     """Latencies at utilizations from `low_ppm` to below `high_ppm` (in millionths).
 
     Attributes:
-        low_ppm: Its lower edge.
-        high_ppm: Its upper edge.
-        latencies: How many.
-        enough: Whether it is judged: it has as many as settings ask for.
-        ns: The percentiles of latency, by `PERCENTILES`, in nanoseconds.
-        inflation: The same over those of the first bucket that is judged; nothing, where it is not judged.
-        sum_us: All latencies together, in microseconds.
+        low_ppm: Lower edge.
+        high_ppm: Upper edge.
+        latencies: Number of latencies.
+        enough: Whether it is judged: it has as many latencies as settings require.
+        ns: Percentiles of latency, by `PERCENTILES`, in nanoseconds.
+        inflation: Ratio to those of the first judged bucket; empty for a bucket that is not judged.
+        sum_us: Sum of all latencies, in microseconds.
     """
 
     low_ppm: int
@@ -67,14 +67,14 @@ class Bucket:
 
 @dataclass(frozen=True)
 class Tolerance:
-    """At which utilization inflation reaches a factor.
+    """Utilization at which inflation reaches a factor.
 
     Attributes:
         factor: The factor.
-        of: Which percentile it is of.
-        utilization: A share from 0 on; None: it is not reached. The same of the ends of the interval.
-        gap: Whether buckets just below have too few latencies, so that it may be reached there already.
-        judged_ppm: Up to which utilization buckets are judged, in millionths: it may be reached above.
+        of: Its percentile.
+        utilization: A share from 0 on, with the ends of its interval; None if it is not reached.
+        gap: Whether buckets just below have too few latencies, so that the true value may be lower.
+        judged_ppm: Utilization up to which buckets are judged, in millionths: the true value may be above.
     """
 
     factor: float
@@ -89,10 +89,10 @@ class Curve:
     """Inflation of latencies of one kind.
 
     Attributes:
-        split: What kind: a value of each that latencies are split by, in words; None, where it is not stated.
-        part: `total`, or `network` for the part of them on the network.
-        buckets: Those with latencies, the lowest first.
-        tolerances: For each factor and percentile.
+        split: Kind: a value of each field that latencies are split by, in words; None where it is unknown.
+        part: `total`, or `network` for their part on the network.
+        buckets: Buckets with latencies, the lowest first.
+        tolerances: Load-tolerance for each factor and percentile.
         hotspot: Hotspot-inflation, by `PERCENTILES`.
     """
 
@@ -104,18 +104,18 @@ class Curve:
 
     @property
     def name(self) -> str:
-        """Its kind in words."""
+        """The kind in words."""
         return " ".join("(not stated)" if value is None else value for value in self.split.values())
 
     @property
     def judged(self) -> list[Bucket]:
-        """The buckets with enough latencies; inflation is over the first."""
+        """Buckets with enough latencies; inflation is relative to the first."""
         return [bucket for bucket in self.buckets if bucket.enough]
 
 
 @dataclass(frozen=True)
 class _Histogram:
-    """Latencies of a bucket: bins with any, and how many are in each and all before it."""
+    """Latencies of a bucket: occupied bins, and the numbers of latencies in each and in all before it."""
 
     bins: Whole
     upto: Whole
@@ -126,7 +126,7 @@ class _Histogram:
         return int(self.upto[-1])
 
     def rank(self, percent: int) -> int:
-        """Which latency, from the smallest, from 1."""
+        """Rank of a percentile, from the smallest latency, from 1."""
         return -(-percent * self.latencies // 100)
 
     def percentile(self, percent: int) -> float:
@@ -134,11 +134,11 @@ class _Histogram:
         return float(middles(self.bins[at : at + 1])[0])
 
     def redrawn(self, percent: int, times: int, random: numpy.random.Generator) -> Floats:
-        """The percentile of as many latencies, drawn from these with replacement, so many times.
+        """Percentiles of resamples: as many latencies, drawn from these with replacement.
 
-        What is drawn with replacement has the values of the empirical distribution at independent uniform
-        shares, and the share at a rank r of n has the distribution Beta(r, n + 1 - r). One draw of it is the
-        same bootstrap as n draws of latencies, or as one of the counts of all bins.
+        A sample with replacement has the values of the empirical distribution at independent uniform shares,
+        and the share at a rank r of n has the distribution Beta(r, n + 1 - r). One draw of it is the same
+        bootstrap as n draws of latencies, or as one of the counts of all bins.
         """
         rank, of = self.rank(percent), self.latencies
         share = random.beta(rank, of + 1 - rank, times)
@@ -147,11 +147,11 @@ class _Histogram:
 
 
 def curves(counts: pyarrow.Table, by: Sequence[str], settings: Settings) -> list[Curve]:
-    """The curves of all kinds, in order of their splits, with those of the network after those of all.
+    """Curves of all kinds, in order of their splits, those of the network after the others.
 
     Args:
-        counts: Histograms as `leeward.impact.join.Joined` has them.
-        by: What they are split by.
+        counts: Histograms as in `leeward.impact.join.Joined`.
+        by: Fields that they are split by.
         settings: Widths and thresholds.
     """
     kinds: dict[tuple[Any, ...], dict[int, list[int]]] = {}
@@ -171,7 +171,7 @@ def curves(counts: pyarrow.Table, by: Sequence[str], settings: Settings) -> list
 
 
 def words(split: str, value: Any, settings: Settings) -> str | None:
-    """A class of what latencies are split by, in words."""
+    """A class of a field that latencies are split by, in words."""
     if value is None or split not in ("size", "compute"):
         return None if value is None else str(value)
     from leeward._native import bytes_text
@@ -191,7 +191,7 @@ def _curve(
     inflation: dict[str, dict[int, float]] = {}
     redrawn: dict[str, dict[int, Floats]] = {}
     for at, (name, percent) in enumerate(PERCENTILES.items()):
-        # Each curve and percentile draws by itself: none changes if others are added.
+        # Each curve and percentile has its own draws: none changes if others are added.
         random = numpy.random.Generator(numpy.random.PCG64([settings.seed, key, at]))
         times = settings.resamples
         values = {bucket: of[bucket].percentile(percent) for bucket in judged}
@@ -239,7 +239,7 @@ def _tolerance(
     many = numpy.array([redrawn[bucket] for bucket in judged])
     (value,) = _reached(factor, judged, one, settings)
     low, high = _ends(_reached(factor, judged, many, settings), settings)
-    # What is said of a first bucket says more than was seen if buckets just below it are missing.
+    # Missing buckets just below make the first bucket an upper estimate.
     first = next((bucket for bucket in judged if inflation[bucket] >= factor), None)
     gap = first is not None and first - 1 not in judged
     upto = (judged[-1] + 1) * settings.bucket_ppm
@@ -247,13 +247,13 @@ def _tolerance(
 
 
 def _reached(factor: float, judged: Sequence[int], inflation: Floats, settings: Settings) -> Floats:
-    """The utilization at which each column of inflations reaches a factor; infinite where none does."""
+    """Utilization at which each column of inflations reaches a factor; infinite where none does."""
     above = inflation >= factor
     first = numpy.argmax(above, axis=0)
     edges = numpy.asarray([bucket * settings.bucket_ppm for bucket in judged]) / MILLION
     found = edges[first]
     if settings.interpolate:
-        # The first bucket has an inflation of 1, so that there is one before.
+        # The first bucket has an inflation of 1, so that one comes before.
         before = numpy.maximum(first - 1, 0)
         columns = numpy.arange(inflation.shape[1])
         low, high = inflation[before, columns], inflation[first, columns]
@@ -270,10 +270,10 @@ def _estimate(value: float, redrawn: Floats, settings: Settings) -> Estimate:
 
 
 def _ends(redrawn: NDArray[numpy.float64], settings: Settings) -> tuple[float, float]:
-    """The ends of the interval: percentiles of what was drawn, none of them between two draws."""
+    """Ends of the interval: percentiles of the draws, without interpolation between two of them."""
     if not len(redrawn):
         return math.nan, math.nan
-    # Between two draws nothing is sought, as one of them may be infinite.
+    # No interpolation, as one of the draws may be infinite.
     ordered, tail = numpy.sort(redrawn), (1 - settings.confidence) / 2
     low, high = (max(math.ceil(share * len(ordered)), 1) - 1 for share in (tail, 1 - tail))
     return float(ordered[low]), float(ordered[high])

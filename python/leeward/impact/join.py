@@ -1,8 +1,8 @@
-"""Latencies beside utilizations: each gets the greatest of its links in the intervals that it ran in.
+"""Join of latencies and utilizations: each gets the maximum over its links and its intervals.
 
-As in Hotspots, section 4.1: a storage operation is as slow as its busiest link lets it be. An operation that
-runs in several intervals takes the greatest of them all, which is ours: the paper's lie within one. Where one
-of its links was not seen, the greatest is not known, and the latency is counted and left out.
+As in Hotspots, section 4.1: the busiest link of a storage operation limits it. An operation in several
+intervals takes the maximum over them, which is ours: the paper's lie within one. With a link without
+telemetry the maximum is unknown, and the latency is counted and left out.
 """
 
 from collections.abc import Sequence
@@ -26,17 +26,17 @@ from leeward.telemetry.units import UNIT_PPM
 
 SHOWN = 3
 USUAL = 98
-"""The percentile of a link's utilization that its unit is judged by."""
+"""Percentile of a link's utilization that its unit is judged by."""
 
 
 @dataclass(frozen=True)
 class Above:
-    """A link that seemed to carry more than it can.
+    """A link whose load exceeds its capacity.
 
     Attributes:
-        name: Its name.
-        most_ppm: Its greatest utilization, in millionths.
-        usual_ppm: The 98th percentile, which one interval does not change.
+        name: Name.
+        most_ppm: Greatest utilization, in millionths.
+        usual_ppm: 98th percentile, which one interval does not change.
     """
 
     name: str
@@ -49,13 +49,13 @@ class Joined:
     """Histograms of latencies.
 
     Attributes:
-        counts: A row for each bin that has latencies, in order: what they are split by (`operation`,
+        counts: A row for each occupied bin, in order: the fields that they are split by (`operation`,
             `medium`, `class`: text; `size`, `compute`: int64, the number of edges that are not above), `part`
             (`total` or `network`), `bucket` (int64: utilization over the width of buckets, rounded down),
             `bin` (int64), `latencies`, `sum_us` (both int64).
-        by: What they are split by.
-        latencies: How many there are in all.
-        above: Links that seemed to carry more than they can, the worst first.
+        by: Fields that they are split by.
+        latencies: Number of all latencies.
+        above: Links whose load exceeds their capacity, the worst first.
     """
 
     counts: pyarrow.Table
@@ -71,17 +71,18 @@ def join(
     ratios: Path | None,
     discards: Discards,
 ) -> Joined:
-    """Joins and counts.
+    """Joins latencies with utilizations and counts them.
 
     Args:
-        latencies: Clean ones.
-        utilization: Of the links of the same cluster.
+        latencies: Valid latencies.
+        utilization: Utilization of the links of the same cluster.
         settings: Widths and edges.
-        ratios: The clean times of stages, if compute ratios are from there.
-        discards: Where latencies without a utilization are counted.
+        ratios: Valid times of stages, for compute ratios.
+        discards: Counts of latencies without a utilization.
 
     Raises:
-        InputError: They do not meet: in time, or in links; or they cannot be split so.
+        InputError: Latencies and telemetry do not overlap in time or links, or a field to split by is
+            missing.
     """
     if utilization.cadence_ms > utilization.interval_ms:
         seconds = f"{utilization.cadence_ms / 1000:g}s"
@@ -108,7 +109,7 @@ def join(
             }
         )
     )
-    # Many operations cross the same links at the same time: the greatest is sought once for all of them.
+    # Many operations cross the same links at the same time: one maximum serves all of them.
     spans = rows.select(keys).distinct().join(routes, "route")
     spans = spans.mutate(start_ms=ibis.range(spans.first_start, spans.last_start + width, width).unnest())
     beside = utilization.table.mutate(there=ibis.literal(1, "int64"))
@@ -122,7 +123,7 @@ def join(
             there=lambda t: t.there.count(),
         )
     )
-    # Where a class is not stated, it equals no other: such rows are counted by themselves.
+    # An unknown class equals no other: such rows are counted by themselves.
     joined = rows.left_join(greatest, keys)
     effective = utilization.weights is not None
     state = ibis.cases(
@@ -148,10 +149,10 @@ def join(
 
 
 def _splits(latencies: Latencies, settings: Settings, ratios: Path | None) -> tuple[str, ...]:
-    """What latencies are split by.
+    """Fields that latencies are split by.
 
     Raises:
-        InputError: By what they do not have.
+        InputError: Latencies do not have a requested field.
     """
     needed = {"medium": "medium", "class": "class", "size": "size_bytes", "compute": "compute_ratio"}
     if settings.by is None:
@@ -197,7 +198,7 @@ def _count(rows: Any, by: Sequence[str], settings: Settings, latencies: Latencie
 
 
 def _classes(column: Any, edges: Sequence[int]) -> Any:
-    """How many edges are not above a value; null where there is none."""
+    """Number of edges that are not above a value; null for an absent one."""
     number = ibis.literal(0, "int64")
     for edge in edges:
         number = number + (column >= edge).cast("int64")
@@ -205,7 +206,7 @@ def _classes(column: Any, edges: Sequence[int]) -> Any:
 
 
 def _above(utilization: Utilization, latencies: Latencies, names: Sequence[str]) -> list[Above]:
-    """Links that seem to carry more than they can, as far as operations cross them."""
+    """Links with more load than capacity, among those that operations cross."""
     if utilization.weights:
         return []
     crossed = sorted({link for route in latencies.routes for link in route})
@@ -221,7 +222,7 @@ def _above(utilization: Utilization, latencies: Latencies, names: Sequence[str])
 def _apart(
     latencies: Latencies, utilization: Utilization, found: dict[str, int], unseen: Sequence[str]
 ) -> InputError:
-    """Says why no latency has a utilization."""
+    """Reports the reason if no latency has a utilization."""
     table, width = utilization.table, utilization.interval_ms
     ends = table.aggregate(low=table.start_ms.min(), high=table.start_ms.max())
     (row,) = utilization.engine.arrow(ends).to_pylist()

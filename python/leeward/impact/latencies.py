@@ -1,7 +1,7 @@
 """Latencies of operations, read from files: checked, counted, and written once as a clean table.
 
-The files are read a batch at a time, and what is clean goes to Parquet in a folder, so that both engines read
-the same whole numbers and no file need fit in memory.
+Files are read a batch at a time, and valid rows go to Parquet in a folder, so that both engines read the same
+whole numbers and no file need fit in memory.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,11 +28,11 @@ TIMES = {"t_s": 1e9, "t_ms": 1e6, "t": None}
 """Columns for the end of an operation, and nanoseconds in their units; `t` is of dates and times."""
 OPTIONAL = ("src", "dst", "links", "size_bytes", "medium", "class", "compute_ratio", "query")
 LONGEST_S = 86_400
-"""An operation may take a day: longer ones would be set beside utilizations of thousands of intervals."""
+"""Greatest length of an operation, a day: longer ones would meet utilizations of thousands of intervals."""
 TOO_FAST = 1.05
-"""Bytes that crossed links faster than all of them can carry, and by this much, have a wrong unit."""
+"""Factor over the capacity of all its links above which the unit of an operation's bytes is wrong."""
 MOST_S = 1e11
-"""Seconds since 1970 that no clock shows; milliseconds of this century are above."""
+"""Seconds since 1970 above which a number of seconds is absurd; milliseconds of this century are above."""
 SCHEMA = pyarrow.schema(
     [
         ("route", pyarrow.int32()),
@@ -54,22 +54,21 @@ SCHEMA = pyarrow.schema(
 
 @dataclass
 class Latencies:
-    """Latencies in a folder of Parquet.
+    """Latencies in a Parquet file.
 
     Attributes:
-        file: One file, a row for each that is clean: `route` (its number in `routes`), `first_ms` and
-            `last_ms` (the first and last millisecond that the operation was under way), `bin` (see
-            `leeward.impact.bins`) and `latency_us` of its latency, the same of its part on the network (null
-            where none is stated), `operation`, `medium`, `class`, `query`, `size_bytes`, `compute_ppm` (null
-            where not stated).
-        routes: The links that operations cross, each set once.
-        rows: How many rows the files have.
-        kept: How many of them are clean.
-        found: The optional columns that the files have; `network` for a part on the network.
-        first_ms: The first millisecond of any.
-        last_ms: The last of any.
-        discards: What was left out, by reason.
-        too_fast: How many are of more bytes than their links can have carried in the time; they are kept.
+        file: One file, a row for each valid latency: `route` (its number in `routes`), `first_ms` and
+            `last_ms` (the first and last millisecond of the operation), `bin` (see `leeward.impact.bins`) and
+            `latency_us` of its latency, the same of its part on the network (null if unknown), `operation`,
+            `medium`, `class`, `query`, `size_bytes`, `compute_ppm` (null if unknown).
+        routes: Links that operations cross, each set once.
+        rows: Number of rows in the files.
+        kept: Number of valid rows.
+        found: Optional columns that the files have; `network` for a part on the network.
+        first_ms: First millisecond of any.
+        last_ms: Last millisecond of any.
+        discards: Rows left out, by reason.
+        too_fast: Number of kept rows with more bytes than their links can have carried in the time.
     """
 
     file: Path
@@ -84,10 +83,10 @@ class Latencies:
 
 
 def check(paths: Sequence[str | Path]) -> None:
-    """Checks that files are there and have the columns that they need, without reading their rows.
+    """Checks that files exist and have the required columns, without reading their rows.
 
     Raises:
-        InputError: One is not, or has not.
+        InputError: A file is missing, or lacks a column.
     """
     for file in files(paths, "latency"):
         _Plan.of(file)
@@ -98,9 +97,9 @@ def read(paths: Sequence[str | Path], places: Places, rules: Rules, folder: Path
 
     Args:
         paths: Files in CSV or Parquet, or folders of them.
-        places: The names of the cluster.
-        rules: Which links each kind of operation crosses.
-        folder: Where the clean table is written.
+        places: Names of the cluster.
+        rules: Links that each kind of operation crosses.
+        folder: Folder of the clean table.
 
     Raises:
         InputError: A file cannot be read or lacks a column, an operation has no rule, or no latency is left.
@@ -130,7 +129,7 @@ def read(paths: Sequence[str | Path], places: Places, rules: Rules, folder: Path
 
 @dataclass(frozen=True)
 class _Plan:
-    """The columns of a file."""
+    """Columns of a file."""
 
     head: Head
     time: str
@@ -167,31 +166,31 @@ class _Plan:
 
     @property
     def file(self) -> Path:
-        """Which file it is."""
+        """Path of the file."""
         return self.head.path
 
     def batches(self) -> Iterator[Any]:
-        """The rows, with the columns that are read."""
+        """Rows, with the columns that are read."""
         times = () if TIMES[self.time] else (self.time,)
         return columns.batches(self.head, self.columns, times, (*ENDS, "links"))
 
     @property
     def columns(self) -> list[str]:
-        """The names of those that are read."""
+        """Names of these columns."""
         network = [self.network[0]] if self.network else []
         plain = [name for name in OPTIONAL if name in self.found]
         return [self.time, self.latency[0], "operation", *network, *plain]
 
 
 class _Codes:
-    """Numbers for texts, or for what is made of them."""
+    """Numbers for texts, or for values made of them."""
 
     def __init__(self) -> None:
         self.values: list[Any] = []
         self._at: dict[Any, int] = {}
 
     def of(self, texts: Any, read: Callable[[str], Any]) -> Any:
-        """The number of each text in a column; of nothing, that of an empty one."""
+        """Number of each text in a column; an absent one counts as an empty text."""
         coded = compute.fill_null(texts, "").dictionary_encode()
         numbers = [self._number(read(text)) for text in coded.dictionary.to_pylist()]
         return numpy.array(numbers, dtype=numpy.int64)[coded.indices.to_numpy()]
@@ -204,7 +203,7 @@ class _Codes:
 
 
 class _Reader:
-    """Cleans batches; remembers links of places that it met."""
+    """Cleans batches, and caches the links of places."""
 
     def __init__(self, made: Latencies, places: Places, rules: Rules) -> None:
         self._made, self._places, self._rules = made, places, rules
@@ -215,7 +214,7 @@ class _Reader:
         self._by_host = any(SIDES[part.side][0] == "host" for part in parts)
 
     def clean(self, plan: _Plan, batch: Any, first: int) -> Any:
-        """The clean rows of a batch; the others are counted."""
+        """Valid rows of a batch; others are counted."""
         made, rows = self._made, batch.num_rows
         kept = Kept(plan.file, first, rows, made.discards)
         column = {name: batch.column(at) for at, name in enumerate(plan.columns)}
@@ -249,7 +248,7 @@ class _Reader:
             made.kept += len(at)
             made.first_ms = min(made.first_ms, int(first_ms[at].min()))
             made.last_ms = max(made.last_ms, int(last_ms[at].max()))
-        # On the network it may have taken no time that the clock shows.
+        # Its time on the network may be below the resolution of the clock.
         network_bin = pyarrow.array(bins(numpy.maximum(network_ns, 1)), mask=~stated)
         arrays = {
             "route": routes,
@@ -279,7 +278,7 @@ class _Reader:
         return numpy.where(kept.rows, ns, 0.0).astype(numpy.int64)
 
     def _optional(self, kept: Kept, column: Mapping[str, Any], name: str, unit: float, most: float) -> Any:
-        """A column of whole numbers from 0, null where nothing is stated."""
+        """A column of whole numbers from 0, null for unknown ones."""
         if name not in column:
             return pyarrow.nulls(len(kept.rows), pyarrow.int64())
         read = columns.numbers(column[name])
@@ -290,13 +289,13 @@ class _Reader:
         return pyarrow.array(whole, mask=read.missing)
 
     def _crossed(self, plan: _Plan, kept: Kept, operation: Any, column: Mapping[str, Any], first: int) -> Any:
-        """The number of each row's links."""
+        """Number of each row's set of links."""
         rows = len(kept.rows)
         codes = [self._operations.of(operation, str)]
         for name in (*ENDS, "links"):
             texts = columns.lists(column[name]) if name in column else pyarrow.nulls(rows, pyarrow.string())
             codes.append(self._names.of(texts, _split if name == "links" or self._by_host else self._racks))
-        # Many rows have the same ends; what they cross is found out once.
+        # Many rows have the same ends; their links are looked up once.
         at = numpy.flatnonzero(kept.rows)
         ends = numpy.stack(codes, axis=1)[at]
         firsts, which = _distinct(ends)
@@ -322,11 +321,11 @@ class _Reader:
         return routes
 
     def _racks(self, text: str) -> tuple[str, ...]:
-        """The racks of hosts: which host it is makes no difference to the links above it."""
+        """Racks of hosts: links above a host depend only on its rack."""
         return self._places.coarse(text.split())
 
     def _route(self, plan: _Plan, kind: tuple[int, ...], row: int) -> int | NoLinksError:
-        """The number of what operations of this kind and these ends cross, or why it is nothing."""
+        """Number of the links of an operation of this kind with these ends, or the reason for none."""
         if kind not in self._met:
             operation = self._operations.values[kind[0]]
             self._met[kind] = self._resolve(plan, operation, [self._names.values[at] for at in kind[1:]], row)
@@ -358,7 +357,7 @@ class _Reader:
         return self._routes[found]
 
     def _count_fast(self, kept: Kept, routes: Any, size: Any, latency_ns: Any) -> None:
-        """Counts what no links can have carried in the time."""
+        """Counts rows whose bytes no links can have carried in the time."""
         if size.null_count == len(size):
             return
         capacity = [sum(self._places.capacity[link] for link in route) for route in self._made.routes]
@@ -368,10 +367,10 @@ class _Reader:
 
 
 def _distinct(rows: Whole) -> tuple[Whole, Whole]:
-    """Where rows that differ are first, and which of these each row is; shape (rows, columns)."""
+    """First row of each distinct combination, and the combination of each row; shape (rows, columns)."""
     which = numpy.zeros(len(rows), dtype=numpy.int64)
     for column in rows.T:
-        # What is kept after each column is no more than there are rows, so that no product is too large.
+        # Codes after each column are at most the number of rows, so that no product overflows.
         _, which = numpy.unique(which * (column.max(initial=0) + 1) + column, return_inverse=True)
     _, firsts, which = numpy.unique(which, return_index=True, return_inverse=True)
     return firsts, which
@@ -382,11 +381,11 @@ def _split(text: str) -> tuple[str, ...]:
 
 
 def _check_unit(plan: _Plan, stated: Any) -> None:
-    """Refuses times whose unit is not known or cannot be right, instead of finding nothing at these times."""
+    """Rejects times whose unit is unknown or cannot be right, instead of finding nothing at these times."""
     if plan.time == "t_s":
         read = columns.numbers(stated)
         values = read.values[~(read.missing | read.wrong)]
-        # One that is absurd is counted, and costs no other.
+        # A single absurd time is counted, and affects no other.
         usual = float(numpy.median(values)) if len(values) else 0.0
         if usual > MOST_S:
             message = f"`{usual:.0f}`: no time in seconds; is it in milliseconds (`t_ms`)?"

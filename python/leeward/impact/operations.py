@@ -1,9 +1,9 @@
-"""Which links an operation crosses: those whose utilization a latency is set beside.
+"""Links that an operation crosses, whose utilization its latency is compared with.
 
-A rule says it for one kind of operation, as a list of ends and sides: `src:uplink,dst:downlink`. `src` is
-where bytes come from and `dst` where they go, so that of a read `src` is the server and of a write the
-client. Hotspots' table 4 and section 4.3 give the rules for its operations; others are given by the user, and
-a latency that names its links needs none.
+A rule gives them for one kind of operation, as a list of ends and sides: `src:uplink,dst:downlink`. `src` is
+the source of the bytes and `dst` their destination, so that of a read `src` is the server and of a write the
+client. Hotspots' table 4 and section 4.3 give the rules for its operations; the user gives others, and a
+latency that names its links needs none.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,16 +21,16 @@ OPERATIONS = {
     "file-write": "dst:downlink",
     "query": "dst:downlink,dst:uplink,src:uplink?",
 }
-"""Table 4 of Hotspots has the first three. Of file reads and writes the server's side counts (section 4.3).
-What a query crosses is ours: both sides of its workers (`dst`), and of its servers (`src`) where they are
-stated."""
+"""Table 4 of Hotspots has the first three. For file reads and writes the server's side counts (section 4.3).
+The rule of a query is ours: both sides of its workers (`dst`), and of its servers (`src`) if they are
+known."""
 SIDES = {
     "uplink": ("rack", "up"),
     "downlink": ("rack", "down"),
     "egress": ("host", "up"),
     "ingress": ("host", "down"),
 }
-"""Sides of a place: whose link it is, and in which direction."""
+"""Sides of a place: the owner of a link, and its direction."""
 ENDS = ("src", "dst")
 
 
@@ -41,7 +41,7 @@ class Crossing:
     Attributes:
         end: `src` or `dst`.
         side: One of `SIDES`.
-        where_stated: Whether an operation that does not state this end does without it.
+        where_stated: Whether an operation without this end leaves it out.
     """
 
     end: str
@@ -50,18 +50,18 @@ class Crossing:
 
 
 Rules = Mapping[str, Sequence[Crossing]]
-"""What each kind of operation crosses, by its name."""
+"""Rules of each kind of operation, by its name."""
 
 
 def rules(given: Mapping[str, str] | None = None) -> dict[str, tuple[Crossing, ...]]:
-    """The rules of `OPERATIONS`, with others added or put in their place.
+    """Rules of `OPERATIONS`, with additional or replaced ones.
 
     Args:
-        given: For names of operations, lists such as `src:uplink,dst:downlink?`. A `?` is of what is left out
-            where a row does not state that end.
+        given: Lists such as `src:uplink,dst:downlink?` by names of operations. A `?` marks an optional part,
+            left out for a row without that end.
 
     Raises:
-        InputError: A rule cannot be read; it is of the argument `operations`.
+        InputError: A rule is invalid; the error names the argument `operations`.
     """
     return {name: _rule(name, text) for name, text in (OPERATIONS | dict(given or {})).items()}
 
@@ -79,19 +79,19 @@ def _rule(name: str, text: str) -> tuple[Crossing, ...]:
 
 
 class NoLinksError(ValueError):
-    """An operation has no links, for a reason that its sample is counted under."""
+    """An operation without links, with the reason under which it is counted."""
 
     def __init__(self, reason: str, why: str) -> None:
-        """Takes the reason's word, and what is said of this operation."""
+        """Takes the reason's word, and the facts about this operation."""
         super().__init__(why)
         self.reason = reason
 
 
 class Places:
-    """The hosts, racks and links of a cluster by name."""
+    """Hosts, racks and links of a cluster by name."""
 
     def __init__(self, links: Any) -> None:
-        """Takes the links as `Cluster.links()` has them."""
+        """Takes the links of `Cluster.links()`."""
         self._named: dict[str, int] = {}
         self._rack: dict[str, str | None] = {}
         self._at: dict[tuple[str, str, str], int] = {}
@@ -111,7 +111,7 @@ class Places:
         """Links by their names.
 
         Raises:
-            NoLinksError: There is none of that name.
+            NoLinksError: No link has that name.
         """
         for name in links:
             if name not in self._named:
@@ -121,22 +121,21 @@ class Places:
         return tuple(sorted({self._named[name] for name in links}))
 
     def coarse(self, names: Sequence[str]) -> tuple[str, ...]:
-        """Racks in the place of hosts, each once and in order; names that are not of this cluster stay."""
+        """Racks of hosts, each once and in order; names that are not of this cluster stay."""
         return tuple(sorted({self._rack.get(name) or name for name in names}))
 
     def crossed(self, rule: Sequence[Crossing], ends: Mapping[str, Sequence[str]]) -> tuple[int, ...]:
-        """The links that an operation crosses.
+        """Links that an operation crosses.
 
         Bytes between two hosts of a rack do not cross its uplink, and those of one host not its interface:
-        the link of a place does not count if the other end is stated and is all within.
+        the link of a place does not count if the other end is known and inside.
 
         Args:
-            rule: Of its kind.
-            ends: The hosts or racks at `src` and `dst`, as far as stated.
+            rule: Rule of its kind.
+            ends: Hosts or racks at `src` and `dst`, if known.
 
         Raises:
-            NoLinksError: A place is not of this cluster, an end is not stated that the rule needs, or nothing
-                is crossed.
+            NoLinksError: A place is not of this cluster, a required end is unknown, or no link is crossed.
         """
         for name in (name for end in ENDS for name in ends[end]):
             if name not in self._rack:
@@ -162,7 +161,7 @@ class Places:
         return tuple(sorted(found))
 
     def _within(self, kind: str, name: str) -> str | None:
-        """The rack or host of a place; none, where a host is asked for and a rack is given."""
+        """Rack or host of a place; None, where a rule needs a host and the place is a rack."""
         if kind == "rack":
             return self._rack[name]
         return name if ("host", name, "up") in self._at or ("host", name, "down") in self._at else None

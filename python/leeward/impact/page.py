@@ -1,4 +1,4 @@
-"""One self-contained HTML page about the impact of hot links: numbers, curves, words, what was left out."""
+"""One self-contained HTML page about the impact of hot links: numbers, curves, words, rows left out."""
 
 from collections.abc import Iterator, Sequence
 from os import PathLike
@@ -11,7 +11,7 @@ from leeward.report.document import Html, Picture
 
 
 def write_page(path: str | PathLike[str], made: Impact) -> None:
-    """Writes the page, whole or not at all."""
+    """Writes the page, completely or not at all."""
     document.write(path, page(made))
 
 
@@ -41,7 +41,7 @@ def page(made: Impact) -> str:
 
 
 def _drawn(made: Impact) -> Iterator[Picture]:
-    """Pictures of p95: of as many curves each as can be told apart, those of the network by themselves."""
+    """Pictures of p95: as many curves in each as are distinguishable, those of the network by themselves."""
     band = " The band is the interval." if made.settings.resamples else ""
     caption = f"The 95th percentile over that of the lowest bucket.{band} A gap has too few latencies."
     for part, title in (("total", "Inflation of latency"), ("network", "Inflation of time on the network")):

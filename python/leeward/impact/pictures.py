@@ -16,15 +16,15 @@ COLOURS = ("#0b62a4", "#c4411d", "#1b7f79", "#7b3fa0", "#b07d00", "#4f4f4f")
 TOGETHER = len(COLOURS)
 """Curves in one picture."""
 _LOG = 8.0
-"""From this inflation on, the axis is logarithmic."""
+"""Inflation from which on the axis is logarithmic."""
 
 
 def inflation(curves: Sequence[Curve], settings: Settings, percentile: str = "p95") -> str:
     """Inflation by utilization, of up to `TOGETHER` curves.
 
     Args:
-        curves: What is drawn; where a bucket is not judged, a curve has a gap.
-        settings: What they were made with.
+        curves: Curves to draw; a bucket that is not judged leaves a gap.
+        settings: Settings of the analysis.
         percentile: `p95` or `median`.
     """
 
@@ -65,7 +65,7 @@ def draw(axes: "Axes", curves: Sequence[Curve], settings: Settings, percentile: 
 
 
 def _points(curve: Curve, percentile: str) -> tuple[list[float], list[float], list[float], list[float]]:
-    """Middles of buckets in percent, inflation there, and the ends of intervals; not numbers across gaps."""
+    """Middles of buckets in percent, inflation there, and the ends of intervals; NaN in gaps."""
     points: tuple[list[float], list[float], list[float], list[float]] = ([], [], [], [])
     before = None
     for bucket in curve.judged:

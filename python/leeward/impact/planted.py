@@ -1,13 +1,12 @@
-"""Latencies and telemetry whose inflation is known, because it was planted.
+"""Synthetic latencies and telemetry with a known inflation.
 
-An operation takes its base time, of which a share is network; that share grows with the utilization of its
-busiest link by a given curve, and the whole varies by a lognormal factor. So inflation is known in each
+An operation takes its base time, a share of which is network. That share grows with the utilization of its
+busiest link by a given curve, and the total varies by a lognormal factor. So inflation is known in each
 bucket, for every percentile::
 
     inflation(bucket) = 1 - share + share x growth(bucket)
 
-The curve is an input here. What is found in such data says that the analysis is right, and nothing of any
-network.
+The curve is an input here. Results on such data test the analysis, and say nothing about any network.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,12 +28,12 @@ class Kind:
     """Operations of one kind.
 
     Attributes:
-        operation: One of `OPERATIONS`, of whose rule both ends are racks.
-        growth: By how much the time on the network grows in each bucket, the first of them 1.
-        share: Of the base time, that is network.
-        base_ms: The median latency in the first bucket, at least 20.
-        spread: The standard deviation of the logarithm of latencies.
-        medium: What they are on.
+        operation: One of `OPERATIONS` whose rule has racks at both ends.
+        growth: Growth of the time on the network in each bucket, the first of them 1.
+        share: Share of the base time on the network.
+        base_ms: Median latency in the first bucket, at least 20.
+        spread: Standard deviation of the logarithm of latencies.
+        medium: Medium of the operations.
     """
 
     operation: str
@@ -45,13 +44,13 @@ class Kind:
     medium: str = "hdd"
 
     def inflation(self) -> list[float]:
-        """What is planted, bucket by bucket."""
+        """Planted inflation, bucket by bucket."""
         return [1 - self.share + self.share * growth for growth in self.growth]
 
 
 @dataclass(frozen=True)
 class Planted:
-    """What was made.
+    """Synthetic data.
 
     Attributes:
         samples: Telemetry, with the columns of `Samples`.
@@ -77,14 +76,14 @@ def plant(
     A quarter of the operations run in two intervals.
 
     Args:
-        links: Of a cluster with racks, as `Cluster.links()` has them.
-        kinds: Of operations, all with curves of as many buckets; of 5 % each if there are 20.
-        intervals: How many intervals there are.
-        per_bucket: How many latencies of each kind are in each bucket.
-        even: Whether the factors of a bucket are the distribution's quantiles, so that inflation comes back
-            as exactly as bins are; else they are drawn.
-        interval_ms: The length of an interval.
-        seed: Of all draws.
+        links: Links of a cluster with racks, as in `Cluster.links()`.
+        kinds: Kinds of operations, all with curves of as many buckets; of 5 % each if there are 20.
+        intervals: Number of intervals.
+        per_bucket: Number of latencies of each kind in each bucket.
+        even: Whether the factors of a bucket are the distribution's quantiles, so that the analysis finds the
+            inflation as exactly as bins allow; else they are drawn.
+        interval_ms: Length of an interval.
+        seed: Seed of all draws.
     """
     random = numpy.random.Generator(numpy.random.PCG64(seed))
     buckets = len(kinds[0].growth)
@@ -92,7 +91,7 @@ def plant(
     racks = list(dict.fromkeys(row["rack"] for row in rows))
     number = {(row["rack"], row["direction"]): at for at, row in enumerate(rows)}
     level = random.integers(0, buckets, (len(rows), intervals))
-    # Off the edges, so that what rounding does to bits moves none to another bucket.
+    # Away from the edges, so that rounding of bits moves none to another bucket.
     utilization = (level + random.uniform(0.01, 0.99, level.shape)) / buckets
     capacity = numpy.array([row["capacity_bps"] for row in rows], dtype=numpy.int64)
     bits = (utilization * (capacity * (interval_ms / 1000))[:, None]).astype(numpy.int64)
@@ -125,12 +124,12 @@ def _operations(
     interval_ms: int,
     random: numpy.random.Generator,
 ) -> pyarrow.Table:
-    """The latencies of a kind, as many in each bucket."""
+    """Latencies of a kind, as many in each bucket."""
     crossed = [
         [number[str(pair[ENDS.index(part.end)]), SIDES[part.side][1]] for part in rules()[kind.operation]]
         for pair in pairs
     ]
-    # Shape (pairs, intervals): the bucket of what runs in an interval, or in it and the one before.
+    # Shape (pairs, intervals): the bucket of an operation in an interval, or in it and the one before.
     one = numpy.array([level[links].max(axis=0) for links in crossed])
     two = numpy.maximum(one, numpy.concatenate([one[:, :1], one[:, :-1]], axis=1))
     two[:, 0] = -1

@@ -1,4 +1,4 @@
-"""What people see of an analysis of impact, on the terminal and on the page: rows and their words."""
+"""Presentation of an analysis of impact, on the terminal and on the page: rows and their words."""
 
 from collections.abc import Iterator, Sequence
 
@@ -9,11 +9,11 @@ from leeward.impact.curves import Bucket, Curve, Estimate, Tolerance
 from leeward.impact.settings import MILLION
 
 NEVER = "never"
-"""What stands where inflation does not reach a factor."""
+"""Text where inflation does not reach a factor."""
 
 
 def summary(made: Impact) -> tuple[list[str], list[list[str]]]:
-    """The headers and rows of the table of all kinds: each with its load-tolerances and hotspot-inflation."""
+    """Headers and rows of the table of all kinds: each with its load-tolerances and hotspot-inflation."""
     asked = made.settings
     hot = f"AT {asked.hot_ppm / 10_000:g} %"
     headers = [name.upper() for name in made.by]
@@ -36,7 +36,7 @@ def summary(made: Impact) -> tuple[list[str], list[list[str]]]:
 
 
 def buckets(made: Impact, curve: Curve) -> tuple[list[str], list[list[str]]]:
-    """The headers and rows of a curve, bucket by bucket."""
+    """Headers and rows of a curve, bucket by bucket."""
     headers = ["UTILIZATION", "LATENCIES", "P95", "INFLATION", "MEDIAN", "INFLATION"]
     rows = []
     for bucket in curve.buckets:
@@ -49,7 +49,7 @@ def buckets(made: Impact, curve: Curve) -> tuple[list[str], list[list[str]]]:
 
 
 def glossary(made: Impact) -> Iterator[tuple[str, str]]:
-    """What the words of the tables mean."""
+    """Meanings of the words of the tables."""
     asked = made.settings
     yield "p95", "95th percentile of latency in the lowest bucket of utilization with enough latencies"
     yield (
@@ -82,7 +82,7 @@ def glossary(made: Impact) -> Iterator[tuple[str, str]]:
 
 
 def discarded(made: Impact) -> Iterator[str]:
-    """Lines on what was left out."""
+    """Lines on rows left out."""
     for of, some in (("latencies", made.discards), ("samples of telemetry", made.telemetry)):
         for reason, count, examples in some:
             shown = f" ({'; '.join(examples)})" if examples else ""
@@ -92,7 +92,7 @@ def discarded(made: Impact) -> Iterator[str]:
 def tolerance(made: Impact, of: Tolerance) -> str:
     """A load-tolerance with its interval."""
     found = of.utilization
-    # Of classes of service a link may be full at more than 100 %.
+    # With classes of service a link may be full at more than 100 %.
     full = made.weights is None and of.judged_ppm >= MILLION
     value, low, high = (_reached(end, of, full) for end in (found.value, found.low, found.high))
     said = f"at most {value}" if of.gap and found.value is not None else value
@@ -109,12 +109,12 @@ def inflation(of: Estimate) -> str:
 
 
 def span(bucket: Bucket) -> str:
-    """The utilizations of a bucket."""
+    """Utilizations of a bucket."""
     return f"{bucket.low_ppm / 10_000:g} to {bucket.high_ppm / 10_000:g} %"
 
 
 def sides(headers: Sequence[str], by: Sequence[str]) -> str:
-    """The side that each column keeps to: texts to the left, numbers to the right."""
+    """Alignment of each column: texts to the left, numbers to the right."""
     texts = {*(name.upper() for name in by), "PART"}
     return "".join("<" if header in texts else ">" for header in headers)
 

@@ -1,4 +1,4 @@
-"""What the words of the analysis mean, where the paper leaves a choice or a user may want another."""
+"""Settings of the analysis, where the paper leaves a choice or a user may want another."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ INTERVAL_MS = 30_000
 MOST_INTERVAL_MS = 86_400_000
 MOST_RESAMPLES = 100_000
 SPLITS = ("operation", "medium", "class", "size", "compute")
-"""What latencies can be split by."""
+"""Fields that latencies can be split by."""
 
 
 @dataclass(frozen=True)
@@ -19,21 +19,20 @@ class Settings:
     """Widths, thresholds and edges of the analysis.
 
     Attributes:
-        interval_ms: The length of the intervals whose utilization latencies are set beside.
-        coverage: The least share of an interval that must be seen for it to be judged.
+        interval_ms: Length of the intervals whose utilization latencies are compared with.
+        coverage: Least observed share of an interval that is judged.
         bucket_ppm: The width of a bucket of utilization, in millionths (section 4.1: 5 %).
-        hot_ppm: The utilization at which hotspot-inflation is taken: that of the bucket that holds it
-            (section 4.2: 75 %).
-        least: The fewest latencies that a bucket is judged by; ours, the paper states none.
-        factors: Of inflation, for load-tolerance (section 4.1: 1.5 and 2).
-        interpolate: Whether load-tolerance lies between the middles of buckets, and not on the lower edge of
-            the first that reaches the factor.
-        by: What latencies are split by, of `SPLITS`; None: by operation, and by medium where one is stated.
+        hot_ppm: Utilization of hotspot-inflation: that of the bucket that holds it (section 4.2: 75 %).
+        least: Least number of latencies of a judged bucket; ours, the paper states none.
+        factors: Factors of inflation, for load-tolerance (section 4.1: 1.5 and 2).
+        interpolate: Whether load-tolerance lies between the middles of buckets, instead of on the lower edge
+            of the first that reaches the factor.
+        by: Fields to split latencies by, of `SPLITS`; None: by operation, and by medium where it is known.
         sizes: Edges of classes of size, in bytes, growing (appendix B: 10 KB, 100 KB, 1 MB, 10 MB).
         ratios: Edges of classes of compute ratio, in millionths, growing.
-        resamples: How often the bootstrap draws.
-        confidence: The share of its results that an interval holds.
-        seed: Of the bootstrap.
+        resamples: Number of resamples of the bootstrap.
+        confidence: Share of them that an interval holds.
+        seed: Seed of the bootstrap.
     """
 
     interval_ms: int = INTERVAL_MS
@@ -51,10 +50,10 @@ class Settings:
     seed: int = 1
 
     def __post_init__(self) -> None:
-        """Checks each.
+        """Checks each setting.
 
         Raises:
-            InputError: One of them makes no sense.
+            InputError: A setting is invalid.
         """
         if not 1000 <= self.interval_ms <= MOST_INTERVAL_MS:
             raise _wrong("interval", f"`{self.interval_ms} ms`: expected from 1 s to 1 d")

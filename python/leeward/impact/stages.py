@@ -1,12 +1,11 @@
-"""Compute ratio of queries: how much of the time of their slowest workers went into processing.
+"""Compute ratio of queries: share of processing in the time of their slowest workers.
 
 ::
 
     compute ratio = sum over stages of the processing time of the 10 slowest workers of that stage
                     / sum over stages of those workers' total time
 
-as in Hotspots, section 4.2; slowest by total time. The more of a query is computing, the less its links
-matter.
+as in Hotspots, section 4.2; slowest by total time. A query with a higher share depends less on its links.
 """
 
 from pathlib import Path
@@ -27,7 +26,7 @@ from leeward.impact.settings import MILLION
 from leeward.telemetry import Discards, Engine
 
 SLOWEST = 10
-"""Of a stage's workers: of these the paper's telemetry has times."""
+"""Number of a stage's workers whose times the paper's telemetry has."""
 SCHEMA = pyarrow.schema(
     [
         ("query", pyarrow.string()),
@@ -41,13 +40,13 @@ _NAMES = ("query", "stage", "worker")
 
 
 def read(path: str | Path, folder: Path, discards: Discards) -> Path:
-    """Reads the times of workers, and writes those that are of use to a file in a folder.
+    """Reads the times of workers, and writes the valid ones to a file in a folder.
 
     Args:
         path: A file in CSV or Parquet, or a folder of them: columns `query`, `stage`, `worker`, and with a
             unit (`_s`, `_ms`, `_us`, `_ns`) `compute` and `total`.
-        folder: Where the clean table is written.
-        discards: Where what is left out is counted.
+        folder: Folder of the clean table.
+        discards: Counts of rows left out.
 
     Raises:
         InputError: A file cannot be read or lacks a column.
@@ -96,7 +95,7 @@ def _clean(kept: Kept, batch: Any, units: list[tuple[str, float]]) -> Any:
 
 
 def compute_ratios(engine: Engine, file: Path) -> ibis.Table:
-    """The compute ratio of each query: `query`, `ratio_ppm` (int64, millionths, rounded down).
+    """Compute ratio of each query: `query`, `ratio_ppm` (int64, millionths, rounded down).
 
     Queries without any time have none.
     """

@@ -13,16 +13,16 @@ _DOUBLE = pyarrow.float64()
 
 
 def tables(made: Impact) -> dict[str, pyarrow.Table]:
-    """All tables by name, as they are written to a folder."""
+    """All tables by name, as in a folder."""
     return {"buckets": buckets(made), "tolerance": tolerance(made), "discards": discards(made)}
 
 
 def buckets(made: Impact) -> pyarrow.Table:
     """A row for each bucket of each curve.
 
-    What they are split by (text, null where not stated), `part`, `from_utilization` and `to_utilization`
+    Fields that they are split by (text, null if unknown), `part`, `from_utilization` and `to_utilization`
     (shares), `latencies` (int64), `enough` (bool), for each percentile `p95_s`, its inflation `p95_inflation`
-    and the ends of the interval `p95_low` and `p95_high` (null where not judged), `mean_s`.
+    and the ends of the interval `p95_low` and `p95_high` (null if not judged), `mean_s`.
     """
     rows = []
     for curve in made.curves:
@@ -50,9 +50,9 @@ def buckets(made: Impact) -> pyarrow.Table:
 def tolerance(made: Impact) -> pyarrow.Table:
     """A row for each curve, percentile and factor, and one for each hotspot-inflation.
 
-    What they are split by, `part`, `figure` (`load-tolerance` or `hotspot-inflation`), `percentile`, `factor`
-    (null of hotspot-inflation), `value`, `low`, `high` (shares of capacity, or inflation; null where it is
-    not reached or not known); of load-tolerance `judged_to` (up to which utilization buckets are judged) and
+    Fields that they are split by, `part`, `figure` (`load-tolerance` or `hotspot-inflation`), `percentile`,
+    `factor` (null for hotspot-inflation), `value`, `low`, `high` (shares of capacity, or inflation; null if
+    not reached or unknown); for load-tolerance `judged_to` (utilization up to which buckets are judged) and
     `gap` (bool: buckets just below have too few latencies).
     """
     rows: list[dict[str, Any]] = []
@@ -71,7 +71,7 @@ def tolerance(made: Impact) -> pyarrow.Table:
 
 
 def discards(made: Impact) -> pyarrow.Table:
-    """What was left out: `of` (`latencies` or `telemetry`), `reason`, `count` (int64), `examples` (texts)."""
+    """Rows left out: `of` (`latencies` or `telemetry`), `reason`, `count` (int64), `examples` (texts)."""
     rows = [
         {"of": of} | row
         for of, some in (("latencies", made.discards), ("telemetry", made.telemetry))
@@ -84,12 +84,12 @@ def discards(made: Impact) -> pyarrow.Table:
 
 
 def described(made: Impact) -> dict[str, Any]:
-    """All of it as plain values, as `leeward impact -o json` prints it."""
+    """The analysis as plain values, as `leeward impact -o json` prints it."""
     return summary(made) | {"curves": [_curve(curve) for curve in made.curves]}
 
 
 def summary(made: Impact) -> dict[str, Any]:
-    """What is no curve: what was asked, how many latencies there were, what was left out."""
+    """All except curves: settings, number of latencies, rows left out."""
     asked = made.settings
     return {
         "rows": made.rows,

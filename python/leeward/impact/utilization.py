@@ -1,12 +1,12 @@
-"""Utilizations that latencies are set beside: plain ones, or weighted-effective ones of classes of service.
+"""Utilizations for latencies: plain ones, or weighted-effective ones of classes of service.
 
-What a class of service sees of a link depends on how the switch shares it. Hotspots' appendix C sums the
+The scheduler of the switch decides how classes of service share a link. Hotspots' appendix C sums the
 utilizations of all classes, where lower ones weigh less than 1 and higher ones more than 1; it prints neither
 a formula nor weights. Ours::
 
     effective utilization of class q = sum over classes c of (weight of c / weight of q) x utilization by c
 
-with the weights of the switch's scheduler, which must be given.
+with the weights of the switch's scheduler, which the caller gives.
 """
 
 from collections.abc import Mapping
@@ -26,13 +26,13 @@ class Utilization:
     """Utilization of links in intervals.
 
     Attributes:
-        engine: Where the tables live.
+        engine: Engine of the tables.
         table: `link` (int32), `start_ms`, `ppm` (int64; null where the interval was seen for too short a time
-            to be judged), and `class` if it is of classes.
-        interval_ms: The length of an interval.
-        cadence_ms: The usual time from a sample of a link to its next.
-        links: The cluster's links.
-        weights: Of classes, where utilizations are effective ones.
+            to be judged), and `class` for utilization by class.
+        interval_ms: Length of an interval.
+        cadence_ms: Usual time between samples of a link.
+        links: Links of the cluster.
+        weights: Weights of classes, for effective utilizations.
     """
 
     engine: Engine
@@ -44,12 +44,12 @@ class Utilization:
 
     @property
     def keys(self) -> list[str]:
-        """The columns that name a row."""
+        """Columns that identify a row."""
         return ["link", "start_ms", *(["class"] if self.weights else [])]
 
 
 def plain(windows: Windows) -> Utilization:
-    """What links carried of what they could."""
+    """Utilization of links over all traffic."""
     table = windows.table.select("link", "start_ms", "ppm").union(_thin(windows))
     samples = windows.samples
     return Utilization(samples.engine, table, windows.interval_ms, samples.cadence_ms, samples.links)
@@ -59,8 +59,8 @@ def effective(of: Mapping[str, Windows], weights: Mapping[str, int]) -> Utilizat
     """Weighted-effective utilizations.
 
     Args:
-        of: For each class of service what it alone put on links; of one engine, cluster and interval.
-        weights: Of the same classes, whole numbers from 1.
+        of: Load of each class of service alone, of one engine, cluster and interval.
+        weights: Weights of the same classes, whole numbers from 1.
 
     Raises:
         InputError: A class has no weight or no telemetry, or a weight is out of bounds.

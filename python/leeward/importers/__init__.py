@@ -1,10 +1,10 @@
-"""Importers: what other systems know of a network, as a cluster file.
+"""Importers: topologies of other systems as a cluster file.
 
-Schedulers, file systems and switches know which host is in which rack and what joins racks: Kubernetes in the
-labels of nodes (topology.kubernetes.io, and those of topograph), HDFS in what its topology script answers,
-Slurm in `topology.conf`, and switches in what their neighbours tell them (LLDP). Each importer makes the same
-`Topology` of it; `cluster_file` writes that with the speeds of links, which most of them do not know. What an
-importer leaves out is counted by reason.
+Schedulers, file systems and switches know the rack of each host and the switches that join racks: Kubernetes
+in the labels of nodes (topology.kubernetes.io, and those of topograph), HDFS in the answers of its topology
+script, Slurm in `topology.conf`, and switches in the messages of their neighbours (LLDP). Each importer makes
+the same `Topology` of it; `cluster_file` writes that with the speeds of links, which most of them do not
+know. Everything that an importer leaves out is counted by reason.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ __all__ = ["Format", "read"]
 
 
 class Format(StrEnum):
-    """What a topology is read from."""
+    """Formats of a topology."""
 
     KUBERNETES = "kubernetes"
     HDFS = "hdfs"
@@ -39,21 +39,20 @@ def read(
     tors: str | None = None,
     spines: str | None = None,
 ) -> "Topology":
-    """The hosts, racks and pods that files tell of.
+    """Hosts, racks and pods in files.
 
     Args:
-        form: What the files are.
+        form: Format of the files.
         files: At least one; all of them together are one cluster.
-        rack_label: Kubernetes: the label that names a node's rack; by default the first of
+        rack_label: Kubernetes: label that names a node's rack; by default the first of
             `kubernetes.RACK_LABELS` that a node has.
-        pod_label: Kubernetes: the label that names its pod; by default the first of `kubernetes.POD_LABELS`.
+        pod_label: Kubernetes: label that names its pod; by default the first of `kubernetes.POD_LABELS`.
         pods: Whether there are pods; if not, racks meet in one core.
-        tors: LLDP: which switches are racks' top switches, a pattern such as `leaf-*`.
-        spines: LLDP: which switches join racks.
+        tors: LLDP: racks' top switches, a pattern such as `leaf-*`.
+        spines: LLDP: switches that join racks.
 
     Raises:
-        InputError: A file cannot be read, or what is in it is not of this format; or an argument is not for
-            it.
+        InputError: A file cannot be read, its content is not of this format, or an argument is not for it.
     """
     from leeward.importers import hdfs, kubernetes, lldp, slurm
     from leeward.importers.topology import Topology

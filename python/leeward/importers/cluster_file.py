@@ -1,4 +1,4 @@
-"""The cluster file that a topology and the speeds of its links make."""
+"""The cluster file of a topology and the speeds of its links."""
 
 import json
 import re
@@ -15,19 +15,19 @@ from leeward.importers.topology import Host, Topology
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9._-]*")
 _WORDS = {"null", "true", "false", "yes", "no", "on", "off", "y", "n", "nan", "inf"}
 _NAMED = 3
-"""Of hosts or racks in an error."""
+"""Number of hosts or racks in an error."""
 
 
 @dataclass(frozen=True)
 class Speeds:
-    """What links carry, where the topology does not say; the fields are those of a cluster file.
+    """Speeds of links, where the topology lacks them; the fields are those of a cluster file.
 
     Attributes:
-        nic: A host's interfaces together: `25Gbps`, `2x25Gbps`.
-        rack_link: A rack's uplinks together, and its downlinks: `4x100Gbps`; instead of the next.
-        oversubscription: The sum of a rack's interfaces over its link: `3`.
-        pod_link: A pod's, likewise.
-        pod_oversubscription: The sum of its racks' links over a pod's.
+        nic: Rate of all interfaces of a host: `25Gbps`, `2x25Gbps`.
+        rack_link: Rate of all uplinks of a rack, and of its downlinks: `4x100Gbps`; instead of the next.
+        oversubscription: Sum of a rack's interfaces over its link: `3`.
+        pod_link: Rate of a pod's links, likewise.
+        pod_oversubscription: Sum of its racks' links over a pod's.
     """
 
     nic: str | None = None
@@ -38,15 +38,15 @@ class Speeds:
 
 
 def cluster_file(topology: Topology, speeds: Speeds, name: str = "cluster") -> str:
-    """The text of a cluster file; it is one that `Cluster` reads.
+    """Text of a cluster file, which `Cluster` reads.
 
     Args:
         topology: Hosts, racks and pods.
         speeds: Of links.
-        name: What people call the cluster.
+        name: Display name of the cluster.
 
     Raises:
-        InputError: A speed is missing, is given where it changes nothing, or is none; `file` is the field of
+        InputError: A speed is missing, is given without effect, or is invalid; `file` is the field of
             `Speeds`.
     """
     racks = topology.racks()
@@ -124,12 +124,12 @@ def _files(files: list[str]) -> str:
 
 
 def _quoted(name: str) -> str:
-    """A name as YAML takes it for a text, whatever its letters."""
+    """A name as a YAML text, whatever its letters."""
     return name if _PLAIN.fullmatch(name) and name.lower() not in _WORDS else json.dumps(name)
 
 
 def _rack(rack: str, hosts: list[Host], link: int | None) -> list[str]:
-    """The lines of a rack. What most of its hosts have is said once."""
+    """Lines of a rack. The most frequent value of its hosts stands once."""
     lines = [f"  - name: {_quoted(rack)}"]
     if hosts[0].pod is not None:
         lines.append(f"    pod: {_quoted(hosts[0].pod)}")
@@ -138,7 +138,7 @@ def _rack(rack: str, hosts: list[Host], link: int | None) -> list[str]:
     usual: dict[str, str] = {}
     for key in ("nic", "cpus", "memory"):
         values = [value for host in hosts if (value := _value(host, key)) is not None]
-        # Where one host says nothing, it must not have what the others do.
+        # A host without a value must not inherit that of the others.
         if len(values) == len(hosts):
             usual[key] = Counter(values).most_common(1)[0][0]
             lines.append(f"    {key}: {usual[key]}")
@@ -154,7 +154,7 @@ def _rack(rack: str, hosts: list[Host], link: int | None) -> list[str]:
 
 
 def _value(host: Host, key: str) -> str | None:
-    """What a host has of one field of the file."""
+    """Value of a host for one field of the file."""
     if key == "nic":
         return None if host.nic_bps is None else rate_text(host.nic_bps)
     return host.cpus if key == "cpus" else host.memory

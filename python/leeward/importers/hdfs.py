@@ -1,12 +1,12 @@
-"""HDFS: what the topology script answers for hosts, or `hdfs dfsadmin -printTopology`.
+"""HDFS: answers of the topology script for hosts, or `hdfs dfsadmin -printTopology`.
 
-Lines `host /rack` are those of a mapping table (`net.topology.table.file.name`), and what a loop over hosts
-makes of a topology script::
+Lines `host /rack` are those of a mapping table (`net.topology.table.file.name`), or the output of a loop over
+hosts with a topology script::
 
     for host in $(cat workers); do echo "$host $(topology.sh $host)"; done
 
-Of a path such as `/dc1/row3/rack7` the last part is the rack and what is before it the pod. HDFS puts what
-its script cannot answer in `/default-rack`: where there are other racks, those hosts are left out and
+The last part of a path such as `/dc1/row3/rack7` is the rack, and the part before it the pod. HDFS puts hosts
+that its script does not know in `/default-rack`: if there are other racks, those hosts are left out and
 counted.
 """
 
@@ -66,7 +66,7 @@ def read(topology: Topology) -> None:
 
 
 def _path(file: str, number: int, text: str) -> str:
-    """A rack's path, without what stands for nothing."""
+    """Path of a rack, without empty parts."""
     parts = [part for part in text.split("/") if part]
     if not text.startswith("/") or not parts:
         message = f"`{text[:60]}`: expected a path, such as /rack7 or /dc1/rack7"
@@ -75,7 +75,7 @@ def _path(file: str, number: int, text: str) -> str:
 
 
 def _datanode(topology: Topology, file: str, number: int, text: str) -> str | None:
-    """The host that a line of `-printTopology` names; none if it does not serve any more."""
+    """Host of a line of `-printTopology`; None if it no longer serves."""
     match = _DATANODE.fullmatch(text)
     if match is None:
         message = f"`{text[:60]}`: expected a datanode, as in `10.0.0.1:9866 (node1)`"

@@ -1,4 +1,4 @@
-"""Lists of hosts as Slurm writes them: `node[01-16,20],login1`, `r[1-4]n[01-32]`."""
+"""Lists of hosts in Slurm's notation: `node[01-16,20],login1`, `r[1-4]n[01-32]`."""
 
 import re
 from itertools import product
@@ -7,14 +7,14 @@ _NUMBERS = re.compile(r"(\d+)(?:-(\d+))?", re.ASCII)
 
 
 def expanded(text: str, most: int) -> list[str]:
-    """The names that a list stands for, in its order; numbers keep their leading zeros.
+    """Names of a list, in its order; numbers keep their leading zeros.
 
     Args:
         text: The list.
-        most: Names at most.
+        most: Greatest number of names.
 
     Raises:
-        ValueError: The text is no such list, or has more names; says what is wrong and what was expected.
+        ValueError: The text is not such a list, or has more names; the message names the expected form.
     """
     names: list[str] = []
     for part in _parts(text):
@@ -36,7 +36,7 @@ def expanded(text: str, most: int) -> list[str]:
 
 
 def _parts(text: str) -> list[str]:
-    """The parts between commas that are not in brackets."""
+    """Parts between commas outside of brackets."""
     parts = [part.strip() for part in re.split(r",(?![^\[]*\])", text)]
     if not all(parts):
         raise ValueError(f"`{text[:60]}`: expected names separated by single commas")
@@ -44,7 +44,7 @@ def _parts(text: str) -> list[str]:
 
 
 def _numbers(text: str, most: int) -> list[str]:
-    """The numbers in brackets."""
+    """Numbers in brackets."""
     made: list[str] = []
     for part in text.split(","):
         match = _NUMBERS.fullmatch(part.strip())

@@ -1,9 +1,8 @@
 """Kubernetes: nodes with labels, as `kubectl get nodes -o json` (or `-o yaml`) prints them.
 
-Racks and pods are in labels. Topograph names the switch that a node is connected to and those above it, by
-other names in each of its versions; `topology.kubernetes.io/zone` is what cloud providers have. No label of
-Kubernetes itself names a rack, so without topograph one has to be told which label does. What the node has
-(`capacity`) is what tasks may use.
+Racks and pods are in labels. Topograph labels a node with its switch and those above it, by other names in
+each of its versions; cloud providers set `topology.kubernetes.io/zone`. No label of Kubernetes itself names a
+rack, so that without topograph the user names the label. The `capacity` of a node is the capacity for tasks.
 """
 
 import json
@@ -18,9 +17,9 @@ from leeward.importers.topology import Host, Topology
 
 TOPOGRAPH = "network.topology.nvidia.com"
 RACK_LABELS = (f"{TOPOGRAPH}/leaf", f"{TOPOGRAPH}/block", "fabric.topograph.run/tier-0")
-"""Labels that name a node's rack, the first that a node has."""
+"""Labels of a node's rack, of which the first present one counts."""
 POD_LABELS = (f"{TOPOGRAPH}/spine", "fabric.topograph.run/tier-1", "topology.kubernetes.io/zone")
-"""Labels that name its pod, likewise."""
+"""Labels of its pod, likewise."""
 _TOPOLOGY = re.compile(rf"(topology\.kubernetes\.io|{re.escape(TOPOGRAPH)}|[a-z]+\.topograph\.run)/.+")
 _QUANTITY = re.compile(
     r"(?P<number>\d+(?:\.\d+)?)(?P<unit>[numkMGTPE]|[KMGTPE]i|[eE][+-]?\d{1,2})?", re.ASCII
@@ -33,16 +32,16 @@ _MULTIPLES: dict[str, Decimal] = {
     "n": Decimal("0.000000001"),
 }
 _MOST_DEPTH = 100
-"""Levels of YAML."""
+"""Greatest depth of YAML."""
 _MOST_LABELS = 10
-"""In the hint that names those that are there."""
+"""Number of labels in a hint."""
 
 
 def read(topology: Topology, rack_label: str | None, pod_label: str | None) -> None:
     """Adds the nodes of all files.
 
     Raises:
-        InputError: A file is neither JSON nor YAML, or what is in it are no nodes; or no node names a rack.
+        InputError: A file is neither JSON nor YAML, or has no nodes; or no node names a rack.
     """
     racks = RACK_LABELS if rack_label is None else (rack_label,)
     pods = POD_LABELS if pod_label is None else (pod_label,)
@@ -60,7 +59,7 @@ def read(topology: Topology, rack_label: str | None, pod_label: str | None) -> N
 
 
 def _items(topology: Topology, file: str, text: str) -> list[tuple[str, dict[str, Any]]]:
-    """The nodes of a file and what errors call them."""
+    """Nodes of a file and their names in errors."""
     content = _parsed(file, text)
     if isinstance(content, dict) and content.get("kind") == "Node":
         return [("Node", content)]
@@ -99,7 +98,7 @@ def _parsed(file: str, text: str) -> Any:
 
 
 def _check_depth(file: str, text: str) -> None:
-    """Refuses YAML that is nested deeper than the loader, which calls itself in C, has stack for."""
+    """Rejects YAML nested too deep for the stack of the loader, which is recursive C."""
     depth = 0
     for event in yaml.parse(text, Loader=yaml.CSafeLoader):
         depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
@@ -156,7 +155,7 @@ def _object(file: str, field: str, value: Any) -> dict[Any, Any]:
 
 
 def _quantity(file: str, field: str, value: Any) -> Decimal | None:
-    """A quantity of Kubernetes; none if it is not there."""
+    """A quantity of Kubernetes; None if it is absent."""
     if value is None:
         return None
     match = _QUANTITY.fullmatch(str(value)) if len(str(value)) < 40 else None

@@ -1,15 +1,15 @@
-"""LLDP: what hosts and switches are told by their neighbours, as `lldpctl -f json` (or json0) prints it.
+"""LLDP: neighbours of hosts and switches, as `lldpctl -f json` (or json0) prints them.
 
-A file is what one host or switch sees. Who that is stands in it where `lldpcli -f json show chassis` was
-written into the same file before; else it is the file's name without its ending. A link may be seen from both
-its ends, or from one: between two devices there are as many as the end that sees more of them does.
+A file is the view of one host or switch. Its name is in the file if `lldpcli -f json show chassis` was
+written into the same file before; else it is the file's name without its ending. One or both ends may see a
+link: the number of links between two devices is the greater one of both views.
 
-*Which switch is what.* A switch that a host is linked to is a ToR. A switch that a ToR is linked to and no
-host is a spine. Hosts that share a ToR, directly or through other hosts, are one rack: a pair of ToRs is one.
-Racks that share a spine are one pod. Who is a switch follows from the capabilities that it announces (bridge
-or router). Hosts that run containers announce these too; patterns then say which names are ToRs and spines.
+*Kinds of switches.* A switch with a link to a host is a ToR. A switch with links to ToRs and no host is a
+spine. Hosts that share a ToR, directly or through other hosts, are one rack: a pair of ToRs is one. Racks
+that share a spine are one pod. Devices that announce the capability bridge or router are switches. Hosts that
+run containers announce these too; patterns then name ToRs and spines.
 
-*Speeds* are those of ports as their MAU type names them (`100GbaseSR4`), where it is sent.
+*Speeds* are those of ports by their MAU type (`100GbaseSR4`), where it is sent.
 """
 
 import json
@@ -32,10 +32,10 @@ Link = tuple[str, str]
 
 @dataclass
 class _Seen:
-    """What all files together say.
+    """Union of all files.
 
-    `links` has for each pair of devices, and each end that looked, the speeds of the ports between them (0
-    where not known); `described` whose capabilities are known, and of them `switches`.
+    `links` has for each pair of devices, and each end with a view, the speeds of the ports between them (0 if
+    unknown); `described` has the devices with known capabilities, and `switches` the switches among them.
     """
 
     links: dict[Link, dict[str, list[int]]] = field(default_factory=dict)
@@ -48,7 +48,7 @@ def read(topology: Topology, tors: str | None, spines: str | None) -> None:
     """Adds hosts, racks and pods of all files.
 
     Raises:
-        InputError: A file is not of that form, or no host is linked to a switch.
+        InputError: A file is not of that form, or no host has a link to a switch.
     """
     seen = _Seen()
     for file, text in topology.texts():
@@ -80,13 +80,13 @@ def read(topology: Topology, tors: str | None, spines: str | None) -> None:
 def _roles(
     seen: _Seen, near: dict[str, dict[str, None]], tors: str | None, spines: str | None
 ) -> tuple[set[str], set[str]]:
-    """The switches, and those of them that are ToRs."""
+    """Switches, and those of them that are ToRs."""
     joining = {name for name in near if spines is not None and fnmatchcase(name, spines)}
     if tors is not None:
-        # What else announces itself as a switch may be a host that runs containers.
+        # Another device that announces itself as a switch may be a host that runs containers.
         top = {name for name in near if fnmatchcase(name, tors)}
         return top | joining, top - joining
-    # Whom nobody describes is a switch if it is linked to what is described as none.
+    # A device without a view is a switch if it has a link to a device that is known to be none.
     stations = seen.described - seen.switches
     silent = {name for name in near.keys() - seen.described if stations.intersection(near[name])}
     switches = (near.keys() & (seen.switches | silent)) | joining
@@ -101,7 +101,7 @@ def _add(
     homes: dict[str, str],
     joining: set[str],
 ) -> None:
-    """Adds what is known by now: hosts by the rack of a ToR of theirs, racks by pod, speeds."""
+    """Adds hosts by the rack of one of their ToRs, racks by pod, and speeds."""
     members: dict[str, list[str]] = {}
     used = {tor for name in homes for tor in near[name] if racks.of(tor) == racks.of(homes[name])}
     for tor in sorted(used):
@@ -131,13 +131,13 @@ def _add(
 
 
 class _Groups:
-    """Names that belong together; each group goes by one of them."""
+    """Groups of names; each group has one of them as its representative."""
 
     def __init__(self) -> None:
         self._to: dict[str, str] = {}
 
     def of(self, name: str) -> str:
-        """The name that a group goes by."""
+        """Representative of a group."""
         path = []
         while (to := self._to.setdefault(name, name)) != name:
             path.append(name)
@@ -147,20 +147,20 @@ class _Groups:
         return name
 
     def join(self, one: str, other: str) -> None:
-        """Makes one group of two."""
+        """Merges two groups."""
         first, second = sorted((self.of(one), self.of(other)))
         self._to[second] = first
 
 
 def _speed(seen: _Seen, one: str, other: str) -> int:
-    """What all links between two devices carry; 0 if that of one is not known."""
+    """Rate of all links between two devices; 0 if one of them is unknown."""
     ends = seen.links.get((one, other) if one < other else (other, one), {})
     most = max(ends.values(), key=lambda ports: (len(ports), min(ports)), default=[])
     return sum(most) if all(most) else 0
 
 
 def _file(topology: Topology, file: str, text: str, seen: _Seen) -> None:
-    """Reads what one device sees."""
+    """Reads the view of one device."""
     local, neighbours = topology.name(Path(file).stem, file, None, None), []
     for document in _documents(file, text):
         if not isinstance(document, dict):
@@ -188,7 +188,7 @@ def _file(topology: Topology, file: str, text: str, seen: _Seen) -> None:
 
 
 def _note(seen: _Seen, name: str, chassis: dict[str, Any], file: str) -> None:
-    """Keeps what a device announces."""
+    """Keeps the announcement of a device."""
     seen.places.setdefault(name, file)
     seen.described.add(name)
     for capability in _several(chassis.get("capability")):
@@ -198,7 +198,7 @@ def _note(seen: _Seen, name: str, chassis: dict[str, Any], file: str) -> None:
 
 
 def _documents(file: str, text: str) -> Iterator[Any]:
-    """The JSON documents of a file, one after another."""
+    """JSON documents of a file, one after another."""
     decoder, at = json.JSONDecoder(), 0
     text = text.strip()
     while at < len(text):
@@ -214,7 +214,7 @@ def _documents(file: str, text: str) -> Iterator[Any]:
 
 
 def _several(value: Any) -> list[Any]:
-    """What json writes as one thing if it is one, and json0 always as a list."""
+    """A list: json writes a single element without one, json0 always with it."""
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
@@ -233,7 +233,7 @@ def _text(value: Any) -> str | None:
 
 
 def _interfaces(file: str, lldp: Any) -> list[tuple[str, dict[str, Any]]]:
-    """Ports that have a neighbour, and what they see."""
+    """Ports that have a neighbour, and their views."""
     made: list[tuple[str, dict[str, Any]]] = []
     for part in _several(lldp):
         interfaces = part.get("interface") if isinstance(part, dict) else part
@@ -244,7 +244,7 @@ def _interfaces(file: str, lldp: Any) -> list[tuple[str, dict[str, Any]]]:
                 made.append((one["name"], one))
                 continue
             for port, interface in one.items():
-                # Several neighbours of one port are a list of it.
+                # Several neighbours of one port are a list.
                 for seen in _several(interface):
                     if not isinstance(seen, dict):
                         raise InputError(
@@ -255,7 +255,7 @@ def _interfaces(file: str, lldp: Any) -> list[tuple[str, dict[str, Any]]]:
 
 
 def _named(of: dict[str, Any], key: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The chassis below a key, each with its name (in json the key that it has) put into it."""
+    """Chassis below a key, each with its name (in json the key of the chassis) as a field."""
     for one in _several(of.get(key)):
         if not isinstance(one, dict):
             continue
@@ -268,7 +268,7 @@ def _named(of: dict[str, Any], key: str) -> Iterator[tuple[str, dict[str, Any]]]
 
 
 def _device(file: str, field: str, chassis: dict[str, Any]) -> str:
-    """What a device is called: its name, or the id of its chassis."""
+    """Name of a device, or the id of its chassis."""
     called = _text(chassis.get("name")) or _text(chassis.get("id"))
     if not called:
         raise InputError(file, None, None, field, "expected a chassis with a name or an id")
@@ -276,7 +276,7 @@ def _device(file: str, field: str, chassis: dict[str, Any]) -> str:
 
 
 def _port_speed(interface: dict[str, Any]) -> int:
-    """The speed of the port at the other end, in bits per second; 0 if it does not say."""
+    """Speed of the port at the other end, in bits per second; 0 if unknown."""
     negotiated = _first(_first(interface.get("port")).get("auto-negotiation"))
     match = _MAU.match(_text(negotiated.get("current")) or "")
     if match is None:

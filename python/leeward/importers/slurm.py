@@ -1,7 +1,7 @@
 """Slurm: `topology.conf`, of the tree plugin (switches) or the block plugin (blocks).
 
-A switch with `Nodes=` is a rack, the switch above it a pod, and what is above that a core that never fills
-up. A block is a rack. `LinkSpeed=` has no unit and Slurm does not use it: it is counted and not read.
+A switch with `Nodes=` is a rack, the switch above it a pod, and switches above that a core without limits. A
+block is a rack. `LinkSpeed=` has no unit and Slurm does not use it: it is counted and not read.
 """
 
 import re
@@ -22,7 +22,7 @@ Place = tuple[str, int]
 
 @dataclass
 class _Switches:
-    """What is below each switch, and where that is said; how many more names there may be."""
+    """Children of each switch with their lines, and the number of names that may follow."""
 
     nodes: dict[str, tuple[Place, list[str]]] = field(default_factory=dict)
     switches: dict[str, tuple[Place, list[str]]] = field(default_factory=dict)
@@ -33,7 +33,7 @@ def read(topology: Topology) -> None:
     """Adds hosts, racks and pods of all files.
 
     Raises:
-        InputError: A line cannot be understood, or switches are above themselves.
+        InputError: A line is invalid, or switches form a cycle.
     """
     known = _Switches()
     for file, text in topology.texts():
@@ -58,7 +58,7 @@ def read(topology: Topology) -> None:
 
 
 def _above(switch: str, parents: dict[str, str], place: Place) -> list[str]:
-    """The switches above one, from the nearest to the topmost."""
+    """Switches above one, from the nearest to the topmost."""
     made: list[str] = []
     while switch in parents:
         switch = parents[switch]
@@ -70,7 +70,7 @@ def _above(switch: str, parents: dict[str, str], place: Place) -> list[str]:
 
 
 def _count_levels(topology: Topology, above: list[list[str]], known: _Switches) -> None:
-    """Counts what a tree of racks, pods and one core has no room for."""
+    """Counts the levels above a tree of racks, pods and one core."""
     topmost = {line[-1] for line in above if line}
     # A single switch above everything is the core.
     levels = max(map(len, above), default=0) - 1 - (len(topmost) == 1)

@@ -1,4 +1,4 @@
-"""What every importer makes: hosts, the rack that each is in, and the pod of each rack."""
+"""Result of every importer: hosts, the rack of each, and the pod of each rack."""
 
 import re
 from dataclasses import dataclass, field, replace
@@ -8,23 +8,23 @@ from leeward.errors import InputError
 from leeward.telemetry.discards import Discards
 
 MOST_BYTES = 512 * 2**20
-"""Of a file that is read."""
+"""Greatest size of a file."""
 MOST_HOSTS = 1_000_000
-"""Of a topology."""
+"""Greatest number of hosts of a topology."""
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
 
 
 @dataclass(frozen=True)
 class Host:
-    """A host and where it is.
+    """A host and its place.
 
     Attributes:
-        name: Its name.
-        rack: Its rack's.
-        pod: Its rack's pod, if that is known.
-        cpus: Its processors, as a cluster file has them; None if not known.
-        memory: Its memory, likewise.
-        nic_bps: What its interfaces carry together, in bits per second; None if not known.
+        name: Name.
+        rack: Name of its rack.
+        pod: Pod of its rack, if known.
+        cpus: Processors, as in a cluster file; None if unknown.
+        memory: Memory, likewise.
+        nic_bps: Rate of all its interfaces, in bits per second; None if unknown.
     """
 
     name: str
@@ -40,13 +40,12 @@ class Topology:
     """Hosts, racks and pods.
 
     Attributes:
-        form: What it was read from.
+        form: Format of the files.
         files: The files.
-        hosts: In the order in which they were met.
-        rack_links: What the uplinks of a rack carry together, in bits per second, for racks where it is
-            known.
-        notes: How it was understood, in sentences.
-        left_out: What was left out or changed, by reason.
+        hosts: Hosts in the order of the files.
+        rack_links: Rate of all uplinks of a rack, in bits per second, for racks where it is known.
+        notes: Notes on the interpretation, in sentences.
+        left_out: Omissions and changes, by reason.
     """
 
     form: str
@@ -58,10 +57,10 @@ class Topology:
     _known: dict[str, Host] = field(default_factory=dict, repr=False)
 
     def texts(self) -> list[tuple[str, str]]:
-        """Each file's name and text.
+        """Name and text of each file.
 
         Raises:
-            InputError: A file cannot be read, is larger than `MOST_BYTES` or is no text.
+            InputError: A file cannot be read, is larger than `MOST_BYTES` or is not text.
         """
         made = []
         for file in self.files:
@@ -81,10 +80,10 @@ class Topology:
         return made
 
     def name(self, given: str, file: str, line: int | None, field: str | None) -> str:
-        """A name as cluster files may have it: what they may not is replaced by `-`, and counted.
+        """A valid name for cluster files: `-` replaces other letters, which are counted.
 
         Raises:
-            InputError: Nothing is left of it.
+            InputError: No letter is left.
         """
         made = _NOT_IN_NAMES.sub("-", given.strip()).strip("-")
         if not made:
@@ -95,7 +94,7 @@ class Topology:
         return made
 
     def add(self, host: Host, file: str, line: int | None = None, field: str | None = None) -> None:
-        """Adds a host; one that is there already is counted, and stays where it was.
+        """Adds a host; a repeated one is counted, and stays at its first place.
 
         Raises:
             InputError: There are more than `MOST_HOSTS`.
@@ -111,10 +110,10 @@ class Topology:
             self.left_out.count("second-rack", 1, f"{host.name}: in {before.rack}, not in {host.rack}")
 
     def settle(self, pods: bool) -> None:
-        """Makes one consistent tree of what was added, once all was.
+        """Makes one consistent tree of all hosts, at the end.
 
-        Pods are left out if there is one alone, which would be a core that never fills up by another name. A
-        rack whose name several pods have, or one that a pod is called by, is called `pod.rack`.
+        A single pod is left out, since it would be a second name of the core. A rack whose name occurs in
+        several pods, or as a pod, becomes `pod.rack`.
 
         Raises:
             InputError: There are no hosts; or some racks have a pod and others none.
@@ -156,7 +155,7 @@ class Topology:
         ]
 
     def racks(self) -> dict[str, list[Host]]:
-        """The hosts of each rack, racks in the order in which they were met."""
+        """Hosts of each rack, racks in the order of the files."""
         made: dict[str, list[Host]] = {}
         for host in self.hosts:
             made.setdefault(host.rack, []).append(host)

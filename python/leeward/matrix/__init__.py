@@ -1,10 +1,10 @@
-"""Predicts what the tasks of an app will send each other in the next hour, from what they sent before.
+"""Traffic matrices of apps: predictions of the next hour from earlier ones, and captures.
 
-Choreo places by a traffic matrix that was seen earlier, and finds in the matrices of a cloud provider that
-"data from the previous hour and the time-of-day are good predictors of the number of bytes transferred in
-the next hour" (section 2.1). It says neither how the two are combined nor how good they are. Here the
-prediction of a pair is a weighted mean of the two, whose weight is fitted (`predictor`) and whose error is
-measured on hours that the fit has not seen, beside that of each alone (`scoring`).
+Choreo places by a traffic matrix of earlier hours, and finds in the matrices of a cloud provider that "data
+from the previous hour and the time-of-day are good predictors of the number of bytes transferred in the next
+hour" (section 2.1). It states neither how to combine the two nor their errors. Here the prediction of a pair
+is a weighted mean of the two. Its weight is fitted (`predictor`), and its error is measured on hours outside
+of the fit, beside that of each alone (`scoring`).
 
     capture (capturing) -> Capture: from packets --\
     read (series, lists)  ------------------------> Series -> predict -> Prediction: the next matrix

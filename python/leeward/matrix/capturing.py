@@ -1,9 +1,8 @@
-"""Traffic matrices from packets: captures (pcap, pcapng), and what switches export (sFlow, NetFlow, IPFIX).
+"""Traffic matrices from packets: captures (pcap, pcapng), and exports of switches (sFlow, NetFlow, IPFIX).
 
 Choreo profiles an app with "sFlow or tcpdump" (section 2.1). Each packet, and each exported record, is
-traffic from one address to another; a mapping says whose addresses are. Sampled traffic is scaled by its
-sampling rate, and each cell has the standard error that comes of it. What could not be counted is in
-`Capture.discards`, by reason.
+traffic from one address to another; a mapping gives the owners of addresses. Sampled traffic is scaled by its
+sampling rate, and each cell has its sampling error. `Capture.discards` counts the rest, by reason.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,50 +21,50 @@ from leeward.matrix.lists import summed
 from leeward.matrix.series import Series, seconds
 
 BY = ("address", "host", "rack", "service")
-"""What a matrix may be by."""
+"""Levels of a matrix."""
 SIZES = ("frame", "ip")
-"""Which bytes of a packet count."""
+"""Sizes of a packet that count."""
 CONTENTS = ("auto", "packets", "exports")
-"""What captured packets are: traffic, or datagrams that tell of it."""
+"""Content of captured packets: traffic, or datagrams that report it."""
 CONFIDENT = 1.96
-"""Standard errors either way that hold 95 % of a normal distribution."""
+"""Standard errors to either side that hold 95 % of a normal distribution."""
 MOST_PORTS = 1000
 MOST_SAMPLING = 2**32 - 1
 
 
 @dataclass(frozen=True)
 class Capture:
-    """What captures came to."""
+    """Result of reading captures."""
 
     interval_s: int
-    """The length of an interval, in seconds."""
+    """Length of an interval, in seconds."""
     cells: pyarrow.Table
-    """A row for each interval and pair that sent anything, by time and names: `t_s` (int64, when the
-    interval begins, a multiple of its length since 1970), `src`, `dst`, `bytes`, `packets` (int64, scaled
-    by the sampling rate), `samples` (int64, packets that were seen), `stderr` (float64, the standard error
-    of the bytes; 0 unless sampled)."""
+    """A row for each interval and pair with traffic, by time and names: `t_s` (int64, start of the interval,
+    a multiple of its length since 1970), `src`, `dst`, `bytes`, `packets` (int64, scaled by the sampling
+    rate), `samples` (int64, packets seen), `stderr` (float64, the standard error of the bytes; 0 unless
+    sampled)."""
     sources: pyarrow.Table
-    """Who saw traffic: `protocol`, `name` (a file, or an address), `flows` (packets or records), `bytes`.
-    What two of them saw is counted twice."""
+    """Observers of traffic: `protocol`, `name` (a file, or an address), `flows` (packets or records),
+    `bytes`. Traffic seen by two of them counts twice."""
     unknown: pyarrow.Table
-    """Addresses that belong nowhere: `address`, `bytes` of their traffic, the most first; at most 50,000."""
+    """Addresses outside of the mapping: `address`, `bytes` of their traffic, the most first; at most
+    50,000."""
     discards: pyarrow.Table
-    """What was not counted, or was with a doubt (`kept`): `reason`, `detail`, `kept`, `count`, `bytes`,
+    """Traffic that was not counted, or with a doubt (`kept`): `reason`, `detail`, `kept`, `count`, `bytes`,
     `meaning`, `examples`."""
     counters: pyarrow.Table
-    """Counters of interfaces that sFlow agents sent, where they are asked for: `t_ms`, `device`, `interface`,
-    `in_octets`, `out_octets`, `speed_bps` (0: unknown), in order of arrival."""
+    """Counters of interfaces from sFlow agents, if requested: `t_ms`, `device`, `interface`, `in_octets`,
+    `out_octets`, `speed_bps` (0: unknown), in order of arrival."""
 
     def series(self, tasks: Sequence[str] | None = None) -> Series:
         """The cells as a series of matrices, without a gap.
 
         Args:
-            tasks: The names of all places in the order that matrices have, also those that never sent. By
-                default names are sorted (`r2` before `r10`).
+            tasks: Names of all places in the order of matrices, with those that never sent. By default names
+                are sorted (`r2` before `r10`).
 
         Raises:
-            InputError: There are no cells, or more than a series has room for; or a place is not among
-                `tasks`.
+            InputError: There are no cells, or too many for a series; or a place is not among `tasks`.
         """
         if not len(self.cells):
             raise InputError("capture", None, None, None, "no traffic between places that are known")
@@ -122,21 +121,21 @@ def capture(
     Args:
         files: Captures in pcap or pcapng, or files of IPFIX messages; plain or gzip. They may be longer
             than memory.
-        mapping: A file that says whose addresses are, and what services there are: YAML, CSV
-            (`address,host`), or lines as in `/etc/hosts`.
-        cluster: The network, with a mapping. Then all names of that must be hosts or racks of it.
+        mapping: A file with the owners of addresses and with services: YAML, CSV (`address,host`), or lines
+            as in `/etc/hosts`.
+        cluster: Network, with a mapping, whose names must all be hosts or racks of it.
         by: One of `BY`; by default `host` with a mapping, otherwise `address`.
-        interval: The length of an interval, such as `1h` or `5min`.
+        interval: Length of an interval, such as `1h` or `5min`.
         size: `frame`, from the Ethernet header to the end of the payload, or `ip`, the IP packet.
-        content: `packets`, if each packet counts; `exports`, if they are sFlow, NetFlow or IPFIX datagrams
-            and what they tell counts; `auto`, what the first IP packet of each file is.
-        ports: More ports that such datagrams are sent to, beside 6343, 2055 and 4739.
-        sampling: How many packets each seen one stands for, where the capture or the exporter does not tell.
-        counters: Whether counters of interfaces are kept, which sFlow agents send between packets.
-        progress: Called with the bytes of a file that were read since the last call.
+        content: `packets`, to count each packet; `exports`, to count the records of sFlow, NetFlow or IPFIX
+            datagrams; `auto`, to decide by the first IP packet of each file.
+        ports: Ports of such datagrams, besides 6343, 2055 and 4739.
+        sampling: Packets that each seen one stands for, if the capture or the exporter does not state it.
+        counters: Whether to keep counters of interfaces, which sFlow agents send between packets.
+        progress: Called with the bytes of a file read since the last call.
 
     Raises:
-        InputError: A file cannot be read or is of another kind, or an argument is not right.
+        InputError: A file cannot be read or is of another kind, or an argument is invalid.
     """
     length = seconds(interval)
     paths = [fspath(file) for file in ([files] if isinstance(files, str | PathLike) else files)]

@@ -1,7 +1,7 @@
 """Reads series of matrices from files: NumPy arrays, and lists of transfers as CSV or Parquet.
 
-What a file is, its content says and not its name. A list has a line for each transfer, in any order: lines of
-one pair in one interval are summed, so sorting would change nothing.
+The content of a file decides its kind, and its name does not. A list has a line for each transfer, in any
+order: lines of one pair in one interval are summed, so that sorting would change nothing.
 """
 
 import csv
@@ -38,9 +38,9 @@ from leeward.matrix.series import (
 COLUMNS = ("t_s", "src", "dst", "bytes")
 MOST_LINES = 10_000_000
 _LONGEST = 65_536
-"""Letters of a line."""
+"""Greatest length of a line, in letters."""
 _LATEST_S = 1e12
-"""Times are at most this far from 0, either way."""
+"""Greatest distance of times from 0."""
 
 
 def read(path: str | PathLike[str], interval: str = "1h", tasks: Sequence[str] | None = None) -> Series:
@@ -51,15 +51,15 @@ def read(path: str | PathLike[str], interval: str = "1h", tasks: Sequence[str] |
             commas, semicolons or tabs) or Parquet with the columns `t_s` (seconds), `src`, `dst` (names of
             tasks, or their numbers from 0) and `bytes`. Other columns are ignored. Lines may be in any
             order.
-        interval: The length of an interval, such as `1h` or `5min`. Lines of a list are summed to intervals
-            that begin at whole multiples of it. Between the first and the last, one without a line is of 0
+        interval: Length of an interval, such as `1h` or `5min`. Lines of a list are summed to intervals that
+            begin at whole multiples of it. An interval without a line, between the first and the last, has 0
             bytes.
-        tasks: The names of the tasks in the order that matrices have, which must be that of the app's; also
-            those that never send. By default names are sorted (`map2` before `map10`), and numbers go up to
-            the greatest.
+        tasks: Names of the tasks in the order of matrices, which must be that of the app's; also those that
+            never send. By default names are sorted (`map2` before `map10`), and numbers go up to the
+            greatest.
 
     Raises:
-        InputError: The file cannot be read, or a line of it or another argument is not right.
+        InputError: The file cannot be read, or a line of it or an argument is invalid.
     """
     length = seconds(interval)
     order = None if tasks is None else ordered(tasks)
@@ -103,7 +103,7 @@ def _list(
         for line, (time, source, target, size) in _lines(text, name, delimiter):
             starts.append(math.floor(_number(name, line, "t_s", time, "seconds") / length))
             for column, tasks, task in (("src", sources, source), ("dst", targets, target)):
-                # Most lines name tasks that were named before.
+                # Most lines name tasks of earlier lines.
                 if task not in seen:
                     seen[task] = known.setdefault(_task(name, line, column, task), len(known))
                     check_tasks(len(known), name)
@@ -127,16 +127,16 @@ def summed(
     """Sums transfers by interval and pair.
 
     Args:
-        name: What errors call them.
-        length: The length of an interval, in seconds.
-        known: The names of tasks.
-        starts: The number of each transfer's interval, shape (transfers,), at least one.
-        ends: The sender and the receiver of each, by their places in `known`, shape (transfers, 2).
-        sizes: The bytes of each, shape (transfers,).
-        order: All tasks in the order that matrices have; by default names are sorted.
+        name: Name of the list in errors.
+        length: Length of an interval, in seconds.
+        known: Names of tasks.
+        starts: Number of each transfer's interval, shape (transfers,), at least one.
+        ends: Sender and receiver of each, as indices into `known`, shape (transfers, 2).
+        sizes: Bytes of each, shape (transfers,).
+        order: All tasks in the order of matrices; by default names are sorted.
 
     Raises:
-        InputError: There are too many, or a task that is not in `order`.
+        InputError: There are too many tasks, or a task is not in `order`.
     """
     names, places = _places(known, name, None if order is None else tuple(order))
     first = int(starts.min())
@@ -160,7 +160,7 @@ def summed(
 def _places(
     known: Collection[str], name: str, order: tuple[str, ...] | None
 ) -> tuple[tuple[str, ...], numpy.ndarray[tuple[int], numpy.dtype[numpy.int64]]]:
-    """The names of all tasks in order, and the place in it of each that is known."""
+    """Names of all tasks in order, and the position in it of each known one."""
     if order is None and all(re.fullmatch(r"\d{1,18}", task, re.ASCII) for task in known):
         check_tasks(max(map(int, known)) + 1, name)
         order = tuple(str(number) for number in range(max(map(int, known)) + 1))
@@ -177,7 +177,7 @@ def _places(
 
 
 def _lines(text: TextIOWrapper, name: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
-    """The cells of `COLUMNS` in each line, with its number from 1."""
+    """Cells of `COLUMNS` in each line, with its number from 1."""
     rows = csv.reader(_short(text, name), delimiter=delimiter, strict=True)
     columns: list[int] | None = None
     try:
@@ -206,7 +206,7 @@ def _lines(text: TextIOWrapper, name: str, delimiter: str) -> Iterator[tuple[int
 
 
 def _short(text: TextIOWrapper, name: str) -> Iterator[str]:
-    """Lines, as far as they are short and not too many."""
+    """Lines, with limits on their length and number."""
     number = 0
     while line := text.readline(_LONGEST):
         number += 1

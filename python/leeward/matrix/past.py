@@ -1,7 +1,7 @@
-"""What is known of each pair before each interval: what it sent last, and what at the same time of day.
+"""Knowledge about each pair before each interval: its last bytes, and those at the same time of day.
 
-Everything here is of the past alone: row t is made of the intervals before t. A pair is known from the first
-interval in which it sent anything; days before that are none of its days.
+Everything here is of the past alone: row t follows from the intervals before t. A pair is known from the
+first interval with traffic; it has no days before that.
 """
 
 from dataclasses import dataclass
@@ -13,24 +13,24 @@ from leeward._arrays import Floats
 
 @dataclass(frozen=True)
 class Past:
-    """What is known before each interval; shape (intervals + 1, pairs), the last row before the next one."""
+    """Knowledge before each interval; shape (intervals + 1, pairs), the last row before the next one."""
 
     last: Floats
     """Bytes of the interval before; 0 before the first."""
     day_before: Floats
-    """Bytes of the same time of the day before; NaN where that day is not known."""
+    """Bytes at the same time of the day before; NaN for an unknown day."""
     earlier_days: Floats
-    """Mean of the same time of all earlier days; NaN where none is known."""
+    """Mean over the same time of all earlier days; NaN without a known day."""
     mean: Floats
     """Mean of all intervals from the first with traffic on; 0 before it."""
 
 
 def look_back(values: Floats, day: int) -> Past:
-    """Looks back from each interval, and from the next.
+    """Knowledge before each interval, and before the next.
 
     Args:
         values: Bytes, shape (intervals, pairs).
-        day: How many intervals a day has.
+        day: Number of intervals of a day.
     """
     intervals, pairs = values.shape
     known = numpy.logical_or.accumulate(values > 0, axis=0)
@@ -46,7 +46,7 @@ def look_back(values: Floats, day: int) -> Past:
         end = min(start + day, intervals + 1)
         mean_before = earlier[start - day : end - day]
         days[start:end] += days[start - day : end - day]
-        # A day moves the mean of those before it towards itself: days that are alike leave it as it is.
+        # A day moves the mean of earlier days towards itself: equal days leave it unchanged.
         moved = mean_before + (before[start:end] - mean_before) / numpy.maximum(days[start:end], 1)
         earlier[start:end] = numpy.where(numpy.isnan(mean_before), before[start:end], moved)
     return Past(last, before, earlier, mean)

@@ -1,14 +1,14 @@
 """The predictor: a weighted mean of the last hour's bytes and of those at the same time of day.
 
-Of a pair that sent l in the last hour and d at the same time of day, w l + (1 - w) d is expected next, with
-w from 0 to 1 by least squares over the hours that are learnt from. That the two weights are not negative and
-add up to 1 keeps a prediction between l and d: it is finite, not negative, and exact where both are. Weights
-that need not add up to 1 did worse than the last hour alone, on hours that they were not fitted to.
+For a pair with l bytes in the last hour and d at the same time of day, the prediction is w l + (1 - w) d,
+with w from 0 to 1 by least squares over the hours of the fit. Weights that are not negative and add up to 1
+keep a prediction between l and d: it is finite, not negative, and exact where both are. Free weights did
+worse than the last hour alone, on hours outside of the fit.
 
 Four models are fitted: one weight for all pairs (errors of each count in proportion to its own size) or one
-for each pair, and the time of day as the mean of all earlier days or as the day before alone. The one with
-the least error in a rolling validation within the hours that are learnt from is used: each of these hours is
-predicted with what was fitted to the hours before it.
+for each pair, and the time of day as the mean of all earlier days or as the day before alone. The model with
+the least error in a rolling validation within the hours of the fit is used: each of these hours is predicted
+with the fit to the hours before it.
 """
 
 from collections.abc import Iterator
@@ -29,31 +29,31 @@ CANDIDATES: tuple[tuple[Days, Scope], ...] = (
     ("day before", "all pairs"),
     ("day before", "each pair"),
 )
-"""In the order in which equally good ones are preferred."""
+"""Models in the order of preference among equally good ones."""
 
 
 @dataclass(frozen=True)
 class Model:
-    """How the two are combined."""
+    """Combination of both predictors."""
 
     days: Days
-    """Whose same time of day is meant."""
+    """Days whose same time of day is used."""
     scope: Scope
-    """Whether a weight is that of all pairs."""
+    """Whether one weight serves all pairs."""
     last_hour: Floats
-    """The weight w of the last hour for each pair, 0 to 1; that of the time of day is 1 - w."""
+    """Weight w of the last hour for each pair, 0 to 1; that of the time of day is 1 - w."""
     learnt_hours: int
-    """How many intervals with a known time of day were learnt from. Without one, w is 1."""
+    """Number of intervals of the fit with a known time of day. Without one, w is 1."""
     validation: float | None
-    """Sum of errors over sum of bytes in the rolling validation; None with nothing to validate on."""
+    """Sum of errors over sum of bytes in the rolling validation; None without validation."""
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """What is expected to be sent in the interval after a series."""
+    """Prediction of the interval after a series."""
 
     tasks: tuple[str, ...]
-    """In the order of rows and columns."""
+    """Names in the order of rows and columns."""
     matrix: Floats
     """Bytes from each task to each, shape (tasks, tasks); finite and not negative."""
     model: Model
@@ -62,8 +62,8 @@ class Prediction:
 def predict(series: Series) -> Prediction:
     """Predicts the matrix of the interval after the last, by a model fitted to all of them.
 
-    A pair that never sent anything is expected to send nothing. One with no earlier day at this time of day
-    is expected to send what it sent in the last interval.
+    The prediction for a pair that never sent is 0. For a pair without an earlier day at this time of day, it
+    is its bytes in the last interval.
     """
     past = look_back(series.bytes, series.day)
     model = fit(series.bytes, past, series.intervals, series.day)
@@ -71,13 +71,13 @@ def predict(series: Series) -> Prediction:
 
 
 def time_of_day(past: Past, days: Days) -> Floats:
-    """Bytes at the same time of day; those of the last interval where no such day is known."""
+    """Bytes at the same time of day; those of the last interval if no such day is known."""
     known = past.earlier_days if days == "earlier days" else past.day_before
     return numpy.where(numpy.isnan(known), past.last, known)
 
 
 def combined(model: Model, past: Past) -> Floats:
-    """What a model predicts for each interval, shape (intervals + 1, pairs)."""
+    """Predictions of a model for each interval, shape (intervals + 1, pairs)."""
     daily = time_of_day(past, model.days)
     return _between(model.last_hour, past.last, daily)
 
@@ -87,11 +87,11 @@ def fit(values: Floats, past: Past, until: int, day: int) -> Model:
 
     Args:
         values: Bytes, shape (intervals, pairs).
-        past: What was known before each interval.
-        until: How many intervals are learnt from; nothing of later ones is looked at.
-        day: How many intervals a day has.
+        past: Knowledge before each interval.
+        until: Number of intervals of the fit; later ones are not read.
+        day: Number of intervals of a day.
     """
-    # Of pairs that sent nothing yet nothing is learnt; without them sums do not depend on who sends later.
+    # Pairs without traffic so far teach nothing; without them sums do not depend on later senders.
     active = values[:until].any(axis=0)
     learnt = values[:until, active]
     seen = Past(*(of[:until, active] for of in (past.last, past.day_before, past.earlier_days, past.mean)))
@@ -99,7 +99,7 @@ def fit(values: Floats, past: Past, until: int, day: int) -> Model:
     best = min(models, key=lambda model: numpy.inf if model.validation is None else model.validation)
     weights = numpy.ones(values.shape[1])
     if best.learnt_hours and best.scope == "all pairs":
-        # Also for pairs that come later.
+        # Weights for later pairs too.
         weights[:] = best.last_hour[:1]
     elif best.learnt_hours:
         weights[:] = _shared(learnt, seen, best.days)[-1]
@@ -108,14 +108,14 @@ def fit(values: Floats, past: Past, until: int, day: int) -> Model:
 
 
 def _fitted(learnt: Floats, past: Past, days: Days, scope: Scope, day: int) -> Model:
-    """A model of pairs that sent something, with its validation."""
+    """A model of pairs with traffic, with its validation."""
     daily = time_of_day(past, days)
     rows = max(len(learnt) - day, 0) if learnt.size else 0
     rolling = numpy.broadcast_to(_shared(learnt, past, days)[:, None], (len(learnt) + 1, learnt.shape[1]))
     if scope == "each pair":
         above, below = _sums(learnt, past.last, daily)
         rolling = _quotients(above, below, rolling)
-    # A quarter of a day, at least, is learnt from before anything is validated.
+    # Validation begins after a quarter of a day, at least.
     first = day + max(day // 4, 1)
     wrong = None
     if first < len(learnt):
@@ -126,7 +126,7 @@ def _fitted(learnt: Floats, past: Past, days: Days, scope: Scope, day: int) -> M
 
 
 def _shared(learnt: Floats, past: Past, days: Days) -> Floats:
-    """The weight of all pairs by what was learnt before each interval, and in the end."""
+    """Weight of all pairs by the fit to the intervals before each, and to all."""
     above, below = _sums(learnt, past.last, time_of_day(past, days))
     # Each pair counts in proportion to its own mean, or the largest would decide for all.
     size = (
@@ -138,20 +138,20 @@ def _shared(learnt: Floats, past: Past, days: Days) -> Floats:
 
 
 def _sums(learnt: Floats, last: Floats, daily: Floats) -> Iterator[Floats]:
-    """The sums whose quotient is the best weight, over the intervals before each, and over all."""
+    """Sums whose quotient is the best weight, over the intervals before each, and over all."""
     apart = last - daily
     for of in (apart * (learnt - daily), apart * apart):
         yield numpy.vstack([numpy.zeros((1, learnt.shape[1])), numpy.cumsum(of, axis=0)])
 
 
 def _quotients(above: Floats, below: Floats, otherwise: Floats) -> Floats:
-    """Weights from 0 to 1; where the two were never apart, nothing can be learnt."""
+    """Weights from 0 to 1; undefined where both predictors were always equal."""
     made = numpy.array(otherwise)
     numpy.divide(above, below, out=made, where=below > 0)
     return numpy.clip(made, 0, 1, out=made)
 
 
 def _between(weight: Floats, last: Floats, daily: Floats) -> Floats:
-    # By rounding a mean of two could be outside of them.
+    # Rounding could move a mean of two outside of them.
     made = weight * last + (1 - weight) * daily
     return numpy.clip(made, numpy.minimum(last, daily), numpy.maximum(last, daily))

@@ -1,12 +1,11 @@
-"""How wrong predictors are on hours that were not learnt from, one hour ahead.
+"""Errors of predictors on hours outside of the fit, one hour ahead.
 
 The model is fitted to the first part of a series. Every later interval is then predicted from the intervals
-before it, with the weights left as they are, and compared with what came. A pair that sends
-nothing in an interval has no relative error there, nor has an interval in which nothing is sent; what was
-predicted for them counts as wrong bytes.
+before it, with fixed weights, and compared with its true bytes. A pair without traffic in an interval has no
+relative error there, nor has an interval without any traffic; predictions for them count as wrong bytes.
 
 Confidence intervals are 95 % by bootstrap over time: runs of a quarter of a day are drawn from the scored
-hours, since neighbouring ones are wrong alike. All predictors are drawn together, so that they can be
+hours, since errors of neighbouring hours correlate. All predictors share the draws, so that they can be
 compared.
 """
 
@@ -22,7 +21,7 @@ from leeward.matrix.series import Series
 
 COMBINATION = "combination"
 PREDICTORS = (COMBINATION, "last hour", "time of day", "mean of the past")
-"""The combination, and what it is compared with."""
+"""The combination, and its baselines."""
 TRAIN = 0.7
 _RESAMPLES = 2_000
 Interval = tuple[float, float]
@@ -34,12 +33,12 @@ class Figure:
 
     value: float
     within: Interval | None
-    """Its 95 % interval; None where less than half a day is scored."""
+    """Its 95 % interval; None with less than half a day scored."""
 
 
 @dataclass(frozen=True)
 class Scored:
-    """The errors of a predictor."""
+    """Errors of a predictor."""
 
     predictor: str
     """One of `PREDICTORS`."""
@@ -60,26 +59,26 @@ class Score:
     """All predictors on the same intervals."""
 
     intervals: int
-    """How many the series has."""
+    """Number of intervals of the series."""
     learnt: int
-    """How many of them, the first, were learnt from."""
+    """Number of its first intervals, which are in the fit."""
     pairs: int
-    """How many pairs sent anything."""
+    """Number of pairs with traffic."""
     model: Model
     scored: tuple[Scored, ...]
-    """By `PREDICTORS`."""
+    """Scores by `PREDICTORS`."""
 
 
 def score(series: Series, train: float = TRAIN, seed: int = 1) -> Score:
     """Scores predictors on the later part of a series.
 
     Args:
-        series: What was sent.
-        train: The share of its intervals that is learnt from, above 0 and below 1; rounded down, at least 1.
-        seed: Of the bootstrap.
+        series: True bytes.
+        train: Share of its intervals in the fit, above 0 and below 1; rounded down, at least 1.
+        seed: Seed of the bootstrap.
 
     Raises:
-        InputError: The share is invalid, or nothing was sent in the intervals after it.
+        InputError: The share is invalid, or later intervals have no traffic.
     """
     learnt = learnt_of(series, train)
     model, made = held_out(series, learnt)
@@ -106,7 +105,7 @@ def score(series: Series, train: float = TRAIN, seed: int = 1) -> Score:
 
 
 def learnt_of(series: Series, train: float) -> int:
-    """How many intervals are learnt from.
+    """Number of intervals of the fit.
 
     Raises:
         InputError: The share is not between 0 and 1, or the series has fewer than two intervals.
@@ -116,12 +115,12 @@ def learnt_of(series: Series, train: float) -> int:
     if series.intervals < 2:
         message = f"{series.intervals} interval; expected at least two, one to learn from and one to score"
         raise InputError("series", None, None, None, message)
-    # 0.7 of 10 is 7, whatever a double makes of it.
+    # 0.7 of 10 is 7, despite the rounding of doubles.
     return min(max(int(series.intervals * train + 1e-9), 1), series.intervals - 1)
 
 
 def held_out(series: Series, learnt: int) -> tuple[Model, dict[str, Floats]]:
-    """What each predictor expects of the intervals after the first `learnt`, shape (intervals, pairs)."""
+    """Predictions of each predictor for the intervals after the first `learnt`, shape (intervals, pairs)."""
     past = look_back(series.bytes, series.day)
     model = fit(series.bytes, past, learnt, series.day)
     made = {
@@ -134,7 +133,7 @@ def held_out(series: Series, learnt: int) -> tuple[Model, dict[str, Floats]]:
 
 
 def _errors(predicted: Floats, sent: Floats) -> Floats:
-    """What is wrong in each interval: bytes, and relative errors of total and pairs; shape (4, intervals).
+    """Errors in each interval: bytes, and relative errors of total and pairs; shape (4, intervals).
 
     Relative errors are 0 where nothing was sent.
     """
@@ -150,10 +149,10 @@ def _errors(predicted: Floats, sent: Floats) -> Floats:
 
 
 def _figures(sums: Floats) -> Floats:
-    """The four figures of each predictor, from sums over intervals; NaN where nothing was sent.
+    """Four figures of each predictor, from sums over intervals; NaN without traffic.
 
     Args:
-        sums: Bytes, intervals in which any were sent, and the errors of each predictor, in the last axis.
+        sums: Bytes, number of intervals with traffic, and the errors of each predictor, in the last axis.
     """
     sent, count, errors = sums[..., 0], sums[..., 1], sums[..., 2:].reshape(*sums.shape[:-1], -1, 4)
     below = numpy.stack([sent, count, count, count], axis=-1)[..., None, :]
@@ -163,17 +162,17 @@ def _figures(sums: Floats) -> Floats:
 
 
 def _resampled(by_interval: Floats, run: int, seed: int) -> Floats | None:
-    """The figures of each resample; None where there are not two runs to draw from.
+    """Figures of each resample; None without two runs to draw from.
 
     Args:
-        by_interval: What `_figures` takes sums of, shape (intervals, ...).
-        run: How many neighbouring intervals are drawn together.
-        seed: Of the draws.
+        by_interval: Summands of `_figures`, shape (intervals, ...).
+        run: Number of neighbouring intervals drawn together.
+        seed: Seed of the draws.
     """
     count = len(by_interval)
     if count < 2 * run:
         return None
-    # Runs go round, so that the first and the last interval are drawn as often as others.
+    # Runs wrap around, so that all intervals are drawn equally often.
     around = numpy.cumsum(numpy.vstack([0 * by_interval[:1], by_interval, by_interval[:run]]), axis=0)
     runs = (around[run:] - around[:-run])[:count]
     random = numpy.random.default_rng(seed)

@@ -1,6 +1,6 @@
-"""A series of traffic matrices: what each task sent each, interval by interval.
+"""A series of traffic matrices: bytes from each task to each, interval by interval.
 
-Only pairs that sent anything are kept, since of a thousand tasks most never talk to each other.
+Only pairs with traffic are kept, since of a thousand tasks most never exchange any.
 """
 
 import math
@@ -17,41 +17,41 @@ from leeward.errors import InputError
 
 DAY_S = 86_400
 MOST_TASKS = 5_000
-"""A matrix of more is too large to write down."""
+"""Greatest number of tasks of a matrix."""
 MOST_VALUES = 10_000_000
-"""Of pairs that send anything, times intervals."""
+"""Greatest number of pairs with traffic, times intervals."""
 MOST_BYTES = 1e18
-"""Of a pair in an interval."""
+"""Greatest bytes of a pair in an interval."""
 LEAST_BYTES = 1e-9
-"""What is less is nothing: no error could be relative to it. Matrices may be scaled, so it is not a byte."""
+"""Least bytes that are not 0: smaller values have no relative error. Scaled matrices may be below a byte."""
 _UNITS = {"s": 1, "min": 60, "h": 3_600, "d": DAY_S}
 
 
 @dataclass(frozen=True)
 class Series:
-    """What pairs of tasks sent, interval by interval, without a gap."""
+    """Bytes of pairs of tasks, interval by interval, without a gap."""
 
     tasks: tuple[str, ...]
-    """Their names, in the order of the rows of a matrix."""
+    """Names, in the order of the rows of a matrix."""
     interval_s: int
-    """The length of an interval, in seconds; a day is a whole number of them, at least two."""
+    """Length of an interval, in seconds; a day is a whole number of them, at least two."""
     pairs: Ints
-    """The sender and the receiver of each pair that sent anything, shape (pairs, 2)."""
+    """Sender and receiver of each pair with traffic, shape (pairs, 2)."""
     bytes: Floats
-    """What they sent, shape (intervals, pairs)."""
+    """Bytes, shape (intervals, pairs)."""
 
     @property
     def intervals(self) -> int:
-        """How many intervals there are."""
+        """Number of intervals."""
         return len(self.bytes)
 
     @property
     def day(self) -> int:
-        """How many intervals a day has."""
+        """Number of intervals of a day."""
         return DAY_S // self.interval_s
 
     def square(self, values: Floats) -> Floats:
-        """Values of pairs as a matrix, shape (tasks, tasks); 0 where a pair never sent anything."""
+        """Values of pairs as a matrix, shape (tasks, tasks); 0 for pairs without traffic."""
         made = numpy.zeros((len(self.tasks), len(self.tasks)))
         made[self.pairs[:, 0], self.pairs[:, 1]] = values
         return made
@@ -60,17 +60,17 @@ class Series:
     def of(
         matrices: Any, interval: str = "1h", tasks: Sequence[str] | None = None, name: str = "matrices"
     ) -> "Series":
-        """Takes matrices one after the other.
+        """A series of consecutive matrices.
 
         Args:
             matrices: Bytes from each task to each in each interval, shape (intervals, tasks, tasks).
-            interval: The length of an interval, such as `1h` or `5min`.
-            tasks: The names of the tasks, in order; by default their numbers from 0.
-            name: What errors call the matrices.
+            interval: Length of an interval, such as `1h` or `5min`.
+            tasks: Names of the tasks, in order; by default their numbers from 0.
+            name: Name of the matrices in errors.
 
         Raises:
-            InputError: It is no such array, or has a value that is no number of bytes; or another argument is
-                not right.
+            InputError: The array is of another shape, or has a value that is not a number of bytes; or an
+                argument is invalid.
         """
         length = seconds(interval)
         array = _npy.numbers(numpy.asanyarray(matrices), name)
@@ -84,7 +84,7 @@ class Series:
         names = tuple(map(str, range(count))) if tasks is None else ordered(tasks)
         if len(names) != count:
             raise _wrong("tasks", f"{len(names)} names, but the matrices are of {count} tasks")
-        # What is no number counts as something here, and is found below.
+        # NaN counts as traffic here, and is found below.
         some = numpy.zeros((count, count), dtype=bool)
         for matrix in array:
             some |= ~(abs(matrix) < LEAST_BYTES)
@@ -102,10 +102,10 @@ class Series:
 
 
 def seconds(interval: str) -> int:
-    """The length of an interval in seconds.
+    """Length of an interval in seconds.
 
     Raises:
-        InputError: It is no time, or a day is not a whole number of them, at least two.
+        InputError: The text is not a time, or a day is not a whole number of them, at least two.
     """
     found = re.fullmatch(r"\s*(\d{1,9}(?:\.\d{1,9})?)\s*([a-z]*)\s*", interval, re.ASCII)
     if not found or found[2] not in _UNITS:
@@ -122,10 +122,10 @@ def seconds(interval: str) -> int:
 
 
 def ordered(tasks: Sequence[str]) -> tuple[str, ...]:
-    """The names of tasks that are given in order.
+    """Given names of tasks, in order.
 
     Raises:
-        InputError: One is empty or there twice.
+        InputError: A name is empty or repeated.
     """
     names = tuple(tasks)
     if not names or not all(names):
@@ -138,26 +138,26 @@ def ordered(tasks: Sequence[str]) -> tuple[str, ...]:
 
 
 def check_tasks(count: int, name: str) -> None:
-    """Refuses more tasks than a matrix can have."""
+    """Rejects more tasks than a matrix can have."""
     if count > MOST_TASKS:
         raise _wrong(name, f"{count:,} tasks: more than {MOST_TASKS:,}")
 
 
 def check_values(intervals: int, pairs: int, name: str) -> None:
-    """Refuses more values than there is room for."""
+    """Rejects more values than fit in memory."""
     if intervals * max(pairs, 1) > MOST_VALUES:
         message = f"{intervals:,} intervals of {pairs:,} pairs: more than {MOST_VALUES:,} values"
         raise _wrong(name, f"{message}; a longer interval or fewer days make it smaller")
 
 
 def natural(name: str) -> list[str | int]:
-    """By what names are sorted: `map2` comes before `map10`."""
+    """Sort key of names: `map2` comes before `map10`."""
     parts = re.split(r"(\d{1,18})", name, flags=re.ASCII)
     return [int(part) if at % 2 else part for at, part in enumerate(parts)]
 
 
 def is_bytes(value: float) -> bool:
-    """Whether it is a number of bytes that a pair may send in an interval."""
+    """True for a valid number of bytes of a pair in an interval."""
     return math.isfinite(value) and 0 <= value <= MOST_BYTES
 
 

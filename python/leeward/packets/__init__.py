@@ -1,4 +1,4 @@
-"""The packet plant: hosts that send through a switch of packets and circuits, packet by packet.
+"""The packet simulator: hosts that send through a switch of packets and circuits, packet by packet.
 
 >>> from leeward import packets
 >>> run = packets.simulate({
@@ -10,8 +10,8 @@
 >>> run.totals()["finished"]
 1
 
-A scheduler of your own may stand for a name, a function of a demand and a network as `circuits.schedule`
-takes it; with `demand` it is asked for each week's days:
+An own scheduler, a function of a demand and a network as for `circuits.schedule`, may replace a name; with
+`demand` it is called for each week's days:
 
 >>> def ring(demand, network):
 ...     return [("1980us", [(rack, (rack + 1) % len(demand)) for rack in range(len(demand))])]

@@ -1,4 +1,4 @@
-"""Sequence plots as a picture: what has arrived, and what stands in the queue."""
+"""Sequence plots as a picture: bytes in order, and packets in the queue."""
 
 from io import StringIO
 from typing import TYPE_CHECKING
@@ -10,15 +10,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MOST = 8
-"""Pairs in a picture."""
+"""Number of pairs in a picture."""
 _BYTES, _QUEUE, _LIMIT, _DAY = "#0b62a4", "#c4411d", "#6f6f6f", "#1f5fa8"
 
 
 def picture(scenario: PacketScenario, run: PacketRun) -> str:
-    """Draws sequence plots of the pairs that a scenario samples, as SVG: the same run, the same bytes.
+    """Draws sequence plots of the pairs that a scenario samples, as SVG; equal runs give equal bytes.
 
-    For each pair, of the first few, what has arrived in order since a day of it ended, in the mean over days,
-    and its queue with what that may hold; shaded where it has a circuit, darker the more of these days have
+    For each of the first few pairs: bytes that have arrived in order since a day of it ended, on average over
+    days, and its queue with its capacity; shaded where it has a circuit, darker the more of these days have
     one then. A pair without a day that enough of the run follows is drawn from the run's start.
     """
     import matplotlib
@@ -60,7 +60,7 @@ def _draw(arrived: "Axes", queue: "Axes", one: Sequence) -> None:
 
 
 def _circuits(one: Sequence) -> list[tuple[float, float, float]]:
-    """From when until when how many of the days have a circuit."""
+    """Start and end of each circuit, and the share of days that have it."""
     made: list[tuple[float, float, float]] = []
     for start, end, share in zip(one.at_s, one.at_s[1:], one.up, strict=False):
         if made and made[-1][1:] == (start, share):

@@ -1,4 +1,4 @@
-"""From a scenario of the packet plant to what happened."""
+"""Runs of packet simulator scenarios."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -13,15 +13,15 @@ from leeward.errors import InputError
 
 
 def read(scenario: PacketScenario | Mapping[str, Any] | str | PathLike[str]) -> PacketScenario:
-    """Reads a scenario of the packet plant.
+    """Reads a scenario of the packet simulator.
 
     Args:
-        scenario: A file (YAML or JSON), or what would be in one, as a mapping. In a mapping the `name` of its
-            `scheduler` may be a function, which is given a demand and the network and returns days, as that
-            of `leeward.circuits.schedule`.
+        scenario: A file (YAML or JSON), or its content as a mapping. In a mapping the `name` of its
+            `scheduler` may be a function of a demand and the network that returns days, as for
+            `leeward.circuits.schedule`.
 
     Raises:
-        InputError: It cannot be read, or a field is not right.
+        InputError: The file cannot be read, or a field is invalid.
     """
     if isinstance(scenario, PacketScenario):
         return scenario
@@ -41,10 +41,10 @@ def read(scenario: PacketScenario | Mapping[str, Any] | str | PathLike[str]) -> 
 
 
 def _text(scenario: Mapping[str, Any]) -> str:
-    """A scenario as it would be in a file.
+    """A scenario in the form of a file.
 
     Raises:
-        InputError: It has what no file can hold.
+        InputError: A value cannot stand in a file.
     """
     try:
         return json.dumps(scenario)
@@ -58,16 +58,16 @@ def simulate(
     *,
     progress: Callable[[float], object] | None = None,
 ) -> PacketRun:
-    """Runs a scenario of the packet plant.
+    """Runs a scenario of the packet simulator.
 
     Args:
-        scenario: What `read` takes.
-        progress: Told the share of the horizon that is over.
+        scenario: Argument of `read`.
+        progress: Called with the completed share of the horizon.
 
     Returns:
-        What happened: see `tables`, `summary`, and `PacketRun`.
+        Records of the run: see `tables`, `summary`, and `PacketRun`.
 
     Raises:
-        InputError: The scenario is not right, or its scheduler makes no schedule.
+        InputError: The scenario is invalid, or its scheduler makes no schedule.
     """
     return read(scenario).run(progress)

@@ -1,4 +1,4 @@
-"""What a run came to, in numbers."""
+"""A run in numbers."""
 
 from typing import Any
 
@@ -9,16 +9,16 @@ from leeward.packets.tables import PATHS
 
 
 def summary(run: PacketRun) -> dict[str, Any]:
-    """What a run came to, as values of JSON.
+    """A run in numbers, as values of JSON.
 
     - `totals`: `PacketRun.totals`.
-    - `throughput_bps`: what arrived in order of all flows, over the time until the run ended.
-    - `completion`: by class of flows how many there are and how many finished, the bytes that arrived of all
-      of them, and the median and 99th percentile of the time from the first byte written to the last that
-      arrived, of those that finished (null without).
+    - `throughput_bps`: bytes of all flows that arrived in order, over the time until the run ended.
+    - `completion`: by class of flows their number, the number that finished, the bytes that arrived of all of
+      them, and the median and 99th percentile of the time from the first byte written to the last that
+      arrived, of those that finished (null without any).
     - `trains`: as in the table of that name.
     - `circuits`: by pair of racks with a circuit that sent: its days that have ended, bytes, utilization.
-    - `latency_s`: the median and the 99th percentile of what packets with data spent in the switch, by path.
+    - `latency_s`: median and 99th percentile of the time of packets with data in the switch, by path.
     """
     totals = run.totals()
     latency = {path: {str(share): run.latency(path, share) for share in (0.5, 0.99)} for path in PATHS}

@@ -1,4 +1,4 @@
-"""The tables of a run."""
+"""Tables of a run."""
 
 from typing import TYPE_CHECKING
 
@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 PATHS = ("all", "packet", "circuit")
-"""Ways through the switch whose latencies are told apart."""
+"""Paths through the switch with separate latencies."""
 SHARES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 1.0)
 """Percentiles of the table `percentiles`, as shares."""
 TABLES = ("flows", "trains", "copies", "days", "samples", "latencies", "percentiles")
@@ -16,16 +16,16 @@ TABLES = ("flows", "trains", "copies", "days", "samples", "latencies", "percenti
 
 
 def tables(run: PacketRun) -> "dict[str, pyarrow.Table]":
-    """The tables of a run, by name.
+    """Tables of a run, by name.
 
-    - `flows`: between whom, when they began and finished (seconds; null if not), bytes and segments.
-    - `trains`: of packets without a transport: between whom, packets sent and received, and `rate_bps`, what
-      the probe makes of their arrivals (null where too few came).
-    - `copies`: of blocks of files, beside their writers': whose, where, when the block began and finished.
+    - `flows`: ends, start and finish (seconds; null without one), bytes and segments.
+    - `trains`: of packets without a transport: ends, packets sent and received, and `rate_bps`, the estimate
+      of the probe from their arrivals (null with too few).
+    - `copies`: of blocks of files, besides the writers': owner, place, start of the block and finish.
     - `days`: of circuits, with `utilization`, the share of the day in which the circuit sent.
-    - `samples`: of queues, in packets and bytes, and `delivered_bytes`, what has arrived in order of all
-      flows of the pair.
-    - `latencies`: how many packets with data were how long in the switch, by path.
+    - `samples`: of queues, in packets and bytes, and `delivered_bytes`, bytes of all flows of the pair that
+      have arrived in order.
+    - `latencies`: number of packets with data by their time in the switch, by path.
     - `percentiles`: of these, by path and for all.
     """
     return {

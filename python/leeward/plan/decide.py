@@ -1,4 +1,4 @@
-"""The plan of a fleet: racks over a threshold, ports or a shift for each, and both simulated."""
+"""Plan of a fleet: racks over a threshold, ports or a shift for each, and both simulated."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -17,29 +17,29 @@ from leeward.telemetry import Discards, Samples, windows
 from leeward.telemetry.windows import COVERAGE, INTERVAL_MS
 
 HOT_PPM = 750_000
-"""Hotspots, section 3.1."""
+"""Threshold of Hotspots, section 3.1."""
 PERCENTILE = 98.0
-"""Hotspots, table 2."""
+"""Percentile of Hotspots, table 2."""
 MOST_PLANNED = 500
-"""Racks over the threshold, the worst first; of others it is only said how many."""
+"""Greatest number of planned racks, the worst first; others are only counted."""
 MOST_TARGETS = 64
-"""Racks that may take work, the quietest first."""
+"""Greatest number of racks that may take work, the quietest first."""
 WAYS = {"up": "uplink", "down": "downlink"}
 RUNS = ("before", "ports", "shift")
 STEPS = 6
-"""Of `plan`, for who shows progress."""
+"""Number of steps of `plan`, for progress."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What a plan is for.
+    """Settings of a plan.
 
     Attributes:
-        threshold_ppm: What a link's utilization may be, in millionths.
-        percentile: In which percentile of its intervals.
-        interval_ms: The length of an interval.
-        coverage: The least share of an interval that must be seen.
-        port_bps: The speed of a rack's uplink port; None to take it from the capacity.
+        threshold_ppm: Greatest utilization of a link, in millionths.
+        percentile: Percentile of its intervals.
+        interval_ms: Length of an interval.
+        coverage: Least observed share of an interval.
+        port_bps: Speed of a rack's uplink port; None to derive it from the capacity.
     """
 
     threshold_ppm: int = HOT_PPM
@@ -54,10 +54,10 @@ class Settings:
         return round(self.percentile * 1000)
 
     def __post_init__(self) -> None:
-        """Checks each.
+        """Checks each setting.
 
         Raises:
-            InputError: One of them makes no sense.
+            InputError: A setting is invalid.
         """
         if not 0 < self.percentile <= 100 or self.thousandths == 0:
             raise _wrong("percentile", f"`{self.percentile:g}`: expected a number above 0, of 100 at most")
@@ -77,11 +77,11 @@ class Planned:
     """A rack over the threshold.
 
     Attributes:
-        rack: Its name.
+        rack: Name.
         kind: `compute`, `disk` or `mixed`.
-        ports: What it needs.
-        shift: What would have to leave it.
-        outcomes: For each of its links by name, and each of `RUNS`, what the simulator gives.
+        ports: Ports that it needs.
+        shift: Work that would have to leave it.
+        outcomes: For each of its links by name, and each of `RUNS`, the result of the simulator.
     """
 
     rack: str
@@ -93,16 +93,16 @@ class Planned:
 
 @dataclass(frozen=True)
 class Plan:
-    """What would bring a fleet under its threshold.
+    """Plan that brings a fleet under its threshold.
 
     Attributes:
-        settings: What it is for.
-        racks: How many have a link that was seen.
-        over: How many are over the threshold.
-        planned: Those of them that were planned for, the worst first.
-        taking: For each link of a rack or pod that would take work, and each of `RUNS`, what the simulator
-            gives; by name.
-        discards: What was left out of the telemetry.
+        settings: Settings of the plan.
+        racks: Number of racks with a seen link.
+        over: Number of racks over the threshold.
+        planned: The planned racks among them, the worst first.
+        taking: For each link of a rack or pod that would take work, and each of `RUNS`, the result of the
+            simulator; by name.
+        discards: Telemetry left out.
     """
 
     settings: Settings
@@ -114,11 +114,11 @@ class Plan:
 
     @property
     def ports(self) -> int:
-        """Ports to add in all."""
+        """Number of ports to add to all racks."""
         return sum(one.ports.added for one in self.planned)
 
     def summary(self) -> dict[str, Any]:
-        """What is said of all racks together."""
+        """Facts about all racks together."""
         return {
             "settings": asdict(self.settings),
             "racks": self.racks,
@@ -128,7 +128,7 @@ class Plan:
         }
 
     def record(self) -> dict[str, Any]:
-        """All of it, as `leeward plan -o json` prints it."""
+        """The plan, as `leeward plan -o json` prints it."""
         return self.summary() | {
             "planned": [
                 {
@@ -150,17 +150,17 @@ def plan(
     """Plans for the racks that are over a threshold.
 
     Args:
-        samples: Of the links of a cluster.
+        samples: Samples of the links of a cluster.
         settings: Thresholds; the paper's by default.
         advance: Called after each of `STEPS` steps.
 
     Raises:
-        InputError: No link of a rack was seen, or too much was to be held at once.
+        InputError: No link of a rack was seen, or the data exceeds a limit.
     """
     settings = settings or Settings()
     every = windows(samples, settings.interval_ms, settings.coverage)
     links = [row for row in samples.links.to_pylist() if row["cross_section"] == TOR]
-    # How far a forecast looks ahead does not matter here; any multiple of the interval will do.
+    # The time ahead of a forecast does not matter here; any multiple of the interval is valid.
     judged = Hotspots(
         interval_ms=settings.interval_ms, coverage=settings.coverage, ahead_ms=settings.interval_ms
     )
@@ -176,7 +176,7 @@ def plan(
         error.add_note("leeward plan needs readings of racks' links, such as r3:uplink")
         raise error
     order = sorted(ranks, key=lambda rack: (-ranks[rack], rack))
-    # A bin is a percent wide: only those at the edge of the threshold need a closer look.
+    # A bin is a percent wide: only those at the edge of the threshold need exact values.
     edge = settings.threshold_ppm // 10_000
     near = [rack for rack in order if ranks[rack] >= edge]
     quiet = [rack for rack in reversed(order) if ranks[rack] < edge][:MOST_TARGETS]
@@ -226,7 +226,7 @@ def _limits(settings: Settings) -> tuple[int, int]:
 
 
 def _numbers(samples: Samples, racks: list[str]) -> dict[str, dict[str, int]]:
-    """The numbers of the links of racks and of their pods, by owner and `uplink` or `downlink`."""
+    """Numbers of the links of racks and of their pods, by owner and `uplink` or `downlink`."""
     wanted = set(racks)
     rows = samples.links.to_pylist()
     pods = {row["pod"] for row in rows if row["cross_section"] == TOR and row["rack"] in wanted}
@@ -242,7 +242,7 @@ def _numbers(samples: Samples, racks: list[str]) -> dict[str, dict[str, int]]:
 
 
 def _racks(numbers: dict[str, dict[str, int]], samples: Samples, every: Any) -> tuple[Loads, dict[str, Rack]]:
-    """The series of racks and their pods."""
+    """Series of racks and their pods."""
     measured = loads(every, [link for of in numbers.values() for link in of.values()])
     called = {row["link"]: row["name"] for row in samples.links.select(["link", "name"]).to_pylist()}
 
@@ -268,7 +268,7 @@ def _simulated(
     judge: Judge,
     advance: Callable[[], None],
 ) -> dict[str, dict[str, Outcome]]:
-    """What each link would be like in each of `RUNS`, by its name."""
+    """Result of each link in each of `RUNS`, by its name."""
     links = {
         link.name: link
         for rack in racks.values()

@@ -1,4 +1,4 @@
-"""How many ports bring a rack's links under a threshold."""
+"""Number of ports that bring a rack's links under a threshold."""
 
 import math
 from collections.abc import Sequence
@@ -8,9 +8,9 @@ from fractions import Fraction
 from leeward.plan.series import Series, nearest_rank
 
 SPEEDS = frozenset(10**9 * speed for speed in (1, 10, 25, 40, 50, 100, 200, 400, 800))
-"""Of Ethernet ports, bits per second (IEEE 802.3)."""
+"""Speeds of Ethernet ports, bits per second (IEEE 802.3)."""
 COUNTS = (4, 2, 8, 6, 3, 16, 12, 32, 1)
-"""How many uplinks a rack may have, the likeliest first."""
+"""Numbers of uplinks of a rack, the likeliest first."""
 
 
 @dataclass(frozen=True)
@@ -18,10 +18,10 @@ class Ports:
     """Ports for a rack. One port carries its speed in each direction.
 
     Attributes:
-        speed_bps: Of a port.
-        assumed: Whether the speed was guessed from the capacity.
-        now: Ports that the rack has now: whole ones in its capacity.
-        lost: Ports that the cluster file has beyond those: the first to bring back.
+        speed_bps: Speed of a port.
+        assumed: Whether the speed is derived from the capacity.
+        now: Present ports: whole ones in its capacity.
+        lost: Ports of the cluster file beyond those: the first to repair.
         needed: Ports that it needs.
     """
 
@@ -33,21 +33,21 @@ class Ports:
 
     @property
     def added(self) -> int:
-        """Ports to add to those that it has now; those that were lost count."""
+        """Ports to add to the present ones; lost ports count."""
         return max(self.needed - self.now, 0)
 
 
 def ports(links: Sequence[Series], threshold_ppm: int, thousandths: int, speed_bps: int | None) -> Ports:
-    """The ports that a rack needs.
+    """Ports that a rack needs.
 
     Args:
-        links: Its uplink and downlink, those that were seen.
-        threshold_ppm: What utilization may be, in millionths.
-        thousandths: Which percentile of it, in thousandths of a percent.
-        speed_bps: Of a port; None to guess it.
+        links: Its uplink and downlink, if seen.
+        threshold_ppm: Greatest utilization, in millionths.
+        thousandths: Percentile, in thousandths of a percent.
+        speed_bps: Speed of a port; None to derive it.
     """
     speed = speed_bps or _speed(min(link.cluster_bps for link in links))
-    # Exactly: a port too few or too many by the rounding of a quotient would be wrong.
+    # Exact arithmetic: a rounded quotient could give a port too few or too many.
     needed = max(
         math.ceil(
             Fraction(nearest_rank(link.load_bps[link.seen], thousandths)) * 10**6 / (threshold_ppm * speed)
@@ -60,7 +60,7 @@ def ports(links: Sequence[Series], threshold_ppm: int, thousandths: int, speed_b
 
 
 def _speed(capacity_bps: int) -> int:
-    """The speed that the likeliest number of ports would have; the whole capacity if none is a usual one."""
+    """Speed of a port for the likeliest number of ports; the total capacity if none is a usual one."""
     for count in COUNTS:
         if capacity_bps % count == 0 and capacity_bps // count in SPEEDS:
             return capacity_bps // count

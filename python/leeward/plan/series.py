@@ -1,4 +1,4 @@
-"""What links of racks and pods carried, interval by interval."""
+"""Loads of the links of racks and pods, interval by interval."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from leeward.telemetry import Windows
 Numbers = NDArray[numpy.float64]
 
 MOST_VALUES = 200_000_000
-"""Link-intervals that are held at once."""
+"""Greatest number of link-intervals in memory."""
 
 
 @dataclass(frozen=True)
@@ -22,10 +22,10 @@ class Series:
     """One direction of one link.
 
     Attributes:
-        name: The link's.
-        load_bps: Its mean load in each interval, in bits per second; not a number where it was not seen.
-        capacity_bps: What it could carry then; not a number likewise.
-        cluster_bps: What the cluster file says it can carry.
+        name: Name of the link.
+        load_bps: Its mean load in each interval, in bits per second; NaN where it was not seen.
+        capacity_bps: Its capacity then; NaN likewise.
+        cluster_bps: Its capacity by the cluster file.
     """
 
     name: str
@@ -35,17 +35,17 @@ class Series:
 
     @cached_property
     def seen(self) -> NDArray[numpy.bool_]:
-        """In which intervals it was seen."""
+        """True for intervals in which it was seen."""
         return ~numpy.isnan(self.load_bps)
 
     @cached_property
     def now_bps(self) -> float:
-        """What it could carry in the last interval in which it was seen."""
+        """Capacity in the last interval in which it was seen."""
         return float(self.capacity_bps[self.seen][-1])
 
     @property
     def utilization(self) -> Numbers:
-        """In the intervals in which it was seen."""
+        """Utilization in the intervals in which it was seen."""
         seen = self.seen
         return self.load_bps[seen] / self.capacity_bps[seen]
 
@@ -55,10 +55,10 @@ class Loads:
     """Series of several links over the same intervals.
 
     Attributes:
-        first_ms: The start of the first interval, Unix time in milliseconds.
-        interval_ms: The length of each.
-        count: How many there are, seen or not.
-        links: By name.
+        first_ms: Start of the first interval, Unix time in milliseconds.
+        interval_ms: Length of each.
+        count: Number of intervals, seen or not.
+        links: Links by name.
     """
 
     first_ms: int
@@ -68,30 +68,30 @@ class Loads:
 
 
 def nearest_rank(values: Numbers, thousandths: int) -> float:
-    """A percentile: the least value that so many of the values do not exceed.
+    """A percentile: the least value that a share of the values does not exceed.
 
     Args:
-        values: At least one.
-        thousandths: Of a percent, from 1 to 100,000: 98,000 is the 98th percentile.
+        values: Values, at least one.
+        thousandths: Thousandths of a percent, from 1 to 100,000: 98,000 is the 98th percentile.
     """
     at = rank(len(values), thousandths) - 1
     return float(numpy.partition(values, at)[at])
 
 
 def rank(count: int, thousandths: int) -> int:
-    """Which of so many values a percentile is, from the least on, from 1."""
+    """Rank of a percentile among a number of values, from the least, from 1."""
     return -(-count * thousandths // 100_000)
 
 
 def loads(windows: Windows, links: Collection[int]) -> Loads:
-    """The series of links.
+    """Series of links.
 
     Args:
-        windows: Of all links.
-        links: Which, by number.
+        windows: Windows of all links.
+        links: Numbers of the links.
 
     Raises:
-        InputError: There are more intervals of them than `MOST_VALUES`.
+        InputError: Their intervals exceed `MOST_VALUES`.
     """
     samples = windows.samples
     engine, table = samples.engine, windows.table
@@ -129,12 +129,12 @@ def loads(windows: Windows, links: Collection[int]) -> Loads:
 
 
 def crowded(windows: Windows, bins: ibis.Table, thousandths: int) -> dict[int, int]:
-    """For each link a percentile of its utilization in whole percent, rounded down, from a histogram.
+    """Percentile of each link's utilization in whole percent, rounded down, from a histogram.
 
     Args:
-        windows: Of all links.
-        bins: From `hotspots.hot.histogram`.
-        thousandths: Of a percent.
+        windows: Windows of all links.
+        bins: Result of `hotspots.hot.histogram`.
+        thousandths: Thousandths of a percent.
     """
     up_to = ibis.cumulative_window(group_by="link", order_by="bin")
     ranked = bins.mutate(

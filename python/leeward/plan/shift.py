@@ -1,4 +1,4 @@
-"""How much work would have to leave a rack, and which racks could take it."""
+"""Work that would have to leave a rack, and racks that could take it."""
 
 import heapq
 import math
@@ -11,9 +11,9 @@ import numpy
 from leeward.plan.series import Numbers, Series, nearest_rank, rank
 
 PERCENT = 100
-"""Units that a rack's work is moved in are hundredths of it."""
+"""Number of units of a rack's work: each is a hundredth of it."""
 OVERLAP = 0.5
-"""The least share of a rack's intervals in which a rack that takes its work was seen, too."""
+"""Least share of a rack's intervals in which a rack that takes its work was seen, too."""
 
 
 @dataclass(frozen=True)
@@ -21,11 +21,11 @@ class Rack:
     """A rack, and the series of the links between it and the core.
 
     Attributes:
-        name: The rack's.
+        name: Name of the rack.
         kind: `compute`, `disk` or `mixed`.
-        pod: Its pod, if there are pods.
-        links: Its `uplink` and `downlink`, where they were seen.
-        pod_links: Its pod's, likewise.
+        pod: Its pod, if any.
+        links: Its `uplink` and `downlink`, if seen.
+        pod_links: Those of its pod, likewise.
     """
 
     name: str
@@ -40,8 +40,8 @@ class Shift:
     """Work that leaves a rack.
 
     Attributes:
-        percent: Of the rack's work, so much has to leave.
-        to: For each rack that takes some of it, how much: percent of the first rack's work.
+        percent: Percent of the rack's work that has to leave.
+        to: For each rack that takes a part, percent of the first rack's work.
     """
 
     percent: int
@@ -49,18 +49,18 @@ class Shift:
 
     @property
     def left(self) -> int:
-        """What no rack can take, in percent of the rack's work."""
+        """Part that no rack can take, in percent of the rack's work."""
         return self.percent - sum(self.to.values())
 
 
 @dataclass
 class Carried:
-    """What every link would carry: measured, with all shifts so far.
+    """Load of every link: measured, with all shifts so far.
 
     Attributes:
-        threshold_ppm: What utilization may be, in millionths.
-        thousandths: Which percentile of it, in thousandths of a percent.
-        loads: By name of the link, in bits per second; where one is not in it, it is as measured.
+        threshold_ppm: Greatest utilization, in millionths.
+        thousandths: Percentile of it, in thousandths of a percent.
+        loads: Loads by name of the link, in bits per second; links without one have the measured load.
     """
 
     threshold_ppm: int
@@ -69,15 +69,15 @@ class Carried:
     _percentiles: dict[str, float] = field(default_factory=dict, repr=False)
 
     def of(self, link: Series) -> Numbers:
-        """What a link would carry."""
+        """Load of a link."""
         return self.loads.get(link.name, link.load_bps)
 
     def percentile(self, link: Series, added: Numbers | None = None) -> float:
-        """The percentile of a link's utilization at the capacity it has now.
+        """Percentile of a link's utilization at its present capacity.
 
         Args:
             link: The link.
-            added: What it would carry more in each interval, nowhere below 0.
+            added: Additional load in each interval, nowhere below 0.
         """
         if link.name not in self._percentiles:
             self._percentiles[link.name] = nearest_rank(self.of(link)[link.seen], self.thousandths)
@@ -85,35 +85,35 @@ class Carried:
         if added is None:
             return least / link.now_bps
         load = (self.of(link) + added)[link.seen]
-        # With more it is not less, so that it is among those from there on, which are few.
+        # Added load raises it, so that it is among the values from there on, which are few.
         high = load[load >= least]
         above = len(load) - rank(len(load), self.thousandths)
         return float(numpy.partition(high, -1 - above)[-1 - above]) / link.now_bps
 
     def put(self, link: Series, load: Numbers) -> None:
-        """Changes what a link would carry; where it was not seen, nothing is known of it still."""
+        """Changes the load of a link; intervals without telemetry stay unknown."""
         self.loads[link.name] = load
         self._percentiles.pop(link.name, None)
 
 
 def shift(rack: Rack, targets: Mapping[str, Rack], carried: Carried) -> Shift:
-    """Moves as much of a rack's work as is needed to racks that stay under the threshold with it.
+    """Moves as much of a rack's work as needed to racks that stay under the threshold with it.
 
-    Unit by unit it goes where the highest percentile, over the links that the unit would use, is least. All
-    that a rack sends and receives is taken to leave its pod; within a pod, nothing changes above it.
+    Each unit goes to the rack with the least maximum percentile over the links that the unit would use. All
+    traffic of a rack is assumed to leave its pod; within a pod, nothing changes above it.
 
     Args:
-        rack: Over the threshold.
-        targets: Racks that may take work, by name; of another kind than the rack's they take none, unless
+        rack: Rack over the threshold.
+        targets: Racks that may take work, by name; racks of another kind than the rack's take none, unless
             they are mixed.
-        carried: What links would carry so far; shifts are added to it.
+        carried: Loads of links so far; shifts are added to it.
     """
     percent = _percent(rack, carried)
     units = {way: numpy.nan_to_num(link.load_bps) / PERCENT for way, link in rack.links.items()}
     queue: list[tuple[float, str]] = []
     for name, target in targets.items():
         if target.kind in (rack.kind, "mixed") and _overlaps(rack, target):
-            # More work makes no link less busy: what it is without is not above what it would be.
+            # Work never lowers a link's load: its percentile without the work is a lower bound.
             least = max(carried.percentile(link) for _, link in _used(rack, target))
             heapq.heappush(queue, (least, name))
     to: dict[str, int] = {}
@@ -121,7 +121,8 @@ def shift(rack: Rack, targets: Mapping[str, Rack], carried: Carried) -> Shift:
     while moved < percent and queue:
         before, name = heapq.heappop(queue)
         target = targets[name]
-        # It may be busier with the work, or a pod's links have filled up: then it goes back to its place.
+        # The work may raise its percentile, or a pod's links may have filled up: then it goes back to its
+        # place.
         share = _with(rack, target, units, carried)
         if share > before:
             heapq.heappush(queue, (share, name))
@@ -138,13 +139,13 @@ def shift(rack: Rack, targets: Mapping[str, Rack], carried: Carried) -> Shift:
     outside = sum(number for name, number in to.items() if targets[name].pod != rack.pod)
     for way, link in rack.pod_links.items():
         if outside and way in units:
-            # What was not seen of the pod's link cannot be below nothing.
+            # Unseen load of the pod's link cannot fall below zero.
             carried.put(link, numpy.maximum(carried.of(link) - outside * units[way], 0))
     return Shift(percent, to)
 
 
 def _percent(rack: Rack, carried: Carried) -> int:
-    """How many hundredths of a rack's work have to leave it."""
+    """Hundredths of a rack's work that have to leave it."""
     threshold = Fraction(carried.threshold_ppm, 10**6)
     need = 0
     for link in rack.links.values():
@@ -156,7 +157,7 @@ def _percent(rack: Rack, carried: Carried) -> int:
 
 
 def _used(rack: Rack, target: Rack) -> list[tuple[str, Series]]:
-    """The links that work would use on a rack that takes it."""
+    """Links that work would use on a rack that takes it."""
     used = list(target.links.items())
     if target.pod != rack.pod:
         used += target.pod_links.items()
@@ -164,7 +165,7 @@ def _used(rack: Rack, target: Rack) -> list[tuple[str, Series]]:
 
 
 def _overlaps(rack: Rack, target: Rack) -> bool:
-    """Whether enough is known of a rack at the times at which the other has work."""
+    """True if a rack was seen at the times at which the other has work."""
     return all(
         way in target.links and (link.seen & target.links[way].seen).sum() >= OVERLAP * link.seen.sum()
         for way, link in rack.links.items()
@@ -172,5 +173,5 @@ def _overlaps(rack: Rack, target: Rack) -> bool:
 
 
 def _with(rack: Rack, target: Rack, units: Mapping[str, Numbers], carried: Carried) -> float:
-    """The highest percentile over the links that one more unit would use."""
+    """Greatest percentile over the links that one more unit would use."""
     return max(carried.percentile(link, units[way]) for way, link in _used(rack, target))

@@ -1,7 +1,7 @@
-"""The fluid simulator on measured loads: what links would have carried with other capacities or loads.
+"""Fluid simulation of measured loads: links with other capacities or loads.
 
-Each link's load in each interval is background of that rate. What is above a capacity is not carried later:
-the link is full, and the rest is lost to the count.
+Each link's load in each interval is background of that rate. Load above a capacity is not carried later: the
+link is full, and the excess is lost.
 """
 
 import json
@@ -21,11 +21,11 @@ from leeward.plan.series import Loads, Numbers, Series, nearest_rank
 from leeward.plan.shift import Rack
 
 MOST_DAYS = 90
-"""Simulated at once; a scenario has 100 at most."""
+"""Number of policies simulated at once; a scenario has 100 at most."""
 MOST_INTERVALS = 2_000_000
-"""Of links, simulated at once."""
+"""Number of links simulated at once."""
 _FAST = "900Tbps"
-"""Of hosts and racks that are in no plan: they are never in the way."""
+"""Rate of hosts and racks outside of the plan, which never limit."""
 
 
 @dataclass(frozen=True)
@@ -33,10 +33,10 @@ class Outcome:
     """A link in one run.
 
     Attributes:
-        hot: In how many intervals it was hot.
-        intervals: Of so many.
-        percentile: Of its utilization, a share.
-        most: Its highest utilization.
+        hot: Number of intervals in which it was hot.
+        intervals: Number of intervals.
+        percentile: Percentile of its utilization, a share.
+        most: Greatest utilization.
     """
 
     hot: int
@@ -47,19 +47,19 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Judge:
-    """When a link is hot, and which percentile is shown.
+    """Definition of a hot link, and the percentile to show.
 
     Attributes:
-        hot_ppm: Above so many millionths it is hot.
-        thousandths: Of a percent.
+        hot_ppm: Utilization above which it is hot, in millionths.
+        thousandths: Percentile, in thousandths of a percent.
     """
 
     hot_ppm: int
     thousandths: int
 
     def __call__(self, utilization: Numbers) -> Outcome:
-        """What is said of a link's utilization in the intervals in which it was seen."""
-        # A mean of a constant rate may differ from it by rounding; a millionth is the grain elsewhere.
+        """Summary of a link's utilization in the intervals in which it was seen."""
+        # A mean of a constant rate may differ from it by rounding; other modules round to millionths too.
         ppm = numpy.floor(utilization * 1e6 + 1e-3)
         return Outcome(
             int((ppm > self.hot_ppm).sum()),
@@ -75,14 +75,14 @@ def simulate(
     carried: Mapping[str, Numbers],
     capacities: Mapping[str, float] | None,
 ) -> dict[str, Numbers]:
-    """The utilization of all links of racks and of their pods, in intervals in which each was seen.
+    """Utilization of all links of racks and of their pods, in intervals in which each was seen.
 
     Args:
-        racks: Those in the plan.
-        loads: What was measured.
-        carried: By name of the link, what is carried instead of that.
-        capacities: By name of the link, its capacity in bits per second; None: those that were measured, as
-            they changed.
+        racks: Racks of the plan.
+        loads: Measured loads.
+        carried: Loads by name of the link, instead of the measured ones.
+        capacities: Capacities by name of the link, in bits per second; None: the measured ones, as they
+            changed.
     """
     links = {link.name: link for rack in racks.values() for link in rack.links.values()}
     links |= {link.name: link for rack in racks.values() for link in rack.pod_links.values()}
@@ -97,17 +97,17 @@ def simulate(
         with _scenario(racks, links, part, loads.interval_ms, carried, capacities) as file:
             run = Scenario.from_file(file).run(["uniform"], [1])[0]
         for (name, link), load in zip(links.items(), _loads(run.links(), list(links)), strict=True):
-            # The table's own utilization is of the capacity at the end of an interval, where the next begins.
+            # The table's own utilization uses the capacity at the end of an interval, where the next begins.
             found[name].append(load / _capacity(link, part, capacities))
     return {name: numpy.concatenate(parts)[links[name].seen] for name, parts in found.items()}
 
 
 def _loads(table: Any, names: Sequence[str]) -> Numbers:
-    """What each of some links carried in each interval: a row for each link."""
+    """Load of each of some links in each interval: a row for each link."""
     number = compute.index_in(table["link"], pyarrow.array(names))
     there = compute.is_valid(number)
     load = table["load_bps"].filter(there).to_numpy()
-    # Of each link there is a row for each interval, in order.
+    # Each link has a row for each interval, in order.
     order = numpy.argsort(number.filter(there).to_numpy(), kind="stable")
     by_link: Numbers = load[order].reshape(len(names), -1)
     return by_link
@@ -122,7 +122,7 @@ def _scenario(
     carried: Mapping[str, Numbers],
     capacities: Mapping[str, float] | None,
 ) -> Iterator[Path]:
-    """A scenario file, for as long as it is needed."""
+    """A scenario file, for the time of the block."""
     interval = interval_ms / 1000
     events, start = [], {}
     load = numpy.empty((len(links), part.stop - part.start))
@@ -153,19 +153,19 @@ def _scenario(
 
 
 def _write_rates(path: Path, names: Sequence[str], load: Numbers, interval: float) -> None:
-    """The rate of each link from each time on at which it changes, in order of time.
+    """Rate of each link from each of its changes on, in order of time.
 
     Args:
-        path: Of the file.
-        names: Of the links.
+        path: Path of the file.
+        names: Names of the links.
         load: A row for each link, a column for each interval.
-        interval: Its length, in seconds.
+        interval: Length of an interval, in seconds.
     """
     changes = numpy.ones(load.shape, dtype=bool)
     changes[:, 1:] = numpy.diff(load) != 0
     at, link = numpy.nonzero(changes.T)
     named = pyarrow.DictionaryArray.from_arrays(link.astype(numpy.int32), names)
-    # A double is written with as many digits as it takes to read it again.
+    # A double is written with enough digits to read it back.
     columns = {"t_s": at * interval, "link": named.cast(pyarrow.string()), "rate_bps": load[link, at]}
     with path.open("wb") as stream:
         stream.write(f"{','.join(columns)}\n".encode())
@@ -173,7 +173,7 @@ def _write_rates(path: Path, names: Sequence[str], load: Numbers, interval: floa
 
 
 def _capacity(link: Series, part: slice, capacities: Mapping[str, float] | None) -> Numbers:
-    """A link's capacity in each interval; where it was not seen, what it has now."""
+    """Capacity of a link in each interval; the present one where it was not seen."""
     if capacities is not None:
         return numpy.full(part.stop - part.start, capacities[link.name])
     known = link.capacity_bps[part]

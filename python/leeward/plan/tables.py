@@ -11,16 +11,16 @@ _TEXT, _WHOLE, _DOUBLE = pyarrow.string(), pyarrow.int64(), pyarrow.float64()
 
 
 def tables(made: Plan) -> dict[str, pyarrow.Table]:
-    """All tables by name, as they are written to a folder."""
+    """All tables by name, as in a folder."""
     return {"racks": racks(made), "shifts": shifts(made), "links": links(made)}
 
 
 def racks(made: Plan) -> pyarrow.Table:
-    """A row for each rack that was planned for, the worst first.
+    """A row for each planned rack, the worst first.
 
-    `rack`, `kind`; ports: `speed_bps` of one, `assumed` (bool: whether that was guessed), `now`, `lost`,
-    `needed`, `added`; and in percent of the rack's work `shift` (what has to leave) and `left` (what of that
-    no rack can take).
+    `rack`, `kind`; ports: `speed_bps` of one, `assumed` (bool: derived from the capacity), `now`, `lost`,
+    `needed`, `added`; and in percent of the rack's work `shift` (has to leave) and `left` (the part of it
+    that no rack can take).
     """
     rows = [
         {
@@ -53,11 +53,11 @@ def shifts(made: Plan) -> pyarrow.Table:
 
 
 def links(made: Plan) -> pyarrow.Table:
-    """What each link would be like: `link`, `rack`, `run`, `hot`, `intervals`, `percentile`, `most`.
+    """Result of each link: `link`, `rack`, `run`, `hot`, `intervals`, `percentile`, `most`.
 
-    `rack` is the one that is planned for; null of links that would take its work, or that it would leave.
-    `run` is `before`, `ports` or `shift`; in so many `intervals` of all that were seen, the link is `hot`;
-    `percentile` and `most` are of its utilization, shares.
+    `rack` is the planned one; null for links that would take its work, or lose it. `run` is `before`, `ports`
+    or `shift`; the link is `hot` in that many of its seen `intervals`; `percentile` and `most` are of its
+    utilization, shares.
     """
     rows = [row for one in made.planned for row in _runs(one.rack, one.outcomes)]
     rows += _runs(None, made.taking)

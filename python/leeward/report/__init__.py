@@ -1,4 +1,4 @@
-"""What people see of a simulation: one table, and one page with pictures."""
+"""Presentation of a simulation: one table, and one page with pictures."""
 
 from leeward.report.intervals import interval_rows
 from leeward.report.page import write_page

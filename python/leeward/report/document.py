@@ -1,6 +1,6 @@
-"""A page for people: one HTML file that loads nothing from anywhere, made of a few kinds of parts.
+"""A page for people: one HTML file without external parts, made of a few kinds of parts.
 
-Parts escape the texts that they are given, so that who makes a page deals with texts alone. Pictures are SVG.
+Parts escape their texts, so that the maker of a page deals only with texts. Pictures are SVG.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ Html = NewType("Html", str)
 Picture = tuple[str, str, str]
 """Title, SVG and caption."""
 _WIDE = 48
-"""Letters of a cell from which on its lines are broken."""
+"""Letters of a cell from which on its lines wrap."""
 _CSS = """
 :root { color-scheme: light dark; }
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 72rem; margin: 2rem auto; padding: 0 1rem;
@@ -41,7 +41,7 @@ figure { margin: 0; min-width: 0; } figcaption { font-size: 0.9rem; max-width: 3
 
 
 def write(path: str | PathLike[str], text: str) -> None:
-    """Writes a page, whole or not at all."""
+    """Writes a page, completely or not at all."""
     with whole_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
 
@@ -50,8 +50,8 @@ def document(title: str, heading: str, lead: Sequence[str], parts: Iterable[Html
     """A page as text.
 
     Args:
-        title: What the window is called.
-        heading: What stands at its top.
+        title: Title of the window.
+        heading: Heading at its top.
         lead: Lines below that.
         parts: The rest, in order.
     """
@@ -89,8 +89,8 @@ def words(meanings: Iterable[tuple[str, str]], sources: Mapping[str, str] | None
     """Words and what they mean.
 
     Args:
-        meanings: Of each word; nothing stands where there are none.
-        sources: For some of the words, where they are from.
+        meanings: Meaning of each word; without any, the part is empty.
+        sources: Sources of some of the words.
     """
     told = []
     for word, meaning in meanings:
@@ -104,10 +104,10 @@ def table(headers: Sequence[str], rows: Iterable[Sequence[str]], sides: str | No
     """A table.
 
     Args:
-        headers: Of its columns.
+        headers: Headers of the columns.
         rows: A cell for each column.
-        sides: For each column `<` or `>`, the side that it keeps to; by default the first one to the left and
-            all others to the right.
+        sides: For each column `<` or `>`, its alignment; by default the first one to the left and all others
+            to the right.
     """
     kept = sides or "<" + ">" * (len(headers) - 1)
     head = "".join(
@@ -130,7 +130,7 @@ def _class(side: str, text: str) -> str:
 
 
 def pictures(drawn: Iterable[Picture]) -> Html:
-    """Pictures beside each other, as many as there is room for."""
+    """Pictures side by side, as many as fit."""
     figures = "".join(
         f"<figure><h2>{escape(title)}</h2>{svg}<figcaption>{escape(caption)}</figcaption></figure>\n"
         for title, svg, caption in drawn

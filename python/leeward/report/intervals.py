@@ -1,6 +1,6 @@
 """The comparison of policies over several seeds as rows: a quantity, its mean and interval under each.
 
-The lines are those of one seed. Below a time stands its ratio to the baseline's, and below an unevenness its
+The lines are those of one seed. Below a time stands its ratio to the baseline's, and below an imbalance its
 difference from it.
 """
 
@@ -18,8 +18,8 @@ def interval_rows(summary: Sequence[dict[str, Any]], policies: Sequence[str]) ->
     """Rows of the comparison of a sweep under one setting.
 
     Args:
-        summary: What `leeward.sweep.summarize` says of the setting, as dictionaries.
-        policies: The columns; the first is what the others are compared with.
+        summary: Results of `leeward.sweep.summarize` for the setting, as dictionaries.
+        policies: Columns; the others are compared with the first.
     """
     baseline = policies[0]
     found = {(row["policy"], row["quantity"]): row for row in summary}
@@ -36,7 +36,7 @@ def interval_rows(summary: Sequence[dict[str, Any]], policies: Sequence[str]) ->
 
 
 def _cells(quantity: Quantity, of_policies: Sequence[dict[str, Any]], figure: _Figure) -> tuple[str, ...]:
-    """The cells of a line: nothing where a policy would be compared with itself, a dash where nothing is."""
+    """Cells of a line: empty for a policy compared with itself, a dash without a value."""
     compared = figure != "mean" or quantity.figure.startswith(BASELINE)
     first = "" if compared else _cell(quantity, of_policies[0], figure)
     return first, *(_cell(quantity, row, figure) for row in of_policies[1:])

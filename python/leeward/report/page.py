@@ -1,4 +1,4 @@
-"""One self-contained HTML page about a comparison: what was run, the table and its words, the pictures."""
+"""One self-contained HTML page about a comparison: scenario, table with its words, pictures."""
 
 from collections.abc import Sequence
 from os import PathLike
@@ -17,12 +17,12 @@ POLICIES = {"replicas": "replicas", "cell": "tasks", "apps": "tasks"}
 
 
 def write_page(path: str | PathLike[str], scenario: Scenario, runs: Sequence[Run]) -> None:
-    """Writes the page; the first run is what the others are compared with.
+    """Writes the page; the other runs are compared with the first.
 
     Args:
-        path: Where; whole or not at all.
-        scenario: What was run.
-        runs: Under one seed, one for each policy.
+        path: Path, written completely or not at all.
+        scenario: The scenario.
+        runs: Runs under one seed, one for each policy.
     """
     document.write(path, page(scenario, runs))
 
@@ -94,7 +94,7 @@ def drawn(runs: Sequence[Run]) -> list[Picture]:
 
 
 def facts(cluster: Cluster) -> str:
-    """What a cluster is, in a sentence."""
+    """A cluster in a sentence."""
     told = cluster.describe()
     parts = [f"{cluster.name}: {told['hosts']:,} hosts in {told['racks']:,} racks"]
     if told["pods"]:

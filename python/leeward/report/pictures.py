@@ -1,4 +1,4 @@
-"""Pictures of a comparison, as SVG. They leave the warm-up out, as the table does."""
+"""Pictures of a comparison, as SVG. They exclude the warm-up, as the table does."""
 
 from collections.abc import Callable, Sequence
 from io import StringIO
@@ -18,7 +18,7 @@ _PERCENT = (0.001, 0.01, 0.1, 1, 10, 100)
 
 
 def write_times(runs: Sequence[Run]) -> str:
-    """The tail of write times: for each time, how many full blocks take longer under each policy."""
+    """Tail of write times: for each time, the share of full blocks that take longer under each policy."""
 
     def draw(axes: "Axes") -> None:
         found = [numpy.sort(list(times_of(run).values())) for run in runs]
@@ -30,7 +30,7 @@ def write_times(runs: Sequence[Run]) -> str:
         shortest = min((times[times > 0].min() for times in found if times.any()), default=0.1)
         axes.set_xscale("log")
         axes.set_yscale("log")
-        # The least share that ten blocks make; below it a curve is single blocks.
+        # Least share that ten blocks make; below it a curve is of single blocks.
         axes.set_ylim(max(1000 / max(most, 10), _PERCENT[0]), 130)
         axes.set_xlim(shortest / 1.15, longest * 1.15)
         plain(axes.xaxis, decades(-3, 6))
@@ -42,7 +42,7 @@ def write_times(runs: Sequence[Run]) -> str:
 
 
 def app_times(runs: Sequence[Run]) -> str:
-    """How many apps take longer than a time, from their arrival on."""
+    """Tail of apps' times from their arrival on."""
 
     def draw(axes: "Axes") -> None:
         for run, style in zip(runs, styled(runs), strict=True):
@@ -61,7 +61,7 @@ def app_times(runs: Sequence[Run]) -> str:
 
 
 def gains(runs: Sequence[Run]) -> str:
-    """How much faster each full block is written than under the first policy."""
+    """Speed-up of each full block against the first policy."""
 
     def draw(axes: "Axes") -> None:
         baseline = times_of(runs[0])
@@ -86,7 +86,7 @@ def gains(runs: Sequence[Run]) -> str:
 
 
 def imbalance(runs: Sequence[Run]) -> str:
-    """How unevenly rack downlinks are loaded, interval by interval."""
+    """Imbalance of rack downlinks, interval by interval."""
 
     def draw(axes: "Axes") -> None:
         for run, style in zip(runs, styled(runs), strict=True):
@@ -108,7 +108,7 @@ def imbalance(runs: Sequence[Run]) -> str:
 
 
 def hot_links(runs: Sequence[Run]) -> str:
-    """How busy rack downlinks are, over all intervals."""
+    """Utilization of rack downlinks, over all intervals."""
 
     def draw(axes: "Axes") -> None:
         for run, style in zip(runs, styled(runs), strict=True):
@@ -131,14 +131,14 @@ def hot_links(runs: Sequence[Run]) -> str:
 
 
 def styled(runs: Sequence[Run]) -> list[dict[str, Any]]:
-    """The colour and line of each run."""
+    """Colour and line of each run."""
     return styles([run.policy for run in runs])
 
 
 def times_of(run: Run) -> dict[tuple[int, int], float]:
-    """Seconds from asking for a full block to its last copy on disk, by file and position in it.
+    """Seconds from the request of a full block to its last copy on disk, by file and position in it.
 
-    Blocks that were not written are not among them, nor those of files that began in the warm-up.
+    Blocks that were not written are left out, and those of files that began in the warm-up.
     """
     blocks = run.blocks()
     files = run.files()["start_s"].to_numpy() >= run.warmup_s
@@ -164,7 +164,7 @@ def figure(draw: "Callable[[Axes], None]") -> str:
 
 
 def svg(fig: "Figure") -> str:
-    """A drawn figure as SVG, without what only a file of its own has; the figure is closed."""
+    """A drawn figure as SVG, without the prologue of a file; the figure is closed."""
     from matplotlib import pyplot
 
     out = StringIO()

@@ -1,7 +1,7 @@
 """The comparison of policies as rows of a table: a quantity, and its value under each policy.
 
-The words are those of every table, on the terminal and on the page, of one seed and of many; `glossary` says
-what they mean.
+The words are those of every table, on the terminal and on the page, of one seed and of many; `glossary`
+explains them.
 """
 
 from collections.abc import Callable, Container, Iterator, Sequence
@@ -32,18 +32,18 @@ READ_TIME = "read time, mean"
 DEGRADED = "degraded reads"
 
 TASKS = "tasks"
-"""What begins the names of the figures of a cell."""
+"""Prefix of the figures of a cell."""
 READS = "reads"
-"""What begins the names of the figures of reads."""
+"""Prefix of the figures of reads."""
 
 APPS = "apps"
-"""The same for the figures of apps."""
+"""Prefix of the figures of apps."""
 
 _COUNTED = {"cell": TASKS, "apps": APPS}
-"""What begins the names of the figures of a kind of run."""
+"""Prefix of the figures of each kind of run."""
 
 TROUBLES = ((UNWRITTEN, "blocks_unfinished"), (RETRIES, "retries"), (BLIND, "placed_blindly"))
-"""Words for what went wrong, shown only if it did, and what results call it."""
+"""Words for failures, shown only if there were any, and their names in results."""
 _OTHER_WRITES = (("  smaller blocks", "partial_blocks"), ("  all blocks", "blocks"), ("  files", "files"))
 
 _WORDS = {
@@ -77,7 +77,7 @@ _APP_WORDS = {
 }
 
 Show = Callable[[float], str]
-"""Says a value with its unit."""
+"""Formats a value with its unit."""
 
 
 @dataclass(frozen=True)
@@ -85,32 +85,31 @@ class Row:
     """One line of the comparison."""
 
     quantity: str
-    """What it is, in words."""
+    """Quantity, in words."""
     cells: tuple[str, ...]
     """Its value under each policy, with its unit."""
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """What a line of the comparison is about, under one seed and over many."""
+    """Quantity of a line of the comparison, under one seed and over many."""
 
     words: str
     figure: str
-    """Its name as `leeward._figures` has it."""
+    """Its name in `leeward._figures`."""
     show: Show
     against: Literal["ratio", "difference"] | None = None
-    """How it stands to the baseline's over several seeds, in a line of its own."""
+    """Its relation to the baseline's over several seeds, in a line of its own."""
     only_if_any: bool = False
-    """Whether it is left out where there is nothing under every policy."""
+    """Whether the line is left out if it is zero under every policy."""
 
 
 def quantities(policies: Sequence[str], figures: Container[str] = ()) -> list[Quantity]:
-    """The lines of the comparison, in order.
+    """Lines of the comparison, in order.
 
     Args:
-        policies: Those compared; the first is what the others are compared with.
-        figures: The names of all figures there are, which say whether tasks or apps are placed and not copies
-            of blocks, and whether there are reads.
+        policies: Compared policies; the others are compared with the first.
+        figures: Names of all figures, which tell the kind of the runs, and whether there are reads.
     """
     if f"{APPS}.count" in figures:
         return _of_apps(policies)
@@ -165,7 +164,7 @@ def quantities(policies: Sequence[str], figures: Container[str] = ()) -> list[Qu
 
 
 def _reads(policies: Sequence[str], figures: Container[str]) -> list[Quantity]:
-    """The lines about reads of what was written."""
+    """Lines about reads of written data."""
     made = [
         Quantity("reads finished", f"{READS}.finished", count),
         Quantity(READ_TIME, f"{READS}.time_s.mean", seconds_text, "ratio"),
@@ -184,7 +183,7 @@ def _reads(policies: Sequence[str], figures: Container[str]) -> list[Quantity]:
 
 
 def _of_apps(policies: Sequence[str]) -> list[Quantity]:
-    """The lines of the comparison where apps are placed."""
+    """Lines of the comparison of apps."""
     made = [
         Quantity("apps that arrived", f"{APPS}.count", count),
         Quantity("ended", f"{APPS}.finished", count),
@@ -217,11 +216,11 @@ def _of_apps(policies: Sequence[str]) -> list[Quantity]:
 
 
 def comparison_rows(runs: Sequence[Run]) -> list[Row]:
-    """Rows of the comparison of runs on the same arrivals; the first is what the others are compared with."""
+    """Rows of the comparison of runs on the same arrivals; the others are compared with the first."""
     others = [compared(run.compare(runs[0])) if at else {} for at, run in enumerate(runs)]
     found = [flat(run.summary()) | other for run, other in zip(runs, others, strict=True)]
     for run, figures in zip(runs, found, strict=True):
-        # A run in which nothing arrived has no figures that would say of what kind it is.
+        # A run without arrivals has no figures that tell its kind.
         if run.kind in _COUNTED:
             figures.setdefault(f"{_COUNTED[run.kind]}.count", 0)
     rows = []
@@ -234,19 +233,19 @@ def comparison_rows(runs: Sequence[Run]) -> list[Row]:
 
 
 def cells(quantity: Quantity, values: Sequence[float | None]) -> Iterator[str]:
-    """What is shown of a quantity under each policy: nothing where a policy would be compared with itself."""
+    """Cells of a quantity: empty for a policy compared with itself."""
     for at, value in enumerate(values):
         itself = not at and quantity.figure.startswith(BASELINE)
         yield "" if itself else NONE if value is None else quantity.show(value)
 
 
 def against(baseline: str) -> str:
-    """How a ratio to the baseline is called: above 1 is faster than it."""
+    """Name of a ratio to the baseline: above 1 is faster than it."""
     return f"{baseline} / this"
 
 
 def shares(baseline: str, things: str = "full blocks") -> list[tuple[str, str]]:
-    """Words for the shares of things that are faster, slower and so on, and what results call them."""
+    """Words for the shares of faster and slower things, and their names in results."""
     return [
         (f"{things} faster than {baseline}", "faster"),
         ("  the same (within 1 %)", "same"),
@@ -256,7 +255,7 @@ def shares(baseline: str, things: str = "full blocks") -> list[tuple[str, str]]:
 
 
 def glossary(rows: Sequence[Row], baseline: str) -> list[tuple[str, str]]:
-    """The words of some rows, and what they mean."""
+    """Words of some rows, and their meanings."""
     if any(row.quantity == HOT_RACKS for row in rows):
         return list(_CELL_WORDS.items())
     if any(row.quantity == APP_TIME for row in rows):
@@ -281,12 +280,12 @@ def glossary(rows: Sequence[Row], baseline: str) -> list[tuple[str, str]]:
 
 
 def count(value: float) -> str:
-    """A number of things."""
+    """A count, as text."""
     return f"{value:,.0f}"
 
 
 def times(factor: float) -> str:
-    """A factor."""
+    """A factor, as text."""
     return f"{factor:.2f}x"
 
 

@@ -1,8 +1,8 @@
-"""How policies look in pictures, how axes are numbered, and where curves are named.
+"""Style of policies in pictures, numbers of axes, and labels of curves.
 
-A policy has one colour throughout the project, whatever its settings; settings of one policy in the same
-picture are told apart by their lines. Curves are named where they are farthest from the others, so that
-pictures read in grey too; only where there is no room a legend does it.
+A policy has one colour throughout the project, whatever its settings; lines distinguish settings of one
+policy in the same picture. A curve has its label where it is farthest from the others, so that pictures read
+in grey too; without room for that there is a legend.
 """
 
 from collections.abc import Iterable, Sequence
@@ -36,10 +36,10 @@ COLOURS = {
     "utp": "#00798c",
 }
 OTHER = "#2f7d32"
-"""Of a policy that is not listed."""
+"""Colour of a policy that is not listed."""
 LINES: list[Any] = ["-", "--", "-.", ":", (0, (6, 1)), (0, (3, 1, 1, 1, 1, 1))]
 
-# What does not depend on when or where the picture was drawn: the same runs, the same bytes.
+# Settings independent of time and place: equal runs give equal bytes.
 SETTINGS = {
     "svg.hashsalt": "leeward",
     "svg.fonttype": "none",
@@ -53,20 +53,20 @@ SETTINGS = {
     "lines.linewidth": 1.6,
 }
 
-# In pixels of a picture at the resolution that it is laid out at.
+# In pixels of a picture at its layout resolution.
 _WIDTH = 9.5
-"""A letter of a name, at most."""
+"""Greatest width of a letter of a name."""
 _HEIGHT = 17.0
 _GAP = 4.0
-"""Between a name and its curve."""
+"""Distance between a name and its curve."""
 _APART = 8.0
-"""Between two curves, at least, where one of them is named."""
+"""Least distance between two curves where one of them has its label."""
 _ROOM = 40.0
-"""More than this far from other curves is no better."""
+"""Distance from other curves beyond which more does not help."""
 
 
 def styles(policies: Sequence[str]) -> list[dict[str, Any]]:
-    """The colour and line of each policy: by its name, and by its place among those of that name."""
+    """Colour and line of each policy: by its name, and by its position among those of that name."""
     names = [policy.partition(":")[0] for policy in policies]
     return [
         {"color": COLOURS.get(name, OTHER), "linestyle": LINES[names[:at].count(name) % len(LINES)]}
@@ -91,7 +91,7 @@ def decades(low: int, high: int, steps: Sequence[int] = (1, 2, 5)) -> list[float
 
 
 def name_curves(figure: "Figure", axes: "Axes") -> None:
-    """Names each labelled curve where it is farthest from the others, or else in a legend."""
+    """Labels each curve where it is farthest from the others, or else in a legend."""
     figure.draw_without_rendering()
     lines = [line for line in axes.get_lines() if not str(line.get_label()).startswith("_")]
     curves = [_points(axes, line) for line in lines]
@@ -128,7 +128,7 @@ class _Place:
     high: float
 
     def distances(self, points: Floats) -> Floats:
-        """How far each point is from the box."""
+        """Distance of each point from the box."""
         dx = numpy.maximum(numpy.maximum(self.left - points[:, 0], points[:, 0] - self.right), 0)
         dy = numpy.maximum(numpy.maximum(self.low - points[:, 1], points[:, 1] - self.high), 0)
         return numpy.asarray(numpy.hypot(dx, dy))
@@ -156,10 +156,10 @@ def _points(axes: "Axes", line: Any) -> Floats:
 def _place(
     points: Floats, others: Sequence[Floats], taken: Sequence[_Place], box: Any, width: float
 ) -> _Place | None:
-    """Where a curve is named: close to it, at a point that is far from the other curves."""
+    """Position of a curve's label: close to it, at a point that is far from the other curves."""
     best: tuple[float, _Place] | None = None
     for x, y in points[::3]:
-        # Where curves run together, a name would be that of all of them.
+        # Where curves run together, a label would be of all of them.
         apart = min((float(numpy.hypot(*(other - (x, y)).T).min()) for other in others), default=_ROOM)
         if apart < _APART:
             continue

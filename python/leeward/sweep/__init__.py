@@ -51,30 +51,31 @@ def run(
 ) -> pyarrow.Table:
     """Runs a scenario under every policy, seed and setting; all policies of a seed see the same arrivals.
 
-    With `out` every finished cell is kept there, and what is there already is not computed again. What was
-    found and what is damaged is told to the logger `leeward.sweep`. The same cells give the same results to
-    the last bit, whatever the order, the jobs and the backend.
+    With `out` every finished cell is kept there, and present ones are not computed again. The logger
+    `leeward.sweep` gets the number of present and of damaged cells. The same cells give bit-identical
+    results, whatever the order, the jobs and the backend.
 
     Args:
-        scenario: The path of its file.
+        scenario: Path of its file.
         policies: Names with settings; the first is the baseline. By default those of the scenario. A text is
             one name.
-        seeds: Whole numbers from 0 to 2^64 - 1; by default the scenario's one.
+        seeds: Whole numbers from 0 to 2^64 - 1; by default the seed of the scenario.
         settings: For paths in the scenario, such as `telemetry.delay`, the values to try there, as YAML
             text or anything that JSON knows; a text is one value.
-        jobs: Runs at once, at least 1; by default one a processor.
+        jobs: Number of runs at once, at least 1; by default the number of processors.
         backend: `threading`, `loky` (processes) or `ray`.
         out: Folder for the cells and `cells.parquet`; by default nothing is kept.
-        tables: Whether to keep the tables of every run too, in `out`, which must be given then.
-        data: The folder that `data:...` files are looked up in; by default that of `leeward.data`.
-        progress: Called with the number of a cell and the share of it that is done, from several threads.
+        tables: Whether to keep the tables of every run too, in `out`, which is then required.
+        data: Folder of `data:...` files; by default that of `leeward.data`.
+        progress: Called with the number of a cell and the completed share of it, from several threads.
 
     Returns:
         A row for each cell, by setting, seed and policy; see `docs/guides/sweeps.md` for the columns.
 
     Raises:
-        InputError: The scenario, a policy, a setting, a trace or the backend is not right; or another sweep
-            writes to `out`, or it holds something else than a sweep. Nothing was run or made then.
+        InputError: The scenario, a policy, a setting, a trace or the backend is invalid; or another sweep
+            writes to `out`, or it holds something other than a sweep. No cell has run then, and no file was
+            made.
     """
     if tables and out is None:
         raise InputError("tables", None, None, None, "a folder is needed to keep them in: `out`")
@@ -98,10 +99,10 @@ def run(
 
 
 def unfinished(store: Store, cells: list[plan.Cell], tables: bool) -> list[int]:
-    """The numbers of the cells that are left to do, whose arrivals can be read.
+    """Numbers of the remaining cells, whose arrivals can be read.
 
     Raises:
-        InputError: A file of them is not there or not right.
+        InputError: A file of theirs is missing or invalid.
     """
     left = [at for at, cell in enumerate(cells) if not store.has(cell, tables)]
     first: dict[plan.Variant, int] = {}
@@ -121,7 +122,7 @@ def finish(
     tables: bool,
     progress: Callable[[int, float], object] | None,
 ) -> pyarrow.Table:
-    """Runs the cells that are left into a store that is locked, and compares all; see `run`."""
+    """Runs the remaining cells into a locked store, and compares all; see `run`."""
     if changed := store.others(cells):
         log.warning(
             "%s: %d cells are of an earlier state of the scenario, its files or Leeward; not used",

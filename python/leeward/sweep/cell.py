@@ -1,8 +1,7 @@
-"""One cell: a run, and what is kept of it so that it can be compared with any other run on the same arrivals.
+"""One cell: a run, and the data that any comparison with it on the same arrivals needs.
 
-Runs are compared write by write, as `Run.compare` does (Sinbad section 7.1), but from tables of write
-times: a cell that was finished yesterday is compared with one that was finished just now, and the baseline
-can be another.
+Runs are compared write by write, as `Run.compare` does (Sinbad section 7.1), but from tables of write times:
+so a cell of yesterday can be compared with a new one, and with another baseline.
 """
 
 from collections.abc import Callable
@@ -21,24 +20,24 @@ from leeward.simulation import TABLES
 from leeward.sweep.plan import Variant
 
 SAME_WITHIN = 0.01
-"""Two write times within this share of each other count as the same."""
+"""Two write times within this share of each other count as equal."""
 
 
 ANY = {"replicas": "uniform", "cell": "borg", "apps": "borg"}
-"""A policy of each kind, where any will do."""
+"""A policy of each kind, where any serves."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What is kept of a run."""
+    """Kept data of a run."""
 
     arrivals: list[str]
-    """What arrived: a line for each workload."""
+    """Sources of the arrivals: a line for each workload."""
     summary: dict[str, Any]
     writes: pyarrow.Table
     """Write times: see `writes`."""
     tables: dict[str, pyarrow.Table]
-    """The run's own tables, where they were asked for."""
+    """The run's own tables, if requested."""
 
 
 def make(
@@ -48,13 +47,13 @@ def make(
 
     Args:
         variant: The scenario.
-        policy: With its settings.
-        seed: Of everything random.
+        policy: Policy, with its settings.
+        seed: Seed of all draws.
         tables: Whether to keep the run's tables.
-        progress: Called with 0 and the share that is done.
+        progress: Called with 0 and the completed share.
 
     Raises:
-        InputError: A file, the policy or one of its settings is not right.
+        InputError: A file, the policy or a setting is invalid.
     """
     with advised():
         (run,) = _scenario(variant).run([policy], [seed], 1, progress)
@@ -63,14 +62,14 @@ def make(
 
 
 class _SeenError(Exception):
-    """Arrivals were read."""
+    """Raised once arrivals were read."""
 
 
 def check_arrivals(variant: Variant, seed: int) -> None:
-    """Reads what arrives, and stops before anything is simulated.
+    """Reads the arrivals, and stops before the simulation.
 
     Raises:
-        InputError: A file of it is not there or not right.
+        InputError: A file of theirs is missing or invalid.
     """
 
     def stop(_: int, share: float) -> None:
@@ -90,9 +89,9 @@ def writes(run: Run) -> pyarrow.Table:
     """The write times of a run.
 
     Returns:
-        A row for each block, file, job, read and app: `kind`; `number` and `block`, which name it in every
-        run on the same arrivals; `full`, whether it is a full block; `counted`, whether it, or its file,
-        began after the warm-up; `time_s`, null if it did not end.
+        A row for each block, file, job, read and app: `kind`; `number` and `block`, which identify it in
+        every run on the same arrivals; `full`, whether it is a full block; `counted`, whether it, or its
+        file, began after the warm-up; `time_s`, null without an end.
     """
     blocks, files, jobs, reads = run.blocks(), run.files(), run.jobs(), run.reads()
     file_counted = files["start_s"].to_numpy() >= run.warmup_s
@@ -108,7 +107,7 @@ def writes(run: Run) -> pyarrow.Table:
     ]
     others = (("file", files, "start_s"), ("job", jobs, "start_s"), ("read", reads, "asked_s"))
     for kind, table, start in others:
-        # Reads are numbered apart from their rows: which of them are made differs by policy.
+        # The number of a read is not its row: the set of reads differs by policy.
         rows_of = numpy.arange(len(table), dtype=numpy.uint32)
         numbers = table["read"].to_numpy() if kind == "read" else rows_of
         none = numpy.zeros(len(table), dtype=numpy.uint32)
@@ -137,11 +136,11 @@ def writes(run: Run) -> pyarrow.Table:
 
 
 def compare(ours: pyarrow.Table, baseline: pyarrow.Table) -> dict[str, Any]:
-    """How a run compares with another on the same arrivals, as `Run.compare` says it, to the last bit.
+    """Comparison of a run with another on the same arrivals, bit-identical to `Run.compare`.
 
     Args:
         ours: Write times of a run.
-        baseline: Those of the run that it is compared with.
+        baseline: Write times of the baseline.
     """
     parts = {"blocks": ("block", None), "full_blocks": ("block", True), "partial_blocks": ("block", False)}
     parts |= {"files": ("file", None), "jobs": ("job", None)}
@@ -194,10 +193,10 @@ def _pairs(ours: dict[str, Any], baseline: dict[str, Any]) -> dict[str, Any]:
 
 
 def _sum(values: Floats) -> float:
-    """The sum from first to last; numpy's own adds in another order."""
+    """Sum from first to last; numpy adds in another order."""
     return float(numpy.add.accumulate(values)[-1]) if len(values) else 0.0
 
 
 def _durations(table: pyarrow.Table, start: str) -> Floats:
-    """Seconds from a start to the finish; NaN for what was not finished."""
+    """Seconds from a start to the finish; NaN without a finish."""
     return numpy.asarray(table["finished_s"].to_numpy(zero_copy_only=False) - table[start].to_numpy())

@@ -1,9 +1,9 @@
 """Runs cells, several at once, on one of joblib's backends.
 
-Each cell is a task of its own: reading a scenario and its arrivals takes a hundredth of the time of a run,
-so little would be saved by sharing them among policies, and a sweep that is killed would lose more. Threads
-are the default, since the simulator lets go of the interpreter's lock while it runs and threads share what
-is in memory. The results are the same on every backend.
+Each cell is a task of its own: reading a scenario and its arrivals takes a hundredth of the time of a run. So
+sharing them among policies would save little, and a killed sweep would lose more. Threads are the default,
+since the simulator releases the interpreter's lock while it runs and threads share memory. The results are
+the same on every backend.
 """
 
 import threading
@@ -18,9 +18,9 @@ from leeward.sweep.plan import Cell
 
 BACKENDS = ("threading", "loky", "ray")
 _ROUND = 4
-"""Cells a worker in a round on Ray: what a killed sweep may lose, against waiting for the last of a round."""
+"""Cells of a worker in a round on Ray: fewer lose less in a killed sweep, more wait less for the slowest."""
 _PATIENCE = 2.0
-"""Seconds to wait for threads that were told to stop; they look several times a second."""
+"""Seconds to wait for stopping threads; they check several times a second."""
 
 Progress = Callable[[int, float], object]
 
@@ -28,18 +28,18 @@ Progress = Callable[[int, float], object]
 def outcomes(
     cells: Sequence[Cell], jobs: int, backend: str, tables: bool, progress: Progress | None
 ) -> Generator[tuple[int, Outcome], None, None]:
-    """Runs cells and gives each with its number as it is finished.
+    """Runs cells and yields each with its number when it is finished.
 
     Args:
-        cells: What to run.
-        jobs: Runs at once.
+        cells: Cells to run.
+        jobs: Number of runs at once.
         backend: One of `BACKENDS`.
         tables: Whether to keep the tables of the runs.
-        progress: Called with the number of a cell and the share of it that is done, from several threads; on
+        progress: Called with the number of a cell and the completed share of it, from several threads; on
             backends with processes only when a cell is done.
 
     Raises:
-        InputError: The backend is not there; or a cell's input is not right.
+        InputError: The backend is not available; or a cell's input is invalid.
     """
     import joblib
 
@@ -48,7 +48,7 @@ def outcomes(
         from ray.util.joblib import register_ray
 
         register_ray()
-        # Ray's pool gives results all at once, so that what is finished is kept round by round.
+        # Ray's pool returns results all at once, so that finished cells are kept round by round.
         size = _ROUND * jobs
         with joblib.Parallel(jobs, backend=backend, batch_size=1) as parallel:
             for first in range(0, len(cells), size):
@@ -94,11 +94,11 @@ def _make(at: int, cell: Cell, tables: bool) -> tuple[int, Outcome]:
 
 
 class _StoppedError(Exception):
-    """A run was told to stop."""
+    """Raised in a run that should stop."""
 
 
 class _Running:
-    """The threads that run cells. An interruption reaches the main thread alone, which has to stop them."""
+    """Threads that run cells. An interrupt reaches only the main thread, which has to stop them."""
 
     def __init__(self, progress: Progress | None) -> None:
         self.progress = progress
@@ -134,10 +134,10 @@ class _Running:
 
 
 def check_backend(backend: str) -> None:
-    """Checks that there is a backend.
+    """Checks that a backend is available.
 
     Raises:
-        InputError: It is none of `BACKENDS`, or is not installed.
+        InputError: The backend is not in `BACKENDS`, or is not installed.
     """
     if backend not in BACKENDS:
         message = f"`{backend}`: expected one of {', '.join(BACKENDS)}"

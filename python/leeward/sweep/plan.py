@@ -1,9 +1,8 @@
-"""What a sweep runs: a cell for each setting, seed and policy, and the key that a finished cell is known by.
+"""Cells of a sweep: one for each setting, seed and policy, and the key of a finished cell.
 
-The key is made of everything that a result depends on: the text of the scenario with its settings, the
-content of the cluster file and of the traces that it names, the policy, the seed, and the version and build
-of Leeward. A cell that is found under its key is therefore the one that would be computed, and a changed
-scenario finds none.
+The key covers everything that a result depends on: the text of the scenario with its settings, the content of
+the cluster file and of the traces that it names, the policy, the seed, and the version and build of Leeward.
+A cell with the key therefore equals a new run, and a changed scenario has new keys.
 """
 
 import hashlib
@@ -23,7 +22,7 @@ from leeward.errors import InputError
 from leeward.sweep.settings import Setting, edited
 
 _LONGEST = 60
-"""Characters of a setting in words."""
+"""Greatest length of a setting in words."""
 
 
 @dataclass(frozen=True)
@@ -32,18 +31,18 @@ class Variant:
 
     setting: Setting
     name: str
-    """What errors call the scenario's file."""
+    """Name of the scenario's file in errors."""
     text: str
     base: Path
-    """The folder that the scenario's files are looked up from."""
+    """Folder of the scenario's files."""
     data: Path | None
-    """The folder of traces."""
+    """Folder of traces."""
 
     def read(self) -> Scenario:
         """The scenario, checked.
 
         Raises:
-            InputError: It is not right; the error names the setting.
+            InputError: The scenario is invalid; the error names the setting.
         """
         try:
             return Scenario.from_text(self.text, self.base, self.data, self.name)
@@ -60,7 +59,7 @@ class Variant:
 
     @cached_property
     def digest(self) -> str:
-        """A digest of its text, its cluster file and the traces it names."""
+        """Digest of its text, its cluster file and the traces it names."""
         names = [self._fields["cluster"].value, *_scalars(self._fields["workloads"])]
         found = [(name, file_digest(path)) for name in names if (path := self._path(name)).is_file()]
         return digest_of([hashlib.sha256(self.text.encode()).hexdigest(), found])
@@ -84,7 +83,7 @@ class Cell:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """What its result depends on."""
+        """Everything that its result depends on."""
         return {
             "leeward": _native.__version__,
             "build": build(),
@@ -96,12 +95,12 @@ class Cell:
 
     @cached_property
     def key(self) -> str:
-        """A digest of its identity."""
+        """Digest of its identity."""
         return digest_of(self.identity)
 
     @property
     def where(self) -> str:
-        """Its seed and setting in words: what its arrivals depend on."""
+        """Seed and setting in words, which decide its arrivals."""
         settings = (f"{path}={_short(value)}" for path, value in self.variant.setting)
         return " ".join([f"seed {self.seed}", *settings])
 
@@ -112,7 +111,7 @@ def variants(
     """The scenario with each of the settings, read and checked.
 
     Raises:
-        InputError: The scenario is not right, or not with one of the settings.
+        InputError: The scenario is invalid, or becomes so by one of the settings.
     """
     path = Path(path)
     folder = Path(data).absolute() if data else None
@@ -133,7 +132,7 @@ def cells(made: Sequence[Variant], policies: Sequence[str], seeds: Sequence[int]
     """All cells of a sweep: by setting, then by seed, then by policy.
 
     Raises:
-        InputError: A policy or seed stands there twice.
+        InputError: A policy or seed is repeated.
     """
     for what, values in (("policies", [policy.strip() for policy in policies]), ("seeds", list(seeds))):
         if not values:
@@ -146,18 +145,18 @@ def cells(made: Sequence[Variant], policies: Sequence[str], seeds: Sequence[int]
 
 @cache
 def build() -> str:
-    """A digest of the extension module: of the code that simulates."""
+    """Digest of the extension module: of the code that simulates."""
     return file_digest(Path(_native.__file__ or ""))
 
 
 def file_digest(path: Path) -> str:
-    """The SHA-256 of a file."""
+    """SHA-256 of a file."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def digest_of(value: object) -> str:
-    """The SHA-256 of anything that JSON knows."""
+    """SHA-256 of anything that JSON knows."""
     return hashlib.sha256(json.dumps(value, sort_keys=True).encode()).hexdigest()
 
 

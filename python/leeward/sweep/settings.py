@@ -1,8 +1,8 @@
-"""Settings of a sweep: values that take the place of what a scenario's text says at a path.
+"""Settings of a sweep: values that replace those at a path of a scenario's text.
 
-A path is written as errors write it: `telemetry.delay`, `workloads[0].facebook.load`. The text of the
-scenario is edited, and not a model of it, so that what a value means is decided in one place, where
-scenarios are read; what the path does not touch stays as it was, to the last blank.
+A path has the form of errors: `telemetry.delay`, `workloads[0].facebook.load`. The text of the scenario is
+edited, and not a model of it, so that only the reader of scenarios decides the meaning of a value. The rest
+of the text stays unchanged, to the last blank.
 """
 
 import itertools
@@ -17,11 +17,11 @@ from leeward._texts import parts
 from leeward.errors import InputError
 
 Setting = tuple[tuple[str, str], ...]
-"""One value for each path, as YAML text; empty where a scenario is run as it is."""
+"""One value for each path, as YAML text; empty for an unchanged scenario."""
 
 _PART = re.compile(r"\.?([A-Za-z_][A-Za-z0-9_-]*)|\[(\d+)\]")
 _APART = ("policies", "seed")
-"""What a sweep has beside its settings."""
+"""Fields that a sweep sets otherwise."""
 
 
 def axes(values: Mapping[str, Sequence[object] | str]) -> list[Setting]:
@@ -31,7 +31,7 @@ def axes(values: Mapping[str, Sequence[object] | str]) -> list[Setting]:
         values: For each path its values: YAML text, or anything that JSON knows. A text is one value.
 
     Raises:
-        InputError: An invalid path or value, or one that stands there twice.
+        InputError: A path or value is invalid or repeated.
     """
     texts = {}
     for path, several in values.items():
@@ -55,7 +55,7 @@ def parse(options: Sequence[str]) -> dict[str, list[str]]:
     """Reads options such as `telemetry.delay=0s,2s` or `telemetry.counters=[hosts],[hosts,racks]`.
 
     Raises:
-        InputError: One has no `=`, or two name the same path.
+        InputError: An option has no `=`, or two name the same path.
     """
     values: dict[str, list[str]] = {}
     for option in options:
@@ -69,18 +69,18 @@ def parse(options: Sequence[str]) -> dict[str, list[str]]:
 
 
 def edited(text: str, path: str, value: str) -> str:
-    """The text of a scenario with another value at a path, which is added if it is not there.
+    """Text of a scenario with another value at a path, which is added if it is absent.
 
     Args:
         text: YAML or JSON.
         path: Such as `telemetry.delay`.
-        value: YAML text that stands alone.
+        value: YAML text of the value.
 
     Raises:
-        InputError: The path leads through something that has no such part.
+        InputError: The path leads through a value that has no such part.
     """
     try:
-        # An edit of what an alias repeats would show in two places, and the path names one.
+        # An edit of an aliased node would show in two places, and the path names one.
         if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text)):
             raise _wrong(path, value, "the scenario has YAML aliases; write them out")
         node = yaml.compose(text)
@@ -103,7 +103,7 @@ def edited(text: str, path: str, value: str) -> str:
         else:
             kind = "a list there" if isinstance(part, int) else "fields there"
             raise _wrong(path, value, f"`{part}`: the scenario has no {kind}")
-    # The node of a block ends where the next begins; the line it ends on and the blanks before that stay.
+    # The node of a block ends where the next begins; its last line and the blanks before that stay.
     start, end = node.start_mark.index, node.end_mark.index
     end = start + len(text[start:end].rstrip())
     attached = start > 0 and not text[start - 1].isspace() and text[start - 1] not in "[{"
@@ -145,7 +145,7 @@ def _nested(path: str, value: str, steps: Sequence[str | int]) -> str:
 
 
 def _insert(text: str, mapping: Any, field: str) -> str:
-    """Puts a field before the first of a mapping, where the way to indent it is known."""
+    """Inserts a field before the first of a mapping, whose indentation is known."""
     if mapping.flow_style:
         start = mapping.start_mark.index + 1
         return text[:start] + field + (", " if mapping.value else "") + text[start:]

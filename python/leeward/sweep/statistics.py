@@ -1,10 +1,10 @@
 """Means over seeds with confidence intervals, paired by seed.
 
-Seeds are independent draws of arrivals, and under one seed all policies see the same. So a policy is
-compared with the baseline seed by seed, and the interval is that of the mean of these differences or
-ratios: what both owe to the seed is not in it. Intervals are Student's: mean +- t(n - 1) s / sqrt(n), with
-s the standard deviation over n seeds. They hold if the values of single seeds are about normal, which means
-over thousands of writes are.
+Seeds are independent draws of arrivals, and all policies of a seed have the same arrivals. So a policy is
+compared with the baseline seed by seed, and the interval is that of the mean of these differences or ratios,
+without the variance that both share. Intervals are Student's: mean +- t(n - 1) s / sqrt(n), with s the
+standard deviation over n seeds. They hold if the values of single seeds are about normal, which means over
+thousands of writes are.
 """
 
 import math
@@ -28,16 +28,16 @@ def summarize(table: pyarrow.Table, confidence: float = CONFIDENCE) -> pyarrow.T
     """Sums a sweep up over its seeds.
 
     Args:
-        table: The cells of a sweep, as `run` returns them, or some of them.
-        confidence: Of the intervals, between 0 and 1.
+        table: Cells of a sweep, as `run` returns them, or some of them.
+        confidence: Confidence of the intervals, between 0 and 1.
 
     Returns:
-        A row for each setting, policy and quantity: `set.PATH` for each path that was set, `policy`,
-        `baseline`, `quantity` (a column of the cells), `seeds` (how many had it), and for three figures
-        their mean over seeds and their interval: `mean`, `low`, `high`; `difference`, `difference_low`,
+        A row for each setting, policy and quantity: `set.PATH` for each path, `policy`, `baseline`,
+        `quantity` (a column of the cells), `seeds` (number of seeds with it), and for three figures their
+        mean over seeds and their interval: `mean`, `low`, `high`; `difference`, `difference_low`,
         `difference_high` from the baseline under the same seed; `ratio`, `ratio_low`, `ratio_high`, the
         baseline's value over this one's. An interval is null with less than two seeds, a comparison for the
-        baseline, for quantities that are one already, and a ratio where a seed has no value above zero.
+        baseline and for quantities that are one already, and a ratio where a seed has no value above zero.
 
     Raises:
         InputError: The confidence is not between 0 and 1.

@@ -1,11 +1,11 @@
-"""The folder of a sweep: finished cells, each whole or not there.
+"""Folder of a sweep: finished cells, each complete or absent.
 
-    FOLDER/cells/NAME.json         what the cell is, its summary, digests of the files beside it and of itself
+    FOLDER/cells/NAME.json         identity of the cell, its summary, digests of its files and of itself
     FOLDER/cells/NAME.parquet      its write times
-    FOLDER/cells/NAME/*.parquet    its tables, where they were asked for
+    FOLDER/cells/NAME/*.parquet    its tables, if requested
 
-The JSON is written last, so a cell is there if it is. A file that is not what its digest says makes the
-cell one that is not there. One sweep at a time writes to a folder.
+The JSON is written last, so that a cell is present if it is. A file with another digest makes its cell
+absent. One sweep at a time writes to a folder.
 """
 
 import fcntl
@@ -31,19 +31,19 @@ log = logging.getLogger("leeward.sweep")
 
 
 TABLE, SUMMARY = "cells.parquet", "summary.json"
-"""What lies beside the cells."""
+"""Files beside the cells."""
 _CELL = re.compile(r".*-\d+-[0-9a-f]{16}(\.\d+)?(\.json|\.parquet)?")
-"""The name of a cell's file or folder, whole or unfinished."""
+"""Name of a cell's file or folder, complete or unfinished."""
 
 
 class Store:
-    """The finished cells in a folder."""
+    """Finished cells in a folder."""
 
     def __init__(self, folder: Path) -> None:
-        """Takes the folder of a sweep, which need not be there.
+        """Takes the folder of a sweep, which may be missing.
 
         Raises:
-            InputError: There is something else than a sweep in it, or it cannot be made.
+            InputError: The folder holds something other than a sweep, or cannot be made.
         """
         check_folder(folder, "out")
         self.folder = folder
@@ -53,7 +53,7 @@ class Store:
             raise InputError("out", None, None, None, message)
 
     def _strange(self) -> str | None:
-        """What keeps the folder from being an earlier sweep, or empty; None if nothing does."""
+        """First thing in the folder that is not part of a sweep; None in a valid or empty one."""
         here = sorted(path.name for path in self.folder.iterdir()) if self.folder.is_dir() else []
         if here and not self.cells.is_dir():
             return here[0]
@@ -70,7 +70,7 @@ class Store:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Makes the folder and keeps other sweeps out of it; the system lets go when the process ends.
+        """Makes the folder and locks it; the system releases the lock when the process ends.
 
         Raises:
             InputError: Another sweep is writing to it.
@@ -88,7 +88,7 @@ class Store:
             os.close(folder)
 
     def has(self, cell: Cell, tables: bool) -> bool:
-        """Whether a cell is there, whole, with its tables if they are wanted. Says so if it is damaged."""
+        """True for a present, complete cell, with its tables if requested. Logs a damaged one."""
         path = self._path(cell, ".json")
         if not path.is_file():
             return False
@@ -110,7 +110,7 @@ class Store:
         return True
 
     def others(self, wanted: list[Cell]) -> int:
-        """How many cells there are of an earlier state of what `wanted` runs: of its files, or of Leeward."""
+        """Number of cells of an earlier state of what `wanted` runs: of its files, or of Leeward."""
         now = {_place(cell.identity): cell.key for cell in wanted}
         count = 0
         for path in sorted(self.cells.glob("[!.]*.json")):
@@ -125,7 +125,7 @@ class Store:
     def write(self, cell: Cell, outcome: Outcome) -> None:
         """Keeps a finished cell."""
         path = self._path(cell, ".json")
-        # What a killed process was writing: nobody else writes here.
+        # Remains of a killed process: no other process writes here.
         for stale in [*self.cells.glob(f".{path.stem}.*"), *path.with_suffix("").glob(".*")]:
             stale.unlink()
         tables = {f"{path.stem}.parquet": outcome.writes}
@@ -144,7 +144,7 @@ class Store:
             temporary.write_text(json.dumps({"sha256": digest_of(document)} | document, indent=1) + "\n")
 
     def read(self, cell: Cell) -> tuple[dict[str, Any], pyarrow.Table]:
-        """The document of a cell that is there, and its write times."""
+        """Document of a present cell, and its write times."""
         return _read(self._path(cell, ".json")), parquet.read_table(self._path(cell, ".parquet"))
 
     def _path(self, cell: Cell, suffix: str) -> Path:
@@ -153,7 +153,7 @@ class Store:
 
 
 def _of_cells(path: Path) -> bool:
-    """Whether a file is the table of a sweep's cells."""
+    """True for the table of a sweep's cells."""
     try:
         return {"policy", "seed", "baseline"} <= set(parquet.read_schema(path).names)
     except (OSError, pyarrow.ArrowException):
@@ -161,7 +161,7 @@ def _of_cells(path: Path) -> bool:
 
 
 def _sums_up(path: Path) -> bool:
-    """Whether a file is the summary of a sweep."""
+    """True for the summary of a sweep."""
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -170,13 +170,13 @@ def _sums_up(path: Path) -> bool:
 
 
 def write_table(path: Path, table: pyarrow.Table) -> None:
-    """Writes a table as Parquet, whole or not at all."""
+    """Writes a table as Parquet, completely or not at all."""
     with whole_file(path) as temporary:
         parquet.write_table(table, temporary, compression="zstd")
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """Reads the document of a cell; a ValueError says what is wrong with it."""
+    """Reads the document of a cell; a ValueError describes an invalid one."""
     document = json.loads(path.read_text(encoding="utf-8"))
     if not isinstance(document, dict) or document.pop("sha256", None) != digest_of(document):
         raise ValueError("not what was written")

@@ -14,12 +14,12 @@ _COUNTS = {"blocks", "blocks_unfinished", "placed_blindly", "retries"}
 
 
 def table(store: Store, cells: Sequence[Cell], baseline: str) -> pyarrow.Table:
-    """A row for each cell, all of which are in the store, in their order.
+    """A row for each cell of the store, in their order.
 
-    The columns are `set.PATH` for each path that was set, `policy`, `seed`, `baseline`, and the figures of
-    the summary and, for all but the baseline, of the comparison, with dots between:
-    `full_block_write_s.p95`, `against_baseline.blocks.factor`. Where nothing is counted, as in an hour in
-    which no job ended, a figure is null, so that no mean over seeds takes it for a time of 0 s.
+    The columns are `set.PATH` for each path, `policy`, `seed`, `baseline`, and the figures of the summary
+    and, for all but the baseline, of the comparison, with dots between: `full_block_write_s.p95`,
+    `against_baseline.blocks.factor`. Without a count, as in an hour in which no job ended, a figure is null,
+    so that no mean over seeds includes a time of 0 s.
     """
     rows, names = [], set[str]()
     before: tuple[Any, pyarrow.Table] | None = None

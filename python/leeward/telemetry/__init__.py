@@ -1,8 +1,8 @@
-"""Telemetry: what links were seen to carry, from whatever saw it, as one clean table.
+"""Telemetry: loads of links, from any source, as one clean table.
 
 Readings come from Prometheus or from files, as counters or as rates, and become `Samples`: bits that a link
-carried in a span of time. `windows` makes utilizations in intervals of them, of which "hot" is said
-(Hotspots, section 3.1). What cannot be used is counted by reason in `Discards`.
+carried in a span of time. `windows` makes utilizations in intervals of them, which decide "hot" (Hotspots,
+section 3.1). `Discards` counts unusable readings by reason.
 """
 
 from leeward._engines import EngineName

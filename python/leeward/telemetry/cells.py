@@ -1,6 +1,6 @@
-"""Cells of files as numbers and times, so that both engines take the same for one.
+"""Cells of files as numbers and times, read equally by both engines.
 
-A cell that is none is null: it costs one reading, and not the file.
+An invalid cell is null: it costs one reading, and not the file.
 """
 
 from typing import Any
@@ -10,19 +10,19 @@ import ibis
 from leeward.telemetry.units import TIMES
 
 MOST = 9e18
-"""What a whole number may be, either way."""
+"""Greatest absolute value of a whole number."""
 FARTHEST_MS = 2**53
-"""From 1970, either way, what is still a time; no clock is so far off."""
+"""Greatest distance of a valid time from 1970; no clock is that far off."""
 
 
 def number(column: Any, kind: str) -> Any:
-    """A column of numbers or texts as `float64` or `int64`; null where a cell is none."""
+    """A column of numbers or texts as `float64` or `int64`; null for an invalid cell."""
     of = column.type()
     if of.is_string() or of.is_binary():
         text = column.cast("string").strip()
         if kind == "float64":
             return text.try_cast("float64")
-        # A counter that is written with a point or an exponent is a number too.
+        # A counter with a point or an exponent is a number too.
         return text.try_cast("int64").fill_null(whole(text.try_cast("float64")))
     if kind == "float64":
         return column.cast("float64")
@@ -32,22 +32,22 @@ def number(column: Any, kind: str) -> Any:
 
 
 def whole(values: Any) -> Any:
-    """Numbers without their fraction; null where they are none, or beyond what a counter may be."""
+    """Numbers without their fraction; null for invalid ones, or beyond the range of a counter."""
     within = (values >= -MOST) & (values <= MOST) & ~values.isnan()
     return within.ifelse(values, ibis.null("float64")).floor().cast("int64")
 
 
 def finite(values: Any) -> Any:
-    """Numbers; null where they are infinite or none."""
+    """Numbers; null for infinite and invalid ones."""
     return (values.isnan() | values.isinf()).ifelse(ibis.null("float64"), values)
 
 
 def milliseconds(column: Any, unit: str) -> Any:
-    """A column of times in milliseconds since 1970; null where a cell is none.
+    """A column of times in milliseconds since 1970; null for an invalid cell.
 
     Args:
         column: Timestamps or dates, or numbers or texts.
-        unit: Of the latter, one of `TIMES`, or `iso` of dates as text.
+        unit: Unit of numbers and texts, one of `TIMES`, or `iso` of dates as text.
     """
     of = column.type()
     if of.is_timestamp() or of.is_date():

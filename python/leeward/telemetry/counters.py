@@ -1,12 +1,12 @@
-"""Raw counters to samples: what a counter grew by, and what else may have happened to it.
+"""Raw counters to samples: growth, restarts, wraps, gaps and jumps.
 
-Readings of a series are put in order of time. From one to the next::
+Readings of a series are sorted by time. From one to the next::
 
     grew = value - value before
     bits = grew x bits of one
 
-A counter that went back was restarted, unless it has 32 bits and went over the top: then it grew by 2^32
-more. How often it went over the top cannot be seen; the least number of times is taken that the speed allows.
+A counter that decreases was restarted, unless it has 32 bits and wrapped: then it grew by 2^32 more. The
+number of wraps is invisible; the least one that the speed allows is taken.
 """
 
 from dataclasses import dataclass
@@ -21,23 +21,23 @@ from leeward.telemetry.files import reading
 from leeward.telemetry.series import Series
 
 TOP = 2**32
-"""What a counter of 32 bits counts to."""
+"""Range of a counter of 32 bits."""
 TOO_FAST = 1.05
-"""Times its capacity that a port is not believed to have carried."""
+"""Multiple of its capacity that a port cannot have carried."""
 USUAL = 0.1
-"""The share of a series above which readings that are too fast are its speed's fault, and kept."""
+"""Share of a series above which too fast readings point to a wrong speed, and are kept."""
 GAP = 3
-"""Cadences that a sample may cover."""
+"""Greatest number of cadences that a sample may cover."""
 
 
 @dataclass(frozen=True)
 class Counter:
-    """What is known of counters.
+    """Properties of counters.
 
     Attributes:
-        unit: Bits of one.
-        width: Bits of the counter itself, 32 or 64; 0 where it is not known.
-        gap_ms: The longest time between two readings of which the growth counts.
+        unit: Bits of one unit.
+        width: Bits of the counter itself, 32 or 64; 0 if unknown.
+        gap_ms: Greatest time between two readings whose growth counts.
     """
 
     unit: int
@@ -48,14 +48,14 @@ class Counter:
 def counters(engine: Engine, of: Series, counter: Counter, discards: Discards, name: str) -> ibis.Table:
     """Samples of counters: `link`, `share_bps`, `members`, `t_ms`, `span_ms`, `bits`, `speed`.
 
-    The first reading of a series is where it starts, and no sample.
+    The first reading of a series is its start, and not a sample.
 
     Args:
-        engine: Where they are.
+        engine: Engine of the tables.
         of: Their series.
-        counter: What is known of them.
+        counter: Properties of the counters.
         discards: Counts duplicates, restarts, wraps, gaps and jumps.
-        name: What to call them in errors.
+        name: Name of the source in errors.
     """
     every = of.table
     window = {"group_by": every.series, "order_by": [every.t_ms, every.value]}
@@ -110,7 +110,7 @@ def counters(engine: Engine, of: Series, counter: Counter, discards: Discards, n
 
 
 def _count(tally: list[dict[str, Any]], known: pyarrow.Table, discards: Discards) -> list[int]:
-    """Counts what happened; gives the series in which too much is too fast to be a jump."""
+    """Counts anomalies; returns the series with too many fast readings for jumps."""
     names = dict(zip(known["series"].to_pylist(), known["key"].to_pylist(), strict=True))
     totals: dict[int, int] = {}
     jumps: dict[int, int] = {}
@@ -132,5 +132,5 @@ def _count(tally: list[dict[str, Any]], known: pyarrow.Table, discards: Discards
 
 
 def _positive(speed: Any) -> Any:
-    """A speed, where it is one."""
+    """A valid speed, or null."""
     return ((speed > 0) & ~speed.isnan()).ifelse(speed, ibis.null("float64"))

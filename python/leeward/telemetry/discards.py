@@ -1,27 +1,27 @@
-"""What telemetry had that no analysis could use, counted by reason: nothing is dropped in silence."""
+"""Telemetry that no analysis can use, counted by reason: nothing is dropped silently."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
 EXAMPLES = 3
-"""Of each reason at most."""
+"""Number of examples of each reason."""
 
 
 @dataclass
 class Discards:
-    """Counts of samples that were left out or mended, by reason.
+    """Counts of samples that were left out or corrected, by reason.
 
     Attributes:
-        counts: For each reason how many samples; in the order in which reasons were met.
-        examples: For each reason a few of them, as text.
+        counts: Number of samples of each reason; in the order of the first ones.
+        examples: A few of each reason, as text.
     """
 
     counts: dict[str, int] = field(default_factory=dict)
     examples: dict[str, list[str]] = field(default_factory=dict)
 
     def count(self, reason: str, number: int, *examples: str) -> None:
-        """Adds to a reason; of its examples the first few are kept."""
+        """Adds to a reason; its first few examples are kept."""
         if number == 0:
             return
         self.counts[reason] = self.counts.get(reason, 0) + number
@@ -39,10 +39,10 @@ class Discards:
             yield reason, number, self.examples.get(reason, [])
 
     def record(self) -> list[dict[str, Any]]:
-        """The same as plain values, for programs."""
+        """The same as JSON."""
         return [{"reason": reason, "count": count, "examples": examples} for reason, count, examples in self]
 
     @property
     def total(self) -> int:
-        """How many samples in all."""
+        """Number of all samples."""
         return sum(self.counts.values())

@@ -1,7 +1,7 @@
-"""Where analyses run: DuckDB in this process, or Spark when the data outgrows a machine.
+"""Engines of analyses: DuckDB in this process, or Spark for data beyond one machine.
 
-Analyses are expressions in Ibis, written once. Both engines give the same numbers, because sums are of
-integers, ratios are of integers below 2^53, and every table that is shown is sorted.
+Analyses are expressions in Ibis, written once. Both engines give equal numbers, because sums are of integers,
+ratios are of integers below 2^53, and every table shown is sorted.
 """
 
 import os
@@ -18,15 +18,15 @@ from leeward._engines import EngineName
 from leeward.errors import InputError
 
 _HADOOP = (r"([*?\[\]{}\\])", r"\\\1")
-"""What has a meaning in paths of Spark, and how it loses it."""
+"""Letters with a meaning in paths of Spark, and their escapes."""
 
 
 @dataclass(frozen=True)
 class Engine:
-    """An engine that is running.
+    """A running engine.
 
     Attributes:
-        name: Which one it is.
+        name: Name of the engine.
         connection: Ibis' connection to it.
     """
 
@@ -38,19 +38,19 @@ class Engine:
         """DuckDB in this process.
 
         Args:
-            memory: The most memory it may take, such as `4GB`; by default four fifths of the machine's.
-            threads: How many it may use; by default as many as there are processors.
+            memory: Greatest memory, such as `4GB`; by default four fifths of the machine's.
+            threads: Greatest number of threads; by default the number of processors.
         """
         settings: dict[str, Any] = {"memory_limit": memory, "threads": threads}
         given = {name: value for name, value in settings.items() if value is not None}
-        # Order is asked for where it matters; keeping that of the input would cost memory.
+        # Analyses sort where order matters; keeping that of the input would cost memory.
         connection = ibis.duckdb.connect(**given, preserve_insertion_order=False)
         connection.raw_sql("SET TimeZone = 'UTC'")
         return Engine(EngineName.DUCKDB, connection)
 
     @staticmethod
     def spark(session: Any = None) -> "Engine":
-        """Spark: a session that is there, or one of its own on this machine.
+        """Spark: an existing session, or a new one on this machine.
 
         Raises:
             InputError: PySpark is not installed, or has no Java to run on.
@@ -72,7 +72,7 @@ class Engine:
         return self._view(self.connection._session.createDataFrame(data))
 
     def parquet(self, paths: Sequence[str | os.PathLike[str]]) -> ibis.Table:
-        """Parquet files of the same columns as one table; nothing is read yet."""
+        """Parquet files of the same columns as one table, still unread."""
         names = [self._literally(path) for path in paths]
         if self.name is EngineName.DUCKDB:
             return self.connection.read_parquet(names)
@@ -86,10 +86,10 @@ class Engine:
         columns: Sequence[str],
         compressed: bool = False,
     ) -> ibis.Table:
-        """CSV files with the same header, plain or all of gzip, as one table of texts; nothing is read yet.
+        """CSV files with the same header, plain or all of gzip, as one table of texts, still unread.
 
         Raises:
-            InputError: A file's name does not tell Spark how it is compressed.
+            InputError: The name of a file does not show its compression to Spark.
         """
         names = [self._literally(path) for path in paths]
         options: dict[str, Any] = {"header": True, "quote": '"', "escape": '"'}
@@ -101,7 +101,7 @@ class Engine:
             if str(path).endswith(".gz") is not compressed:
                 expected = "gzip, which Spark knows by" if compressed else "no gzip, but Spark takes it so by"
                 raise InputError(str(path), None, None, None, f"this is {expected} `.gz` at a name's end")
-        # Lines that are longer or shorter than the header are refused, whichever columns are read.
+        # Lines longer or shorter than the header are rejected, whichever columns are read.
         options |= {"sep": delimiter, "mode": "FAILFAST", "columnPruning": False}
         reader = self.connection._session.read.options(**options)
         tables = [self._view(reader.csv(name)) for name in names]
@@ -114,19 +114,19 @@ class Engine:
         return self.connection.table(name)
 
     def _literally(self, path: str | os.PathLike[str]) -> str:
-        """A path by which an engine finds this file alone, and not what its name is a pattern of."""
+        """A path that an engine does not read as a pattern."""
         pattern, instead = (r"([*?[])", r"[\1]") if self.name is EngineName.DUCKDB else _HADOOP
         return re.sub(pattern, instead, str(Path(path)))
 
     def keep(self, table: ibis.Table) -> ibis.Table:
-        """The same table, computed once, however often it is read afterwards."""
+        """The same table, computed once for all later reads."""
         if self.name is EngineName.DUCKDB:
-            # Gone with the connection.
+            # Dropped with the connection.
             return self.connection.create_table(ibis.util.gen_name("kept"), table, temp=True)
         return table.cache()
 
     def arrow(self, table: ibis.Table) -> pyarrow.Table:
-        """The rows of a table, in memory."""
+        """Rows of a table, in memory."""
         return self.connection.to_pyarrow(table)
 
 
@@ -134,7 +134,7 @@ def _session() -> Any:
     """A Spark session on this machine's processors.
 
     Raises:
-        InputError: It cannot be had.
+        InputError: Spark is not available.
     """
     try:
         from pyspark.errors import PySparkException, PySparkRuntimeError

@@ -1,7 +1,7 @@
 """Files of telemetry, CSV (plain or gzip) and Parquet, as one table of readings that the engine streams.
 
-Cells of CSV are read as texts and turned into numbers here, so that both engines take the same for a number,
-and one cell that is none costs one reading and not the file.
+Cells of CSV are read as texts and converted here, so that both engines agree on numbers, and an invalid cell
+costs one reading and not the file.
 """
 
 import math
@@ -26,28 +26,28 @@ from leeward.telemetry.layout import Layout, Said, layout
 from leeward.telemetry.units import COUNTERS, RATES
 
 SEPARATOR = "\x1f"
-"""Between the labels of a key: no text has it."""
+"""Separator of the labels of a key: no text contains it."""
 _NANOSECONDS = ((1e11, "s"), (1e14, "ms"), (1e17, "us"), (math.inf, "ns"))
-"""Below which a number is a time of this century in which unit."""
+"""Bounds below which a number is a time of this century, by unit."""
 _Shape = tuple[tuple[str, ...], tuple[str, ...], str, bool, str]
 """Columns, their types, delimiter, compression, and the unit of times: files of one shape are read as one."""
 
 
 @dataclass(frozen=True)
 class Readings:
-    """Readings as they stand in files, in one shape.
+    """Readings of files, in one shape.
 
     Attributes:
-        table: `key` (the texts of its labels), `way` (`in` or `out`, where there are several), `t_ms` (null
-            if it is no time), `value` (bits per second, or what a counter counted; null if it is no number),
-            `speed` (bits per second that it can carry, or null).
-        ways: The ways that are there: `in` and `out`, or `load`.
-        labels: The names of the labels of keys.
+        table: `key` (the texts of its labels), `way` (`in` or `out`, if there are several), `t_ms` (null for
+            an invalid time), `value` (bits per second, or the count of a counter; null for an invalid
+            number), `speed` (capacity in bits per second, or null).
+        ways: Present ways: `in` and `out`, or `load`.
+        labels: Names of the labels of keys.
         counter: Whether values are counters.
-        width: Bits of the counters; 0 where it is not known.
-        unit: Bits of one of a counter.
+        width: Bits of the counters; 0 if unknown.
+        unit: Bits of one unit of a counter.
         speeds: Whether there is a column of speeds.
-        name: What to call them in errors.
+        name: Name of the source in errors.
     """
 
     table: ibis.Table
@@ -61,17 +61,17 @@ class Readings:
 
     @property
     def by(self) -> list[str]:
-        """The columns that tell series apart."""
+        """Columns that identify series."""
         return ["key", "way"] if len(self.ways) > 1 else ["key"]
 
 
 def readings(engine: Engine, paths: Sequence[str | PathLike[str]], said: Said | None = None) -> Readings:
-    """Files, or folders of them, as one table; no more than their heads is read yet.
+    """Files, or folders of them, as one table, of which only the heads are read.
 
     Args:
-        engine: What will read them.
-        paths: Of files in CSV or Parquet, or of folders (`heads.files`).
-        said: What a map says of columns.
+        engine: Engine that reads them.
+        paths: Files in CSV or Parquet, or folders (`heads.files`).
+        said: Columns by a map.
 
     Raises:
         InputError: A file cannot be read, or is of another kind than the others.
@@ -82,7 +82,7 @@ def readings(engine: Engine, paths: Sequence[str | PathLike[str]], said: Said | 
         head.check_names()
         found = layout(str(path), head.columns, said)
         _check_types(head, found)
-        # Each file's own: in one folder some may be in seconds and others in milliseconds.
+        # Each file has its own: in one folder some may be in seconds and others in milliseconds.
         unit = found.time.unit or _time_unit(head, found.time.name)
         shape = (head.columns, tuple(map(str, head.types.values())), head.delimiter, head.compressed, unit)
         found = replace(found, time=replace(found.time, unit=unit))
@@ -100,7 +100,7 @@ def readings(engine: Engine, paths: Sequence[str | PathLike[str]], said: Said | 
 
 @contextmanager
 def reading(name: str) -> Iterator[None]:
-    """Turns what an engine says of a file that it cannot read into an error about the input."""
+    """Turns an engine's error about an unreadable file into an error about the input."""
     import duckdb
 
     try:
@@ -125,7 +125,7 @@ def reading(name: str) -> Iterator[None]:
 
 
 def _check_types(head: Head, found: Layout) -> None:
-    """Refuses columns of Parquet that hold neither what is looked for nor texts of it."""
+    """Rejects columns of Parquet of an unexpected type."""
     head.check_type(found.time.name, "numbers", "texts", "times")
     for name in (*found.labels, *(column.name for column in (*found.values.values(), found.speed) if column)):
         head.check_type(name, "numbers", "texts", "bytes")
@@ -151,7 +151,7 @@ def _part(engine: Engine, group: list[Path], head: Head, found: Layout) -> Readi
             return Readings(
                 wide, ("load",), ("link",), found.counter, found.width, COUNTERS.get(unit, 1), False, name
             )
-        # As it stands, a column is grouped by much faster than what is made of it.
+        # Grouping by a raw column is much faster than by an expression.
         key = table[found.labels[0]].cast("string")
         for label in found.labels[1:]:
             key = key.fill_null("") + SEPARATOR + table[label].cast("string").fill_null("")
@@ -179,11 +179,11 @@ def _part(engine: Engine, group: list[Path], head: Head, found: Layout) -> Readi
 def _long(table: ibis.Table, time: Any, found: Layout) -> ibis.Table:
     """A wide table as `t_ms`, `key` and `value`, a row for each cell that is not empty.
 
-    An empty one says nothing: its link had no reading then. What stands there and is no number is null.
+    An empty cell means no reading of its link. An invalid one is null.
     """
     types = [table[link].type() for link in found.values]
     kind = "int64" if found.counter else "float64"
-    # What makes no null of what is none is as good as texts, and quicker.
+    # A conversion that keeps nulls serves as well as texts, and is faster.
     wide = ibis.dtype("uint64")
     plain = all(of.is_integer() and of != wide if found.counter else of.is_numeric() for of in types)
     cells = {link: table[link].cast(kind if plain else "string") for link in found.values}
@@ -197,13 +197,13 @@ def _long(table: ibis.Table, time: Any, found: Layout) -> ibis.Table:
 
 
 def _scaled(value: Any, unit: str) -> Any:
-    """Rates in bits per second; counters stay as they are counted."""
+    """Rates in bits per second; counters stay unchanged."""
     factor = RATES.get(unit, 1.0)
     return value if factor == 1 else value * ibis.literal(factor, "float64")
 
 
 def _time_unit(head: Head, column: str) -> str:
-    """The unit of times whose column does not say it, by their size; `iso` of dates."""
+    """Unit of times of a column without one, by their size; `iso` for dates."""
     stated = head.first(column)
     if stated is None:
         return "s"

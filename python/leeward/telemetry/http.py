@@ -1,4 +1,4 @@
-"""Questions to Prometheus' HTTP API, one at a time, asked again while the server is busy.
+"""Requests to Prometheus' HTTP API, one at a time, with retries while the server is busy.
 
 https://prometheus.io/docs/prometheus/latest/querying/api/
 """
@@ -23,29 +23,29 @@ from leeward._http import connections, retry_after_s, root_cause
 from leeward.errors import InputError
 
 TIMEOUT_S = 120.0
-"""How long one answer may take to begin."""
+"""Time limit of the start of an answer, in seconds."""
 PATIENCE_S = 300.0
-"""How long a server that is busy is asked again."""
+"""Seconds of retries to a busy server."""
 FIRST_WAIT_S = 1.0
-"""Before a question is asked again; doubled each time."""
+"""Seconds before the first retry; doubled each time."""
 LONGEST_WAIT_S = 60.0
 MOST_BYTES = 512 * 2**20
-"""Of an answer."""
+"""Greatest size of an answer."""
 _BUSY = (408, 429, 502, 503, 504)
 _FIELDS = ("basic_auth", "authorization", "http_headers", "tls_config")
 
 
 class TooMuchError(InputError):
-    """A server refuses a question since its answer would be too large, or take it too long."""
+    """A server rejects a query whose answer would be too large, or take too long."""
 
 
 @dataclass(frozen=True)
 class Access:
-    """How to reach a server.
+    """Credentials and certificates for a server.
 
     Attributes:
-        headers: Sent with each question.
-        tls: How its certificate is checked.
+        headers: Headers of each request.
+        tls: Check of its certificate.
     """
 
     headers: dict[str, str] = field(default_factory=dict)
@@ -57,9 +57,9 @@ class Server:
     """A Prometheus server.
 
     Attributes:
-        url: Its address, to which `/api/v1/...` is added.
-        access: How to reach it.
-        sleep: Waits so many seconds.
+        url: Address, to which `/api/v1/...` is added.
+        access: Credentials and certificates.
+        sleep: Waits for some seconds.
         clock: Seconds from any origin.
     """
 
@@ -76,8 +76,8 @@ class Server:
             question: Parameters.
 
         Raises:
-            InputError: The server cannot be reached, refuses, or does not answer as Prometheus would.
-            TooMuchError: It would be too much.
+            InputError: The server is unreachable, rejects the query, or does not answer as Prometheus.
+            TooMuchError: The answer would be too large, or take too long.
         """
         start, wait = self.clock(), FIRST_WAIT_S
         while True:
@@ -89,7 +89,7 @@ class Server:
                     status, (text, kind) = response.status, _beginning(response)
                 finally:
                     response.close()
-                # Prometheus' own limit of a query; to wait would not make the same question shorter.
+                # Prometheus' own limit of a query; a retry would not make the same query shorter.
                 if kind == "timeout":
                     raise self._too_much(text)
                 if status not in _BUSY:
@@ -117,7 +117,7 @@ class Server:
     def _request(self, path: str, question: str) -> BaseHTTPResponse:
         """The response to one request; a redirect is not followed, since a password must not go elsewhere."""
         url, headers = f"{self.url}/api/v1/{path}", self.access.headers
-        # Selectors are longer than an address may be; names of labels are asked for by GET alone.
+        # Selectors may exceed the length of an address; only GET answers names of labels.
         if path.startswith("label/"):
             method, url, body = "GET", f"{url}?{question}", None
         else:
@@ -172,7 +172,7 @@ class Server:
         return error
 
     def strange(self, text: str) -> InputError:
-        """The error about an answer that Prometheus would not give."""
+        """Error about an answer that is not of Prometheus."""
         message = f"it does not answer as Prometheus would: `{' '.join(text.split())}`"
         error = InputError(self.url, None, None, None, message)
         error.add_note("expected the address of a Prometheus server, with its path if it has one")
@@ -183,7 +183,7 @@ def server(url: str, http_file: str | PathLike[str] | None = None) -> Server:
     """A server by its address.
 
     Raises:
-        InputError: It is none, or the file that says how to reach it is not right.
+        InputError: The address is invalid, or the file of credentials is invalid.
     """
     try:
         parts = urlsplit(url.strip())
@@ -202,15 +202,15 @@ def server(url: str, http_file: str | PathLike[str] | None = None) -> Server:
 
 
 def read_access(path: str | PathLike[str]) -> Access:
-    """Reads how to reach a server, as promtool's `--http.config.file` says it.
+    """Reads a file of credentials and certificates, as promtool's `--http.config.file`.
 
     Fields: `basic_auth` (`username`, and `password` or `password_file`), `authorization` (`type`, and
-    `credentials` or `credentials_file`), `http_headers` (for each name its value, or a list of one),
-    `tls_config` (`ca_file`, `cert_file`, `key_file`, `insecure_skip_verify`). Files are beside it unless
-    their paths are whole.
+        `credentials` or `credentials_file`), `http_headers` (for each name its value, or a list of one),
+        `tls_config` (`ca_file`, `cert_file`, `key_file`, `insecure_skip_verify`). Relative paths are from its
+        folder.
 
     Raises:
-        InputError: It cannot be read, or a field of it is not right.
+        InputError: The file cannot be read, or a field is invalid.
     """
     name, folder = str(path), Path(path).parent
     try:
@@ -285,7 +285,7 @@ def _text(name: str, at: str, value: Any) -> str:
 
 
 def _secret(name: str, folder: Path, at: str, fields: Mapping[str, Any], what: str) -> str:
-    """A secret, or what a file of it holds."""
+    """A secret, or the content of its file."""
     if f"{what}_file" not in fields:
         return _text(name, f"{at}.{what}", fields.get(what))
     file = folder / _text(name, f"{at}.{what}_file", fields[f"{what}_file"])

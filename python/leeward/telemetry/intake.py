@@ -1,4 +1,4 @@
-"""Telemetry from files or from Prometheus, as samples: the one function that commands read it with."""
+"""Telemetry from files or from Prometheus, as samples: the one reader of all commands."""
 
 import time
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from leeward.telemetry.prometheus import Progress
 
 DAY_MS = 86_400_000
-"""What Prometheus is asked for unless it is said otherwise."""
+"""Default period of a query to Prometheus."""
 
 
 def read(
@@ -42,32 +42,30 @@ def read(
     now_ms: int | None = None,
     progress: "Progress | None" = None,
 ) -> Samples:
-    """What the links of a cluster were seen to carry.
+    """Samples of the links of a cluster.
 
     Args:
-        cluster: Whose links they are.
+        cluster: The cluster of the links.
         paths: Files or folders of them, CSV or Parquet; or none, with `prometheus`.
-        prometheus: The address of a Prometheus server, such as `http://prom:9090`.
-        since: From when on: a time before `until` (`30d`) or a date (`2026-01-31`, `2026-01-31T12:00Z`). Of
-            files, all counts unless it is said; Prometheus is asked for a day.
-        until: Up to when: likewise, before now.
-        map: A map file, or one that was read: which labels are which links. By default a column `link` names
-            them.
-        engine: Where it is worked on; by default DuckDB in this process.
-        cadence: The usual time from a sample to its next, such as `30s`, at most an hour; by default what
-            is most frequent.
-        http: A file that says how to reach Prometheus: who asks, with which certificates. With `prometheus`
-            alone.
-        keep: A folder for what Prometheus answered, so that it need not be asked twice; by default one in the
-            user's cache. With `prometheus` alone.
-        now_ms: What time it is; by default the clock's.
-        progress: Shows how far asking Prometheus is.
+        prometheus: Address of a Prometheus server, such as `http://prom:9090`.
+        since: Start: a time before `until` (`30d`) or a date (`2026-01-31`, `2026-01-31T12:00Z`). By default
+            the start of files, or a day of Prometheus.
+        until: End: likewise, before now.
+        map: A map file, or its content: the links of labels. By default a column `link` names them.
+        engine: Engine of the samples; by default DuckDB in this process.
+        cadence: Usual time between samples, such as `30s`, at most an hour; by default the most frequent one.
+        http: A file with credentials and certificates for Prometheus. With `prometheus` alone.
+        keep: A folder that caches answers of Prometheus; by default one in the user's cache. With
+            `prometheus` alone.
+        now_ms: Current time; by default the clock's.
+        progress: Shows the progress of queries to Prometheus.
 
     Returns:
-        Samples, in no order, without duplicates. What was left out or mended is counted.
+        Samples, in no order, without duplicates. Omissions and corrections are counted.
 
     Raises:
-        InputError: Something given is not right, cannot be read or reached, or holds nothing of these links.
+        InputError: An argument is invalid, a source is unreadable or unreachable, or has nothing of these
+            links.
     """
     if bool(paths) == bool(prometheus):
         raise InputError("telemetry", None, None, None, "expected either files or a Prometheus server")
@@ -94,7 +92,7 @@ def read(
         period = Period(begin, last, now)
     else:
         given = readings(engine, paths, known.columns)
-        # Without an end, what is ahead of our clock is told from what was not asked for.
+        # Without an end, times ahead of our clock are reported apart from those outside of the period.
         ahead = 2**62 if until is None else last
         period = Period(-(2**62) if first is None else first, ahead, now)
     links = cluster.links()

@@ -1,4 +1,4 @@
-"""What the columns of a telemetry file mean, by their names or as a map file says.
+"""Meaning of the columns of a telemetry file, by their names or by a map file.
 
 Files are *long*, a row for each reading of a link or port, or *wide*, a row for each time and a column for
 each link. Readings are rates, or counters that only grow.
@@ -64,7 +64,7 @@ _ONE = {
 
 @dataclass(frozen=True)
 class Column:
-    """A column, and the unit of its numbers; of a time, an empty one is told by the values."""
+    """A column, and the unit of its numbers; the values tell an empty unit of a time."""
 
     name: str
     unit: str
@@ -72,7 +72,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Said:
-    """What a map file says of columns; what it does not say is told by their names."""
+    """Columns by a map file; names decide the others."""
 
     time: Column | None = None
     labels: tuple[str, ...] = ()
@@ -84,17 +84,17 @@ class Said:
 
 @dataclass(frozen=True)
 class Layout:
-    """What the columns of a file mean.
+    """Meaning of the columns of a file.
 
     Attributes:
-        time: When it was read.
-        labels: Columns whose texts say of which link or port. Empty in wide files.
-        values: The readings by the way that they count: `load` of a link, or `in` and `out` of a port. In
-            wide files, by the names of links.
+        time: Time of a reading.
+        labels: Columns whose texts identify the link or port. Empty in wide files.
+        values: Readings by way: `load` of a link, or `in` and `out` of a port. In wide files, by the names of
+            links.
         wide: Whether each column is a link.
         counter: Whether readings are counters.
-        width: Bits of a counter, 32 or 64; 0 where it is not known.
-        speed: What the link or port can carry, if the file says it.
+        width: Bits of a counter, 32 or 64; 0 if unknown.
+        speed: Capacity of the link or port, if the file has it.
     """
 
     time: Column
@@ -107,15 +107,15 @@ class Layout:
 
 
 def layout(file: str, columns: Sequence[str], said: Said | None = None) -> Layout:
-    """What columns mean.
+    """Meaning of columns.
 
     Args:
-        file: Whose columns they are, for errors.
-        columns: Their names.
-        said: What is said of them.
+        file: Name of the file, for errors.
+        columns: Names of the columns.
+        said: Columns by a map.
 
     Raises:
-        InputError: There is no time, no reading, or nothing that says of which link; or one is there twice.
+        InputError: There is no time, no reading, or no column that identifies the link; or one is repeated.
     """
     said = said or Said()
     plain = {name: re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_") for name in columns}
@@ -177,7 +177,7 @@ def _first(plain: dict[str, str], known: dict[str, str]) -> Column | None:
 
 
 def _values(file: str, plain: dict[str, str]) -> dict[str, Column]:
-    """Columns of readings by the way that they count."""
+    """Columns of readings by way."""
     rates: dict[str, Column] = {}
     counters: dict[str, Column] = {}
     for column, text in plain.items():
@@ -190,7 +190,7 @@ def _values(file: str, plain: dict[str, str]) -> dict[str, Column]:
                 file, column, f"`{found[way].name}` is a reading of the same: say in a map which counts"
             )
         found[way] = Column(column, unit)
-    # Where a file has both, its counters hold what its rates were made of: of the same ways, that is.
+    # In a file with both, counters are the source of the rates, for the same ways.
     lost = [one for way, one in rates.items() if way not in counters]
     if counters and lost:
         message = f"a rate beside the counter `{next(iter(counters.values())).name}`, and no counter of it"
@@ -200,7 +200,7 @@ def _values(file: str, plain: dict[str, str]) -> dict[str, Column]:
 
 
 def _reading(text: str) -> tuple[str, str, bool]:
-    """The way, the unit and whether it is a counter, of a column's plain name."""
+    """Way, unit and kind (counter or rate) of a column's plain name."""
     text = text.removesuffix("_total").removeprefix("node_network_")
     if text in _ONE:
         return _ONE[text]
@@ -216,10 +216,10 @@ def _reading(text: str) -> tuple[str, str, bool]:
 
 
 def check_unit(file: str, line: int | None, where: str, unit: str) -> str:
-    """A unit of a reading, if it is one.
+    """A valid unit of a reading.
 
     Raises:
-        InputError: It is none.
+        InputError: The unit is unknown.
     """
     if unit not in RATES and unit not in COUNTERS:
         expected = ", ".join([*RATES, *COUNTERS])
@@ -228,10 +228,10 @@ def check_unit(file: str, line: int | None, where: str, unit: str) -> str:
 
 
 def check_time_unit(file: str, line: int | None, where: str, unit: str) -> str:
-    """A unit of times, if it is one.
+    """A valid unit of times.
 
     Raises:
-        InputError: It is none.
+        InputError: The unit is unknown.
     """
     if unit not in TIMES:
         raise InputError(file, line, None, where, f"`{unit}`: expected one of {', '.join(TIMES)}")

@@ -1,8 +1,8 @@
-"""Samples of series to samples of links: capacities, and links that are several ports.
+"""Samples of series to samples of links: capacities, and links with several ports.
 
-What a link of several ports carries is the sum over its ports, and so is what it can carry: if half of them
-are down or not seen, its capacity is half. Their readings are seldom of the same moment, so those within a
-cadence are taken together.
+The load of a link of several ports is the sum over its ports, and so is its capacity: if half of them are
+down or not seen, its capacity is half. Their readings are seldom of the same moment, so those within a
+cadence are summed.
 """
 
 import ibis
@@ -18,22 +18,22 @@ def of_links(
 ) -> ibis.Table:
     """Samples by link: the columns of `samples.COLUMNS`.
 
-    Where a port's speed is not known, it is the cluster's, a port's part of it each. A port whose speed is 0
-    is down: it has no capacity.
+    A port with an unknown speed has the cluster's, divided by the number of ports. A port whose speed is 0 is
+    down: it has no capacity.
 
     Args:
-        engine: Where they are.
+        engine: Engine of the tables.
         joined: `link`, `share_bps`, `members`, `t_ms`, `span_ms`, `bits`, `speed`.
         of: Their series.
         speeds: Whether any has a speed.
         discards: Counts samples without a speed, and those of links that are down.
-        name: What to call them in errors.
+        name: Name of the source in errors.
     """
     if not speeds:
         joined = joined.mutate(capacity=joined.share_bps)
     else:
         missing = joined.speed.isnull() | (joined.speed < 0)
-        # Below 1 bit/s is nothing.
+        # Less than 1 bit/s counts as 0.
         joined = joined.mutate(capacity=missing.ifelse(joined.share_bps, joined.speed.floor().cast("int64")))
         counted = joined.agg(
             missing=missing.cast("int64").sum(),
@@ -62,7 +62,7 @@ def of_links(
 
 
 def _bundles(joined: ibis.Table, cadence: int) -> ibis.Table:
-    """The ports of a link together, a sample for each cadence, and of how many readings it is."""
+    """Sum over the ports of a link, a sample for each cadence, and its number of readings."""
     place = ((joined.t_ms + cadence // 2) // cadence).cast("int64")
     work = joined.capacity.cast("float64") * joined.span_ms.cast("float64")
     placed = joined.mutate(place=place, work=work.floor().cast("int64"))

@@ -1,8 +1,8 @@
-"""Map files: which labels of ports are which links, which metrics to ask for, and what columns mean.
+"""Map files: links of ports by labels, metrics to query, and meanings of columns.
 
-A port of a switch sees a link from its own end: of a ToR's port to the spine, what comes in is the rack's
-downlink and what goes out its uplink. Rules say so, once for all ports whose labels match. Several ports may
-be one link (4 x 100G to the spines are one uplink): their bits and capacities add up.
+A port of a switch sees a link from its own end: for a ToR's port to the spine, incoming traffic is the rack's
+downlink and outgoing its uplink. Rules say so, once for all ports whose labels match. Several ports may be
+one link (4 x 100G to the spines are one uplink): their bits and capacities add up.
 """
 
 import difflib
@@ -20,20 +20,20 @@ from leeward.telemetry.layout import Column, Said, check_time_unit, check_unit
 from leeward.telemetry.units import COUNTERS, RATES
 
 WAYS = ("in", "out", "load")
-"""Ways in which a reading counts: into a port, out of it, or of a link that is named itself."""
+"""Ways of a reading: into a port, out of it, or the load of a named link."""
 MOST_BYTES = 1_000_000
-"""Of a map file."""
+"""Greatest size of a map file."""
 _FIELD = re.compile(r"\{(\w+)(?:([+-])(\d{1,6}))?\}")
 
 
 @dataclass(frozen=True)
 class Metrics:
-    """What to ask Prometheus for.
+    """Metrics to query from Prometheus.
 
     Attributes:
-        queries: For `in`, `out` or `load` the selector of a counter, such as `ifHCInOctets{job="snmp"}`.
-        unit: Of the counters: `octets` or `bits`.
-        speed: The selector of what a port can carry, if there is one.
+        queries: Selector of a counter for `in`, `out` or `load`, such as `ifHCInOctets{job="snmp"}`.
+        unit: Unit of the counters: `octets` or `bits`.
+        speed: Selector of the capacity of a port, if there is one.
         speed_unit: Its unit.
         width: Bits of the counters, 32 or 64.
     """
@@ -47,11 +47,11 @@ class Metrics:
 
 @dataclass(frozen=True)
 class Rule:
-    """Ports whose labels all match, and the links that they are.
+    """Ports whose labels all match, and their links.
 
     Attributes:
-        match: For each label a pattern of all of its text.
-        links: For each way the name of the link: `{rack}` stands for a group of a pattern or for a label,
+        match: Pattern of the complete text of each label.
+        links: Name of the link for each way: `{rack}` stands for a group of a pattern or for a label,
             `{port-1}` for its number less 1.
     """
 
@@ -64,11 +64,11 @@ class Map:
     """A map file.
 
     Attributes:
-        name: Of the file.
-        metrics: What to ask Prometheus for, if it is said.
-        columns: What is said of columns of files.
-        rules: The first that matches a port counts.
-        ignore: Ports that are no links of the cluster, and known not to be.
+        name: Name of the file.
+        metrics: Metrics to query from Prometheus, if given.
+        columns: Meanings of columns of files.
+        rules: Rules, of which the first that matches a port counts.
+        ignore: Ports that are known not to be links of the cluster.
     """
 
     name: str = "map"
@@ -78,12 +78,12 @@ class Map:
     ignore: tuple[dict[str, re.Pattern[str]], ...] = ()
 
     def link(self, labels: Mapping[str, str], way: str) -> str | None:
-        """The name of the link that a reading is of; none, if no rule says it; empty, if it is ignored.
+        """Name of the link of a reading; None without a rule; empty, if it is ignored.
 
         Without rules, the label `link` is the name, or the only label there is.
 
         Raises:
-            InputError: A rule matches, but its name cannot be made of these labels.
+            InputError: A rule matches, but its name needs other labels.
         """
         if not self.rules:
             if self._ignored(labels):
@@ -95,7 +95,7 @@ class Map:
             groups = _groups(rule.match, labels)
             if groups is not None:
                 template = rule.links.get(way)
-                # A rule that says nothing of a way leaves it out on purpose.
+                # A rule without a way leaves it out on purpose.
                 return "" if template is None else self._named(number, template, {**labels, **groups})
         return None
 
@@ -119,12 +119,12 @@ class Map:
 
 
 def nearest(name: str, known: Iterable[str], number: int = 3) -> list[str]:
-    """The names that are most like one."""
+    """Most similar names."""
     return difflib.get_close_matches(name, list(known), number, cutoff=0.4)
 
 
 def _groups(match: Mapping[str, re.Pattern[str]], labels: Mapping[str, str]) -> dict[str, str] | None:
-    """What the groups of patterns hold, if each matches all of its label."""
+    """Contents of the groups of patterns, if each matches all of its label."""
     groups: dict[str, str] = {}
     for label, pattern in match.items():
         found = pattern.fullmatch(labels.get(label, ""))
@@ -138,7 +138,7 @@ def read_map(path: str | PathLike[str]) -> Map:
     """Reads a map file.
 
     Raises:
-        InputError: It cannot be read, or a field of it is not right.
+        InputError: The file cannot be read, or a field is invalid.
     """
     name = str(path)
     try:

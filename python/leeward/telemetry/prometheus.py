@@ -1,10 +1,9 @@
-"""Counters from Prometheus, in pieces that are kept, so that a second run asks for what is missing alone.
+"""Counters from Prometheus, in cached pieces, so that a second run queries only missing ones.
 
-Counters are asked for by range selectors (`ifHCInOctets[6h]`), which give every reading as it was scraped,
-at its own time. `query_range` would repeat a reading at each step until the next or for five minutes, at the
-time of the step: rates made of that are off by the distance of the scrape from the step, and restarts between
-steps are not seen. It is used for speeds, which seldom change; where one did between two steps, every reading
-between them is asked for.
+Range selectors (`ifHCInOctets[6h]`) give every reading as it was scraped, at its own time. `query_range`
+would repeat a reading at each step until the next or for five minutes, at the time of the step: rates of that
+are off by the distance of the scrape from the step, and restarts between steps are invisible. It serves for
+speeds, which seldom change; where one did between two steps, every reading between them is queried.
 """
 
 import hashlib
@@ -32,22 +31,22 @@ from leeward.telemetry.mapping import Map, nearest
 from leeward.telemetry.units import COUNTERS, RATES
 
 Progress = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]
-"""Shows how far something is: what it is, and its number of steps."""
+"""Shows progress: a name, and a number of steps."""
 
 POINTS = 1_000_000
-"""In one answer, or thereabouts."""
+"""Approximate number of points of one answer."""
 LENGTHS_MS = tuple(60_000 * minutes for minutes in (1440, 360, 120, 30, 10))
-"""Of pieces."""
+"""Length of a piece."""
 LEAST_MS = 300_000
-"""A piece that is still too large is split by label, and no longer by time."""
+"""Length of a piece that is split by label, and no longer by time."""
 SPEED_STEP_MS = 300_000
-"""How often speeds are looked at."""
+"""Step of speeds."""
 LATE_MS = 600_000
-"""What is younger may not be all there yet, and is asked for again."""
+"""Age below which a piece may be incomplete, and is queried again."""
 SETTLED_MS = 600_000
-"""Whole multiples of this are where a piece ends that is old enough to be kept."""
+"""Ends of pieces that are old enough to keep are whole multiples of this."""
 LABEL = "instance"
-"""By which pieces are split."""
+"""Labels that split a piece."""
 SCHEMA = pyarrow.schema(
     [
         ("labels", pyarrow.dictionary(pyarrow.int32(), pyarrow.string())),
@@ -55,7 +54,7 @@ SCHEMA = pyarrow.schema(
         ("value", pyarrow.float64()),
     ]
 )
-"""Of a piece: labels as JSON, sorted by name."""
+"""Columns of a piece: labels as JSON, sorted by name."""
 _TAIL = "tail.parquet"
 
 
@@ -71,16 +70,16 @@ def fetched(
     """Readings from a Prometheus server.
 
     Args:
-        engine: What will read them.
-        url: The server's address.
-        known: Says what to ask for.
-        period: From when on, up to when, and what time it is, in milliseconds since 1970.
-        http: A file that says how to reach it.
-        keep: A folder for its answers; by default in the user's cache.
-        progress: Shows how far it is.
+        engine: Engine that reads them.
+        url: Address of the server.
+        known: Metrics to query.
+        period: Start, end and current time, in milliseconds since 1970.
+        http: A file of credentials and certificates.
+        keep: A folder that caches its answers; by default in the user's cache.
+        progress: Shows the progress.
 
     Raises:
-        InputError: The server cannot be reached or has nothing of the kind, or an argument is not right.
+        InputError: The server is unreachable or has no such metric, or an argument is invalid.
     """
     asked = server(url, http)
     if known.metrics is None:
@@ -98,7 +97,7 @@ def fetched(
     settled -= settled % SETTLED_MS
     jobs = []
     for way, query, steps in wanted:
-        # A speed that is missing is taken from the cluster, and counted.
+        # A missing speed is taken from the cluster, and counted.
         if not _there(asked, query, begin, last) and not steps:
             raise _absent(asked, query, begin, last)
         folder = place / hashlib.sha256(f"{steps} {query}".encode()).hexdigest()[:16]
@@ -111,7 +110,7 @@ def fetched(
             folder.mkdir(parents=True, exist_ok=True)
             (folder / _TAIL).unlink(missing_ok=True)
             for start, end in pieces:
-                # What changes while it is read would be missed for good.
+                # Counters of restarts during the query would be missed for good.
                 name = _TAIL if end > settled else f"{start}-{end}.parquet"
                 _store(folder / name, asked, query, steps, start, end)
                 advance(1)
@@ -146,7 +145,7 @@ def _readings(engine: Engine, asked: Server, known: Map, tables: dict[str, ibis.
         spans = changes.select(
             labels=changes.labels,
             speed=changes.speed,
-            # What a port can carry before it is first seen is what it is seen to carry then.
+            # Before its first speed, a port has that one.
             since=beginning.ifelse(-(2**62), changes.t_ms),
             until=changes.t_ms.lead().over(**window).fill_null(2**62),
         )
@@ -183,13 +182,13 @@ def _plain() -> pyarrow.Schema:
 
 
 def _there(asked: Server, query: str, begin: int, last: int) -> bool:
-    """Whether a server has any series of a selector."""
+    """True if a server has any series of a selector."""
     question = {"match[]": query, "start": _seconds(begin), "end": _seconds(last)}
     return bool(_texts(asked, asked.ask("label/__name__/values", **question)))
 
 
 def _absent(asked: Server, query: str, begin: int, last: int) -> InputError:
-    """Says what a server has instead."""
+    """Lists the metrics that a server has instead."""
     question = {"start": _seconds(begin), "end": _seconds(last)}
     names = _texts(asked, asked.ask("label/__name__/values", **question))
     wanted = re.split(r"[{\s]", query)[0]
@@ -210,14 +209,14 @@ def _absent(asked: Server, query: str, begin: int, last: int) -> InputError:
 def _missing(
     asked: Server, query: str, steps: bool, folder: Path, period: tuple[int, int, int]
 ) -> list[tuple[int, int]]:
-    """Pieces of time that are not kept yet.
+    """Pieces of time that are not cached yet.
 
     Args:
-        asked: Who is asked.
-        query: For what.
-        steps: Whether in steps.
-        folder: Of what is kept.
-        period: From when on, up to when answers are kept, and up to when they are wanted.
+        asked: The server.
+        query: The query.
+        steps: Whether to query in steps.
+        folder: Folder of cached answers.
+        period: Start, end of cacheable answers, and end of wanted ones.
     """
     begin, settled, last = period
     gaps, at = [], begin
@@ -234,8 +233,8 @@ def _missing(
     for gap_start, gap_end in gaps:
         start = gap_start
         while start < gap_end:
-            # Whole multiples, so that runs for other times ask for the same pieces. What is too young to be
-            # kept is a piece of its own, so that the next run asks for no more than that.
+            # Whole multiples, so that runs for other times use the same pieces. The part too young to cache
+            # is a piece of its own, so that the next run queries no more than that.
             end = min(gap_end, start - start % length + length)
             end = settled if start < settled < end else end
             if end > start:
@@ -252,7 +251,7 @@ def _kept(folder: Path) -> Iterator[tuple[int, int]]:
 
 
 def _length(asked: Server, query: str, steps: bool, begin: int, last: int) -> int:
-    """How long pieces may be for answers of about `POINTS`."""
+    """Length of pieces with answers of about `POINTS`."""
     if steps:
         counted, most = f"count({query}) * {3_600_000 // SPEED_STEP_MS}", 0.0
     else:
@@ -271,7 +270,7 @@ def _length(asked: Server, query: str, steps: bool, begin: int, last: int) -> in
 
 
 def _store(path: Path, asked: Server, query: str, steps: bool, start: int, end: int) -> None:
-    """Keeps a piece, whole or not."""
+    """Caches a piece, completely or not at all."""
     with whole_file(path) as temporary, parquet.ParquetWriter(temporary, SCHEMA) as writer:
         for table in _pieces(asked, query, steps, start, end):
             writer.write_table(table)
@@ -283,7 +282,7 @@ def _pieces(asked: Server, query: str, steps: bool, start: int, end: int) -> Ite
         if steps:
             question = {
                 "start": _seconds(start + 1),
-                # One beyond: what changes after the last is to be seen too.
+                # One step beyond, to see changes after the last.
                 "end": _seconds(end + SPEED_STEP_MS),
                 "step": f"{SPEED_STEP_MS / 1000:g}",
             }
@@ -307,7 +306,7 @@ def _pieces(asked: Server, query: str, steps: bool, start: int, end: int) -> Ite
 
 
 def _changes(asked: Server, results: list[dict[str, Any]]) -> list[int]:
-    """Times of steps at which any series is not what it was a step before."""
+    """Times of steps at which any series differs from the step before."""
     found: set[int] = set()
     for result in results:
         try:

@@ -1,13 +1,12 @@
-"""Rates to samples: each rate stands for one cadence, which is the usual time since the reading before.
+"""Rates to samples: each rate stands for one cadence, the usual time since the reading before.
 
-Where readings come somewhat sooner or later than that, spans overlap or leave a gap by as much. A utilization
-is the mean of rates all the same: bits and what could be carried are of the same spans. Readings that come so
-much sooner that two share a place of time (below) stand for the time since the one before.
+With readings somewhat earlier or later than that, spans overlap or leave a gap of the same length. A
+utilization is the mean of rates all the same: bits and capacities are of the same spans. Readings so early
+that two share a slot of time (below) stand for the time since the one before.
 
-Whether any reading is there twice is told in one pass without a sort. Time has a place for each cadence
-or somewhat less, and 32 of them are the bits of a number. If no two readings of a series share a place, the
-sum of their bits is no more than their union. Only where it is more are they put in order and looked at one
-by one.
+One pass without a sort detects duplicates. Time has a slot for each cadence or somewhat less, and 32 of them
+are the bits of a number. If no two readings of a series share a slot, the sum of their bits equals their
+union. Only where it is larger are they sorted and examined one by one.
 """
 
 from typing import Any
@@ -24,10 +23,10 @@ def rates(engine: Engine, of: Series, discards: Discards, name: str) -> ibis.Tab
     """Samples of rates: `link`, `share_bps`, `members`, `t_ms`, `span_ms`, `bits`, `speed`.
 
     Args:
-        engine: Where they are.
+        engine: Engine of the tables.
         of: Their series.
         discards: Counts duplicates.
-        name: What to call them in errors.
+        name: Name of the source in errors.
     """
     cadence, every = of.cadence_ms, of.table
     # A power of two needs no division. It is from half a cadence up to one.
@@ -36,7 +35,7 @@ def rates(engine: Engine, of: Series, discards: Discards, name: str) -> ibis.Tab
     bit = ibis.literal(1, "int64") << (place & 31)
     placed = of.times.select(*of.by, block=place >> 5, bit=bit, weight=bit.cast("float64"))
     grouped = placed.group_by([*of.by, "block"]).agg(union=_bit_or(placed.bit), sum=placed.weight.sum())
-    # Powers of two have their union as their sum if all are different, and more otherwise.
+    # Distinct powers of two have their union as their sum; repeated ones have more.
     twice = grouped.filter(grouped["sum"] > grouped["union"].cast("float64"))
     known = engine.table(of.known.select([*of.by, "series"]))
     twice = twice.join(known, of.by).select("series", "block")
@@ -66,7 +65,7 @@ def samples_of(table: ibis.Table, cadence_ms: int) -> ibis.Table:
 
 @ibis.udf.agg.builtin(name="bit_or")  # type: ignore[untyped-decorator]
 def _bit_or(bits: int) -> int:
-    """The union of bits. Both engines have it; Ibis knows that of DuckDB alone."""
+    """Union of bits. Both engines have it; Ibis knows only that of DuckDB."""
     raise NotImplementedError
 
 

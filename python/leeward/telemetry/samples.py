@@ -1,4 +1,4 @@
-"""The one clean table that every analysis reads: what each link carried, and when."""
+"""The one clean table that every analysis reads: loads of links over time."""
 
 from dataclasses import dataclass, field
 
@@ -11,16 +11,16 @@ from leeward.telemetry.engine import Engine
 COLUMNS = {"link": "int32", "t_ms": "int64", "span_ms": "int64", "bits": "int64", "capacity_bps": "int64"}
 """Columns of samples and their types."""
 MOST_CAPACITY = 10**15
-"""Bits per second that a link may have."""
+"""Greatest rate of a link, in bits per second."""
 
 
 @dataclass(frozen=True)
 class Sums:
-    """Samples in intervals that longer ones can be made of.
+    """Samples in intervals that add up to longer ones.
 
     Attributes:
-        table: `link`, `start_ms`, `bits`, `capacity_bits`, `covered_ms`, `ppm`, as `Windows.table` has them.
-        length_ms: The length of the intervals.
+        table: `link`, `start_ms`, `bits`, `capacity_bits`, `covered_ms`, `ppm`, as in `Windows.table`.
+        length_ms: Length of the intervals.
     """
 
     table: ibis.Table
@@ -29,19 +29,19 @@ class Sums:
 
 @dataclass(frozen=True)
 class Samples:
-    """What links were seen to carry, each direction by itself.
+    """Measured loads of links, each direction by itself.
 
     Attributes:
-        engine: Where the table lives.
+        engine: Engine of the table.
         table: A row for each sample, without duplicates: `link` (int32, its number in `links`), `t_ms` (the
-            end of what it covers, Unix time in milliseconds), `span_ms` (how long it covers, above 0), `bits`
-            (carried in it, not negative), `capacity_bps` (of the link then, above 0). Of rates that come
-            sooner than the cadence, spans may overlap (`rates`).
-        links: The cluster's links as `Cluster.links()` has them.
-        racks: The cluster's racks as `Cluster.rack_table()` has them.
-        cadence_ms: The usual time from a sample of a link to its next.
-        discards: What was left out, by reason.
-        sums: The same in short intervals, where they were summed up while they were read.
+            end of its span, Unix time in milliseconds), `span_ms` (length of its span, above 0), `bits`
+            (carried in it, not negative), `capacity_bps` (of the link then, above 0). With rates more
+            frequent than the cadence, spans may overlap (`rates`).
+        links: Links of the cluster, as in `Cluster.links()`.
+        racks: Racks of the cluster, as in `Cluster.rack_table()`.
+        cadence_ms: Usual time between samples of a link.
+        discards: Readings left out, by reason.
+        sums: The same in short intervals, if they were summed up while they were read.
     """
 
     engine: Engine

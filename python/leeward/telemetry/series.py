@@ -1,4 +1,4 @@
-"""Series: the readings of one port one way. What does not count is told, and of which links they are."""
+"""Series: readings of one port one way. Unusable readings are counted with examples of their links."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -17,28 +17,28 @@ from leeward.telemetry.mapping import Map, nearest
 from leeward.telemetry.samples import MOST_CAPACITY
 
 LATE_MS = 60_000
-"""How far ahead of ours a device's clock may be."""
+"""Greatest lead of a device's clock."""
 REASONS = ("", "no-time", "outside", "future", "not-a-number", "negative", "too-fast", "past")
-"""Why a reading does not count, by number; those outside of what was asked for are no loss."""
+"""Reasons of unusable readings, by number; those outside of the period are not lost."""
 EARLIEST_MS = 631_152_000_000
-"""The beginning of 1990: what is earlier is the time of a clock that was not set."""
+"""Beginning of 1990: an earlier time is of a clock that was not set."""
 MOST_CADENCE_MS = 3_600_000
-"""How far apart readings may be."""
+"""Greatest time between readings."""
 MOST_RATE = 1e15
-"""Bits per second that no link carries."""
+"""Bits per second beyond any link."""
 _PROBED = 8
-"""Series whose spacings are looked at."""
+"""Number of series whose spacings are examined."""
 _HINT = "a map file says which labels are which links: --map FILE"
 
 
 @dataclass(frozen=True)
 class Period:
-    """Times that count, in milliseconds since 1970.
+    """Valid times, in milliseconds since 1970.
 
     Attributes:
-        since_ms: From this on.
-        until_ms: Up to this one, with it.
-        now_ms: What time it is.
+        since_ms: Start.
+        until_ms: End, included.
+        now_ms: Current time.
     """
 
     since_ms: int
@@ -48,14 +48,15 @@ class Period:
 
 @dataclass(frozen=True)
 class Series:
-    """Readings that count, and whose they are.
+    """Valid readings, and their links.
 
     Attributes:
         table: `series`, `link`, `share_bps` and `members` as in `known`; `t_ms`, `value`, `speed`.
-        times: `t_ms` of the same, and of series that are no links, by the columns `by`.
+        times: `t_ms` of the same, and of series that are not links, by the columns `by`.
         by: `key`, or `key` and `way`.
         known: For each series its `key` and `way`, `series` and `link` (int32), `share_bps` (int64: the
-            cluster's capacity, by its part of the link) and `members` (int32: how many series are this link).
+            cluster's capacity, divided by the number of series of the link) and `members` (int32: that
+            number).
         cadence_ms: The most frequent spacing.
     """
 
@@ -67,7 +68,7 @@ class Series:
 
     @property
     def bundled(self) -> bool:
-        """Whether any link has several ports."""
+        """True if any link has several ports."""
         return bool(self.known.num_rows) and self.known["members"].to_numpy().max() > 1
 
 
@@ -84,20 +85,20 @@ def series(
     """Readings of the links of a cluster.
 
     Args:
-        engine: Where they are.
+        engine: Engine of the tables.
         given: The readings.
-        links: The cluster's links.
-        map_file: Which labels are which links.
-        period: Which times count.
-        cadence_ms: The usual spacing, if it is known.
-        discards: Counts what is left out.
-        alone: Whether these are all readings; if there are others, these may all be left out.
+        links: Links of the cluster.
+        map_file: Links of labels.
+        period: Valid times.
+        cadence_ms: Usual spacing, if known.
+        discards: Counts of readings left out.
+        alone: Whether there are no other readings; with others, all of these may be left out.
 
     Raises:
-        InputError: None is of a link.
+        InputError: No reading is of a link.
     """
     if given.speeds:
-        # What is no speed is none: as the greatest, it would hide one that is out of range.
+        # An invalid speed becomes null: as the greatest number, it would hide one out of range.
         given = replace(given, table=given.table.mutate(speed=finite(given.table.speed)))
     rows, clean = _judged(engine, given, period)
     if not rows and alone:
@@ -132,7 +133,7 @@ def series(
 
 
 def _judged(engine: Engine, given: Readings, period: Period) -> tuple[list[dict[str, Any]], ibis.Table]:
-    """How many readings of each series count or do not, and a table of those that do."""
+    """Number of valid and invalid readings of each series, and a table of the valid ones."""
     table = given.table
     summary = table.group_by(given.by).agg(
         number=table.count(),
@@ -149,7 +150,7 @@ def _judged(engine: Engine, given: Readings, period: Period) -> tuple[list[dict[
     highest = 2**63 - 1 if given.counter else MOST_RATE
     with reading(given.name):
         rows = engine.arrow(summary.order_by(given.by)).to_pylist()
-    # Mostly nothing is wrong, which the sums tell. What is no number counts as the highest.
+    # Mostly all are valid, which the sums show. An invalid number counts as the highest.
     if all(
         row["number"] == row["times"] == row["values"]
         and first <= row["first"] <= row["last"] <= last
@@ -165,12 +166,12 @@ def _judged(engine: Engine, given: Readings, period: Period) -> tuple[list[dict[
 
 
 def _whole(given: Readings, row: dict[str, Any]) -> dict[str, Any]:
-    """A row of a summary with the way, where there is but one."""
+    """A row of a summary with the way, if there is only one."""
     return {"way": given.ways[0], "most": None} | row
 
 
 def _reason(given: Readings, period: Period) -> Any:
-    """Why a reading does not count, as its number in `REASONS`."""
+    """Reason of an invalid reading, as its index into `REASONS`."""
     table = given.table
     t, value = table.t_ms, table.value
     none = value.isnull() if given.counter else value.isnull() | value.isnan() | value.isinf()
@@ -191,7 +192,7 @@ def _labels(given: Readings, key: str | None) -> dict[str, str]:
     if key is None:
         return {}
     if given.labels == ("labels",):
-        # What Prometheus' labels are kept as.
+        # The form of cached labels of Prometheus.
         import json
 
         return {name: str(text) for name, text in json.loads(key).items()}
@@ -212,10 +213,10 @@ def _known(
     discards: Discards,
     alone: bool,
 ) -> pyarrow.Table:
-    """Which series are which links.
+    """Links of series.
 
     Raises:
-        InputError: None is one, and there are no others.
+        InputError: No series is a link, and there are no others.
     """
     numbers = dict(zip(links["name"].to_pylist(), links["link"].to_pylist(), strict=True))
     rows: list[tuple[str, str, int]] = []
@@ -233,7 +234,7 @@ def _known(
             continue
         wanted = name if name is not None else ":".join(labels.values())
         said = _said(given, row) if name is None else f"{_said(given, row)}: `{name}`"
-        # Looking for names that are alike takes long among many.
+        # The search for similar names is slow among many.
         if len(strangers) < 3:
             near = nearest(wanted, numbers)
             strangers.append(f"{said}; nearest: {', '.join(near)}" if near else said)
@@ -256,7 +257,7 @@ def _known(
 def known_of(
     given: Readings, keys: list[dict[str, Any]], links: pyarrow.Table, map_file: Map
 ) -> pyarrow.Table | None:
-    """Which of these keys are which links, as `Series.known`; None if none is."""
+    """Links of these keys, as `Series.known`; None if none is a link."""
     numbers = dict(zip(links["name"].to_pylist(), links["link"].to_pylist(), strict=True))
     whole = [_whole(given, row) for row in keys]
     named = [(row["key"], row["way"], map_file.link(_labels(given, row["key"]), row["way"])) for row in whole]
@@ -265,7 +266,7 @@ def known_of(
 
 
 def _shares(rows: list[tuple[str, str, int]], links: pyarrow.Table) -> pyarrow.Table:
-    """Keys, ways and links as a table, with each series' part of its link."""
+    """Keys, ways and links as a table, with the number of series of each link."""
     capacities = dict(zip(links["link"].to_pylist(), links["capacity_bps"].to_pylist(), strict=True))
     of = numpy.array([link for *_, link in rows], numpy.int64)
     _, place, members = numpy.unique(of, return_inverse=True, return_counts=True)
@@ -286,7 +287,7 @@ def _shares(rows: list[tuple[str, str, int]], links: pyarrow.Table) -> pyarrow.T
 
 
 def cadence_of(engine: Engine, clean: ibis.Table, given: Readings, known: pyarrow.Table) -> int | None:
-    """The most frequent spacing of readings of some series; None if none has two."""
+    """Most frequent spacing of readings of some series; None if none has two."""
     step = max(1, known.num_rows // _PROBED)
     some = known.take(list(range(0, known.num_rows, step))[:_PROBED])
     probed = clean.filter(clean.key.isin(some["key"].to_pylist())).select(*given.by, "t_ms")
@@ -303,13 +304,14 @@ def cadence_of(engine: Engine, clean: ibis.Table, given: Readings, known: pyarro
 
 
 def most_frequent(spacings: Iterable[int], counts: Iterable[int]) -> int:
-    """The most frequent spacing, where clocks are not exact.
+    """Most frequent spacing, by inexact clocks.
 
-    Spacings within a twentieth of one are taken for the same; of the most frequent ones it is the median.
+    Spacings within a twentieth of one count as equal to it; the result is the median of the most frequent
+    ones.
 
     Args:
-        spacings: All different, in order, above 0.
-        counts: How often each is there.
+        spacings: Distinct spacings, in order, above 0.
+        counts: Frequency of each.
     """
     values = numpy.fromiter(spacings, numpy.int64)
     numbers = numpy.fromiter(counts, numpy.int64)

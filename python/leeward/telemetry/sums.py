@@ -1,11 +1,11 @@
-"""Rates summed up by link and short interval, in one pass over them, where nothing is wrong with them.
+"""Rates summed up by link and short interval, in one pass over valid ones.
 
-Most readings of most files are as they should be. One scan tells which: it groups them by link and interval,
-and of each group sums the bits, the readings, and the marks of their places. An interval has a place for each
-cadence or somewhat less, and the mark of place k is 2^k; a reading that is no number, or out of range, has
-none. A sum of powers of two has as many bits set as there are of them only if all are different: then the
-readings of the group are all good, and no two of them are the same. Any other group is *doubtful*, and its
-readings are looked at one by one (`rates`).
+Most readings of most files are valid. One scan finds them: it groups readings by link and interval, and for
+each group sums the bits, the number of readings, and the marks of their slots. An interval has a slot for
+each cadence or somewhat less, and the mark of slot k is 2^k; an invalid reading has none. A sum of powers of
+two has as many bits set as it has terms only if all are distinct: then the readings of the group are all
+valid, and no two of them are duplicates. Any other group is *doubtful*, and its readings are examined one by
+one (`rates`).
 """
 
 from dataclasses import dataclass, replace
@@ -37,22 +37,22 @@ if TYPE_CHECKING:
     from leeward.telemetry.mapping import Map
 
 PLACES = 32
-"""Bits of a number that mark places."""
+"""Bits of a number that mark slots."""
 ONE = 2.0**PLACES
-"""A reading, in the bits above."""
+"""One reading, in the bits above."""
 EXACT = 2.0**53
-"""Below this the sum of whole numbers as doubles is exact, in any order."""
+"""Bound below which the sum of whole numbers as doubles is exact, in any order."""
 
 
 @ibis.udf.scalar.builtin  # type: ignore[untyped-decorator]
 def bit_count(number: int) -> int:
-    """How many bits are set; both engines call it so."""
+    """Number of set bits; both engines have this function."""
     raise NotImplementedError
 
 
 @ibis.udf.scalar.builtin  # type: ignore[untyped-decorator]
 def floor(number: float) -> float:
-    """As Ibis' own, without a cast to whole numbers, which not all are that a file may hold."""
+    """As in Ibis, without a cast to whole numbers, which some values of a file are not."""
     raise NotImplementedError
 
 
@@ -63,7 +63,7 @@ class Summed:
     Attributes:
         table: Samples, the columns of `samples.COLUMNS`.
         sums: Sums of the same.
-        cadence_ms: The most frequent spacing.
+        cadence_ms: Most frequent spacing.
     """
 
     table: ibis.Table
@@ -83,11 +83,11 @@ def summed(
     """Samples of rates and their sums; the arguments are those of `series`.
 
     Returns:
-        None where this way is not open, so that all must be looked at: nothing is a link or as it should
-            be, some links are several ports, or it is not known how far apart readings are.
+        None if this way is impossible, so that all readings must be examined: no reading is of a link or
+        valid, a link has several ports, or the spacing of readings is unknown.
 
     Raises:
-        InputError: None of the readings can be used.
+        InputError: No reading is valid.
     """
     asked = replace(given, table=_asked(given.table, period))
     with reading(given.name):
@@ -139,7 +139,7 @@ def summed(
 
 
 def length_of(cadence_ms: int) -> int:
-    """The longest whole part of the usual interval that has places enough."""
+    """Longest whole part of the usual interval with enough slots."""
     shift = _shift(cadence_ms)
     parts = (part for part in range(1, INTERVAL_MS + 1) if INTERVAL_MS % part == 0)
     return next(INTERVAL_MS // part for part in parts if (INTERVAL_MS // part - 1) >> shift < PLACES)
@@ -151,7 +151,7 @@ def _shift(cadence_ms: int) -> int:
 
 
 def _asked(table: ibis.Table, period: Period) -> ibis.Table:
-    """Readings but for those outside of the times asked for, which are no loss."""
+    """Readings without those outside of the period, which are not lost."""
     if period.since_ms > -(2**62):
         table = table.filter((table.t_ms > period.since_ms) | table.t_ms.isnull())
     if period.until_ms < 2**62:
@@ -170,17 +170,17 @@ def _start(t_ms: Any, length: int) -> Any:
 
 
 def _sums(engine: Engine, asked: Readings, found: Series, length: int, period: Period) -> ibis.Table:
-    """The columns of windows, and `sure`, of each link and interval."""
+    """Columns of windows, and `sure`, of each link and interval."""
     table, cadence = asked.table, found.cadence_ms
     good = (table.value >= 0) & (table.value <= MOST_RATE)
-    # Of a time before 1970 it may be any place: intervals so early are doubtful as a whole.
+    # Before 1970 the slot may be any: such intervals are doubtful as a whole.
     place = (((table.t_ms - 1) % length) >> _shift(cadence)) & (PLACES - 1)
-    # By the names that the readings have: to look up links of sums is quicker than of readings.
+    # By names: a look-up of links is faster for sums than for readings.
     keys = [*asked.by, "start_ms"]
     placed = table.select(
         *asked.by,
         start_ms=_start(table.t_ms, length),
-        # Spark's is whole, and might be too much to be added up.
+        # Spark counts in whole numbers, which might overflow.
         bits=floor(table.value * (cadence / 1000.0)) * 1.0,
         mark=good.ifelse(ibis.literal(1, "int64") << place, 0).cast("float64") + ONE,
     )

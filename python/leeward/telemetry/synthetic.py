@@ -1,7 +1,7 @@
-"""Telemetry with known truths: links that carry little, but for what is planted in them.
+"""Synthetic telemetry with known truths: quiet links, except for planted ones.
 
-For tests, examples and figures that are drawn from made-up fleets. Without a plant, a link's utilization in a
-sample is its own mean, drawn once, with noise around it that is drawn for each sample; never above `QUIET`.
+For tests, examples and figures on synthetic fleets. Without a plant, a link's utilization in a sample is its
+own mean, drawn once, with noise around it drawn for each sample; never above `QUIET`.
 """
 
 from collections.abc import Sequence
@@ -13,20 +13,20 @@ import pyarrow
 from leeward.telemetry.samples import COLUMNS
 
 QUIET = 0.6
-"""No link carries more than this share of its capacity unless it is planted."""
+"""Greatest utilization of a link without a plant."""
 
 
 @dataclass(frozen=True)
 class Plant:
-    """Something known about a link for some time.
+    """A known state of a link for some time.
 
     Attributes:
-        link: Its name.
-        start_ms: From when on (Unix milliseconds).
-        end_ms: Up to when.
-        utilization: What it carries of its full capacity; None: what it carries anyway.
-        capacity: The share of its capacity that is left. It carries what it would, up to that.
-        seen: False: there are no samples of it.
+        link: Name of the link.
+        start_ms: Start (Unix milliseconds).
+        end_ms: End.
+        utilization: Share of its full capacity that it carries; None for its usual load.
+        capacity: Remaining share of its capacity, which limits its load.
+        seen: False for a link without samples.
     """
 
     link: str
@@ -51,14 +51,14 @@ def telemetry(
     """Samples of links, one a link for each cadence.
 
     Args:
-        links: As `Cluster.links` has them.
-        plants: What is known; where several hold for a sample, the last.
-        start_ms: When the first samples begin.
-        end_ms: When the last end, at most.
-        cadence_ms: What a sample covers.
-        means: Between which the mean utilization of each link is drawn.
-        noise: The most by which a sample is off its link's mean, as a share of capacity.
-        seed: Of what is drawn.
+        links: Links, as in `Cluster.links`.
+        plants: Known states; of several for a sample, the last counts.
+        start_ms: Start of the first samples.
+        end_ms: Greatest end of the last samples.
+        cadence_ms: Span of a sample.
+        means: Range of the mean utilization of links.
+        noise: Greatest deviation of a sample from its link's mean, as a share of capacity.
+        seed: Seed of the draws.
 
     Returns:
         The columns of `Samples.table`, sorted by link and time.

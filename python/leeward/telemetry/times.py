@@ -1,4 +1,4 @@
-"""Times as options give them: so long before another, or a date."""
+"""Times in options: a length before another time, or a date."""
 
 import re
 from datetime import UTC, datetime
@@ -11,13 +11,13 @@ def moment(argument: str, text: str, before_ms: int) -> int:
     """A time in milliseconds since 1970.
 
     Args:
-        argument: What gives it, for errors.
-        text: How long before `before_ms` (`30d`, `6h`), or a date, with a time or without, in UTC unless it
-            says otherwise.
-        before_ms: What the first is before.
+        argument: Name of the argument, for errors.
+        text: A length before `before_ms` (`30d`, `6h`), or a date, with a time or without, in UTC without a
+            zone.
+        before_ms: Reference of a length.
 
     Raises:
-        InputError: It is neither.
+        InputError: The text is neither.
     """
     given = text.strip()
     if re.match(r"\d{4}-\d", given, re.ASCII):
@@ -37,7 +37,7 @@ def moment(argument: str, text: str, before_ms: int) -> int:
 
 
 def moment_text(at_ms: int) -> str:
-    """A time in milliseconds since 1970 as a date, or as it is where the calendar has none."""
+    """A time in milliseconds since 1970 as a date, or as a number outside of the calendar."""
     try:
         return f"{datetime.fromtimestamp(at_ms / 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"
     except (ValueError, OverflowError, OSError):

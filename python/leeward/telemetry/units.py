@@ -1,4 +1,4 @@
-"""Units of columns and metrics: how many bits, or bits per second, one of them is."""
+"""Units of columns and metrics, in bits or bits per second."""
 
 RATES = {
     "bps": 1.0,
@@ -18,24 +18,25 @@ RATES = {
 COUNTERS = {"bits": 1, "octets": 8}
 """Bits of each unit of a counter."""
 UNIT_PPM = 1_050_000
-"""Above this utilization, in millionths, a unit is probably wrong: no link carries 5 % more than it can."""
+"""Utilization in millionths above which a unit is probably wrong: no link carries 5 % more than its
+capacity."""
 FACTORS = (
     (8.0, "bytes were taken for bits, or the reverse"),
     (1000.0, "a prefix is wrong by 1000"),
     (8000.0, "bytes were taken for bits, and a prefix is wrong by 1000"),
 )
-"""By which units are wrong, and how that comes about."""
+"""Factors of wrong units, and their origins."""
 TIMES = {"s": 1e3, "ms": 1.0, "us": 1e-3, "ns": 1e-6}
 """Milliseconds of each unit of a time."""
 
 
 def off_by(utilization: float) -> tuple[float | None, str]:
-    """The wrong factor that makes most sense of a busy interval's utilization, and how it comes about.
+    """Factor of the wrong unit that explains a busy interval's utilization best, and its origin.
 
-    The quotient must be a utilization that a link can have, at most 105 %, and the least factor is taken.
+    The quotient must be a possible utilization, at most 105 %, and the least factor is taken.
 
     Args:
-        utilization: As a share of capacity: the 98th percentile of a link's, as one interval may be anything.
+        utilization: Share of capacity: the 98th percentile of a link's, as single intervals may be anything.
     """
     most = UNIT_PPM / 1e6
     for factor, why in FACTORS:

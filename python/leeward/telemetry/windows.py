@@ -1,12 +1,11 @@
-"""Utilization of links in intervals of equal length, which is what "hot" is said of.
+"""Utilization of links in intervals of equal length, the basis of "hot".
 
-A sample belongs to the interval that holds the last millisecond it covers. For a link in an interval::
+A sample belongs to the interval that holds the last millisecond of its span. For a link in an interval::
 
     utilization = sum of bits / sum of (capacity x span)
 
-so a link whose capacity changed, or that was seen for a part of the interval only, is judged by what it was
-seen to carry of what it could have. An interval of which less than a stated share was seen is *thin*, and not
-judged.
+so that a link whose capacity changed, or that was seen for only a part of the interval, has the ratio of its
+seen load to its seen capacity. An interval with less than a stated observed share is *thin*, and not judged.
 """
 
 from dataclasses import dataclass
@@ -21,7 +20,7 @@ MILLION = 1_000_000.0
 INTERVAL_MS = 300_000
 """Five minutes, as in Hotspots, section 3.1."""
 COVERAGE = 0.5
-"""The least share of an interval that must be seen."""
+"""Least observed share of an interval."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +28,11 @@ class Windows:
     """Utilization of each link in each interval.
 
     Attributes:
-        samples: What it is made of.
+        samples: Samples behind it.
         table: `link` (int32), `start_ms` (a whole multiple of the interval), `bits`, `capacity_bits`,
             `covered_ms` (all int64), `ppm` (int64: utilization in millionths, rounded down). In no order.
-        interval_ms: The length of an interval.
-        thin: A table of the same columns: intervals that were seen for too short a time to be judged.
+        interval_ms: Length of an interval.
+        thin: A table of the same columns: intervals seen for too short a time to be judged.
     """
 
     samples: Samples
@@ -46,9 +45,9 @@ def windows(samples: Samples, interval_ms: int = INTERVAL_MS, coverage: float = 
     """Utilization in intervals.
 
     Args:
-        samples: Of links.
-        interval_ms: The length of an interval, in milliseconds.
-        coverage: The least share of an interval that must be seen, from 0 to 1.
+        samples: Samples of links.
+        interval_ms: Length of an interval, in milliseconds.
+        coverage: Least observed share of an interval, from 0 to 1.
     """
     sums, engine = samples.sums, samples.engine
     if sums is not None and sums.length_ms == interval_ms:
