@@ -38,7 +38,7 @@ FIGURES = {
     "etalon": "1 5a 5b 6a 6b 7a 7b 8 9 10 12 16 19 leeward scale rotor transport 5 6 7 13 14 15 2 20 21 22"
     " beyond",
 }
-"""Names that `--figure` takes, as papers have them; here too, since their modules take a while to load."""
+"""Names of `--figure`, as in the papers; listed here, since the modules of papers load slowly."""
 
 EXAMPLES += "\n\n\b\nFigures:\n" + "".join(
     f"{line}\n"
@@ -92,7 +92,7 @@ def reproduce(
     """Measure a paper's figures again, and print them beside the paper's own.
 
     Every row has the paper's value, ours with its 95 % confidence interval over seeds, and a note where they
-    differ. What cannot be simulated says so.
+    differ. A figure that cannot be simulated says so.
     """
     from leeward_reproduce import kept, perform, table
 

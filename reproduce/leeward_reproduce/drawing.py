@@ -1,4 +1,4 @@
-"""Pictures of a reproduction as files: the same bytes for the same runs."""
+"""Pictures of a reproduction as files: equal runs give equal bytes."""
 
 from collections.abc import Callable
 from io import BytesIO
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def write(folder: Path, name: str, draw: "Callable[[], Figure] | None") -> None:
-    """Writes a picture as SVG and PNG; where there is nothing to draw, one of an earlier call goes."""
+    """Writes a picture as SVG and PNG; without data, removes that of an earlier call."""
     pictures: dict[str, bytes] = {}
     if draw:
         with settings():

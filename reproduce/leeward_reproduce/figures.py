@@ -1,4 +1,4 @@
-"""Figures made of sweeps and experiments: runs what the wanted ones need, and makes rows and pictures."""
+"""Figures made of sweeps and experiments: runs the needed ones, and makes rows and pictures."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Experiment:
-    """What is run under a seed, and is not a sweep of a scenario."""
+    """An experiment under a seed that is not a sweep of a scenario."""
 
     name: str
     run: Callable[[int, bool], Any]
-    """Runs it with a seed, and shorter if it is for a first look. It lets others run meanwhile."""
+    """Runs it with a seed, shorter for a first look. It lets others run meanwhile."""
 
 
 class Results(dict[Sweep, Cells]):
-    """The finished cells of all sweeps that were run, and what experiments came to."""
+    """Finished cells of all sweeps, and results of experiments."""
 
     def __init__(self) -> None:
-        """Nothing was run yet."""
+        """Cells of each sweep."""
         self.outcomes: dict[Experiment, list[Any]] = {}
-        """Of each experiment, seed by seed."""
+        """Results of each experiment, seed by seed."""
 
 
 Draw = Callable[[Results, list[Row]], "Picture"]
@@ -42,7 +42,7 @@ Draw = Callable[[Results, list[Row]], "Picture"]
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure of a paper, a section of its text, or what it did not ask."""
+    """A figure of a paper, a section of its text, or an experiment beyond it."""
 
     title: str
     sweeps: tuple[Sweep, ...]
@@ -52,23 +52,23 @@ class Figure:
 
 
 def runs(chosen: Mapping[str, Figure], seeds: int) -> int:
-    """How many runs the figures take."""
+    """Number of runs of the figures."""
     return sum(sweep.cells(seeds) for sweep in _sweeps(chosen)) + seeds * len(_experiments(chosen))
 
 
 def _sweeps(chosen: Mapping[str, Figure]) -> list[Sweep]:
-    """What the figures need, each once, as far as there are traces for it."""
+    """Sweeps of the figures, each once, if their traces are present."""
     wanted = dict.fromkeys(sweep for figure in chosen.values() for sweep in figure.sweeps)
     return [sweep for sweep in wanted if not (sweep.traces and _absent_trace())]
 
 
 def _experiments(chosen: Mapping[str, Figure]) -> list[Experiment]:
-    """What the figures need besides, each once."""
+    """Experiments of the figures, each once."""
     return list(dict.fromkeys(one for figure in chosen.values() for one in figure.experiments))
 
 
 def _absent_trace() -> str | None:
-    """The first of the public traces that is not here."""
+    """First missing public trace."""
     folder = data.found()
     absent = [name for name in TRACES if folder is None or not (folder / name).is_file()]
     return absent[0] if absent else None
@@ -125,11 +125,11 @@ def make(
 
 @contextmanager
 def _of_horizon(horizon: str | None) -> Iterator[None]:
-    """Lets what is wrong with the horizon be wrong with that argument, and not with a scenario of ours."""
+    """Lets errors about the horizon name that argument, and not a scenario of ours."""
     try:
         yield
     except InputError as error:
-        # All else that is set is ours, and right.
+        # All other settings are ours, and valid.
         if horizon is None or not error.file.startswith("settings "):
             raise
         raise InputError("horizon", None, None, None, f"`{horizon}`: {error.message}") from None

@@ -1,12 +1,12 @@
-"""What is known of a reproduction as a whole, and the figures that a folder holds of it.
+"""Identity of a reproduction, and the figures in its folder.
 
     FOLDER/run.json       paper, Leeward's version, number of seeds, horizon
     FOLDER/rows.json      the rows of all figures made so far
     FOLDER/results.md     the same as tables
     FOLDER/pictures/, FOLDER/sweeps/
 
-Figures of one reproduction may be made one by one. Those of another, with other seeds or shorter runs, are
-not put beside them, where nobody could tell them apart.
+Figures of one reproduction may be made one by one. Figures of another one, with other seeds or shorter runs,
+are rejected, since they would look alike.
 """
 
 import json
@@ -21,26 +21,26 @@ from leeward_reproduce.rows import Row
 from leeward_reproduce.table import markdown
 
 SEEDS = 10
-"""Fewer are a first look."""
+"""Least number of seeds of a full reproduction; fewer are a first look."""
 RUN, ROWS, RESULTS = "run.json", "rows.json", "results.md"
 PICTURES, SWEEPS = "pictures", "sweeps"
 
 
 @dataclass(frozen=True)
 class Made:
-    """What rows were made with."""
+    """Inputs of rows."""
 
     paper: str
     leeward: str
-    """The version."""
+    """Version."""
     seeds: int
-    """How many, from 1 on."""
+    """Number of seeds, from 1 on."""
     horizon: str | None
-    """How long runs were; None if as long as the paper's."""
+    """Length of runs; None for the paper's."""
 
     @property
     def words(self) -> str:
-        """It in a line."""
+        """The inputs in a line."""
         seeds = "seed 1" if self.seeds == 1 else f"seeds 1 to {self.seeds}"
         runs = "runs as long as the paper's" if self.horizon is None else f"runs of {self.horizon}"
         look = " (a first look, and not the reproduction)" if self.look else ""
@@ -48,19 +48,19 @@ class Made:
 
     @property
     def look(self) -> str:
-        """What makes it a first look only; empty if it is more."""
+        """Reason for a first look only; empty for a full reproduction."""
         few = [f"{self.seeds} seed{'s' * (self.seeds > 1)}"] if self.seeds < SEEDS else []
         short = [] if self.horizon is None else [f"runs of {self.horizon}"]
         return " and ".join(few + short)
 
 
 def making(paper: str, seeds: int, horizon: str | None) -> Made:
-    """What this version makes."""
+    """Inputs with this version."""
     return Made(paper, __version__, seeds, None if horizon is None else horizon.strip())
 
 
 def marked(rows: Sequence[Row], by: Made) -> list[Row]:
-    """Rows of runs whose notes say so if they are of a first look."""
+    """Rows of runs, whose notes mark a first look."""
     if not by.look:
         return list(rows)
     look = f"a first look: {by.look}"
@@ -71,10 +71,11 @@ def marked(rows: Sequence[Row], by: Made) -> list[Row]:
 
 
 def earlier(out: Path, by: Made) -> list[Row]:
-    """The rows that a folder holds.
+    """Rows in a folder.
 
     Raises:
-        InputError: It cannot be written to; or it holds something else than a reproduction, or another one.
+        InputError: The folder cannot be written; or it holds something other than a reproduction, or another
+            one.
     """
     check_folder(out, "out")
     here = sorted(path.name for path in out.iterdir()) if out.is_dir() else []
@@ -97,13 +98,13 @@ def earlier(out: Path, by: Made) -> list[Row]:
 
 
 def write(out: Path, by: Made, titles: Mapping[str, str], rows: Sequence[Row]) -> None:
-    """Writes figures beside those that a folder holds of the same reproduction, or in their place.
+    """Adds figures to a folder of the same reproduction, or replaces them.
 
     Args:
         out: The folder.
-        by: What they were made with.
-        titles: The titles of all figures, in order.
-        rows: Of some figures.
+        by: Inputs of the figures.
+        titles: Titles of all figures, in order.
+        rows: Rows of some figures.
     """
     new = {row.figure for row in rows}
     every = [*rows, *(row for row in earlier(out, by) if row.figure not in new)]

@@ -1,4 +1,4 @@
-"""Links of a simulated run as telemetry, so that what is said of an operator's links can be said of them."""
+"""Links of a simulated run as telemetry, for the analyses of an operator's links."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from leeward import Cluster
 from leeward.telemetry import Engine, Samples
 
 START_MS = 1_767_225_600_000
-"""2026-01-01T00:00:00Z, where runs begin."""
+"""2026-01-01T00:00:00Z, the start of runs."""
 
 
 def samples(links: pyarrow.Table, cluster: Path) -> Samples:
@@ -17,7 +17,7 @@ def samples(links: pyarrow.Table, cluster: Path) -> Samples:
 
     Args:
         links: Mean loads in intervals of one length.
-        cluster: The file of the cluster that it ran on.
+        cluster: File of the cluster of the run.
     """
     of = Cluster(cluster)
     known = of.links()

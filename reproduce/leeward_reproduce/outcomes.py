@@ -13,13 +13,13 @@ def outcomes(
     jobs: int | None,
     progress: Callable[[float], object] | None,
 ) -> dict[str, list[Any]]:
-    """What each figure came to, in order of its tasks, whichever ends first.
+    """Results of each figure, in order of its tasks, whichever ends first.
 
     Args:
         tasks: Figures and seeds.
         run: Runs one; it lets others run meanwhile.
-        jobs: How many at once; by default as many as there are processors.
-        progress: Told the share that is done.
+        jobs: Number at once; by default the number of processors.
+        progress: Called with the completed share.
     """
     import joblib
 

@@ -1,6 +1,7 @@
-"""Runs a reproduction: what the wanted figures of a paper need, their rows, their pictures.
+"""Runs a reproduction: the runs that figures of a paper need, their rows, their pictures.
 
-Each paper is a module of one shape: its figures by name, how many runs they take, and what makes their rows.
+Each paper is a module of one shape: its figures by name, the number of their runs, and the maker of their
+rows.
 """
 
 import tempfile
@@ -26,7 +27,7 @@ class Titled(Protocol):
 
     @property
     def title(self) -> str:
-        """What it shows."""
+        """Title."""
 
 
 PAPERS: dict[str, Any] = {
@@ -36,7 +37,7 @@ PAPERS: dict[str, Any] = {
     "slo": slo,
     "etalon": etalon,
 }
-"""What can be reproduced."""
+"""Papers that can be reproduced."""
 
 
 def reproduce(
@@ -49,23 +50,23 @@ def reproduce(
     horizon: str | None = None,
     progress: Callable[[float], object] | None = None,
 ) -> list[Row]:
-    """Measures what a paper reports.
+    """Measures figures that a paper reports.
 
     Args:
         paper: One of `PAPERS`.
-        figures: Which of its figures; by default all. A text is one name.
-        seeds: How many, from 1 on; all policies of a seed see the same arrivals.
-        jobs: Runs at once; by default one a processor.
-        out: Folder for `rows.json`, `results.md` (the same as tables), `run.json` (what they were made with),
-            `pictures/`, and `sweeps/`, which another call goes on from; by default nothing is kept. Another
-            call adds its figures to those that are there, if it is of the same seeds and horizon.
-        horizon: How long every run is, such as `5min`, for a first look, as notes of rows then say; they are
-            not the paper's.
-        progress: Called with the share of all runs that is done, from several threads.
+        figures: Names of its figures; by default all. A text is one name.
+        seeds: Number of seeds, from 1 on; all policies of a seed see the same arrivals.
+        jobs: Number of runs at once; by default the number of processors.
+        out: Folder for `rows.json`, `results.md` (the same as tables), `run.json` (inputs), `pictures/`, and
+            `sweeps/`, from which another call continues; by default nothing is kept. Another call of the same
+            seeds and horizon adds its figures.
+        horizon: Length of every run, such as `5min`, for a first look, which notes of rows then mention; by
+            default the paper's.
+        progress: Called with the completed share of all runs, from several threads.
 
     Raises:
-        InputError: There is no such paper or figure, or an argument is not right; or another reproduction
-            writes to `out`, or it holds something else, or figures of another. Nothing was run then.
+        InputError: The paper, a figure or an argument is invalid; or another reproduction writes to `out`, or
+            it holds something else, or figures of another one. Nothing has run then.
     """
     by = check(paper, figures, seeds, jobs, out, horizon)
     chosen = _chosen(paper, figures)
@@ -87,10 +88,10 @@ def check(
     out: str | PathLike[str] | None,
     horizon: str | None,
 ) -> kept.Made:
-    """Checks the arguments of `reproduce`, and says what it makes rows with.
+    """Checks the arguments of `reproduce`, and returns the inputs of its rows.
 
     Raises:
-        InputError: One is not right.
+        InputError: An argument is invalid.
     """
     _chosen(paper, figures)
     whole_number("seeds", seeds, 1)
@@ -104,10 +105,10 @@ def check(
 
 
 def runs(paper: str, figures: Sequence[str] | str | None, seeds: int) -> int:
-    """How many runs the figures take.
+    """Number of runs of the figures.
 
     Raises:
-        InputError: There is no such paper or figure.
+        InputError: The paper or a figure is unknown.
     """
     chosen = _chosen(paper, figures)
     return int(PAPERS[paper].runs(chosen, seeds))

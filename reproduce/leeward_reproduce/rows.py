@@ -1,8 +1,8 @@
-"""Rows of a reproduction: what a paper says beside what was measured here.
+"""Rows of a reproduction: values of a paper beside those measured here.
 
-What is measured comes with a confidence interval over seeds; what follows from a formula has none. A figure
-that this version cannot simulate is a row all the same, without a value of ours and with the reason, so
-that it cannot be taken for done or forgotten.
+A measured value has a confidence interval over seeds; the result of a formula has none. A figure that this
+version cannot simulate is a row all the same, without a value of ours and with the reason, so that nobody
+takes it for done or forgets it.
 """
 
 import math
@@ -17,7 +17,7 @@ class Row:
     """A quantity of a figure or section, as the paper has it and as measured here."""
 
     figure: str
-    """The paper's figure or section, or our name for what the paper did not ask."""
+    """The paper's figure or section, or our name for an experiment beyond the paper."""
     quantity: str
     unit: str
     paper: float | None
@@ -28,9 +28,9 @@ class Row:
     ci_high: float | None
     """95 % confidence interval of that mean; None for formulas, and with less than two seeds."""
     deviation_percent: float | None
-    """By how much ours differs, in percent of the paper's."""
+    """Difference of ours, in percent of the paper's."""
     note: str
-    """What differs and why."""
+    """Differences and their reasons."""
 
 
 def measured(
@@ -57,19 +57,19 @@ def reference(
     paper: float | None,
     note: str,
 ) -> Row:
-    """A row of values by seed beside one of the paper that it does not repeat: nothing deviates from it."""
+    """A row of values by seed beside one of the paper that it does not repeat, so without a deviation."""
     return replace(measured(figure, quantity, unit, values, paper, note), deviation_percent=None)
 
 
 def computed(
     figure: str, quantity: str, unit: str, value: float, paper: float | None = None, note: str = ""
 ) -> Row:
-    """A row that follows from a formula alone."""
+    """A row of a formula alone."""
     return Row(figure, quantity, unit, paper, value, None, None, _deviation(value, paper), note)
 
 
 def missing(figure: str, quantity: str, unit: str, paper: float | None, why: str) -> Row:
-    """A row that has no value here."""
+    """A row without a value here."""
     return Row(figure, quantity, unit, paper, None, None, None, None, f"not measured: {why}")
 
 

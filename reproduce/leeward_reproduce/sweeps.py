@@ -1,7 +1,7 @@
-"""The sweeps that figures are made of, and what is read from their cells.
+"""Sweeps behind figures, and values from their cells.
 
-Several figures of a paper look at the same runs, so its sweeps are named once and run once. Each goes into a
-folder of its own as `leeward.sweep` keeps it: what is there is not run again.
+Several figures of a paper use the same runs, so its sweeps are named once and run once. Each has a folder in
+the format of `leeward.sweep`: present cells are not run again.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,35 +30,35 @@ class Sweep:
     fixed: tuple[tuple[str, str], ...] = ()
     """Settings that differ from the scenario's file."""
     axis: str | None = None
-    """The path of the setting that is varied."""
+    """Path of the varied setting."""
     values: tuple[str, ...] = ()
     """Its values."""
     tables: bool = False
     """Whether the runs' tables are needed."""
     most_seeds: int | None = None
-    """For runs that take long: how many seeds at most."""
+    """Greatest number of seeds of long runs."""
     traces: bool = False
     """Whether it needs public traces."""
     whole: bool = False
-    """Whether its runs are as long as the scenario says, whatever is asked for."""
+    """Whether its runs have the scenario's length whatever the horizon."""
 
     def settings(self, horizon: str | None) -> dict[str, Sequence[str]]:
-        """What `leeward.sweep` is told to set."""
+        """Settings for `leeward.sweep`."""
         made: dict[str, Sequence[str]] = {path: [value] for path, value in self.fixed}
         if horizon and not self.whole:
             made["horizon"] = [horizon]
-            # Intervals of a day may be longer than what is left of it.
+            # Intervals of a day may be longer than the rest of it.
             made.pop("sample", None)
         if self.axis:
             made[self.axis] = self.values
         return made
 
     def seeds(self, count: int) -> range:
-        """The seeds it is run with, of `count`."""
+        """Its seeds, of `count`."""
         return range(1, 1 + min(count, self.most_seeds or count))
 
     def cells(self, count: int) -> int:
-        """How many runs it is."""
+        """Number of its runs."""
         return len(self.policies) * len(self.seeds(count)) * max(len(self.values), 1)
 
 
@@ -68,13 +68,13 @@ class Cells:
 
     sweep: Sweep
     rows: list[dict[str, Any]]
-    """As `leeward.sweep.run` returns them."""
+    """Table of `leeward.sweep.run`."""
     store: Store
     planned: list[plan.Cell] = field(repr=False)
 
     @property
     def seeds(self) -> list[int]:
-        """The seeds, in order."""
+        """Seeds, in order."""
         return sorted({row["seed"] for row in self.rows})
 
     def by_seed(self, quantity: str, policy: str, value: str | None = None) -> dict[int, float]:
@@ -82,8 +82,8 @@ class Cells:
 
         Args:
             quantity: A column, such as `full_block_write_s.mean`.
-            policy: With its settings.
-            value: Of the setting that is varied.
+            policy: Policy, with its settings.
+            value: Value of the varied setting.
         """
         found = {seed: self._row(policy, seed, value).get(quantity) for seed in self.seeds}
         return {seed: figure for seed, figure in found.items() if figure is not None}
@@ -93,14 +93,14 @@ class Cells:
         return list(self.by_seed(quantity, policy).values())
 
     def writes(self, policy: str, seed: int, since: str, value: str | None = None) -> pyarrow.Table:
-        """The write times of a run as `leeward.sweep` compares them.
+        """Write times of a run as `leeward.sweep` compares them.
 
         Args:
-            policy: With its settings.
+            policy: Policy, with its settings.
             seed: One of the sweep's.
-            since: `asked`, when waiting for others counts; `placed`, when it does not. Then only blocks are
-                there.
-            value: Of the setting that is varied.
+            since: `asked`, to count waiting for others; `placed`, to leave it out. Then there are only
+                blocks.
+            value: Value of the varied setting.
         """
         cell = self._cell(policy, seed, value)
         writes = self.store.read(cell)[1]
@@ -142,21 +142,21 @@ def perform(
     horizon: str | None,
     progress: Callable[[int, float], object] | None,
 ) -> Cells:
-    """Runs a sweep, or finds it done.
+    """Runs a sweep, or returns its finished cells.
 
     Args:
         wanted: The sweep.
-        seeds: How many, from 1 on.
-        jobs: Runs at once.
-        out: The folder of all sweeps.
-        horizon: How long the runs are, if not as long as they should be.
-        progress: Called with the number of a cell and the share of it that is done, from several threads.
+        seeds: Number of seeds, from 1 on.
+        jobs: Number of runs at once.
+        out: Folder of all sweeps.
+        horizon: Length of the runs, if another than the full one.
+        progress: Called with the number of a cell and the completed share of it, from several threads.
     """
     store = Store(out / wanted.name)
     variants = plan.variants(wanted.scenario, data.found(), axes(wanted.settings(horizon)))
     planned = plan.cells(variants, wanted.policies, wanted.seeds(seeds))
     left = sweep.unfinished(store, planned, wanted.tables)
-    # Sweeps may share a folder, so that a table of all that is there belongs to none of them.
+    # Sweeps may share a folder, so that a table of all cells belongs to none of them.
     with store.locked():
         made = sweep.finish(store, planned, left, runs_at_once(jobs), "threading", wanted.tables, progress)
     return Cells(wanted, made.to_pylist(), store, planned)

@@ -9,7 +9,7 @@ SIDES = "<<>>>>"
 
 
 def cells(rows: Sequence[Row]) -> tuple[list[tuple[str, ...]], list[tuple[str, str]]]:
-    """The cells of rows, and their notes by number; a note that several rows share is told once."""
+    """Cells of rows, and their notes by number; rows with the same note share its number."""
     notes: dict[str, str] = {}
     made: list[tuple[str, ...]] = []
     for row in rows:
@@ -19,11 +19,11 @@ def cells(rows: Sequence[Row]) -> tuple[list[tuple[str, ...]], list[tuple[str, s
 
 
 def markdown(head: str, by_figure: Mapping[str, tuple[str, Sequence[Row]]]) -> str:
-    """A page of tables, one a figure, each between anchors that a book can include it by.
+    """A page of tables, one for each figure, between anchors by which a book can include it.
 
     Args:
-        head: What they come from, in a line.
-        by_figure: For the name of each figure its title and rows.
+        head: Source of the tables, in a line.
+        by_figure: Title and rows for the name of each figure.
     """
     parts = [f"{head}\n"]
     for name, (title, rows) in by_figure.items():

@@ -1,6 +1,6 @@
 """Choreo: network-aware task placement for cloud applications (IMC 2013), its evaluation.
 
-Apps and networks are drawn by a seed (`world`), every placement of them is carried out on the fluid network
-(`experiments`), and what each takes is compared app by app (`comparison`). How well the bytes of the next
-hour can be predicted is measured apart from that (`predictor`).
+Apps and networks are drawn by a seed (`world`), the fluid network runs every placement of them
+(`experiments`), and their times are compared app by app (`comparison`). The error of predictions of the next
+hour is measured separately (`predictor`).
 """

@@ -1,6 +1,6 @@
-"""Figures 7 and 8 and section 4.3, between namespaces: real packets, limits by `tc`, and nobody else there.
+"""Figures 7 and 8 and section 4.3, between namespaces: real packets, limits by `tc`, and no other traffic.
 
-They show that the tools work and how exact they are; what a cloud is like they cannot tell.
+They show that the tools work and how exact they are; they say nothing about clouds.
 """
 
 from collections.abc import Sequence
@@ -19,27 +19,27 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LEAST, MOST = 60e6, 110e6
-"""What hosts may send, in bits per second: what a busy machine can still carry."""
+"""Limits of hosts, in bits per second, which a busy machine can still carry."""
 EVERY_S, TIMES = 0.5, 120
 """Trains of a path: a minute, where the paper has TCP for half an hour."""
 LAGS_S = (1, 5, 10, 30)
-"""For the paper's minutes."""
+"""Lags, for the paper's minutes."""
 PATHS = 3
 PAIRS = 20
-"""Of each kind (section 4.3)."""
+"""Experiments of each kind (section 4.3)."""
 LASTS = "2s"
-"""A transfer of these pairs."""
+"""Seconds of a transfer of these pairs."""
 _ALONE = "limits by `tc tbf`, and nobody else there"
 
 
 @dataclass(frozen=True)
 class Steady:
-    """A path again and again."""
+    """Repeated measurements of a path."""
 
     rates: Floats
-    """In bits per second, one for each train."""
+    """Rates in bits per second, one for each train."""
     lags: list[dict[str, Any]]
-    """As `leeward probe steady` says: errors as shares, for each lag."""
+    """Errors as shares for each lag, from `leeward probe steady`."""
 
 
 @dataclass(frozen=True)
@@ -48,27 +48,27 @@ class Lengths:
 
     hops: Floats
     rates: Floats
-    """In Mb/s."""
+    """Rates in Mb/s."""
 
 
 @dataclass(frozen=True)
 class Protocol:
-    """What `leeward probe bottlenecks` says of a network."""
+    """Result of `leeward probe bottlenecks` on a network."""
 
     four: float
-    """Percent of pairs of paths between four hosts that take from each other."""
+    """Percent of pairs of paths between four hosts that take rate from each other."""
     one: float
     """The same, of pairs from one source."""
     sum: float
-    """Of two paths from one source, in percent of one alone."""
+    """Sum of the rates of two paths from one source, in percent of one alone."""
     kind: str
 
 
 def stability() -> list[Steady]:
-    """Figure 7: some paths, one after the other.
+    """Figure 7: several paths, one after the other.
 
     Raises:
-        UnableError: There are no namespaces here; or trains failed, and rates would not be evenly apart.
+        UnableError: Namespaces are unavailable; or trains failed, so that rates are not at equal intervals.
     """
     with network((2, 2)) as built:
         _hose(built)
@@ -83,7 +83,7 @@ def lengths() -> Lengths:
     """Figure 8: hops and rates of all paths of a hose, in four racks under two pods.
 
     Raises:
-        UnableError: There are no namespaces here.
+        UnableError: Namespaces are unavailable.
     """
     with network((2, 2), (2, 2)) as built:
         _hose(built)
@@ -99,12 +99,12 @@ def lengths() -> Lengths:
 
 
 def protocol() -> dict[str, Protocol]:
-    """Section 4.3: do paths between four hosts take from each other, and those from one source?
+    """Section 4.3: interference between paths of four hosts, and between paths from one source.
 
-    On a hose as the paper's clouds are, and on pipes, which none of them is.
+    The networks are a hose, as the paper's clouds are, and pipes, which none of them is.
 
     Raises:
-        UnableError: There are no namespaces here.
+        UnableError: Namespaces are unavailable.
     """
     made = {}
     with network((3, 3)) as built:

@@ -1,7 +1,7 @@
 """Rows of figure 10 and of section 5: relative speed-ups, app by app.
 
-The relative speed-up of an app is the time it takes under a baseline less that under Choreo, as a share of
-the former (section 6.2); negative for an app that loses.
+The relative speed-up of an app is its time under a baseline less that under Choreo, as a share of the former
+(section 6.2); negative for a slower app.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,7 +16,7 @@ from leeward_reproduce.rows import Row, measured
 Floats = numpy.ndarray[Any, numpy.dtype[numpy.float64]]
 Range = tuple[float, float]
 _SAME = 0.01
-"""Speed-ups below this share are none, either way."""
+"""Speed-ups below this share count as none, either way."""
 
 
 def rows_at_once(outcomes: Sequence[Outcome]) -> list[Row]:
@@ -98,13 +98,13 @@ def gains(outcome: Outcome, ours: str, baseline: str) -> Floats:
     before = numpy.array([times[baseline] for times in outcome.times])
     after = numpy.array([times[ours] for times in outcome.times])
     speed_ups = numpy.zeros(len(before))
-    # What takes no time under both gains nothing.
+    # An app without time under both gains nothing.
     numpy.divide(before - after, before, out=speed_ups, where=before > 0)
     return speed_ups
 
 
 def rows_accuracy(outcomes: Sequence[Outcome]) -> list[Row]:
-    """Section 7.2: what accuracy is worth, which the paper asks and leaves open."""
+    """Section 7.2: value of accurate rates, which the paper leaves open."""
     made: list[Row] = []
     for ours in OURS:
         for error in ERRORS:
@@ -136,11 +136,11 @@ def rows_exact(outcomes: Sequence[Outcome]) -> list[Row]:
 
 
 def _extra(outcome: Outcome, ours: str) -> Floats:
-    """By how much longer an app takes than placed best, as a share."""
+    """Excess of an app's time over that of the best placement, as a share."""
     best = numpy.array([times[EXACT] for times in outcome.times])
     after = numpy.array([times[ours] for times in outcome.times])
     extra = numpy.zeros(len(best))
     numpy.divide(after - best, best, out=extra, where=best > 0)
-    # Where the best is nothing and ours is not, it is infinitely worse, which no mean can show.
+    # A time above a best time of 0 is infinitely worse, which no mean can show.
     assert not ((best == 0) & (after > 0)).any()
     return extra

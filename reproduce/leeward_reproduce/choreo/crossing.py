@@ -2,10 +2,9 @@
 
 One connection sends for ten seconds; others are on and off for exponential times of mean 5 s. In (a) ten
 share a link of 1 Gb/s; in (b) hosts have 1 Gb/s and share a link of 10 Gb/s, so that fewer than ten others
-are not seen (section 3.2, figure 3). Each receiver is in a rack of its own, since the plant's switch has a
-queue for each pair of racks and serves these in turn: connections share the link evenly, which is what the
-method takes for granted. What an on-period sends is its even share of the link for as long; when it really
-is over, the run says.
+are invisible (section 3.2, figure 3). Each receiver is in a rack of its own, since the simulator's switch has
+a queue for each pair of racks and serves these in turn: connections share the link evenly, as the method
+assumes. A sender's bytes are its even share of the link over its on-period; the run decides when it ends.
 """
 
 from collections.abc import Sequence
@@ -26,9 +25,9 @@ if TYPE_CHECKING:
 
 SECONDS = 10.0
 WINDOW = 0.1
-"""Seconds: as the probe counts. The paper has 10 ms."""
+"""Seconds of a window of the probe. The paper has 10 ms."""
 MEAN = 5.0
-"""Of exponential times on and off, in seconds."""
+"""Mean of exponential times on and off, in seconds."""
 NIC = 1e9
 
 
@@ -39,7 +38,7 @@ class Kind:
     title: str
     others: int
     link: float
-    """What they share, in bits per second."""
+    """Rate of the shared link, in bits per second."""
 
 
 KINDS = {"a": Kind("a link of 1 Gb/s", 9, 1e9), "b": Kind("10 Gb/s above hosts of 1 Gb/s", 20, 10e9)}
@@ -54,7 +53,7 @@ _LEAST = {
 
 @dataclass(frozen=True)
 class Counted:
-    """What was there and what was counted, in windows of time."""
+    """True and counted connections, in windows of time."""
 
     actual: Floats
     estimated: Floats
@@ -113,7 +112,7 @@ def _count(kind: Kind, random: numpy.random.Generator) -> Counted:
 
 
 def _periods(random: numpy.random.Generator) -> list[tuple[float, float]]:
-    """When a connection is on, within the time."""
+    """Times at which a connection is on."""
     now, is_on = 0.0, bool(random.random() < 0.5)
     made = []
     while now < SECONDS:
@@ -136,13 +135,13 @@ def _share(kind: Kind, everything: Sequence[tuple[int, float, float]], start: fl
 
 
 def rows(outcomes: Sequence[dict[str, Counted]]) -> list[Row]:
-    """How far the estimate is from what was there."""
+    """Error of the estimate."""
     made = []
     for name, kind in KINDS.items():
         told = kind.link / NIC - 1
         errors = []
         for one in outcomes:
-            # Fewer than the link has room for are not seen.
+            # The probe cannot see fewer connections than fit on the link.
             actual = numpy.maximum(one[name].actual, told)
             errors.append(float(numpy.median(numpy.abs(one[name].estimated - actual))))
         note = f"{kind.title}, {kind.others} others on and off; windows of 100 ms; the paper shows pictures"

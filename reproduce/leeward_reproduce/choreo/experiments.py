@@ -1,4 +1,4 @@
-"""The experiments of Choreo's section 6, by seed: what placements of the same apps on a network take."""
+"""Experiments of Choreo's section 6, by seed: times of placements of the same apps on a network."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,25 +14,25 @@ BASELINES = ("random", "round-robin", "minimum-machines")
 OURS = ("choreo", "leeward")
 EXACT = "choreo-exact"
 ERRORS = (0.0, 0.1, 0.25, 0.5)
-"""By how much measured rates may be wrong, either way (section 7.2)."""
+"""Greatest error of measured rates, either way (section 7.2)."""
 APPS = 30
-"""Experiments under each seed."""
+"""Number of experiments under each seed."""
 MOST_DRAWS = 1000
-"""Draws of apps, of which some do not fit."""
+"""Number of draws of apps, some of which do not fit."""
 
 Times = dict[str, float]
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The experiments under one seed."""
+    """Experiments under one seed."""
 
     times: list[Times]
-    """For each experiment the time that each policy takes."""
+    """Time of each policy, for each experiment."""
     redrawn: int
-    """How many drawn apps did not fit under some policy."""
+    """Number of drawn apps that did not fit under some policy."""
     proven: int = 0
-    """For how many the exact placement is proven best."""
+    """Number of experiments whose exact placement is proven best."""
 
 
 def at_once(seed: int) -> Outcome:
@@ -46,12 +46,12 @@ def in_sequence(seed: int) -> Outcome:
 
 
 def exact(seed: int) -> Outcome:
-    """Section 5: greedy against the best placement, by the model that the program makes small."""
+    """Section 5: greedy against the best placement, by the model that the program minimizes."""
     return _outcome(seed, 3, _exact)
 
 
 def accuracy(seed: int) -> Outcome:
-    """Section 7.2: apps at once, placed by rates that are measured wrongly."""
+    """Section 7.2: apps at once, placed by wrong rates."""
     return _outcome(seed, 4, _accuracy)
 
 
@@ -81,7 +81,7 @@ def _once(random: numpy.random.Generator, rates: list[float], seed: int) -> Time
 
 def _sequence(random: numpy.random.Generator, rates: list[float], seed: int) -> Times | None:
     apps = [world.app(random) for _ in range(random.integers(2, 5))]
-    # So near to each other that they mostly overlap: a transfer of the usual size takes 8 s.
+    # Close enough to overlap mostly: a transfer of the usual size takes 8 s.
     starts = numpy.concatenate([[0.0], random.exponential(8.0, len(apps) - 1)]).cumsum()
     arrivals = [(float(start), app) for start, app in zip(starts, apps, strict=True)]
     network = world.hose(rates)
@@ -100,7 +100,7 @@ def _accuracy(random: numpy.random.Generator, rates: list[float], seed: int) -> 
 
 
 def within(policy: str, error: float) -> str:
-    """What times are called of a policy whose rates are wrong by up to a share."""
+    """Name of the times of a policy whose rates are wrong by up to a share."""
     return f"{policy}, rates within {100 * error:g} %"
 
 
@@ -126,7 +126,7 @@ def _run(
 
 
 def _sums(runs: dict[str, list[dict[str, Any]]]) -> Times | None:
-    """The time of each policy, if all of them placed every app."""
+    """Time of each policy, if all of them placed every app."""
     if any(run["seconds"] is None for all_of in runs.values() for run in all_of):
         return None
     return {policy: sum(run["seconds"] for run in all_of) for policy, all_of in runs.items()}

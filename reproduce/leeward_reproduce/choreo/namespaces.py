@@ -19,36 +19,36 @@ from pathlib import Path
 from typing import Any
 
 COMMAND = (str(Path(sys.executable).with_name("leeward")),)
-"""The `leeward` of this Python."""
+"""The `leeward` command of this Python."""
 Place = tuple[int, int]
-"""A host: its rack, counted through all pods, and its number there."""
+"""A host: the number of its rack over all pods, and its number there."""
 _ALONE = threading.Lock()
-"""Two networks at once would measure this machine."""
+"""Two networks at once would disturb each other's measurements."""
 _NUMBERS = itertools.count()
 _QUEUE = 1_514_000
-"""What waits at a limit, in bytes: a thousand packets, as at an interface. A sender has fewer."""
+"""Queue at a limit, in bytes: a thousand packets, as at an interface. A sender has fewer."""
 
 
 class UnableError(Exception):
-    """Why something cannot be measured between namespaces here."""
+    """Reason for which a measurement between namespaces is impossible."""
 
 
 class Network:
     """Hosts in racks under pods, all of which listen."""
 
     def __init__(self, prefix: str, pods: Sequence[Sequence[int]]) -> None:
-        """Of what `network` made."""
+        """Prefix of the names of its namespaces."""
         self.prefix = prefix
         racks = [count for pod in pods for count in pod]
         self.hosts = [(rack, host) for rack, count in enumerate(racks) for host in range(count)]
 
     def limit(self, host: Place, rate: float, bucket: str = "16kb") -> None:
-        """Limits what a host sends, in bits per second."""
+        """Limits the rate of a host, in bits per second."""
         shape = ("tbf", "rate", _bps(rate), "burst", bucket, "limit", str(_QUEUE))
         _run("tc", "-n", self._name(host), "qdisc", "replace", "dev", "eth0", "root", *shape)
 
     def limit_paths(self, host: Place, rates: Mapping[Place, float]) -> None:
-        """Limits what a host sends to each of some others, each by itself."""
+        """Limits the rate of a host to each of some others, separately."""
         on = ("tc", "-n", self._name(host))
         to = ("dev", "eth0", "parent", "1:")
         _run(*on, "qdisc", "replace", "dev", "eth0", "root", "handle", "1:", "htb")
@@ -60,14 +60,14 @@ class Network:
             _run(*on, "filter", "add", *to, "protocol", "ip", "prio", "1", *match)
 
     def given(self, hosts: Sequence[Place] | None = None) -> str:
-        """Hosts as `--hosts` takes them."""
+        """Hosts in the form of `--hosts`."""
         return ",".join(f"h{host[0]}-{host[1]}={address(host)}" for host in hosts or self.hosts)
 
     def ask(self, *arguments: str) -> Any:
-        """What a command of `leeward probe` says, asked at the core.
+        """JSON output of a `leeward probe` command, run at the core.
 
         Raises:
-            UnableError: It fails.
+            UnableError: The command fails.
         """
         command = ("ip", "netns", "exec", f"{self.prefix}-core", *COMMAND, "probe", *arguments, "-o", "json")
         made = subprocess.run(command, capture_output=True, text=True, check=False, env=_environment())
@@ -81,7 +81,7 @@ class Network:
 
 
 def address(host: Place) -> str:
-    """Where a host listens."""
+    """Address of a host."""
     return f"10.{host[0]}.{host[1]}.2"
 
 
@@ -90,7 +90,7 @@ def _bps(rate: float) -> str:
 
 
 def _environment() -> dict[str, str]:
-    """Another Python finds what this one has."""
+    """Paths of this Python, for another one."""
     return dict(os.environ) | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
 
 
@@ -108,10 +108,10 @@ def network(*pods: Sequence[int]) -> Iterator[Network]:
     """Makes a network, and removes it.
 
     Args:
-        pods: For each its racks, by how many hosts they have.
+        pods: Racks of each pod, as numbers of hosts.
 
     Raises:
-        UnableError: There are no namespaces here, or nothing listens in them.
+        UnableError: Namespaces are unavailable, or no listener starts in them.
     """
     if os.geteuid() != 0:
         raise UnableError("namespaces need root")
@@ -153,7 +153,7 @@ def _cable(*ends: tuple[str, str, str]) -> None:
     _run("ip", "link", "add", end, "netns", one, "type", "veth", "peer", "name", far, "netns", other)
     for namespace, name, address in ends:
         _run("ip", "-n", namespace, "addr", "add", f"{address}/30", "dev", name)
-        # A packet is a packet, also where connections share a queue.
+        # Offloads off: each packet of a shared queue is a real one.
         _run("ip", "-n", namespace, "link", "set", name, "gso_max_segs", "1", "up")
 
 

@@ -1,4 +1,4 @@
-"""What Choreo reports, each value once. Ranges of section 6 are over its three baselines."""
+"""Values that Choreo reports, each once. Ranges of section 6 are over its three baselines."""
 
 IMPROVED_AT_ONCE = 70.0
 """Percent of apps that gain, figure 10a."""
@@ -8,7 +8,7 @@ GAINERS_MEAN_AT_ONCE = (20.0, 27.0)
 GAINERS_MEDIAN_AT_ONCE = (13.0, 28.0)
 BEST_AT_ONCE = 61.0
 LOSERS_AT_ONCE = (8.0, 13.0)
-"""Median slow-down of those that lose."""
+"""Median slow-down of the apps that lose."""
 
 IMPROVED_IN_SEQUENCE = (85.0, 90.0)
 MEAN_IN_SEQUENCE = (22.0, 43.0)
@@ -29,15 +29,15 @@ EC2_MEAN, EC2_MEDIAN = 957.0, 929.0
 RACKSPACE_RATE = 300.0
 """Of every path there, almost exactly, in Mb/s."""
 MESH_S = 180.0
-"""Less than this for the 90 paths between ten machines (section 4.1)."""
+"""Upper bound for the 90 paths between ten machines (section 4.1)."""
 
 LEAST_SEEN = 10.0
 """The smallest count of figure 4b."""
 
 EC2_ERROR = 9.0
-"""Percent by which trains of 10 x 200 were wrong on EC2 (section 4.1, figure 6)."""
+"""Error in percent of trains of 10 x 200 on EC2 (section 4.1, figure 6)."""
 RACKSPACE_ERROR = 4.0
 """The same of 10 x 2,000 on Rackspace."""
 STABILITY = {"median": ("median", 0.45), "mean": ("mean", 2.2), "p95": ("95 %", 6.0)}
-"""Percent by which an earlier rate was wrong on EC2, each with its name: 0.4 to 0.5, 1.4 to 3, and 95 % of
-paths by 6 or less (section 4.1, figure 7)."""
+"""Error in percent of an earlier rate on EC2, each with its name: 0.4 to 0.5, 1.4 to 3, and 95 % of paths by
+6 or less (section 4.1, figure 7)."""

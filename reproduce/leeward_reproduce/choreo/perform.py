@@ -31,19 +31,19 @@ class Figure:
 
     title: str
     rows: Callable[..., list[Row]]
-    """Of what was run under all seeds and what was measured between namespaces, as far as it has either."""
+    """Makes rows of the runs under all seeds and of measurements between namespaces, if it has either."""
     experiment: Callable[[int], Any] | None = None
-    """What is run under a seed."""
+    """Runs an experiment under a seed."""
     between: Callable[[], Any] | None = None
-    """What is measured between namespaces: once, since what differs from time to time is this machine."""
+    """Measures between namespaces: once, since repetitions differ only by this machine's load."""
     draw: Callable[..., Any] | None = None
-    """Of the same as the rows; None if there is nothing to draw."""
+    """Draws the same data; None without a picture."""
 
 
 def _both(
     ran: Callable[[Any], list[Row]], there: Callable[[Any], list[Row]]
 ) -> Callable[[Any, Any], list[Row]]:
-    """Rows of what was measured between namespaces, and then of what was run under seeds."""
+    """Rows of measurements between namespaces, and then of runs under seeds."""
     return lambda outcomes, found: [*there(found), *ran(outcomes)]
 
 
@@ -88,16 +88,16 @@ FIGURES = {
         "bytes of the next hour, predicted", predictor.rows, predictor.generated, draw=predictor.draw
     ),
 }
-"""By the names that `--figure` takes."""
+"""Figures by the names of `--figure`."""
 
 
 def runs(chosen: Mapping[str, Figure], seeds: int) -> int:
-    """How many runs the figures take."""
+    """Number of runs of the figures."""
     return sum(seeds * bool(figure.experiment) + bool(figure.between) for figure in chosen.values())
 
 
 def check_horizon(horizon: str) -> None:
-    """Apps run until they end.
+    """Apps run until they end, so that a horizon is an error.
 
     Raises:
         InputError: Always.
@@ -126,7 +126,7 @@ def make(
         tasks, lambda name, seed: by_seed[name](seed), jobs, lambda share: tell(share * len(tasks))
     )
     found: dict[str, list[Any]] = {name: [made[name]] if name in made else [] for name in chosen}
-    # One after the other and when all else is over: they measure this machine.
+    # One after the other at the end: they measure this machine.
     there = [(name, figure.between) for name, figure in chosen.items() if figure.between]
     for number, (name, between_namespaces) in enumerate(there, 1):
         found[name].append(_measured(between_namespaces))
@@ -138,7 +138,7 @@ def make(
 
 
 def _measured(between_namespaces: Callable[[], Any]) -> Any:
-    """What is measured, or why it cannot be."""
+    """Result of a measurement, or the reason without one."""
     try:
         return between_namespaces()
     except UnableError as error:

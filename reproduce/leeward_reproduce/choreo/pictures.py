@@ -16,7 +16,7 @@ _LINES = dict(zip(BASELINES, ("-", "--", ":"), strict=True))
 
 
 def speed_ups(outcomes: Sequence[Outcome]) -> "Figure":
-    """A panel for each policy: the share of apps whose speed-up is at most so much."""
+    """A panel for each policy: share of apps up to each speed-up."""
     from matplotlib import pyplot
 
     figure, panels = pyplot.subplots(1, len(OURS), figsize=(8.6, 3.6), sharey=True, layout="constrained")

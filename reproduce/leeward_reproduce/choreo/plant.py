@@ -1,7 +1,7 @@
-"""Networks in the packet simulator: hosts in racks, what each sends limited by a token bucket, as in clouds.
+"""Networks in the packet simulator: hosts in racks, each limited by a token bucket, as in clouds.
 
-A switch joins the racks; hosts of one rack reach each other without it. TCP is Reno with Linux's times,
-packets are of 1,500 bytes, and a socket has 128 KiB in its interface at most, which makes it wait and loses
+A switch joins the racks; hosts of one rack reach each other without it. TCP is Reno with Linux's timers,
+packets are of 1,500 bytes, and a socket has at most 128 KiB in its interface, which makes it wait and loses
 nothing.
 """
 
@@ -18,11 +18,11 @@ Place = tuple[int, int]
 """A host: its rack, and its number there."""
 Path = tuple[Place, Place]
 BUCKET = 16_000
-"""What a limiter's bucket holds, in bytes, unless told otherwise. Ours."""
+"""Size of a limiter's bucket in bytes, by default. Ours."""
 LINE = 10e9
-"""The rate of an interface, at which a bucket passes on what it holds."""
+"""Rate of an interface, at which a bucket is emptied."""
 _QUEUE = 128
-"""Packets that wait for a link between racks, of each pair."""
+"""Queue of a link between racks, in packets, for each pair."""
 _TCP = {
     "mss": 1448,
     "rack": "always",
@@ -42,21 +42,21 @@ class Network:
     racks: int
     hosts_per_rack: int
     limits: Mapping[Place, float] = field(hash=False)
-    """What hosts send at most, in bits per second."""
+    """Limits of hosts, in bits per second."""
     bucket: int = BUCKET
     link: float = LINE
-    """The rate of a rack's link to the switch, and of that from it, in bits per second."""
+    """Rate of a rack's link to the switch, and of that from it, in bits per second."""
 
 
 @dataclass(frozen=True)
 class Transfer:
-    """What a host sends another over TCP."""
+    """A TCP transfer between two hosts."""
 
     path: Path
     start: float = 0.0
-    """In seconds."""
+    """Start in seconds."""
     size: int | None = None
-    """In bytes; None if it does not end."""
+    """Size in bytes; None for one without end."""
 
 
 @dataclass(frozen=True)
@@ -67,23 +67,23 @@ class Train:
     bursts: int
     packets: int
     start: float = 0.0
-    """In seconds."""
+    """Start in seconds."""
 
 
 def carried(
     network: Network, transfers: Sequence[Transfer], seen: Sequence[Path], seconds: float, every: float
 ) -> Floats:
-    """What arrives of transfers that are alone between their racks.
+    """Arrivals of transfers that are alone between their racks.
 
     Args:
-        network: Where they are carried.
-        transfers: What is sent.
-        seen: The paths that are looked at.
-        seconds: For how long.
-        every: How often they are looked at, in seconds.
+        network: Network of the transfers.
+        transfers: The transfers.
+        seen: Observed paths.
+        seconds: Length of the run.
+        every: Time between observations, in seconds.
 
     Returns:
-        A row for each path that is seen: the bytes of each interval.
+        A row for each observed path: the bytes of each interval.
     """
     endless = round(2 * seconds * LINE / 8)
     flows = [
@@ -107,7 +107,7 @@ def carried(
     )
     samples = run.samples()
     arrived = samples["delivered_bytes"].to_numpy().reshape(-1, len(pairs))
-    # A run that is over before its time has arrived at all it will.
+    # After the end of a run no more bytes arrive.
     moments = round(seconds / every) + 1
     last = numpy.repeat(arrived[-1:], max(0, moments - len(arrived)), axis=0)
     whole = numpy.concatenate([arrived[:moments], last]).astype(float)
@@ -115,7 +115,7 @@ def carried(
 
 
 def estimated(network: Network, trains: Sequence[Train]) -> Floats:
-    """What trains say, in bits per second, one after the other or at once as they start."""
+    """Estimates of trains, in bits per second, one after the other or at once by their starts."""
     run = packets.simulate(
         {
             "network": _described(network),

@@ -1,11 +1,11 @@
-"""Section 2.1: what the previous hour and the time of day say of the bytes of the next hour.
+"""Section 2.1: prediction of the next hour's bytes from the previous hour and the time of day.
 
-The paper's matrices are private, and of the error it says only that both are "good predictors". Here it is
-measured on two kinds of matrices. The generated ones have a cycle of a day that is known, and around it
-deviations that last for some hours: each of the two predictors misses one of them. The public ones are of
-Abilene, a network between universities: hourly, but not of a cloud's tenant.
+The paper's matrices are private, and it says only that both are "good predictors". Here the error is measured
+on two kinds of matrices. The generated ones have a known cycle of a day, and around it deviations that last
+for some hours: each of the two predictors misses one of them. The public ones are of Abilene, a network
+between universities: hourly, but not of a cloud's tenant.
 
-Everything is learnt from the first 70 % of the hours and scored on the others (`leeward.matrix.scoring`).
+The predictor learns from the first 70 % of the hours and is scored on the others (`leeward.matrix.scoring`).
 """
 
 import zlib
@@ -30,11 +30,11 @@ ABILENE = "abilene-tm/abilene_hourly.txt.gz"
 _NODES = 12
 TASKS, DAYS = 8, 14
 SWING = 0.8
-"""How far the cycle goes up and down, as a share of the mean."""
+"""Amplitude of the cycle, as a share of the mean."""
 STAYS = 0.9
-"""The share of a deviation that is left after an hour."""
+"""Share of a deviation that remains after an hour."""
 DEVIATION, NOISE = 0.3, 0.1
-"""Standard deviations, of logarithms: of what lasts, and of what is new every hour."""
+"""Standard deviations of logarithms: of the lasting part, and of the new part of every hour."""
 _ERRORS = {
     "wrong_bytes": "wrong bytes",
     "total": "error of the total",
@@ -51,7 +51,7 @@ def generated(seed: int) -> Score:
 
 
 def matrices(random: numpy.random.Generator) -> Floats:
-    """Hourly matrices whose pairs have a cycle of a day each, and deviations that last."""
+    """Hourly matrices whose pairs have a daily cycle each, and lasting deviations."""
     hours = numpy.arange(24 * DAYS)[:, None, None]
     pairs = (TASKS, TASKS)
     size, peak = random.lognormal(numpy.log(1e9), 1.5, pairs), random.uniform(0, 24, pairs)
@@ -67,10 +67,10 @@ def matrices(random: numpy.random.Generator) -> Floats:
 
 
 def abilene() -> Score | None:
-    """Scores the predictors on the public matrices; None where they are not in the folder of traces.
+    """Scores the predictors on the public matrices; None if they are not in the folder of traces.
 
     Raises:
-        InputError: The file is not what it should be.
+        InputError: The file is not the expected one.
     """
     folder = data.found()
     if folder is None or not (folder / ABILENE).is_file():
@@ -131,7 +131,7 @@ def _row(quantity: str, figure: Figure, note: str = "", unit: str = "%") -> Row:
 
 
 def draw(scores: Sequence[Score]) -> "Picture":
-    """A panel for each kind of matrices: the bytes that each predictor has wrong."""
+    """A panel for each kind of matrices: wrong bytes of each predictor."""
     from matplotlib import pyplot
 
     made = {row.quantity: row for row in rows(scores)}

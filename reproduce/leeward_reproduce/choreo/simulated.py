@@ -1,8 +1,8 @@
-"""Figures 2, 6, 7 and 8 and section 4.3 in the packet simulator: no root is needed, and a seed says all.
+"""Figures 2, 6, 7 and 8 and section 4.3 in the packet simulator: without root, and determined by a seed.
 
-TCP takes netperf's part, trains go through the same network, and what they say is made of their arrivals by
-the probe's own arithmetic. Ten machines are in four racks as it comes; paths have two hops within a rack and
-four between racks, and no others.
+TCP replaces netperf, and trains go through the same network; the probe's own arithmetic turns their arrivals
+into rates. Ten machines are in four racks at random; paths have two hops within a rack and four between
+racks, and no others.
 """
 
 from collections.abc import Sequence
@@ -39,27 +39,28 @@ if TYPE_CHECKING:
 SIMULATED = "in the packet simulator"
 RACKS = 4
 TRANSFER_S = 0.5
-"""A transfer of a path at the paper's rates, of which the first tenth does not count: the paper has 10 s."""
+"""Seconds of a transfer of a path at the paper's rates, whose first tenth does not count: the paper has 10
+s."""
 SLOT_S = 0.01
-"""As the probe counts what arrives of a transfer."""
+"""Window in which the probe counts the arrivals of a transfer."""
 APART_S = 0.2
-"""Between trains of 10 x 200 from one machine: each is over when the next begins."""
+"""Time between trains of 10 x 200 from one machine: each ends before the next begins."""
 PACKETS = (50, 200, 1000, 2000)
-"""Of bursts that are tried."""
+"""Lengths of bursts to try."""
 BURSTS = (10, 20, 50)
 PATHS = 4
-"""Paths of different rates that trains are tried on."""
+"""Paths of different rates on which trains are tried."""
 SEEN, OTHERS = 3, 6
-"""Of figure 7: paths that are measured, and hosts beside them that send now and then."""
+"""Figure 7: measured paths, and hosts beside them that send at times."""
 MEAN_S = 5.0
-"""Of exponential times on and off of these others, as in figure 4."""
+"""Mean of exponential times on and off of these others, as in figure 4."""
 LINKS = {"with room above": 1e9, "with a full link above": 250e6}
-"""What the hosts of figure 7 share, in bits per second: their limits add up to 765 Mbit/s."""
+"""Rates of the shared link of figure 7, in bits per second: the hosts' limits add up to 765 Mbit/s."""
 HOSTS = 6
-"""Of section 4.3."""
+"""Experiments of section 4.3."""
 
 Grid = dict[tuple[int, int], list[float]]
-"""The errors of each train in percent, by K and B, one for each path."""
+"""Errors of each train in percent, by K and B, one for each path."""
 
 
 @dataclass(frozen=True)
@@ -68,9 +69,9 @@ class Mesh:
 
     hops: Floats
     tcp: Floats
-    """In Mb/s."""
+    """Rates of TCP in Mb/s."""
     trains: Floats
-    """In Mb/s."""
+    """Rates of trains in Mb/s."""
 
 
 @cache
@@ -92,7 +93,7 @@ def mesh(seed: int) -> Mesh:
 
 
 def _tcp(network: Network, path: Path) -> float:
-    """What TCP gets of a path, in bits per second."""
+    """Rate of TCP on a path, in bits per second."""
     tenth = TRANSFER_S / 10
     (arrived,) = carried(network, [Transfer(path)], [path], TRANSFER_S, tenth)
     return float(8 * arrived[1:].mean() / tenth)
@@ -115,7 +116,7 @@ def errors(seed: int, bucket: int, rate: float | None) -> Grid:
 
 
 def stability(seed: int) -> dict[str, list[Steady]]:
-    """Figure 7: hosts of a rack, three that always send and six now and then, under links of two rates."""
+    """Figure 7: hosts of a rack, three that always send and six at times, under links of two rates."""
     random = numpy.random.default_rng([seed, 11])
     rates = [float(rate) for rate in numpy.linspace(LEAST, MOST, SEEN)]
     rates += [float(rate) for rate in random.uniform(LEAST, MOST, OTHERS)]
@@ -128,14 +129,14 @@ def stability(seed: int) -> dict[str, list[Steady]]:
     made = {}
     for name, link in LINKS.items():
         network = Network(len(paths) + 1, len(paths), limits, link=link)
-        # The first interval is TCP's search for its rate.
+        # TCP searches for its rate in the first interval.
         arrived = carried(network, transfers, paths[:SEEN], seconds + EVERY_S, EVERY_S)[:, 1:]
         made[name] = [_steady(8 * path / EVERY_S) for path in arrived]
     return made
 
 
 def _now_and_then(random: numpy.random.Generator, path: Path, rate: float, seconds: float) -> list[Transfer]:
-    """Transfers of a host that is on and off: each as much as its limit lets pass while it is on."""
+    """Transfers of a host that is on and off: each as large as its limit allows while it is on."""
     made = []
     now, is_on = 0.0, bool(random.random() < 0.5)
     while now < seconds:
@@ -157,7 +158,7 @@ def lengths(seed: int) -> Lengths:
 
 
 def protocol(seed: int) -> dict[str, Protocol]:
-    """Section 4.3, on a hose and on pipes: pairs as the probe's search draws them, judged as it does.
+    """Section 4.3, on a hose and on pipes: the probe's own draws of pairs and its own judgement.
 
     On pipes a host has an interface for each other host, so that each path has a limit of its own.
     """
@@ -228,7 +229,7 @@ def rows_rates(found: Sequence[Mesh]) -> list[Row]:
 def rows_errors(
     found: Sequence[Grid], cloud: str, bucket: int, train: tuple[int, int], error: float
 ) -> list[Row]:
-    """Rows of figure 6, beside the error that the paper has of one train."""
+    """Rows of figure 6, beside the paper's error of one train."""
     note = (
         f"rates of {cloud}, against {TRANSFER_S:g} s of TCP each, and nobody else there; beside the paper's"
         f" of {cloud}, whose limiters and other users are not known"
@@ -275,7 +276,7 @@ def _lag(path: Steady, seconds: float) -> dict[str, Any]:
 def draw_stability(
     outcomes: Sequence[dict[str, list[Steady]]], found: list[Steady] | UnableError
 ) -> "Figure":
-    """Figure 7: between namespaces, or where there are none, with room above."""
+    """Figure 7: between namespaces, or without them, with room above."""
     if isinstance(found, UnableError):
         return draw_steady([path for one in outcomes for path in one[next(iter(LINKS))]])
     return draw_steady(found)
@@ -301,7 +302,7 @@ def rows_lengths(found: Sequence[Lengths]) -> list[Row]:
 
 
 def draw_lengths(outcomes: Sequence[Lengths], found: Lengths | UnableError) -> "Figure":
-    """Figure 8: between namespaces, or where there are none, of the first seed."""
+    """Figure 8: between namespaces, or without them, of the first seed."""
     return draw_paths(outcomes[0] if isinstance(found, UnableError) else found)
 
 

@@ -1,4 +1,4 @@
-"""Figures 2 and 6: what trains say of links that are known, in the packet simulator, between namespaces.
+"""Figures 2 and 6: estimates of trains on known links, in the packet simulator and between namespaces.
 
 The links that are known are token buckets behind a queue, fed at 10 Gb/s, and nothing else: no clouds. Their
 rates are those of section 2.2; what their buckets hold is ours, and is said. Bulk TCP is the rate of the link
@@ -25,32 +25,32 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 LINE = 10e9
-"""What a virtual machine's sender gives to the limiter, in bits per second. Ours."""
+"""Rate of a virtual machine's sender at the limiter, in bits per second. Ours."""
 QUEUE = 4_000_000
-"""What waits at the limiter, in bytes: more than any burst but the longest. Ours."""
+"""Queue at the limiter, in bytes: more than any burst except the longest. Ours."""
 BURSTS = (10, 20, 50)
 PACKETS = (50, 100, 200, 500, 1000, 2000, 4000)
 """The grid of figure 6."""
 PAYLOAD, HEADERS, TCP_PAYLOAD = 1472, 42, 1448
 MB = 1e6
 MACHINES = (300, 600, 940, 960, 980, 1000, 1020, 1040, 1060, 1080)
-"""The rates in Mb/s that figure 2 has between namespaces: ten machines of which eight are typical of EC2."""
+"""Rates in Mb/s of figure 2 between namespaces: ten machines of which eight are typical of EC2."""
 TENTH = 0.1
-"""Links between namespaces are as fast as a busy machine carries."""
+"""Rates between namespaces that a busy machine can carry."""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A cloud of the paper: its limiters, and the train that did well there."""
+    """A cloud of the paper: its limiters, and its best train."""
 
     bucket: int
-    """What a limiter's bucket holds, in bytes. Ours."""
+    """Size of a limiter's bucket in bytes. Ours."""
     rate: float | None
     """The one rate of all machines in Mb/s; None if they differ."""
     packets: int
-    """Of a burst, in trains of ten."""
+    """Packets of a burst, in trains of ten."""
     error: float
-    """Of that train, in percent."""
+    """Error of that train, in percent."""
 
 
 KINDS = {
@@ -58,19 +58,19 @@ KINDS = {
     "Rackspace": Kind(128_000, paper.RACKSPACE_RATE, 2000, paper.RACKSPACE_ERROR),
 }
 REAL_PACKETS = (50, 200, 1000, 2000)
-"""Of bursts that are tried between namespaces."""
+"""Lengths of bursts to try between namespaces."""
 REAL_RATE = 100e6
 REAL_PATHS = 4
 
 
 @dataclass(frozen=True)
 class Rates:
-    """What trains say of paths, and what TCP gets there, in Mb/s."""
+    """Estimates of trains on paths, and rates of TCP there, in Mb/s."""
 
     trains: Floats
     tcp: Floats
     seconds: float = 0.0
-    """What it took to measure them."""
+    """Time of the measurement."""
 
 
 @dataclass(frozen=True)
@@ -91,15 +91,15 @@ class Tried:
 
 @dataclass(frozen=True)
 class Calibrated:
-    """What `leeward probe calibrate` says of a kind of network."""
+    """Result of `leeward probe calibrate` on a kind of network."""
 
     errors: dict[tuple[int, int], float]
-    """The mean over paths, in percent."""
+    """Mean over paths, in percent."""
     chosen: tuple[int, int]
 
 
 def rates(seed: int) -> Paths:
-    """Figure 2: all 90 paths between ten machines, by links that are known and in the packet simulator."""
+    """Figure 2: all 90 paths between ten machines, on known links and in the packet simulator."""
     random = numpy.random.default_rng([seed, 6])
     made = {}
     for name, kind in KINDS.items():
@@ -114,7 +114,7 @@ def mesh() -> Rates:
     """The same between namespaces, a tenth as fast, by `leeward probe mesh`.
 
     Raises:
-        UnableError: There are no namespaces here.
+        UnableError: Namespaces are unavailable.
     """
     with network((len(MACHINES) // 2, len(MACHINES) // 2)) as built:
         limits = dict(zip(built.hosts, MACHINES, strict=True))
@@ -129,7 +129,7 @@ def mesh() -> Rates:
 
 
 def errors(seed: int) -> Tried:
-    """Figure 6, on links that are known and in the packet simulator."""
+    """Figure 6, on known links and in the packet simulator."""
     random = numpy.random.default_rng([seed, 7])
     made = {}
     for name, kind in KINDS.items():
@@ -147,7 +147,7 @@ def calibrated() -> dict[str, Calibrated]:
     """Figure 6 between namespaces, by `leeward probe calibrate`.
 
     Raises:
-        UnableError: There are no namespaces here.
+        UnableError: Namespaces are unavailable.
     """
     made = {}
     with network((3,)) as built:
@@ -171,7 +171,7 @@ def _numbers(train: dict[str, Any]) -> tuple[int, int]:
 
 
 def _tcp(links: Floats | Sequence[float]) -> Floats:
-    """What bulk TCP gets of links."""
+    """Rates of bulk TCP on links."""
     return numpy.asarray(links, dtype=float) * TCP_PAYLOAD / (PAYLOAD + HEADERS)
 
 
@@ -248,7 +248,7 @@ def _wrong(found: Rates) -> Floats:
 
 
 def rows_errors(outcomes: Sequence[Tried], real: dict[str, Calibrated] | UnableError) -> list[Row]:
-    """Rows of figure 6: the trains that the paper names, and how much longer bursts help."""
+    """Rows of figure 6: the trains that the paper names, and the gain of longer bursts."""
     made: list[Row] = []
     for name, kind in KINDS.items():
         note = (

@@ -1,8 +1,8 @@
-"""The networks and apps of Choreo's experiments, drawn by a seed.
+"""Networks and apps of Choreo's experiments, drawn by a seed.
 
 The paper's matrices are of HP Cloud and private, and EC2 of 2013 is gone. Networks have the rates that
-section 2.2 reports of it; apps have the tasks and processors of section 6.1 and traffic of the shapes that
-such apps have: a few transfers carry most of the bytes. Nothing is tuned to what the paper found.
+section 2.2 reports of it; apps have the tasks and processors of section 6.1 and usual shapes of traffic: a
+few transfers carry most of the bytes. Nothing is tuned to the paper's results.
 """
 
 from dataclasses import dataclass
@@ -19,14 +19,14 @@ Transfers = list[tuple[int, int, int]]
 
 @dataclass(frozen=True)
 class App:
-    """Tasks (processors, memory) and what they send each other (from, to, bytes)."""
+    """Tasks (processors, memory) and transfers (from, to, bytes)."""
 
     tasks: Tasks
     transfers: Transfers
 
 
 def ec2(random: numpy.random.Generator) -> list[float]:
-    """The rates in Mb/s of ten machines: four fifths at 900 to 1,100, the others at 296 to 900."""
+    """Rates in Mb/s of ten machines: four fifths at 900 to 1,100, the others at 296 to 900."""
     typical = random.normal(1000, 50, MACHINES).clip(900, 1100)
     slow = random.uniform(296, 900, MACHINES)
     rates = numpy.where(random.random(MACHINES) < 0.8, typical, slow)
@@ -34,7 +34,7 @@ def ec2(random: numpy.random.Generator) -> list[float]:
 
 
 def measured(random: numpy.random.Generator, rates: list[float], error: float) -> list[float]:
-    """Rates as they would be measured, each wrong by up to a share of it."""
+    """Measured rates, each wrong by up to a share of it."""
     return [float(rate * random.uniform(1 - error, 1 + error)) for rate in rates]
 
 

@@ -1,7 +1,7 @@
-"""What the paper could not do.
+"""Experiments beyond the paper.
 
-Schedulers at up to 128 racks; rotors, whose packets may go by other racks, against schedules made of demand;
-transports beside reTCP that came before and after it.
+Schedulers at up to 128 racks; rotors, whose packets may go by other racks, against schedules by demand;
+earlier and later transports beside reTCP.
 """
 
 import time
@@ -28,14 +28,14 @@ TAU = "1000us"
 LONG_QUEUE = 256
 """Packets of a rotor's queues: a day's worth and a little more."""
 STARTS = "1s"
-"""Flows start for no longer than this."""
+"""Greatest time of flows' starts."""
 FEW = "200ms"
-"""And those of many racks for no longer than this."""
+"""Greatest time of flows' starts with many racks."""
 ENDS = "1min"
-"""When runs of them end at the latest; they end with the last flow."""
+"""Latest end of these runs, which end with the last flow."""
 REPEATS = 5
 WEEK_BYTES = 20_000_000
-"""What a circuit of 80 Gb/s carries in a week of 2 ms."""
+"""Bytes of a circuit of 80 Gb/s in a week of 2 ms."""
 
 
 def shorter(horizon: str, most: str) -> str:
@@ -44,9 +44,9 @@ def shorter(horizon: str, most: str) -> str:
 
 
 def demand(racks: int, seed: int) -> Any:
-    """Bytes by pair of racks; each sends and gets what a circuit carries in a week.
+    """Bytes by pair of racks; each sends and receives a circuit's capacity in a week.
 
-    Three of four are of big flows along five rings that are drawn, the others of small flows between all.
+    Three quarters are of big flows along five drawn rings, the others of small flows between all.
     """
     draw = numpy.random.default_rng(seed)
     others = numpy.arange(1, racks)
@@ -65,9 +65,9 @@ def demand(racks: int, seed: int) -> Any:
 
 @dataclass(frozen=True)
 class Served:
-    """A schedule: percent of the demand that circuits carry, and the time that it took to make, in ms.
+    """A schedule: percent of the demand on circuits, and the time to make it, in ms.
 
-    That is the least of some, on the core, with what it serves and the way to Python and back.
+    The time is the least of several, on the core, with serving the demand and the way to Python and back.
     """
 
     percent: float
@@ -75,7 +75,7 @@ class Served:
 
 
 def schedules(seed: int) -> dict[tuple[str, int], Served]:
-    """Every scheduler on the same demand of so many racks."""
+    """Every scheduler on the same demand of a number of racks."""
     made = {}
     for racks in RACKS:
         wanted = demand(racks, seed)
@@ -91,20 +91,20 @@ def schedules(seed: int) -> dict[tuple[str, int], Served]:
 
 @dataclass(frozen=True)
 class Sent:
-    """A run: completion of flows in ms, of those that were not over the time that they had; and the whole."""
+    """A run: completion of flows in ms, of those that ended within a limit; and the complete run."""
 
     small: Any
     big: Any
     unfinished: float
-    """Percent of flows that were not over."""
+    """Percent of flows that did not end."""
     gbps: float
-    """What arrived in order, of all hosts: until flows start no more where that was sampled, else in all."""
+    """Rate of arrivals in order, of all hosts: until the last start if sampled, else of the complete run."""
     again: float
-    """Percent of segments that were sent again."""
+    """Percent of segments sent again."""
     lost: float
-    """Percent of packets that the switch lost."""
+    """Percent of packets lost in the switch."""
     passed: float
-    """Percent of packets that a rack passed on."""
+    """Percent of packets that a rack forwarded."""
     ended_ms: float
 
 
@@ -131,7 +131,7 @@ def sent(scenario: Mapping[str, Any]) -> Sent:
 
 
 def _gbps(run: packets.PacketRun) -> float:
-    """What arrived until the first sample after the start, or in all without samples."""
+    """Arrivals until the first sample after the starts, or of the complete run without samples."""
     samples = columns(run.samples())
     after = samples["time_s"][samples["time_s"] > 0]
     if not len(after):
@@ -143,7 +143,7 @@ def _gbps(run: packets.PacketRun) -> float:
 
 
 def plants(seed: int, horizon: str) -> dict[tuple[str, int], Sent]:
-    """Two rings of big flows, and small flows between all, under schedules made of ADUs."""
+    """Two rings of big flows, and small flows between all, under schedules by ADUs."""
     made = {}
     for racks in RACKS:
         for name in SCHEDULERS:
@@ -164,7 +164,7 @@ def _rings(seed: int, until: str, racks: int) -> dict[str, Any]:
 
 
 def scale(seed: int, horizon: str) -> tuple[dict[tuple[str, int], Served], dict[tuple[str, int], Sent]]:
-    """Schedules at up to 128 racks, and what flows make of them."""
+    """Schedules at up to 128 racks, and the completion of flows under them."""
     return schedules(seed), plants(seed, horizon)
 
 
@@ -205,7 +205,7 @@ def _completion(figure: str, label: str, runs: Sequence[Sent]) -> list[Row]:
 def rotors(seed: int, horizon: str) -> dict[tuple[str, str], Sent]:
     """Section 5's ring and all to all, on rotors without a packet switch, and on networks with one.
 
-    Queues are as long everywhere, since rotors without a packet switch need them.
+    All queues are equally long, since rotors without a packet switch need them.
     """
     made = {}
     until = shorter(horizon, STARTS)
@@ -270,7 +270,7 @@ TRANSPORTS: Mapping[str, Mapping[str, Any]] = {
 }
 QUEUES = ("queues of 16", f"16 to {BIG}, {TAU} early")
 MARK_AT = 10
-"""Packets in a queue from which on DCTCP's are marked."""
+"""Packets in a queue from which on it marks packets of DCTCP."""
 
 
 @dataclass(frozen=True)
@@ -285,7 +285,7 @@ class Long:
 
 
 def transports(seed: int, horizon: str) -> dict[tuple[str, str], Long]:
-    """Section 4's flows under the strobe schedule, by transport, with queues that stay and that grow."""
+    """Section 4's flows under the strobe schedule, by transport, with static and resized queues."""
     made = {}
     for name, tcp in TRANSPORTS.items():
         for queues in QUEUES:
@@ -331,7 +331,7 @@ def transport_rows(outcomes: Sequence[Mapping[tuple[str, str], Long]]) -> list[R
 
 
 def scale_picture(outcomes: Scale) -> "Figure":
-    """What schedulers serve, and how long they take, by racks."""
+    """Share of the demand served by schedulers, and their time, by racks."""
     of: tuple[tuple[str, Callable[[Served], float]], ...] = (
         ("demand served, %", lambda one: one.percent),
         ("time to make, ms", lambda one: one.took_ms),

@@ -1,4 +1,4 @@
-"""Rows of Etalon's figures and tables: the paper's values, ours over seeds, and why they differ."""
+"""Rows of Etalon's figures and tables: the paper's values, ours over seeds, and reasons of differences."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -10,10 +10,10 @@ from leeward_reproduce.etalon.experiments import AT, EARLY, Check, Improvement, 
 from leeward_reproduce.rows import Row, measured, missing, reference
 
 Series = Sequence[Sequence[Measured]]
-"""Of each seed, a run for each point."""
+"""For each seed, a run of each point."""
 
 FAR = 15.0
-"""Percent off from which on a row says why."""
+"""Deviation in percent from which on a row states a reason."""
 _IDLE = (
     "with queues of 4 packets windows are one or two packets, so what stands in the queue is how exactly "
     "hosts answer; theirs were containers on shared machines, as far as we know"
@@ -63,7 +63,7 @@ _SHARE = (
 def row(
     figure: str, quantity: str, unit: str, values: Sequence[float | None], at: float | None, why: str
 ) -> Row:
-    """A row that says why where it is far from the paper's value."""
+    """A row with a reason where it is far from the paper's value."""
     known = [value for value in values if value is not None]
     made = measured(figure, quantity, unit, known, at)
     if made.deviation_percent is not None and abs(made.deviation_percent) > FAR:
@@ -138,7 +138,7 @@ def medians(
 
 
 def told(outcomes: Sequence[dict[str, Sequence[Measured]]]) -> list[Row]:
-    """Figure 8: reTCP, told of circuits early as in the paper's code; and at the circuit, as in its text."""
+    """Figure 8: reTCP, notified early as in the paper's code, and at the circuit as in its text."""
     rows = []
     names = ["queues of 16", *(f"{tau} us early" for tau in paper.TAU[1:])]
     papers: tuple[tuple[str, str, Sequence[float], Callable[[Measured], float | None]], ...] = (
@@ -233,7 +233,7 @@ def ring(outcomes: Sequence[dict[str, Rings]]) -> list[Row]:
 
 
 def _at(values: Any, share: float) -> float | None:
-    """A percentile; None if nothing was over in time."""
+    """A percentile; None if no flow ended in time."""
     return float(numpy.percentile(values, share)) if len(values) else None
 
 
@@ -242,7 +242,7 @@ def _ratio(one: float | None, other: float | None) -> float | None:
 
 
 def _why(kind: str, system: str) -> str:
-    """Why completion differs."""
+    """Reasons of differences in completion."""
     if kind == "big":
         return _SHARE
     return _QUIET if system.startswith("Packet") else _SMALL

@@ -1,4 +1,4 @@
-"""What is run: the testbed's network as scenarios of the packet plant, and what is measured of a run."""
+"""Experiments: the testbed's network as scenarios of the packet simulator, and measurements of a run."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,15 +14,15 @@ HORIZON = "2s"
 EARLY = "tau_early"
 AT = "at_circuit"
 BIG = 128
-"""Packets of a queue ahead of a circuit."""
+"""Packets of a queue before a circuit."""
 JITTER = "1us"
-"""Hosts start to send up to so much later than they could, so that seeds differ."""
+"""Greatest delay of a host's start, so that seeds differ."""
 FLOWS = 16
-"""From a rack to another in section 4."""
+"""Flows between two racks in section 4."""
 STEP_US, WEEKS_US = 20, 4200
-"""How often what has arrived is looked at, and the three weeks that sequence plots show."""
+"""Time between samples of arrivals, and the three weeks of sequence plots."""
 SINCE_US = numpy.arange(0, WEEKS_US + 1, STEP_US)
-"""Times of a sequence plot: since a day of the pair ended."""
+"""Times of a sequence plot, since the end of a day of the pair."""
 
 
 @dataclass(frozen=True)
@@ -50,12 +50,12 @@ def long(
     """Sixteen flows from a rack to another under the strobe schedule (section 4).
 
     Args:
-        seed: Of the run.
-        horizon: How long it is.
+        seed: Seed of the run.
+        horizon: Length of the run.
         voq: Packets of a queue.
-        tau: By how many microseconds before its day a queue grows to 128 packets; None if it does not.
-        ece: When reTCP is told of circuits; None for Reno.
-        delay_us: Of a circuit.
+        tau: Microseconds before its day at which a queue grows to 128 packets; None for a static queue.
+        ece: Time at which reTCP is notified of circuits; None for Reno.
+        delay_us: Delay of a circuit.
     """
     scenario: dict[str, Any] = {
         "network": {"voq_capacity": voq, "circuit_delay": f"{round(1000 * delay_us)}ns", "jitter": JITTER},
@@ -77,7 +77,7 @@ def long(
 
 
 def _sequence(run: Any) -> tuple[float, ...]:
-    """What arrives in three weeks from the end of a day on, as the paper's sequence plots have it."""
+    """Arrivals in three weeks from the end of a day on, as in the paper's sequence plots."""
     found = packets.sequence(run, 0, 1, span_s=1e-6 * WEEKS_US, step_s=1e-6 * STEP_US)
     if found is None or found.over == 0:
         return ()
@@ -85,7 +85,7 @@ def _sequence(run: Any) -> tuple[float, ...]:
 
 
 def optimum() -> list[float]:
-    """Thousands of bytes of a flow at `SINCE_US` if both links were always full while they are up."""
+    """Thousands of bytes of a flow at `SINCE_US` with both links always full while they are up."""
     in_week = (SINCE_US + 180) % 1400
     # A week from the start of the day on: circuit, then packets until a night before the next.
     weeks = (SINCE_US + 180) // 1400
@@ -96,7 +96,7 @@ def optimum() -> list[float]:
 
 
 PACKET_KB_US, CIRCUIT_KB_US = 10 / 8, 80 / 8
-"""What links carry in a microsecond, in thousands of bytes."""
+"""Capacity of links in a microsecond, in thousands of bytes."""
 
 
 def _us(seconds: float | None) -> float | None:
@@ -105,7 +105,7 @@ def _us(seconds: float | None) -> float | None:
 
 @dataclass(frozen=True)
 class Check:
-    """What table 1 checks: the length of days and weeks in microseconds, rates in Gb/s."""
+    """Checks of table 1: length of days and weeks in microseconds, rates in Gb/s."""
 
     day: float
     week: float
@@ -135,7 +135,7 @@ def check(seed: int, horizon: str) -> Check:
 
 
 WIRE = 9000 / 8948
-"""Bytes of a full packet for each byte that it carries."""
+"""Bytes of a full packet for each byte of its payload."""
 
 
 def columns(table: Any) -> dict[str, Any]:
@@ -149,7 +149,7 @@ class Improvement:
 
     trips: float
     percent: float | None
-    """By how much the median is lower."""
+    """Percent by which the median is lower."""
 
 
 def improvements(seed: int, horizon: str) -> list[Improvement]:
@@ -164,7 +164,7 @@ def improvements(seed: int, horizon: str) -> list[Improvement]:
 
 
 def improvement(static: list[Measured], grown: Measured) -> float | None:
-    """By how many percent the median is lower than that of static queues, interpolated by utilization.
+    """Percent by which the median is lower than that of static queues, interpolated by utilization.
 
     As the authors' script does: between the six queues of figure 6a, and the nearest beyond them.
     """
@@ -178,32 +178,32 @@ def improvement(static: list[Measured], grown: Measured) -> float | None:
 
 GIB = 2**30
 OPENED = "10ms"
-"""The first retransmission timeout of connections that are opened before they are used, as flowgrind's."""
+"""First retransmission timeout of connections opened before use, as flowgrind's."""
 ANSWERS = 2
 """Classes from here on are of answers."""
 
 
 @dataclass(frozen=True)
 class Rings:
-    """A run of section 5: completion in ms and Gb/s of flows that were over within two seconds; GiB sent."""
+    """A run of section 5: completion in ms and Gb/s of flows that ended within two seconds; GiB sent."""
 
     small: Any
     big: Any
     small_gbps: Any
     big_gbps: Any
     packet_gib: float
-    """Sent up to the packet switch, what it sent back each time, as the testbed counts."""
+    """Bytes sent up to the packet switch, which sent them back each time, as the testbed counts."""
     circuit_gib: float
     given_up: float
-    """Percent of big flows that were not over."""
+    """Percent of big flows that did not end."""
 
 
 @lru_cache(maxsize=256)
 def rings(seed: int, horizon: str, count: int, system: str, ece: str = EARLY) -> Rings:
     """Big flows along rings of racks and small ones between all (section 5), under one of `paper.SYSTEMS`.
 
-    Flows start for as long as `horizon`, and each is given up when it has taken that long, as in the authors'
-    scripts: a run is up to twice as long. A flow is over when its answer of 60 bytes is there.
+    Flows start for as long as `horizon`, and each is stopped after the same time, as in the authors' scripts:
+    a run is up to twice as long. A flow ends with its answer of 60 bytes.
     """
     scenario: dict[str, Any] = {
         "network": {"voq_capacity": 16, "jitter": JITTER},

@@ -1,7 +1,7 @@
-"""Section 6: files of DFSIO under HDFS's placement, reHDFS's and Leeward's; what is measured of a run.
+"""Section 6: files of DFSIO under the placement of HDFS, reHDFS and Leeward; measurements of a run.
 
-As in the testbed one data node a rack runs eight mappers, on a port that the paper did not limit (40 Gb/s,
-and its times are divided by 20, so 800). Solstice knows demand from queues, entries from 8 kB on.
+As in the testbed one data node of each rack runs eight mappers, on a port that the paper did not limit (40
+Gb/s, and its times are divided by 20, so 800). Solstice reads demand from queues, entries from 8 kB on.
 """
 
 from dataclasses import dataclass
@@ -14,20 +14,20 @@ from leeward import packets
 from leeward_reproduce.etalon.experiments import BIG, EARLY, HORIZON, JITTER, columns
 
 POLICIES = {"HDFS": "uniform", "reHDFS": "rehdfs", "leeward": "leeward:circuit_turn=2s"}
-"""Who places copies, by the paper's words. It would change racks every few seconds, and so does `leeward`."""
+"""Placers, by the paper's names. The paper's would change racks every few seconds, and so does `leeward`."""
 KINDS = ("", "+Resize", "+reTCP")
 FILES, RACKS = 64, 8
 GIB = 2.0**30
 _FULL = 99 * 2**20
 """The paper counts writes of more bytes than this: blocks of 128 MiB and not the rest of a file."""
 _ENOUGH = "20s"
-"""All files are written by then, where no horizon is asked for."""
+"""Greatest length of a run without a horizon: all files are written by then."""
 IN_JOB = "leeward:circuit_turn=400ms"
-"""The second turn begins 300 ms after the files do: policies hear of an idle network for 100 ms before."""
+"""The second turn begins 300 ms after the files do: policies see an idle network for 100 ms before."""
 LONG, LONG_TURN = "4GiB", "leeward:circuit_turn=2s"
 """A job that lasts for several turns."""
 BESIDE_SEEDS, LONG_SEEDS = 3, 1
-"""Under how many seeds `leeward` is run beside reHDFS, and the long job: a run of it takes half a minute."""
+"""Number of seeds of `leeward` beside reHDFS, and of the long job: a run of it takes half a minute."""
 
 
 @dataclass(frozen=True)
@@ -41,9 +41,9 @@ class Written:
     packet_gib: float
     circuit_gib: float
     racks: float
-    """Other racks that hold copies of a rack's blocks, in the mean over racks."""
+    """Average number of other racks that hold copies of a rack's blocks."""
     worst: float
-    """Percent of a rack's copies in the other rack that holds most, in the mean over racks."""
+    """Average percent of a rack's copies in the other rack that holds most."""
 
 
 @lru_cache(maxsize=512)
@@ -51,11 +51,11 @@ def written(seed: int, horizon: str, policy: str, kind: str, size: str = "400MiB
     """Files of `size` from 64 mappers.
 
     Args:
-        seed: Of the run.
-        horizon: How long it is at most; the other figures' stands for as long as it takes.
-        policy: For replicas.
+        seed: Seed of the run.
+        horizon: Greatest length of the run; that of other figures counts as none.
+        policy: Policy for replicas.
         kind: One of `KINDS`.
-        size: Of each file.
+        size: Size of each file.
     """
     scenario: dict[str, Any] = {
         "network": {"hosts_per_rack": 1, "nic": "800Gbps", "jitter": JITTER},

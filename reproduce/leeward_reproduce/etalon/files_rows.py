@@ -72,7 +72,7 @@ def files(outcomes: Systems) -> list[Row]:
 
 
 def beside(outcomes: Beside) -> list[Row]:
-    """`leeward` with circuits beside reHDFS, and on how many racks copies lie."""
+    """`leeward` with circuits beside reHDFS, and the number of racks with copies."""
     rows = []
     words = {
         "job": ("the paper's job", f"seeds 1 to {BESIDE_SEEDS}; within a turn, so that it is reHDFS"),
@@ -151,7 +151,7 @@ def picture(outcomes: Systems) -> "Figure":
 
 
 def picture_beside(outcomes: Beside) -> "Figure":
-    """Writes of reHDFS and `leeward`, and where copies lie, over several turns."""
+    """Writes of reHDFS and `leeward`, and places of copies, over several turns."""
     from matplotlib import pyplot
 
     figure, (writes, racks) = pyplot.subplots(1, 2, figsize=(8.6, 3.8), layout="constrained")

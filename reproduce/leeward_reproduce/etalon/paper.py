@@ -1,4 +1,4 @@
-"""What Etalon reports, each value once: printed in text and figures, or read from coordinates."""
+"""Values that Etalon reports, each once: printed in text and figures, or read from coordinates."""
 
 VOQ = (4, 8, 16, 32, 64, 128)
 """Packets of static queues, figures 6a, 7a and 9."""
@@ -39,7 +39,7 @@ IMPROVED = (4.7, 36.4, 39.8, 38.2, 35.3, 33.4, 32.4, 33.4, 31.7)
 """Percent by which the median is lower than with static queues of the same utilization, figure 10."""
 
 RING_GAINS = (8.0, 11.0, 2.0)
-"""Times that ADUs are faster than VOQs in the ring: big flows' median and p99, small ones' p99."""
+"""Speed-up of ADUs against VOQs in the ring: big flows' median and p99, small ones' p99."""
 SYSTEMS = (
     "ToR VOQ",
     "VOQ+Resize",
@@ -58,7 +58,7 @@ MEDIAN_SMALL = (1.52, 1.57, 1.6, 1.51, 1.58, 1.59, 1.49, 2.19, 1.05, 0.71, 0.65)
 TAIL_SMALL = (56.39, 76.54, 69.86, 65.71, 79.07, 77.8, 64.99, 36.34, 22.25, 14.5, 5.2)
 MEDIAN_BIG = (1162.04, 737.64, 660.19, 644.01, 110.61, 102.11, 724.08, 1680.35, 1025.92, 46.95, 45.3)
 TAIL_BIG = (1988.84, 1917.55, 1869.5, 1815.74, 432.5, 406.44, 1860.53, 1998.27, 1944.73, 134.29, 114.77)
-"""Milliseconds, table 2, of flows that were over 2 s after their start."""
+"""Milliseconds, table 2, of flows that ended within 2 s of their start."""
 BY_PACKETS = (28.4, 24.7, 23.7, 23.6, 18.9, 18.9, 24.5, 36.0, 57.3, 59.5, 55.5)
 BY_CIRCUITS = (27.1, 33.3, 34.4, 33.3, 38.1, 38.1, 32.1, 0.0, 0.0, 0.0, 0.0)
 """Sent, figure 16: its axis says GB, its script counts 2^30 bytes."""
@@ -66,7 +66,7 @@ BY_CIRCUITS = (27.1, 33.3, 34.4, 33.3, 38.1, 38.1, 32.1, 0.0, 0.0, 0.0, 0.0)
 FILES_SYSTEMS = ("HDFS", "HDFS+Resize", "HDFS+reTCP", "reHDFS", "reHDFS+Resize", "reHDFS+reTCP")
 """Bars of figures 20 to 22."""
 FILES_GAINS = (4.7, 7.6, 9.0)
-"""Times that writes are faster under reHDFS: median, 99th percentile, longest; text of section 6.2."""
+"""Speed-up of writes under reHDFS: median, 99th percentile, longest; text of section 6.2."""
 FILES_JOB = 47.0
 """Percent by which the job is shorter, text."""
 FILES_TAILS = (1369, 1101, 999, 173, 128, 127)

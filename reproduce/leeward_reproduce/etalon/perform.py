@@ -30,15 +30,15 @@ class Figure:
 
     title: str
     experiment: Callable[[int, str], Any]
-    """What is run under a seed, for so long."""
+    """Runs it under a seed, for a horizon."""
     rows: Callable[[Sequence[Any]], list[Row]]
-    """Of what was run under all seeds."""
+    """Makes rows of the runs under all seeds."""
     draw: Callable[[Sequence[Any]], Any] | None = None
     most_seeds: int | None = None
-    """It is run under no more seeds than these."""
+    """Greatest number of seeds."""
 
     def seeds(self, seeds: int) -> int:
-        """Under how many seeds it is run."""
+        """Number of seeds."""
         return seeds if self.most_seeds is None else min(seeds, self.most_seeds)
 
 
@@ -47,7 +47,7 @@ def _static(seed: int, horizon: str) -> list[experiments.Measured]:
 
 
 def _sequences(seed: int, horizon: str) -> list[experiments.Measured]:
-    """Queues that stay, as figure 5b has them beside those that grow."""
+    """Static queues, as in figure 5b beside those that grow."""
     return [experiments.long(seed, horizon, 16), *_resized(seed, horizon)[1:]]
 
 
@@ -56,7 +56,7 @@ def _resized(seed: int, horizon: str) -> list[experiments.Measured]:
 
 
 def _told(seed: int, horizon: str, ece: str = experiments.EARLY) -> list[experiments.Measured]:
-    """reTCP: first with queues that do not grow."""
+    """reTCP: first with static queues."""
     first = experiments.long(seed, horizon, 16, None, ece)
     return [first, *(experiments.long(seed, horizon, 16, tau, ece) for tau in paper.TAU[1:])]
 
@@ -164,7 +164,7 @@ FIGURES = {
         beyond.SEEDS,
     ),
 }
-"""By the names that `--figure` takes, beside those of `WITHIN`.
+"""Figures by the names of `--figure`, besides those of `WITHIN`.
 
 Figure 12 has figures 13 to 15 too, 16 table 2, and 19 those to 22.
 """
@@ -178,15 +178,15 @@ WITHIN = {
 
 
 def runs(chosen: Mapping[str, Figure], seeds: int) -> int:
-    """How many runs the figures take."""
+    """Number of runs of the figures."""
     return sum(figure.seeds(seeds) for figure in chosen.values())
 
 
 def check_horizon(horizon: str) -> None:
-    """Checks how long runs are to be.
+    """Checks the length of runs.
 
     Raises:
-        InputError: It is no time, or too short for two weeks of circuits.
+        InputError: The text is not a time, or too short for two weeks of circuits.
     """
     try:
         seconds = _native.seconds(horizon)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 _COLOURS = ("#1f5fa8", "#c25a00", "#2f7d32", "#7a3f9d")
 Line = tuple[str, Sequence[float], Sequence[float], Sequence[float] | None]
-"""Its name, x, our y, the paper's y."""
+"""Name, x, our y, the paper's y."""
 
 
 def _plot(lines: Sequence[Line], x: str, y: str, log: bool = False) -> "Figure":
@@ -42,7 +42,7 @@ def _mean(outcomes: Sequence[Sequence[Measured]], get: Callable[[Measured], floa
 
 
 def sequences(points: Sequence[int], what: str) -> Callable[[Any], "Figure"]:
-    """Figures 5a and 5b: what has arrived of a flow since a day ended, and the best that links allow."""
+    """Figures 5a and 5b: arrivals of a flow since a day ended, and the capacity of the links."""
 
     def draw(outcomes: Any) -> "Figure":
         from matplotlib import colormaps, pyplot
@@ -94,7 +94,7 @@ def medians(
 
 
 def told(outcomes: Sequence[dict[str, Sequence[Measured]]]) -> "Figure":
-    """Figure 8: utilization by how early, of both times at which hosts are told."""
+    """Figure 8: utilization by lead time, for both times of notification."""
     points = list(paper.TAU)
     papers = [paper.TOLD_STATIC[0], *paper.TOLD_USED]
     lines: list[Line] = [
@@ -208,7 +208,7 @@ def lines(
 
 
 def grouped(names: Sequence[str], values: Mapping[str, Sequence[float]], y: str) -> "Figure":
-    """Bars side by side of each name, one a kind."""
+    """Groups of bars by name, a bar for each kind."""
     from matplotlib import pyplot
 
     figure, axes = pyplot.subplots(figsize=(8.6, 3.8), layout="constrained")

@@ -16,7 +16,7 @@ SWEEPS = (CHUNKS,)
 BUCKET = 0.05
 BUCKETS = 20
 LOW, HOT = 0.2, 0.75
-"""What is called a low utilization here, and a hotspot."""
+"""Bounds of a low utilization, and of a hotspot."""
 KINDS: dict[str, Callable[..., Requests]] = {"reads": reads, "writes": writes}
 _QUIET = "the paper: nearly all, in a figure without numbers"
 
@@ -39,7 +39,7 @@ def shares(cells: Cells, policy: str, kind: str) -> Floats:
 
 
 def rows(results: Results) -> list[Row]:
-    """Figure 14, before and after CCP, and what CCP does to hot ToRs and to stored bytes."""
+    """Figure 14, before and after CCP, and the effect of CCP on hot ToRs and on stored bytes."""
     cells, made = results[CHUNKS], []
     for policy in ("uniform", "ccp", "leeward"):
         for kind, find in KINDS.items():

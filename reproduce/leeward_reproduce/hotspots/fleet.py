@@ -1,10 +1,10 @@
-"""What no simulated run tells of figures 3, 6 and 7: a fleet's telemetry, made up, with planted truths.
+"""Synthetic telemetry of a fleet with planted truths, for parts of figures 3, 6 and 7.
 
-Links carry little (`leeward.telemetry.synthetic`), but for runs of hot intervals that are drawn by seed, at
-rates that are stated here. In hot intervals of mixed racks it is drawn whose they are, and what jobs need for
-a processor is drawn too. `leeward.hotspots` then finds what was planted, as it would in an operator's fleet:
-that shows the form of a figure, and that nothing is lost on the way. Rates and shares are ours, not the
-paper's.
+No simulated run has data for these parts. Links carry little (`leeward.telemetry.synthetic`), except for runs
+of hot intervals that are drawn by seed, at rates that are stated here. The owners of hot intervals of mixed
+racks are drawn, and so is the bandwidth of jobs for a processor. `leeward.hotspots` then finds the planted
+runs, as it would in an operator's fleet: that shows the form of a figure, and that nothing is lost on the
+way. Rates and shares are ours, not those of the paper.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,29 +34,29 @@ DAY = 288
 """Intervals of a day."""
 DAYS, SHORT_DAYS = 2, 1
 HOT = {"host-ToR": 0.005, "ToR-pod": 0.04, "pod-core": 0.01}
-"""The part of the time that links of a cross-section are hot, about."""
+"""Approximate share of the time in which links of a cross-section are hot."""
 LENGTH = 6.0
-"""Intervals of a run of hot ones, in the mean."""
+"""Average number of intervals of a hot run."""
 UTILIZATION = 0.9
-"""Of a link that is hot."""
+"""Utilization of a hot link."""
 OWNED = {"storage": (0.4, 0.45, 0.45), "compute": (0.4, 0.2, 0.7), "both": (0.2, 0.35, 0.55)}
-"""Whose a hot interval of a mixed rack is: how likely, and the parts of its capacity that storage and compute
-carry."""
+"""Owners of a hot interval of a mixed rack: their chance, and the shares of its capacity that storage and
+compute carry."""
 JOBS, SPREAD = 61, 0.9
-"""Jobs, and the standard deviation of the logarithm of their bandwidth for a processor."""
+"""Number of jobs, and the standard deviation of the logarithm of their bandwidth for a processor."""
 CPUS = 10
-"""Of a job."""
+"""Tasks of a job."""
 _MADE_UP = "a made-up fleet, in which just this was planted; the paper's value is for reference only"
 
 
 @dataclass(frozen=True)
 class Fleet:
-    """What was found in a fleet, or what was planted in it.
+    """Results for a fleet, found or planted.
 
     Attributes:
-        hot: Hot link-intervals of each cross-section, of all of them.
-        owned: Hot intervals of mixed racks by whose they are.
-        storage: The part of the traffic in them that is storage's.
+        hot: Number of hot link-intervals of each cross-section, and of all intervals.
+        owned: Hot intervals of mixed racks by owner.
+        storage: Share of storage in their traffic.
         jobs: Bandwidth for a processor, over the median job's, in order.
     """
 
@@ -108,7 +108,7 @@ def planted(seed: int, days: int) -> tuple[Fleet, Samples, Tables]:
 
 
 def found(samples: Samples, tables: Tables) -> Fleet:
-    """What `leeward.hotspots` finds of it."""
+    """Results of `leeward.hotspots`."""
     made = analyze(samples, Settings(), tables)
     counts = dict.fromkeys(HOT, (0, 0))
     for row in made.cross_sections.to_pylist():
@@ -131,11 +131,11 @@ def _run(seed: int, short: bool) -> Fleet:
 
 
 FLEET = Experiment("fleet", _run)
-"""Telemetry that is made up, and what is found in it."""
+"""Synthetic telemetry, and its results."""
 
 
 def section_rows(results: Results) -> list[Row]:
-    """Figure 3: how often links of a cross-section are hot, over those of others."""
+    """Figure 3: rates of hot links of a cross-section, over those of others."""
     rates = [{name: hot_ / every for name, (hot_, every) in of.hot.items()} for of in results.outcomes[FLEET]]
     stated = ", ".join(f"{name} {100 * rate:g} %" for name, rate in HOT.items())
     note = f"{_MADE_UP}; hot in about: {stated}"
@@ -156,7 +156,7 @@ def section_rows(results: Results) -> list[Row]:
 
 
 def split_rows(results: Results) -> list[Row]:
-    """Figure 6: whose the hotspots of mixed racks are."""
+    """Figure 6: owners of the hotspots of mixed racks."""
     fleets = [of for of in results.outcomes[FLEET] if sum(of.owned.values())]
     made = []
     for name, words in (("storage", "storage's"), ("compute", "compute's"), ("both", "both's")):
@@ -180,7 +180,7 @@ def job_rows(results: Results) -> list[Row]:
 
 
 def owners(results: Results, _: Sequence[Row]) -> "Figure":
-    """Figure 6: a bar for each of who may own a hotspot, of all seeds."""
+    """Figure 6: a bar for each owner of hotspots, of all seeds."""
     from matplotlib import pyplot
 
     sums = {name: sum(of.owned[name] for of in results.outcomes[FLEET]) for name in OWNED}
@@ -211,7 +211,7 @@ def needs(results: Results, _: Sequence[Row]) -> "Figure":
 
 
 def _marked(random: numpy.random.Generator, intervals: int, rate: float) -> Any:
-    """Which intervals of a link are hot."""
+    """Hot intervals of a link."""
     marked = numpy.zeros(intervals, dtype=bool)
     for _ in range(random.poisson(rate * intervals / LENGTH)):
         start = int(random.integers(intervals))
@@ -228,7 +228,7 @@ def _plants(name: str, marked: Any) -> list[Plant]:
 
 
 def _split(link: Mapping[str, Any], at: int, storage: float, compute: float) -> dict[str, Any]:
-    """A row of what a rack's storage and compute carried in an interval."""
+    """A row of the loads of a rack's storage and compute in an interval."""
     return {
         "rack": link["rack"],
         "t_ms": START_MS + INTERVAL_MS * (at + 1),
@@ -239,7 +239,7 @@ def _split(link: Mapping[str, Any], at: int, storage: float, compute: float) -> 
 
 
 def _tasks(needs: Floats, racks: Sequence[str]) -> list[dict[str, Any]]:
-    """A task of each job, on the racks in turn, that sends as much as it receives."""
+    """A task of each job, on the racks in turn, with equal load in both directions."""
     return [
         {
             "rack": racks[at % len(racks)],

@@ -1,8 +1,8 @@
 """Figures 11 to 13 and 21 to 23 and table 1 as forms: drawn from the tables of any fleet's `leeward impact`.
 
-What the paper measured them on is Google's fleet, which is private. Nothing here stands for it: the paper's
-values are marks to compare one's own with, and what is drawn is what the tables say. Where latencies were
-planted, the figure shows what was planted.
+The paper measured them on Google's fleet, which is private, and nothing here replaces it: the paper's values
+are marks to compare with, and the curves are those of the tables. Planted latencies give their planted
+curves.
 
     leeward impact ... --by operation,compute --out impact
     forms.FORMS["12b"].draw(forms.read("impact"))
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
 
 PRIVATE = "the paper's value is of Google's fleet, which is private"
 _LEFT = 30.0
-"""Names of marks up to this utilization are right of them, so that they stay within."""
+"""Names of marks up to this utilization are to their right, so that they stay within."""
 _LOG = 8.0
-"""From this inflation on, the axis is logarithmic."""
+"""Inflation from which on the axis is logarithmic."""
 FULL = 100.0
-"""Percent of a link; the paper's load-tolerances that are not reached are marked there."""
+"""Percent of a link at which the paper's load-tolerances that are not reached are marked."""
 
 
 @dataclass(frozen=True)
 class Tables:
-    """What `leeward impact --out` wrote: see `leeward.impact.tables` for the columns."""
+    """Tables of `leeward impact --out`: see `leeward.impact.tables` for the columns."""
 
     buckets: pyarrow.Table
     tolerance: pyarrow.Table
@@ -64,11 +64,11 @@ class Tables:
 
 @dataclass(frozen=True)
 class Form:
-    """A figure that is drawn from tables.
+    """A figure drawn from tables.
 
     Attributes:
-        title: What it shows.
-        by: What `leeward impact --by` must have split latencies by.
+        title: Title.
+        by: Fields that `leeward impact --by` must have split latencies by.
         draw: Draws it.
     """
 
@@ -106,7 +106,7 @@ def table_1(tables: Tables) -> list[Row]:
 
 
 def aggregation(tables: Tables) -> "Figure":
-    """Figure 11: the parts of an aggregation, and where each of the paper's reaches 1.5x."""
+    """Figure 11: parts of an aggregation, and the utilization at which each of the paper's reaches 1.5x."""
     figure, (axes,) = _panels(1)
     _curves(axes, tables.curves("total", ("operation",)))
     marks = {name: (value, 1.5) for name, value in paper.AGGREGATION.items()}
@@ -139,7 +139,7 @@ def compute_ratios(tables: Tables) -> "Figure":
 
 
 def file_access(tables: Tables) -> "Figure":
-    """Figure 13: file reads and writes, all of their latency and its part on the network."""
+    """Figure 13: file reads and writes, their total latency and its part on the network."""
     figure, panels = _panels(2)
     for axes, (operation, (tolerance, hotspot)) in zip(panels, paper.FILES.items(), strict=True):
         found: dict[tuple[str, ...], list[tuple[float, float]]] = {
@@ -156,7 +156,7 @@ def file_access(tables: Tables) -> "Figure":
 
 
 def sizes(tables: Tables) -> "Figure":
-    """Figure 21: load-tolerance at 2x by size of operation; the paper's of HDD reads are marked."""
+    """Figure 21: load-tolerance at 2x by size of operation, with marks of the paper's HDD reads."""
     figure, axes = _by_size(tables, ("operation", "size"), paper.SIZES)
     axes.axhline(FULL, color="#444444", linewidth=0.8, linestyle=":")
     axes.annotate("full", (0.005, FULL + 1), xycoords=("axes fraction", "data"), fontsize=8)
@@ -165,10 +165,10 @@ def sizes(tables: Tables) -> "Figure":
 
 
 def classes(tables: Tables) -> "Figure":
-    """Figure 22: load-tolerance at 2x by size and class of service; of the paper, PC's is above NC's.
+    """Figure 22: load-tolerance at 2x by size and class of service; in the paper, PC's is above NC's.
 
-    Utilization is weighted-effective: for each class a full link is at another one, for some above 100 %, so
-    that there is no line at which all end.
+    Utilization is weighted-effective: a full link is at another value for each class, for some above 100 %,
+    so that no line is the end for all.
     """
     figure, axes = _by_size(tables, ("operation", "class", "size"), {})
     axes.set_ylabel("load-tolerance at 2x, effective utilization, %")
@@ -176,7 +176,7 @@ def classes(tables: Tables) -> "Figure":
 
 
 def media(tables: Tables) -> "Figure":
-    """Figure 23: reads by medium, and what the paper says of SSDs and of its RamStore."""
+    """Figure 23: reads by medium, and the paper's values for SSDs and its RamStore."""
     figure, (axes,) = _panels(1)
     _curves(axes, tables.curves("total", ("medium",)))
     _marks(axes, {name: (77.5, hotspot) for name, (_, hotspot) in paper.MEDIA.items()})
@@ -193,7 +193,7 @@ FORMS = {
     "22": Form("load-tolerance by size and class of service", ("operation", "class", "size"), classes),
     "23": Form("reads by medium", ("medium",), media),
 }
-"""By the paper's figures."""
+"""Forms by the paper's figures."""
 
 
 def _kind(row: Mapping[str, Any], keys: Sequence[str]) -> tuple[str, ...]:
@@ -214,7 +214,7 @@ def _curves(axes: "Axes", found: Mapping[tuple[str, ...], Sequence[tuple[float, 
         across, up = zip(*sorted(points), strict=True)
         style: dict[str, Any] = {
             "color": COLOURS[at % len(COLOURS)],
-            # Colours and lines are as many: whoever has a colour again has another line.
+            # Colours and lines have equal counts: a repeated colour has another line.
             "linestyle": LINES[(at + at // len(COLOURS)) % len(LINES)],
             "label": " ".join(kind),
         }
@@ -235,7 +235,7 @@ def _marks(axes: "Axes", values: Mapping[str, tuple[float, float]]) -> None:
     """The paper's values: crosses with names."""
     for at, (name, (across, up)) in enumerate(values.items()):
         axes.plot([across], [up], marker="x", color="#111111", linestyle="none", label="_paper")
-        # Marks side by side or one above another have their names apart, each ending where its mark is.
+        # Marks side by side or one above another have separate names, each ending at its mark.
         lift = (
             4 + 9 * at if any(len(set(of)) < len(values) for of in zip(*values.values(), strict=True)) else 4
         )
@@ -252,7 +252,7 @@ def _marks(axes: "Axes", values: Mapping[str, tuple[float, float]]) -> None:
 def _by_size(
     tables: Tables, keys: Sequence[str], reported: Mapping[str, float | None]
 ) -> "tuple[Figure, Axes]":
-    """Bars of load-tolerance at 2x; where it is not reached, the bar is empty and ends where buckets do."""
+    """Bars of load-tolerance at 2x; where it is not reached, the bar is empty and ends with the buckets."""
     from matplotlib.patches import Patch
 
     figure, (axes,) = _panels(1)

@@ -1,7 +1,7 @@
-"""What placement does to latency: queries before and after UTP (figure 19), HDD reads with CCP (figure 20).
+"""Effect of placement on latency: queries before and after UTP (figure 19), HDD reads with CCP (figure 20).
 
-How loaded links are is the fluid simulator's, under each policy; how long operations take on links that are
-so loaded is the request simulator's (`plant`). The two meet in buckets of 5 % of utilization, as latencies
+The fluid simulator gives the loads of links under each policy, and the request simulator the times of
+operations on links with these loads (`plant`). The two meet in buckets of 5 % of utilization, as latencies
 and telemetry do in the paper. The paper's own curves of inflation are not used.
 """
 
@@ -70,7 +70,7 @@ def query_rows(results: Results) -> list[Row]:
 
 
 def _windows(results: Results) -> list[tuple[int, Floats, Floats, Floats]]:
-    """For each seed where workers are before UTP, after it, and in the same window without it."""
+    """Workers of each seed before UTP, after it, and in the same window without it."""
     cells = results[PILOT_PAIR]
     return [
         (
@@ -84,7 +84,7 @@ def _windows(results: Results) -> list[tuple[int, Floats, Floats, Floats]]:
 
 
 def _p95(worker: Worker, of: Benchmark, loads: Floats, seed: int) -> float:
-    # The same draws under both policies: what differs is the load.
+    # Both policies share the draws: only the load differs.
     random = numpy.random.default_rng([seed, 19])
     down, up = loads
     storage = worker.storage_s(
@@ -94,7 +94,7 @@ def _p95(worker: Worker, of: Benchmark, loads: Floats, seed: int) -> float:
 
 
 def _workers(cells: Cells, policy: str, seed: int, half: int) -> Floats:
-    """Utilization of the links of racks that network-intensive tasks run in, at times drawn from theirs.
+    """Utilization of the links of racks with network-intensive tasks, at times drawn from theirs.
 
     Returns:
         Shape (2, `DRAWN`): downlinks, which their reads cross, and uplinks, which their writes cross.
@@ -116,7 +116,7 @@ def _workers(cells: Cells, policy: str, seed: int, half: int) -> Floats:
     moved = _moves(cells, policy, seed)
     racks = []
     for task, time, host in zip(drawn.tolist(), at.tolist(), hosts, strict=True):
-        # Before a move a task is where that move takes it from.
+        # Before a move a task is on the move's source.
         later = next((source for when, source in moved.get(task, ()) if when > time), host)
         racks.append(int(later.partition("h")[0][1:]))
     interval = numpy.searchsorted(start, at, side="right") - 1
@@ -143,7 +143,7 @@ def _loads(cells: Cells, policy: str, seed: int) -> dict[str, Floats]:
 
 
 def _moves(cells: Cells, policy: str, seed: int) -> dict[int, list[tuple[float, str]]]:
-    """For each task that moved when, and from where, in order."""
+    """Time and source of each moved task, in order."""
     made: dict[int, list[tuple[float, str]]] = defaultdict(list)
     for row in cells.table("moves", policy, seed).select(["time_s", "task", "from"]).to_pylist():
         made[row["task"]].append((row["time_s"], row["from"]))
@@ -171,7 +171,7 @@ _STRICT = "uplinks spread 2.25-fold here and are seldom hot, and most of a read'
 
 
 def _read_times(results: Results, policy: str, seed: int, load: str) -> dict[str, float]:
-    """The p95 of reads, in seconds: in all, and on the network."""
+    """p95 of reads, in seconds: total, and on the network."""
     random = numpy.random.default_rng([seed, 20])
     asked = reads(results[CHUNKS_PAIR], STORAGE, policy, seed, load)
     drawn: Ints = random.integers(0, len(asked.kind), READS)

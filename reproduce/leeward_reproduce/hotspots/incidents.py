@@ -1,7 +1,7 @@
-"""The four incidents of section 3.4, as scenarios that users can start from.
+"""The four incidents of section 3.4, as scenarios for users to start from.
 
-The paper says what happened and by which factor something took longer, and nothing of loads or sizes. Here
-racks are loaded as in the pilot cell (the first two) or as the files say; the factors are what comes of that.
+The paper states the events and the factor of a slow-down, without loads or sizes. Here racks are loaded as in
+the pilot cell (the first two) or as the files say; the factors are results.
 """
 
 import math
@@ -37,19 +37,19 @@ SWEEPS = (
 
 _DAY_S = 86_400.0
 _FROM_S, _UNTIL_S = _DAY_S, 2 * _DAY_S
-"""Of the first incident."""
+"""Affected racks of the first incident."""
 _INCAST_S = (900.0, 960.0)
-"""Of the third."""
+"""Affected racks of the third incident."""
 _HOT_S = (600.0, 1200.0)
-"""Of the fourth."""
+"""Affected racks of the fourth incident."""
 _FLUID = "links are fluids, which slow nobody before they are full"
 
 Wanted = Callable[[Cells, str, int], Mask]
-"""Which rows of the table `tasks` are looked at, under a policy and a seed."""
+"""Rows of the table `tasks` to compare, under a policy and a seed."""
 
 
 def rows(results: Results) -> list[Row]:
-    """The incidents in the order of the paper."""
+    """Incidents in the order of the paper."""
     return _uplinks(results) + _herding(results) + _degraded(results) + _replication(results)
 
 
@@ -114,7 +114,7 @@ def _replication(results: Results) -> list[Row]:
 
 
 def _read_time(cells: Cells, seed: int, start: float, end: float) -> float:
-    """The mean time of reads asked for between two times, in seconds; zero without any."""
+    """Mean time of reads requested between two times, in seconds; zero without any."""
     reads = cells.table("reads", "uniform", seed)
     asked = reads["asked_s"].to_numpy()
     times = reads["finished_s"].to_numpy(zero_copy_only=False) - asked
@@ -123,13 +123,13 @@ def _read_time(cells: Cells, seed: int, start: float, end: float) -> float:
 
 
 def _hot_seconds(cells: Cells, seed: int, link: str) -> float:
-    """For how long a link was hot."""
+    """Time for which a link was hot."""
     spots = cells.table("hotspots", "uniform", seed).to_pylist()
     return math.fsum(spot["end_s"] - spot["start_s"] for spot in spots if spot["link"] == link)
 
 
 def _factors(cells: Cells, base: Cells, policy: str, wanted: Wanted) -> list[float]:
-    """How much longer batch tasks take, by seed."""
+    """Slow-down of batch tasks, by seed."""
     made = []
     for seed in cells.seeds:
         ours, before = (_stretch(of, policy, seed, wanted) for of in (cells, base))
@@ -138,7 +138,7 @@ def _factors(cells: Cells, base: Cells, policy: str, wanted: Wanted) -> list[flo
 
 
 def _stretch(cells: Cells, policy: str, seed: int, wanted: Wanted) -> float | None:
-    """The mean time of batch tasks over their work alone."""
+    """Mean time of batch tasks over their work alone."""
     names = ("placed_s", "finished_s", "duration_s", "tolerant")
     tasks = cells.table("tasks", policy, seed)
     placed, finished, duration, tolerant = (tasks[name].to_numpy(zero_copy_only=False) for name in names)

@@ -1,7 +1,7 @@
 """Latency by utilization: figures 11 to 13 and 21 to 23, and table 1.
 
-Operations wait in the request simulator (`plant`), telemetry says what their link carried, and
-`leeward.impact` joins the two, as it would join an operator's. None of the paper's curves is an input.
+Operations wait in the request simulator (`plant`), telemetry has the load of their link, and `leeward.impact`
+joins the two, as for an operator. None of the paper's curves is an input.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 WEIGHTS = {"PC": 8, "NC": 4}
-"""Of a switch's scheduler; an example, the paper prints none."""
+"""Weights of a switch's scheduler; an example, the paper prints none."""
 QUERIES = 100
-"""Of each benchmark, in each interval."""
+"""Queries of each benchmark, in each interval."""
 RATIOS = (0.1, 0.3, 0.5, 0.7, 0.9)
-"""Of computation in queries of figure 12b."""
+"""Shares of computation in queries of figure 12b."""
 _FIFO = "whoever sends more waits no longer: a queue without TCP, which would share the link fairly by flow"
 _NEVER = "counted as reached where buckets end, if not before"
 _BURSTS = "bursts of C^2 3.6 and no congestion control: queues are longer than TCP would let them be"
@@ -134,9 +134,9 @@ def picture(name: str, tables: str, results: Results, _: Sequence[Row]) -> "Figu
     """A form, of all seeds together.
 
     Args:
-        name: Of the form.
-        tables: What it is drawn of, one of `TABLES`.
-        results: What was run.
+        name: Name of the form.
+        tables: Source of its tables, one of `TABLES`.
+        results: Results of the runs.
     """
     of = BY_CLASS if tables == "classes" else RACK
     return forms.FORMS[name].draw(TABLES[tables](racks.joined(results.outcomes[of])))
@@ -184,7 +184,7 @@ def _there(values: Sequence[Any]) -> list[Any]:
 
 
 def _network_share(of: forms.Tables, name: str, low: float, high: float) -> list[float]:
-    """Percent of the latency that is network, between two utilizations."""
+    """Percent of the latency on the network, between two utilizations."""
     sums = {"network": 0.0, "total": 0.0}
     for row in of.buckets.to_pylist():
         if row["operation"] == name and low <= row["from_utilization"] + 1e-9 < high:
@@ -222,7 +222,7 @@ def _chosen(rows: pyarrow.Table, medium: str | None, sizes: tuple[int, int] | No
 
 
 def _aggregation(served: Served, seed: int = 0) -> forms.Tables:
-    """Parts by the paper's words: writes of a shuffle end in memory, as those of files do."""
+    """Parts by the paper's names: writes of a shuffle end in memory, as those of files do."""
     rows = _chosen(racks.logs(served), None, plant.CHUNK)
     parts = {("file-read", "hdd"): "chunk-read", ("file-read", "ram"): "shuffle-read"}
     parts |= {("file-write", "hdd"): "shuffle-write"}
@@ -244,7 +244,7 @@ def _queries(served: Served, seed: int = 0) -> forms.Tables:
 
 
 def _ratios(served: Served, seed: int = 0) -> forms.Tables:
-    """By what the compute ratio is when links are idle: a hot link lowers that of the same query."""
+    """Split by the compute ratio on idle links: a hot link lowers that of the same query."""
     parts = []
     for ratio in RATIOS:
         rows = _asked(served, seed, {one.name: (one, ratio) for one in BENCHMARKS})
@@ -253,12 +253,12 @@ def _ratios(served: Served, seed: int = 0) -> forms.Tables:
 
 
 def _nominal(ratio: float) -> str:
-    """The class that `leeward impact` puts a ratio in."""
+    """Class of a ratio in `leeward impact`."""
     return f"{ratio:g} to {ratio + 0.1:g}" if ratio < 0.85 else "0.9 to 1"
 
 
 def _asked(served: Served, seed: int, queries: Mapping[str, tuple[Any, float]]) -> pyarrow.Table:
-    """Latencies of queries, so many of each in each interval."""
+    """Latencies of queries, a number of each in each interval."""
     worker, length = Worker(served), plant.INTERVAL_S
     intervals = numpy.repeat(numpy.arange(len(served.level)), QUERIES)
     parts = []
@@ -289,4 +289,4 @@ TABLES = {
     "classes": _classes,
     "media": _media,
 }
-"""What each form is drawn of."""
+"""Sources of each form."""

@@ -1,4 +1,4 @@
-"""What the paper reports of UTP, CCP and incidents, each value once. Sections and figures are Hotspots'.
+"""Values that the paper reports of UTP, CCP and incidents, each once. Sections and figures are Hotspots'.
 
 Claims about the fleet and those about medians of one cell's windows differ, and are kept apart.
 """
@@ -8,10 +8,10 @@ FLEET_HOT_TORS = -90.0
 HOT_TORS = -44.6
 P98 = -18.5
 UTILIZATION = 10.9
-"""Table 2: change of the median over five days before and after UTP, in percent; the last is growth that has
-other reasons."""
+"""Table 2: change of the median over five days before and after UTP, in percent; the last is growth for other
+reasons."""
 THRESHOLD = 75.0
-"""Section 5.1, in percent: the 98th percentile is below this with UTP."""
+"""Section 5.1, in percent: upper bound of the 98th percentile with UTP."""
 MOVES = -41.0
 VIOLATIONS = -74.1
 """Table 3: change of the median with the proactive part against without it, in percent."""

@@ -110,7 +110,7 @@ def _two(
     policies: tuple[str, str],
     unit: float,
 ) -> None:
-    """The window before left of zero, and that after right of it."""
+    """The window before left of zero, and the window after right of it."""
     for at, policy in enumerate(policies):
         values = _mean(pairs, metric, at) / unit
         first = -len(values) if at == 0 else 0
@@ -122,7 +122,7 @@ def _two(
 
 
 def _mean(pairs: Pairs, metric: str, at: int) -> Floats:
-    """Hour by hour over seeds; an hour that no seed has a value for takes none."""
+    """Hour by hour over seeds; an hour without a value in any seed is left out."""
     values = numpy.array([pair[at].hourly(metric) for pair in pairs])
     there = numpy.isfinite(values)
     with numpy.errstate(divide="ignore", invalid="ignore"):

@@ -1,19 +1,19 @@
 """Storage operations through a loaded rack link, request by request (Hotspots, section 4.3 and appendices).
 
-A rack serves operations, and its other traffic, at the utilization that is asked for, in both directions. The
-request simulator has every request wait for the device and for each link on its way; what comes out is how
-long each operation took and what the rack's link carried in each interval. No inflation is put in::
+A rack serves operations, and its other traffic, at a given utilization, in both directions. The request
+simulator makes every request wait for the device and for each link on its way; the results are the time of
+each operation and the load of the rack's link in each interval. No inflation is put in::
 
     read:   device of the server --> server's NIC --> rack's uplink   --> client's NIC
     write:  client's NIC --> rack's downlink --> server's NIC --> memory of the server
 
-*Bursts.* Each host of the rack sends and receives chunks of its own, whose gaps have the C^2 of the
-median published workload (SLO table 3.1; here hyperexponential gaps of balanced means), and whose sizes
-are those of the paper's chunks. *Links* send 64 KiB at a time, first come first served: so much is handed
-to a NIC at once.
+*Bursts.* Each host of the rack sends and receives chunks of its own. Their gaps have the C^2 of the median
+published workload (SLO table 3.1; here hyperexponential gaps of balanced means), and their sizes are those of
+the paper's chunks. *Links* send 64 KiB at a time, first come first served: a NIC gets that many bytes at
+once.
 
-*What is not there.* No TCP: a sender has all of a chunk in its NIC's queue, and is held back by nothing but
-the links. No time in servers, RPCs or switches besides. Devices are as busy whatever the link is.
+*Left out.* No TCP: a sender has all of a chunk in its NIC's queue, and only the links hold it back. No time
+in servers, RPCs or switches either. The load of devices does not depend on the link.
 """
 
 import statistics
@@ -33,7 +33,7 @@ from leeward._arrays import Floats, Ints
 from leeward._native import study_described
 
 HOSTS = 5
-"""Of the rack, as in `clusters/storage.yaml`."""
+"""Hosts of the rack, as in `clusters/storage.yaml`."""
 NIC = "10Gbps"
 MEDIUM_BPS = 3e9
 """A rack's link at the guideline there."""
@@ -42,7 +42,7 @@ SMALL, LARGE = (10_000, 100_000), (1_000_000, 10_000_000)
 """Bytes of operations (section 4.3, appendix B); logarithms of sizes are drawn evenly."""
 FRAME = 65_536
 INTERVAL_S = 30
-"""Telemetry's (section 4.1)."""
+"""Seconds of an interval of telemetry (section 4.1)."""
 WARMUP_S = 15
 LEVELS: tuple[float, ...] = tuple(0.025 + 0.05 * at for at in range(20))
 """Utilizations: the middles of buckets of 5 %."""
@@ -71,11 +71,11 @@ class Operation:
 
     name: str
     kind: str
-    """`read` or `write`; these end in a cache, as the paper's do."""
+    """`read` or `write`; writes end in a cache, as the paper's do."""
     medium: str
     sizes: tuple[int, int]
     rate: float
-    """A second, without bursts."""
+    """Operations a second, without bursts."""
 
 
 OPERATIONS = (
@@ -88,9 +88,9 @@ OPERATIONS = (
     Operation("hdd-write-small", "write", "ram", SMALL, 5),
     Operation("hdd-write-large", "write", "ram", LARGE, 2),
 )
-"""All that are looked at; their bytes are among those that the link carries."""
+"""All observed operations; the link carries their bytes too."""
 CLASSES = ("PC", "NC")
-"""Of service (appendix C): PC is served first here."""
+"""Classes of service (appendix C): PC is served first here."""
 STAGES = {"read": ("storage", "network-out"), "write": ("network-in", "storage")}
 
 
@@ -101,36 +101,36 @@ def burstiness() -> float:
 
 @dataclass(frozen=True)
 class Served:
-    """Operations at all levels, and what the link carried. Arrays of one length, a value an operation."""
+    """Operations at all levels, and the load of the link. Arrays have a value for each operation."""
 
     operation: Ints
     """Its number in `operations`."""
     interval: Ints
-    """The number of the interval that it ended in, from 0, level after level."""
+    """Number of the interval that it ended in, from 0, level after level."""
     end_s: Floats
-    """When it ended, from the start of the first interval; levels follow one another."""
+    """Its end, from the start of the first interval; levels follow one another."""
     bytes: Ints
     storage_s: Floats
     network_s: Floats
     level: Ints
-    """Of each interval."""
+    """Level of each interval."""
     carried: Mapping[str, Floats]
-    """Bits by `up` and `down` in each interval; by class, `PC up`, where there are classes."""
+    """Bits by `up` and `down` in each interval; by class, `PC up`, with classes."""
     operations: tuple[str, ...]
     link_bps: float
 
     @property
     def latency_s(self) -> Floats:
-        """Of each operation."""
+        """Names of the operations."""
         return self.storage_s + self.network_s
 
     def of(self, name: str) -> Any:
-        """Which operations are of this kind."""
+        """Mask of the operations of this kind."""
         return self.operation == self.operations.index(name)
 
 
 def cluster(link_bps: float) -> Cluster:
-    """The rack `r0`, and all that it talks to."""
+    """The rack `r0`, and its peers."""
     devices = [{"name": name, "read": "1GB/s", "write": "1GB/s"} for name in DEVICES]
     return Cluster(
         {
@@ -156,11 +156,11 @@ def serve(
     """Serves operations at each level of utilization.
 
     Args:
-        seed: Of arrivals, sizes and offsets.
+        seed: Seed of arrivals, sizes and offsets.
         intervals: Intervals of 30 s at each level.
         levels: Utilizations of the link, background and operations together; 0 to 1.
-        link_bps: Of the rack's link.
-        operations: What is looked at.
+        link_bps: Rate of the rack's link.
+        operations: Observed operations.
         classes: Whether half of everything is of each of `CLASSES`, and links serve by class.
     """
     parts = [
@@ -182,14 +182,14 @@ def serve(
 
 @dataclass(frozen=True)
 class _Sender:
-    """Who sends requests, and what."""
+    """A sender of requests, and their kind."""
 
     name: str
     kind: str
     place: int
-    """The host of the rack."""
+    """Host of the rack."""
     medium: str | None
-    """None: other traffic, that is looked at only for what links carry."""
+    """None for other traffic, which counts only as load of links."""
     sizes: tuple[int, int]
     rate: float
     c2: float
@@ -224,7 +224,7 @@ def _senders(level: float, link_bps: float, operations: Sequence[Operation], cla
 
 
 def _mean(sizes: tuple[int, int]) -> float:
-    """Of sizes whose logarithms are drawn evenly."""
+    """Mean of sizes whose logarithms are drawn evenly."""
     return (sizes[1] - sizes[0]) / float(numpy.log(sizes[1] / sizes[0]))
 
 
@@ -300,7 +300,7 @@ def _arrivals(random: numpy.random.Generator, rate: float, c2: float, length: fl
     share = 0.5 * (1 + numpy.sqrt((c2 - 1) / (c2 + 1)))
     first = random.random(count) < share
     gaps = random.exponential(1 / rate, count) * numpy.where(first, 1 / (2 * share), 1 / (2 * (1 - share)))
-    # To the nanosecond, which is what the simulator counts in.
+    # Rounded to nanoseconds, the resolution of the simulator.
     times = numpy.unique(numpy.rint(numpy.cumsum(gaps) * 1e9)) / 1e9
     made: Floats = times[times < length]
     return made

@@ -1,9 +1,8 @@
-"""Where and how long links are hot, and why: figures 3 to 9, by `leeward.hotspots` on simulated links.
+"""Places, durations and causes of hot links: figures 3 to 9, by `leeward.hotspots` on simulated links.
 
-What a fleet's telemetry would be is here what the fluid simulator says of links: of the pilot cell before UTP
-(figures 3, 4 and 8), and of chunks before CCP (figure 5). What no run has data for is found in a made-up
-fleet (`fleet`; figures 6, 7 and a part of 3). The paper's fleet is private: its values stand beside ours for
-reference, and nothing is claimed by them.
+The fluid simulator replaces a fleet's telemetry: the pilot cell before UTP (figures 3, 4 and 8), and chunks
+before CCP (figure 5). A synthetic fleet (`fleet`) replaces data that no run has (figures 6, 7 and a part of
+3). The paper's fleet is private: its values stand beside ours for reference, without any claim.
 """
 
 from collections.abc import Sequence
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 CELL_SWEEPS = (PILOT_PAIR,)
 KIND_SWEEPS = (CHUNKS_PAIR,)
 KIND_INTERVAL_MS = 30_000
-"""Of figure 5: in half an hour no link of these runs is hot for five minutes in the mean."""
+"""Interval of figure 5: in half an hour no link of these runs averages as hot over five minutes."""
 COMPUTE = HERE / "clusters" / "compute.yaml"
 _REFERENCE = "the paper's fleet is private: its value is for reference only"
 _DAY_S = 86_400.0
@@ -51,7 +50,7 @@ def _cell(cells: Cells, seed: int) -> Windows:
 
 
 def section_rows(results: Results) -> list[Row]:
-    """Figure 3: how many links are hot, and in which direction."""
+    """Figure 3: rates of hot links by direction."""
     cells, rates, upwards = results[PILOT_PAIR], list[float](), list[float]()
     for seed in cells.seeds:
         every = _cell(cells, seed)
@@ -69,7 +68,7 @@ def section_rows(results: Results) -> list[Row]:
 
 
 def _durations(cells: Cells, seed: int) -> Floats:
-    """How long each hotspot lasted, in seconds."""
+    """Duration of each hotspot, in seconds."""
     every = _cell(cells, seed)
     runs = every.samples.engine.arrow(durations.runs(every, durations.marked(every, Settings())))
     made: Floats = compute.subtract(runs["end_ms"], runs["start_ms"]).to_numpy() / 1000
@@ -77,7 +76,7 @@ def _durations(cells: Cells, seed: int) -> Floats:
 
 
 def duration_rows(results: Results) -> list[Row]:
-    """Figure 4: how long links stay hot."""
+    """Figure 4: durations of hot links."""
     cells, made = results[PILOT_PAIR], []
     lasted = [_durations(cells, seed) for seed in cells.seeds]
     for words, (low, high) in _BOUNDS_S.items():
@@ -91,7 +90,7 @@ def duration_rows(results: Results) -> list[Row]:
 
 
 def kind_rows(results: Results) -> list[Row]:
-    """Figure 5: on which kinds of racks links are hot."""
+    """Figure 5: hot links by kind of rack."""
     cells, counts = results[CHUNKS_PAIR], {"compute": list[float](), "disk": [], "mixed": []}
     for seed in cells.seeds:
         by_kind = dict.fromkeys(counts, 0)

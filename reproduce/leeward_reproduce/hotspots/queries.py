@@ -1,9 +1,9 @@
 """Queries of storage operations and computation: figures 11 and 12, table 1, and figure 19.
 
-The paper has seven benchmark queries. What it says of what they do is in `BENCHMARKS`; where it says nothing,
-the note of their rows says what was taken instead. A query here is its slowest worker: it computes, and does
-its storage operations one after the other, each as long as some operation of that kind took in the request
-simulator while the link was as loaded. Compute takes the same time at every utilization.
+The paper has seven benchmark queries. `BENCHMARKS` holds its statements about them; the notes of rows name
+our assumptions. A query here is its slowest worker: it computes, and does its storage operations one after
+the other, each as long as some operation of that kind took in the request simulator at that load of the link.
+Compute takes the same time at every utilization.
 """
 
 from collections.abc import Mapping
@@ -17,7 +17,7 @@ from leeward_reproduce.hotspots.plant import Served
 from leeward_reproduce.hotspots.racks import utilization
 
 BASE_S = 1.0
-"""What a worker's part takes when links are idle; ours."""
+"""Time of a worker's part on idle links; ours."""
 BUCKET = 0.05
 READ, SHUFFLE_READ, WRITE = "hdd-read", "ram-read", "hdd-write"
 """Chunk reads, reads of the memory of RamStore, and writes, which end in memory: of RamStore, or of the
@@ -30,7 +30,7 @@ class Benchmark:
 
     name: str
     compute: float
-    """Share of its time that is computation, when links are idle."""
+    """Share of computation in its time, on idle links."""
     storage: Mapping[str, float]
     """Shares of the rest, by operation."""
     note: str
@@ -68,7 +68,7 @@ class Worker:
     """Times of storage operations by the utilization of the link, from one experiment."""
 
     def __init__(self, served: Served) -> None:
-        """Takes what was served."""
+        """Takes the results of the simulator."""
         self._served = served
         self._pools: dict[tuple[str, int], tuple[Floats, Floats]] = {}
 
@@ -86,7 +86,7 @@ class Worker:
 
     @cached_property
     def idle_s(self) -> Mapping[str, float]:
-        """The mean latency of each operation in the first interval, in which links are all but idle."""
+        """Mean latency of each operation in the first interval, with almost idle links."""
         return {name: float(self._pool(name, 0)[0].mean()) for name in (READ, SHUFFLE_READ, WRITE)}
 
     def at(self, loads: Floats, way: str, random: numpy.random.Generator) -> Ints:
@@ -106,14 +106,14 @@ class Worker:
     def storage_s(
         self, of: Benchmark, ratio: float, reads: Ints, writes: Ints, random: numpy.random.Generator
     ) -> Floats:
-        """The time in storage operations of one query each.
+        """Time in storage operations of one query each.
 
         Args:
-            of: What queries do.
-            ratio: The share of their time that is computation, when links are idle.
-            reads: The intervals whose link reads cross.
-            writes: The same of writes.
-            random: Which operations they are like.
+            of: Operations of queries.
+            ratio: Share of computation in their time, on idle links.
+            reads: Intervals whose link reads cross.
+            writes: Intervals whose link writes cross.
+            random: Draws the operations.
         """
         total = numpy.zeros(len(reads))
         for name, share in of.storage.items():
@@ -124,10 +124,10 @@ class Worker:
     def operations_s(
         self, name: str, intervals: Ints, count: int, random: numpy.random.Generator
     ) -> tuple[Floats, Floats]:
-        """So many operations of a kind one after the other, in each of some intervals.
+        """A number of operations of a kind one after the other, in each of some intervals.
 
         Returns:
-            Their latency together, and its part on the network, in seconds.
+            Sum of their latency, and its part on the network, in seconds.
         """
         total, network = numpy.zeros(len(intervals)), numpy.zeros(len(intervals))
         for interval in numpy.unique(intervals):

@@ -1,4 +1,4 @@
-"""The experiments on a rack's link that figures of latency are made of, as telemetry and logs tell them."""
+"""Experiments on a rack's link behind the figures of latency, as telemetry and logs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -21,11 +21,11 @@ from leeward_reproduce.links import START_MS
 SHORT_LEVELS = (0.025, 0.475, 0.775, 0.975)
 """Utilizations of a first look."""
 INTERVALS = 2
-"""Of 30 s, at each level."""
+"""Intervals of 30 s, at each level."""
 CAPACITIES_BPS = (4.5e9, 3e9, 2e9)
 """Uplinks of High-, Medium- and Low-Uplink racks in `clusters/storage.yaml`."""
 LEAST = 50
-"""Latencies that a bucket is judged by."""
+"""Latencies of a judged bucket."""
 LINKS = {"read": "r0:uplink", "write": "r0:downlink"}
 _BY_CLASS = (Operation("hdd-read", "read", "hdd", CHUNK, 5), Operation("hdd-write", "write", "ram", CHUNK, 5))
 _READS = (Operation("hdd-read", "read", "hdd", CHUNK, 10),)
@@ -59,14 +59,14 @@ UNEVEN = Experiment("uneven", _uneven)
 
 
 def utilization(served: Served, way: str) -> Floats:
-    """Of the link in each interval and direction, 0 to 1; all classes together."""
+    """Utilization of the link in each interval and direction, 0 to 1; all classes together."""
     carried = sum(bits for name, bits in served.carried.items() if name.split()[-1] == way)
     made: Floats = numpy.asarray(carried) / plant.INTERVAL_S / served.link_bps
     return made
 
 
 def joined(parts: Sequence[Served]) -> Served:
-    """Several experiments, as if one came after the other."""
+    """Several experiments, one after the other."""
     intervals = [len(part.level) for part in parts]
     before = [sum(intervals[:at]) for at in range(len(parts))]
 
@@ -87,10 +87,10 @@ def joined(parts: Sequence[Served]) -> Served:
 
 
 def logs(served: Served) -> pyarrow.Table:
-    """The operations as a file of latencies has them, with the link that each crossed.
+    """Operations in the form of a file of latencies, with the links that each crossed.
 
-    `operation` is `file-read` or `file-write`, and `medium` what the file is on: writes are of HDDs, though
-    they end in memory. `class` is null where there are none.
+    `operation` is `file-read` or `file-write`, and `medium` that of the file: writes are of HDDs, though they
+    end in memory. `class` is null without classes.
     """
     names = [name.split("-") for name in served.operations]
     columns = {
@@ -112,7 +112,7 @@ def logs(served: Served) -> pyarrow.Table:
 
 
 def telemetry(served: Served, engine: Engine, of_class: str | None = None) -> Samples:
-    """What the rack's link carried; of one class of service, if one is named."""
+    """Load of the rack's link; of one class of service, if one is named."""
     links = plant.cluster(served.link_bps).links()
     number = dict(zip(links["name"].to_pylist(), links["link"].to_pylist(), strict=True))
     ends = START_MS + 1000 * plant.INTERVAL_S * (1 + numpy.arange(len(served.level)))
@@ -142,13 +142,13 @@ def inflation(
     by: Sequence[str],
     weights: Mapping[str, int] | None = None,
 ) -> forms.Tables:
-    """The latencies beside the telemetry, as `leeward impact --by` sets them.
+    """Latencies joined with the telemetry, as by `leeward impact --by`.
 
     Args:
-        served: What links carried.
-        rows: The latencies.
-        by: What they are split by.
-        weights: Of classes of service, for weighted-effective utilization.
+        served: Loads of links.
+        rows: Latencies.
+        by: Fields to split them by.
+        weights: Weights of classes of service, for weighted-effective utilization.
     """
     # Intervals are over seeds; the bootstrap's would be of one run.
     settings = Settings(by=tuple(by), least=LEAST, resamples=0)

@@ -1,4 +1,4 @@
-"""Chunk requests, each with the class of its rack and how loaded that rack's link was.
+"""Chunk requests, each with the class of its rack and the utilization of that rack's link.
 
 A read leaves its rack by the uplink and a write comes by the downlink. A request counts at the highest
 utilization of that link among the windows of 30 s that it spans (section 4.1). A read degraded to others of
@@ -19,10 +19,10 @@ from leeward._arrays import Floats, Ints
 from leeward_reproduce.sweeps import Cells
 
 CLASSES = ("High", "Medium", "Low")
-"""Uplinks above what racks have in the mean, within a tenth of it, and below (section 4.3)."""
+"""Uplinks above the racks' average, within a tenth of it, and below (section 4.3)."""
 WITHIN = 0.1
 LONGEST = 40
-"""Windows that a request spans at most, of which the utilization counts."""
+"""Greatest number of windows of a request whose utilization counts."""
 
 
 @dataclass(frozen=True)
@@ -30,14 +30,14 @@ class Requests:
     """Chunk requests of a run."""
 
     utilization: Floats
-    """Of the link, 0 to 1."""
+    """Utilization of the link, 0 to 1."""
     kind: Ints
     """Position of the rack's class in `CLASSES`."""
 
 
 @lru_cache
 def classes(path: Path) -> dict[str, int]:
-    """The class of each rack that stores anything, by its name; racks of this cluster store alike."""
+    """Class of each storage rack, by its name; racks of this cluster store alike."""
     table = Cluster(path).resources().to_pydict()
     of_kind = list(zip(table["kind"], table["name"], table["capacity"], strict=True))
     storing = {_rack(name) for kind, name, _ in of_kind if kind == "device"}
@@ -104,12 +104,12 @@ def _requests(
 
 
 def _positions(names: pyarrow.ChunkedArray, of: Callable[[str], int]) -> Ints:
-    """A number for each name, asked for once for each name there is."""
+    """A number for each name, looked up once for each name."""
     coded = names.dictionary_encode().combine_chunks()
     known = numpy.array([of(name) for name in coded.dictionary.to_pylist()], dtype=numpy.int64)
     return known[coded.indices.to_numpy()] if len(coded) else numpy.empty(0, dtype=numpy.int64)
 
 
 def _rack(host: str) -> str:
-    """The rack of a host or of its device: racks of this cluster have no names of their own."""
+    """Rack of a host or of its device: racks of this cluster have no names of their own."""
     return host.partition(":")[0].partition("h")[0]

@@ -14,37 +14,37 @@ from leeward_reproduce.sweeps import Sweep
 HERE = Path(str(files(__package__)))
 CELL = HERE / "cell.yaml"
 WARMUP_S = 2 * 86_400.0
-"""Of the cell."""
+"""Warm-up of the cell."""
 LEAST_S = WARMUP_S + 2 * 3600.0
-"""The shortest runs of a cell that have two windows of an hour."""
+"""Shortest runs of a cell with two windows of an hour."""
 
 NETWORK = "workloads[0].cell.network"
 STRICT = "utp:spread=0"
-"""UTP where each task of a job in a rack counts, and what ranks lower hardly ever decides."""
+"""UTP where each task of a job in a rack counts, so that lower ranks hardly ever decide."""
 GROWN = "0.665"
 """The pilot's load after the growth that the paper's cell saw (table 2)."""
 FLEET_LOADS = ("0.2", "0.35", "0.5")
-"""Of cells that stand for a fleet: in the mean, ToRs are loaded little."""
+"""Loads of cells that stand for a fleet: on average, ToRs are loaded little."""
 
 PILOT = Sweep("pilot", CELL, ("borg", "utp-reactive", "utp"), tables=True)
 """The cell of tables 2 and 3."""
 PILOT_LEEWARD = Sweep("pilot", CELL, ("leeward",), tables=True, most_seeds=3)
 """The same under `leeward`, which decides as `utp` does; among the runs of the pilot."""
 PILOT_PAIR = Sweep("pilot", CELL, ("borg", "utp"), tables=True)
-"""Those of its runs that figure 19 looks at."""
+"""Runs of figure 19."""
 PILOT_GROWN = Sweep("pilot-grown", CELL, ("utp",), fixed=((NETWORK, GROWN),), tables=True)
 """The same with more traffic."""
 PILOT_STRICT = Sweep("pilot", CELL, (STRICT,), tables=True)
 """The same where spread comes first at any price; among the runs of the pilot."""
 FLEET = Sweep("fleet", CELL, ("borg", "utp"), axis=NETWORK, values=FLEET_LOADS, tables=True)
-"""Cells under loads that differ (figure 15)."""
+"""Cells under several loads (figure 15)."""
 
 INCIDENTS = HERE / "incidents"
 UPLINKS_FILE = INCIDENTS / "halved-uplinks.yaml"
 
 
 def _told() -> str:
-    """The events of the first incident, as they are told to the scheduler."""
+    """Events of the first incident, as the scheduler sees them."""
     events = yaml.safe_load(UPLINKS_FILE.read_text(encoding="utf-8"))["events"]
     return str(yaml.safe_dump([event | {"told": True} for event in events], default_flow_style=True))
 
@@ -57,7 +57,7 @@ UPLINKS_TOLD = Sweep(
 UPLINKS_WHOLE = Sweep(
     "uplinks-whole", UPLINKS_FILE, IN_CELL, fixed=(("events", "[]"),), tables=True, whole=True
 )
-"""Uplinks at half capacity, untold; told; and uplinks that keep all they have."""
+"""Uplinks at half capacity, unreported; reported; and uplinks at full capacity."""
 HERDING = Sweep("herding", INCIDENTS / "herding-constraint.yaml", IN_CELL, tables=True, whole=True)
 HERDING_NONE = Sweep(
     "herding-none",
@@ -71,7 +71,7 @@ HERDING_NONE = Sweep(
 
 STORAGE = HERE / "clusters" / "storage.yaml"
 CHUNKS_LOADS = ("12Gbps", "24Gbps", "36Gbps")
-"""Of reads: 21, 42 and 63 percent of all storage racks' uplinks."""
+"""Loads of reads: 21, 42 and 63 percent of all storage racks' uplinks."""
 CHUNKS = Sweep(
     "chunks",
     HERE / "chunks.yaml",
@@ -92,7 +92,7 @@ CHUNKS_PAIR = Sweep(
     tables=True,
     whole=True,
 )
-"""Those of its policies that figure 20 looks at, under all seeds."""
+"""Policies of figure 20, under all seeds."""
 DEGRADED = Sweep("degraded", INCIDENTS / "degraded-reads.yaml", ("uniform",), tables=True, whole=True)
 DEGRADED_NONE = Sweep(
     "degraded-none",
@@ -108,10 +108,10 @@ REPLICATION = Sweep("replication", INCIDENTS / "hot-storage-tor.yaml", ("uniform
 
 
 def check_horizon(horizon: str) -> None:
-    """Checks that a cell's runs can be that long.
+    """Checks the length of a cell's runs.
 
     Raises:
-        InputError: It is no time, or shorter than `LEAST_S`.
+        InputError: The text is not a time, or shorter than `LEAST_S`.
     """
     try:
         (variant,) = plan.variants(CELL, None, axes({"horizon": [horizon], "warmup": ["0s"]}))

@@ -123,7 +123,7 @@ def moves_rows(results: Results) -> list[Row]:
 
 
 def objectives_rows(results: Results) -> list[Row]:
-    """What UTP gives up of other objectives (section 5.1: nothing), and what one above it costs."""
+    """Cost of UTP for other objectives (section 5.1: none), and cost of an objective above it."""
     pilot, strict, made = results[PILOT], results[PILOT_STRICT], []
     for quantity, words, unit in (
         ("tasks.unplaced", "tasks that never had a host", ""),
@@ -149,7 +149,7 @@ def leeward_rows(results: Results) -> list[Row]:
     for metric in ("hot", "p98", "moves", "violations"):
         ours, theirs = _means(leeward, "leeward", metric), _means(pilot, "utp", metric)
         unit = "a day" if metric == "moves" else "%"
-        # Of the first seeds.
+        # Windows of the first seeds.
         values = [one - other for one, other in zip(ours, theirs, strict=False)]
         note = "three seeds: single tasks are decided alike" if metric == "hot" else ""
         made.append(measured("leeward", f"{_WORDS[metric]}: leeward less utp", unit, values, None, note))
@@ -157,7 +157,7 @@ def leeward_rows(results: Results) -> list[Row]:
 
 
 def _changes(figure: str, words: str, pairs: Pairs, reported: Mapping[str, float], note: str) -> list[Row]:
-    """By how much medians over days change."""
+    """Change of medians over days."""
     made = []
     for metric, known in reported.items():
         values = _flat([change(before.samples(metric), after.samples(metric)) for before, after in pairs])

@@ -1,9 +1,9 @@
 """Samples of a cell's metrics in two windows of a run, as tables 2 and 3 compare them.
 
 The paper has five days before and five days after, of one cell. Here the time after the warm-up is cut in two
-windows; *before* is the first of a run without what is looked at, and *after* the second of a run with it, so
-that other tasks run in it, as in the paper. Each run is under one policy from its start: the change itself is
-not simulated. A sample is a fifth of a window, so a day of five: the time of day is then in none of them.
+windows; *before* is the first of a run without the change, and *after* the second of a run with it, so that
+other tasks run in it, as in the paper. Each run is under one policy from its start: the change itself is not
+simulated. A sample is a fifth of a window, so a day of five: the time of day is then in none of them.
 """
 
 from collections.abc import Sequence
@@ -17,11 +17,11 @@ from leeward_reproduce.sweeps import Cells
 
 HOUR_S = 3600.0
 SAMPLES = 5
-"""Of a window."""
+"""Samples of a window."""
 METRICS = ("hot", "p98", "utilization", "moves", "violations")
 """Percent of ToRs hot in the outbound direction; 98th percentile of ToRs' outbound utilization, and that of
-all uplinks together, in percent; tasks moved, a day; how often a network-intensive task was put on a hot ToR,
-in percent of the times that one was put anywhere."""
+all uplinks together, in percent; tasks moved, a day; share of placements of network-intensive tasks on a hot
+ToR, in percent."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Window:
     """A part of a run."""
 
     intervals: dict[str, Floats]
-    """The columns of a table `cell`."""
+    """Columns of a table `cell`."""
 
     def samples(self, metric: str) -> Floats:
         """One of `METRICS` in each fifth; those without a value are left out."""
@@ -90,19 +90,19 @@ def half(of: Window, number: int) -> Window:
 
 
 def change(before: Floats, after: Floats) -> list[float]:
-    """By how much the median of `after` differs, in percent of that of `before`; nothing without one."""
+    """Difference of the median of `after`, in percent of that of `before`; None without one."""
     if not len(before) or not len(after):
         return []
     return change_of(float(numpy.median(before)), float(numpy.median(after)))
 
 
 def change_of(before: float, after: float) -> list[float]:
-    """By how much `after` differs, in percent of `before`; nothing where that is nothing."""
+    """Difference of `after`, in percent of `before`; None where that is zero."""
     return [100 * (after - before) / before] if before > 0 else []
 
 
 def students(before: Floats, after: Floats) -> float:
-    """The p of Student's t of two samples, two-sided; 1 where nothing differs."""
+    """P-value of Student's t of two samples, two-sided; 1 without a difference."""
     from scipy import stats
 
     if len(before) < 2 or len(after) < 2:
@@ -113,7 +113,7 @@ def students(before: Floats, after: Floats) -> float:
 
 
 def paired(before: Sequence[float], after: Sequence[float]) -> float:
-    """The p of Student's t of differences in pairs, two-sided; 1 where nothing differs."""
+    """P-value of Student's t of differences in pairs, two-sided; 1 without a difference."""
     from scipy import stats
 
     differences = numpy.asarray(after, dtype=float) - numpy.asarray(before, dtype=float)

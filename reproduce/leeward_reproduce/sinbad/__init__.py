@@ -1,7 +1,7 @@
 """Sinbad: leveraging endpoint flexibility in data-intensive clusters (SIGCOMM 2013), section by section.
 
-Each figure has its sweeps, its rows and its picture. What the paper's trace would have brought is generated
-by what the paper says of it; nothing is tuned to what it found.
+Each figure has its sweeps, its rows and its picture. The paper's trace is private; arrivals are generated
+from its statements, and nothing is tuned to its results.
 """
 
 from leeward_reproduce.figures import Figure
@@ -63,4 +63,4 @@ FIGURES = {
     ),
     "traces": Figure("public traces", beyond.TRACE_SWEEPS, beyond.trace_rows, pictures.intervals),
 }
-"""By the names that `--figure` takes."""
+"""Figures by the names of `--figure`."""

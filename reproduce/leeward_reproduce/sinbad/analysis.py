@@ -5,9 +5,9 @@ and Size sum f(l) / AC(l) under OPT (2), f the share of the blocks that goes thr
 printed as the reciprocal of the ratio that it names; here it is (3) over (2), and over time the sum of (3)
 over the sum of (2) (5).
 
-U is the background: what a rack's link carried less the blocks themselves, each spread evenly over the
-time that it took. f comes about greedily: a block takes the link with the most left, which lowers what is
-left there for the blocks of the same interval by the rate that it gets.
+U is the background: the load of a rack's link less the blocks themselves, each spread evenly over its time. f
+comes about greedily: a block takes the link with the most left, and its rate lowers what is left there for
+the blocks of the same interval.
 """
 
 import heapq
@@ -32,7 +32,7 @@ COPIES = range(1, 11)
 
 
 def slowdown(contended: int, copies: int, racks: int = RACKS) -> float:
-    """Probability that one of so many copies off the rack meets a contended link, placed uniformly (A.2)."""
+    """Probability that one of some copies off the rack meets a contended link, placed uniformly (A.2)."""
     return 1 - comb(racks - contended, copies) / comb(racks, copies)
 
 
@@ -62,7 +62,7 @@ def rows(results: Mapping[Sweep, Cells]) -> list[Row]:
     for seed in hour.seeds:
         background = background_of(hour, uniform, seed)
         default, opt = predict(background, arrivals_of(hour, uniform, seed, len(background)))
-        # Without full blocks there is nothing to predict.
+        # Without full blocks no prediction exists.
         if opt > 0:
             by_uniform.append(default)
             by_opt.append(opt)
@@ -91,7 +91,7 @@ def predict(background: Floats, arrivals: Floats) -> tuple[float, float]:
 
     Args:
         background: Load of each link without the blocks, in bit/s, by interval and link.
-        arrivals: How many full blocks are placed in each interval.
+        arrivals: Number of full blocks placed in each interval.
     """
     block = 256 * 2**20 * 8
     default, opt, placed = 0.0, 0.0, 0.0
@@ -104,7 +104,7 @@ def predict(background: Floats, arrivals: Floats) -> tuple[float, float]:
 
 
 def _greedy(left: Floats, count: int) -> list[float]:
-    """The rates of blocks that are placed one after the other below the link with the most left."""
+    """Rates of blocks that are placed one after the other below the link with the most left."""
     heap = [(-float(one), at) for at, one in enumerate(left)]
     heapq.heapify(heap)
     rates = []
@@ -158,7 +158,7 @@ def arrivals_of(cells: Cells, policy: str, seed: int, intervals: int) -> Floats:
 
 
 def _mean_time(cells: Cells, policy: str, seed: int) -> list[float]:
-    """The mean time of a run's full blocks from placing, if there are any."""
+    """Mean time of a run's full blocks from placing, if there are any."""
     writes = cells.writes(policy, seed, "placed")
     full = writes.filter(writes["full"]).filter(writes["counted"].filter(writes["full"]))
     times = full["time_s"].drop_null().to_numpy()

@@ -1,4 +1,4 @@
-"""What the paper could not ask.
+"""Experiments beyond the paper.
 
 Reports that are late, lost or wrong; ten times the racks; other arrival rates on racks; the policy `leeward`;
 public traces of the same cluster in place of the generator.
@@ -121,5 +121,5 @@ def _by_remote(
 
 
 def _wins(values: list[float], even: float) -> str:
-    """Under how many seeds a policy is the better one."""
+    """Number of seeds under which a policy is the better one."""
     return f"better under {sum(value > even for value in values)} of {len(values)} seeds"

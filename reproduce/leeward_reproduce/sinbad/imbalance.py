@@ -1,4 +1,4 @@
-"""How uneven links are: the input (figure 5), and what placement does to it (figures 8 and 9).
+"""Imbalance of links: the input (figure 5), and the effect of placement on it (figures 8 and 9).
 
 Cv is the standard deviation over the mean of the loads of all links of a kind, in each interval of 10 s
 (section 4.3).
@@ -43,7 +43,7 @@ _TIERS = {
 
 
 def cv(cells: Cells, policy: str, seed: int, kind: str) -> Floats:
-    """The Cv of each interval in which a tier carried anything, sorted."""
+    """Cv of each interval in which a tier carried anything, sorted."""
     balance = cells.table("balance", policy, seed)
     of_kind = balance["kind"].to_numpy(zero_copy_only=False) == kind
     values = balance["cv"].to_numpy(zero_copy_only=False)[of_kind]
@@ -51,7 +51,7 @@ def cv(cells: Cells, policy: str, seed: int, kind: str) -> Floats:
 
 
 def input_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
-    """Figure 5: how often links are uneven under the default."""
+    """Figure 5: share of intervals with uneven links under the default."""
     hour, made = results[HOUR], []
     for kind in ("rack_downlink", "rack_uplink"):
         uneven = [cv(hour, policy("uniform", 1), seed, kind) for seed in hour.seeds]
@@ -102,7 +102,7 @@ def link_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
 
 
 def rack_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
-    """Figure 8: by how much the median Cv falls, over racks."""
+    """Figure 8: decrease of the median Cv, over racks."""
     hour, made = results[HOUR], []
     for remote in REMOTE_RACKS:
         for name in (OPT, "sinbad", "leeward"):

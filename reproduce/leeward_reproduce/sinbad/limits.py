@@ -1,11 +1,10 @@
-"""What holds a full block back: its disk alone, a disk that others write to, or a busy link.
+"""Limits of a full block: its disk alone, a disk that others write to, or a busy link.
 
-Counted from the tables of runs, so that a difference from the paper can be explained by numbers. A block
-is held back by `the disk alone` if it took at most 1 % longer than a disk takes for it. Otherwise by the
-first of these that is so: a link into a rack of its copies was busy in an interval in which it was written;
-the link out of the writer's rack was; another block was written to a disk of its copies at the same time;
-to the writer's own. A link is busy if it has less than a disk's rate left, counting what the block
-itself took.
+Counted from the tables of runs, so that numbers explain a difference from the paper. A block is limited by
+`the disk alone` if it took at most 1 % longer than a disk takes for it. Otherwise the first true one of these
+counts: a link into a rack of its copies was busy in an interval in which it was written; the link out of the
+writer's rack was; another block was written to a disk of its copies at the same time; to the writer's own. A
+link is busy if it has less than a disk's rate left, counting the block's own rate.
 """
 
 from collections.abc import Mapping
@@ -46,7 +45,7 @@ _TOUCH = 0.05
 
 
 def rows(results: Mapping[Sweep, Cells]) -> list[Row]:
-    """How often each of them is what holds a full block back."""
+    """Frequency of each limit of a full block."""
     hour, made = results[HOUR], []
     for remote in REMOTE_RACKS:
         for name in ("uniform", "sinbad", OPT, "leeward"):
@@ -68,7 +67,7 @@ def rows(results: Mapping[Sweep, Cells]) -> list[Row]:
 
 
 def words(hour: Cells) -> str:
-    """Why factors are smaller here than in the paper, in numbers."""
+    """Reasons for smaller factors than in the paper, in numbers."""
     uniform = policy("uniform", 1)
     found = [one for seed in hour.seeds if len((one := held_back(hour, uniform, seed)).reason)]
     if not found:
@@ -83,10 +82,10 @@ def words(hour: Cells) -> str:
 
 
 class HeldBack:
-    """The full blocks of a run that were written and whose files began after the warm-up."""
+    """Full blocks of a run that were written and whose files began after the warm-up."""
 
     def __init__(self, cells: Cells, policy: str, seed: int) -> None:
-        """Reads the tables of a run and looks for what held each block back."""
+        """Reads the tables of a run and finds the limit of each block."""
         blocks, files = cells.table("blocks", policy, seed), cells.table("files", policy, seed)
         done = blocks.filter(compute.is_valid(blocks["finished_s"]))
         placed, finished = done["placed_s"].to_numpy(), done["finished_s"].to_numpy()
@@ -114,20 +113,20 @@ class HeldBack:
         counted = done["full"].to_numpy(zero_copy_only=False) & (start >= WARMUP_S)
         number = done["file"].to_numpy().astype(numpy.int64) << 32 | done["block"].to_numpy()
         self.key: Ints = number[counted]
-        """What names a block in every run on the same arrivals."""
+        """Identity of a block in every run on the same arrivals."""
         self.time: Floats = (finished - placed)[counted]
         """Seconds from placing to the last copy on disk."""
         self.least: Floats = least[counted]
         """Seconds that a disk takes for it."""
         self.reason: Ints = reason[counted]
-        """Which of `REASONS` held it back."""
+        """Its limit, one of `REASONS`."""
 
 
 _KEPT: WeakKeyDictionary[Cells, dict[tuple[str, int], HeldBack]] = WeakKeyDictionary()
 
 
 def held_back(cells: Cells, policy: str, seed: int) -> HeldBack:
-    """What held back the full blocks of a run; kept as long as the cells are."""
+    """Limits of the full blocks of a run; cached as long as the cells are."""
     kept = _KEPT.setdefault(cells, {})
     if (policy, seed) not in kept:
         kept[policy, seed] = HeldBack(cells, policy, seed)
@@ -135,7 +134,7 @@ def held_back(cells: Cells, policy: str, seed: int) -> HeldBack:
 
 
 class _Links:
-    """How busy racks' links are, by interval."""
+    """Utilization of racks' links, by interval."""
 
     def __init__(self, links: pyarrow.Table) -> None:
         names = links["link"].to_numpy(zero_copy_only=False)
@@ -147,7 +146,7 @@ class _Links:
         self.loads: Floats = links["utilization"].to_numpy().reshape(-1, max(count, 1))
 
     def busy(self, racks: Any, side: str, start: Floats, end: Floats) -> Any:
-        """Whether each of these links was busy in any interval between its start and end."""
+        """True for each of these links that was busy in any interval between its start and end."""
         column = numpy.array([self.column[rack + side] for rack in racks], dtype=numpy.int64)
         last = len(self.loads) - 1
         begin = numpy.clip((start - self.first) // self.length, 0, last).astype(numpy.int64)
@@ -159,7 +158,7 @@ class _Links:
 
 
 def shared(host: Ints, start: Floats, end: Floats) -> Floats:
-    """For each copy, the seconds that other copies are written to its host at the same time, added up."""
+    """For each copy, the seconds in which other copies are written to its host, added up."""
     order = numpy.lexsort((start, host))
     made = numpy.zeros(len(host))
     bounds = numpy.flatnonzero(numpy.diff(host[order])) + 1

@@ -2,9 +2,9 @@
 
 No topology is known, so every machine is a fault domain of its own, its links are the bottlenecks, and there
 is no rack to choose: each copy goes to a machine by itself. Decisions are at once (q = 0). Jobs of bins 1 to
-4 shuffle before they write, and their shuffles become slower where replicas are put, as on real machines.
-Beside that, blocks are tried with shuffles apart from jobs, as uneven as the generator is fitted to (section
-4.3). Jobs are put into bins by their share of time in writing under `uniform`.
+4 shuffle before they write, and replicas slow their shuffles down, as on real machines. Besides, blocks are
+tried with shuffles apart from jobs, as uneven as the generator is fitted to (section 4.3). Jobs are put into
+bins by their share of time in writing under `uniform`.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,7 +23,7 @@ SIZE_SWEEPS = (MACHINES,)
 MEMORY_SWEEPS = (MACHINES_MEMORY,)
 LOAD_SWEEPS = (MACHINES_LOAD,)
 SIZES = ((0, "under 100 MB"), (1e8, "100 MB to 1 GB"), (1e9, "1 to 10 GB"), (1e10, "10 GB and more"))
-"""What jobs write, from so many bytes on; figure 7's own classes cannot be read from its text."""
+"""Bytes written by jobs, lower bounds of classes; figure 7's own classes cannot be read from its text."""
 LOADS = dict(zip(MACHINES_LOAD.values, ("0.5x", "1x", "2x"), strict=True))
 
 _BLOCKS = {"full blocks": "full_block_write_s.mean", "all blocks": "block_write_s.mean"}
@@ -39,7 +39,7 @@ def time_factors(cells: Cells, name: str, what: str, wanted: _Wanted) -> list[fl
         cells: The sweep.
         name: The policy.
         what: `time`, from submission to the last write, or `writing`, from the first write.
-        wanted: Which jobs count.
+        wanted: Selects the jobs that count.
     """
     made = []
     for after, before, both in job_pairs(cells, name, cells, "uniform"):
@@ -60,7 +60,7 @@ def of_size(at: int) -> _Wanted:
 
 
 def all_jobs(jobs: Jobs) -> Mask:
-    """All of them."""
+    """All jobs."""
     return numpy.ones(len(jobs.bytes), dtype=bool)
 
 

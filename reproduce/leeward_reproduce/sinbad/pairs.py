@@ -17,16 +17,16 @@ from leeward_reproduce.sweeps import Cells
 
 
 def compared(cells: Cells, ours: str, base_cells: Cells, base: str, since: str) -> list[dict[str, Any]]:
-    """How a policy's full blocks compare with another's, by seed, as `leeward.sweep.cell.compare` says it.
+    """Comparison of a policy's full blocks with another's, by seed, by `leeward.sweep.cell.compare`.
 
-    Seeds under which no full block was written by both are left out.
+    Seeds without a full block that was written by both are left out.
 
     Args:
         cells: The sweep of the policy.
         ours: The policy.
         base_cells: The sweep of the baseline, with the same files arriving.
         base: The baseline.
-        since: What the time of a block counts from: `asked` or `placed`.
+        since: Start of the time of a block: `asked` or `placed`.
     """
     pairs = (
         compare(cells.writes(ours, seed, since), base_cells.writes(base, seed, since))["full_blocks"]
@@ -36,12 +36,12 @@ def compared(cells: Cells, ours: str, base_cells: Cells, base: str, since: str) 
 
 
 def quotients(before: Mapping[int, float], after: Mapping[int, float]) -> list[float]:
-    """Values over others, by seed; seeds without one of them, or with nothing to divide by, are left out."""
+    """Values over others, by seed; seeds without one of them, or with a zero divisor, are left out."""
     return [value / after[seed] for seed, value in before.items() if after.get(seed, 0.0) > 0]
 
 
 def quotient(before: Floats, after: Floats) -> list[float]:
-    """The sum of some values over that of others, if there is anything to divide by."""
+    """Sum of some values over that of others; None for a zero divisor."""
     return [float(before.sum() / after.sum())] if after.sum() > 0 else []
 
 
@@ -74,7 +74,7 @@ def writer_times(cells: Cells, policy: str, seed: int) -> Floats:
 
 
 class Jobs:
-    """The jobs of one run, in the order of submission. Times in seconds, NaN for what was not finished."""
+    """Jobs of one run, in the order of submission. Times in seconds, NaN for unfinished ones."""
 
     def __init__(self, cells: Cells, policy: str, seed: int) -> None:
         """Reads the tables of a run."""
@@ -85,9 +85,9 @@ class Jobs:
 
         finished, first = column("finished_s"), column("write_start_s")
         self.bin = column("bin")
-        """The kind by its share of time in writing in this run, 1 to 5 (table 3)."""
+        """Kind by its share of time in writing in this run, 1 to 5 (table 3)."""
         self.bytes = column("bytes")
-        """What it wrote."""
+        """Bytes written."""
         self.time = finished - column("start_s")
         """From submission to the last write."""
         self.writing = finished - first
@@ -96,7 +96,7 @@ class Jobs:
 
 
 def job_pairs(cells: Cells, ours: str, base_cells: Cells, base: str) -> list[tuple[Jobs, Jobs, Mask]]:
-    """The jobs under a policy and under a baseline, and which were finished under both, by seed."""
+    """Jobs under a policy and under a baseline, and those finished under both, by seed."""
     made = []
     for seed in cells.seeds:
         after, before = Jobs(cells, ours, seed), Jobs(base_cells, base, seed)

@@ -1,4 +1,4 @@
-"""What the paper reports, each value once. Sections and figures are Sinbad's (SIGCOMM 2013)."""
+"""Values that the paper reports, each once. Sections and figures are Sinbad's (SIGCOMM 2013)."""
 
 SIMULATION = {
     "factor": 1.58,
@@ -21,8 +21,8 @@ MACHINES_CV_DECREASE = {"host_egress_cv": 0.34, "host_ingress_cv": 0.46}
 UNEVEN_HALF = 50.0
 """Section 4.3, figure 5: share of intervals with Cv above 1, "almost half"."""
 STABLE = {10: 89.0, 20: 80.0, 40: 66.0}
-"""Section 4.3: chance that the least predictable link's utilization moves by at most 5 % in so many seconds,
-in percent. For 5 s it is 94."""
+"""Section 4.3: chance that the least predictable link's utilization moves by at most 5 % in a number of
+seconds, in percent. For 5 s it is 94."""
 BUSY = 25.0
 """Section 4.3: share of the time with the 95th percentile of links above 75 %."""
 MACHINES_BLOCKS = 1.30
@@ -31,9 +31,9 @@ MACHINES_JOBS = 1.19
 """Section 7.2, EC2."""
 MACHINES_NO_GAIN = 15.0
 MACHINES_BEST = 1.40
-"""Section 7.2: share of jobs without gain, and what the best 15 % gained at least."""
+"""Section 7.2: share of jobs without gain, and least gain of the best 15 %."""
 BEST_BIN = 1.26
-"""Section 7.2, figure 6: jobs of the kind that writes most."""
+"""Section 7.2, figure 6: jobs of the kind with the largest share of writing."""
 STORAGE_GB = {"uniform": 6.7, "sinbad": 15.8}
 """Section 7.4: standard deviation over machines."""
 STORAGE_TB = 9.24
@@ -42,7 +42,7 @@ STORAGE_SHARE = 0.57
 FAR_TOO_MUCH = 4.0
 """Section 7.4: racks that receive far too much, at most; those that were down most of the time."""
 TWICE_THE_LOAD = 1.4
-"""Section 7.5: how much longer everything takes at twice the arrivals, under both policies."""
+"""Section 7.5: slow-down of everything at twice the arrivals, under both policies."""
 MACHINES_MEMORY = {"blocks": 1.6, "writes": 1.44, "jobs": 1.33}
 """Section 7.6, EC2."""
 REDUCERS_HALF = 42.0

@@ -17,15 +17,15 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PAPER = "#111111"
-"""The paper's values, everywhere."""
+"""Colour of the paper's values."""
 _REMOTE = re.compile(r", [12] remote$")
 _LINES = {"uniform": "-", "sinbad": "--", "sinbad-file": "--", "leeward": "-."}
 
 
 def intervals(_: Mapping[Sweep, Cells], rows: Sequence[Row]) -> "Figure":
-    """A point with its interval for each row that has a value, and the paper's beside it; a panel a unit.
+    """A point with its interval for each row with a value, and the paper's; a panel for each unit.
 
-    What differs in the number of remote racks alone shares a line.
+    Rows that differ only in the number of remote racks share a line.
     """
     lines: dict[str, dict[str, list[Row]]] = {}
     for row in rows:
@@ -123,7 +123,7 @@ def machine_imbalance(results: Mapping[Sweep, Cells], _: Sequence[Row]) -> "Figu
 
 
 def stored(results: Mapping[Sweep, Cells], _: Sequence[Row]) -> "Figure":
-    """Figure 10: how blocks and bytes are distributed over racks."""
+    """Figure 10: distribution of blocks and bytes over racks."""
     fig, panels = _panels(2, (9.0, 3.6), columns=True)
     names = ("uniform", OPT, "leeward")
     for axes, column in zip(panels, ("blocks", "bytes"), strict=True):
@@ -207,7 +207,7 @@ def _cumulative(axes: "Axes", values: Any, colour: str, line: str, label: str) -
 
 
 def _colour(text: str) -> str:
-    """That of the policy which a quantity is about: the last that it names besides the default."""
+    """Colour of the policy of a quantity: the last that it names besides the default."""
     named = re.findall("|".join(sorted(COLOURS, key=len, reverse=True)), text)
     others = [name for name in named if name != "uniform"]
     return COLOURS[(others or named)[-1]] if named else PAPER

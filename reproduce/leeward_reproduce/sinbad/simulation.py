@@ -1,8 +1,8 @@
 """The trace-driven simulation of section 7.2, and the two of its kind: free sources, no disks (section 7.6).
 
 Time under the default over time under a policy, for full blocks, which alone Sinbad places. The paper decides
-every 10 s and yet finds 47 % of its blocks as fast as before, so waiting for the decision cannot be in its
-times; here both are shown, from placing and from asking. `same` is within 1 %.
+every 10 s and yet finds 47 % of its blocks as fast as before, so its times cannot include waiting for the
+decision; here both are shown, from placing and from asking. `same` is within 1 %.
 """
 
 from collections.abc import Mapping
@@ -94,7 +94,7 @@ def _rows(figure: str, cells: Cells, base: Cells, reported: Mapping[str, float],
 
 
 def _batching(hour: Cells) -> list[Row]:
-    """What waiting costs and brings: q = 0, 10 and 100 s, from placing and from asking."""
+    """Cost and gain of waiting: q = 0, 10 and 100 s, from placing and from asking."""
     made = []
     for remote in REMOTE_RACKS:
         uniform = policy("uniform", remote)
@@ -112,7 +112,7 @@ def _batching(hour: Cells) -> list[Row]:
 def _job_rows(
     figure: str, cells: Cells, base: Cells, remote: int, known: float, what: str, note: str
 ) -> list[Row]:
-    """Jobs weighted by size; waiting cannot be taken out of their time, so q = 0 is set beside the paper."""
+    """Jobs weighted by size; their times include waiting, so q = 0 is compared with the paper."""
     made = []
     for name, words, is_paper in _TIMED:
         factors = _jobs(cells, policy(name, remote), base, policy("uniform", remote))

@@ -1,4 +1,4 @@
-"""What placement does to storage: figure 10 over racks after a day, and section 7.4 over machines."""
+"""Effect of placement on storage: figure 10 over racks after a day, and section 7.4 over machines."""
 
 from collections.abc import Mapping
 
@@ -23,10 +23,10 @@ from leeward_reproduce.sweeps import Cells, Sweep
 SWEEPS = (DAY_TABLES, DAY, DAY_FEW, HOUR)
 MACHINE_SWEEPS = (MACHINES,)
 RACK_BYTES = 20 * 3e12
-"""What the disks of a rack hold; ours, the paper gives no capacity for its simulation."""
+"""Capacity of the disks of a rack; ours, the paper gives none for its simulation."""
 MACHINE_BYTES = 4 * 400e9
 _FAR = 1.5
-"""Times the mean that count as far too much; the paper gives no number."""
+"""Multiple of the mean that counts as far too much; the paper gives no number."""
 
 
 def by_rack(cells: Cells, policy: str, seed: int, column: str) -> Floats:

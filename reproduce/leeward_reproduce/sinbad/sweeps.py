@@ -20,11 +20,11 @@ EC2 = HERE / "machines.yaml"
 """The experiments on EC2."""
 REMOTE_RACKS = (1, 2)
 WARMUP_S = 60.0
-"""Of both scenarios."""
+"""Warm-up of both scenarios."""
 SAMPLE_S = 10.0
-"""Over which loads of links are recorded in both."""
+"""Length of the intervals of loads of links in both."""
 LEAST_S = WARMUP_S + 6 * SAMPLE_S
-"""The shortest runs that can show anything: by then even a policy that waits for 100 s has placed blocks."""
+"""Shortest useful runs: by then even a policy that waits for 100 s has placed blocks."""
 _WHY = f"and {(LEAST_S - WARMUP_S) / SAMPLE_S:.0f} intervals of {SAMPLE_S:.0f} s"
 DISK_BPS = 50e6 * 8
 """A disk of the simulation (section 7.1)."""
@@ -76,11 +76,11 @@ SOURCES = Sweep(
     fixed=(("workloads[0].facebook.flexible", "true"),),
     tables=True,
 )
-"""The same with writers that no link holds up (section 7.2)."""
+"""The same with writers without link limits (section 7.2)."""
 JOBS = Sweep("jobs", RACKS, both("uniform", OPT, "sinbad", "leeward"), fixed=((PHASES, "{}"),))
-"""The same with shuffles that belong to the jobs, and yield to what is placed."""
+"""The same with shuffles that belong to the jobs, and yield to placed blocks."""
 TASKS = Sweep("jobs", RACKS, (policy("uniform", 1),), fixed=JOBS.fixed, tables=True)
-"""Those of its runs whose tasks are looked at (figure 4)."""
+"""Runs of figure 4, with their tasks."""
 DAY = Sweep(
     "day",
     RACKS,
@@ -95,7 +95,7 @@ DAY_FEW = Sweep(
     fixed=DAY.fixed,
     most_seeds=3,
 )
-"""What of it is tried on fewer days, since they take long."""
+"""Its policies with fewer days, since they take long."""
 DAY_TABLES = Sweep(
     "day",
     RACKS,
@@ -195,10 +195,10 @@ TRACES = Sweep(
 
 
 def check_horizon(horizon: str) -> None:
-    """Checks that runs can be that long.
+    """Checks the length of runs.
 
     Raises:
-        InputError: It is no time, or shorter than `LEAST_S`.
+        InputError: The text is not a time, or shorter than `LEAST_S`.
     """
     try:
         (variant,) = plan.variants(RACKS, None, axes({"horizon": [horizon], "warmup": ["0s"]}))

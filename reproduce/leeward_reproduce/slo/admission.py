@@ -1,9 +1,9 @@
-"""Figures 4.4, 4.10 and 4.16 to 4.19: who is admitted by each policy, and whether SLOs are kept then.
+"""Figures 4.4, 4.10 and 4.16 to 4.19: admission by each policy, and kept SLOs then.
 
 Workloads arrive one by one in random order, each on a client and a server drawn for it. Bounds are made of
-the first half of each trace, and the second half is replayed: with limits where bounds are of limits, and
-without where they are not. Each figure is of the traces that are released, which are of block devices;
-networks are tried with traces drawn to be like the thesis' as well (`caches`).
+the first half of each trace, and the second half is replayed: with limits if bounds are of limits, and
+without otherwise. Each figure is of the released traces, which are of block devices; networks are tried also
+with traces drawn to be like the thesis' (`caches`).
 """
 
 import json
@@ -21,11 +21,11 @@ STORED = 35
 """Workloads of figures 4.16 to 4.19, on one server."""
 STORED_SLOS = (0.15, 0.2, 0.4)
 MIXED = (0.15, 0.5)
-"""SLOs of figure 4.19 are anywhere between these, in seconds."""
+"""Range of SLOs of figure 4.19, in seconds."""
 SETS = 5
 """Sets of SLOs under each seed (figure 4.19); the thesis has 1000 in all."""
 LOAD = 0.6
-"""Of the device, by all workloads at most."""
+"""Greatest load of the device, by all workloads."""
 NONE = "none"
 POLICIES = (SNC, RELEASED, DNC, PM, SILO, QJUMP, NONE)
 PUBLISHED = (PM, SILO, QJUMP)
@@ -35,7 +35,7 @@ Outcome = dict[str, Any]
 
 
 def network(seed: int) -> Outcome:
-    """Figures 4.4 and 4.10: networks alone, with traces that are released and with drawn ones."""
+    """Figures 4.4 and 4.10: networks alone, with released and with drawn traces."""
     made: Outcome = {}
     for kind in ("released", "drawn"):
         drawn, on = caches.draws(seed), caches.links(seed)
@@ -84,7 +84,7 @@ def mixtures(seed: int) -> Outcome:
 
 
 def _stored(seed: int) -> world.Draws:
-    """Workloads with storage, as many as the device has room for by their mean load."""
+    """Workloads with storage, as many as fit on the device by their mean load."""
     pairs = [(trace, slo) for slo in STORED_SLOS for trace in range(len(world.study()))]
     drawn, loads, total = study_draws(seed, STORED, pairs), world.loads(), 0.0
     for at, (trace, _, _) in enumerate(drawn):

@@ -1,4 +1,4 @@
-"""Figures 4.7, 4.8, 4.13 and 4.14: bounds of one path by each analysis, and how long all bounds take."""
+"""Figures 4.7, 4.8, 4.13 and 4.14: bounds of one path by each analysis, and the time of all bounds."""
 
 import itertools
 import json
@@ -14,7 +14,7 @@ ON_PATH = (2, 4, 6, 8, 10)
 SEVEN = 7
 """Workloads of figure 4.8, equal to one another."""
 DEPENDENT = (0, 2, 3, 4, 5, 6, 7)
-"""How many of them depend on one another."""
+"""Number of dependent ones among them."""
 NINES = (1, 2, 3, 5, 8, 12, 16, 20, 25, 30, 33, 40, 50, 70, 100)
 """Nines of the percentile (figure 4.13)."""
 SIZES = (45, 90, 180)
@@ -44,7 +44,7 @@ def methods(seed: int) -> Outcome:
 
 
 def dependence(seed: int) -> Outcome:
-    """Figure 4.8: seven equal workloads, of which more and more depend on one another."""
+    """Figure 4.8: seven equal workloads, with more and more dependent ones."""
     drawn = caches.draws(seed, 1) * SEVEN
     return {kind: {str(n): _tails(drawn, kind, 1e-3, n) for n in DEPENDENT} for kind in KINDS}
 

@@ -1,7 +1,7 @@
-"""Figure 3.7: workloads on devices of their own whose links are what is short.
+"""Figure 3.7: workloads on devices of their own with links as the bottleneck.
 
-Four share a link of 1 Gb/s and ask for more than 80 % of it: I and J read from disks, K from memory, and C,
-which the thesis does not name, makes four. Where the server sends, all are on one server; where the client
+Four share a link of 1 Gb/s with a load of more than 80 % of it: I and J read from disks, K from memory, and
+C, which the thesis does not name, makes four. Where the server sends, all are on one server; where the client
 receives, each is on a server of its own and all run on one machine.
 """
 
@@ -15,11 +15,11 @@ from leeward_reproduce.slo.contest import DRAWN, SCHEDULERS
 SLOS = {"C": 0.5, "I": 2.0, "J": 0.6, "K": 0.4}
 """Seconds: K has the tightest and I a loose one, as in the thesis (section 3.4.4)."""
 SCALES = (1.0, 0.5, 0.25)
-"""Of these SLOs: PriorityMeister's bounds are within the first."""
+"""Factors of these SLOs: PriorityMeister's bounds are within the first."""
 PERCENTILE = 99.9
 SECONDS = 400
 COMPARED = ("ps", "by-slo", "pm")
-"""Those that the thesis compares: Cake and EDF have no meaning on networks."""
+"""Schedulers that the thesis compares: Cake and EDF have no meaning on networks."""
 PLACES = ("server egress", "client ingress")
 
 Outcome = dict[str, Any]
@@ -82,5 +82,5 @@ def _words(place: str, scale: float) -> str:
 
 
 def constants() -> object:
-    """What outcomes rest on."""
+    """Inputs of the outcomes."""
     return [contest.constants(), SLOS, SCALES, PERCENTILE, SECONDS]

@@ -1,4 +1,4 @@
-"""Figures 4.2 and 4.9: how far peaks are above the mean, of one trace and of several together."""
+"""Figures 4.2 and 4.9: peaks over the mean, of one trace and of several together."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -8,7 +8,7 @@ from leeward_reproduce.rows import Row, measured
 from leeward_reproduce.slo import caches, paper, world
 
 WINDOW = 1.0
-"""Seconds over which a rate is taken; the thesis does not say."""
+"""Seconds of the window of a rate; the thesis does not say."""
 TOGETHER = 3
 """Traces of figure 4.2."""
 

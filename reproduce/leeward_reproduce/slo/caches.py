@@ -1,8 +1,8 @@
 """Traces of lookups in a cache, drawn as the thesis describes its own, which are private (section 4.3.2).
 
-The traces that are released (`world`) are of block devices, and far burstier: their peak over a second is 2
-to 130 times the mean, where figure 4.9 has 2 to 6. So what chapter 4 does on networks is done here on drawn
-traces too. How they are drawn is in `crates/experiments/src/cache.rs`.
+The released traces (`world`) are of block devices, and far burstier: their peak over a second is 2 to 130
+times the mean, where figure 4.9 has 2 to 6. So chapter 4's experiments on networks use drawn traces too.
+`crates/experiments/src/cache.rs` draws them.
 """
 
 import json
@@ -15,11 +15,11 @@ from leeward._native import Study, study_draws, study_links
 from leeward_reproduce.slo import world
 
 TRACES, SECONDS, SEED = 24, 600.0, 1
-"""Traces, their length, and what they are drawn by: the thesis has 180, of half an hour each."""
+"""Number of traces, their length, and their parameters: the thesis has 180, of half an hour each."""
 PACKET = 1400
 """Bytes of a request that is one packet (section 4.4.3)."""
 SMALL = 6
-"""Traces of such requests, besides."""
+"""Additional traces of such requests."""
 SLOS = (0.01, 0.02, 0.05, 0.1)
 """Seconds (section 4.4.1)."""
 NETWORK = ["network-in", "network-out"]
@@ -27,11 +27,11 @@ WORKLOADS, CLIENTS, SERVERS = 60, 4, 2
 """A third of the thesis' 180 workloads on 12 clients and 6 servers."""
 SNC, RELEASED, DNC, PM, SILO, QJUMP = "SNC", "SNC as released", "DNC", "DNC as published", "Silo++", "QJump++"
 FRAME = 1538.0
-"""Bytes that links send at once: an Ethernet frame with all that goes with it."""
+"""Bytes that links send at once: an Ethernet frame with all overhead."""
 PUBLISHED = {"unit": "fluid", "fifo": False, "by_request": False, "blocks": False}
 """Bounds as the thesis has them."""
 BOUNDS = {"unit": "frames", "frame": FRAME}
-"""Bounds of what networks do."""
+"""Bounds of real networks."""
 POLICIES: dict[str, tuple[str, dict[str, Any]]] = {
     SNC: ("snc", {"bounds": BOUNDS}),
     RELEASED: ("snc", {"bounds": PUBLISHED}),
@@ -42,14 +42,14 @@ POLICIES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 """Policies and their settings. Priorities are by SLO: the thesis finds no other order to admit more."""
 LIMITED = (SILO, QJUMP)
-"""Those whose limits are enforced in replays. The buckets of a curve by which DNC knows a trace are not: the
-last of them is at the mean rate of the first half, and would hold back what grows in the second for good."""
+"""Policies whose limits are enforced in replays. The buckets of a curve by which DNC knows a trace are not:
+the last of them is at the mean rate of the first half, and would hold back growth in the second for good."""
 
 Outcome = dict[str, Any]
 
 
 def study(released: bool = False) -> Study:
-    """The drawn traces; with models as released or Leeward's."""
+    """Drawn traces; with models as released or Leeward's."""
     folder = data.found()
     if folder is None:
         raise FileNotFoundError(world.absent())
@@ -69,12 +69,12 @@ def draws(seed: int, count: int = 0, slos: tuple[float, ...] = SLOS) -> world.Dr
 
 
 def links(seed: int, count: int = 0, times: int = 1) -> list[tuple[int, int]]:
-    """Clients and servers of a cluster so many times as large."""
+    """Clients and servers of a cluster enlarged by a factor."""
     return study_links(seed, count or WORKLOADS, CLIENTS * times, SERVERS * times)
 
 
 def machines(times: int = 1) -> dict[str, Any]:
-    """A cluster so many times as large."""
+    """A cluster enlarged by a factor."""
     return {
         "clients": CLIENTS * times,
         "slots": None,
@@ -94,16 +94,16 @@ def admit(
     limited: bool = False,
     of: Study | None = None,
 ) -> Outcome:
-    """Who is admitted by the first halves, and how the second halves go then.
+    """Admission by the first halves, and the replay of the second halves.
 
     Args:
         policy: Of `POLICIES`, or `none`.
         drawn: Workloads.
         on: Their clients and servers.
-        times: How much larger the cluster is.
-        replayed: Whether the second halves are replayed.
-        limited: Whether limits are enforced there whatever the policy.
-        of: Whose traces; those drawn here if not given.
+        times: Factor of the cluster's size.
+        replayed: Whether to replay the second halves.
+        limited: Whether to enforce limits there whatever the policy.
+        of: Owner of the traces; by default those drawn here.
     """
     name, settings = POLICIES.get(policy, (policy, {}))
     traces = of or study(policy == RELEASED)

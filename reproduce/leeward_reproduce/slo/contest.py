@@ -1,9 +1,9 @@
 """Workloads of table 3.1, drawn again, and the machines they share.
 
 The thesis' traces are private. It gives the load and C^2 of the gaps of each, and these are drawn by them;
-sizes and mixes are ours. A disk is busy with a request for a seek by distance and a transfer, unless it goes
-on with a stream; links turn to a higher priority after 64 KiB. Workload L, a copy of files, asks for the next
-MiB when it has one: four at a time, and each with a seek, because others come between.
+sizes and mixes are ours. A disk is busy with a request for a seek by distance and a transfer, unless it
+continues a stream; links turn to a higher priority after 64 KiB. Workload L, a copy of files, requests the
+next MiB when it has one: four at a time, and each with a seek, because others come between.
 """
 
 import json
@@ -15,7 +15,7 @@ from leeward_reproduce.slo import world
 
 
 def _described(letters: str, load: str) -> dict[str, tuple[float, float]]:
-    """A load and C^2 of gaps of some workloads of table 3.1."""
+    """Load and C^2 of gaps of some workloads of table 3.1."""
     rows = ((letter, study_described()[letter]) for letter in letters)
     return {letter: (row[load], row["gap_c2"]) for letter, row in rows}
 
@@ -23,17 +23,17 @@ def _described(letters: str, load: str) -> dict[str, tuple[float, float]]:
 TABLE = _described("ABCDFGH", "storage_load")
 """Load of the disk, and C^2 of gaps (table 3.1)."""
 FLOOD = (1.5, _described("E", "storage_load")["E"][1])
-"""The same of E, which is D misbehaving; the thesis says of its load that it is above all that there is."""
+"""The same of E, which is D misbehaving; the thesis says of its load that it exceeds the capacity."""
 LINKS = _described("IJK", "network_load")
 """Load of the network, and C^2 of gaps (table 3.1)."""
 SIZES = ((4096, 4.0), (16384, 3.0), (65536, 2.0))
-"""Bytes of a request, and how often. Of I and J the table has two loads, which a request of 1 MiB has."""
+"""Bytes of a request, and their rate. Of I and J the table has two loads, which a request of 1 MiB has."""
 LARGE = ((1 << 20, 1.0),)
 MEMORY = ((65536, 1.0),)
 READS = 0.7
 SEQUENTIAL = 0.3
 OUTSTANDING = 4
-"""Requests of the copy under way."""
+"""Outstanding requests of the copy."""
 DISK = {
     "seek": [
         {"distance_bytes": 0, "seconds": 0.0045},
@@ -49,9 +49,9 @@ POOR_SEEK = 0.008
 """Seconds of each seek in the poor model, sequential or not (figure 3.8)."""
 PACKET = 65536
 DRAWN = "drawn by the load and C^2 of table 3.1, for the thesis' traces are private"
-"""Of every row here."""
+"""Note of every row here."""
 SCHEDULERS = {"ps": "ps", "cake": "Cake", "edf": "EDF", "by-slo": "bySLO", "pm": "PM"}
-"""As they are asked for, and as the thesis calls them."""
+"""Names of schedulers, and the thesis' names of them."""
 
 Outcome = dict[str, Any]
 Member = dict[str, Any]
@@ -65,7 +65,7 @@ def stored(letter: str, slo: float, **settings: Any) -> Member:
 
 
 def sent(letter: str, slo: float, device: int | None, **settings: Any) -> Member:
-    """A workload that is said by its load of the network: reads, as that is the direction they load."""
+    """A workload by its load of the network: reads, as they load that direction."""
     load, gap_c2 = LINKS[letter]
     sizes = LARGE if device is not None else MEMORY
     member = _member(letter, slo, {"network-out": load}, gap_c2, sizes, device=device, **settings)
@@ -114,16 +114,16 @@ def contend(
     percentile: float = 99.9,
     poor: bool = False,
 ) -> Fared:
-    """How workloads fare under each scheduler, with the same requests.
+    """Latencies of workloads under each scheduler, with the same requests.
 
     Args:
-        seed: Of their requests.
+        seed: Seed of their requests.
         members: The workloads.
-        seconds: How long they make requests.
-        percentiles: What is measured, in percent.
-        schedulers: Which.
-        measured: The last share of that time in which it is measured: the second half (section 3.3.1).
-        percentile: What SLOs are of, in percent.
+        seconds: Time in which they send requests.
+        percentiles: Measured percentiles, in percent.
+        schedulers: Names of schedulers.
+        measured: Last share of that time, which is measured: the second half (section 3.3.1).
+        percentile: Percentile of SLOs, in percent.
         poor: Whether curves take every seek to be the same.
     """
     asked = {
@@ -152,6 +152,6 @@ def _rates() -> dict[str, Any]:
 
 
 def constants() -> object:
-    """What outcomes rest on."""
+    """Inputs of the outcomes."""
     table = [TABLE, FLOOD, LINKS, SIZES, LARGE, MEMORY, READS, SEQUENTIAL, OUTSTANDING]
     return [*table, DISK, POOR_SEEK, PACKET]

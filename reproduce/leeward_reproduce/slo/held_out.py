@@ -1,7 +1,7 @@
-"""Figures 5.5 and 5.6: limits are made of the first half of each trace, and the second is replayed.
+"""Figures 5.5 and 5.6: limits of the first half of each trace, and a replay of the second.
 
-A workload keeps its SLO if 99.9 % of its requests are within it, over the whole replay. Beside it is the
-share of windows of three minutes (section 4.3); of a half of five minutes there are two.
+A workload keeps its SLO if 99.9 % of its requests are within it, over the complete replay. Another row has
+the share of windows of three minutes (section 4.3); a half of five minutes has two.
 """
 
 from collections.abc import Sequence
@@ -13,8 +13,8 @@ from leeward_reproduce.slo import paper, world
 MARGINS = (0.1, 0.0)
 """Safety margins: with and without."""
 OVERRUNS = {"enforced": "as the thesis enforces", "demoted": "demoted everywhere"}
-"""What is done about requests over a limit. The thesis holds them on networks, and demotes them at devices
-(section 2.2)."""
+"""Treatment of requests over a limit. The thesis holds them on networks, and demotes them at devices (section
+2.2)."""
 
 Outcome = dict[str, Any]
 
@@ -37,7 +37,7 @@ def _replayed(sets: Sequence[world.Draws]) -> Outcome:
         for over, words in OVERRUNS.items():
             of, servers = [], 0
             for drawn in sets:
-                # From the beginning: what comes around an end is in no curve.
+                # From the beginning: no curve has the requests around an end.
                 begun = [(trace, 0.0, slo) for trace, _, slo in drawn]
                 way = world.WAYS[world.COMPACTOR]
                 packed = world.pack(begun, way, margin=margin, part="first", replay="second", over=over)

@@ -1,7 +1,7 @@
-"""Figures 3.2 and 3.6: a workload that sends more than it said, before others in priority.
+"""Figures 3.2 and 3.6: a workload that sends more than it declared, before others in priority.
 
-Limits are made from what it said. Those of figure 3.2 have rates from a little above its mean load up to most
-of the disk, each with the least burst that does not delay what it said.
+Limits follow its declaration. Those of figure 3.2 have rates from a little above its mean load up to most of
+the disk, each with the least burst that does not delay the declared requests.
 """
 
 from collections.abc import Sequence
@@ -14,11 +14,11 @@ from leeward_reproduce.slo.contest import DRAWN, SCHEDULERS
 
 PERCENTILE = 99.9
 SECONDS = 600
-"""All of it is measured (figure 3.2): the flood is in the middle."""
+"""Seconds, all of them measured (figure 3.2): the flood is in the middle."""
 BEGINS, LASTS = 280, 40
 """Seconds."""
 LOW, HIGH = 0.051, 0.8
-"""Rates, of the disk."""
+"""Rates of limits, as shares of the disk."""
 RATES: dict[str, tuple[float, ...]] = {
     "low rate, large burst": (LOW,),
     "medium rate and burst": (sqrt(LOW * HIGH),),
@@ -26,11 +26,11 @@ RATES: dict[str, tuple[float, ...]] = {
     "all three": (LOW, sqrt(LOW * HIGH), HIGH),
 }
 RANKED_SLOS = (0.05, 0.1, 0.25)
-"""Seconds, of B, A and C: priorities are in this order. That of B is not looked at."""
+"""SLOs in seconds, of B, A and C, in the order of priorities. That of B is not used."""
 ISOLATED = 1200
 """Seconds of figure 3.6."""
 ISOLATED_SLOS = (0.8, 0.6)
-"""Seconds, of C and D."""
+"""SLOs in seconds, of C and D."""
 
 Outcome = dict[str, Any]
 
@@ -74,7 +74,7 @@ def rows_limited(outcomes: Sequence[Outcome]) -> list[Row]:
 
 
 def isolated(seed: int) -> Outcome:
-    """Figure 3.6: C beside D as it said, and beside D misbehaving, which is E."""
+    """Figure 3.6: C beside D as declared, and beside D misbehaving, which is E."""
     load, gap_c2 = contest.FLOOD
     flood = {"from": 0, "seconds": ISOLATED, "load": {"storage": load}, "gap_c2": gap_c2}
     made: Outcome = {}
@@ -111,6 +111,6 @@ def rows_isolated(outcomes: Sequence[Outcome]) -> list[Row]:
 
 
 def constants() -> object:
-    """What outcomes rest on."""
+    """Inputs of the outcomes."""
     rates = [RATES, RANKED_SLOS, BEGINS, LASTS, SECONDS]
     return [contest.constants(), PERCENTILE, *rates, ISOLATED, ISOLATED_SLOS]

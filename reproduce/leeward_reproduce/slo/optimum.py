@@ -14,7 +14,7 @@ SMALL, LARGE = 11, 21
 SMALL_SLO, LARGE_SLO = 0.004, 0.05
 """Their SLOs, in seconds."""
 SCALES = (1, 2, 3)
-"""How many times as large clusters are (figure 4.15)."""
+"""Factors of larger clusters (figure 4.15)."""
 RIVALS = (caches.PM, caches.SILO, caches.QJUMP)
 """The thesis' other systems."""
 OPT = "OPT"
@@ -36,7 +36,7 @@ def optimum(seed: int) -> Outcome:
 
     least, most = 0, len(drawn)
     best: Outcome = {"admitted": 0, "bytes": 0.0}
-    # One more workload seldom helps those there are: halves are tried, as in a list in order.
+    # One more workload seldom helps the present ones: a binary search, as in a sorted list.
     while least < most:
         middle = (least + most + 1) // 2
         found = kept(middle)
@@ -62,7 +62,7 @@ def small(seed: int) -> Outcome:
 
 
 def scale(seed: int) -> Outcome:
-    """Figure 4.15: who is admitted on larger clusters, of as many times as many workloads."""
+    """Figure 4.15: admission on larger clusters, with workloads in proportion."""
     made: Outcome = {}
     for times in SCALES:
         count = times * caches.WORKLOADS

@@ -1,7 +1,7 @@
-"""Figures 5.4 and 5.7 to 5.12: how many servers workloads need under each way to choose rate limits.
+"""Figures 5.4 and 5.7 to 5.12: number of servers under each method of choosing rate limits.
 
-Every way gets the same workloads in the same order. Only traces are drawn that fit on a server alone: where
-ways are compared, under every one of them, so that nothing is refused and servers can be compared.
+Every method gets the same workloads in the same order. Only traces that fit on a server alone are drawn: in a
+comparison, under every method, so that nothing is refused and servers can be compared.
 """
 
 import time
@@ -14,7 +14,7 @@ from leeward_reproduce.rows import Row, measured
 from leeward_reproduce.slo import paper, pictures, world
 
 MANY = 300
-"""Workloads of figure 5.8, with each SLO; the thesis has as many as there are, drawn once."""
+"""Number of workloads of figure 5.8, with each SLO; the thesis has as many as there are, drawn once."""
 WHOLE = 1000
 """Workloads of figures 5.1, 5.9 and 5.10, as in the thesis."""
 STAY = 0.3
@@ -22,9 +22,9 @@ STAY = 0.3
 DEVICES = (1, 2, 3, 4)
 """SSDs of a server (figure 5.11)."""
 BESIDE = 100
-"""Workloads of figure 5.11: where links are what is short, many servers are tried for each."""
+"""Workloads of figure 5.11: with links as the bottleneck, many servers are tried for each."""
 TIMED = (50, 200, 1000)
-"""Workloads that are packed to see how long it takes (figure 5.7)."""
+"""Workloads of the measurement of packing time (figure 5.7)."""
 
 Outcome = dict[str, Any]
 _RIVALS = [way for way in world.WAYS if way != world.COMPACTOR]
@@ -35,7 +35,7 @@ _FEASIBLE = (
 
 
 def same_and_random(seed: int) -> Outcome:
-    """Figure 5.4: servers under each way, with one SLO and with any of five."""
+    """Figure 5.4: servers under each method, with one SLO and with any of five."""
     sets = [((slo,), count) for slo, count in zip(world.SLOS, world.COUNTS, strict=True)]
     return {
         name: _servers(world.draws(seed, count, slos, ways=tuple(world.WAYS)))

@@ -1,4 +1,4 @@
-"""What the thesis reports, each value once."""
+"""Values that the thesis reports, each once."""
 
 SAME_BEST = 1.4
 """Servers of the best rival, effective bandwidth, over the compactor's; one SLO for all (figure 5.4)."""
@@ -11,11 +11,11 @@ VISITS = 1.5
 FAST_SERVERS = (3.0, 4.0)
 """Percent of servers more by fast first fit (section 5.3)."""
 FAST_SPEED = 10.0
-"""Times that fast first fit is faster, at least (section 5.3, figure 5.7)."""
+"""Speed-up of fast first fit, at least (section 5.3, figure 5.7)."""
 SSDS = 115.0
 """Servers for 1000 workloads with two SSDs or more (figure 5.11)."""
 SEVERAL_TIME = 15.0
-"""Times that several limiters take (figure 5.12)."""
+"""Factor of the time with several limiters (figure 5.12)."""
 HELD_OUT = 100.0
 """Percent of workloads within their SLO in held-out halves, with a margin of 10 % (figures 5.5, 5.6)."""
 

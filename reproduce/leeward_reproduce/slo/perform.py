@@ -36,19 +36,19 @@ class Figure:
 
     title: str
     experiment: Callable[[int], Any]
-    """What is run under a seed."""
+    """Runs it under a seed."""
     rows: Callable[[Sequence[Any]], list[Row]]
-    """Of what was run under all seeds."""
+    """Makes rows of the runs under all seeds."""
     draw: Callable[[Sequence[Row]], Any] | None = None
     constants: Callable[[], object] = tuple
-    """What outcomes rest on besides traces."""
+    """Inputs of outcomes besides traces."""
     most_seeds: int | None = None
-    """For experiments that take long: how many seeds at most."""
+    """Greatest number of seeds of a long experiment."""
     released: bool = True
-    """Whether it needs the traces that are released."""
+    """Whether it needs the released traces."""
 
     def seeds(self, count: int) -> range:
-        """The seeds it is run with, of `count`."""
+        """Its seeds, of `count`."""
         return range(1, 1 + min(count, self.most_seeds or count))
 
 
@@ -262,19 +262,19 @@ FIGURES = {
     ),
     "5.12": Figure("several limiters a stage", packing.several, packing.rows_several, None, _one),
 }
-"""By the names that `--figure` takes."""
+"""Figures by the names of `--figure`."""
 
 WITHIN = {"3.4": ("3.3",), "4.4": ("4.10",), "4.18": ("4.17",), "5.1": ("5.8", "5.9")}
 """Figures of the thesis that are made with others: of the same runs, or a summary of theirs."""
 
 
 def runs(chosen: Mapping[str, Figure], seeds: int) -> int:
-    """How many runs the figures take."""
+    """Number of runs of the figures."""
     return sum(len(figure.seeds(seeds)) for figure in chosen.values())
 
 
 def check_horizon(horizon: str) -> None:
-    """Traces are gone through once.
+    """Each trace is replayed once, so that a horizon is an error.
 
     Raises:
         InputError: Always.

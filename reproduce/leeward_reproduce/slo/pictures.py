@@ -1,4 +1,4 @@
-"""Pictures of figures: bars with 95 % confidence intervals, and the thesis' value where it has one."""
+"""Pictures of figures: bars with 95 % confidence intervals, and the thesis' value if it has one."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -17,16 +17,16 @@ WAYS = {
     "effective bandwidth": "#0b62a4",
     "effective bandwidth, thirds": "#7fb2d9",
 }
-"""Colours of ways to choose limits."""
+"""Colours of methods of limits."""
 OVER = " over compactor"
-"""Ends what is measured, where servers are compared with the compactor's."""
+"""Suffix of quantities in which servers are compared with the compactor's."""
 
 
 def ways(rows: Sequence[Row]) -> "Figure":
-    """A group of bars for each set of workloads: the servers of each way over the compactor's.
+    """A group of bars for each set of workloads: servers of each method over the compactor's.
 
     Args:
-        rows: Of a figure. Those that are `set: way over compactor` are drawn.
+        rows: Rows of a figure. Those that are `set: way over compactor` are drawn.
     """
     from matplotlib import pyplot
 
@@ -63,11 +63,11 @@ def bars(rows: Sequence[Row], unit: str, label: str, line: float | None = None, 
     """A bar for each row of a unit.
 
     Args:
-        rows: Of a figure.
-        unit: Which of them are drawn.
-        label: Of the axis.
+        rows: Rows of a figure.
+        unit: Unit of the rows to draw.
+        label: Label of the axis.
         line: A value to compare all with.
-        words: What it is.
+        words: Label of the line.
     """
     from matplotlib import pyplot
 

@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SIZES = tuple(512 << power for power in range(12))
-"""Bytes of the requests that rows are of, as far as the profile has them: up to 1 MiB."""
+"""Bytes of the requests of rows, as far as the profile has them: up to 1 MiB."""
 
 Outcome = list[dict[str, float]] | None
 
 
 def table(_: int) -> Outcome:
-    """The rows of the profile; None where it is not there. It is the same for every seed."""
+    """Rows of the profile; None without it. It is the same for every seed."""
     folder = data.found()
     path = folder / world.SET / world.PROFILE if folder else None
     if path is None or not path.is_file():
@@ -68,7 +68,7 @@ def picture(rows: Sequence[Row]) -> "Figure":
 
 
 def constants() -> Any:
-    """What outcomes rest on."""
+    """Inputs of the outcomes."""
     folder = data.found()
     path = folder / world.SET / world.PROFILE if folder else None
     return [SIZES, path.stat().st_size if path and path.is_file() else None]

@@ -1,8 +1,8 @@
-"""Figures 3.1, 3.3, 3.4, 3.5, 3.8 and 3.9: who keeps SLOs on a shared disk under each scheduler.
+"""Figures 3.1, 3.3, 3.4, 3.5, 3.8 and 3.9: kept SLOs on a shared disk under each scheduler.
 
-The thesis draws its SLOs into its pictures and says no numbers. Those here are a tenth of a second apart, the
+The thesis draws its SLOs into its pictures without numbers. Those here are a tenth of a second apart, the
 least one about as large as PriorityMeister's bound on workload C behind A and B; halves and quarters of them
-show what happens where that is promised no more.
+show the results where it promises no more.
 """
 
 from collections.abc import Sequence
@@ -15,22 +15,22 @@ from leeward_reproduce.slo.contest import DRAWN, SCHEDULERS
 
 LETTERS = ("A", "B", "C")
 SLOS = (0.7, 0.8, 0.6)
-"""Seconds, of A, B and C: C has the tightest, as in the thesis (section 3.4.1)."""
+"""SLOs in seconds, of A, B and C: C has the tightest, as in the thesis (section 3.4.1)."""
 SCALES = (1.0, 0.5, 0.25)
-"""Of these SLOs."""
+"""Factors of these SLOs."""
 PERCENTILES = (90.0, 99.0, 99.9, 99.99)
 SECONDS = 2400
-"""Half of it is measured: some 9000 requests of A, of which one may be late at 99.99 %."""
+"""Seconds, half of them measured: some 9000 requests of A, of which one may be late at 99.99 %."""
 SHORT = 1200
-"""The same where no more than 99 % is asked for."""
+"""The same for at most 99 %."""
 ORDERED = 600
 """The same of figure 3.9, of eighteen sets of SLOs: some 2000 requests of A, two of which may be late."""
 BURSTY = ("F", "G", "H")
 BURSTY_SLO = 0.1
-"""Seconds, of the only workload with an SLO (figures 3.1 and 3.5)."""
+"""SLO in seconds, of the only workload with one (figures 3.1 and 3.5)."""
 BURSTY_PERCENTILES = (96.0, 99.0)
 PERCENTILE = 99.0
-"""What that SLO is of: what Cake is made for."""
+"""Percentile of that SLO, for which Cake is made."""
 
 Outcome = dict[str, Any]
 
@@ -159,7 +159,7 @@ def rows_bursts(outcomes: Sequence[Outcome]) -> list[Row]:
 
 
 def poor_model(seed: int) -> Outcome:
-    """Figure 3.8: PM by a model of the disk that takes every seek to be the same."""
+    """Figure 3.8: PM by a model of the disk with equal seeks."""
     good, poor = (
         contest.contend(seed, _shared(SLOS), SECONDS, PERCENTILES, schedulers=("pm",), poor=poor)["pm"]
         for poor in (False, True)
@@ -178,7 +178,7 @@ def poor_model(seed: int) -> Outcome:
 
 
 def _order(fared: Sequence[dict[str, Any]]) -> list[str]:
-    """Who is served first at the disk."""
+    """Order of service at the disk."""
     named = zip(fared, LETTERS, strict=False)
     return [name for _, name in sorted((of["priorities"]["storage"], name) for of, name in named)]
 
@@ -232,6 +232,6 @@ def rows_orders(outcomes: Sequence[Outcome]) -> list[Row]:
 
 
 def constants() -> object:
-    """What outcomes rest on."""
+    """Inputs of the outcomes."""
     bursty = [BURSTY, BURSTY_SLO, BURSTY_PERCENTILES, PERCENTILE]
     return [contest.constants(), SLOS, SCALES, PERCENTILES, SECONDS, SHORT, ORDERED, bursty]

@@ -1,4 +1,4 @@
-"""Outcomes of experiments that are kept in a folder, so that a stopped reproduction goes on."""
+"""Outcomes of experiments in a folder, from which a stopped reproduction continues."""
 
 import json
 from collections.abc import Callable
@@ -10,13 +10,13 @@ from leeward._native import __version__
 
 
 def kept(folder: Path, figure: str, seed: int, of: object, make: Callable[[int], Any]) -> Any:
-    """The outcome of a figure under a seed, from its file if it is there and of the same inputs.
+    """Outcome of a figure under a seed, from its file if that has the same inputs.
 
     Args:
-        folder: Of all outcomes.
-        figure: Its name.
-        seed: Which.
-        of: What outcomes rest on, as JSON.
+        folder: Folder of all outcomes.
+        figure: Name of the figure.
+        seed: The seed.
+        of: Inputs of outcomes, as JSON.
         make: Makes it.
     """
     path = folder / f"{figure}-{seed}.json"
@@ -27,7 +27,7 @@ def kept(folder: Path, figure: str, seed: int, of: object, make: Callable[[int],
             return found["outcome"]
     except (OSError, ValueError, KeyError, TypeError):
         pass  # Not there, or cut off: it is made again.
-    # As it will be read again.
+    # In the form in which it will be read.
     outcome = json.loads(json.dumps(make(seed)))
     folder.mkdir(parents=True, exist_ok=True)
     with whole_file(path) as temporary:

@@ -1,8 +1,8 @@
-"""The traces, and the workloads that are drawn from them.
+"""Traces, and the workloads drawn from them.
 
-The released traces are of ten minutes; those of the thesis are of half an hour. A workload is a trace, begun
-anywhere in it and gone through once, with an SLO at 99.9 %. The profile of an SSD is released with them, and
-has no latencies without queueing.
+The released traces are of ten minutes; those of the thesis are of half an hour. A workload is a trace, from a
+random start and replayed once, with an SLO at 99.9 %. The profile of an SSD is released with them, and has no
+latencies without queueing.
 """
 
 import json
@@ -24,7 +24,7 @@ RANDOM = 62
 GIGABIT = 125e6
 """Bytes a second of links."""
 SLOTS = 15
-"""Workloads that a client machine runs, as in the example that is released."""
+"""Workloads of a client machine, as in the released example."""
 COMPACTOR = "compactor"
 WAYS: dict[str, tuple[str, str]] = {
     COMPACTOR: ("compactor", ""),
@@ -34,8 +34,8 @@ WAYS: dict[str, tuple[str, str]] = {
     "effective bandwidth": ("effective-bandwidth", ""),
     "effective bandwidth, thirds": ("effective-bandwidth", '{"split": "equal"}'),
 }
-"""Ways to choose rate limits: name and settings. The thesis does not say how effective bandwidth splits an
-SLO over the three stages: it is split as is best for it, and in equal parts."""
+"""Methods of choosing rate limits: name and settings. The thesis does not say how effective bandwidth splits
+an SLO over the three stages: the best split for it, and equal parts."""
 SEVERAL = ("several", "")
 """All buckets of a curve at once (figure 5.12)."""
 MEISTER = {
@@ -45,14 +45,14 @@ MEISTER = {
 }
 """The same by the bound of PriorityMeister as published."""
 MARGIN = 0.1
-"""The safety margin, where nothing else is said."""
+"""Default safety margin."""
 
 Draws = list[tuple[int, float, float]]
 Pairs = list[tuple[int, float]]
 
 
 def absent() -> str | None:
-    """What is missing in the folder of traces; None if nothing is."""
+    """First missing file in the folder of traces; None if all are present."""
     folder = data.found()
     if folder is None or not (folder / SET / PROFILE).is_file() or not _files(folder / SET):
         return f"{SET} with its traces and {PROFILE}"
@@ -60,7 +60,7 @@ def absent() -> str | None:
 
 
 def study(released: bool = False) -> Study:
-    """The traces of the folder; with models as released or Leeward's."""
+    """Traces of the folder; with models as released or Leeward's."""
     folder = data.found()
     if folder is None:
         raise FileNotFoundError(absent())
@@ -87,19 +87,19 @@ def _loads(folder: Path) -> list[float]:
 
 
 def loads() -> list[float]:
-    """Of each trace, the mean load that it is on the device."""
+    """Mean load of each trace on the device."""
     folder = data.found()
     return _loads(folder / SET) if folder else []
 
 
 def inputs() -> list[tuple[str, int]]:
-    """The traces by name, with their sizes: what results of an earlier call are of."""
+    """Traces by name, with their sizes: the identity of earlier results."""
     folder = data.found()
     return [(path.name, path.stat().st_size) for path in _files(folder / SET)] if folder else []
 
 
 def machines(workloads: int, devices: int = 1) -> dict[str, Any]:
-    """As many machines as so many workloads may need: a client for each server."""
+    """As many machines as a number of workloads may need: a client for each server."""
     return {
         "clients": workloads,
         "slots": SLOTS,
@@ -119,17 +119,17 @@ def asked(
     over: str = "enforced",
     **settings: Any,
 ) -> dict[str, Any]:
-    """What a packing is asked for.
+    """Request of a packing.
 
     Args:
-        way: How limits are chosen.
-        workloads: How many there may be.
-        devices: SSDs of a server.
-        part: Of the traces that limits are made of.
-        replay: Part of the traces that is replayed; none by default.
-        over: What is done in the replay about requests over a limit: `enforced` as in the thesis, `demoted`
-            everywhere, or nothing where limits are `unlimited`.
-        settings: Of the packing.
+        way: Method of limits.
+        workloads: Greatest number of workloads.
+        devices: Number of SSDs of a server.
+        part: Part of the traces behind the limits.
+        replay: Part of the traces to replay; none by default.
+        over: Treatment of requests over a limit in the replay: `enforced` as in the thesis, `demoted`
+            everywhere, or none with `unlimited`.
+        settings: Settings of the packing.
     """
     return {
         "shape": machines(workloads, devices),
@@ -147,7 +147,7 @@ def _fits(folder: Path | None, slo: float, way: str, part: str) -> list[bool]:
 
 
 def feasible(slos: tuple[float, ...], ways: tuple[str, ...] = (COMPACTOR,), part: str = "whole") -> Pairs:
-    """Traces and SLOs that fit on a server alone under each of some ways: the others would be refused."""
+    """Traces and SLOs that fit on a server alone under each of some methods: others would be refused."""
     pairs: Pairs = []
     for slo in slos:
         fits = [_fits(data.found(), slo, way, part) for way in ways]
@@ -163,7 +163,7 @@ def draws(
     ways: tuple[str, ...] = (COMPACTOR,),
     part: str = "whole",
 ) -> Draws:
-    """Workloads with any of these SLOs that fit on a server alone under each of some ways."""
+    """Workloads with any of these SLOs that fit on a server alone under each of some methods."""
     return study_draws(seed, count, feasible(slos, ways, part))
 
 
@@ -176,7 +176,7 @@ def pack(
 
 
 def first_fit(drawn: Draws, settings: dict[str, Any]) -> dict[str, Any]:
-    """Puts draws on the first server where deterministic admission with these settings promises all SLOs."""
+    """Puts draws on the first server where deterministic admission with these settings grants all SLOs."""
     asked = {
         "shape": machines(len(drawn)),
         "policy": "dnc",
