@@ -1,4 +1,4 @@
-"""What `leeward serve --demo` comes to over seeds: shares of hot racks under both ways of placing.
+"""Results of `leeward serve --demo` over seeds: shares of hot racks under both placers.
 
     python python/benchmarks/demo.py [SEEDS] [STEPS]
 
@@ -21,7 +21,7 @@ INTERVAL_S = 0.1
 
 
 def shares(seed: int, steps: int) -> dict[str, float]:
-    """The mean share of hot racks under each way, in percent."""
+    """Mean share of hot racks under each placer, in percent."""
     command = [str(Path(sys.executable).with_name("leeward")), "serve", "--demo", "--listen", "127.0.0.1:0"]
     command += ["--seed", str(seed), "--speed", str(STEP_S / INTERVAL_S), "--interval", f"{INTERVAL_S}s"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:

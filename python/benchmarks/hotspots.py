@@ -27,7 +27,7 @@ from pyarrow import parquet
 
 CADENCE_S = 30
 SAMPLES = 86_400
-"""Of each link: thirty days."""
+"""Samples of each link: thirty days."""
 START_S = 1_767_571_200
 HOUR = 3600 // CADENCE_S
 NIC_BPS, UPLINK_BPS = 10_000_000_000, 20_000_000_000
@@ -35,12 +35,12 @@ LINKS = {f"h{host}:{way}": NIC_BPS for host in range(3) for way in ("egress", "i
     ":uplink": UPLINK_BPS,
     ":downlink": UPLINK_BPS,
 }
-"""Of a rack, and their speeds."""
+"""Links of a rack, and their speeds."""
 LINKS_PER_RACK = len(LINKS)
 
 
 def generate(folder: Path, rows: int) -> tuple[Path, Path, int]:
-    """Writes telemetry and a cluster file; gives their paths and how many rows there are."""
+    """Writes telemetry and a cluster file; returns their paths and the number of rows."""
     racks = max(1, round(rows / SAMPLES / LINKS_PER_RACK))
     cluster = folder / "cluster.yaml"
     cluster.write_text(
@@ -110,7 +110,7 @@ def by_hand(path: str, memory: str, threads: int) -> dict[str, float]:
 
 
 def leeward(path: str, cluster: str, memory: str, threads: int) -> dict[str, float]:
-    """What `leeward hotspots` does with its defaults, but for its printing."""
+    """`leeward hotspots` with its defaults, without its printing."""
     import leeward as package
     from leeward.hotspots import analyze
     from leeward.telemetry import Engine, read
@@ -138,7 +138,7 @@ def leeward(path: str, cluster: str, memory: str, threads: int) -> dict[str, flo
 
 
 def peak_gigabytes() -> float:
-    """The most memory that this process has held so far."""
+    """Greatest memory of this process so far."""
     status = Path("/proc/self/status").read_text()
     return next(int(line.split()[1]) / 1e6 for line in status.splitlines() if line.startswith("VmHWM:"))
 

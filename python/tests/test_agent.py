@@ -124,7 +124,7 @@ def test_what_a_host_sends_is_seen_within_10_percent_and_after_the_controller_wa
         send = inside(here, sys.executable, "-c", SEND, "10.77.0.2", "40e6", str(SECONDS))
         with subprocess.Popen(send, stdout=subprocess.PIPE, text=True) as sending:
             time.sleep(1.5)
-            # Of one window of 200 ms a busy machine may make anything.
+            # A window of 200 ms on a busy machine may show any rate.
             seen = []
             for _ in range(7):
                 seen.append(controller.link("r0h1:egress")["measured_bps"])
@@ -186,7 +186,7 @@ def test_what_agents_say_that_lie_or_stop_makes_links_full_or_unknown_and_never_
         # A link may be said to carry more than it can, and then it is full, and so is what sums it up.
         assert report(1e18) == 200
         assert all(left == 0 for _, left in states())
-        # Nobody says anything any more.
+        # All agents have stopped.
         end = time.monotonic() + 30
         while any(seen for seen, _ in states()):
             assert time.monotonic() < end, states()

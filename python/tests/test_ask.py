@@ -110,7 +110,7 @@ ODD: list[dict[str, Any]] = [
     {"kind": "tasks", "why": [REASON | {"objectives": {"task": 0}}]},
     {"promise": {"slo": None}},
 ]
-"""Fields of what looks like a decision and is none."""
+"""Fields of a document that looks like a decision and is not."""
 
 
 @pytest.mark.parametrize(
@@ -262,7 +262,7 @@ def _piece(terminal: int) -> bytes:
 
 
 class Service:
-    """What a board asks, as it is told."""
+    """Requests of a board."""
 
     def __init__(self) -> None:
         self.answers = True

@@ -24,7 +24,7 @@ from leeward.matrix import capture, read
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 Packet = tuple[int, str, str, int]
-"""When in seconds, from whom, to whom, how long."""
+"""Time in seconds, source, destination, length."""
 EXAMPLES = Path(__file__).parents[2] / "examples"
 START = 1_767_225_600
 
@@ -110,7 +110,7 @@ def test_hosts_and_racks_are_those_of_the_cluster() -> None:
     assert {*racks["src"].to_pylist()} == {"r0", "r1", "r2", "r3"}
     assert {*hosts["src"].to_pylist()} == {"r0h0", "r1h0", "r1h1", "r2h0"}
     assert {*services["src"].to_pylist()} == {"split", "map", "reduce", "others"}
-    # What is between racks is between services too, and clients from outside are of no rack.
+    # Traffic between racks is between services too, and outside clients are in no rack.
     everything = capture(path).total()["bytes"].to_pylist()
     assert sum(services["bytes"].to_pylist()) == sum(everything) > sum(racks["bytes"].to_pylist())
 

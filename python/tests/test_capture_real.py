@@ -1,4 +1,4 @@
-"""Captures of real parts: tcpdump on a veth pair, and what softflowd exports of it."""
+"""Captures of real programs: tcpdump on a veth pair, and exports of softflowd."""
 
 import os
 import signal
@@ -79,7 +79,7 @@ def run(*command: str) -> None:
 
 @contextmanager
 def dumping(namespace: str, interface: str, to: Path, *words: str) -> Iterator[None]:
-    """Captures what happens inside."""
+    """Captures traffic inside the block."""
     command = [
         "ip",
         "netns",
@@ -98,7 +98,7 @@ def dumping(namespace: str, interface: str, to: Path, *words: str) -> Iterator[N
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as dump:
         try:
             assert dump.stderr is not None
-            # It says so once packets are captured.
+            # tcpdump prints this once it captures packets.
             assert any("listening on" in line for line in dump.stderr)
             yield
             settle(to)

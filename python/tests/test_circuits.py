@@ -221,7 +221,7 @@ def test_the_command_measures_days_of_a_file(run: Run, demand: str, tmp_path: Pa
     shown = run("circuits", "schedule", demand, "--days", "days.yaml")
     said = "error: days.yaml: day 0: destination 1 has circuits from 0 and 2: a port has one\n"
     assert (shown.returncode, shown.stderr) == (2, said)
-    # Nothing is measured that nobody asked for.
+    # The measurement happens only on request.
     for text, said in (
         ("days: []", "days.yaml: days: none: expected one at least"),
         ("{}", "days.yaml:1:1: days: missing"),

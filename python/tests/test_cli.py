@@ -111,7 +111,7 @@ def printed_examples() -> Iterator[str]:
 
 EVERY = sorted(set(printed_examples()))
 OF_A_SHELL = set("|&;<>()$`*?[#~!")
-"""What means more than itself to a shell."""
+"""Letters with a meaning to a shell."""
 
 
 @pytest.mark.parametrize("example", [one for one in EVERY if not set(one) & OF_A_SHELL])
@@ -120,7 +120,7 @@ def test_examples_in_help_run_as_printed(run: Run, tmp_path: Path, example: str)
     name, *arguments = split(example)
     assert name == "leeward"
     shown = run(*arguments, HOME=str(tmp_path))
-    # What shows a refusal ends with 1, and says whose it is.
+    # An example of a refusal ends with 1, and names the refused workload.
     refuses = example.startswith(("leeward slo admit", "leeward slo pack", "leeward slo check"))
     said = "error:" in shown.stderr
     assert shown.returncode == 0 or (refuses and said and shown.returncode == 1), shown.stderr

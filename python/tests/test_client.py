@@ -97,7 +97,7 @@ WITHOUT = {
     ("GET", "/v1/openapi.json"): "for clients that are generated",
     ("GET", "/v1/events"): "it is a stream, and is tested below",
 }
-"""Operations that have no method, or are not asked as the others are; and why."""
+"""Operations without a method, or with another form, and reasons."""
 
 
 def test_every_operation_has_a_method_and_every_method_asks_as_it_is_described(
@@ -139,7 +139,7 @@ def test_every_operation_has_a_method_and_every_method_asks_as_it_is_described(
 def test_shapes_have_the_fields_that_are_described(service: str) -> None:
     schemas = Http(service).ask("GET", "/v1/openapi.json").body["components"]["schemas"]
     called = {f"{name}Report": f"{name}Body" for name in ("Device", "Host", "Task")} | {"Score": "HostScore"}
-    # A host's report is by its name; a decision has what was asked by its kind.
+    # A host's report is keyed by its name; a decision has its request by kind.
     apart = {"HostReport": {"host"}, "Decision": {"kind", "request"}}
     made = {name: shape for name, shape in vars(shapes).items() if is_typeddict(shape)}
     for name, shape in made.items():
@@ -266,7 +266,7 @@ def flaky() -> Iterator[tuple[str, list[tuple[int, dict[str, str], Any]], list[d
 
 
 class Waits:
-    """A clock that only goes on when somebody waits."""
+    """A clock that advances only during waits."""
 
     def __init__(self) -> None:
         self.waits: list[float] = []

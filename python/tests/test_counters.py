@@ -1,4 +1,4 @@
-"""Raw counters to samples: what was planted comes back, whatever happened to the counters."""
+"""Raw counters to samples: planted counts come back, whatever happened to the counters."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ MOST = 10**9
 """Octets in a step that 10 Gbit/s allows, less a quarter."""
 
 Steps = list[tuple[int, str]]
-"""What a link carries in each step, in octets, and what happens to its reading at the end of it."""
+"""Octets of a link in each step, and the fault of its reading at the end of it."""
 steps = st.lists(
     st.tuples(st.integers(0, MOST), st.sampled_from(["", "", "", "", "lost", "twice", "restart", "order"])),
     min_size=4,
@@ -52,7 +52,7 @@ class Planted:
             if restarted and shown < seen:
                 self.resets += 1
             elif restarted:
-                # Nobody can see that it restarted: it grew.
+                # The restart is invisible: the counter grew.
                 self.bits += 8 * (shown - seen)
             else:
                 self.bits += 8 * carried

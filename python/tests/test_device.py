@@ -1,4 +1,4 @@
-"""Profiles of devices, measured with fio: with what it once said, and with itself where it is installed."""
+"""Profiles of devices, measured with fio: with its recorded output, and with fio itself if installed."""
 
 import json
 import os
@@ -40,7 +40,7 @@ ARGUMENTS = (
 
 RECORDED = """\
 #!{python}
-# What fio 3.33 says, with the parts of it that are read; rates and latencies by the load asked for.
+# Output of fio 3.33, with the parts that are read; rates and latencies by the requested load.
 import json, sys
 given = dict(word.lstrip("-").split("=", 1) for word in sys.argv[1:] if "=" in word)
 open(given["filename"], "r+b").write(b"measured")
@@ -59,7 +59,7 @@ print(json.dumps({{"fio version": "fio-3.33", "jobs": [job]}}))
 
 
 def said(reads: float, writes: float, lat_ns: int = 100_000) -> dict[str, Any]:
-    """What fio says of a run, as far as it is read."""
+    """Output of fio for a run, in the fields that are read."""
     keys = (50.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99)
     tail = {"percentile": {f"{key:f}": round(key * lat_ns / 50) for key in keys}}
     both = {"read": reads, "write": writes}
@@ -123,7 +123,7 @@ def test_a_dry_run_prints_what_fio_would_be_given_and_does_nothing(run: Run, tmp
 
 @pytest.fixture
 def path(tmp_path: Path) -> str:
-    """A PATH on which what fio once said is said again."""
+    """A PATH with a program that prints recorded output of fio."""
     folder = tmp_path / "bin"
     folder.mkdir()
     (folder / "fio").write_text(RECORDED.format(python=sys.executable))

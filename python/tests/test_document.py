@@ -24,7 +24,7 @@ PARTS: dict[str, Callable[[str], str]] = {
 
 
 class Read(HTMLParser):
-    """What a browser makes of a page: its tags, and its texts."""
+    """A page as a browser parses it: its tags, and its texts."""
 
     def __init__(self, page: str) -> None:
         super().__init__()

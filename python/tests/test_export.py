@@ -1,4 +1,4 @@
-"""Rules and dashboard that say what `leeward hotspots` says, judged by promtool and by a real Prometheus."""
+"""Rules and dashboard that compute the same as `leeward hotspots`, by promtool and by a real Prometheus."""
 
 import json
 import re
@@ -262,7 +262,8 @@ def counters() -> dict[tuple[str, str, str], list[tuple[int, int]]]:
 
 
 def measured() -> dict[tuple[str, int], tuple[int, int]]:
-    """What leeward makes of the same counters: for each link and interval its millionths, and what it saw."""
+    """Results of leeward on the same counters: for each link and interval its millionths, and its
+    coverage."""
     of = Cluster(
         {
             "racks": 2,
@@ -317,7 +318,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory, backfilled: Any) -> Ite
 
 
 def asked(address: str, expression: str) -> dict[tuple[str, int], float]:
-    """What Prometheus answers at the end of each interval, by link and start of the interval."""
+    """Answers of Prometheus at the end of each interval, by link and start of the interval."""
     end = START + CADENCE * SCRAPES + INTERVAL
     fields = {"query": expression, "start": START / 1000, "end": end / 1000, "step": INTERVAL / 1000}
     body = urllib.parse.urlencode(fields).encode()

@@ -55,7 +55,7 @@ PORTS = {
 
 
 def capacities(of: Cluster) -> dict[str, int]:
-    """What each link of a cluster can carry."""
+    """Capacity of each link of a cluster."""
     return dict(zip(*of.links().select(["name", "capacity_bps"]).to_pydict().values(), strict=True))
 
 
@@ -73,7 +73,7 @@ def series(selector: str, labels: dict[str, str], values: str) -> dict[str, str]
 
 
 def expect(metric: str, values: dict[str, float], scale: int = 1) -> dict[str, Any]:
-    """What promtool is to find of a metric after an hour, by link: so many times it, in whole numbers."""
+    """Expected values of a metric after an hour, by link, in whole multiples of a factor."""
     samples = [
         {"labels": f'{{link="{link}"}}', "value": round(scale * value)}
         for link, value in sorted(values.items())
@@ -101,7 +101,7 @@ def test_promql_calls_ports_the_links_that_the_map_calls_them(
     for number, labels in enumerate(PORTS[file.stem]):
         for way, selector in said.metrics.queries.items():
             step = 30 * 1000 * (number + 1) * (2 if way == "in" else 1)
-            # What is counted from is not nothing: that would be taken for a start just then.
+            # The first count is not 0: that would mean a start just then.
             given.append(series(selector, labels, f"{10**12}+{step}x130"))
             name = said.link(labels, way)
             if name in racks:

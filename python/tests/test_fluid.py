@@ -289,7 +289,7 @@ def test_other_threads_run_meanwhile() -> None:
     thread = threading.Thread(target=simulate_flows, args=(CLUSTER, table))
     interval = sys.getswitchinterval()
     try:
-        # So long that the interpreter changes hands only where one of the two lets go of it.
+        # So long that the interpreter switches threads only where one of the two releases the lock.
         sys.setswitchinterval(60)
         thread.start()
         turns = 0

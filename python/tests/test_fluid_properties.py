@@ -1,4 +1,4 @@
-"""What holds for every set of flows."""
+"""Properties of every set of flows."""
 
 import random
 from typing import Any
@@ -59,7 +59,7 @@ def path(flow: dict[str, Any]) -> list[tuple[str, float]]:
 
 
 def alone(flow: dict[str, Any]) -> float:
-    """How long a flow takes with the network to itself."""
+    """Time of a flow alone on the network."""
     slowest = max((work / CAPACITIES[resource] for resource, work in path(flow)), default=0.0)
     return float(flow["size_bytes"]) * max(slowest, 8 / (flow["cap_bps"] or float("inf")))
 

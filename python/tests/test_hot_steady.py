@@ -1,4 +1,4 @@
-"""How uneven links are, how steady, and whether what is hot stays so: against what one works out by hand."""
+"""Imbalance, stability and forecasts of links, against values worked out by hand."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -145,7 +145,7 @@ def test_hotspots_of_one_length_are_foreseen_better_than_by_persistence() -> Non
 
 
 def test_a_forecast_claims_no_more_than_was_measured() -> None:
-    # Whether a link is hot is drawn anew in each interval, so nothing about a hotspot tells how it goes on.
+    # Each interval is hot at random, so that a hotspot predicts nothing.
     random = numpy.random.default_rng(5)
     loads: Loads = {
         link: [0.9 if one < 0.3 else 0.2 for one in random.random(3000)] for link in UPLINKS.values()
@@ -175,5 +175,5 @@ def test_too_little_to_learn_from_gives_no_forecast() -> None:
 
 def test_only_later_time_is_scored_and_what_straddles_the_cut_is_not() -> None:
     made = looked_ahead({6: 100 * [0.9]}, train=0.5, ahead_ms=20 * MIN)
-    # What is learnt from ends, with what follows, before the cut; of what is scored, 4 have no later.
+    # Learned intervals end, with their successors, before the cut; 4 of the scored ones have no successor.
     assert (made.learnt, made.scored) == (50 - 4, 50 - 4)

@@ -1,4 +1,4 @@
-"""Latencies beside utilizations: what was planted comes back, whatever else is in the files."""
+"""Latencies beside utilizations: planted inflation comes back, whatever else is in the files."""
 
 import json
 import math

@@ -113,7 +113,7 @@ def test_lldp_from_either_end_gives_the_same_tree(
 
 
 def lldp(name: str, others: list[str], switches: set[str], form: str) -> str:
-    """What a device prints of itself and its neighbours."""
+    """Output of a device about itself and its neighbours."""
 
     def chassis(of: str) -> dict[str, Any]:
         switch = of in switches

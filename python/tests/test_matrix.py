@@ -158,13 +158,13 @@ def test_scores_are_those_worked_by_hand() -> None:
     assert last.median.value == pytest.approx(((1 + 0) / 2 + 30 / 40) / 2)
     assert last.p90.value == pytest.approx((0.9 + 30 / 40) / 2)
     assert (made.learnt, made.pairs) == (2, 2)
-    # The pair a had 15 in the mean, and b from its first traffic on 5; then 40 / 3 and 5.
+    # The pair a has 15 on average, and b from its first traffic on 5; then 40 / 3 and 5.
     past = made.scored[3]
     assert past.wrong_bytes.value == pytest.approx((5 + 0 + (40 - 40 / 3) + 5) / 55)
 
 
 def test_each_pair_has_a_weight_of_its_own_where_that_validates_better() -> None:
-    # One pair is what it was the day before, the other what it was in the last interval.
+    # One pair repeats the day before, the other the last interval.
     random = numpy.random.default_rng(1)
     sent = numpy.zeros((20 * DAY, 2, 2))
     sent[:, 0, 1] = numpy.tile(random.uniform(1, 9, DAY), 20)

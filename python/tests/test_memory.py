@@ -1,4 +1,4 @@
-"""What a million flows cost in memory."""
+"""Memory of a million flows."""
 
 import json
 import runpy

@@ -35,7 +35,7 @@ Tried = Case[Operation]
 EXAMPLES = 10
 """Requests of each operation, right and wrong."""
 ROLES = ("read", "report", "place", "admin")
-"""What tokens are of; each may what those before it may."""
+"""Roles of tokens; each includes the ones before it."""
 CLUSTER = {
     "racks": [{"count": 3, "hosts": 2, "tags": ["ssd"]}],
     "nic": "1Gbps",
@@ -53,7 +53,7 @@ WORKLOAD = {
     "curves": {"network-in": LINK, "storage": DEVICE, "network-out": LINK},
 }
 PATHS = {"host": "r0h0", "id": "0", "job": "web", "link": "r0:uplink", "name": "web", "rack": "r0"}
-"""What there is, by what it is called in paths."""
+"""Existing names, by path parameter."""
 FIELDS = {
     "client": "r0h0",
     "collocate": "r1h1",
@@ -67,7 +67,7 @@ FIELDS = {
     "workload": "web",
     "writer": "r0h0",
 }
-"""What there is, by the fields of bodies that it stands in."""
+"""Existing names, by the fields of bodies that use them."""
 HOSTS = [f"r{rack}h{host}" for rack in range(3) for host in range(2)]
 """The same, where several are wanted and no two alike."""
 NUMBER = r" *([0-9][0-9_]*\.?[0-9_]*|\.[0-9][0-9_]*)([eE][+-]?[0-9]+)? *"
@@ -100,7 +100,7 @@ BEYOND = re.compile(
     r"|files cannot be named|expected ([0-9.]+ to|at least) [0-9.]+ s|takes part in no measurements"
     r"|in a report of their own|the cluster is a tree|each once"
 )
-"""What may be told of a right body all the same: it is about what there is, or about fields together."""
+"""Messages that may refuse a valid body all the same: about existing things, or about fields together."""
 
 NOW = datetime.now(UTC)
 # A report is not of the time ahead.
@@ -109,7 +109,7 @@ TIMES = st.integers(-1800, 0).map(lambda seconds: (NOW + timedelta(seconds=secon
 
 @dataclass(frozen=True)
 class Service:
-    """A service, and the ids of what there is, by the paths in which it is not that of `PATHS`."""
+    """A service, and the ids of existing things, by paths in which they differ from `PATHS`."""
 
     url: str
     ids: Mapping[str, str]
@@ -172,7 +172,7 @@ def document(service: Service) -> dict[str, Any]:
 
 
 def _open(http: Http) -> tuple[dict[str, Any], dict[str, str | None]]:
-    """The description without what it says of tokens, and that: the role that each operation needs."""
+    """The description without its roles, and the roles: one for each operation."""
     document: dict[str, Any] = http.ask("GET", "/v1/openapi.json").body
     for path in LEFT_OUT:
         del document["paths"][path]
@@ -237,7 +237,7 @@ def _whole(body: Any) -> Any:
 
 
 def _asked(schema: BaseSchema) -> list[Operation]:
-    """Every operation; what changes the cluster, of which all others speak, comes last."""
+    """Every operation; those that change the cluster, which all others use, come last."""
     found = [found.ok() for found in schema.get_all_operations() if isinstance(found, Ok)]
     assert len(found) > 30
     return sorted(found, key=lambda operation: operation.path == "/v1/cluster")

@@ -80,7 +80,7 @@ TASKS += [
 
 
 def openmetrics() -> Iterator[str]:
-    """What switches count each minute, of both ways of each port, and its speed."""
+    """Counts of switches each minute, both ways of each port, and its speed."""
     links = Cluster(FABRIC).links()
     end = START + HOURS * HOUR
     made = telemetry(links, PLANTS, start_ms=START, end_ms=end, cadence_ms=MIN, means=(0.1, 0.4))
@@ -109,7 +109,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory, backfilled: Any) -> Ite
 
 @pytest.fixture
 def asked(prometheus: str, tmp_path: Path) -> tuple[str, ...]:
-    """What `leeward hotspots` is asked with."""
+    """Options of `leeward hotspots`."""
     (tmp_path / "racks.yaml").write_text(yaml.safe_dump(FABRIC))
     (tmp_path / "map.yaml").write_text(MAP)
     (tmp_path / "tasks.csv").write_text("\n".join(TASKS) + "\n")

@@ -1,4 +1,4 @@
-"""The packet plant from Python and from the command line."""
+"""The packet simulator from Python and from the command line."""
 
 import json
 from pathlib import Path
@@ -93,7 +93,7 @@ def test_a_summary_is_of_all_flows_and_no_byte_is_missing(
 
 
 def _round(demand: Any, network: Network) -> list[tuple[float, list[tuple[int, int]]]]:
-    """What `strobe` does."""
+    """Schedule of `strobe`."""
     racks, day = len(demand), 1e-6 * 180
     return [(day, [(rack, (rack + step) % racks) for rack in range(racks)]) for step in range(1, racks)]
 

@@ -1,4 +1,4 @@
-"""Ports for busy racks, or work elsewhere: what is planned, and what the simulator makes of it."""
+"""Ports for busy racks, or work elsewhere: the plan, and its simulation."""
 
 import json
 from collections.abc import Callable, Mapping, Sequence

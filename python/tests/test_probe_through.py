@@ -1,4 +1,4 @@
-"""Measurements through a controller: what is asked of it, and that what it measured is shown as any other."""
+"""Measurements through a controller: its requests, and equal output for its results."""
 
 import json
 import subprocess
@@ -18,7 +18,7 @@ Asked = list[tuple[str, str, Any]]
 
 
 def path(source: str, destination: str, rate: float | None) -> dict[str, Any]:
-    """What a train says of a path."""
+    """Result of a train on a path."""
     measured = {"rate_bps": rate, "train_bps": rate, "bound_bps": None, "sent_bps": 3e9, "loss": 0.0}
     counts = {"rtt_s": 27e-6, "spread": 0.02, "sent": 2000, "received": 2000, "overrun": 0}
     flags = {"sender_limited": False, "overran": False, "error": None if rate else "nobody listens there"}
@@ -56,7 +56,7 @@ BOTTLENECKS = {
 
 @contextmanager
 def controller(**over: Any) -> Iterator[tuple[str, Asked]]:
-    """A controller that makes one survey and ends it when it was asked twice about it; what it is asked."""
+    """A controller that runs one survey and ends it at the second question about it; its requests."""
     asked: Asked = []
     survey: dict[str, Any] = {"id": "7", "kind": "path", "hosts": [], "time": "", "done": 0}
     survey |= dict.fromkeys(("steps", "ended", "error", "cluster_version", "result"))

@@ -29,7 +29,7 @@ CLUSTER = Cluster({"racks": RACKS, "hosts_per_rack": 2, "nic": "10Gbps", "rack_l
 
 
 def octets(rack: int, port: int, way: str, step: int) -> int:
-    """What a port carried in a step: made up, and stated here."""
+    """Octets of a port in a step: synthetic, and stated here."""
     return (1 + rack + 2 * port + (way == "Out")) * 10**8 * (5 if step % 288 in range(100, 112) else 1)
 
 
@@ -117,7 +117,7 @@ def test_a_second_run_asks_for_what_is_missing_alone(prometheus: str, tmp_path: 
     kept[3].unlink()
     again = month(prometheus, tmp_path, progress=counted)
     assert pieces[0] > 30
-    # What is missing, and the last minutes, which may not have been all there.
+    # Missing pieces, and the last minutes, which may have been incomplete.
     assert pieces[1] <= 1 + 3
     assert by_link(first) == by_link(again)
 
@@ -266,7 +266,7 @@ LOADS = "prometheus: {load: ifHCOutOctets}\n"
 
 
 def loads(question: str) -> Answer:
-    """What a server says that has a counter of one link, read each half minute."""
+    """Answers of a server with a counter of one link, read each half minute."""
     if "__name__" in question:
         return good(["ifHCOutOctets"])
     if "count_over_time" in question:
@@ -278,7 +278,7 @@ def loads(question: str) -> Answer:
 
 
 def asked_for(question: str) -> tuple[int, int]:
-    """The end and the length of what is asked for, in seconds."""
+    """End and length of a query, in seconds."""
     fields = parse_qs(question.split()[1])
     reach = re.search(r"\[(\d+)ms\]", fields["query"][0])
     assert reach is not None

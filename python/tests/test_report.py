@@ -1,4 +1,4 @@
-"""What people see of a comparison: rows, their words, pictures, the page."""
+"""Presentation of a comparison: rows, their words, pictures, the page."""
 
 import html
 import re

@@ -1,4 +1,4 @@
-"""Where results are written: checked before anything is simulated, whole or not there, nothing lost."""
+"""Output folders: checked before any simulation, complete or absent, nothing lost."""
 
 import os
 import subprocess

@@ -56,7 +56,7 @@ class Switch:
             self._octets = dict.fromkeys(self._octets, 0.0)
 
     def text(self) -> str:
-        """What it exports."""
+        """Exported metrics."""
         with self._lock:
             self._count()
             counted = [

@@ -1,4 +1,4 @@
-"""Sweeps: many runs, kept, gone on with, and summed up."""
+"""Sweeps: many runs, kept, resumed and summarized."""
 
 import importlib.util
 import json

@@ -225,7 +225,7 @@ def test_stale_telemetry_is_refused_by_every_decision_and_says_how_old_it_is(
 
 
 def replicas_at(path: Path, now_s: float, max_age_s: float = 300.0) -> dict[str, object]:
-    """Places a block when the clock on the wall says `now_s`."""
+    """Places a block at the wall-clock time `now_s`."""
     cluster = leeward.Cluster(EXAMPLES / "clusters" / "racks.yaml")
     return _native.place_replicas(
         cluster, "uniform", "1MiB", telemetry=path, seed=1, clock=(now_s, max_age_s)

@@ -1,4 +1,4 @@
-"""Map files: what is read of them here is what the service reads; its tests go by the same cases."""
+"""Map files: the service reads them alike; its tests use the same cases."""
 
 from pathlib import Path
 from typing import Any

@@ -22,7 +22,7 @@ LATENCY = ("--latency", str(EXAMPLES / "telemetry" / "latencies.csv.gz"))
 
 
 def given(command: str) -> tuple[str, ...]:
-    """The command with what it must be given but for telemetry."""
+    """The command with its required options except telemetry."""
     return (command, *RACKS, *(LATENCY if command == "impact" else ()))
 
 

@@ -34,13 +34,13 @@ class Sweep:
     values: tuple[str, ...] = ()
     """Its values."""
     tables: bool = False
-    """Whether the runs' tables are needed."""
+    """True if the runs' tables are needed."""
     most_seeds: int | None = None
     """Greatest number of seeds of long runs."""
     traces: bool = False
-    """Whether it needs public traces."""
+    """True if it needs public traces."""
     whole: bool = False
-    """Whether its runs have the scenario's length whatever the horizon."""
+    """True if its runs have the scenario's length whatever the horizon."""
 
     def settings(self, horizon: str | None) -> dict[str, Sequence[str]]:
         """Settings for `leeward.sweep`."""

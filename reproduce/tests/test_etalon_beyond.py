@@ -1,4 +1,4 @@
-"""What Etalon could not do: demand is as it says, and runs are few."""
+"""Experiments beyond Etalon: demand has its stated form, and runs are few."""
 
 import numpy
 import pytest

@@ -1,4 +1,4 @@
-"""Figures of Hotspots' section 4 as forms: what tables say is drawn, beside the paper's values."""
+"""Figures of Hotspots' section 4 as forms: curves of tables, beside the paper's values."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""What simulated links say as telemetry, and latencies before and after placement."""
+"""Telemetry of simulated links, and latencies before and after placement."""
 
 from pathlib import Path
 from typing import Any

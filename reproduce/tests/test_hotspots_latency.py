@@ -1,4 +1,4 @@
-"""Hotspots' latencies by utilization: what a loaded rack link does to operations, and what comes of it."""
+"""Latencies of Hotspots by utilization: effect of a loaded rack link on operations."""
 
 import numpy
 import pytest

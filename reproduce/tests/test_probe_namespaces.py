@@ -1,4 +1,4 @@
-"""Measurements between namespaces: what is measured is what `tc` limits, and tasks go where there is more."""
+"""Measurements between namespaces: rates are those of `tc`, and tasks go where there is more."""
 
 import os
 import subprocess
@@ -15,7 +15,7 @@ from leeward_reproduce.perform import reproduce
 from support.parts import lack
 
 NOT_HERE = ("need root", "No such file", "Operation not permitted", "Read-only file system")
-"""What a machine says that lets nobody make namespaces."""
+"""Errors of a machine without namespaces."""
 
 
 @contextmanager
@@ -25,7 +25,7 @@ def made(*pods: tuple[int, ...]) -> Iterator[Network]:
         with network(*pods) as built:
             yield built
     except UnableError as error:
-        # What was asked of a network that is there must not fail.
+        # A request to an existing network must not fail.
         if any(why in str(error) for why in NOT_HERE):
             lack(str(error))
         raise

@@ -17,7 +17,7 @@ def test_a_path_carries_what_its_source_may_send_and_trains_say_so() -> None:
     assert 8 * arrived[1:].mean() / 0.05 == pytest.approx(300e6 * 1448 / 1500, rel=0.002)
     (said,) = estimated(network, [Train(PATH, 10, 200)])
     assert said == pytest.approx(300e6 * 1472 / 1500, rel=0.01)
-    # What a large bucket holds passes at the rate of the wire.
+    # The content of a large bucket passes at the rate of the wire.
     (short,) = estimated(Network(2, 1, {PATH[0]: 300e6}, bucket=128_000), [Train(PATH, 10, 50)])
     assert short > 1.1 * said
 

@@ -27,7 +27,7 @@ def test_figures_are_near_the_papers_and_drawn(tmp_path: Path) -> None:
     ours = [row.ours or 0.0 for row in used]
     assert ours == sorted(ours)
     assert all(abs(row.deviation_percent or 0.0) < 30 for row in used)
-    # What is far off says why, beside the note that runs were short.
+    # A row far off states a reason, beside the note that runs were short.
     far = [row for row in rows if abs(row.deviation_percent or 0.0) > 15]
     near = [row for row in rows if abs(row.deviation_percent or 0.0) <= 15]
     assert all(len(row.note) > len(near[0].note) for row in far)

@@ -226,7 +226,7 @@ def test_each_workload_of_the_table_has_its_load() -> None:
     for letter, (load, gap_c2) in contest.TABLE.items():
         alone = contest.own_clients([contest.stored(letter, 1.0), contest.copy()])
         fared = contest.contend(1, alone, seconds, [50.0], schedulers=("pm",), measured=1.0)["pm"]
-        # What it leaves to the copy, a seek by distance and a MiB each, is the rest of the disk.
+        # The rest of the disk serves the copy, with a seek by distance for each MiB.
         copied = fared[1]["requests"] * (0.009 + (1 << 20) / 150e6) / seconds
         assert abs(1 - copied - load) < 0.02 + 3 * (gap_c2 * load * 0.01 / seconds) ** 0.5, letter
 

@@ -35,7 +35,7 @@ WORKLOADS = (
 
 
 def share(rack: int, way: str, at_s: float) -> float | None:
-    """What a rack's link carries at a time, as a share; None where nobody reports."""
+    """Utilization of a rack's link at a time; None without a report."""
     if rack == 7 and at_s % 2400 > 700:
         return None
     own = random.Random(f"{rack} {way}")
@@ -53,7 +53,7 @@ def share(rack: int, way: str, at_s: float) -> float | None:
 
 
 def links(at_s: float) -> dict[str, float]:
-    """What all links carry, in bit/s."""
+    """Loads of all links, in bit/s."""
     found = {}
     for rack in range(RACKS):
         for way, of_host in (("uplink", "egress"), ("downlink", "ingress")):
@@ -69,7 +69,7 @@ def links(at_s: float) -> dict[str, float]:
 
 
 def devices(at_s: float) -> list[DeviceReport]:
-    """What all SSDs do: one in forty is hot."""
+    """Loads of all SSDs: one in forty is hot."""
     found: list[DeviceReport] = []
     for rack, host, at in itertools.product(range(RACKS), range(HOSTS), range(2)):
         own = random.Random(f"{rack} {host} nvme{at}")
@@ -137,7 +137,7 @@ def main(url: str) -> None:
 
 
 def rack_of(job: Decision) -> int:
-    """Where its task was placed."""
+    """Host of its task."""
     return int(job["hosts"][0][1:].partition("h")[0])
 
 

@@ -39,7 +39,7 @@ class Model:
     days: Days
     """Days whose same time of day is used."""
     scope: Scope
-    """Whether one weight serves all pairs."""
+    """Scope: one weight for all pairs, or one for each."""
     last_hour: Floats
     """Weight w of the last hour for each pair, 0 to 1; that of the time of day is 1 - w."""
     learnt_hours: int

@@ -101,7 +101,7 @@ class Quantity:
     against: Literal["ratio", "difference"] | None = None
     """Its relation to the baseline's over several seeds, in a line of its own."""
     only_if_any: bool = False
-    """Whether the line is left out if it is zero under every policy."""
+    """Leaves the line out if it is zero under every policy."""
 
 
 def quantities(policies: Sequence[str], figures: Container[str] = ()) -> list[Quantity]:

@@ -159,7 +159,7 @@ def _place(
     """Position of a curve's label: close to it, at a point that is far from the other curves."""
     best: tuple[float, _Place] | None = None
     for x, y in points[::3]:
-        # Where curves run together, a label would be of all of them.
+        # A label at a place where curves run together would be of all of them.
         apart = min((float(numpy.hypot(*(other - (x, y)).T).min()) for other in others), default=_ROOM)
         if apart < _APART:
             continue

@@ -1,4 +1,4 @@
-"""What the tests share: reference results, hypothesis profiles, the `leeward` command, Prometheus, Spark."""
+"""Fixtures of all tests: reference results, hypothesis profiles, the `leeward` command, Prometheus, Spark."""
 
 import gc
 import json
@@ -25,12 +25,12 @@ from leeward.sweep import cell
 from leeward.telemetry import Engine
 from support.parts import lack, require
 
-# Tests whose examples take long have a part of these, so that fuzzing has more of them too.
+# Tests with slow examples run a part of these, so that fuzzing gives them more too.
 settings.register_profile("test", deadline=None, derandomize=True, max_examples=100)
 settings.register_profile("fuzz", deadline=None, max_examples=5000)
 settings.load_profile("test")
 
-# What a shell starts in the background ignores interrupts, and so would every command that a test starts.
+# A process that a shell starts in the background ignores interrupts, and so would its children.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
@@ -69,7 +69,7 @@ def run(tmp_path: Path) -> Run:
             patch.setattr(sys, "argv", command)
             for name, output in outputs.items():
                 patch.setattr(sys, name, output)
-            # Scenarios are kept by names of files that mean others in another folder.
+            # Cached scenarios are keyed by file names, which mean other files in another folder.
             cell._scenario.cache_clear()
             with pytest.raises(SystemExit) as ended:
                 cli.main()
@@ -111,7 +111,7 @@ def served() -> Served:
 
 
 def _address(process: subprocess.Popen[str]) -> str:
-    """Where a service says that it listens; what it says afterwards is read and dropped."""
+    """Address on which a service listens; its later output is read and dropped."""
     assert process.stderr is not None
     said = []
     for line in process.stderr:
@@ -129,16 +129,16 @@ def _drain(stream: IO[str]) -> None:
 
 @pytest.fixture(scope="session")
 def _spark() -> Iterator[Engine]:
-    """One Spark for all tests: to start it takes longer than most of them."""
+    """One Spark for all tests: its start takes longer than most of them."""
     require("java", package="default-jre-headless")
     if find_spec("pyspark") is None:
         lack("no pyspark: pip install 'leeward[spark]'")
     with pytest.MonkeyPatch.context() as patch:
-        # Most of its time would go into compiling itself for a long life.
+        # Most of its time would go into compiling for a long life.
         java = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
         patch.setenv("PYSPARK_SUBMIT_ARGS", f"--driver-java-options '{java}' pyspark-shell")
         engine = Engine.spark()
-    # Tables are small: to start a task takes longer than the task, and so does to compile what it does.
+    # Tables are small: the start of a task takes longer than the task, and so does compiling it.
     for name, value in {
         "shuffle.partitions": "1",
         "codegen.wholeStage": "false",
@@ -154,12 +154,12 @@ def _spark() -> Iterator[Engine]:
 def spark(_spark: Engine) -> Iterator[Engine]:
     """Spark on this machine."""
     yield _spark
-    # Its sockets are left to the collector, which is not to come in another test.
+    # The collector closes its sockets; it must not run in another test.
     gc.collect()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """What Spark and its parts warn of is theirs."""
+    """Warnings of Spark and its parts are not ours."""
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.filterwarnings("ignore"))
@@ -186,7 +186,7 @@ def backfilled() -> Backfilled:
     @contextmanager
     def started(folder: Path, lines: Iterable[str]) -> Iterator[str]:
         (folder / "history.om").write_text("\n".join(lines) + "\n# EOF\n")
-        # One block: to make many takes long.
+        # One block: many take long to make.
         blocks = ["promtool", "tsdb", "create-blocks-from", "openmetrics", "--max-block-duration=2000h"]
         subprocess.run([*blocks, "history.om", "data"], cwd=folder, check=True, capture_output=True)
         with _prometheus(folder, "global: {}\n") as address:

@@ -45,7 +45,7 @@ class Figure:
     most_seeds: int | None = None
     """Greatest number of seeds of a long experiment."""
     released: bool = True
-    """Whether it needs the released traces."""
+    """True if it needs the released traces."""
 
     def seeds(self, count: int) -> range:
         """Its seeds, of `count`."""

@@ -89,7 +89,7 @@ test('a token is asked for; one that may only look is refused where it answers, 
   await expect(moves.locator('.tag', { hasText: 'done' })).toBeVisible()
   const { items } = await service.ask<List<Migration>>('GET', '/v1/migrations?state=done')
   expect(items.map((one) => one.id)).toContain(move?.id)
-  // What it came to is told where it was decided.
+  // The decision shows the outcome.
   await moves.locator(`[href="#/decisions/${move?.decision}"]`).click()
   const hosts = page.getByRole('list', { name: 'Hosts' })
   await expect(hosts.getByRole('listitem')).toHaveText(`crawl ${move?.to} moved from ${move?.from}`)

@@ -50,7 +50,7 @@ export class Service {
       const found = /^listening on http:\/\/(\S+)$/.exec(line)
       if (found?.[1]) {
         this.address = found[1]
-        // What it says later must not fill the pipe.
+        // Later output must not fill the pipe.
         process.stderr.resume()
         return
       }

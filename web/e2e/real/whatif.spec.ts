@@ -14,7 +14,7 @@ test('what another policy would do is decided on the ledger of now, stands besid
     writer: 'r0h1',
   })
   const rack = made.hosts[1]?.replace(/h\d+$/, '') ?? ''
-  // Where it went is nearly full by now.
+  // Its host is nearly full by now.
   carried[`${rack}:downlink`] = 19e9
   await visit(service, `decisions/${made.id}`)
   await live(page)

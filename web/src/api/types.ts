@@ -1,8 +1,8 @@
 /**
- * What the service says under /v1, as far as the page reads it. Ids and times are strings (RFC 3339 with a zone), rates
+ * Answers of the service under /v1, as far as the page reads them. Ids and times are strings (RFC 3339 with a zone), rates
  * are numbers of bits per second in fields `_bps`, sizes are texts (`256MiB`), and null means "not known".
  *
- * `e2e/real/contract.spec.ts` holds all of this against what a running service says of itself.
+ * `e2e/real/contract.spec.ts` compares all of this with the description of a running service.
  */
 
 /** What is asked, and what is answered. */
