@@ -6,6 +6,64 @@ import pyarrow
 
 from leeward._arrow import Table
 
+__all__ = [
+    "Cluster",
+    "PacketRun",
+    "PacketScenario",
+    "Run",
+    "Scenario",
+    "Scheduler",
+    "SloWorkloads",
+    "Study",
+    "Trace",
+    "__version__",
+    "byte_count",
+    "bytes_text",
+    "check_demand",
+    "check_device",
+    "check_policy",
+    "check_service",
+    "check_slo",
+    "circuit_schedulers",
+    "evaluate_circuits",
+    "file_text",
+    "migrate",
+    "new_token",
+    "pack_slo",
+    "place_replicas",
+    "place_tasks",
+    "policies",
+    "probe_bottlenecks",
+    "probe_calibrate",
+    "probe_cross",
+    "probe_earlier",
+    "probe_hops",
+    "probe_listen",
+    "probe_mesh",
+    "probe_modelled",
+    "probe_path",
+    "probe_questions",
+    "probe_recognised",
+    "probe_stability",
+    "probe_steady",
+    "rate_text",
+    "read_capture",
+    "read_days",
+    "read_demand",
+    "run_agent",
+    "schedule_circuits",
+    "schema",
+    "schemas",
+    "seconds",
+    "serve",
+    "simulate_apps",
+    "simulate_flows",
+    "study_contend",
+    "study_described",
+    "study_draws",
+    "study_links",
+    "study_visits",
+]
 __version__: str
 
 @final
@@ -257,7 +315,7 @@ def read_capture(
     cluster: Cluster | None = None,
     size: str = "frame",
     content: str = "auto",
-    ports: list[int] = [],
+    ports: list[int] = ...,
     sampling: int | None = None,
     counters: bool = False,
     progress: Callable[[int], None] | None = None,
@@ -434,7 +492,7 @@ def simulate_flows(cluster: Cluster, flows: Table) -> pyarrow.Table: ...
 def schemas() -> list[str]: ...
 def schema(kind: str) -> str: ...
 def rate_text(bps: int) -> str: ...
-def bytes_text(size: int) -> str: ...
+def bytes_text(bytes: int) -> str: ...  # noqa: A002 (the name in the module)
 def seconds(text: str) -> float: ...
 
 @final

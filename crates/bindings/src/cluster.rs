@@ -61,23 +61,27 @@ impl Cluster {
         Ok(Cluster { inner: Cluster::of(source)? })
     }
 
+    /// Reads a cluster file.
     #[staticmethod]
     fn from_file(py: Python<'_>, path: std::path::PathBuf) -> Result<Cluster, Refused> {
         let inner = py.detach(|| leeward_fabric::Cluster::from_file(&path.to_string_lossy()))?;
         Ok(Cluster { inner })
     }
 
+    /// Reads YAML or JSON text; errors call it `name`.
     #[staticmethod]
     #[pyo3(signature = (text, name = "<text>"))]
     fn from_text(text: &str, name: &str) -> Result<Cluster, Refused> {
         Ok(Cluster { inner: leeward_fabric::Cluster::from_text(name, text)? })
     }
 
+    /// Display name.
     #[getter]
     fn name(&self) -> &str {
         self.inner.fabric.name()
     }
 
+    /// Shape: a tree of racks and pods, or one of the two kinds of mesh.
     #[getter]
     fn shape(&self) -> &'static str {
         match self.inner.fabric.shape() {
@@ -87,26 +91,33 @@ impl Cluster {
         }
     }
 
+    /// Number of hosts.
     #[getter]
     fn hosts(&self) -> usize {
         self.inner.fabric.host_count()
     }
 
+    /// Number of racks; on a mesh, number of groups of hosts.
     #[getter]
     fn racks(&self) -> usize {
         self.inner.fabric.rack_count()
     }
 
+    /// Number of pods.
     #[getter]
     fn pods(&self) -> usize {
         self.inner.fabric.domain_count() - self.inner.fabric.rack_count()
     }
 
+    /// Names of all hosts, in order of their numbers.
     fn host_names(&self) -> Vec<&str> {
         let fabric = &self.inner.fabric;
         fabric.all_hosts().map(|host| fabric.host_name(host)).collect()
     }
 
+    /// All links and devices: `index` (int32), `name`, `kind`, `capacity` (int64).
+    ///
+    /// The capacity of a link is in bits per second, that of a device in nanoseconds of service per second.
     fn resources(&self) -> PyResult<PyArrowType<Table>> {
         let leeward_fabric::Cluster { fabric, capacities } = &self.inner;
         let ids = || fabric.all_resources();
@@ -119,18 +130,31 @@ impl Cluster {
         table(columns)
     }
 
+    /// All links, each direction by itself, with their places.
+    ///
+    /// Columns: `link` (int32, from 0), `name`; `cross_section` (`host-ToR`, `ToR-pod`, `pod-core`, or `pair`
+    /// in a pipe mesh), `direction` (`up`: away from the host, rack or pod; `down`; `one-way` of a pair);
+    /// `host` (null above hosts), `rack` (null of pods), `pod` (null where there are none); `capacity_bps`
+    /// (int64).
     fn links(&self) -> PyResult<PyArrowType<Table>> {
         cluster_tables::links(&self.inner)
     }
 
+    /// All racks, with the sums over their hosts.
+    ///
+    /// Columns: `rack`, `pod` (null where there are none), `kind` (`compute`, `disk` or `mixed`), `hosts`
+    /// (int32), `cpus` (float64; null: without limit), `storage_bps` (int64: read rate of its devices, in
+    /// bits per second), `storage_bytes` (int64; null: without limit).
     fn rack_table(&self) -> PyResult<PyArrowType<Table>> {
         cluster_tables::racks(&self.inner)
     }
 
+    /// All hosts and their places: `host`, `rack`, `pod` (null where there are none).
     fn host_table(&self) -> PyResult<PyArrowType<Table>> {
         cluster_tables::hosts(&self.inner)
     }
 
+    /// Resources that one flow through these places crosses, each with its work per byte.
     #[pyo3(signature = (*endpoints))]
     fn path(&self, endpoints: &Bound<'_, PyTuple>) -> PyResult<Vec<(String, f64)>> {
         let fabric = &self.inner.fabric;
@@ -148,6 +172,7 @@ impl Cluster {
         Ok(hops.into_iter().map(|hop| (fabric.resource_name(hop.resource), hop.work)).collect())
     }
 
+    /// Counts of each kind of thing, as `leeward cluster show -o json` prints them.
     fn describe<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let description = serde_json::to_string(&Description::of(&self.inner));
         let json = description.map_err(|error| PyValueError::new_err(error.to_string()))?;

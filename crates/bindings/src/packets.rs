@@ -63,28 +63,31 @@ impl PacketScenario {
         Ok(PacketScenario { inner: made.map_err(Refused)?, raised })
     }
 
+    /// Number of racks.
     #[getter]
     fn racks(&self) -> usize {
         self.inner.settings().switch.racks
     }
 
+    /// Number of hosts of each rack.
     #[getter]
     fn hosts_per_rack(&self) -> usize {
         self.inner.settings().hosts_per_rack
     }
 
+    /// Greatest length of a run, in seconds.
     #[getter]
     fn horizon_s(&self) -> f64 {
         self.inner.horizon().as_secs_f64()
     }
 
-    /// Sampled pairs of racks, as source and destination.
+    /// Observed pairs of racks, as (source, destination).
     #[getter]
     fn sampled(&self) -> Vec<(usize, usize)> {
         self.inner.settings().sampled.clone()
     }
 
-    /// Runs the scenario. `progress(share)` receives the share of simulated time.
+    /// Runs it; calls `progress` with the completed share of the horizon.
     #[pyo3(signature = (progress = None))]
     fn run(&self, py: Python<'_>, progress: Option<Py<PyAny>>) -> PyResult<PacketRun> {
         let interrupted: Mutex<Option<PyErr>> = Mutex::new(None);
@@ -114,7 +117,7 @@ impl PacketScenario {
 
 #[pymethods]
 impl PacketRun {
-    /// Counts of the whole run.
+    /// End of the run, number of finished flows, and packets and bytes by their fate.
     fn totals(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let records = &self.inner.records;
         let [packet, circuit] = records.delivered;
@@ -162,7 +165,7 @@ impl PacketRun {
         ])
     }
 
-    /// Replicas besides their writers', in the order of blocks and of their chains.
+    /// Copies of blocks besides the writers', in the order of blocks and of their chains.
     fn copies(&self) -> PyResult<ArrowTable> {
         let blocks = &self.inner.records.blocks;
         let each =
@@ -181,7 +184,7 @@ impl PacketRun {
         ])
     }
 
-    /// Packet trains, by number, and the probe's estimate from each.
+    /// Trains of packets, by number, and the estimate of the probe for each.
     fn trains(&self) -> PyResult<ArrowTable> {
         let trains = &self.inner.records.trains;
         let said: Vec<_> = trains.iter().map(train_estimate).collect();
@@ -214,7 +217,7 @@ impl PacketRun {
         ])
     }
 
-    /// Queues and data received in order, at sampling times.
+    /// Queues and bytes that have arrived in order, at times.
     fn samples(&self) -> PyResult<ArrowTable> {
         let samples = &self.inner.records.samples;
         table([
@@ -228,7 +231,7 @@ impl PacketRun {
         ])
     }
 
-    /// Time of data packets in the switch, by path: values and the number of packets of each.
+    /// Number of packets with data by time in the switch and by path.
     fn latencies(&self) -> PyResult<ArrowTable> {
         let records = &self.inner.records;
         let paths = [("packet", Via::Packet), ("circuit", Via::Circuit)];
@@ -243,8 +246,7 @@ impl PacketRun {
         ])
     }
 
-    /// Latency in seconds that a given share of packets does not exceed, by `path`: `packet`, `circuit` or `all`. None without
-    /// packets.
+    /// Time that a share of the packets of a path does not exceed; None without any.
     fn latency(&self, path: &str, share: f64) -> Result<Option<f64>, Refused> {
         if !(0.0..=1.0).contains(&share) {
             return Err(Refused(InputError::new("share", format!("{share}: expected a number from 0 to 1"))));
@@ -262,7 +264,7 @@ impl PacketRun {
         Ok(found.map(Nanos::as_secs_f64))
     }
 
-    /// Share of the days of circuits between two racks in which they sent. None without such a day.
+    /// Share of the days of a circuit in which it sent; None without such a day.
     #[pyo3(signature = (source, destination, since_s = 0.0))]
     fn utilization(&self, source: usize, destination: usize, since_s: f64) -> Option<f64> {
         let since = Nanos::from_secs_f64(since_s);

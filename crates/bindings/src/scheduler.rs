@@ -38,7 +38,7 @@ impl Scheduler {
         Ok(Scheduler { engine, fabric: cluster.fabric.clone() })
     }
 
-    /// Places an app and starts it; a running app of the same number ends first. Returns None if the app is rejected.
+    /// Places an app, JSON or YAML, and keeps it running; names of hosts, or None if it is refused.
     fn place(&self, number: u64, job: u64, app: &str) -> Result<Option<Vec<String>>, Refused> {
         let app = App::from_text("app", app, &Files::default()).map_err(Refused)?;
         let request = AppRequest { id: number, job, ..app.request };
@@ -51,7 +51,7 @@ impl Scheduler {
         Ok(hosts.map(|hosts| hosts.into_iter().map(name).collect()))
     }
 
-    /// Records the end of an app.
+    /// Ends an app.
     fn end(&self, number: u64) {
         self.tell(Input::Ended(number));
     }

@@ -24,6 +24,7 @@ pub struct Scenario {
 
 #[pymethods]
 impl Scenario {
+    /// Reads a scenario file; `data` is the folder for files named `data:...`.
     #[staticmethod]
     #[pyo3(signature = (path, data = None))]
     fn from_file(py: Python<'_>, path: PathBuf, data: Option<PathBuf>) -> Result<Scenario, Refused> {
@@ -33,6 +34,7 @@ impl Scenario {
         Ok(Scenario { inner: Arc::new(scenario.reading_tables(tables::csv)) })
     }
 
+    /// Reads a scenario from text; other files are looked up from the folder `base`.
     #[staticmethod]
     #[pyo3(signature = (text, base, data = None, name = "<text>"))]
     fn from_text(
@@ -48,53 +50,61 @@ impl Scenario {
         Ok(Scenario { inner: Arc::new(scenario.reading_tables(tables::csv)) })
     }
 
+    /// Display name.
     #[getter]
     fn name(&self) -> &str {
         &self.inner.name
     }
 
+    /// The cluster as its file describes it.
     #[getter]
     fn cluster(&self) -> crate::cluster::Cluster {
         crate::cluster::Cluster { inner: self.inner.cluster.clone() }
     }
 
+    /// Policies that it names; the others are compared with the first.
     #[getter]
     fn policies(&self) -> Vec<&str> {
         self.inner.policies.iter().map(|policy| policy.label.as_str()).collect()
     }
 
+    /// Seed of all draws, unless a run has another.
     #[getter]
     fn seed(&self) -> u64 {
         self.inner.seed
     }
 
+    /// Length of a run, in seconds.
     #[getter]
     fn horizon_s(&self) -> f64 {
         self.inner.horizon.as_secs_f64()
     }
 
+    /// Warm-up at the beginning, whose results do not count, in seconds.
     #[getter]
     fn warmup_s(&self) -> f64 {
         self.inner.warmup.as_secs_f64()
     }
 
+    /// Length of the intervals over which link loads are recorded, in seconds.
     #[getter]
     fn sample_s(&self) -> f64 {
         self.inner.sample.as_secs_f64()
     }
 
+    /// Utilization above which a link is hot.
     #[getter]
     fn hot(&self) -> f64 {
         self.inner.ledger.hot
     }
 
-    /// Objects that its policies place: `replicas`, tasks of a `cell`, or `apps`.
+    /// Kind of its runs: `replicas`, tasks of a `cell`, or `apps`.
     #[getter]
     fn kind(&self) -> &'static str {
         self.inner.kind().word()
     }
 
-    /// Runs every policy with every seed, up to `jobs` at once. `progress(task, share)` receives the share of each.
+    /// Runs every policy under every seed, up to `jobs` at once; see `leeward.simulate`.
     #[pyo3(signature = (policies, seeds, jobs = 1, progress = None))]
     fn run(
         &self,
@@ -165,50 +175,56 @@ pub struct Run {
 
 #[pymethods]
 impl Run {
+    /// The policy, with its settings.
     #[getter]
     fn policy(&self) -> &str {
         &self.inner.policy.label
     }
 
+    /// The seed.
     #[getter]
     fn seed(&self) -> u64 {
         self.inner.seed
     }
 
+    /// Utilization above which a link is hot.
     #[getter]
     fn hot(&self) -> f64 {
         self.scenario.ledger.hot
     }
 
-    /// Objects that the policies of its scenario place.
+    /// Kind of the run: `replicas`, tasks of a `cell`, or `apps`.
     #[getter]
     fn kind(&self) -> &'static str {
         self.scenario.kind().word()
     }
 
+    /// Warm-up at the beginning, whose results do not count, in seconds.
     #[getter]
     fn warmup_s(&self) -> f64 {
         self.scenario.warmup.as_secs_f64()
     }
 
+    /// Length of the intervals over which link loads were recorded, in seconds.
     #[getter]
     fn sample_s(&self) -> f64 {
         self.scenario.sample.as_secs_f64()
     }
 
+    /// Sources of the arrivals: a line for each workload.
     #[getter]
     fn provenance(&self) -> Vec<String> {
         self.inner.provenance.clone()
     }
 
-    /// Summary of the run.
+    /// The run in a few numbers: write times, imbalance, hot links, storage.
     fn summary(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let (fabric, warmup) = (&self.scenario.cluster.fabric, self.scenario.warmup.as_secs_f64());
         let summary = Summary::of(&self.inner.record, fabric, self.scenario.ledger.hot, warmup);
         as_python(py, &summary)
     }
 
-    /// Comparison with another run of the same scenario and seed.
+    /// Compares it with another run on the same arrivals, write by write.
     fn compare(&self, py: Python<'_>, baseline: &Bound<'_, Run>) -> PyResult<Py<PyAny>> {
         let baseline = &baseline.get().inner;
         if baseline.seed != self.inner.seed || baseline.record.jobs.len() != self.inner.record.jobs.len() {
@@ -219,54 +235,67 @@ impl Run {
         as_python(py, &Comparison::of(&self.inner.record, &baseline.record, warmup))
     }
 
+    /// A row for each block, in the order of requests.
     fn blocks(&self) -> PyResult<ArrowTable> {
         records::blocks(&self.inner.record, &self.scenario.cluster.fabric)
     }
 
+    /// A row for each file, in order of start.
     fn files(&self) -> PyResult<ArrowTable> {
         records::files(&self.inner.record, &self.scenario.cluster.fabric)
     }
 
+    /// A row for each job, in order of start.
     fn jobs(&self) -> PyResult<ArrowTable> {
         records::jobs(&self.inner.record)
     }
 
+    /// Mean load of each rack and pod link in each interval.
     fn links(&self) -> PyResult<ArrowTable> {
         records::links(&self.inner.record, &self.scenario.cluster.fabric)
     }
 
+    /// Imbalance of the links of each kind in each interval.
     fn balance(&self) -> PyResult<ArrowTable> {
         records::balance(&self.inner.record)
     }
 
+    /// Runs of intervals in which a link was hot.
     fn hotspots(&self) -> PyResult<ArrowTable> {
         records::hotspots(&self.inner.record, &self.scenario.cluster.fabric)
     }
 
+    /// Bytes on each host at the end.
     fn hosts(&self) -> PyResult<ArrowTable> {
         records::hosts(&self.inner.record, &self.scenario.cluster.fabric)
     }
 
+    /// Tasks of a cell: arrival, placement, end, host, number of moves.
     fn tasks(&self) -> PyResult<ArrowTable> {
         records::tasks(&self.inner.record, &self.scenario.cluster.fabric)
     }
 
+    /// Moves of tasks, by time: both hosts, and the hot link that the task left.
     fn moves(&self) -> PyResult<ArrowTable> {
         records::moves(&self.inner.record, &self.scenario.cluster.fabric)
     }
 
+    /// A cell by interval: hot racks, utilization of uplinks, tasks scheduled and moved.
     fn cell(&self) -> PyResult<ArrowTable> {
         records::cell(&self.inner.record)
     }
 
+    /// A row for each read of written data, in the order of requests.
     fn reads(&self) -> PyResult<ArrowTable> {
         records::reads(&self.inner.record, &self.scenario.cluster.fabric)
     }
 
+    /// Apps: arrival, placement, end, hosts, bytes sent, moves.
     fn apps(&self) -> PyResult<ArrowTable> {
         app_records::apps(&self.inner.record, &self.scenario.cluster.fabric)
     }
 
+    /// Migrations of apps, by time: predicted times with and without the move, and its predicted cost.
     fn migrations(&self) -> PyResult<ArrowTable> {
         app_records::migrations(&self.inner.record)
     }

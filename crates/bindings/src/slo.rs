@@ -45,7 +45,7 @@ impl SloWorkloads {
         })
     }
 
-    /// Bound of every workload.
+    /// Latency bound of every workload.
     fn bound(&self, py: Python<'_>, method: &str) -> PyResult<Py<PyAny>> {
         let method = method_named(method)?;
         let outcomes = self.outcomes(py, &self.placed.system, Some((method, self.inner.bounds)))?;
@@ -55,7 +55,7 @@ impl SloWorkloads {
         as_python(py, &record)
     }
 
-    /// Priorities, by PriorityMeister's search or by SLO, and the bounds they give.
+    /// The same under priorities from a search (`search`) or `by-slo`.
     fn prioritize(&self, py: Python<'_>, by: &str, levels: Option<u32>, method: &str) -> PyResult<Py<PyAny>> {
         let method = method_named(method)?;
         let levels = levels.unwrap_or(self.inner.levels);
@@ -92,7 +92,7 @@ impl SloWorkloads {
         as_python(py, &record)
     }
 
-    /// Admission of the workloads of another file in addition to these.
+    /// Admission of the workloads of another file, which arrive at these.
     fn admit(&self, py: Python<'_>, arriving: String, method: &str) -> PyResult<Py<PyAny>> {
         let wrong = |message: String| Refused(InputError::new("method", message));
         let spec: PolicySpec = method.parse().map_err(wrong)?;

@@ -1,4 +1,4 @@
-//! `leeward._native.Study`: experiments on workloads drawn from traces, for `leeward.reproduce.slo`.
+//! `leeward._native.Study`: experiments on workloads drawn from traces, for `leeward_reproduce.slo`.
 
 use std::path::PathBuf;
 
@@ -49,7 +49,7 @@ impl Study {
         })
     }
 
-    /// Draws traces of a cache as the thesis describes its own.
+    /// Traces of lookups in a cache, drawn as the thesis describes its own.
     #[staticmethod]
     #[pyo3(signature = (asked, device, threads = 1, made = ""))]
     fn cache(
@@ -78,12 +78,12 @@ impl Study {
         self.traces.len()
     }
 
-    /// Payload of a part of a trace in bytes.
+    /// Bytes of a part of a trace: `whole`, `first` or `second`.
     fn payload(&self, trace: usize, part: &str) -> Result<f64, Refused> {
         self.traces.bytes(trace, named(part)?).map_err(refused)
     }
 
-    /// For each trace: true if it fits on a server by itself.
+    /// True for each trace that fits on a server by itself.
     fn fits_alone(&self, py: Python<'_>, slo: f64, asked: &str) -> Result<Vec<bool>, Refused> {
         let asked: Asked = read(asked)?;
         let part = named(&asked.part)?;
@@ -94,7 +94,7 @@ impl Study {
         .map_err(refused)
     }
 
-    /// Packs draws, and replays them on request.
+    /// Packs draws in order, or as `steps` add and remove them; replays them on request.
     #[pyo3(signature = (draws, asked, steps = None))]
     fn pack(
         &self,
@@ -131,7 +131,7 @@ impl Study {
         as_python(py, &outcome?)
     }
 
-    /// Places draws on the first server where an admission policy guarantees all SLOs.
+    /// Puts draws on the first server where a policy for admission accepts them with all SLOs kept.
     fn first_fit(&self, py: Python<'_>, draws: Vec<Drawn>, asked: &str) -> PyResult<Py<PyAny>> {
         let asked: AskedFirstFit = read(asked)?;
         let (part, draws, shape) = (named(&asked.part)?, of_python(draws), asked.shape.shape());
@@ -150,7 +150,7 @@ impl Study {
         as_python(py, &outcome)
     }
 
-    /// Requests admission of draws, each on its client and server, and replays the admitted ones on request.
+    /// Requests admission of draws in order, each on its client and server; replays the admitted ones.
     fn admit(
         &self,
         py: Python<'_>,
@@ -190,7 +190,7 @@ impl Study {
         as_python(py, &outcome?)
     }
 
-    /// Bounds on the last of several draws on one path, by each analysis.
+    /// Bounds of the last of some draws on one path, in seconds, by each analysis.
     fn tails(&self, py: Python<'_>, draws: Vec<Drawn>, asked: &str) -> PyResult<Py<PyAny>> {
         let asked: AskedTails = read(asked)?;
         let (part, draws) = (named(&asked.part)?, of_python(draws));
@@ -230,7 +230,7 @@ impl Study {
         .map_err(refused)
     }
 
-    /// Peaks and means of draws over windows, and of their sum.
+    /// Peaks and means of draws over windows: of `each`, and of `all` together.
     fn peaks(&self, py: Python<'_>, draws: Vec<Drawn>, part: &str, window_s: f64) -> PyResult<Py<PyAny>> {
         let (part, draws) = (named(part)?, of_python(draws));
         let window = Nanos::from_secs_f64(window_s.clamp(0.0, 1e6));

@@ -1,4 +1,4 @@
-//! Workloads that share machines under each scheduler, and the thesis's own such workloads, for `leeward.reproduce.slo`.
+//! Workloads that share machines under each scheduler, and the thesis's own such workloads, for `leeward_reproduce.slo`.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Requests and results of experiments, for `leeward.reproduce.slo`.
+//! Requests and results of experiments, for `leeward_reproduce.slo`.
 
 use leeward_calculus::mmpp::FitSettings;
 use leeward_experiments::{Kept, Overrun, Peak, Shape, TraceSettings};

@@ -87,7 +87,7 @@ impl Trace {
         Ok(Trace { file, files, settings, network, device })
     }
 
-    /// Statistics of the trace.
+    /// The trace in numbers, as `leeward slo curve -o json` prints it.
     #[pyo3(signature = (window_s = 1.0, percentile = None))]
     fn statistics(&self, py: Python<'_>, window_s: f64, percentile: Option<f64>) -> PyResult<Py<PyAny>> {
         let window = NonZeroU64::new(Nanos::from_secs_f64(window_s).0);
@@ -140,7 +140,7 @@ impl Trace {
         as_python(py, &described)
     }
 
-    /// R-b curve at a stage.
+    /// The r-b curve at a stage, as `leeward slo curve -o json` prints it.
     #[pyo3(signature = (stage, *, prune = None, error = None, margin = 0.0, multiple = 1.5, deadline_s = None))]
     #[expect(clippy::too_many_arguments, reason = "settings by keyword")]
     fn curve(
@@ -204,7 +204,7 @@ impl Trace {
         )
     }
 
-    /// Model of the trace at a stage: arrivals modulated by a Markov chain.
+    /// Arrivals modulated by a Markov chain, fitted to a stage, as `leeward slo model -o json` prints it.
     #[pyo3(signature = (stage, *, interval_s = None, step_s = None, batch_s = None, states = None, deviations = None,
         sizes = None, published = false))]
     #[expect(clippy::too_many_arguments, reason = "settings by keyword")]
