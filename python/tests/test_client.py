@@ -229,7 +229,7 @@ def test_events_go_on_after_the_one_that_was_heard(service: str) -> None:
 
 @pytest.fixture
 def flaky() -> Iterator[tuple[str, list[tuple[int, dict[str, str], Any]], list[dict[str, str]]]]:
-    """A server that answers as it is told, one answer a request; `None` in a body's place breaks off."""
+    """A server with given answers, one for each request; `None` in a body's place breaks off."""
     answers: list[tuple[int, dict[str, str], Any]] = []
     heard: list[dict[str, str]] = []
 

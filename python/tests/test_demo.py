@@ -186,7 +186,7 @@ def test_the_demo_shows_both_ways_and_ends_when_it_is_told_to() -> None:
             assert demo["arms"][0]["policy"] == "borg"
             # After three intervals without a report a link is unknown: a busy machine may be as slow as that.
             while any(rack["up"]["utilization"] is None for rack in client.racks() if rack["up"]):
-                assert time.monotonic() < end, "the service sees what it is told"
+                assert time.monotonic() < end, "the service uses the reports"
                 time.sleep(0.05)
             process.send_signal(signal.SIGINT)
             assert process.wait(60) == 0

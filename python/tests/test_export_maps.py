@@ -1,4 +1,4 @@
-"""Rules of map files: PromQL calls links what the map calls them, and is told what it cannot count."""
+"""Rules of map files: PromQL names links as the map does, with the numbers that it cannot count."""
 
 import json
 import re

@@ -141,7 +141,7 @@ def test_hotspots_of_mixed_racks_are_whose_share_is_overrun(split: Analysis, rac
     storage, _, whose = SPLITS[rack]
     (up,) = [row for row in split.causes.split.to_pylist() if (row["rack"], row["direction"]) == (rack, "up")]
     assert up["storage_share"] == pytest.approx(1 / 3)
-    # Half of the hour is told of.
+    # The table covers half of the hour.
     assert {name: up[name] for name in ("storage", "compute", "both", "neither", "unknown")} == {
         name: 6 if name in (whose, "unknown") else 0
         for name in ("storage", "compute", "both", "neither", "unknown")

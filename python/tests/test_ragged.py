@@ -1,4 +1,4 @@
-"""A line of CSV that is not as the others is named, whoever reads it, with what was expected."""
+"""An irregular line of CSV is named, with the expected content, by every reader."""
 
 import csv
 import gzip

@@ -51,7 +51,7 @@ class Switch:
             self._rates |= {_split(name): rate for name, rate in bps.items()}
 
     def restart(self) -> None:
-        """Counters begin anew."""
+        """Counters restart."""
         with self._lock:
             self._octets = dict.fromkeys(self._octets, 0.0)
 
@@ -133,14 +133,14 @@ def test_what_prometheus_scrapes_is_seen_hot_links_are_told_and_silent_ones_are_
             )
             told = get("/v1/status")["telemetry"]
             assert (told["state"], told["problem"], told["ports"], told["links"]) == ("answers", None, 8, 6)
-            # The interval in which counters begin anew is left out, or it would be the hottest of all.
+            # The interval of the restart is left out, or it would be the hottest of all.
             known.restart()
             known.carry(Out_up1=1e8, Out_up2=1e8)
             until("it cools", lambda: (get("/v1/links/r0:uplink")["measured_bps"] or 2e9) < 1.2e9)
             assert get("/v1/hotspots")["items"] == []
             known.away = True
             until("it is unknown", lambda: get("/v1/links/r0:uplink")["measured_bps"] is None)
-            until("that is told", lambda: "r0:uplink" in get("/v1/status")["telemetry"]["silent_links"])
+            until("the link is silent", lambda: "r0:uplink" in get("/v1/status")["telemetry"]["silent_links"])
             known.away = False
             until("it is seen again", lambda: get("/v1/links/r0:uplink")["measured_bps"] is not None)
             until("all are", lambda: get("/v1/status")["telemetry"]["silent"] == 0)

@@ -207,7 +207,7 @@ def test_who_packs_what_is_packed_is_told_how_to_choose_anew(run: Run, tmp_path:
     given = file(tmp_path, mail("first", "200ms", ", server: serversh2"), "fit: {interval: 20ms}")
     shown = run("slo", "pack", given, "--cluster", SERVERS)
     assert shown.returncode == 2
-    assert shown.stderr.endswith("hint: --again chooses servers, priorities and limits anew\n")
+    assert shown.stderr.endswith("hint: --again discards servers, priorities and limits of the file\n")
     assert shown.stderr.count("hint:") == 1
 
 

@@ -548,7 +548,7 @@ def test_on_processes_progress_is_said_to_be_by_run(scenario: Path, monkeypatch:
         )
     assert said == [
         "reading what arrives in scenario",
-        "simulating uniform under 1 seed on loky: progress is told when a run ends",
+        "simulating uniform under 1 seed on loky: progress shows when a run ends",
     ]
 
 

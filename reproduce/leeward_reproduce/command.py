@@ -61,19 +61,21 @@ def reproduce(
         ),
     ] = None,
     seeds: Annotated[
-        int, typer.Option(metavar="N", parser=whole(1, 100_000), help="How many seeds, from 1 on.")
+        int, typer.Option(metavar="N", parser=whole(1, 100_000), help="Number of seeds, from 1 on.")
     ] = 10,
     jobs: Annotated[
         int | None,
         typer.Option(
-            metavar="N", parser=whole(1, 1024), help="Runs at once, 1 to 1024; by default one a processor."
+            metavar="N",
+            parser=whole(1, 1024),
+            help="Number of runs at once, 1 to 1024; by default one for each processor.",
         ),
     ] = None,
     horizon: Annotated[
         str | None,
         typer.Option(
             metavar="TIME",
-            help="How long every run is, for a first look; not the paper's then.",
+            help="Length of every run, for a first look; by default the paper's.",
             show_default=False,
         ),
     ] = None,
@@ -82,7 +84,7 @@ def reproduce(
         typer.Option(
             metavar="FOLDER",
             parser=place,
-            help="Folder for rows, pictures and runs, from which a stopped reproduction goes on; by default"
+            help="Folder for rows, pictures and runs, from which a stopped reproduction continues; by default"
             " reproduce- and the paper's name.",
             show_default=False,
         ),

@@ -65,7 +65,7 @@ app.command("demo", epilog=demo.EXAMPLES)(demo.demo)
 app.add_typer(device.app, name="device")
 app.command("explain", epilog=explain.EXAMPLES)(explain.explain)
 app.add_typer(export.app, name="export")
-app.command("hotspots", epilog=hotspots.EXAMPLES, short_help="Say which links are hot, and why.")(
+app.command("hotspots", epilog=hotspots.EXAMPLES, short_help="Find hot links, and their causes.")(
     hotspots.hotspots
 )
 app.command("impact", epilog=impact.EXAMPLES)(impact.impact)

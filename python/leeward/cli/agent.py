@@ -25,7 +25,7 @@ def agent(
         list[str],
         typer.Option(
             metavar="URL",
-            help="A controller's URL, http or https; each of several that share a store is reported to.",
+            help="A controller's URL, http or https; repeat it for each of several that share a store.",
             show_default=False,
         ),
     ],
@@ -47,7 +47,7 @@ def agent(
         list[str] | None,
         typer.Option(
             metavar="DISK[=NAME]",
-            help="A disk to report, and what the cluster calls it, if otherwise; may be given several times.",
+            help="A disk to report, with its name in the cluster if different; may be given several times.",
             show_default="all that are physical",
         ),
     ] = None,
@@ -63,7 +63,7 @@ def agent(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="File with certificates of those who vouch for the controller.",
+            help="PEM file of the authority of the controller's certificate.",
             show_default="the system's",
         ),
     ] = None,

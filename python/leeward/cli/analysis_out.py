@@ -32,7 +32,7 @@ OutOption = Annotated[
 ReportOption = Annotated[
     Path | None,
     typer.Option(
-        metavar="FILE", parser=place, help="Where a page with pictures goes (.html).", show_default=False
+        metavar="FILE", parser=place, help="Page with pictures to write (.html).", show_default=False
     ),
 ]
 SUMMARY = "summary.json"

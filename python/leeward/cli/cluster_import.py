@@ -61,7 +61,7 @@ def import_(
     ],
     files: Annotated[
         list[str],
-        typer.Argument(metavar="FILE...", help="What the other system wrote.", show_default=False),
+        typer.Argument(metavar="FILE...", help="Files of the other system.", show_default=False),
     ],
     nic: Annotated[
         str | None,
@@ -92,16 +92,16 @@ def import_(
         str | None, typer.Option(metavar="KEY", help="kubernetes: the label that names its pod.")
     ] = None,
     tors: Annotated[
-        str | None, typer.Option(metavar="PATTERN", help="lldp: which switches are ToRs, such as 'leaf-*'.")
+        str | None, typer.Option(metavar="PATTERN", help="lldp: names of the ToRs, such as 'leaf-*'.")
     ] = None,
     spines: Annotated[
-        str | None, typer.Option(metavar="PATTERN", help="lldp: which switches join racks.")
+        str | None, typer.Option(metavar="PATTERN", help="lldp: names of the switches that join racks.")
     ] = None,
-    name: Annotated[str, typer.Option(metavar="NAME", help="What the cluster is called.")] = "cluster",
+    name: Annotated[str, typer.Option(metavar="NAME", help="Name of the cluster.")] = "cluster",
     out: Annotated[
         Path | None,
         typer.Option(
-            metavar="FILE", parser=place, help="Where it goes; by default stdout.", show_default=False
+            metavar="FILE", parser=place, help="Output file; by default stdout.", show_default=False
         ),
     ] = None,
 ) -> None:

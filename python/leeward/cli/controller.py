@@ -19,7 +19,7 @@ ControllerOption = Annotated[
         metavar="URL",
         envvar="LEEWARD_CONTROLLER",
         show_envvar=True,
-        help="The controller to ask.",
+        help="Address of the controller.",
     ),
 ]
 TokenFileOption = Annotated[
@@ -36,7 +36,7 @@ CaOption = Annotated[
     typer.Option(
         metavar="FILE",
         parser=place,
-        help="Certificates in PEM of who signed the controller's.",
+        help="PEM file of the authority of the controller's certificate.",
         show_default=False,
     ),
 ]
@@ -80,5 +80,5 @@ def asking() -> Iterator[None]:
     except ProblemError as error:
         raised = InputError("--controller", None, None, None, str(error))
         if error.word in ("unauthorized", "forbidden"):
-            raised.add_note("--token-file FILE, or the variable LEEWARD_TOKEN, says who asks")
+            raised.add_note("--token-file FILE, or the variable LEEWARD_TOKEN, gives the client's token")
         raise raised from None

@@ -21,7 +21,7 @@ Examples:
 
 def demo(
     page: Annotated[
-        Path, typer.Option(metavar="FILE", parser=place, help="Where to write the page with pictures.")
+        Path, typer.Option(metavar="FILE", parser=place, help="File for the page with pictures.")
     ] = Path("leeward-demo.html"),
     output: FormatOption = Format.table,
 ) -> None:

@@ -51,7 +51,7 @@ def profile(
         ),
     ],
     out: Annotated[
-        Path, typer.Option(metavar="FILE", parser=place, help="Where the profile goes, as JSON.")
+        Path, typer.Option(metavar="FILE", parser=place, help="File for the profile, as JSON.")
     ] = Path("device.json"),
     sizes: Annotated[
         str, typer.Option(metavar="SIZES", help="Sizes of requests, separated by commas.")
@@ -59,11 +59,11 @@ def profile(
     mixes: Annotated[
         str,
         typer.Option(
-            metavar="PERCENTS", help="Reads in mixed loads, which are measured too; nothing for none."
+            metavar="PERCENTS", help="Percent of reads in mixed loads to measure too; an empty text for none."
         ),
     ] = "50",
     seconds: Annotated[
-        int, typer.Option(metavar="N", parser=whole(1, 86_400), help="Seconds that each point is measured.")
+        int, typer.Option(metavar="N", parser=whole(1, 86_400), help="Seconds of each measurement.")
     ] = 10,
     file_size: Annotated[
         str, typer.Option(metavar="SIZE", help="Size of the file that requests go to.")
@@ -71,17 +71,17 @@ def profile(
     depth: Annotated[
         int, typer.Option(metavar="N", parser=whole(1, 1024), help="Requests outstanding at saturation.")
     ] = 32,
-    engine: Annotated[str, typer.Option(metavar="NAME", help="fio's way to ask for requests.")] = "libaio",
+    engine: Annotated[str, typer.Option(metavar="NAME", help="I/O engine of fio.")] = "libaio",
     buffered: Annotated[
         bool, typer.Option("--buffered", help="Measure through the page cache, where direct I/O fails.")
     ] = False,
-    name: Annotated[str, typer.Option(metavar="NAME", help="What the device is called.")] = "device",
+    name: Annotated[str, typer.Option(metavar="NAME", help="Name of the device.")] = "device",
     force: Annotated[
         bool,
         typer.Option("--force", help="Let --fio be a file or a block device. WHAT IS ON IT IS OVERWRITTEN."),
     ] = False,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Check, print what fio would be given, and do nothing.")
+        bool, typer.Option("--dry-run", help="Check, print the commands of fio, and run none.")
     ] = False,
     output: FormatOption = Format.table,
 ) -> None:

@@ -25,7 +25,7 @@ Examples:
   leeward place replicas --cluster examples/clusters/reference.yaml --size 1GiB --policy uniform \\
       --explain -o json | leeward explain -
 
-A decision is explained as it was made: nothing is decided anew.
+The record of the decision is shown: nothing is decided again.
 """
 REASON = {"candidate", "limit", "sight", "value_bps", "verdict", "because"}
 """Fields of a candidate."""
@@ -40,7 +40,7 @@ def explain(
         str,
         typer.Argument(
             metavar="DECISION",
-            help="What the decision is called; or a file with one as JSON, or - for stdin.",
+            help="Id of the decision; or a file with one as JSON, or - for stdin.",
             show_default=False,
         ),
     ],

@@ -30,7 +30,7 @@ MapOption = Annotated[
         "--map",
         metavar="FILE",
         parser=place,
-        help="Which labels are which links; by default each port of snmp_exporter is a link, each way.",
+        help="Map file: links by labels; by default each port of snmp_exporter is a link, each way.",
         show_default=False,
     ),
 ]
@@ -42,17 +42,17 @@ ClusterOption = Annotated[
         " links can carry where no metric says it.",
     ),
 ]
-HotOption = Annotated[str, typer.Option(metavar="PERCENT", help="Above which utilization a link is hot.")]
+HotOption = Annotated[str, typer.Option(metavar="PERCENT", help="Utilization above which a link is hot.")]
 IntervalOption = Annotated[
     str, typer.Option(metavar="TIME", help="Length of the intervals in which a link is hot or not.")
 ]
 CadenceOption = Annotated[str, typer.Option(metavar="TIME", help="The time from a scrape to the next.")]
 CoverageOption = Annotated[
-    str, typer.Option(metavar="PERCENT", help="How much of an interval must be seen for it to be judged.")
+    str, typer.Option(metavar="PERCENT", help="Least observed share of a judged interval.")
 ]
 OutOption = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", parser=place, help="Where it goes; by default stdout.", show_default=False),
+    typer.Option(metavar="FILE", parser=place, help="Output file; by default stdout.", show_default=False),
 ]
 
 

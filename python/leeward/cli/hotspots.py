@@ -42,21 +42,21 @@ def hotspots(
     telemetry: Telemetry,
     paths: TelemetryArgument = None,
     hot: Annotated[
-        str, typer.Option(metavar="PERCENT", help="Above which utilization a link is hot.")
+        str, typer.Option(metavar="PERCENT", help="Utilization above which a link is hot.")
     ] = "75%",
     bridge: Annotated[
         int,
         typer.Option(
             metavar="NUMBER",
             parser=whole(0, 1000),
-            help="Unseen intervals in a row that do not end a hotspot.",
+            help="Consecutive intervals without telemetry that do not end a hotspot.",
         ),
     ] = 0,
     ahead: Annotated[
         str | None,
         typer.Option(
             metavar="TIME",
-            help="How far ahead it is asked whether a link will still be hot; by default three intervals.",
+            help="Time ahead of the forecast for hot links; by default three intervals.",
             show_default=False,
         ),
     ] = None,
@@ -65,7 +65,7 @@ def hotspots(
         typer.Option(
             metavar="FILE",
             parser=place,
-            help="What storage and compute of racks carried (rack, t_ms, storage_bps, compute_bps).",
+            help="Loads of racks by storage and compute (rack, t_ms, storage_bps, compute_bps).",
             show_default=False,
         ),
     ] = None,
@@ -89,7 +89,9 @@ def hotspots(
     ] = None,
     top: Annotated[
         int,
-        typer.Option(metavar="NUMBER", parser=whole(1, 1_000_000), help="Rows of a long table, at most."),
+        typer.Option(
+            metavar="NUMBER", parser=whole(1, 1_000_000), help="Greatest number of rows of a long table."
+        ),
     ] = 10,
     out: OutOption = None,
     report: ReportOption = None,

@@ -48,7 +48,7 @@ def impact(
         list[str] | None,
         typer.Option(
             metavar="CLASS=FILE",
-            help="What a class of service put on links, for weighted-effective utilization; one for each"
+            help="Loads of a class of service, for weighted-effective utilization; one for each"
             " class, instead of --telemetry.",
             show_default=False,
         ),
@@ -65,7 +65,7 @@ def impact(
         list[str] | None,
         typer.Option(
             metavar="OPERATION=LINKS",
-            help="Which links operations of a kind cross: query=src:uplink,dst:downlink; may be repeated.",
+            help="Links that operations of a kind cross: query=src:uplink,dst:downlink; may be repeated.",
             show_default=False,
         ),
     ] = None,
@@ -81,18 +81,18 @@ def impact(
         str | None,
         typer.Option(
             metavar="WHAT,...",
-            help="What latencies are split by: operation, medium, class, size, compute. By default operation,"
-            " and medium where it is stated.",
+            help="Fields that split latencies: operation, medium, class, size, compute. By default operation,"
+            " and medium if it is known.",
             show_default=False,
         ),
     ] = None,
-    hot: Annotated[
-        str, typer.Option(metavar="PERCENT", help="The utilization at which hotspot-inflation is taken.")
-    ] = "75%",
+    hot: Annotated[str, typer.Option(metavar="PERCENT", help="Utilization of hotspot-inflation.")] = "75%",
     bucket: Annotated[str, typer.Option(metavar="PERCENT", help="Width of a bucket of utilization.")] = "5%",
     least: Annotated[
         int,
-        typer.Option(metavar="N", parser=whole(2, 10**9), help="The fewest latencies of a bucket, from 2."),
+        typer.Option(
+            metavar="N", parser=whole(2, 10**9), help="Least number of latencies of a bucket, from 2."
+        ),
     ] = 100,
     factors: Annotated[
         str, typer.Option(metavar="F,...", help="Factors of inflation, for load-tolerance.")

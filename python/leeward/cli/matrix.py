@@ -98,7 +98,7 @@ def predict(
         typer.Option(
             metavar="FILE",
             parser=place,
-            help="Where the matrix goes, as a NumPy file (.npy) or a square of numbers (.csv).",
+            help="File for the matrix: a NumPy file (.npy) or a square of numbers (.csv).",
             show_default=False,
         ),
     ] = None,
@@ -128,7 +128,7 @@ def score(
     file: File,
     train: Annotated[
         float,
-        typer.Option(metavar="SHARE", help="The first part, which is learnt from; the rest is scored."),
+        typer.Option(metavar="SHARE", help="First part, to learn from; the rest is scored."),
     ] = 0.7,
     interval: IntervalOption = "1h",
     tasks: TasksOption = None,
@@ -208,7 +208,7 @@ def _learnt(model: "Model") -> str:
     shares, whose = model.last_hour, "the day before" if model.days == "day before" else "all earlier days"
     said = f"{percent_text(float(shares.mean()))} last interval, the rest the same time of {whose}"
     said += (
-        ", one weight for all pairs" if model.scope == "all pairs" else ", in the mean of a weight for each"
+        ", one weight for all pairs" if model.scope == "all pairs" else ", on average of a weight for each"
     )
     if model.validation is not None:
         said += f"; {percent_text(model.validation)} of bytes wrong in the rolling validation"

@@ -50,7 +50,7 @@ def capture(
     cluster: Annotated[
         str | None,
         typer.Option(
-            metavar="FILE", help="Cluster file, whose hosts and racks the map names.", show_default=False
+            metavar="FILE", help="Cluster file with the hosts and racks of the map.", show_default=False
         ),
     ] = None,
     mapping: Annotated[
@@ -58,7 +58,7 @@ def capture(
         typer.Option(
             "--map",
             metavar="FILE",
-            help="Whose addresses are: YAML, CSV (address,host) or lines as in /etc/hosts.",
+            help="Owners of addresses: YAML, CSV (address,host) or lines as in /etc/hosts.",
             show_default=False,
         ),
     ] = None,
@@ -66,7 +66,7 @@ def capture(
         str | None,
         typer.Option(
             metavar="address|host|rack|service",
-            help="What the matrix is by; by default host with a map, otherwise address.",
+            help="Level of the matrix; by default host with a map, otherwise address.",
             show_default=False,
         ),
     ] = None,
@@ -77,14 +77,14 @@ def capture(
         str,
         typer.Option(
             metavar="frame|ip",
-            help="Which bytes count: Ethernet frames without check sequence, or IP packets.",
+            help="Bytes that count: Ethernet frames without check sequence, or IP packets.",
         ),
     ] = "frame",
     content: Annotated[
         str,
         typer.Option(
             metavar="auto|packets|exports",
-            help="What packets are: traffic, or sFlow, NetFlow and IPFIX datagrams that tell of it.",
+            help="Content of packets: traffic, or sFlow, NetFlow and IPFIX datagrams that report it.",
         ),
     ] = "auto",
     port: Annotated[
@@ -97,7 +97,7 @@ def capture(
         int | None,
         typer.Option(
             metavar="N",
-            help="Packets that each seen one stands for, where nothing tells; by default 1.",
+            help="Packets that each seen one stands for, if the capture does not state it; by default 1.",
             show_default=False,
         ),
     ] = None,
@@ -118,7 +118,7 @@ def capture(
         typer.Option(
             metavar="FILE",
             parser=place,
-            help="Where the matrix goes: a list (.csv, .parquet) or NumPy file (.npy).",
+            help="File for the matrix: a list (.csv, .parquet) or NumPy file (.npy).",
             show_default=False,
         ),
     ] = None,
@@ -127,7 +127,7 @@ def capture(
         typer.Option(
             metavar="FILE",
             parser=place,
-            help="Where counters of interfaces go that sFlow agents sent (.csv, .parquet).",
+            help="File for the interface counters of sFlow agents (.csv, .parquet).",
             show_default=False,
         ),
     ] = None,

@@ -25,24 +25,24 @@ Examples:
 def migrate(
     cluster: Annotated[str, typer.Option(metavar="FILE", help="Cluster file.", show_default=False)],
     telemetry: Annotated[
-        str, typer.Option(metavar="FILE", help="What links carry, as CSV: link,load_bps.", show_default=False)
+        str, typer.Option(metavar="FILE", help="Loads of links, as CSV: link,load_bps.", show_default=False)
     ],
     running: Annotated[
         str,
         typer.Option(
-            metavar="FILE", help="Tasks that run, and what their jobs can bear.", show_default=False
+            metavar="FILE", help="Running tasks, and the moves that their jobs accept.", show_default=False
         ),
     ],
     max_age: Annotated[
         str,
-        typer.Option(metavar="TIME", help="How old telemetry may be whose lines say when (column t_s)."),
+        typer.Option(metavar="TIME", help="Greatest age of telemetry with times of its lines (column t_s)."),
     ] = MAX_AGE,
     policy: Annotated[
         str, typer.Option(metavar="POLICY", help="A policy for moves, with settings after colons.")
     ] = "utp",
     hot: Annotated[
         str,
-        typer.Option(metavar="PERCENT", help="Above which utilization a link is hot; 75% or 0.75."),
+        typer.Option(metavar="PERCENT", help="Utilization above which a link is hot; 75% or 0.75."),
     ] = "75%",
     seed: Annotated[int, typer.Option(metavar="N", parser=seed, help="Seed of ties, from 0.")] = 1,
     output: FormatOption = Format.table,

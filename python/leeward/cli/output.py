@@ -24,9 +24,7 @@ class Format(StrEnum):
 
 FormatOption = Annotated[
     Format,
-    typer.Option(
-        "-o", "--output", metavar="|".join(Format), parser=one_of(Format), help="What it is printed as."
-    ),
+    typer.Option("-o", "--output", metavar="|".join(Format), parser=one_of(Format), help="Output format."),
 ]
 _LEAST = 12
 """Least width of a text column before names and numbers wrap too."""

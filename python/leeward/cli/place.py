@@ -50,14 +50,14 @@ def replicas(
     ],
     telemetry: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="What links carry, as CSV; by default nothing is known."),
+        typer.Option(metavar="FILE", help="Loads of links, as CSV; by default none are known."),
     ] = None,
     max_age: Annotated[
         str,
-        typer.Option(metavar="TIME", help="How old telemetry may be whose lines say when (column t_s)."),
+        typer.Option(metavar="TIME", help="Greatest age of telemetry with times of its lines (column t_s)."),
     ] = MAX_AGE,
     writer: Annotated[
-        str | None, typer.Option(metavar="HOST", help="The host that writes; by default it is outside.")
+        str | None, typer.Option(metavar="HOST", help="Host that writes; by default a writer outside.")
     ] = None,
     replicas: Annotated[
         int,
@@ -81,13 +81,15 @@ def replicas(
     ] = None,
     collocate: Annotated[
         list[str] | None,
-        typer.Option(metavar="HOST", help="A host of a related file: only such hosts may; repeatable."),
+        typer.Option(
+            metavar="HOST", help="A host of a related file: no other host may hold a copy; repeatable."
+        ),
     ] = None,
     max_imbalance: Annotated[
         float | None,
         typer.Option(
             metavar="SHARE",
-            help="How much more of its room a host may fill than hosts do in the mean, 0 to 1.",
+            help="Greatest excess of a host's fill over the hosts' average, 0 to 1.",
             show_default=False,
         ),
     ] = None,
@@ -95,7 +97,7 @@ def replicas(
         str, typer.Option(metavar="POLICY", help="A policy, with settings after colons.")
     ] = "sinbad",
     seed: Annotated[int, typer.Option(metavar="N", parser=seed, help="Seed of ties, from 0.")] = 1,
-    explain: Annotated[bool, typer.Option("--explain", help="Say what was considered, and why.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Show the candidates and the reasons.")] = False,
     output: FormatOption = Format.table,
 ) -> None:
     """Choose the hosts of the copies of a block."""

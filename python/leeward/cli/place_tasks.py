@@ -62,11 +62,11 @@ def tasks(
     ] = None,
     telemetry: Annotated[
         str | None,
-        typer.Option(metavar="FILE", help="What links carry, as CSV; by default nothing is known."),
+        typer.Option(metavar="FILE", help="Loads of links, as CSV; by default none are known."),
     ] = None,
     max_age: Annotated[
         str,
-        typer.Option(metavar="TIME", help="How old telemetry may be whose lines say when (column t_s)."),
+        typer.Option(metavar="TIME", help="Greatest age of telemetry with times of its lines (column t_s)."),
     ] = MAX_AGE,
     exclude: Annotated[
         list[str] | None,

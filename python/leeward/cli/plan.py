@@ -43,10 +43,10 @@ _WORDS = (
 def plan(
     telemetry: Telemetry,
     threshold: Annotated[
-        str, typer.Option(metavar="PERCENT", help="What a rack's links may be used, such as 75%.")
+        str, typer.Option(metavar="PERCENT", help="Greatest utilization of a rack's links, such as 75%.")
     ] = "75%",
     percentile: Annotated[
-        float, typer.Option(metavar="NUMBER", help="In which percentile of the intervals, such as 98.")
+        float, typer.Option(metavar="NUMBER", help="Percentile of the intervals, such as 98.")
     ] = 98.0,
     port: Annotated[
         str | None,

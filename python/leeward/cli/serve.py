@@ -37,7 +37,7 @@ def serve(
     ] = None,
     cluster: Annotated[str | None, option("FILE", "Cluster file.")] = None,
     listen: Annotated[
-        str | None, option("HOST:PORT", "Where to listen; port 0 finds a free one.", "127.0.0.1:7600")
+        str | None, option("HOST:PORT", "Address to listen on; port 0 finds a free one.", "127.0.0.1:7600")
     ] = None,
     policy: Annotated[
         str | None, option("POLICY", "A policy for copies of blocks, with settings after colons.", "sinbad")
@@ -69,7 +69,7 @@ def serve(
         typer.Option(
             "--map",
             metavar="FILE",
-            help="With --prometheus: which of its ports are which links.",
+            help="With --prometheus: map file from ports to links.",
             show_default=False,
         ),
     ] = None,
@@ -79,14 +79,12 @@ def serve(
     ] = None,
     demo: Annotated[
         bool,
-        typer.Option("--demo", help="Serve a simulated cluster, and show what it would be without Leeward."),
+        typer.Option("--demo", help="Serve a simulated cluster, beside the same one without Leeward."),
     ] = False,
     speed: Annotated[
         float | None, option("N", "With --demo: seconds that pass there in one second here.", "30")
     ] = None,
-    check_config: Annotated[
-        bool, typer.Option("--check-config", help="Read everything, say whether it is right, and end.")
-    ] = False,
+    check_config: Annotated[bool, typer.Option("--check-config", help="Check all files, and end.")] = False,
 ) -> None:
     """Collect telemetry and place replicas and tasks over HTTP."""
     given: dict[str, str | int | None] = {

@@ -58,7 +58,7 @@ def simulate(
         typer.Option(
             metavar="N",
             parser=whole(1, 100_000),
-            help="How many seeds, from the first on; with more than one, means and intervals.",
+            help="Number of seeds, from the first on; with more than one, means and intervals.",
         ),
     ] = 1,
     set_: Annotated[
@@ -72,7 +72,9 @@ def simulate(
     jobs: Annotated[
         int | None,
         typer.Option(
-            metavar="N", parser=whole(1, 1024), help="Runs at once, 1 to 1024; by default one a processor."
+            metavar="N",
+            parser=whole(1, 1024),
+            help="Number of runs at once, 1 to 1024; by default one for each processor.",
         ),
     ] = None,
     backend: Annotated[
@@ -80,7 +82,7 @@ def simulate(
         typer.Option(
             metavar="|".join(Backend),
             parser=one_of(Backend),
-            help="What a sweep's runs go on; by default threads.",
+            help="Backend of a sweep; by default threads.",
         ),
     ] = None,
     tables: Annotated[bool, typer.Option("--tables", help="Keep the tables of a sweep's runs.")] = False,
@@ -89,7 +91,7 @@ def simulate(
         typer.Option(
             metavar="FOLDER",
             parser=place,
-            help="Where to write tables (Parquet), summary.json and report.html; of a sweep, its cells, with"
+            help="Folder for tables (Parquet), summary.json and report.html; for a sweep, its cells, with"
             " which it goes on if it was stopped. One that is there must be empty or hold a result of the"
             " same kind: that of a simulation is replaced, that of a sweep added to.",
         ),

@@ -64,7 +64,7 @@ def sweep(
     what = f"simulating {', '.join(policies)} under {seeds} seed{'s' * (seeds > 1)}"
     waiting = f"reading what arrives in {found.name}"
     if backend != "threading":
-        waiting = f"{what} on {backend}: progress is told when a run ends"
+        waiting = f"{what} on {backend}: progress shows when a run ends"
     with (
         told(),
         _pointed(),

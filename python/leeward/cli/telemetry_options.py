@@ -31,33 +31,31 @@ FilesOption = Annotated[
     typer.Option(
         "--telemetry",
         metavar="FILE",
-        help="What links carried: a file in CSV or Parquet, or a folder of them; may be repeated.",
+        help="Loads of links: a file in CSV or Parquet, or a folder of them; may be repeated.",
         show_default=False,
     ),
 ]
 ClusterOption = Annotated[
-    str, typer.Option(metavar="FILE", help="Cluster file, whose links they are.", show_default=False)
+    str, typer.Option(metavar="FILE", help="Cluster file with these links.", show_default=False)
 ]
 PrometheusOption = Annotated[
     str | None,
     typer.Option(
-        metavar="URL", help="A Prometheus server to ask instead: http://prom:9090.", show_default=False
+        metavar="URL", help="A Prometheus server to query instead: http://prom:9090.", show_default=False
     ),
 ]
 SinceOption = Annotated[
     str | None,
     typer.Option(
         metavar="TIME",
-        help="From when on: so long before the end (30d, 6h), or a date (2026-01-31, 2026-01-31T12:00Z)."
-        " Prometheus is asked for a day unless it is said otherwise; of files, all counts.",
+        help="Start: a time before the end (30d, 6h), or a date (2026-01-31, 2026-01-31T12:00Z)."
+        " By default a day of Prometheus, and all of files.",
         show_default=False,
     ),
 ]
 UntilOption = Annotated[
     str | None,
-    typer.Option(
-        metavar="TIME", help="Up to when: likewise, before now; by default now.", show_default=False
-    ),
+    typer.Option(metavar="TIME", help="End: likewise, before now; by default now.", show_default=False),
 ]
 MapOption = Annotated[
     Path | None,
@@ -65,7 +63,7 @@ MapOption = Annotated[
         "--map",
         metavar="FILE",
         parser=place,
-        help="Which labels are which links, where no column `link` names them.",
+        help="Map file: links by labels, without a column `link`.",
         show_default=False,
     ),
 ]
@@ -73,22 +71,22 @@ CadenceOption = Annotated[
     str | None,
     typer.Option(
         metavar="TIME",
-        help="The usual time from a sample to its next (30s), at most 1h; by default the most frequent one.",
+        help="Usual time between samples (30s), at most 1h; by default the most frequent one.",
         show_default=False,
     ),
 ]
 IntervalOption = Annotated[
-    str, typer.Option(metavar="TIME", help="Length of the intervals that utilization is of, 1s to 1d.")
+    str, typer.Option(metavar="TIME", help="Length of the intervals of utilization, 1s to 1d.")
 ]
 CoverageOption = Annotated[
-    str, typer.Option(metavar="PERCENT", help="How much of an interval must be seen for it to be judged.")
+    str, typer.Option(metavar="PERCENT", help="Least observed share of a judged interval.")
 ]
 EngineOption = Annotated[
     EngineName,
     typer.Option(
         metavar="|".join(EngineName),
         parser=one_of(EngineName),
-        help="What computes: DuckDB in this process, or Spark.",
+        help="Engine: DuckDB in this process, or Spark.",
     ),
 ]
 HttpOption = Annotated[
@@ -96,7 +94,7 @@ HttpOption = Annotated[
     typer.Option(
         metavar="FILE",
         parser=place,
-        help="How to reach Prometheus: password, token, headers, certificates; written as for promtool.",
+        help="File of credentials for Prometheus: password, token, headers, certificates; as for promtool.",
         show_default=False,
     ),
 ]
@@ -105,8 +103,7 @@ KeepOption = Annotated[
     typer.Option(
         metavar="DIR",
         parser=place,
-        help="Where Prometheus' answers are kept, so that none is asked for twice; by default in the user's"
-        " cache.",
+        help="Folder that caches Prometheus' answers; by default in the user's cache.",
         show_default=False,
     ),
 ]

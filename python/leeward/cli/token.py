@@ -19,12 +19,12 @@ app = typer.Typer(rich_markup_mode=None)
 
 @app.command("new", epilog=EXAMPLES)
 def new(
-    name: Annotated[str, typer.Option(metavar="NAME", help="Who it is for.", show_default=False)],
+    name: Annotated[str, typer.Option(metavar="NAME", help="Client of the token.", show_default=False)],
     role: Annotated[
         str,
         typer.Option(
             metavar="ROLE",
-            help="What it may do: `read`, `report`, `place` or `admin`.",
+            help="Role: `read`, `report`, `place` or `admin`.",
             show_default=False,
         ),
     ],
@@ -32,7 +32,7 @@ def new(
         list[str] | None,
         typer.Option(
             metavar="HOST",
-            help="With --role report: a host that it may report of, and nothing else; given once for each.",
+            help="With --role report: a host that it may report; repeat it for several.",
             show_default=False,
         ),
     ] = None,
@@ -40,7 +40,7 @@ def new(
         str | None,
         typer.Option(
             metavar="FILE",
-            help="File that its line is added to; without, the line is printed to stderr.",
+            help="File to append its line to; by default the line goes to stderr.",
             show_default=False,
         ),
     ] = None,

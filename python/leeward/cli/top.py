@@ -26,7 +26,7 @@ Examples:
   leeward top --once --links 5
   leeward top --controller https://leeward:7600 --every 5s -o json | jq '.rows[0]'
 
-On a terminal it draws anew every second, until q or Ctrl-C. Elsewhere it prints a table each time.
+On a terminal it redraws every second, until q or Ctrl-C. Elsewhere it prints a table each time.
 """
 BARS = " ▁▂▃▄▅▆▇█"
 """Levels of utilization in a trend."""
@@ -39,10 +39,10 @@ def top(
     token_file: TokenFileOption = None,
     ca: CaOption = None,
     links: Annotated[
-        int, typer.Option(metavar="N", parser=whole(1, 1000), help="How many links to show.")
+        int, typer.Option(metavar="N", parser=whole(1, 1000), help="Number of links to show.")
     ] = 20,
-    every: Annotated[str, typer.Option(metavar="TIME", help="How often to look again.")] = "1s",
-    once: Annotated[bool, typer.Option("--once", help="Look once, and end.")] = False,
+    every: Annotated[str, typer.Option(metavar="TIME", help="Time between refreshes.")] = "1s",
+    once: Annotated[bool, typer.Option("--once", help="Show the links once, and end.")] = False,
     output: FormatOption = Format.table,
 ) -> None:
     """Show the hottest links, live.

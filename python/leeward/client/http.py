@@ -66,7 +66,7 @@ class Http:
     def __post_init__(self) -> None:
         if "@" in self.url:
             error = InputError("url", None, None, None, "a password in an address is seen by everyone here")
-            error.add_note("who asks is told by a token")
+            error.add_note("pass a token instead")
             raise error
         try:
             parts = urlsplit(self.url)

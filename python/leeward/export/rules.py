@@ -206,7 +206,7 @@ def _alerts(watch: Watch) -> list[dict[str, Any]]:
                 0,
                 {"severity": "warning"},
                 f"{{{{ $labels.link }}}} can carry less than {100 * settings.fell:g} % of what it could",
-                "Ports are down. Placement goes by the capacity that it is told.",
+                "Ports are down. Placement uses the reported capacity.",
             )
         )
     made.append(

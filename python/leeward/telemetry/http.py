@@ -152,7 +152,7 @@ class Server:
             return self._too_much(text)
         error = InputError(self.url, None, None, None, f"the server answers {status}: {text}".rstrip(": "))
         if status in (401, 403):
-            error.add_note("say who asks: --http FILE, with basic_auth or authorization")
+            error.add_note("add credentials: --http FILE, with basic_auth or authorization")
         elif status in (301, 302, 307, 308, 404):
             error.add_note("expected the address of a Prometheus server, with its path if it has one")
         return error
@@ -168,7 +168,7 @@ class Server:
     def _unsafe(self, reason: ssl.SSLCertVerificationError) -> InputError:
         message = f"its certificate cannot be trusted: {reason.verify_message}"
         error = InputError(self.url, None, None, None, message)
-        error.add_note("say who signs it: --http FILE, with tls_config and ca_file")
+        error.add_note("add its authority: --http FILE, with tls_config and ca_file")
         return error
 
     def strange(self, text: str) -> InputError:

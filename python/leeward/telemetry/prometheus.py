@@ -346,7 +346,7 @@ def _as_table(asked: Server, results: list[dict[str, Any]], start: int, end: int
             times = [round(float(at) * 1000) for at, _ in result["values"]]
             values = [float(value) for _, value in result["values"]]
             if any(abs(at) > 10**15 for at in times):
-                raise ValueError("a time that is none")
+                raise ValueError("an invalid time")
             within = [number for number, at in enumerate(times) if start < at <= end]
             said = json.dumps(labels, sort_keys=True, ensure_ascii=False)
             columns = {

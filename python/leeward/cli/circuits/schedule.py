@@ -50,7 +50,7 @@ def schedule(
         typer.Option(
             metavar="FILE",
             parser=place,
-            help="Also what the days of a file serve (YAML or JSON).",
+            help="Evaluate the days of a file too (YAML or JSON).",
             show_default=False,
         ),
     ] = None,
@@ -58,8 +58,8 @@ def schedule(
     packet: Annotated[
         str, typer.Option(metavar="RATE", help="Rate of a rack's link to the packet switch.")
     ] = "10Gbps",
-    night: Annotated[str, typer.Option(metavar="TIME", help="How long circuits take to change.")] = "20us",
-    week: Annotated[str, typer.Option(metavar="TIME", help="How long a schedule may be.")] = "2ms",
+    night: Annotated[str, typer.Option(metavar="TIME", help="Time that circuits take to change.")] = "20us",
+    week: Annotated[str, typer.Option(metavar="TIME", help="Greatest length of a schedule.")] = "2ms",
     min_day: Annotated[
         str, typer.Option("--min-day", metavar="TIME", help="The shortest day; 0s for none.")
     ] = "180us",

@@ -38,7 +38,7 @@ def simulate(
         typer.Option(
             metavar="FOLDER",
             parser=place,
-            help="Where to write tables (Parquet) and summary.json. One that is there must be empty or hold"
+            help="Folder for tables (Parquet) and summary.json. An existing one must be empty or hold"
             " an earlier result, which is replaced.",
             show_default=False,
         ),

@@ -39,9 +39,9 @@ def bottlenecks(
         ),
     ] = 20,
     duration: Annotated[
-        str, typer.Option("--for", metavar="TIME", help="How long a transfer is, 1.5s to 59.5s.")
+        str, typer.Option("--for", metavar="TIME", help="Length of a transfer, 1.5s to 59.5s.")
     ] = "3s",
-    seed: Annotated[int, typer.Option(metavar="N", parser=seed, help="Draws the pairs.")] = 1,
+    seed: Annotated[int, typer.Option(metavar="N", parser=seed, help="Seed of the draw of pairs.")] = 1,
     hops: Annotated[
         bool, typer.Option("--hops", help="Count hops too, and try the link out of each rack.")
     ] = False,

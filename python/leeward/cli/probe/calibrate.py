@@ -31,7 +31,7 @@ Examples:
 def calibrate(
     hosts: HostsOption,
     paths: Annotated[
-        int, typer.Option(metavar="N", parser=whole(1, 1_000_000), help="On how many paths between them.")
+        int, typer.Option(metavar="N", parser=whole(1, 1_000_000), help="Number of paths between them.")
     ] = 4,
     bursts: Annotated[
         str, typer.Option(metavar="NUMBERS", help="Values of K, separated by commas.")

@@ -33,7 +33,7 @@ def cross(
         typer.Option(
             "--rate",
             metavar="RATE",
-            help="What the path carries; by default a second transfer finds out.",
+            help="Rate of the path; by default a second transfer measures it.",
             show_default=False,
         ),
     ] = None,

@@ -26,7 +26,7 @@ MOST_PORT = 65_535
 
 def listen(
     listen: Annotated[
-        str, typer.Option(metavar="HOST:PORT", help="Where to listen; port 0 finds a free one.")
+        str, typer.Option(metavar="HOST:PORT", help="Address to listen on; port 0 finds a free one.")
     ] = "127.0.0.1:7601",
     secret: SecretOption = None,
 ) -> None:
@@ -43,7 +43,7 @@ def listen(
         print(f"listening on {bound}", file=sys.stderr, flush=True)
         if known is None and not ipaddress.ip_address(bound.rpartition(":")[0].strip("[]")).is_loopback:
             print(
-                "note: whoever reaches this port may order measurements; --secret",
+                "note: any host that reaches this port may order measurements; --secret",
                 file=sys.stderr,
                 flush=True,
             )

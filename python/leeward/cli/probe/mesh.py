@@ -50,10 +50,10 @@ def mesh(
         typer.Option(
             metavar="|".join(Shape),
             parser=one_of(Shape),
-            help="Of the cluster: a rate for each pair, or for each source.",
+            help="Shape of the cluster: a rate for each pair, or for each source.",
         ),
     ] = Shape.pipe,
-    name: Annotated[str, typer.Option(metavar="NAME", help="Of the cluster.")] = "measured",
+    name: Annotated[str, typer.Option(metavar="NAME", help="Name of the cluster.")] = "measured",
     hops: Annotated[
         bool, typer.Option("--hops", help="Count hops too, so that the cluster has racks.")
     ] = False,

@@ -52,7 +52,7 @@ PayloadOption = Annotated[
 ]
 GapOption = Annotated[str, typer.Option(metavar="TIME", help="Pause between bursts, at most 1s.")]
 TransferOption = Annotated[
-    str, typer.Option("--for", metavar="TIME", help="How long a transfer is, 100ms to 1min.")
+    str, typer.Option("--for", metavar="TIME", help="Length of a transfer, 100ms to 1min.")
 ]
 SourceArgument = Annotated[
     str,

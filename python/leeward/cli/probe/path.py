@@ -37,7 +37,7 @@ def path(
     source: SourceArgument,
     destination: DestinationArgument,
     times: Annotated[
-        int, typer.Option(metavar="N", parser=whole(1, 1_000_000), help="How many trains, one by one.")
+        int, typer.Option(metavar="N", parser=whole(1, 1_000_000), help="Number of trains, one by one.")
     ] = 1,
     bursts: BurstsOption = 10,
     packets: PacketsOption = 200,

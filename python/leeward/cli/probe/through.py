@@ -16,7 +16,7 @@ ThroughOption = Annotated[
     typer.Option(
         "--controller",
         metavar="URL",
-        help="Have agents measure that report to this controller; hosts are named as in its cluster.",
+        help="Measure by the agents of this controller; hosts have the names of its cluster.",
         show_default=False,
     ),
 ]

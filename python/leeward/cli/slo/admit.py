@@ -27,7 +27,7 @@ def admit(
         str,
         typer.Option(
             metavar="FILE",
-            help="Workloads that come or changed, one after another, in this order.",
+            help="Arriving or changed workloads, one after another, in this order.",
             show_default=False,
         ),
     ],

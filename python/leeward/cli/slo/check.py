@@ -41,13 +41,13 @@ def check(
     file: WorkloadsArgument,
     cluster: ClusterOption,
     replay: Annotated[
-        bool, typer.Option("--replay", help="Replay the traces; without it, bounds alone are looked at.")
+        bool, typer.Option("--replay", help="Replay the traces; without it, only check bounds.")
     ] = False,
     over: Annotated[
         str | None,
         typer.Option(
             metavar="HOW",
-            help="What is over a limit is held (default), as bounds take it, or demoted to after all others.",
+            help="Requests over a limit are held (default), as bounds assume, or demoted below all others.",
             show_default=False,
         ),
     ] = None,
@@ -55,7 +55,7 @@ def check(
         str | None,
         typer.Option(
             metavar="ORDER",
-            help="Who is next: priority (default), fifo (on links too), shares, cake or deadline at devices.",
+            help="Order: priority (default), fifo (on links too), shares, cake or deadline at devices.",
             show_default=False,
         ),
     ] = None,
@@ -65,15 +65,13 @@ def check(
         typer.Option(
             metavar="N",
             parser=whole(1, 1_000_000),
-            help="Requests that a device is handed at once, in bounds and replay; else as the file says.",
+            help="Requests that a device takes at once, in bounds and replay; by default the file's value.",
             show_default=False,
         ),
     ] = None,
     tails: Annotated[
         bool,
-        typer.Option(
-            "--tails", help="Requests take times without queueing that are drawn from the device's profile."
-        ),
+        typer.Option("--tails", help="Draw the time of requests without queueing from the device's profile."),
     ] = False,
     seed: Annotated[
         int | None,
@@ -86,7 +84,7 @@ def check(
         typer.Option(
             metavar="FILE",
             parser=place,
-            help="Write the latency of each request there, as Parquet.",
+            help="File for the latency of each request, as Parquet.",
             show_default=False,
         ),
     ] = None,

@@ -79,14 +79,14 @@ def curve(
         typer.Option(metavar="TIME", help="Show the effective bandwidth at this delay.", show_default=False),
     ] = None,
     multiple: Annotated[
-        float, typer.Option(metavar="K", help="Show the burst at so many times the mean rate.")
+        float, typer.Option(metavar="K", help="Show the burst at this multiple of the mean rate.")
     ] = 1.5,
     prune: Annotated[
         int | None,
         typer.Option(
             metavar="N",
             parser=whole(1, 1_000_000),
-            help=f"At most so many buckets; {SHOWN} in a table, else all.",
+            help=f"Greatest number of buckets; {SHOWN} in a table, else all.",
             show_default=False,
         ),
     ] = None,
@@ -98,8 +98,10 @@ def curve(
             show_default=False,
         ),
     ] = None,
-    margin: Annotated[str, typer.Option(metavar="SHARE", help="Requests weigh so much more: 10%.")] = "0%",
-    window: Annotated[str, typer.Option(metavar="TIME", help="What peaks are taken over.")] = "1s",
+    margin: Annotated[
+        str, typer.Option(metavar="SHARE", help="Share by which the work of requests grows: 10%.")
+    ] = "0%",
+    window: Annotated[str, typer.Option(metavar="TIME", help="Window of peaks.")] = "1s",
     plot: Annotated[
         Path | None,
         typer.Option(metavar="FILE", parser=place, help="Draw the curves, as SVG.", show_default=False),
@@ -117,7 +119,7 @@ def curve(
             "--output",
             metavar="|".join(CurveFormat),
             parser=one_of(CurveFormat),
-            help="What it is printed as.",
+            help="Output format.",
         ),
     ] = CurveFormat.table,
 ) -> None:

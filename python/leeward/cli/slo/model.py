@@ -43,7 +43,7 @@ def model(
     interval: Annotated[
         str | None,
         typer.Option(
-            metavar="TIME", help="Requests are counted over this.  [default: 100ms]", show_default=False
+            metavar="TIME", help="Window in which requests are counted.  [default: 100ms]", show_default=False
         ),
     ] = None,
     step: Annotated[
@@ -54,7 +54,7 @@ def model(
         str | None,
         typer.Option(
             metavar="TIME",
-            help="Requests that come within this are one of their summed work.  [default: 1ms]",
+            help="Window whose requests count as one, with the sum of their work.  [default: 1ms]",
             show_default=False,
         ),
     ] = None,
@@ -63,7 +63,7 @@ def model(
         typer.Option(
             metavar="N",
             parser=whole(1, 16),
-            help="States at most, 1 to 16.  [default: 10]",
+            help="Greatest number of states, 1 to 16.  [default: 10]",
             show_default=False,
         ),
     ] = None,
@@ -85,7 +85,7 @@ def model(
     ] = None,
     published: Annotated[
         bool,
-        typer.Option("--published", help="Fit as the thesis' released code does; other options still count."),
+        typer.Option("--published", help="Fit as the thesis' released code; other options still apply."),
     ] = False,
     dialect: DialectOption = None,
     event: EventOption = "Q",
@@ -139,7 +139,7 @@ def _print(made: dict[str, Any]) -> None:
     count = len(made["states"])
     headers = ["STATE", "OF THE TIME", "REQUESTS/S", "WORK OF ONE", "WORK/S"]
     headers += [f"TO {to}" for to in range(count)] if count > 1 else []
-    print(f"{made['stage']}: {count} states, {work_rate_text(made['mean_work_per_s'], unit)} in the mean\n")
+    print(f"{made['stage']}: {count} states, {work_rate_text(made['mean_work_per_s'], unit)} on average\n")
     rows = []
     for at, state in enumerate(made["states"]):
         share = "-" if state["share"] is None else f"{100 * state['share']:.3g} %"

@@ -24,7 +24,7 @@ DeviceOption = Annotated[
     str | None,
     typer.Option(
         metavar="FILE",
-        help="Device file, JSON or YAML; without one, not the storage stage.",
+        help="Device file, JSON or YAML, for the storage stage.",
         show_default=False,
     ),
 ]
@@ -32,7 +32,7 @@ StageOption = Annotated[
     str | None,
     typer.Option(
         metavar="STAGES",
-        help="network-in, storage, network-out, separated by commas; by default all that are known.",
+        help="network-in, storage, network-out, separated by commas; by default all known ones.",
         show_default=False,
     ),
 ]
@@ -45,15 +45,13 @@ DialectOption = Annotated[
     ),
 ]
 EventOption = Annotated[
-    str, typer.Option(metavar="Q|D", help="Event of a block trace: queued, or given to the device.")
+    str, typer.Option(metavar="Q|D", help="Event of a block trace: queued, or passed to the device.")
 ]
 VolumeOption = Annotated[
     str | None,
     typer.Option(metavar="NAME", help="Only requests to this volume: usr.0, 8,0.", show_default=False),
 ]
-LargestOption = Annotated[
-    str, typer.Option(metavar="SIZE", help="A request above this is an error in the trace.")
-]
+LargestOption = Annotated[str, typer.Option(metavar="SIZE", help="Greatest size of a valid request.")]
 SeekOption = Annotated[
     str | None,
     typer.Option(

@@ -50,15 +50,15 @@ def pack(
         str,
         typer.Option(
             metavar="WAY",
-            help="compactor, effective-bandwidth, average, knee or several: how limits are chosen.",
+            help="Method of choosing limits: compactor, effective-bandwidth, average, knee or several.",
         ),
     ] = "compactor",
     settings: Annotated[
         str | None,
-        typer.Option(metavar="MAPPING", help="Settings of that way: '{slack: 0.1}'.", show_default=False),
+        typer.Option(metavar="MAPPING", help="Settings of the method: '{slack: 0.1}'.", show_default=False),
     ] = None,
     fast: Annotated[
-        bool, typer.Option("--fast", help="Pass over servers whose configured rates leave no room.")
+        bool, typer.Option("--fast", help="Skip servers whose configured rates leave no room.")
     ] = False,
     margin: Annotated[
         str | None,
@@ -69,17 +69,15 @@ def pack(
         ),
     ] = None,
     threads: Annotated[
-        int, typer.Option(metavar="N", parser=whole(1, 1024), help="Servers that are tried at once.")
+        int, typer.Option(metavar="N", parser=whole(1, 1024), help="Number of servers tried at once.")
     ] = 1,
     again: Annotated[
         bool,
-        typer.Option("--again", help="Choose anew what the file says of servers, priorities and limits."),
+        typer.Option("--again", help="Discard servers, priorities and limits of the file."),
     ] = False,
     write: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FILE", parser=place, help="Write the file with what was chosen.", show_default=False
-        ),
+        typer.Option(metavar="FILE", parser=place, help="Output file with the choices.", show_default=False),
     ] = None,
     output: Annotated[
         PackFormat,
@@ -88,7 +86,7 @@ def pack(
             "--output",
             metavar="|".join(PackFormat),
             parser=one_of(PackFormat),
-            help="What it is printed as; yaml is the file with what was chosen.",
+            help="Output format; yaml is the file with the choices.",
         ),
     ] = PackFormat.table,
 ) -> None:
@@ -148,7 +146,7 @@ def _told_again() -> Iterator[None]:
         yield
     except InputError as error:
         if "packing chooses it" in error.message:
-            error.add_note("--again chooses servers, priorities and limits anew")
+            error.add_note("--again discards servers, priorities and limits of the file")
         raise
 
 

@@ -24,22 +24,20 @@ def prioritize(
     file: WorkloadsArgument,
     cluster: ClusterOption,
     by_slo: Annotated[
-        bool, typer.Option("--by-slo", help="The tightest SLO first, instead of a search.")
+        bool, typer.Option("--by-slo", help="Order by SLO, the tightest first, instead of a search.")
     ] = False,
     levels: Annotated[
         int | None,
         typer.Option(
             metavar="N",
             parser=whole(1, 1_000_000),
-            help="Priorities that networks tell apart; by default as in the file, or else 7.",
+            help="Number of priorities that networks distinguish; by default as in the file, or else 7.",
             show_default=False,
         ),
     ] = None,
     method: Annotated[
         str,
-        typer.Option(
-            metavar="METHOD", help="The bound that counts: dnc, priority-meister, plp, snc or best."
-        ),
+        typer.Option(metavar="METHOD", help="Bound of the search: dnc, priority-meister, plp, snc or best."),
     ] = "dnc",
     output: FormatOption = Format.table,
 ) -> None:

@@ -73,7 +73,7 @@ def stability(made: Analysis) -> Section | None:
         words=(
             (
                 "all links, least predictable",
-                f"chance to stay within {made.settings.stable_percent} % of now on the mean (Sinbad, 4.3)",
+                f"chance to stay within {made.settings.stable_percent} % of now on average (Sinbad, 4.3)",
             ),
         ),
     )
