@@ -112,7 +112,7 @@ def read_share(argument: str, text: str, least: float = -inf, most: float = inf)
         value = nan
     share = value / 100
     if not (isfinite(value) and least <= share <= most):
-        bounds = "" if least == -inf else f" from {100 * least:g}% to {100 * most:g}%"
+        bounds = "" if least == -inf else f" from {100 * least:g}% to {100 * most:g}%".replace("e+0", "e")
         message = f"`{text}`: expected a percentage{bounds}, such as 75%"
         raise InputError(argument, None, None, None, message)
     return share

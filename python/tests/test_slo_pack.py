@@ -184,7 +184,7 @@ def test_a_margin_is_a_share_in_percent(run: Run, margin: str) -> None:
     for arguments in (("pack", VOLUMES, "--cluster", SERVERS), ("curve", trace)):
         shown = run("slo", *arguments, "--margin", margin)
         assert (shown.returncode, shown.stdout) == (2, "")
-        assert shown.stderr.startswith(f"error: --margin: `{margin}`: expected a share from 0% to 1e9%")
+        assert shown.stderr.startswith(f"error: --margin: `{margin}`: expected a percentage from 0% to 1e9%")
 
 
 def test_a_cluster_without_priorities_keeps_no_promise(run: Run, tmp_path: Path) -> None:

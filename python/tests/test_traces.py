@@ -165,7 +165,7 @@ def test_a_trace_of_one_request_has_no_rate_and_says_so(run: Run, tmp_path: Path
         (["curve", MAIL, "--slo", "20"], "--slo: `20`: the unit is missing"),
         (["curve", MAIL, "--slo", "0s"], "--slo: "),
         (["curve", MAIL, "--multiple", "0.5"], "--multiple: "),
-        (["curve", MAIL, "--margin", "1.1"], "--margin: `1.1`: expected a share"),
+        (["curve", MAIL, "--margin", "1.1"], "--margin: `1.1`: expected a percentage"),
         (["curve", MAIL, "--window", "0s"], "--window: "),
         (["curve", MAIL, "--prune", "3", "--error", "0.1"], "--prune: expected one of --prune and --error"),
         (["curve", MAIL, "--network", "1,2"], "--network: `1,2`: expected three numbers"),
