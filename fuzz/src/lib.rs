@@ -5,7 +5,9 @@ use std::io::Cursor;
 use std::sync::LazyLock;
 
 use leeward_capture::{Capture, Places, Settings};
-use leeward_controller::{Beside, Clock, Ear, understand};
+use leeward_controller::{Beside, understand};
+use leeward_prometheus::Ear;
+use leeward_records::Clock;
 use leeward_fabric::input::{InputError, Text, read_yaml};
 use leeward_fabric::{Cluster, Nanos};
 use leeward_probe::control::{self, Answer, Ask, Order, Outcome};

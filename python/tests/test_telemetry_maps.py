@@ -10,7 +10,7 @@ from leeward import InputError
 from leeward.telemetry.mapping import read_map
 
 CASES = yaml.safe_load(
-    (Path(__file__).parents[2] / "crates" / "controller" / "tests" / "maps" / "cases.yaml").read_text()
+    (Path(__file__).parents[2] / "crates" / "prometheus" / "tests" / "maps" / "cases.yaml").read_text()
 )
 
 

@@ -16,8 +16,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Barrier};
 use std::time::Instant;
 
-use leeward_controller::{Clock, Durability, Sqlite};
 use leeward_fabric::Nanos;
+use leeward_records::Clock;
+use leeward_store::{Durability, Sqlite};
 use serde_json::json;
 use support::{Server, service_on};
 

@@ -1,28 +1,28 @@
-//! Placements per second: the coordinator alone, the task that owns it, and the whole service over loopback
-//! HTTP with a few persistent connections. Each decision is durable before its reply (group commit), in a
-//! file or, if installed, in PostgreSQL. The cluster is that of Sinbad section 7.1, 3,000 hosts, with every
-//! link seen and busy. Client and service share the machine's cores, so the HTTP rate includes both.
+//! How many placements a second: the coordinator alone, the task that owns it, and the whole service over loopback HTTP with a
+//! few connections that stay open, each decision kept before it is told (group commit), in a file or, where it is installed,
+//! in a PostgreSQL. The cluster is that of Sinbad section 7.1, 3,000 hosts, with every link seen and busy. Client and
+//! service share the machine's cores, so the rate over HTTP is of both.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
-#[path = "../tests/support/postgres.rs"]
+#[path = "../../store/tests/support/postgres.rs"]
 mod postgres;
 #[path = "../tests/support/mod.rs"]
 mod support;
 
 use std::time::Instant;
 
-use leeward_controller::{
-    Desk, Durability, Limits, Message, NewCluster, Office, Placement, ReplicasWish, Replies, Report, Request,
-    Sqlite, Store, Wish,
-};
 use leeward_engine::Engine;
 use leeward_fabric::{Bytes, Cluster, Fabric, HostId, Load, Nanos, ResourceId, ResourceKind};
 use leeward_ledger::{Ledger, LedgerSettings};
-use leeward_placement::Explain;
-use leeward_placement::replicas;
+use leeward_placement::{Explain, replicas};
+use leeward_records::{ReplicasWish, Wish};
+use leeward_service::{
+    Addresses, Completion, Coordinator, Handle, Limits, NewCluster, Placement, Report, Request,
+};
+use leeward_store::{Durability, Sqlite, Store};
 use serde_json::json;
-use support::{Server, cluster, frozen, labels, service_on};
+use support::{Numbers, Server, cluster, frozen, labels, samples, service_on};
 
 const CLUSTER: &str = "racks: 150\nhosts_per_rack: 20\nnic: 1Gbps\noversubscription: 10\n\
                        devices: [{read: 50MB/s, write: 50MB/s}]\n";
@@ -36,9 +36,9 @@ fn main() {
         "{:<44} {:>12} {:>12} {:>12} {:>14}",
         "3,000 hosts", "placements/s", "p50", "p99", "of the task"
     );
-    let (desk, desk_times) = the_desk(&cluster);
+    let (coordinator, coordinator_times) = coordinator_alone(&cluster);
     let (task, task_times) = the_task(&cluster);
-    print("the desk by itself", desk, task, desk_times);
+    print("the coordinator by itself", coordinator, task, coordinator_times);
     print(&format!("the task, {CONNECTIONS} askers"), task, task, task_times);
     let folder = tempfile::tempdir().expect("a folder");
     for (name, durability) in [("kill", Durability::Process), ("power", Durability::Power)] {
@@ -68,18 +68,18 @@ fn report(cluster: &Cluster) -> Report {
     };
     Report {
         window: (Nanos(9 * Nanos::SECOND.0), NOW),
-        loads: links.map(load).collect(),
+        loads: samples((Nanos(9 * Nanos::SECOND.0), NOW), links.map(load)),
         ..Report::default()
     }
 }
 
-fn informed<R>(cluster: &Cluster, asker: R) -> Desk<R> {
+fn informed<A: Addresses>(cluster: &Cluster) -> Coordinator<A> {
     let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, LedgerSettings::default());
     let policy = replicas::REGISTRY.make("sinbad", "").expect("a policy of the registry");
     let engine = Engine::new(ledger.expect("defaults are right"), policy, 1, Explain::Top(8));
-    let mut desk = Desk::new(engine, labels(), Limits::default());
-    desk.handle(NOW, Message::Report(report(cluster)), asker, &mut Replies::new());
-    desk
+    let mut coordinator = Coordinator::new(engine, labels(), Limits::default());
+    coordinator.report(NOW, report(cluster)).expect("a valid report");
+    coordinator
 }
 
 /// Writers alternate between distant hosts.
@@ -87,23 +87,24 @@ fn writer(fabric: &Fabric, number: u64) -> &str {
     fabric.host_name(HostId((number * 7919 % 3_000) as u32))
 }
 
-fn placement(fabric: &Fabric, number: u64) -> Message {
+fn placement(fabric: &Fabric, number: u64) -> Placement {
     let writer = Some(writer(fabric, number).to_owned());
     let wish = ReplicasWish { size: Bytes(256 << 20), replicas: 3, writer, ..ReplicasWish::default() };
     let request = Request::Replicas(wish.request(fabric, 0).expect("a right request"));
     let wish = Wish::Replicas(wish);
-    Message::Place(Placement { request, wish, caller: None, lasts: None })
+    Placement { request, wish, caller: None, lasts: None }
 }
 
-fn the_desk(cluster: &Cluster) -> (f64, Vec<f64>) {
-    let (mut desk, mut out) = (informed(cluster, ()), Replies::new());
+fn coordinator_alone(cluster: &Cluster) -> (f64, Vec<f64>) {
+    let mut coordinator = informed::<Numbers>(cluster);
     let mut times = Vec::with_capacity(PLACEMENTS as usize);
     let begun = Instant::now();
     for number in 0..PLACEMENTS {
         let started = Instant::now();
-        desk.handle(NOW, placement(&cluster.fabric, number), (), &mut out);
+        coordinator.place(NOW, placement(&cluster.fabric, number), 0);
         times.push(started.elapsed().as_secs_f64() * 1e6);
-        assert!(out.drain(..).all(|(_, reply)| reply.is_ok()), "the cluster has room");
+        let is_placed = |completion| matches!(completion, Completion::Place(_, Ok(_)));
+        assert!(coordinator.completions().all(is_placed), "the cluster has room");
     }
     (PLACEMENTS as f64 / begun.elapsed().as_secs_f64(), times)
 }
@@ -112,24 +113,21 @@ fn the_task(cluster: &Cluster) -> (f64, Vec<f64>) {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         let (made, store) = (cluster.clone(), Sqlite::in_memory().expect("there is memory"));
-        let make = Box::new(move |_: &Cluster, _: bool| informed(&made, tokio::sync::oneshot::channel().0));
+        let make = Box::new(move |_: &Cluster, _: bool| informed(&made));
         let file = NewCluster::read("bench", CLUSTER).expect("a right cluster");
-        let (office, work) = Office::open(make, file, Box::new(store), frozen(), "bench".into())
+        let (handle, work) = Handle::open(make, file, Box::new(store), frozen(), "bench".into())
             .await
             .expect("an empty store");
         tokio::spawn(work);
         let begun = Instant::now();
         let askers: Vec<_> = (0..CONNECTIONS)
             .map(|asker| {
-                let (office, fabric) = (office.clone(), cluster.fabric.clone());
+                let (handle, fabric) = (handle.clone(), cluster.fabric.clone());
                 tokio::spawn(async move {
                     let mut times = Vec::new();
                     for number in (asker..PLACEMENTS).step_by(CONNECTIONS as usize) {
                         let started = Instant::now();
-                        let reply = office
-                            .ask(placement(&fabric, number), fabric.clone())
-                            .await
-                            .expect("the task is there");
+                        let reply = handle.call(placement(&fabric, number), fabric.clone()).await;
                         times.push(started.elapsed().as_secs_f64() * 1e6);
                         assert!(reply.is_ok(), "the cluster has room");
                     }
@@ -150,7 +148,7 @@ fn the_service(cluster: &Cluster, store: Box<dyn Store>) -> (f64, Vec<f64>) {
     let fabric = &cluster.fabric;
     let loads = report(cluster).loads;
     let links: Vec<(String, f64)> =
-        loads.iter().map(|&(link, load)| (fabric.resource_name(link), load.0 as f64)).collect();
+        loads.iter().map(|one| (fabric.resource_name(one.resource), one.load.0 as f64)).collect();
     server.report(&links);
     let place = |connection: u64| {
         let (agent, url) = (support::agent(), server.url("/v1/place/replicas"));

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use leeward_fabric::input::{InputError, read_text};
+use leeward_prometheus::Telemetry;
 use rustls::ServerConfig;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -12,7 +13,6 @@ use serde::Serialize;
 use crate::access::{Access, Tokens, certified};
 use crate::log;
 use crate::settings::{Flags, Settings};
-use crate::telemetry::{Plan, Telemetry};
 
 /// Reloadable parts, and their sources.
 pub struct Reload {
@@ -52,7 +52,7 @@ impl Reload {
             (Some(settings), Some(kept)) => Some((kept, certified(settings)?)),
             _ => None,
         };
-        let plan = Plan::of(&self.flags, &settings, self.started.interval)?;
+        let plan = settings.plan(&self.flags, self.started.interval)?;
         let mut reloaded = vec!["limits.requests_per_s", "log.level"];
         if let Some(tokens) = tokens {
             self.access.set_tokens(tokens);

@@ -19,6 +19,10 @@ use leeward_engine::{Engine, Policies};
 use leeward_fabric::{Cluster, Nanos};
 use leeward_ledger::{Ledger, LedgerSettings, SettingsError};
 use leeward_placement::Explain;
+use leeward_prometheus::{Telemetry, poll};
+use leeward_records::Clock;
+use leeward_service::{Coordinator, Handle, Labels, Limits, NewCluster, OpenError, Promising};
+use leeward_store::Store;
 use rustls::ServerConfig;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
@@ -27,16 +31,12 @@ use tokio::sync::{Mutex, Semaphore};
 use tokio_rustls::TlsAcceptor;
 
 use crate::access::{Access, Connection, Patient, Strangers};
-use crate::clock::Clock;
-use crate::desk::{Desk, Labels, Limits, Promising};
 use crate::http::{About, Board, Bodies, Edge, Peer, description, routes};
-use crate::office::{NewCluster, Office, OpenError};
+use crate::observability::{Events, Metrics, Watched, watch, watch_clock, watch_tokens};
+use crate::polling::PolledReports;
 use crate::probes::Probes;
 use crate::reload::Reload;
 use crate::settings::ProbeSettings;
-use crate::store::Store;
-use crate::telemetry::{Telemetry, poll};
-use crate::watch::{Events, Metrics, Watched, watch, watch_clock, watch_tokens};
 
 /// How much of its reasons a decision keeps.
 const EXPLAIN: Explain = Explain::Top(8);
@@ -214,36 +214,36 @@ impl Service {
             interval,
             address: address.clone(),
         };
-        let desk = Box::new(move |cluster: &Cluster, leads: bool| {
-            Desk::new(make(cluster, leads), labels.clone(), limits).with_promising(promising.clone())
+        let coordinator = Box::new(move |cluster: &Cluster, leads: bool| {
+            Coordinator::new(make(cluster, leads), labels.clone(), limits).with_promising(promising.clone())
         });
         // Events are numbered by the microsecond of the start, so that numbers of an earlier run are lower.
         let events = Arc::new(Events::new(clock.now().0 / 1_000, streams));
         let metrics = Arc::new(Metrics::new());
         let store = Box::new(Watched::new(store, metrics.clone(), events.clone()));
-        let opened = Office::open(desk, cluster, store, clock.clone(), address).await;
+        let opened = Handle::open(coordinator, cluster, store, clock.clone(), address).await;
         let unreadable = |error: OpenError| io::Error::new(io::ErrorKind::InvalidData, error.to_string());
-        let (office, work) = opened.map_err(unreadable)?;
-        let mut desk = tokio::spawn(work);
+        let (handle, work) = opened.map_err(unreadable)?;
+        let mut coordinator = tokio::spawn(work);
         let open = GracefulShutdown::new();
-        let watching = watch(office.clone(), events.clone());
+        let watching = watch(handle.clone(), events.clone());
         let polling = {
-            let (telemetry, office, clock, metrics) =
-                (telemetry.clone(), office.clone(), clock.clone(), metrics.clone());
-            async move { poll(&telemetry, &office, &clock, &metrics).await }
+            let (telemetry, clock) = (telemetry.clone(), clock.clone());
+            let mut consumer = PolledReports::new(handle.clone(), metrics.clone());
+            async move { poll(&telemetry, &mut consumer, &clock).await }
         };
         let ticking = {
             let clock = clock.clone();
             async move { watch_clock(&clock, interval).await }
         };
         let checking = {
-            let (access, office) = (access.clone(), office.clone());
-            async move { watch_tokens(&access, &office).await }
+            let (access, handle) = (access.clone(), handle.clone());
+            async move { watch_tokens(&access, &handle).await }
         };
         let (description, counted) = (description().into(), metrics.clone());
         let probes = Probes::new(probes, interval, clock.now());
         let edge = Edge {
-            office,
+            handle,
             clock,
             about,
             metrics,
@@ -268,8 +268,8 @@ impl Service {
             never = checking => match never {},
             () = stop => {}
             () = watching => return Err(io::Error::other("the engine has stopped")),
-            // It holds while there is an office, so it can only have failed.
-            ended = &mut desk => return Err(io::Error::other(format!("the engine has stopped: {ended:?}"))),
+            // It holds while there is a handle, so it can only have failed.
+            ended = &mut coordinator => return Err(io::Error::other(format!("the engine has stopped: {ended:?}"))),
         }
         tracing::info!("stopping: requests under way are finished");
         events.close();

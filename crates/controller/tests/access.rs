@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use leeward_controller::{
-    Access, Clock, Flags, LogSettings, NewToken, Reload, Role, Service, Settings, Telemetry, TlsSettings,
-    Tokens, certified,
+    Access, Flags, LogSettings, NewToken, Reload, Role, Service, Settings, TlsSettings, Tokens, certified,
 };
+use leeward_prometheus::Telemetry;
+use leeward_records::Clock;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use serde_json::{Value, json};

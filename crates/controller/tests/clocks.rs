@@ -6,8 +6,9 @@ mod support;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use leeward_controller::{Clock, Hands, Sqlite};
 use leeward_fabric::Nanos;
+use leeward_records::{Clock, Hands};
+use leeward_store::Sqlite;
 use serde_json::{Value, json};
 use support::{Server, service, service_on};
 

@@ -5,8 +5,8 @@ mod support;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use leeward_controller::Clock;
 use leeward_fabric::Nanos;
+use leeward_records::Clock;
 use serde_json::{Value, json};
 use support::{Server, frozen, service};
 
@@ -78,7 +78,7 @@ fn what_disks_do_and_what_waits_is_shown_of_hosts_now_and_over_time() {
     {
         assert!(metrics.contains(line), "{line}\n{metrics}");
     }
-    // The report expires. The coordinator notices at its next turn, at least once per real second.
+    // Nobody says it any more. The coordinator notices at its next turn, which comes at least once a real second.
     seconds.store(39, Ordering::Relaxed);
     let host = (0..200).find_map(|_| {
         let (_, _, host) = server.get("/v1/hosts/r0h0");
@@ -155,7 +155,7 @@ fn a_link_that_was_slow_and_fell_silent_is_not_counted_as_slow() {
     let seconds = Arc::new(AtomicU64::new(10));
     let server = Server::start(service(CLUSTER, "", moved(&seconds)));
     let slow = |expected: u64| {
-        // The coordinator notices at its next turn, at least once per real second.
+        // The coordinator notices at its next turn, which comes at least once a real second.
         let found = (0..200).find(|_| {
             std::thread::sleep(std::time::Duration::from_millis(20));
             server.get("/v1/status").2["slow_links"] == expected

@@ -2,7 +2,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "how long something takes is what is tested")]
 
-#[path = "support/postgres.rs"]
+#[path = "../../store/tests/support/postgres.rs"]
 mod postgres;
 mod support;
 
@@ -10,10 +10,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use leeward_controller::{
-    Change, Clock, Kind, Leadership, NewCluster, Record, Service, Sqlite, State, Store, StoreError,
-};
+use leeward_controller::Service;
 use leeward_ledger::LedgerSettings;
+use leeward_records::{Change, Clock, Record, State};
+use leeward_service::NewCluster;
+use leeward_store::{Kind, Leadership, Sqlite, Store, StoreError};
 use serde_json::{Value, json};
 use support::{Server, frozen, labels, policies, service_on};
 
@@ -246,7 +247,7 @@ fn a_cluster_that_was_kept_is_never_told_as_refused() {
 fn a_service_that_takes_long_to_take_up_what_is_kept_keeps_the_lead_and_one_beside_it_follows() {
     let Some(server) = postgres::Server::shared() else { return };
     let database = server.database();
-    // The server ends an idle session after 3 s. The policies are built for every new coordinator.
+    // The server ends a session after 3 s without a word. Policies are made whenever a coordinator is.
     let start = || {
         let made = Arc::new(AtomicUsize::new(0));
         let counted = made.clone();

@@ -4,14 +4,15 @@ mod support;
 
 use std::sync::Barrier;
 
-use leeward_controller::{Desk, Limits, Message, Placement, ReplicasWish, Reply, Request, Wish};
 use leeward_engine::Engine;
 use leeward_fabric::{Bytes, Cluster, Fabric, HostId, Load, Nanos};
 use leeward_ledger::{Ledger, LedgerSettings, Sample, Scratch, find_link};
 use leeward_placement::replicas::{self, Form, ReplicaRequest};
 use leeward_placement::{Context, Explain, Pool};
+use leeward_records::{ReplicasWish, Wish};
+use leeward_service::{Coordinator, Limits, Placement, Request};
 use serde_json::json;
-use support::{Server, cluster, frozen, labels, service};
+use support::{Numbers, Server, cluster, frozen, labels, place_now, placed, service};
 
 const PLACERS: u64 = 100;
 const RACKS: usize = 20;
@@ -60,27 +61,22 @@ fn names(fabric: &Fabric, chain: &[HostId]) -> Vec<String> {
     chain.iter().map(|&host| fabric.host_name(host).to_owned()).collect()
 }
 
-/// Sequential placements by a coordinator without a service around it.
+/// Asked one after the other, of a coordinator without a service around it.
 fn one_after_the_other(limits: Limits) -> Chains {
     let cluster = racks();
     let policy = replicas::REGISTRY.make("sinbad", "").expect("a policy of the registry");
     let mut engine = Engine::new(ledger(&cluster), policy, 1, Explain::Top(8));
     engine.handle(NOW, leeward_engine::Input::Report(&samples(&cluster.fabric)), &mut Vec::new());
-    let (mut desk, mut out) = (Desk::new(engine, labels(), limits), Vec::new());
+    let mut coordinator = Coordinator::<Numbers>::new(engine, labels(), limits);
+    let mut chains = Chains::new();
     for _ in 0..PLACERS {
         let request = request(&cluster.fabric, 0);
         let size = Bytes(256 << 20);
         let wish = Wish::Replicas(ReplicasWish { size, replicas: 3, ..ReplicasWish::default() });
         let placement = Placement { request: Request::Replicas(request), wish, caller: None, lasts: None };
-        desk.handle(NOW, Message::Place(placement), (), &mut out);
+        let (record, _) = placed(place_now(&mut coordinator, NOW, placement));
+        chains.push(record.shown.hosts.clone());
     }
-    let mut chains: Chains = out
-        .into_iter()
-        .map(|((), reply)| match reply {
-            Ok(Reply::Placed { record, .. }) => record.shown.hosts.clone(),
-            other => panic!("not placed: {other:?}"),
-        })
-        .collect();
     chains.sort();
     chains
 }

@@ -5,8 +5,8 @@ mod support;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::Timestamp;
-use leeward_controller::Clock;
 use leeward_fabric::Nanos;
+use leeward_records::Clock;
 use serde_json::{Value, json};
 use support::{Server, service};
 

@@ -8,13 +8,14 @@
 
 #[path = "support/leewardd.rs"]
 mod leewardd;
-#[path = "support/postgres.rs"]
+#[path = "../../store/tests/support/postgres.rs"]
 mod postgres;
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use leeward_controller::{Durability, Leadership, Sqlite, State, Store};
+use leeward_records::State;
+use leeward_store::{Durability, Leadership, Sqlite, Store};
 use leewardd::Process;
 use rusqlite::Connection;
 use serde_json::{Value, json};

@@ -1,9 +1,8 @@
 //! A panic in a service with a JSON log becomes a regular JSON log line.
 
-use std::env;
 use std::path::PathBuf;
 use std::process::Command;
-use std::thread;
+use std::{env, thread};
 
 use leeward_controller::{Flags, Ready};
 use serde_json::Value;

@@ -7,9 +7,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use leeward_agent::Given;
-use leeward_controller::{Clock, ProbeSettings};
+use leeward_controller::ProbeSettings;
 use leeward_probe::Limits;
 use leeward_probe::control::{Listener, Secret, Stop};
+use leeward_records::Clock;
 use serde_json::{Value, json};
 use support::{Server, frozen, service};
 

@@ -2,7 +2,7 @@
 
 #[path = "support/leewardd.rs"]
 mod leewardd;
-#[path = "support/postgres.rs"]
+#[path = "../../store/tests/support/postgres.rs"]
 mod postgres;
 
 use std::io::Write;

@@ -5,7 +5,7 @@
 
 #[path = "support/leewardd.rs"]
 mod leewardd;
-#[path = "support/postgres.rs"]
+#[path = "../../store/tests/support/postgres.rs"]
 mod postgres;
 #[path = "support/prometheus.rs"]
 mod prometheus;

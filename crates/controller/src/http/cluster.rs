@@ -8,16 +8,16 @@ use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use leeward_fabric::Cluster;
 use leeward_fabric::input::json_as_yaml;
+use leeward_records::schema::Id;
+use leeward_records::{Origin, Version};
+use leeward_service::{Changed, NewCluster};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::Value;
 
 use super::body::Body;
-use super::problem::Problem;
+use super::problem::{IntoProblem, Problem};
 use super::{Answer, Edge, Shared};
 use crate::access::{Client, Guest};
-use crate::described::Id;
-use crate::office::{Changed, NewCluster};
-use crate::store::{Origin, Version};
 
 fn shown(version: &Version) -> Response {
     let head = [
@@ -28,7 +28,7 @@ fn shown(version: &Version) -> Response {
 }
 
 pub async fn get(State(edge): Shared) -> Answer {
-    Ok(shown(&edge.office.cluster()))
+    Ok(shown(&edge.handle.cluster()))
 }
 
 /// Fields of the cluster to change; null removes a field.
@@ -84,8 +84,8 @@ pub async fn change(
     drop(alone);
     let (cluster, text) = read.map_err(|_| Problem::broken())??;
     let new = NewCluster { cluster, text, origin: Origin::Request, after };
-    let changed = edge.office.change(new).await.map_err(|_| Problem::broken())?;
-    let Changed { version, again } = changed.map_err(|refused| Problem::refused(refused, &edge.clock))?;
+    let changed = edge.handle.change_cluster(new).await;
+    let Changed { version, again } = changed.map_err(|error| error.problem(&edge.clock))?;
     if !again {
         tracing::info!(version = version.number, %by, "the cluster was changed");
     }
@@ -109,7 +109,7 @@ pub async fn patch(
     Body(fields): Body<Value>,
 ) -> Answer {
     let after = wanted(&headers)?;
-    let version = edge.office.cluster();
+    let version = edge.handle.cluster();
     let mut cluster = serde_json::from_str(&version.text).map_err(|_| Problem::broken())?;
     merge(&mut cluster, fields);
     // The patch applies to this version, even if another client changes the cluster meanwhile.

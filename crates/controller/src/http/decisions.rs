@@ -6,6 +6,9 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::IntoResponse;
 use leeward_fabric::Fabric;
 use leeward_placement::Reason;
+use leeward_records::schema::{Id, Name, Time};
+use leeward_records::{Caller, Clock, Limit, Record, Wish};
+use leeward_service::{DecisionQuery, GetDecision, Placed, Placement, Release, WhatIf, WhatIfResult};
 use leeward_slo::online::Agreed;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,9 +19,6 @@ use super::place::{ReplicasBody, TasksBody, WorkloadBody};
 use super::problem::{Problem, refusal_text};
 use super::shapes::Page;
 use super::{Answer, Asked, Edge, Named, Shared};
-use crate::clock::Clock;
-use crate::described::{Id, Name, Time};
-use crate::desk::{Caller, Limit, Message, Record, Reply, Wish};
 
 /// A decision.
 #[derive(Serialize, JsonSchema)]
@@ -101,30 +101,26 @@ impl Decision {
 async fn place(
     edge: &Edge,
     kind: &'static str,
-    message: impl Fn(&Fabric) -> Result<Message, Problem>,
+    resolve: impl Fn(&Fabric) -> Result<Placement, Problem>,
 ) -> Answer {
-    let reply = edge.reply(message).await.and_then(|reply| match reply {
-        Reply::Placed { record, repeated: true } if record.shown.wish.kind() != kind => {
-            let first = format!("decision {}, of kind {}", record.id, record.shown.wish.kind());
-            Err(Problem::reused(record.caller.as_ref(), &first))
+    let placed = edge.call(resolve).await.and_then(|placed| {
+        if placed.repeated && placed.record.shown.wish.kind() != kind {
+            let first = format!("decision {}, of kind {}", placed.record.id, placed.record.shown.wish.kind());
+            return Err(Problem::reused(placed.record.caller.as_ref(), &first));
         }
-        reply => Ok(reply),
+        Ok(placed)
     });
-    let outcome = match &reply {
-        Ok(Reply::Placed { repeated: true, .. }) => "repeated",
+    let outcome = match &placed {
+        Ok(Placed { repeated: true, .. }) => "repeated",
         Ok(_) => "placed",
         Err(problem) => problem.word(),
     };
     edge.metrics.placement(kind, outcome);
-    match reply? {
-        Reply::Placed { record, repeated } => {
-            let status = if repeated { StatusCode::OK } else { StatusCode::CREATED };
-            let location = format!("/v1/decisions/{}", record.id);
-            let body = Json(Decision::of(&record, &edge.clock));
-            Ok((status, [(header::LOCATION, location)], body).into_response())
-        }
-        _ => Err(Problem::broken()),
-    }
+    let Placed { record, repeated } = placed?;
+    let status = if repeated { StatusCode::OK } else { StatusCode::CREATED };
+    let location = format!("/v1/decisions/{}", record.id);
+    let body = Json(Decision::of(&record, &edge.clock));
+    Ok((status, [(header::LOCATION, location)], body).into_response())
 }
 
 pub async fn place_replicas(
@@ -132,19 +128,19 @@ pub async fn place_replicas(
     headers: HeaderMap,
     Body(body): Body<ReplicasBody>,
 ) -> Answer {
-    place(&edge, "replicas", |fabric| body.message(fabric, &headers)).await
+    place(&edge, "replicas", |fabric| body.operation(fabric, &headers)).await
 }
 
 pub async fn place_tasks(State(edge): Shared, headers: HeaderMap, Body(body): Body<TasksBody>) -> Answer {
-    place(&edge, "tasks", |fabric| body.message(fabric, &headers)).await
+    place(&edge, "tasks", |fabric| body.operation(fabric, &headers)).await
 }
 
 pub async fn place_volume(State(edge): Shared, headers: HeaderMap, Body(body): Body<WorkloadBody>) -> Answer {
-    place(&edge, "volumes", |_| body.message(&headers, false)).await
+    place(&edge, "volumes", |_| body.operation(&headers, false)).await
 }
 
 pub async fn admit(State(edge): Shared, headers: HeaderMap, Body(body): Body<WorkloadBody>) -> Answer {
-    place(&edge, "workload", |_| body.message(&headers, true)).await
+    place(&edge, "workload", |_| body.operation(&headers, true)).await
 }
 
 /// The body of `POST /v1/decisions/{id}/what-if`.
@@ -156,47 +152,31 @@ pub struct WhatIfBody {
     policy: String,
 }
 
-impl WhatIfBody {
-    /// Message to the core.
-    ///
-    /// # Errors
-    /// [`Problem`] for an invalid id.
-    pub fn message(&self, id: &str) -> Result<Message, Problem> {
-        Ok(Message::WhatIf(number(id)?, self.policy.clone()))
-    }
-}
-
 pub async fn what_if(State(edge): Shared, Asked(Path(id)): Named, Body(body): Body<WhatIfBody>) -> Answer {
-    match edge.reply(|_| body.message(&id)).await? {
-        Reply::WouldBe(record, refusal) => {
-            let mut would = Decision::of(&record, &edge.clock);
-            if let Some(refusal) = refusal {
-                would.note = Some(refusal_text(&refusal, &edge.clock));
-            }
-            Ok(Json(would).into_response())
-        }
-        _ => Err(Problem::broken()),
+    let query = WhatIf { id: number(&id)?, policy: body.policy };
+    let WhatIfResult { record, refusal } = edge.call(|_| Ok(query.clone())).await?;
+    let mut decision = Decision::of(&record, &edge.clock);
+    if let Some(refusal) = refusal {
+        decision.note = Some(refusal_text(&refusal, &edge.clock));
     }
+    Ok(Json(decision).into_response())
 }
 
 /// Parses the id of a decision.
-fn number(id: &str) -> Result<u64, Problem> {
+pub(super) fn number(id: &str) -> Result<u64, Problem> {
     Id::read(id).ok_or_else(|| Problem::no_decision(&leeward_fabric::input::excerpt(id)))
 }
 
-async fn about_one(edge: &Edge, message: Message) -> Answer {
-    match edge.reply(|_| Ok(message.clone())).await? {
-        Reply::Decision(record) => Ok(Json(Decision::of(&record, &edge.clock)).into_response()),
-        _ => Err(Problem::broken()),
-    }
-}
-
 pub async fn decision(State(edge): Shared, Asked(Path(id)): Named) -> Answer {
-    about_one(&edge, Message::Decision(number(&id)?)).await
+    let id = number(&id)?;
+    let record = edge.call(|_| Ok(GetDecision(id))).await?;
+    Ok(Json(Decision::of(&record, &edge.clock)).into_response())
 }
 
 pub async fn release(State(edge): Shared, Asked(Path(id)): Named) -> Answer {
-    about_one(&edge, Message::Release(number(&id)?)).await
+    let id = number(&id)?;
+    let record = edge.call(|_| Ok(Release(id))).await?;
+    Ok(Json(Decision::of(&record, &edge.clock)).into_response())
 }
 
 /// Filter and page of a list of decisions.
@@ -244,16 +224,11 @@ impl Which {
 async fn listed(edge: &Edge, which: Which, holding: bool) -> Answer {
     let part = which.part();
     let (limit, before) = (part.limit()?, part.after()?);
-    let kind = which.kind.map(|kind| kind.word().to_owned());
-    let list = Message::Decisions { kind, before, limit: limit + 1, holding };
-    let Reply::Decisions(mut found) = edge.reply(|_| Ok(list.clone())).await? else {
-        return Err(Problem::broken());
-    };
-    let more = found.len() > limit;
-    found.truncate(limit);
-    let next = found.last().filter(|_| more).map(|last| last.id.to_string());
-    let items = found.iter().map(|record| Decision::of(record, &edge.clock)).collect();
-    Ok(Json(Page::<Decision> { items, next }).into_response())
+    let kind = which.kind.map(Kind::word);
+    let query = DecisionQuery { kind, before, limit: limit + 1, holding };
+    let found = edge.call(|_| Ok(query.clone())).await?;
+    Ok(Json(Page::cut(found, limit, |record| record.id, |record| Decision::of(record, &edge.clock)))
+        .into_response())
 }
 
 pub async fn decisions(State(edge): Shared, Asked(Query(which)): Asked<Query<Which>>) -> Answer {

@@ -8,14 +8,14 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
+use leeward_records::Clock;
+use leeward_records::schema::Time;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::body::Body;
 use super::problem::Problem;
 use super::{Answer, Edge, Shared};
-use crate::clock::Clock;
-use crate::described::Time;
 
 /// Last published comparison; empty before.
 pub type Board = ArcSwapOption<Demo>;

@@ -13,6 +13,7 @@ use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::IntoResponse;
 use hyper::body::Frame;
+use leeward_records::schema::{Id, Time};
 use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::sync::mpsc;
@@ -23,8 +24,7 @@ use super::problem::Problem;
 use super::shapes::Rack;
 use super::status::ROLES;
 use super::{Answer, Edge, Shared};
-use crate::described::{Id, Time};
-use crate::watch::{Happening, Told};
+use crate::observability::{Happening, Told};
 
 /// Interval of keep-alive comments on a silent stream, so that either side notices a dead peer.
 const SILENCE: Duration = Duration::from_secs(15);

@@ -9,12 +9,11 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
 use super::bodies::Held;
-use super::operations;
 use super::problem::{Problem, Word};
 use super::table::Operation;
-use super::{Edge, Shared};
+use super::{Edge, Shared, operations};
 use crate::access::{Client, Connection, Denied, Guest, Role, is_loopback};
-use crate::watch;
+use crate::observability;
 
 /// Source address of a request.
 #[derive(Clone, Copy)]
@@ -90,7 +89,7 @@ pub async fn gate(State(edge): Shared, mut request: Request, next: Next) -> Resp
         edge.metrics.refusal(word);
     }
     let (status, took) = (response.status().as_u16(), began.elapsed());
-    edge.metrics.request(watch::Request { method, path }, status, took);
+    edge.metrics.request(observability::Request { method, path }, status, took);
     tracing::debug!(method, path, status, seconds = took.as_secs_f64(), ?client, "request");
     response
 }

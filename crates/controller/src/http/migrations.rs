@@ -6,6 +6,9 @@ use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use leeward_engine::Availability;
 use leeward_fabric::input::excerpt;
+use leeward_records::MigrationState;
+use leeward_records::schema::{Id, Name, Time};
+use leeward_service::{AnswerMigration, MigrationAnswer, MigrationQuery, SetJob};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -14,8 +17,6 @@ use super::network::{LARGEST_PAGE, Part};
 use super::problem::Problem;
 use super::shapes::Page;
 use super::{Answer, Asked, Edge, Named, Shared};
-use crate::described::{Id, Name, Time};
-use crate::desk::{self, Message, MigrationAnswer, MigrationState, Reply};
 
 /// States of a move.
 const STATES: [&str; 4] = ["advised", "done", "refused", "expired"];
@@ -52,7 +53,7 @@ pub struct Migration {
 }
 
 impl Migration {
-    fn of(edge: &Edge, migration: desk::Migration) -> Migration {
+    fn of(edge: &Edge, migration: leeward_records::Migration) -> Migration {
         Migration {
             id: migration.id.to_string(),
             time: edge.clock.text(migration.at),
@@ -103,15 +104,9 @@ impl Which {
 pub async fn list(State(edge): Shared, Asked(Query(which)): Asked<Query<Which>>) -> Answer {
     let (part, state) = (which.part(), which.state()?);
     let (limit, before) = (part.limit()?, part.after()?);
-    let list = Message::Migrations { state, before, limit: limit + 1 };
-    let Reply::Migrations(mut found) = edge.reply(|_| Ok(list.clone())).await? else {
-        return Err(Problem::broken());
-    };
-    let more = found.len() > limit;
-    found.truncate(limit);
-    let next = found.last().filter(|_| more).map(|last| last.id.to_string());
-    let items = found.into_iter().map(|one| Migration::of(&edge, one)).collect();
-    Ok(Json(Page::<Migration> { items, next }).into_response())
+    let query = MigrationQuery { state, before, limit: limit + 1 };
+    let found = edge.call(|_| Ok(query)).await?;
+    Ok(Json(Page::cut(found, limit, |one| one.id, |one| Migration::of(&edge, one.clone()))).into_response())
 }
 
 /// Answer to an advised move.
@@ -133,11 +128,11 @@ enum Word {
 }
 
 impl AnswerBody {
-    /// Message to the core about a move.
+    /// Returns the operation for the move of an id.
     ///
     /// # Errors
-    /// [`Problem`] for an unknown id or a reason that is too long.
-    pub fn message(&self, id: &str) -> Result<Message, Problem> {
+    /// The id or the reason is invalid.
+    pub fn operation(&self, id: &str) -> Result<AnswerMigration, Problem> {
         let number = Id::read(id).ok_or_else(|| Problem::none_kept("move", id))?;
         if self.reason.as_ref().is_some_and(|reason| reason.chars().count() > LONGEST_REASON) {
             return Err(Problem::field("reason", format!("expected at most {LONGEST_REASON} characters")));
@@ -146,18 +141,13 @@ impl AnswerBody {
             Word::Done => MigrationAnswer::Done,
             Word::Refused => MigrationAnswer::Refused(self.reason.clone()),
         };
-        Ok(Message::Migration(number, answer))
+        Ok(AnswerMigration(number, answer))
     }
 }
 
 pub async fn answer(State(edge): Shared, Asked(Path(id)): Named, Body(body): Body<AnswerBody>) -> Answer {
-    match edge.reply(|_| body.message(&id)).await? {
-        Reply::Migrations(found) => {
-            let one = found.into_iter().next().ok_or_else(Problem::broken)?;
-            Ok(Json(Migration::of(&edge, one)).into_response())
-        }
-        _ => Err(Problem::broken()),
-    }
+    let migration = edge.call(|_| body.operation(&id)).await?;
+    Ok(Json(Migration::of(&edge, migration)).into_response())
 }
 
 /// Budget of a job; null for no limit.
@@ -171,25 +161,25 @@ pub struct JobBody {
 }
 
 impl JobBody {
-    /// Message to the core about a job.
+    /// Returns the operation for the job of a name.
     ///
     /// # Errors
-    /// [`Problem`] for an invalid name.
-    pub fn message(&self, name: &str) -> Result<Message, Problem> {
+    /// The name is invalid.
+    pub fn operation(&self, name: &str) -> Result<SetJob, Problem> {
         if !Name::fits(name) {
             return Err(Problem::name("job"));
         }
         let availability = Availability { down: self.down, evictions_per_hour: self.evictions_per_hour };
-        Ok(Message::Job(name.to_owned(), availability))
+        Ok(SetJob(name.to_owned(), availability))
     }
 }
 
 pub async fn job(State(edge): Shared, Asked(Path(name)): Named, Body(body): Body<JobBody>) -> Answer {
-    edge.reply(|_| body.message(&name)).await?;
+    edge.call(|_| body.operation(&name)).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
 pub async fn forget_job(State(edge): Shared, Asked(Path(name)): Named) -> Answer {
-    edge.reply(|_| JobBody::default().message(&name)).await?;
+    edge.call(|_| JobBody::default().operation(&name)).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -1,5 +1,4 @@
-//! HTTP interface: converts requests to messages for the core, and replies to responses. The interface
-//! decides nothing and stores nothing.
+//! HTTP: texts in, a message to the coordinator, texts out. Nothing is decided here, and nothing is kept.
 
 mod bodies;
 mod body;
@@ -39,28 +38,27 @@ use axum::http::{Method, Uri};
 use axum::middleware::from_fn_with_state;
 use axum::response::Response;
 use leeward_fabric::{Fabric, Nanos};
+use leeward_prometheus::Telemetry;
+use leeward_records::Clock;
+use leeward_service::{CallError, Handle, Operation, Unavailable};
 use tokio::sync::Mutex;
 
 pub use self::bodies::Bodies;
 pub use self::demo::Board;
 pub use self::gate::Peer;
 use self::operations::SUBJECTS;
-use self::problem::Problem;
+use self::problem::{IntoProblem, Problem};
 pub use self::reading::{Beside, understand};
 pub use self::status::About;
 use crate::access::Access;
-use crate::clock::Clock;
-use crate::desk::{Message, Refused, Reply};
-use crate::office::Office;
+use crate::observability::{Events, Metrics};
 use crate::probes::Probes;
 use crate::reload::Reload;
-use crate::telemetry::Telemetry;
-use crate::watch::{Events, Metrics};
 
 /// Shared state of all request handlers.
 pub struct Edge {
     /// Handle of the core.
-    pub office: Office,
+    pub handle: Handle,
     /// Time conversion.
     pub clock: Clock,
     /// Static information about the service.
@@ -106,16 +104,22 @@ impl Edge {
         if behind > self.about.interval { behind } else { Nanos(0) }
     }
 
-    /// Sends a message to the core and waits for the reply. `message` resolves names; it runs again if the
-    /// cluster changes meanwhile.
-    async fn reply(&self, message: impl Fn(&Fabric) -> Result<Message, Problem>) -> Result<Reply, Problem> {
-        // Keep only the fabric: the snapshot's memory is reused for the next one.
-        let mut fabric = self.office.last_world().fabric.clone();
+    /// Runs an operation on the service. `resolve` makes it for a cluster: again if the cluster changes meanwhile.
+    async fn call<O: Operation>(
+        &self,
+        resolve: impl Fn(&Fabric) -> Result<O, Problem>,
+    ) -> Result<O::Reply, Problem>
+    where
+        O::Error: IntoProblem,
+    {
+        // The snapshot itself is dropped: the next one reuses its memory.
+        let mut fabric = self.handle.last_world().fabric.clone();
         loop {
-            let answer = self.office.ask(message(&fabric)?, fabric.clone()).await;
-            match answer.map_err(|_| Problem::broken())? {
-                Err(Refused::Moved) => fabric = self.world().await?.fabric.clone(),
-                answer => return answer.map_err(|refused| Problem::refused(refused, &self.clock)),
+            match self.handle.call(resolve(&fabric)?, fabric.clone()).await {
+                Err(CallError::Unavailable(Unavailable::ClusterChanged)) => {
+                    fabric = self.world().await?.fabric.clone();
+                }
+                answer => return answer.map_err(|error| error.problem(&self.clock)),
             }
         }
     }

@@ -9,15 +9,15 @@ use axum::response::IntoResponse;
 use leeward_fabric::input::excerpt;
 use leeward_fabric::{DomainId, Fabric, Nanos};
 use leeward_ledger::find_link;
+use leeward_records::schema::{Id, Time};
+use leeward_records::{Clock, Record};
+use leeward_service::{GetHolding, GetRack, LinkState, World};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::problem::Problem;
 use super::shapes::{Hold, Host, Link, LinkPage, Page, Rack, RackPage, Replica, Reservation, Snapshot, Task};
 use super::{Answer, Asked, Edge, Named, Shared};
-use crate::clock::Clock;
-use crate::described::{Id, Time};
-use crate::desk::{LinkState, Message, Record, Reply, World};
 
 /// Default number of items of a page.
 const PAGE: usize = 100;
@@ -84,10 +84,7 @@ pub async fn rack(State(edge): Shared, Asked(Path(name)): Named) -> Answer {
     let fabric = &world.fabric;
     let found = fabric.domain(&name).filter(|rack| rack.index() < fabric.rack_count());
     let rack = found.ok_or_else(|| Problem::none_such("rack", &name))?;
-    let content = match edge.reply(|_| Ok(Message::Rack(rack))).await? {
-        Reply::Rack(content) => content,
-        _ => return Err(Problem::broken()),
-    };
+    let content = edge.call(|_| Ok(GetRack(rack))).await?;
     let links = [fabric.out_of_domain(rack), fabric.into_domain(rack)];
     let replica =
         |(decision, host, size): (u64, String, _)| Replica { decision: decision.to_string(), host, size };
@@ -152,8 +149,7 @@ pub async fn link(State(edge): Shared, Asked(Path(name)): Named) -> Answer {
     let named = |fabric: &Fabric| find_link(fabric, &name).map_err(|_| Problem::none_such("link", &name));
     let link = Link::at(&world, &edge.clock, Some(named(&world.fabric)?));
     let link = link.ok_or_else(|| Problem::none_such("link", &name))?;
-    let holding = edge.reply(|fabric| Ok(Message::Holding(named(fabric)?, LARGEST_PAGE))).await?;
-    let Reply::Decisions(holding) = holding else { return Err(Problem::broken()) };
+    let holding = edge.call(|fabric| Ok(GetHolding { link: named(fabric)?, limit: LARGEST_PAGE })).await?;
     let hold = |record: &Arc<Record>| Hold {
         decision: record.id.to_string(),
         kind: record.shown.wish.kind(),
@@ -190,7 +186,7 @@ pub async fn snapshot(State(edge): Shared, Asked(Query(newer)): Asked<Query<Newe
     if newer.after.is_some_and(|after| world.epoch <= after) {
         // Release the snapshot while waiting, so that its memory can be reused.
         drop(world);
-        let later = tokio::time::timeout(wait, edge.office.newer(newer.after.unwrap_or(0))).await;
+        let later = tokio::time::timeout(wait, edge.handle.newer(newer.after.unwrap_or(0))).await;
         world = match later {
             Ok(later) => later.map_err(|_| Problem::broken())?,
             // On a timeout, the response is the current state.
@@ -236,6 +232,6 @@ impl Hotspot {
 /// Snapshots for handlers.
 impl Edge {
     pub(super) async fn world(&self) -> Result<Arc<World>, Problem> {
-        self.office.world().await.map_err(|_| Problem::broken())
+        self.handle.world().await.map_err(|_| Problem::broken())
     }
 }

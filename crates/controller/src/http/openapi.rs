@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use leeward_records::schema::present;
 use schemars::generate::SchemaSettings;
 use schemars::transform::transform_subschemas;
 use schemars::{Schema, SchemaGenerator};
@@ -10,7 +11,6 @@ use serde_json::{Map, Value, json};
 
 use super::problem::{self, Problem};
 use super::table::{Content, Operation, Parameter, Subject, of};
-use crate::described::present;
 
 /// Describes all operations.
 pub fn document(subjects: &[Subject]) -> Value {

@@ -5,15 +5,14 @@ use axum::extract::{Path, Query, State};
 use axum::response::IntoResponse;
 use leeward_fabric::Nanos;
 use leeward_ledger::find_link;
+use leeward_records::Clock;
+use leeward_records::schema::Time;
+use leeward_service::{LinkState, STEP, Slots, World};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::problem::Problem;
 use super::{Answer, Asked, Edge, Named, Shared};
-use crate::clock::Clock;
-use crate::described::Time;
-use crate::desk::{LinkState, World};
-use crate::office::{STEP, Slots};
 
 /// Longest step in seconds: the whole history.
 const LONGEST_STEP: u64 = 3_600;
@@ -146,7 +145,7 @@ fn over_time(edge: &Edge, world: &World, slots: &Slots, links: &[&LinkState]) ->
 
 pub async fn history(State(edge): Shared, Asked(Query(past)): Asked<Query<Past>>) -> Answer {
     let (world, (since, join)) = (edge.world().await?, past.steps(&edge.clock)?);
-    let slots = edge.office.history(since, join);
+    let slots = edge.handle.history(since, join);
     let fabric = &world.fabric;
     let of_racks =
         || fabric.all_racks().flat_map(|rack| [fabric.out_of_domain(rack), fabric.into_domain(rack)]);
@@ -171,7 +170,7 @@ pub async fn link_history(
     Asked(Query(past)): Asked<Query<OnePast>>,
 ) -> Answer {
     let (world, (since, join)) = (edge.world().await?, past.steps(&edge.clock)?);
-    let slots = edge.office.history(since, join);
+    let slots = edge.handle.history(since, join);
     let link = find_link(&world.fabric, &name).ok().and_then(|link| world.link(link));
     let link = link.ok_or_else(|| Problem::none_such("link", &name))?;
     over_time(&edge, &world, &slots, &[link])
@@ -217,7 +216,7 @@ pub async fn host_history(
     Asked(Query(past)): Asked<Query<OnePast>>,
 ) -> Answer {
     let (world, (since, join)) = (edge.world().await?, past.steps(&edge.clock)?);
-    let slots = edge.office.history(since, join);
+    let slots = edge.handle.history(since, join);
     let fabric = &world.fabric;
     let host = fabric.host(&name).ok_or_else(|| Problem::none_such("host", &name))?;
     let links = [fabric.egress(host), fabric.ingress(host)].into_iter().flatten();

@@ -8,14 +8,15 @@ use leeward_fabric::{Bytes, Fabric, Nanos};
 use leeward_placement::Constraints;
 use leeward_placement::replicas::ReplicaRequest;
 use leeward_placement::tasks::{App, AppRequest};
+use leeward_records::schema::{AppForm, Name, WorkloadForm};
+use leeward_records::{Caller, ReplicasWish, TasksWish, Wish, WorkloadWish};
+use leeward_service::{Placement, Request};
 use leeward_slo::online;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::problem::Problem;
-use crate::described::{AppForm, Name, WorkloadForm};
-use crate::desk::{Caller, Message, Placement, ReplicasWish, Request, TasksWish, Wish, WorkloadWish};
 
 /// Largest integer that every JSON parser reads exactly.
 const EXACT: u64 = (1 << 53) - 1;
@@ -73,12 +74,12 @@ impl Terms {
         }
     }
 
-    fn placement(mut self, headers: &HeaderMap, request: Request, wish: Wish) -> Result<Message, Problem> {
+    fn placement(mut self, headers: &HeaderMap, request: Request, wish: Wish) -> Result<Placement, Problem> {
         let caller = self.caller(headers)?;
         if self.lasts == Some(Nanos(0)) {
             return Err(Problem::field("lasts", "0s: expected more than nothing"));
         }
-        Ok(Message::Place(Placement { request, wish, caller, lasts: self.lasts }))
+        Ok(Placement { request, wish, caller, lasts: self.lasts })
     }
 }
 
@@ -132,11 +133,11 @@ fn one() -> u64 {
 }
 
 impl ReplicasBody {
-    /// Message to the core.
+    /// Returns the operation, with names resolved.
     ///
     /// # Errors
-    /// [`Problem`] with the invalid field.
-    pub fn message(&self, fabric: &Fabric, headers: &HeaderMap) -> Result<Message, Problem> {
+    /// A field is invalid.
+    pub fn operation(&self, fabric: &Fabric, headers: &HeaderMap) -> Result<Placement, Problem> {
         if self.blocks_left == 0 {
             return Err(Problem::field("blocks_left", "0: expected at least 1, this block included"));
         }
@@ -192,11 +193,11 @@ struct Matrix {
 }
 
 impl TasksBody {
-    /// Message to the core.
+    /// Returns the operation, with names resolved.
     ///
     /// # Errors
-    /// [`Problem`] with the invalid field.
-    pub fn message(&self, fabric: &Fabric, headers: &HeaderMap) -> Result<Message, Problem> {
+    /// A field is invalid.
+    pub fn operation(&self, fabric: &Fabric, headers: &HeaderMap) -> Result<Placement, Problem> {
         let text = self.app.get();
         if serde_json::from_str::<Matrix>(text).is_ok_and(|app| app.matrix.is_some()) {
             return Err(Problem::field("app.matrix", "files cannot be named here; give `transfers`"));
@@ -249,11 +250,11 @@ pub struct WorkloadBody {
 }
 
 impl WorkloadBody {
-    /// Message to the core; `placed` if the volume has a host already.
+    /// Returns the operation; `placed` if the workload has a volume already.
     ///
     /// # Errors
-    /// [`Problem`] with the invalid field.
-    pub fn message(&self, headers: &HeaderMap, placed: bool) -> Result<Message, Problem> {
+    /// A field is invalid.
+    pub fn operation(&self, headers: &HeaderMap, placed: bool) -> Result<Placement, Problem> {
         online::check(&self.workload, placed).map_err(|error| {
             let field = error.field.map_or("workload".to_owned(), |field| format!("workload.{field}"));
             Problem::field(field, error.message)

@@ -11,16 +11,16 @@ use leeward_fabric::input::excerpt;
 use leeward_probe::mesh::Shape;
 use leeward_probe::survey::check_bottlenecks;
 use leeward_probe::{Limits, ProbeError, Train, Transfer, told};
+use leeward_records::Clock;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::body::Body;
 use super::network::{Part, page};
 use super::place::key_of;
-use super::problem::Problem;
+use super::problem::{IntoProblem, Problem};
 use super::{Answer, Asked, Edge, Named, Shared, cluster};
 use crate::access::{Client, Guest};
-use crate::clock::Clock;
 use crate::probes::{self, Begun, Course, Found, Kind, Survey, Wish};
 
 /// Largest number of hosts of a survey; a mesh then has 9,900 paths.
@@ -254,8 +254,8 @@ impl Probe {
 
 /// Only the leader orders measurements: two services would measure each other.
 fn leading(edge: &Edge) -> Result<(), Problem> {
-    match edge.office.position().borrow().refusal() {
-        Some(refused) => Err(Problem::refused(refused, &edge.clock)),
+    match edge.handle.position().borrow().unavailable() {
+        Some(reason) => Err(reason.problem(&edge.clock)),
         None => Ok(()),
     }
 }
@@ -269,13 +269,13 @@ pub async fn begin(
     leading(&edge)?;
     let key = key_of(&headers)?;
     let (wish, hosts, keep) = body.read()?;
-    let world = edge.office.last_world();
+    let world = edge.handle.last_world();
     if let Some((at, host)) = hosts.iter().enumerate().find(|(_, host)| world.fabric.host(host).is_none()) {
         let detail = format!("`{}`: the cluster has no such host", excerpt(host));
         return Err(Problem::field(format!("hosts[{at}]"), detail));
     }
     if keep {
-        let file = serde_json::from_str(&edge.office.cluster().text).map_err(|_| Problem::broken())?;
+        let file = serde_json::from_str(&edge.handle.cluster().text).map_err(|_| Problem::broken())?;
         probes::can_keep(&file).map_err(|why| Problem::field("keep", why))?;
     }
     let found = edge.probes.offers.find(&hosts, edge.clock.now());
@@ -324,7 +324,7 @@ async fn over<E>(edge: &Edge, by: &Client, made: Result<Result<Found, ProbeError
 async fn kept(edge: &Edge, by: &Client, mesh: &told::Mesh) -> Result<u64, String> {
     let mut last = String::new();
     for _ in 0..TRIES {
-        let version = edge.office.cluster();
+        let version = edge.handle.cluster();
         let mut file = serde_json::from_str(&version.text).map_err(|error| error.to_string())?;
         probes::with_mesh(&mut file, mesh)?;
         match cluster::change(edge, by, file, Some(version.number)).await {

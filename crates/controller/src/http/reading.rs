@@ -4,6 +4,7 @@
 use axum::extract::Query;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use leeward_fabric::Cluster;
+use leeward_records::Clock;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -21,7 +22,6 @@ use super::probes::ProbeBody;
 use super::problem::Problem;
 use super::reports::ReportBody;
 use super::score::ScoreBody;
-use crate::clock::Clock;
 
 /// What a request is read beside.
 pub struct Beside<'a> {
@@ -78,25 +78,29 @@ fn taken(
     let fabric = &cluster.fabric;
     let by_pages = |part: Part| part.limit().and(part.after()).map(drop);
     let taken = match operation {
-        "POST /v1/reports" => read::<ReportBody>(body).and_then(|body| body.message(fabric, clock)).map(drop),
+        "POST /v1/reports" => {
+            read::<ReportBody>(body).and_then(|body| body.operation(fabric, clock)).map(drop)
+        }
         "POST /v1/place/replicas" => {
-            read::<ReplicasBody>(body).and_then(|body| body.message(fabric, headers)).map(drop)
+            read::<ReplicasBody>(body).and_then(|body| body.operation(fabric, headers)).map(drop)
         }
         "POST /v1/place/tasks" => {
-            read::<TasksBody>(body).and_then(|body| body.message(fabric, headers)).map(drop)
+            read::<TasksBody>(body).and_then(|body| body.operation(fabric, headers)).map(drop)
         }
         "POST /v1/place/volumes" => {
-            read::<WorkloadBody>(body).and_then(|body| body.message(headers, false)).map(drop)
+            read::<WorkloadBody>(body).and_then(|body| body.operation(headers, false)).map(drop)
         }
         "POST /v1/workloads" => {
-            read::<WorkloadBody>(body).and_then(|body| body.message(headers, true)).map(drop)
+            read::<WorkloadBody>(body).and_then(|body| body.operation(headers, true)).map(drop)
         }
-        "POST /v1/score/hosts" => read::<ScoreBody>(body).and_then(|body| body.message(fabric)).map(drop),
+        "POST /v1/score/hosts" => read::<ScoreBody>(body).and_then(|body| body.operation(fabric)).map(drop),
         "POST /v1/decisions/{id}/what-if" => {
-            read::<WhatIfBody>(body).and_then(|body| body.message(value)).map(drop)
+            read::<WhatIfBody>(body).and_then(|_| decisions::number(value)).map(drop)
         }
-        "POST /v1/migrations/{id}" => read::<AnswerBody>(body).and_then(|body| body.message(value)).map(drop),
-        "PUT /v1/jobs/{job}" => read::<JobBody>(body).and_then(|body| body.message(value)).map(drop),
+        "POST /v1/migrations/{id}" => {
+            read::<AnswerBody>(body).and_then(|body| body.operation(value)).map(drop)
+        }
+        "PUT /v1/jobs/{job}" => read::<JobBody>(body).and_then(|body| body.operation(value)).map(drop),
         "POST /v1/probes" => {
             read::<ProbeBody>(body).and_then(|body| key_of(headers).and(body.read())).map(drop)
         }

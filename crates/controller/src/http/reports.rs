@@ -8,18 +8,18 @@ use axum::{Extension, Json};
 use leeward_engine::Rates;
 use leeward_fabric::input::{excerpt, format_number};
 use leeward_fabric::{Bytes, Fabric, Load, Nanos, ResourceId, ResourceKind, Shape};
-use leeward_ledger::{find_link, parse_load};
+use leeward_ledger::{Sample, find_link, parse_load};
 use leeward_placement::tasks::TaskId;
+use leeward_records::Clock;
+use leeward_records::schema::{Id, Time};
+use leeward_service::{Called, HostReport, Reading, Report, Requests, UNKNOWN};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::body::Body;
 use super::problem::Problem;
 use super::{Answer, Peer, Shared};
 use crate::access::{Client, Guest, Hosts};
-use crate::clock::Clock;
-use crate::described::{Id, Time};
-use crate::desk::{Called, HostReport, Message, Reading, Reply, Report, Requests, Skipped, UNKNOWN};
 
 /// Largest rate of a link, in bits per second.
 const MOST_BPS: f64 = 1e18;
@@ -143,11 +143,11 @@ pub struct HostBody {
 }
 
 impl ReportBody {
-    /// Message to the core.
+    /// Returns the operation, with names resolved.
     ///
     /// # Errors
-    /// [`Problem`] with the invalid field.
-    pub fn message(&self, fabric: &Fabric, clock: &Clock) -> Result<Message, Problem> {
+    /// A field is invalid.
+    pub fn operation(&self, fabric: &Fabric, clock: &Clock) -> Result<Report, Problem> {
         let time = |field, text: &str| clock.read(text).map_err(|detail| Problem::field(field, detail));
         let window: (Nanos, Nanos) = (time("from", &self.from)?, time("until", &self.until)?);
         let mut readings = Vec::new();
@@ -158,7 +158,8 @@ impl ReportBody {
                 continue;
             }
             let link = find_link(fabric, link).map_err(|detail| wrong("link", detail))?;
-            loads.push((link, parse_load(*load_bps).map_err(|detail| wrong("load_bps", detail))?));
+            let load = parse_load(*load_bps).map_err(|detail| wrong("load_bps", detail))?;
+            loads.push(Sample { resource: link, window, load, guaranteed: None });
             let speed = speed_bps.map(parse_load).transpose().map_err(|detail| wrong("speed_bps", detail))?;
             if speed.is_some() || queue_bytes.is_some() {
                 let queue = queue_bytes.map(|bytes| bytes as f64);
@@ -182,7 +183,7 @@ impl ReportBody {
                     return Err(Problem::field(format!("devices[{at}].device"), detail));
                 }
                 Some(device) => {
-                    devices.push((device, load));
+                    devices.push(Sample { resource: device, window, load, guaranteed: None });
                     readings.push((device, reading));
                 }
                 None if unknown_devices.len() < UNKNOWN => unknown_devices.push(excerpt(&body.device)),
@@ -219,7 +220,7 @@ impl ReportBody {
                 Err(wrong())
             }
         };
-        Ok(Message::Report(Report {
+        Ok(Report {
             workloads: self.workloads.iter().enumerate().map(seen).collect::<Result<_, Problem>>()?,
             tasks: self.tasks.iter().enumerate().map(task).collect::<Result<_, Problem>>()?,
             window,
@@ -229,7 +230,7 @@ impl ReportBody {
             disks,
             unknown_devices,
             hosts: self.hosts.iter().enumerate().map(host).collect::<Result<_, Problem>>()?,
-        }))
+        })
     }
 
     /// Checks that a report covers only the hosts that a token is bound to. Tasks and workloads belong to no
@@ -320,33 +321,6 @@ impl DeviceBody {
     }
 }
 
-/// Result of a report.
-#[derive(Serialize, JsonSchema)]
-pub struct Reported {
-    /// Number of accepted links.
-    links: u64,
-    /// Number of accepted devices.
-    devices: u64,
-    /// Parts without new information.
-    skipped: SkippedBody,
-    /// Names of the first devices that the cluster does not have.
-    unknown_devices: Vec<String>,
-    /// Epoch of the ledger with this report.
-    epoch: u64,
-}
-
-/// Parts of a valid report without new information.
-#[derive(Serialize, JsonSchema)]
-pub struct SkippedBody {
-    /// Samples and host states whose window ends at or before the last accepted one, or, for a host that was
-    /// down, before it came up.
-    stale: u64,
-    /// Links and devices of hosts that are down.
-    down: u64,
-    /// Tasks that do not run, and workloads without a promise.
-    unknown: u64,
-}
-
 pub async fn report(
     State(edge): Shared,
     peer: Option<Extension<Peer>>,
@@ -359,23 +333,11 @@ pub async fn report(
         })?;
     }
     let offer = body.probe.as_ref().zip(peer);
-    match edge.reply(|fabric| body.message(fabric, &edge.clock)).await? {
-        Reply::Reported {
-            links,
-            devices,
-            skipped: Skipped { stale, down, unknown },
-            unknown_devices,
-            epoch,
-        } => {
-            edge.metrics.report();
-            // Only the port comes from the report; the address is the sender's, so no agent is directed to a
-            // foreign address.
-            if let Some((ProbeAt { host, port }, Extension(Peer(address)))) = offer {
-                edge.probes.offers.heard(host, (address, *port).into(), edge.clock.now());
-            }
-            let skipped = SkippedBody { stale, down, unknown };
-            Ok(Json(Reported { links, devices, skipped, unknown_devices, epoch }).into_response())
-        }
-        _ => Err(Problem::broken()),
+    let summary = edge.call(|fabric| body.operation(fabric, &edge.clock)).await?;
+    edge.metrics.report();
+    // A report gives the port alone, so no client can point measurements at another host.
+    if let Some((ProbeAt { host, port }, Extension(Peer(address)))) = offer {
+        edge.probes.offers.heard(host, (address, *port).into(), edge.clock.now());
     }
+    Ok(Json(summary).into_response())
 }

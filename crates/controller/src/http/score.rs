@@ -7,13 +7,13 @@ use leeward_fabric::input::excerpt;
 use leeward_fabric::{Bytes, Cpus, Fabric, HostId};
 use leeward_placement::tasks::{AppRequest, Class, Task, Traffic};
 use leeward_placement::{Constraints, Peer, Rating};
+use leeward_service::Score;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::body::Body;
 use super::problem::Problem;
 use super::{Answer, Shared};
-use crate::desk::{Message, Reply, Score};
 
 /// Largest number of hosts of a request.
 const MOST_HOSTS: usize = 10_000;
@@ -63,11 +63,11 @@ pub struct PeerBody {
 }
 
 impl ScoreBody {
-    /// Message to the core.
+    /// Returns the operation, with names resolved.
     ///
     /// # Errors
-    /// [`Problem`] with the invalid field.
-    pub fn message(&self, fabric: &Fabric) -> Result<Message, Problem> {
+    /// A field is invalid.
+    pub fn operation(&self, fabric: &Fabric) -> Result<Score, Problem> {
         if self.hosts.is_empty() || self.hosts.len() > MOST_HOSTS {
             return Err(Problem::field("hosts", format!("expected 1 to {MOST_HOSTS} hosts")));
         }
@@ -92,12 +92,12 @@ impl ScoreBody {
         task.egress[Class::BestEffort as usize] = Traffic::steady(self.egress_bps);
         task.ingress[Class::BestEffort as usize] = Traffic::steady(self.ingress_bps);
         let constraints = Constraints::named(fabric, &[], &self.tags)?;
-        Ok(Message::Score(Score {
+        Ok(Score {
             request: AppRequest { tasks: vec![task], constraints, ..AppRequest::default() },
             job: self.job.clone(),
             peers: self.peers.iter().enumerate().map(peer).collect::<Result<_, Problem>>()?,
             hosts: hosts.collect::<Result<_, Problem>>()?,
-        }))
+        })
     }
 }
 
@@ -144,8 +144,8 @@ impl HostScore {
 }
 
 pub async fn hosts(State(edge): Shared, Body(body): Body<ScoreBody>) -> Answer {
-    let reply = edge.reply(|fabric| body.message(fabric)).await?;
-    let Reply::Scores { ratings, policy, epoch, age } = reply else { return Err(Problem::broken()) };
+    let found = edge.call(|fabric| body.operation(fabric)).await?;
+    let leeward_service::Scores { ratings, policy, epoch, age } = found;
     let rated = body.hosts.iter().zip(ratings.0);
     let scores = rated.map(|(host, (rating, limit))| HostScore::of(host, &rating, limit)).collect();
     let telemetry_age_s = age.map(|age| age.as_secs_f64());

@@ -1,13 +1,13 @@
 //! Response types about the network, with names and with times as texts.
 
 use leeward_fabric::{Bytes, DomainId, HostId, Nanos, ResourceId};
+use leeward_records::Clock;
+use leeward_records::schema::{Id, Time};
+use leeward_service::{HostState, LinkState, ReservationState, TaskState, World};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::decisions::Kind;
-use crate::clock::Clock;
-use crate::described::{Id, Time};
-use crate::desk::{HostState, LinkState, ReservationState, TaskState, World};
 
 /// A link.
 #[derive(Serialize, JsonSchema)]
@@ -330,6 +330,21 @@ pub struct Page<T> {
     /// Value for `after` to get the next page; null at the end.
     #[schemars(with = "Option<Id>")]
     pub next: Option<String>,
+}
+
+impl<T> Page<T> {
+    /// Makes a page of the first `limit` of what was found; more was found if there are further pages.
+    pub fn cut<U>(
+        mut found: Vec<U>,
+        limit: usize,
+        id: impl Fn(&U) -> u64,
+        show: impl FnMut(&U) -> T,
+    ) -> Page<T> {
+        let more = found.len() > limit;
+        found.truncate(limit);
+        let next = found.last().filter(|_| more).map(|last| id(last).to_string());
+        Page { items: found.iter().map(show).collect(), next }
+    }
 }
 
 /// All links at one time in compact form, for clients that place work themselves.

@@ -8,20 +8,18 @@ use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use leeward_fabric::Nanos;
+use leeward_prometheus::{Standing, State as Polling};
+use leeward_records::Clock;
+use leeward_records::schema::Time;
+use leeward_service::{Labels, Position, Promising};
+use leeward_store::Durability;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::problem::Problem;
+use super::problem::{IntoProblem, Problem};
 use super::{Answer, Shared, demo};
-use crate::clock::Clock;
-use crate::described::Time;
-use crate::desk::{Labels, Promising};
-use crate::office::Position;
-use crate::store::Durability;
-use crate::telemetry::{Standing, State as Polling};
 
-/// Age of the last snapshot beyond which the core counts as stuck. The core publishes a snapshot every
-/// second.
+/// The network is copied for readers each second. Where the last copy is so old, the coordinator is stuck.
 const STUCK: Duration = Duration::from_secs(10);
 
 /// Roles of a service among those that share its store.
@@ -185,13 +183,13 @@ pub struct Policies {
 pub async fn status(State(edge): Shared) -> Answer {
     let world = edge.world().await?;
     let (about, counts) = (&edge.about, world.counts);
-    let position = edge.office.position().borrow().clone();
+    let position = edge.handle.position().borrow().clone();
     let (role, leader) = about.leader(&position);
     let stalled = match position {
         Position::Stalls { problem } => Some(problem.to_string()),
         Position::Leads | Position::Follows { .. } => None,
     };
-    let kept = edge.office.kept();
+    let kept = edge.handle.kept();
     let status = Status {
         version: env!("CARGO_PKG_VERSION"),
         role,
@@ -231,13 +229,13 @@ pub async fn alive() -> Response {
     "ok\n".into_response()
 }
 
-/// Ready if this service leads, the store is available, and the core is not stuck. The check does not involve
-/// the core, so frequent probes take none of its time.
+/// The coordinator goes on, and decides: it is no follower, and nothing is in its way. It is not asked itself: whoever looks often
+/// takes none of its time.
 pub async fn ready(State(edge): Shared) -> Answer {
-    if let Some(refused) = edge.office.position().borrow().refusal() {
-        return Err(Problem::refused(refused, &edge.clock));
+    if let Some(reason) = edge.handle.position().borrow().unavailable() {
+        return Err(reason.problem(&edge.clock));
     }
-    let age = edge.office.age();
+    let age = edge.handle.age();
     if age > STUCK {
         return Err(Problem::stuck(age));
     }

@@ -3,6 +3,8 @@
 use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::response::IntoResponse;
+use leeward_records::schema::{Id, Time};
+use leeward_service::{GetWorkload, ListWorkloads, WorkloadState};
 use leeward_slo::online::{Agreed, AgreedSlo, AgreedStage};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -11,8 +13,6 @@ use super::network::Part;
 use super::problem::Problem;
 use super::shapes::Page;
 use super::{Answer, Asked, Edge, Named, Shared};
-use crate::described::{Id, Time};
-use crate::desk::{Message, Record, Reply};
 
 /// A workload with a current or past promise.
 #[derive(Serialize, JsonSchema)]
@@ -50,7 +50,7 @@ pub struct Workload {
 }
 
 impl Workload {
-    fn of(edge: &Edge, record: &Record, seen: Option<f64>) -> Option<Workload> {
+    fn of(edge: &Edge, WorkloadState { record, latency_s }: &WorkloadState) -> Option<Workload> {
         let Agreed { workload, client, volume, slo, bound_s, by, stages, .. } =
             record.shown.promise.clone()?;
         Some(Workload {
@@ -59,7 +59,7 @@ impl Workload {
             slo,
             bound_s,
             by,
-            seen_s: seen,
+            seen_s: *latency_s,
             client,
             volume,
             path: stages.iter().flat_map(|stage| stage.queues.clone()).collect(),
@@ -73,21 +73,14 @@ impl Workload {
 
 pub async fn list(State(edge): Shared, Asked(Query(part)): Asked<Query<Part>>) -> Answer {
     let (limit, before) = (part.limit()?, part.after()?);
-    let list = Message::Workloads { before, limit: limit + 1 };
-    let Reply::Workloads(mut found) = edge.reply(|_| Ok(list.clone())).await? else {
-        return Err(Problem::broken());
-    };
-    let more = found.len() > limit;
-    found.truncate(limit);
-    let next = found.last().filter(|_| more).map(|(last, _)| last.id.to_string());
-    let items = found.iter().filter_map(|(record, seen)| Workload::of(&edge, record, *seen)).collect();
-    Ok(Json(Page::<Workload> { items, next }).into_response())
+    let found = edge.call(|_| Ok(ListWorkloads { before, limit: limit + 1 })).await?;
+    let page = Page::cut(found, limit, |state| state.record.id, |state| Workload::of(&edge, state));
+    let items = page.items.into_iter().flatten().collect();
+    Ok(Json(Page::<Workload> { items, next: page.next }).into_response())
 }
 
 pub async fn one(State(edge): Shared, Asked(Path(name)): Named) -> Answer {
-    let Reply::Workloads(found) = edge.reply(|_| Ok(Message::Workload(name.clone()))).await? else {
-        return Err(Problem::broken());
-    };
-    let workload = found.first().and_then(|(record, seen)| Workload::of(&edge, record, *seen));
-    Ok(Json(workload.ok_or_else(|| Problem::none_kept("workload", &name))?).into_response())
+    let state = edge.call(|_| Ok(GetWorkload(name.clone()))).await?;
+    let workload = Workload::of(&edge, &state).ok_or_else(|| Problem::none_kept("workload", &name))?;
+    Ok(Json(workload).into_response())
 }

@@ -1,10 +1,9 @@
 //! Surveys: the running one, in a thread of its own, and the last finished ones.
 
 use std::collections::VecDeque;
-use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::thread;
+use std::{io, thread};
 
 use leeward_fabric::Nanos;
 use leeward_probe::control::{Place, Secret};

@@ -1,9 +1,9 @@
 //! Command-line flags of a service, which override its settings file.
 
 use leeward_fabric::input::{InputError, excerpt, read_text};
+use leeward_store::Durability;
 
 use super::{LimitSettings, Settings};
-use crate::store::Durability;
 
 /// Command-line flags; `None` leaves a setting to the file. Texts are unparsed.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -8,12 +8,13 @@ use std::path::Path;
 
 use leeward_fabric::input::{InputError, excerpt, read_yaml};
 use leeward_fabric::{Bytes, Nanos};
+use leeward_prometheus::{Plan, PrometheusSettings};
+use leeward_store::Durability;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 pub use self::flags::Flags;
-use crate::store::Durability;
 
 /// Settings of a service.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
@@ -115,22 +116,6 @@ pub struct TelemetrySettings {
     pub prometheus: Option<PrometheusSettings>,
 }
 
-/// A Prometheus that is asked for counters of ports.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
-#[serde(default, deny_unknown_fields)]
-pub struct PrometheusSettings {
-    /// Its address, such as `http://prom:9090`.
-    pub url: Option<String>,
-    /// A map file: what to ask for, and which ports are which links. `leeward hotspots` takes the same.
-    pub map: Option<String>,
-    /// A file that says who asks and whom to trust, as promtool's `--http.config.file` does.
-    pub http: Option<String>,
-    /// Time between two rounds of questions, at most the interval; by default that.
-    pub every: Option<Nanos>,
-    /// How long one answer may take.
-    pub timeout: Nanos,
-}
-
 /// Log on stderr. The level can change while the service runs, the format cannot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -189,13 +174,6 @@ impl Default for Settings {
     }
 }
 
-impl Default for PrometheusSettings {
-    fn default() -> Self {
-        let timeout = Nanos(10 * Nanos::SECOND.0);
-        PrometheusSettings { url: None, map: None, http: None, every: None, timeout }
-    }
-}
-
 impl Default for PolicySettings {
     fn default() -> Self {
         let named = str::to_owned;
@@ -229,6 +207,17 @@ impl Settings {
     pub fn from_text(file: &str, text: &str) -> Result<Settings, InputError> {
         let is_toml = Path::new(file).extension().is_some_and(|ending| ending.eq_ignore_ascii_case("toml"));
         if is_toml { read_toml(file, text) } else { read_yaml(file, text) }
+    }
+
+    /// Reads the files of the Prometheus to poll; `None` if the settings name none. `interval` is the report interval that
+    /// the service was started with.
+    ///
+    /// # Errors
+    /// An [`InputError`] with file, line and field.
+    pub fn plan(&self, flags: &Flags, interval: Nanos) -> Result<Option<Plan>, InputError> {
+        let invalid = |field: &str, message: String| flags.wrong(field, message);
+        let settings = self.telemetry.prometheus.as_ref();
+        settings.map(|settings| Plan::new(settings, interval, &invalid)).transpose()
     }
 
     /// Names of the fields that differ and need a restart to change.

@@ -10,6 +10,8 @@ use std::time::Duration;
 
 use leeward_fabric::input::{InputError, read_text};
 use leeward_ledger::LedgerSettings;
+use leeward_prometheus::{Plan, Telemetry};
+use leeward_service::NewCluster;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -17,11 +19,9 @@ use self::entrance::Entrance;
 use self::place::Place;
 use self::policies::Chosen;
 use crate::log;
-use crate::office::NewCluster;
 use crate::reload::Reload;
 use crate::service::{RunError, Service};
 use crate::settings::{Flags, Settings};
-use crate::telemetry::{Plan, Telemetry};
 
 /// Valid input of a service before its start.
 pub struct Ready {
@@ -85,7 +85,7 @@ impl Ready {
         let store = Place::new(settings.store.as_deref(), &called(file, &cluster))
             .map_err(|message| flags.wrong("store", message))?;
         reachable(&flags, &settings, &entrance, &store)?;
-        let telemetry = Plan::of(&flags, &settings, settings.interval)?;
+        let telemetry = settings.plan(&flags, settings.interval)?;
         Ok(Ready { flags, settings, cluster, policies, entrance, store, telemetry, demo: false })
     }
 

@@ -3,8 +3,9 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
+use leeward_store::{Database, Postgres, Sqlite, Store};
+
 use crate::settings::Settings;
-use crate::store::{Database, Postgres, Sqlite, Store};
 
 /// Store of decisions.
 pub enum Place {

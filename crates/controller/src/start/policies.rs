@@ -5,9 +5,9 @@ use leeward_fabric::Nanos;
 use leeward_fabric::input::InputError;
 use leeward_placement::{moves, replicas, tasks};
 use leeward_registry::{PolicySpec, RegistryError};
+use leeward_service::{Labels, Promising};
 use leeward_slo::{admit, limits};
 
-use crate::desk::{Labels, Promising};
 use crate::settings::{Flags, Settings};
 
 /// Validated policies.

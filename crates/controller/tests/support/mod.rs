@@ -2,40 +2,24 @@
 
 #![allow(dead_code, reason = "each of those that share it uses a part")]
 
+#[path = "../../../service/tests/support/mod.rs"]
+mod core;
+
 use std::io;
 use std::net::SocketAddr;
 use std::thread::JoinHandle;
 
-use leeward_controller::{Clock, Labels, NewCluster, Service, Sqlite, Store};
-use leeward_engine::Policies;
-use leeward_fabric::{Cluster, Nanos};
+use leeward_controller::Service;
 use leeward_ledger::LedgerSettings;
-use leeward_placement::{moves, replicas, tasks};
+use leeward_records::Clock;
+use leeward_service::NewCluster;
+use leeward_store::{Sqlite, Store};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-/// A frozen clock: 2026-01-31T12:00:10Z, ten seconds after its origin.
-pub fn frozen() -> Clock {
-    Clock::new("2026-01-31T12:00:00Z".parse().expect("a time"), || Nanos(10 * Nanos::SECOND.0))
-}
-
-pub fn cluster(text: &str) -> Cluster {
-    Cluster::from_text("test", text).expect("the test writes a right cluster")
-}
-
-/// Names of the policies of these tests.
-pub fn labels() -> Labels {
-    Labels { replicas: "sinbad".into(), tasks: "borg".into(), moves: Some("utp".into()) }
-}
-
-/// The policies of these tests.
-pub fn policies(settings: &str) -> Policies {
-    let replicas = replicas::REGISTRY.make("sinbad", settings).expect("a policy of the registry");
-    let tasks = tasks::REGISTRY.make("borg", "").expect("a policy of the registry");
-    let moves = moves::REGISTRY.make("utp", "").ok();
-    Policies { replicas: Some(replicas), tasks: Some(tasks), moves, ..Policies::default() }
-}
+#[allow(unused_imports, reason = "each of those that share it uses a part")]
+pub use self::core::{Numbers, cluster, frozen, labels, place_now, placed, policies, samples};
 
 pub fn service(cluster: &str, settings: &str, clock: Clock) -> Service {
     let store = Sqlite::in_memory().expect("there is memory");

@@ -4,9 +4,10 @@ mod network;
 mod placing;
 mod service;
 
+use leeward_records::schema::Id;
+
 use super::table::{Operation, Parameter, Subject, header, of, path};
 use super::{cluster, place};
-use crate::described::Id;
 
 const IF_MATCH: Parameter = header(
     "if-match",

@@ -3,10 +3,10 @@
 use axum::http::Method;
 use axum::routing::{delete, get, patch, post, put};
 use leeward_fabric::cluster::ClusterFile;
+use leeward_records::schema::{File, Name};
 
 use super::{ID, IF_MATCH, KEY};
 use crate::access::Role;
-use crate::described::{File, Name};
 use crate::http::shapes::Page;
 use crate::http::table::Content::{Json, Nothing};
 use crate::http::table::{Operation, Subject, of, path, query};

@@ -21,7 +21,7 @@ pub(super) const SUBJECT: Subject = Subject {
             summary: "Take telemetry in.",
             parameters: &[],
             body: Some(of::<reports::ReportBody>),
-            answers: &[(200, "What was taken in.", Json(of::<reports::Reported>))],
+            answers: &[(200, "What was taken in.", Json(of::<leeward_service::ReportSummary>))],
             handler: || post(reports::report),
         },
         Operation {

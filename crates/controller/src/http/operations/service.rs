@@ -2,10 +2,10 @@
 
 use axum::http::Method;
 use axum::routing::{get, post, put};
+use leeward_records::schema::Id;
 use serde_json::Value;
 
 use crate::access::Role;
-use crate::described::Id;
 use crate::http::table::Content::{Json, Nothing, Stream, Text};
 use crate::http::table::{Operation, Subject, header, of, query};
 use crate::http::{demo, events, metrics, network, reload, shapes, status};

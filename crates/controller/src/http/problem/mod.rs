@@ -1,6 +1,6 @@
 //! Error responses: RFC 9457 problem documents that state the remedy.
 
-mod refused;
+mod errors;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,13 +8,13 @@ use std::time::Duration;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use leeward_fabric::input::{InputError, excerpt};
+use leeward_records::Caller;
+use leeward_records::schema::Name;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub use self::refused::refusal_text;
+pub use self::errors::{IntoProblem, refusal_text};
 use crate::access::{Client, Denied, Hosts, Role};
-use crate::described::Name;
-use crate::desk::Caller;
 
 /// A problem document.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]

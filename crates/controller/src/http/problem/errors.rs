@@ -1,0 +1,270 @@
+//! Errors of the service's operations as problem documents.
+
+use std::convert::Infallible;
+
+use leeward_placement::Refusal;
+use leeward_records::Clock;
+use leeward_service::{
+    AnswerError, CallError, DecisionError, InvalidReport, NoWorkload, Part, PlaceError, ReleaseError,
+    ScoreError, TooManyJobs, Unavailable, VersionConflict, WhatIfError, Wrong,
+};
+
+use super::{ANSWERED, BROKEN, BUSY, FOLLOWER, NOT_FOUND, Problem, REFUSED, SEQUENCE, STORE};
+
+/// Error of an operation.
+pub trait IntoProblem {
+    /// Returns the problem document for the client.
+    fn problem(self, clock: &Clock) -> Problem;
+}
+
+impl IntoProblem for Infallible {
+    fn problem(self, _: &Clock) -> Problem {
+        match self {}
+    }
+}
+
+impl<E: IntoProblem> IntoProblem for CallError<E> {
+    fn problem(self, clock: &Clock) -> Problem {
+        match self {
+            CallError::Unavailable(reason) => reason.problem(clock),
+            CallError::Failed(error) => error.problem(clock),
+        }
+    }
+}
+
+impl IntoProblem for Unavailable {
+    fn problem(self, _: &Clock) -> Problem {
+        match self {
+            Unavailable::ClusterChanged => Problem::new(BUSY, "the cluster has just changed; ask again"),
+            Unavailable::Follower { leader } => {
+                let leader = leader.map(|leader| leader.to_string());
+                let ask =
+                    leader.as_deref().unwrap_or("the service that leads, which has not said where it is");
+                let detail = format!("this service follows another one, which decides; ask {ask}");
+                Problem { leader, ..Problem::new(FOLLOWER, detail) }
+            }
+            Unavailable::StoreFailed(problem) => Problem::new(
+                STORE,
+                format!(
+                    "it cannot be kept, so nothing was done: {problem}; ask again when the store is well"
+                ),
+            ),
+            Unavailable::OutcomeUnknown(problem) => Problem::new(
+                STORE,
+                format!(
+                    "the store went away, and whether it was kept is not known: {problem}; look whether it is there, \
+                     or ask again with the same sequence or key: then it is not done twice"
+                ),
+            ),
+            Unavailable::Stopped => Problem::broken(),
+        }
+    }
+}
+
+impl IntoProblem for PlaceError {
+    fn problem(self, clock: &Clock) -> Problem {
+        match self {
+            PlaceError::Rejected(refusal) => Problem::new(REFUSED, refusal_text(&refusal, clock)),
+            PlaceError::SloRejected(why) => Problem::new(
+                REFUSED,
+                format!("{why}; ask for a longer latency or for less, or again when others have ended"),
+            ),
+            PlaceError::NameTaken(name, by) => Problem::new(
+                REFUSED,
+                format!(
+                    "a workload `{name}` is promised its SLO by decision {by}; release that first, or take another name"
+                ),
+            ),
+            PlaceError::Superseded { last } => Problem::new(
+                SEQUENCE,
+                format!(
+                    "the client has asked with sequence {last} already; number each new request higher than the last"
+                ),
+            ),
+            PlaceError::KeyReused(caller, kind) => Problem::reused(
+                Some(&caller),
+                &format!("a request of kind {kind}, which waits to be decided"),
+            ),
+            PlaceError::Forgotten(_) => Problem::new(
+                SEQUENCE,
+                "it was placed, and the decision is not kept any more; \
+                 ask with a new sequence or key to place it again",
+            ),
+            PlaceError::Busy => busy(),
+            PlaceError::HostsTaken(tries) => Problem::new(
+                BUSY,
+                format!(
+                    "hosts that it was to be on were taken or closed {tries} times while it was decided, and nothing was done; \
+                     ask again"
+                ),
+            ),
+            PlaceError::Invalid(field, detail) => invalid(field, detail),
+            PlaceError::StoreReadFailed(problem) => unread(&problem),
+            PlaceError::Panicked => panicked(),
+        }
+    }
+}
+
+impl IntoProblem for DecisionError {
+    fn problem(self, _: &Clock) -> Problem {
+        match self {
+            DecisionError::NotFound(id) => Problem::no_decision(&id.to_string()),
+            DecisionError::StoreReadFailed(problem) => unread(&problem),
+        }
+    }
+}
+
+impl IntoProblem for ReleaseError {
+    fn problem(self, _: &Clock) -> Problem {
+        match self {
+            ReleaseError::NotFound(id) => Problem::no_decision(&id.to_string()),
+            ReleaseError::StoreReadFailed(problem) => Problem::new(
+                STORE,
+                format!(
+                    "its end is kept; the decision has left memory, and the store cannot be read: {problem}"
+                ),
+            ),
+        }
+    }
+}
+
+impl IntoProblem for WhatIfError {
+    fn problem(self, _: &Clock) -> Problem {
+        match self {
+            WhatIfError::NotFound(id) => Problem::no_decision(&id.to_string()),
+            WhatIfError::NotInMemory(id) => Problem::new(
+                NOT_FOUND,
+                format!(
+                    "decision {id} has left memory; what another policy would do is told of the last decisions, and of tasks and \
+                     workloads that run"
+                ),
+            ),
+            WhatIfError::Invalid(field, detail) => invalid(field, detail),
+            WhatIfError::Busy => busy(),
+            WhatIfError::Panicked => panicked(),
+        }
+    }
+}
+
+impl IntoProblem for ScoreError {
+    fn problem(self, _: &Clock) -> Problem {
+        match self {
+            ScoreError::Unsupported(policy) => Problem::new(
+                REFUSED,
+                format!(
+                    "`{policy}` does not rank single hosts; serve with a policy for tasks that does (`leeward`, `utp`, `borg`)"
+                ),
+            ),
+            ScoreError::Busy => busy(),
+            ScoreError::Panicked => panicked(),
+        }
+    }
+}
+
+impl IntoProblem for AnswerError {
+    fn problem(self, _: &Clock) -> Problem {
+        match self {
+            AnswerError::NotFound(id) => Problem::none_kept("move", &id.to_string()),
+            AnswerError::Answered(state) => {
+                let detail = format!("the move is {} already, and stays so", state.word());
+                Problem::new(ANSWERED, detail)
+            }
+        }
+    }
+}
+
+impl IntoProblem for TooManyJobs {
+    fn problem(self, _: &Clock) -> Problem {
+        let most = self.0;
+        let detail = format!(
+            "{most} jobs have bounds, and more are not kept; take away those of jobs that are over: DELETE /v1/jobs/{{job}}"
+        );
+        Problem::new(REFUSED, detail)
+    }
+}
+
+impl IntoProblem for NoWorkload {
+    fn problem(self, _: &Clock) -> Problem {
+        Problem::none_kept("workload", &self.0)
+    }
+}
+
+impl IntoProblem for VersionConflict {
+    fn problem(self, _: &Clock) -> Problem {
+        Problem::version(self.0)
+    }
+}
+
+fn busy() -> Problem {
+    let detail =
+        "too many requests wait to be decided, or too many ask for this one; ask again a little later";
+    Problem::new(BUSY, detail)
+}
+
+fn panicked() -> Problem {
+    Problem::new(
+        BROKEN,
+        "the analysis failed, which is a mistake of this program, and nothing was done; \
+         report what was asked and what the service wrote to its log",
+    )
+}
+
+fn invalid(field: Option<String>, detail: String) -> Problem {
+    match field {
+        Some(field) => Problem::field(field, detail),
+        None => Problem::invalid(detail),
+    }
+}
+
+fn unread(problem: &str) -> Problem {
+    Problem::new(
+        STORE,
+        format!(
+            "the decision has left memory, and the store cannot be read: {problem}; \
+             ask again when the store is well"
+        ),
+    )
+}
+
+/// A refusal, with times as people read them and what can be done.
+pub fn refusal_text(refusal: &Refusal, clock: &Clock) -> String {
+    let placed_blindly = "or serve with a policy that places without it (`sinbad:without_telemetry=default`)";
+    match refusal {
+        Refusal::NoTelemetry { newest: Some(at) } => format!(
+            "no recent telemetry: the newest report of any candidate ends at {}; report what links carry, {placed_blindly}",
+            clock.text(*at)
+        ),
+        Refusal::NoTelemetry { newest: None } => {
+            format!("{refusal}; report what links carry, {placed_blindly}")
+        }
+        refusal => format!("{refusal}; ask for less, or again when more hosts may take it"),
+    }
+}
+
+impl IntoProblem for InvalidReport {
+    fn problem(self, clock: &Clock) -> Problem {
+        let InvalidReport { part, reason: wrong } = self;
+        let field = match (part, wrong) {
+            (Part::Window, _) => "until".to_owned(),
+            (Part::Load(at), Wrong::Negative) => format!("links[{at}].load_bps"),
+            (Part::Load(at), _) => format!("links[{at}].link"),
+            (Part::Host(at), Wrong::Mixed) => format!("hosts[{at}].up"),
+            (Part::Host(at), _) => format!("hosts[{at}].host"),
+            (Part::Workload(at), _) => format!("workloads[{at}].workload"),
+        };
+        let detail = match wrong {
+            Wrong::Empty => "the window ends before it begins; `until` must be later than `from`".to_owned(),
+            Wrong::Ahead => format!(
+                "the window ends more than an interval ahead of now, {}; check the clock of who reports",
+                clock.text(clock.now())
+            ),
+            Wrong::Negative => "must not be negative".to_owned(),
+            Wrong::Twice => "it is there twice; a report says one thing of each".to_owned(),
+            Wrong::Mixed => {
+                "whether a host is up changes what loads mean; send `links` in a report of their own"
+                    .to_owned()
+            }
+        };
+        Problem::field(field, detail)
+    }
+}

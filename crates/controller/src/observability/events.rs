@@ -1,0 +1,281 @@
+//! Buffer of recent events, for connected clients and for those that reconnect. Each event is stored as data,
+//! and rendered once, for the first client that reads it.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use axum::body::Bytes;
+use leeward_fabric::Nanos;
+use leeward_records::Record;
+use leeward_service::{Position, World};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+
+/// Number of events kept for reconnecting clients.
+const KEPT: usize = 4_096;
+/// Approximate limit in bytes on the decisions among them; beyond it, the oldest events are dropped early.
+const BYTES: usize = 32 << 20;
+
+/// Data of an event.
+#[derive(Clone, Debug)]
+pub enum Happening {
+    /// A decision that is stored.
+    Decision(Arc<Record>),
+    /// Loads of links. Only the newest of these events is kept.
+    Racks(Arc<World>),
+    /// A link became hot, or cooled down.
+    Hotspot(Hot),
+    /// The cluster has this version now.
+    Cluster(u64),
+    /// The leader changed.
+    Leader(Position),
+}
+
+/// A link that became hot, or cooled down. The event holds values and no snapshot, because thousands of
+/// snapshots would exhaust the memory.
+#[derive(Clone, Debug)]
+pub struct Hot {
+    /// Name of the link.
+    pub link: String,
+    /// Measured load, as a share of the capacity.
+    pub utilization: Option<f64>,
+    /// Time since which the link is or was hot.
+    pub since: Nanos,
+    /// Time of the observation.
+    pub at: Nanos,
+    /// Time at which the link cooled down.
+    pub until: Option<Nanos>,
+}
+
+/// An event with its id.
+#[derive(Debug)]
+pub struct Told {
+    /// Id; ids grow, also across restarts of the service.
+    pub id: u64,
+    /// Data of the event.
+    pub what: Happening,
+    text: OnceLock<Bytes>,
+}
+
+impl Told {
+    /// Approximate memory of the event in bytes, with its rendered text.
+    fn bytes(&self) -> usize {
+        match &self.what {
+            Happening::Decision(record) => 2 * record.bytes(),
+            // Only one snapshot is kept.
+            Happening::Racks(_) | Happening::Hotspot(_) | Happening::Cluster(_) | Happening::Leader(_) => 0,
+        }
+    }
+
+    /// Rendered event; the first call renders it.
+    pub fn text(&self, render: impl FnOnce(&Told) -> Bytes) -> &Bytes {
+        self.text.get_or_init(|| render(self))
+    }
+}
+
+/// Events after the requested one are no longer kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Missed;
+
+struct Ring {
+    /// Id of the last event.
+    last: u64,
+    /// Id of the last dropped event.
+    gone: u64,
+    kept: VecDeque<Arc<Told>>,
+    /// Approximate bytes of the kept decisions.
+    bytes: usize,
+}
+
+/// Recent events, with notification of new ones.
+pub struct Events {
+    ring: Mutex<Ring>,
+    /// Id of the last event; `None` after the end.
+    bell: watch::Sender<Option<u64>>,
+    places: Arc<Semaphore>,
+}
+
+impl Events {
+    /// Starts without events. The first id is the one after `before`, which must exceed the ids of earlier
+    /// runs; `listeners` is the limit of streams.
+    pub fn new(before: u64, listeners: usize) -> Events {
+        Events {
+            ring: Mutex::new(Ring { last: before, gone: before, kept: VecDeque::new(), bytes: 0 }),
+            bell: watch::Sender::new(Some(before)),
+            places: Arc::new(Semaphore::new(listeners)),
+        }
+    }
+
+    fn ring(&self) -> MutexGuard<'_, Ring> {
+        self.ring.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds an event.
+    pub fn tell(&self, what: Happening) {
+        let mut ring = self.ring();
+        ring.last += 1;
+        let id = ring.last;
+        if matches!(what, Happening::Racks(_))
+            && let Some(at) = ring.kept.iter().rposition(|told| matches!(told.what, Happening::Racks(_)))
+        {
+            ring.kept.remove(at);
+        }
+        let told = Arc::new(Told { id, what, text: OnceLock::new() });
+        ring.bytes += told.bytes();
+        ring.kept.push_back(told);
+        // The last event stays, whatever its size.
+        while ring.kept.len() > KEPT || (ring.bytes > BYTES && ring.kept.len() > 1) {
+            let Some(oldest) = ring.kept.pop_front() else { break };
+            ring.bytes -= oldest.bytes();
+            ring.gone = oldest.id;
+        }
+        drop(ring);
+        self.bell.send_if_modified(|last| match last {
+            Some(last) => {
+                *last = id;
+                true
+            }
+            None => false,
+        });
+    }
+
+    /// Ends all streams; no event follows.
+    pub fn close(&self) {
+        self.bell.send_replace(None);
+    }
+
+    /// Permit for a stream; `None` at the limit.
+    pub fn place(&self) -> Option<OwnedSemaphorePermit> {
+        self.places.clone().try_acquire_owned().ok()
+    }
+
+    /// Subscribes to notifications.
+    pub fn bell(&self) -> watch::Receiver<Option<u64>> {
+        self.bell.subscribe()
+    }
+
+    /// Id of the last event.
+    pub fn last(&self) -> u64 {
+        self.ring().last
+    }
+
+    /// Id before the first kept event.
+    pub fn gone(&self) -> u64 {
+        self.ring().gone
+    }
+
+    /// Events after `id`, at most `most`, in order.
+    ///
+    /// # Errors
+    /// [`Missed`] if some of them are no longer kept.
+    pub fn after(&self, id: u64, most: usize) -> Result<Vec<Arc<Told>>, Missed> {
+        let ring = self.ring();
+        if id < ring.gone {
+            return Err(Missed);
+        }
+        let from = ring.kept.partition_point(|told| told.id <= id);
+        Ok(ring.kept.iter().skip(from).take(most).cloned().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use leeward_fabric::Cpus;
+
+    use super::*;
+    use leeward_records::{Classes, Rate, Shown, TaskWish, TasksWish, TransferWish, Wish};
+
+    fn numbers(events: &Events, after: u64) -> Result<Vec<u64>, Missed> {
+        events.after(after, usize::MAX).map(|told| told.iter().map(|one| one.id).collect())
+    }
+
+    #[test]
+    fn who_comes_back_hears_what_came_since_unless_it_is_gone() {
+        let events = Events::new(100, 1);
+        assert_eq!(numbers(&events, 100), Ok(vec![]));
+        for version in 1..=KEPT as u64 {
+            events.tell(Happening::Cluster(version));
+        }
+        assert_eq!(numbers(&events, 100).map(|told| told.len()), Ok(KEPT));
+        assert_eq!(numbers(&events, 100 + KEPT as u64 - 2), Ok(vec![99 + KEPT as u64, 100 + KEPT as u64]));
+        events.tell(Happening::Cluster(0));
+        assert_eq!(numbers(&events, 100), Err(Missed), "the first was taken for the last");
+        assert_eq!(numbers(&events, 101).map(|told| told.len()), Ok(KEPT));
+        assert_eq!(numbers(&events, 99), Err(Missed), "it is of an earlier run");
+    }
+
+    #[test]
+    fn the_bell_says_what_came_last_and_stays_silent_after_the_end() {
+        let events = Events::new(7, 1);
+        let bell = events.bell();
+        events.tell(Happening::Cluster(1));
+        assert_eq!(*bell.borrow(), Some(8));
+        events.close();
+        events.tell(Happening::Cluster(2));
+        assert_eq!(*bell.borrow(), None);
+    }
+
+    #[test]
+    fn a_place_is_free_again_when_its_listener_leaves() {
+        let events = Events::new(0, 1);
+        let place = events.place();
+        assert!(place.is_some() && events.place().is_none());
+        drop(place);
+        assert!(events.place().is_some());
+    }
+
+    #[test]
+    fn large_decisions_are_kept_fewer_of_and_none_is_taken_for_larger_than_it_is() {
+        let record = |tasks: usize| {
+            let rate = Some(Rate { mean_bps: u64::MAX, peak_bps: u64::MAX });
+            let traffic = Classes { critical: rate, non_critical: rate, best_effort: rate };
+            let task = |at: usize| TaskWish {
+                name: format!("task {at}"),
+                cpus: Cpus(1_500),
+                memory: leeward_fabric::Bytes(1 << 40),
+                egress: traffic,
+                ingress: traffic,
+                tolerant: false,
+            };
+            let transfer = |at: usize| TransferWish {
+                from: at as u32,
+                to: u32::MAX,
+                bytes: leeward_fabric::Bytes(u64::MAX),
+            };
+            let wish = Wish::Tasks(TasksWish {
+                name: "app".to_owned(),
+                tasks: (0..tasks).map(task).collect(),
+                transfers: (0..tasks).map(transfer).collect(),
+                ..TasksWish::default()
+            });
+            let hosts = (0..tasks).map(|at| format!("r{at}h{at}")).collect();
+            let shown = Shown { hosts, policy: "policy".into(), ..Shown::empty(wish) };
+            let (at, caller, entries, expires, released) = (Nanos(0), None, Vec::new(), None, None);
+            Record { id: 0, at, caller, shown, entries, expires, released }
+        };
+        for tasks in [0, 1, 10, 1_000] {
+            let (record, text) =
+                (record(tasks), |record: &Record| serde_json::to_string(&record.shown).expect("text"));
+            let written = text(&record).len();
+            assert!(
+                (written..4 * written + 2_048).contains(&record.bytes()),
+                "{} for {written}",
+                record.bytes()
+            );
+        }
+        let events = Events::new(0, 1);
+        let large = Arc::new(record(10_000));
+        let each = 2 * large.bytes();
+        assert!(each > BYTES / 16, "{each}: it is not large");
+        for _ in 0..40 {
+            events.tell(Happening::Decision(large.clone()));
+        }
+        events.tell(Happening::Cluster(1));
+        let kept = numbers(&events, events.gone()).expect("it is kept");
+        assert!(kept.len() > 1 && (kept.len() - 1) * each <= BYTES, "{} of {each} bytes", kept.len());
+        assert_eq!(kept.last(), Some(&41));
+        assert_eq!(numbers(&events, events.gone() - 1), Err(Missed));
+        // An event above the limit on its own is sent nevertheless.
+        events.tell(Happening::Decision(Arc::new(record(100_000))));
+        assert_eq!(numbers(&events, 41), Ok(vec![42]));
+    }
+}

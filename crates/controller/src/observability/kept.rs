@@ -1,0 +1,112 @@
+//! A store that publishes events for its changes once they are stored, and never before.
+
+use std::sync::Arc;
+
+use leeward_records::{Change, Record, State};
+use leeward_store::{Kind, Leadership, News, Store, StoreError};
+
+use super::{Events, Happening, Metrics};
+
+/// A store with metrics and events.
+pub struct Watched {
+    /// The actual store.
+    pub store: Box<dyn Store>,
+    /// Metrics of transactions.
+    pub metrics: Arc<Metrics>,
+    /// Events for decisions and clusters.
+    pub events: Arc<Events>,
+    /// True if the last operation failed.
+    failed: bool,
+    /// Last stored or loaded version of the cluster; 0 before the first.
+    version: u64,
+}
+
+impl Watched {
+    /// Wraps a store.
+    pub fn new(store: Box<dyn Store>, metrics: Arc<Metrics>, events: Arc<Events>) -> Watched {
+        Watched { store, metrics, events, failed: false, version: 0 }
+    }
+
+    /// Publishes stored changes, of this service or of the leader.
+    fn tell(&mut self, changes: &[Change]) {
+        for change in changes {
+            match change {
+                Change::Decided(record, _) => self.events.tell(Happening::Decision(record.clone())),
+                Change::Cluster(version) => {
+                    tracing::info!(version = version.number, origin = ?version.origin, "the cluster is another one");
+                    self.version = version.number;
+                    self.events.tell(Happening::Cluster(version.number));
+                }
+                Change::Ended { .. }
+                | Change::Moved(..)
+                | Change::Migration(_)
+                | Change::Job(..)
+                | Change::JobOver(_) => {}
+            }
+        }
+    }
+
+    /// Logs the first failure of the store, and its recovery.
+    fn note<T>(&mut self, asked: &Result<T, StoreError>) {
+        match asked {
+            Ok(_) if std::mem::take(&mut self.failed) => tracing::info!("the store goes on"),
+            Err(error) if !std::mem::replace(&mut self.failed, true) => {
+                tracing::error!(%error, "the store is not to be had");
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Store for Watched {
+    fn kind(&self) -> Kind {
+        self.store.kind()
+    }
+
+    fn stand(&mut self, address: &str) -> Result<Leadership, StoreError> {
+        let stands = self.store.stand(address);
+        self.note(&stands);
+        if let Ok(Leadership::Follows { news: News::Changes(changes), .. }) = &stands {
+            self.tell(changes);
+        }
+        stands
+    }
+
+    fn load(&mut self, decisions: usize, callers: usize) -> Result<State, StoreError> {
+        let loaded = self.store.load(decisions, callers);
+        if let Err(error) = &loaded
+            && !std::mem::replace(&mut self.failed, true)
+        {
+            tracing::error!(%error, "the store cannot be read");
+        }
+        if let Ok(State { cluster: Some(cluster), .. }) = &loaded {
+            // Another service changed the cluster.
+            if self.version != 0 && self.version != cluster.number {
+                self.events.tell(Happening::Cluster(cluster.number));
+            }
+            self.version = cluster.number;
+        }
+        loaded
+    }
+
+    fn decisions(&mut self, ids: &[u64]) -> Result<Vec<Record>, StoreError> {
+        self.store.decisions(ids)
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "how long a transaction takes, and nothing that is decided"
+    )]
+    fn apply(&mut self, changes: &[Change]) -> Result<(), StoreError> {
+        let began = std::time::Instant::now();
+        let applied = self.store.apply(changes);
+        self.metrics.transaction(applied.is_ok(), changes.len(), began.elapsed());
+        if let Err(error) = &applied {
+            tracing::error!(%error, changes = changes.len(), "the store kept nothing");
+            self.failed = true;
+        }
+        applied?;
+        self.tell(changes);
+        Ok(())
+    }
+}

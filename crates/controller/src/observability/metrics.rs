@@ -1,0 +1,282 @@
+//! Metrics for Prometheus. Events are counted as they happen; states are read from the last snapshot at each
+//! scrape.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use leeward_fabric::Nanos;
+use leeward_prometheus::{Ports, Steps};
+use leeward_service::World;
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::{Metric, Registry};
+
+/// Labels of an operation: method and path template.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+pub struct Request {
+    /// HTTP method.
+    pub method: &'static str,
+    /// Path template.
+    pub path: &'static str,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct Answered {
+    method: &'static str,
+    path: &'static str,
+    status: u16,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct Placed {
+    kind: &'static str,
+    outcome: &'static str,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct Kind {
+    r#type: &'static str,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct Outcome {
+    outcome: &'static str,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct Step {
+    step: &'static str,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug, EncodeLabelSet)]
+struct In {
+    state: &'static str,
+}
+
+/// Buckets from a quarter of a millisecond to 8 s, each twice the one before.
+fn seconds() -> Histogram {
+    Histogram::new(exponential_buckets(0.000_25, 2.0, 16))
+}
+
+/// All metrics.
+pub struct Metrics {
+    registry: Registry,
+    placements: Family<Placed, Counter>,
+    refusals: Family<Kind, Counter>,
+    requests: Family<Answered, Counter>,
+    request_seconds: Family<Request, Histogram, fn() -> Histogram>,
+    transactions: Family<Outcome, Counter>,
+    changes: Counter,
+    transaction_seconds: Histogram,
+    reports: Counter,
+    samples: Counter,
+    released_early: Counter,
+    decisions: Gauge,
+    waiting: Gauge,
+    epoch: Gauge,
+    leads: Gauge,
+    clock_behind: Gauge<f64, AtomicU64>,
+    links: Family<In, Gauge>,
+    devices: Family<In, Gauge>,
+    queued: Gauge,
+    in_flight: Gauge,
+    polls: Family<Outcome, Counter>,
+    poll_seconds: Histogram,
+    readings: Family<Step, Counter>,
+    ports: Family<In, Gauge>,
+    polled_links: Family<In, Gauge>,
+    remarks: Gauge,
+    /// Number of open connections.
+    pub connections: Gauge,
+    /// Number of open event streams.
+    pub streams: Gauge,
+}
+
+impl Metrics {
+    /// Creates all metrics at zero.
+    pub fn new() -> Metrics {
+        let mut registry = Registry::with_prefix("leeward");
+        let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
+        registry.register("build", "The program", build);
+        let of = &mut registry;
+        Metrics {
+            placements: family(of, "placements", "Placements that were asked for, by what became of them"),
+            refusals: family(of, "refusals", "Requests that were answered with a problem document, by type"),
+            requests: family(of, "requests", "Requests that were answered"),
+            request_seconds: registered(
+                of,
+                "request_seconds",
+                "From the head of a request to that of its answer",
+                Family::new_with_constructor(seconds as fn() -> Histogram),
+            ),
+            transactions: family(of, "store_transactions", "Transactions of the store"),
+            changes: family(of, "store_changes", "Changes that the store was given"),
+            transaction_seconds: registered(
+                of,
+                "store_transaction_seconds",
+                "How long transactions took",
+                seconds(),
+            ),
+            reports: family(of, "reports", "Reports that were taken in"),
+            samples: family(of, "samples", "Samples of links and devices that were taken in"),
+            released_early: family(
+                of,
+                "released_early",
+                "Decisions that stopped counting before telemetry showed them, because there were too many",
+            ),
+            decisions: family(of, "decisions", "Decisions that are kept in memory"),
+            waiting: family(of, "waiting", "Requests that wait to be decided"),
+            epoch: family(of, "epoch", "State of the ledger"),
+            leads: family(of, "leads", "Whether placements are answered here: 1 if they are"),
+            clock_behind: family(
+                of,
+                "clock_behind_seconds",
+                "How far the machine's clock is behind the service's time, since it was set back",
+            ),
+            links: family(
+                of,
+                "links",
+                "Links by what is known of them; hot ones are seen too, and so are slow ones, which are believed to carry less \
+                 than the cluster says",
+            ),
+            devices: family(
+                of,
+                "devices",
+                "Devices that were ever reported, by what is known of them; hot ones are seen too",
+            ),
+            queued: family(
+                of,
+                "queued_bytes",
+                "Bytes that wait to be sent by hosts, as far as that is reported",
+            ),
+            in_flight: family(
+                of,
+                "requests_in_flight",
+                "Requests that are with devices, as far as that is reported",
+            ),
+            polls: family(of, "telemetry_polls", "Rounds of questions to Prometheus, by what became of them"),
+            poll_seconds: registered(of, "telemetry_poll_seconds", "How long rounds took", seconds()),
+            readings: family(
+                of,
+                "telemetry_readings",
+                "Readings of counters that were news, by what they say",
+            ),
+            ports: family(
+                of,
+                "telemetry_ports",
+                "Ports that Prometheus has, each way by itself, by what they are",
+            ),
+            polled_links: family(
+                of,
+                "telemetry_links",
+                "Links that Prometheus told of, by whether it still does",
+            ),
+            remarks: family(of, "telemetry_remarks", "Things about telemetry that somebody should look at"),
+            connections: family(of, "connections", "Connections that are open"),
+            streams: family(of, "streams", "Streams of events that are open"),
+            registry,
+        }
+    }
+
+    /// Counts a response.
+    pub fn request(&self, request: Request, status: u16, took: Duration) {
+        let Request { method, path } = request;
+        self.requests.get_or_create(&Answered { method, path, status }).inc();
+        self.request_seconds.get_or_create(&request).observe(took.as_secs_f64());
+    }
+
+    /// Counts a problem document of this type.
+    pub fn refusal(&self, r#type: &'static str) {
+        self.refusals.get_or_create(&Kind { r#type }).inc();
+    }
+
+    /// Counts a placement request by its result.
+    pub fn placement(&self, kind: &'static str, outcome: &'static str) {
+        self.placements.get_or_create(&Placed { kind, outcome }).inc();
+    }
+
+    /// Counts an accepted report.
+    pub fn report(&self) {
+        self.reports.inc();
+    }
+
+    /// Counts a round of Prometheus queries and its readings.
+    pub fn polled(&self, answered: bool, steps: Steps, took: Duration) {
+        let outcome = if answered { "answered" } else { "failed" };
+        self.polls.get_or_create(&Outcome { outcome }).inc();
+        self.poll_seconds.observe(took.as_secs_f64());
+        let Steps { grew, restarted, jumped, impossible } = steps;
+        for (step, count) in
+            [("grew", grew), ("restarted", restarted), ("jumped", jumped), ("impossible", impossible)]
+        {
+            self.readings.get_or_create(&Step { step }).inc_by(count);
+        }
+    }
+
+    /// Sets the statistics of ports, and the number of remarks.
+    pub fn ports(&self, ports: &Ports, remarks: usize) {
+        let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        let set = |of: &Family<In, Gauge>, states: &[(&'static str, usize)]| {
+            for &(state, count) in states {
+                of.get_or_create(&In { state }).set(number(count));
+            }
+        };
+        let (links, ignored, strange) = (ports.links, ports.ignored, ports.strange);
+        set(&self.ports, &[("link", links), ("ignored", ignored), ("no_link", strange)]);
+        set(&self.polled_links, &[("heard", ports.heard), ("silent", ports.silent.len())]);
+        self.remarks.set(number(remarks));
+    }
+
+    /// Counts a transaction of the store.
+    pub fn transaction(&self, kept: bool, changes: usize, took: Duration) {
+        let outcome = if kept { "kept" } else { "failed" };
+        self.transactions.get_or_create(&Outcome { outcome }).inc();
+        self.changes.inc_by(changes as u64);
+        self.transaction_seconds.observe(took.as_secs_f64());
+    }
+
+    /// All metrics as OpenMetrics text; `None` if encoding fails.
+    pub fn text(&self, world: &World, leads: bool, clock_behind: Nanos) -> Option<String> {
+        let counts = world.counts;
+        self.samples.inner().store(counts.samples, Ordering::Relaxed);
+        self.released_early.inner().store(counts.released_early, Ordering::Relaxed);
+        let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        self.decisions.set(number(counts.decisions));
+        self.waiting.set(number(counts.waiting));
+        self.leads.set(i64::from(leads));
+        self.clock_behind.set(clock_behind.as_secs_f64());
+        self.epoch.set(i64::try_from(world.epoch).unwrap_or(i64::MAX));
+        let seen = world.links.iter().filter(|link| link.measured.is_some()).count();
+        let hot = world.links.iter().filter(|link| link.hot_since.is_some()).count();
+        for (state, count) in [("seen", seen), ("unseen", world.links.len() - seen), ("hot", hot)] {
+            self.links.get_or_create(&In { state }).set(number(count));
+        }
+        let slow = world.links.iter().filter(|link| link.is_slow()).count();
+        self.links.get_or_create(&In { state: "slow" }).set(number(slow));
+        let seen = world.devices.iter().filter(|device| device.busy.is_some()).count();
+        let hot = world.devices.iter().filter(|device| device.hot_since.is_some()).count();
+        for (state, count) in [("seen", seen), ("unseen", world.devices.len() - seen), ("hot", hot)] {
+            self.devices.get_or_create(&In { state }).set(number(count));
+        }
+        self.queued.set(world.links.iter().filter_map(|link| link.queue).sum::<f64>() as i64);
+        let requests = world.devices.iter().filter_map(|device| device.reading?.requests?.in_flight);
+        let requests = requests.fold(0_u64, u64::saturating_add);
+        self.in_flight.set(i64::try_from(requests).unwrap_or(i64::MAX));
+        let mut text = String::new();
+        encode(&mut text, &self.registry).ok().map(|()| text)
+    }
+}
+
+fn family<M: Metric + Clone + Default>(registry: &mut Registry, name: &str, help: &str) -> M {
+    registered(registry, name, help, M::default())
+}
+
+fn registered<M: Metric + Clone>(registry: &mut Registry, name: &str, help: &str, metric: M) -> M {
+    registry.register(name, help, metric.clone());
+    metric
+}

@@ -1,0 +1,57 @@
+//! Detects tokens that are bound to hosts outside the cluster. Their reports are rejected, and the usual
+//! cause is a mistyped name.
+
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::time::Duration;
+
+use leeward_service::{Handle, World};
+
+use crate::access::{Access, Tokens};
+
+/// Check interval.
+const TICK: Duration = Duration::from_secs(1);
+/// Largest number of hosts to log by name: a cluster may share no host name with the tokens.
+const NAMED: usize = 10;
+
+/// Result of the last check.
+#[derive(Default)]
+struct Found {
+    /// Tokens and cluster version of the check.
+    of: Option<(Arc<Tokens>, u64)>,
+    /// Hosts outside the cluster, each with the name of its token.
+    strange: BTreeSet<(String, String)>,
+}
+
+/// Logs hosts of tokens that the cluster does not have, at the start, and new ones after a change of tokens
+/// or cluster.
+pub async fn watch_tokens(access: &Access, handle: &Handle) -> Infallible {
+    let mut found = Found::default();
+    loop {
+        found.look(access.tokens(), &handle.last_world());
+        tokio::time::sleep(TICK).await;
+    }
+}
+
+impl Found {
+    fn look(&mut self, tokens: Option<Arc<Tokens>>, world: &World) {
+        let Some(tokens) = tokens else { return };
+        let is_known =
+            |(known, version): &(Arc<Tokens>, u64)| Arc::ptr_eq(known, &tokens) && *version == world.version;
+        if self.of.as_ref().is_some_and(is_known) {
+            return;
+        }
+        let strange = tokens.bound().filter(|(_, host)| world.fabric.host(host).is_none());
+        let strange = strange.map(|(name, host)| (name.to_owned(), host.to_owned())).collect();
+        let mut new = BTreeSet::difference(&strange, &self.strange);
+        for (name, host) in new.by_ref().take(NAMED) {
+            tracing::warn!(name, host, "a token is bound to a host that the cluster does not have");
+        }
+        let more = new.map(|(_, host)| host).collect::<BTreeSet<_>>().len();
+        if more > 0 {
+            tracing::warn!(more, "tokens are bound to more hosts that the cluster does not have");
+        }
+        (self.of, self.strange) = (Some((tokens, world.version)), strange);
+    }
+}

@@ -1,0 +1,41 @@
+//! Telemetry that the service polls: counters of a Prometheus become loads of links, by the map files that `leeward
+//! hotspots` reads.
+//!
+//! ```text
+//! Prometheus --JSON--> client --series--> meter --windows, loads--> Consumer
+//!                        |                  |
+//!                answer: whole or none   map: labels -> links; counter: readings -> bits
+//! ```
+//!
+//! `Meter` is a plain value, times in and loads out; [`poll`] is the loop around it. It queries in a thread of its own,
+//! hands samples to a [`Consumer`], and publishes its state ([`Telemetry`]).
+
+mod access;
+mod answer;
+mod client;
+mod counter;
+mod map;
+mod meter;
+mod plan;
+mod poll;
+mod reading;
+mod samples;
+mod settings;
+mod state;
+
+pub use self::meter::{Ports, Steps};
+pub use self::plan::Plan;
+pub use self::poll::poll;
+pub use self::reading::Ear;
+pub use self::samples::{Consumer, CurrentCluster, Samples, Stopped};
+pub use self::settings::PrometheusSettings;
+pub use self::state::{Standing, State, Telemetry};
+
+/// The beginning of a text from outside, on one line.
+fn beginning(text: &str, most: usize) -> String {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let line = words.join(" ");
+    let shown: String =
+        line.chars().take(most).map(|sign| if sign.is_control() { ' ' } else { sign }).collect();
+    if shown.len() < line.len() { shown + "..." } else { shown }
+}

@@ -1,0 +1,292 @@
+//! Map files: counters to query from Prometheus, and the mapping from labels to links. `leeward hotspots`
+//! reads the same files (`docs/reference/telemetry-map.md`).
+
+mod file;
+mod pattern;
+
+use regex::Regex;
+
+/// A map file.
+#[derive(Clone, Debug)]
+pub struct Map {
+    /// Metrics to query from Prometheus.
+    pub metrics: Metrics,
+    rules: Vec<Rule>,
+    /// Ports known to be outside the cluster.
+    ignore: Vec<Match>,
+}
+
+/// Direction of a counter.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Way {
+    /// Into a port.
+    In,
+    /// Out of a port.
+    Out,
+    /// Over a link that has a name of its own.
+    Load,
+}
+
+/// Metrics to query from Prometheus.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Metrics {
+    /// Selector of a counter for each direction.
+    pub queries: Vec<(Way, String)>,
+    /// Bits per count.
+    pub unit: f64,
+    /// Selector of port speeds.
+    pub speed: Option<String>,
+    /// Bit/s per unit of speed.
+    pub speed_unit: f64,
+    /// True for 32-bit counters, false for 64-bit ones.
+    pub narrow: bool,
+}
+
+/// For each label, a pattern that matches its whole text.
+type Match = Vec<(String, Regex)>;
+
+/// Links of the ports whose labels all match.
+#[derive(Clone, Debug)]
+struct Rule {
+    labels: Match,
+    links: Vec<(Way, Template)>,
+}
+
+/// Template of a link name, with parts from a port's labels.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Template(Vec<Part>);
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Part {
+    Text(String),
+    /// Text of a group or label, or its number plus an offset.
+    Field(String, Option<i64>),
+}
+
+/// Labels and their values, sorted by label.
+pub type Labels = Vec<(String, String)>;
+
+/// Mapping of a port in one direction.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// Link of this name, by the rule of this index; without rules the label `link` has the name.
+    Link(String, Option<usize>),
+    /// A port known to be outside the cluster.
+    Ignored,
+    /// No rule matches.
+    Unknown,
+    /// The rule of this index matches, but these labels give no name, with the reason.
+    Unnamed(usize, String),
+}
+
+impl Way {
+    /// All directions.
+    pub const ALL: [Way; 3] = [Way::In, Way::Out, Way::Load];
+
+    /// Name in map files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Way::In => "in",
+            Way::Out => "out",
+            Way::Load => "load",
+        }
+    }
+}
+
+impl Map {
+    /// Mapping of a port with these labels, in one direction.
+    pub fn place(&self, labels: &Labels, way: Way) -> Place {
+        if self.ignore.iter().any(|one| groups(one, labels).is_some()) {
+            return Place::Ignored;
+        }
+        if self.rules.is_empty() {
+            let named = text(labels, "link").filter(|name| !name.is_empty());
+            let only = labels.first().filter(|_| labels.len() == 1).map(|(_, text)| text.as_str());
+            return named.or(only).map_or(Place::Unknown, |name| match name {
+                "" => Place::Ignored,
+                name => Place::Link(name.to_owned(), None),
+            });
+        }
+        let first = self
+            .rules
+            .iter()
+            .enumerate()
+            .find_map(|(number, rule)| groups(&rule.labels, labels).map(|groups| (number, rule, groups)));
+        let Some((number, rule, groups)) = first else { return Place::Unknown };
+        let Some((_, template)) = rule.links.iter().find(|(one, _)| *one == way) else {
+            // A rule without this direction omits it on purpose.
+            return Place::Ignored;
+        };
+        let known = |name: &str| {
+            let group = groups.iter().rev().find(|(group, _)| *group == name).map(|&(_, text)| text);
+            group.or_else(|| text(labels, name))
+        };
+        match template.named(known) {
+            Ok(name) if name.is_empty() => Place::Ignored,
+            Ok(name) => Place::Link(name, Some(number)),
+            Err(why) => Place::Unnamed(number, why),
+        }
+    }
+
+    /// Number of rules.
+    pub fn rules(&self) -> usize {
+        self.rules.len()
+    }
+}
+
+impl Template {
+    fn named<'a>(&self, known: impl Fn(&str) -> Option<&'a str>) -> Result<String, String> {
+        let mut name = String::new();
+        for part in &self.0 {
+            match part {
+                Part::Text(text) => name += text,
+                Part::Field(field, more) => {
+                    let text =
+                        known(field).ok_or_else(|| format!("`{{{field}}}`: no such label or group"))?;
+                    match more {
+                        None => name += text,
+                        Some(more) => name += &(number(text, field)? + more).to_string(),
+                    }
+                }
+            }
+        }
+        Ok(name)
+    }
+}
+
+fn number(text: &str, field: &str) -> Result<i64, String> {
+    let is_number = text.bytes().all(|byte| byte.is_ascii_digit()) && (1..10).contains(&text.len());
+    let number = text.parse().ok().filter(|_| is_number);
+    number.ok_or_else(|| format!("`{{{field}}}`: `{}` is no number", leeward_fabric::input::excerpt(text)))
+}
+
+fn text<'a>(labels: &'a Labels, name: &str) -> Option<&'a str> {
+    labels.iter().find(|(label, _)| label == name).map(|(_, text)| text.as_str())
+}
+
+/// Named groups of the patterns, in order, if each pattern matches its label completely.
+fn groups<'a>(patterns: &'a Match, labels: &'a Labels) -> Option<Vec<(&'a str, &'a str)>> {
+    let mut found = Vec::new();
+    for (label, pattern) in patterns {
+        let captures = pattern.captures(text(labels, label).unwrap_or_default())?;
+        let names = pattern.capture_names().flatten();
+        found.extend(names.filter_map(|name| Some((name, captures.name(name)?.as_str()))));
+    }
+    Some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use leeward_fabric::input::read_yaml;
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Deserialize)]
+    struct Cases {
+        right: Vec<Right>,
+        wrong: Vec<Wrong>,
+    }
+
+    #[derive(Deserialize)]
+    struct Right {
+        of: String,
+        map: String,
+        ports: Vec<Port>,
+    }
+
+    #[derive(Deserialize)]
+    struct Port {
+        labels: BTreeMap<String, String>,
+        wrong: Option<String>,
+        #[serde(flatten)]
+        ways: BTreeMap<String, Option<String>>,
+    }
+
+    #[derive(Deserialize)]
+    struct Wrong {
+        field: String,
+        line: u64,
+        map: String,
+    }
+
+    fn cases() -> Cases {
+        let text = include_str!("../../tests/maps/cases.yaml");
+        read_yaml("cases.yaml", text).expect("the cases are right")
+    }
+
+    #[test]
+    fn ports_are_the_links_that_leeward_hotspots_takes_them_for() {
+        for Right { of, map, ports } in cases().right {
+            let map = Map::from_text("map.yaml", &map).unwrap_or_else(|error| panic!("{of}: {error}"));
+            for Port { labels, wrong, ways } in ports {
+                let labels: Labels = labels.into_iter().collect();
+                for way in Way::ALL {
+                    let found = match map.place(&labels, way) {
+                        Place::Link(name, _) => Ok(Some(name)),
+                        Place::Ignored => Ok(Some(String::new())),
+                        Place::Unknown => Ok(None),
+                        Place::Unnamed(rule, _) => Err(format!("links[{rule}]")),
+                    };
+                    let expected = ways.get(way.name()).map(|name| Ok(name.clone()));
+                    let expected = expected.or(wrong.clone().map(Err));
+                    assert!(expected.is_none_or(|it| it == found), "{of}: {labels:?} {way:?}: {found:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_map_is_told_with_the_line_and_field_that_leeward_hotspots_tells() {
+        for Wrong { field, line, map } in cases().wrong {
+            let error = Map::from_text("map.yaml", &map).expect_err(&map);
+            assert_eq!(
+                (error.line, error.field.as_deref()),
+                (Some(line), Some(field.as_str())),
+                "{map}: {error}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_service_wants_counters_to_ask_for_and_no_columns() {
+        for (text, field, part) in [
+            ("links: []\n", "prometheus", "counters to ask for"),
+            ("prometheus: {in: a}\ncolumns: {labels: [a]}\n", "columns", "leave them out"),
+        ] {
+            let error = Map::from_text("map.yaml", text).expect_err(text);
+            assert_eq!(error.field.as_deref(), Some(field), "{error}");
+            assert!(error.message.contains(part), "{error}");
+        }
+        let long = format!("prometheus: {{in: a}} # {}", "x".repeat(1_000_000));
+        assert!(Map::from_text("map.yaml", &long).is_err());
+    }
+
+    #[test]
+    fn what_patterns_of_python_have_alone_is_refused_by_its_name() {
+        for (pattern, part) in [
+            ("a(?=b)", "(?=b)"),
+            ("(?<!a)b", "(?<!a)b"),
+            (r"(a)\1", r"\1"),
+            (r"a\Z", r"\Z"),
+            ("a++", "+"),
+            ("(?>a)", "(?>a)"),
+            ("a{,3}", "{,3}"),
+            ("(a{40}){40}", "{40}"),
+            ("b(?i)", "(?i)"),
+            (r"\p{L}", r"\p{L}"),
+            ("[[:alpha:]]", "[[:alpha"),
+            (r"[\w--_]", r"[\w--_]"),
+            (r"(?P<a b>x)", "(?P<a b>"),
+            ("*a", "*a"),
+            ("a|*b", "*b"),
+        ] {
+            let text = format!("prometheus: {{in: a}}\nlinks: [{{match: {{b: '{pattern}'}}, in: c}}]\n");
+            let error = Map::from_text("map.yaml", &text).expect_err(pattern);
+            assert_eq!(error.field.as_deref(), Some("links[0].match.b"), "{error}");
+            assert!(error.message.contains(&format!("`{part}`")), "{error}");
+        }
+    }
+}

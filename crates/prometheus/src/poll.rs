@@ -1,0 +1,213 @@
+//! The loop: asks, hands what it hears to the handle as reports, tells how that goes, and waits.
+
+use std::convert::Infallible;
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
+use std::{io, thread};
+
+use leeward_fabric::{Cluster, Fabric, Load, Nanos, ResourceId};
+use leeward_records::Clock;
+use tokio::sync::oneshot;
+
+use super::client::{Fault, Told};
+use super::meter::{Ground, Heard, Meter, Ports, Taken, Window};
+use super::plan::Plan;
+use super::samples::{Consumer, CurrentCluster, Samples, Stopped};
+use super::state::{Standing, State, Telemetry};
+
+/// How long the cluster may be changing before it is looked at again.
+const SHORTLY: Duration = Duration::from_millis(200);
+
+/// Asks whatever plan there is, again and again, until it is dropped.
+pub async fn poll(telemetry: &Telemetry, consumer: &mut impl Consumer, clock: &Clock) -> Infallible {
+    let mut plans = telemetry.plans();
+    loop {
+        let plan = plans.borrow_and_update().clone();
+        let go_on = async {
+            match plan {
+                Some(plan) => Poller { plan, telemetry, consumer: &mut *consumer, clock }.run().await,
+                None => {
+                    telemetry.stand(None);
+                    consumer.ports(&Ports::default(), 0);
+                    std::future::pending().await
+                }
+            }
+        };
+        tokio::select! {
+            // Who could set another plan has this one too.
+            _ = plans.changed() => {}
+            Stopped = go_on => std::future::pending::<()>().await,
+        }
+    }
+}
+
+/// Polls by one plan.
+struct Poller<'a, C> {
+    plan: Arc<Plan>,
+    telemetry: &'a Telemetry,
+    consumer: &'a mut C,
+    clock: &'a Clock,
+}
+
+/// What a round of questions brought.
+struct Round {
+    taken: Taken,
+    /// The first thing that went wrong.
+    fault: Option<Fault>,
+    /// What Prometheus warns of.
+    warning: Option<String>,
+    /// How far the server's clock is ahead of ours, in milliseconds.
+    ahead_ms: Option<i64>,
+}
+
+/// A round that is to be.
+struct Ask {
+    cluster: CurrentCluster,
+    now: Nanos,
+    answer: oneshot::Sender<Round>,
+}
+
+impl<C: Consumer> Poller<'_, C> {
+    /// Until the handle is gone.
+    async fn run(&mut self) -> Stopped {
+        let mut standing = Standing::new(&self.plan, State::Starts, self.clock.now());
+        self.telemetry.stand(Some(standing.clone()));
+        let ears = match Ears::start(self.plan.clone(), self.clock.clone()) {
+            Ok(ears) => ears,
+            Err(error) => {
+                standing.state = State::Fails(format!("no thread is to be had: {error}"));
+                self.telemetry.stand(Some(standing));
+                return std::future::pending().await;
+            }
+        };
+        let mut failed = 0;
+        loop {
+            if self.consumer.follows() {
+                // What it knows of ports is as old as its lead.
+                standing = Standing::new(&self.plan, State::Follows, self.clock.now());
+                self.consumer.ports(&standing.ports, 0);
+                self.telemetry.stand(Some(standing.clone()));
+                match self.consumer.leader_changed().await {
+                    Ok(()) => continue,
+                    Err(stopped) => return stopped,
+                }
+            }
+            let Some(cluster) = self.consumer.cluster() else {
+                tokio::time::sleep(SHORTLY).await;
+                continue;
+            };
+            let began = self.clock.now();
+            let Some(round) = ears.ask(cluster.clone(), began).await else {
+                standing.state = State::Fails("the thread that asks has failed".to_owned());
+                self.telemetry.stand(Some(standing));
+                return std::future::pending().await;
+            };
+            let took = self.clock.now().since(began);
+            self.consumer.polled(round.fault.is_none(), round.taken.steps, Duration::from_nanos(took.0));
+            failed = if round.fault.is_some() { failed + 1 } else { 0 };
+            let asked = round.fault.as_ref().and_then(|fault| fault.after);
+            self.tell(&mut standing, &cluster.fabric, &round);
+            if let Err(stopped) = self.hand_in(round.taken, &cluster.fabric).await {
+                return stopped;
+            }
+            let wait = Duration::from_nanos(self.plan.wait(took, failed, asked).0);
+            tokio::select! {
+                () = tokio::time::sleep(wait) => {}
+                _ = self.consumer.leader_changed() => {}
+            }
+        }
+    }
+
+    /// Hands what links carried to the handle, a window at a time.
+    async fn hand_in(&mut self, taken: Taken, fabric: &Arc<Fabric>) -> Result<(), Stopped> {
+        let Taken { windows, speeds, .. } = taken;
+        for Window { from, until, loads } in windows {
+            let speed = |&(link, _): &(ResourceId, Load)| Some((link, *speeds.get(&link)?));
+            let speeds = loads.iter().filter_map(speed).collect();
+            let samples = Samples { window: (from, until), loads, speeds };
+            self.consumer.take(samples, fabric.clone()).await?;
+        }
+        Ok(())
+    }
+
+    /// Tells how it goes.
+    fn tell(&mut self, standing: &mut Standing, fabric: &Fabric, round: &Round) {
+        let state = match &round.fault {
+            Some(fault) => State::Fails(fault.why.clone()),
+            None => State::Answers,
+        };
+        if standing.state.name() != state.name() {
+            standing.since = self.clock.now();
+        }
+        standing.state = state;
+        standing.look(&self.plan, fabric, round.taken.ports.clone());
+        if let Some(warning) = &round.warning {
+            standing.remarks.insert("warning", format!("Prometheus warns: {warning}"));
+        }
+        let interval_ms = self.plan.interval.0 / 1_000_000;
+        // Its clock is told to a second, and the answer took its time.
+        if let Some(ahead) = round.ahead_ms.filter(|ahead| ahead.unsigned_abs() > interval_ms.max(2_000)) {
+            let (seconds, word) = (ahead.abs() / 1000, if ahead > 0 { "ahead of" } else { "behind" });
+            let text = format!("Prometheus' clock is {seconds} s {word} this service's: set both by NTP");
+            standing.remarks.insert("clock", text);
+        }
+        self.consumer.ports(&standing.ports, standing.remarks.len());
+        self.telemetry.stand(Some(standing.clone()));
+    }
+}
+
+/// The thread that asks and listens. It ends when nobody has a use for it, once what is under way is answered.
+struct Ears(mpsc::Sender<Ask>);
+
+impl Ears {
+    fn start(plan: Arc<Plan>, clock: Clock) -> io::Result<Ears> {
+        let (sender, asks) = mpsc::channel();
+        let named = thread::Builder::new().name("leeward-poll".to_owned());
+        named.spawn(move || listen(&plan, &clock, &asks))?;
+        Ok(Ears(sender))
+    }
+
+    /// A round of questions; `None` if the thread is gone.
+    async fn ask(&self, cluster: CurrentCluster, now: Nanos) -> Option<Round> {
+        let (answer, answered) = oneshot::channel();
+        self.0.send(Ask { cluster, now, answer }).ok()?;
+        answered.await.ok()
+    }
+}
+
+fn listen(plan: &Plan, clock: &Clock, asks: &mpsc::Receiver<Ask>) {
+    let mut known: Option<(Arc<Fabric>, Cluster, Meter)> = None;
+    while let Ok(Ask { cluster: CurrentCluster { fabric, text }, now, answer }) = asks.recv() {
+        if known.as_ref().is_none_or(|(known, ..)| !Arc::ptr_eq(known, &fabric)) {
+            // It is the one that counts, so it was read before.
+            let Ok(read) = Cluster::from_text("the cluster", &text) else { continue };
+            known = Some((fabric.clone(), read, Meter::new(plan.map.clone(), plan.interval)));
+        }
+        let Some((_, cluster, meter)) = &mut known else { continue };
+        let at_ms = clock.unix_ms(now);
+        let mut round = Round { taken: Taken::default(), fault: None, warning: None, ahead_ms: None };
+        let mut heard = Heard::default();
+        for (asked, query) in plan.queries() {
+            match plan.client.ask(&query, at_ms) {
+                Ok(Told { answer, date_ms }) => {
+                    let now_ms = clock.unix_ms(clock.now());
+                    round.ahead_ms = round.ahead_ms.or(date_ms.map(|date| date - now_ms));
+                    round.warning = round.warning.or(answer.warning);
+                    asked.put(answer.series, &mut heard);
+                }
+                Err(fault) => {
+                    let away = fault.away;
+                    let why = if away { fault.why } else { format!("{}: {}", asked.field(), fault.why) };
+                    round.fault.get_or_insert(Fault { why, ..fault });
+                    if away {
+                        break;
+                    }
+                }
+            }
+        }
+        let ground = Ground { fabric: &fabric, capacities: &cluster.capacities };
+        round.taken = meter.take(&ground, now, heard, |at| clock.at_unix_ms(at));
+        // Who asked may have another plan by now.
+        let _ = answer.send(round);
+    }
+}

@@ -1,0 +1,17 @@
+//! Records: decisions, requests and changes by the names of hosts and links, as stores persist them and the HTTP API shows
+//! them. Numbers of hosts and links mean something only beside one fabric; a record outlives it.
+
+mod caller;
+mod change;
+mod clock;
+mod decision;
+mod migration;
+pub mod schema;
+mod spec;
+
+pub use self::caller::Caller;
+pub use self::change::{Change, Held, Origin, State, Version};
+pub use self::clock::{Clock, Hands};
+pub use self::decision::{Limit, Record, Shown};
+pub use self::migration::{Migration, MigrationState};
+pub use self::spec::{Classes, Rate, ReplicasWish, TaskWish, TasksWish, TransferWish, Wish, WorkloadWish};

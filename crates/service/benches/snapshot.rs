@@ -1,0 +1,89 @@
+//! Time to copy the network into a snapshot for readers: 10,000 hosts in 500 racks, whose agents all report
+//! loads, speeds, queues and a disk, with work placed across their links.
+
+#![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
+
+#[path = "../tests/support/mod.rs"]
+mod support;
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use leeward_engine::Engine;
+use leeward_fabric::{Bytes, Cluster, HostId, Load, Nanos, ResourceId, ResourceKind};
+use leeward_ledger::{Ledger, LedgerSettings};
+use leeward_placement::Explain;
+use leeward_records::{ReplicasWish, Wish};
+use leeward_service::{Coordinator, Limits, Placement, Reading, Report, Request, Requests};
+use support::{Numbers, cluster, labels, place, policies, samples};
+
+const CLUSTER: &str = "racks: 500\nhosts_per_rack: 20\nnic: 10Gbps\noversubscription: 4\n\
+                       devices: [{read: 200MB/s, write: 200MB/s}]\n";
+const NOW: Nanos = Nanos(10 * Nanos::SECOND.0);
+const PLACEMENTS: u32 = 20_000;
+const TIMES: usize = 400;
+
+fn main() {
+    let mut coordinator = informed(&cluster(CLUSTER));
+    // As in the service: readers use the last snapshot and the one before.
+    let mut past = VecDeque::new();
+    let mut micros: Vec<f64> = (0..TIMES)
+        .map(|time| {
+            let old = if time < 3 { None } else { past.pop_front() };
+            let began = Instant::now();
+            let world = coordinator.world_in(old);
+            let took = began.elapsed().as_secs_f64() * 1e6;
+            assert_eq!(world.devices.len(), 10_000, "each was reported");
+            past.push_back(world);
+            took
+        })
+        .collect();
+    micros.sort_unstable_by(f64::total_cmp);
+    println!(
+        "10,000 hosts, {PLACEMENTS} blocks: {:.0} us, the 99th percentile {:.0} us",
+        micros[TIMES / 2],
+        micros[TIMES * 99 / 100]
+    );
+}
+
+fn informed(cluster: &Cluster) -> Coordinator<Numbers> {
+    let Cluster { fabric, capacities } = cluster;
+    let ledger =
+        Ledger::new(fabric.clone(), capacities, LedgerSettings::default()).expect("defaults are right");
+    let mut coordinator =
+        Coordinator::new(Engine::new(ledger, policies(""), 1, Explain::Off), labels(), Limits::default());
+    coordinator.report(NOW, report(cluster)).expect("a valid report");
+    for number in 0..PLACEMENTS {
+        let writer = Some(fabric.host_name(HostId(number * 7_919 % 10_000)).to_owned());
+        let wish = ReplicasWish { size: Bytes(64 << 20), replicas: 3, writer, ..ReplicasWish::default() };
+        let request = Request::Replicas(wish.request(fabric, 0).expect("a right request"));
+        let wish = Wish::Replicas(wish);
+        place(&mut coordinator, NOW, Placement { request, wish, caller: None, lasts: None }, 0);
+    }
+    coordinator
+}
+
+fn report(cluster: &Cluster) -> Report {
+    let fabric = &cluster.fabric;
+    let share = |resource: ResourceId| i64::from(resource.0.wrapping_mul(2_654_435_761) >> 25);
+    let load =
+        |resource: ResourceId| (resource, Load(cluster.capacities.get(resource).0 / 256 * share(resource)));
+    let (devices, links): (Vec<ResourceId>, Vec<ResourceId>) =
+        fabric.all_resources().partition(|&resource| fabric.kind(resource) == ResourceKind::Device);
+    let link = |&link: &ResourceId| {
+        let speed = Some(cluster.capacities.get(link)).filter(|_| fabric.host_of(link).is_some());
+        (link, Reading { speed, queue: speed.map(|_| 0.0), requests: None })
+    };
+    let device = |&device: &ResourceId| {
+        let requests = Requests { read_bps: Some(1e6), write_bps: Some(1e6), in_flight: Some(1) };
+        (device, Reading { speed: None, queue: Some(0.5), requests: Some(requests) })
+    };
+    let window = (Nanos(9 * Nanos::SECOND.0), NOW);
+    Report {
+        window,
+        readings: links.iter().map(link).chain(devices.iter().map(device)).collect(),
+        loads: samples(window, links.into_iter().map(load)),
+        devices: samples(window, devices.into_iter().map(load)),
+        ..Report::default()
+    }
+}

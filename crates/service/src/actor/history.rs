@@ -1,0 +1,282 @@
+//! The last hour of every link and of many devices: what it carried as a share of its capacity, and what waited, in steps of
+//! ten seconds. Steps are shared and never change, so readers wait for nobody.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use leeward_fabric::{Fabric, Nanos, ResourceId};
+
+use crate::core::{DeviceState, World};
+
+/// Seconds of a step.
+pub const STEP: u64 = 10;
+/// Steps that are kept: an hour.
+const STEPS: usize = 360;
+/// Of so many devices the past is kept, the first of a cluster: their hour takes 94 MB.
+const DEVICES: usize = 1 << 15;
+
+/// A step: where it ends, and means; not a number where something was not seen.
+struct Step {
+    ends: Nanos,
+    fabric: Arc<Fabric>,
+    /// Utilization of each link in order of ids.
+    links: Box<[f32]>,
+    /// How busy devices were; those that were seen.
+    busy: Means,
+    /// What waited at links and devices; where that was said.
+    queues: Means,
+}
+
+/// Means of some resources.
+struct Means {
+    /// Which, in order of ids; steps share it for as long as it is the same.
+    of: Arc<[ResourceId]>,
+    values: Box<[f32]>,
+}
+
+/// The last hour.
+#[derive(Default)]
+pub(super) struct History {
+    steps: ArcSwap<VecDeque<Arc<Step>>>,
+}
+
+/// What the step under way has seen so far; the writer's alone.
+#[derive(Default)]
+pub(super) struct Sums {
+    ends: Nanos,
+    /// What numbers of resources mean; `None` before the first.
+    fabric: Option<Arc<Fabric>>,
+    links: Vec<Sum>,
+    /// By number of the resource, as far as any was seen; those of links are nothing.
+    busy: Vec<Sum>,
+    queues: Vec<Sum>,
+}
+
+/// A sum, and of how many.
+#[derive(Clone, Copy, Default)]
+struct Sum(f64, u32);
+
+impl Sum {
+    fn add(&mut self, value: f64) {
+        *self = Sum(self.0 + value, self.1 + 1);
+    }
+
+    fn mean(self) -> f32 {
+        if self.1 == 0 { f32::NAN } else { (self.0 / f64::from(self.1)) as f32 }
+    }
+}
+
+/// Adds to what is known of a resource.
+fn add(sums: &mut Vec<Sum>, resource: ResourceId, value: f64) {
+    if sums.len() <= resource.index() {
+        sums.resize(resource.index() + 1, Sum::default());
+    }
+    sums[resource.index()].add(value);
+}
+
+impl Means {
+    /// What sums come to, after the means of the step before.
+    fn new(sums: &[Sum], before: Option<&Means>) -> Means {
+        let some = sums.iter().zip(0..).filter(|(sum, _)| sum.1 > 0);
+        let ids = some.clone().map(|(_, id)| ResourceId(id));
+        let same = before.filter(|before| before.of.iter().copied().eq(ids.clone()));
+        let of = same.map_or_else(|| ids.collect(), |before| before.of.clone());
+        Means { of, values: some.map(|(sum, _)| sum.mean()).collect() }
+    }
+
+    /// That of a resource.
+    fn get(&self, resource: ResourceId) -> Option<f32> {
+        self.values.get(self.of.binary_search(&resource).ok()?).copied()
+    }
+}
+
+impl History {
+    /// Takes a world in. A step ends when the first one after it comes.
+    pub fn note(&self, under_way: &mut Sums, world: &World) {
+        let length = STEP * Nanos::SECOND.0;
+        let ends = Nanos((world.at.0 / length + 1) * length);
+        // A step that began on another cluster is not finished.
+        let goes_on = under_way.fabric.as_ref().is_some_and(|fabric| Arc::ptr_eq(fabric, &world.fabric));
+        if under_way.ends != ends || !goes_on {
+            if goes_on {
+                self.push(under_way, world.fabric.clone());
+            }
+            (under_way.ends, under_way.fabric) = (ends, Some(world.fabric.clone()));
+            for sums in [&mut under_way.links, &mut under_way.busy, &mut under_way.queues] {
+                sums.clear();
+            }
+            under_way.links.resize(world.links.len(), Sum::default());
+        }
+        for (sum, state) in under_way.links.iter_mut().zip(&world.links) {
+            if let Some(utilization) = state.utilization() {
+                sum.add(utilization);
+            }
+            if let Some(queue) = state.queue {
+                add(&mut under_way.queues, state.link, queue);
+            }
+        }
+        let is_kept = |state: &&DeviceState| state.device.index() < world.links.len() + DEVICES;
+        for state in world.devices.iter().take_while(is_kept) {
+            if let Some(busy) = state.busy {
+                add(&mut under_way.busy, state.device, busy);
+            }
+            if let Some(queue) = state.queue() {
+                add(&mut under_way.queues, state.device, queue);
+            }
+        }
+    }
+
+    fn push(&self, done: &Sums, fabric: Arc<Fabric>) {
+        let mut steps = VecDeque::clone(&self.steps.load());
+        let last = steps.back();
+        let links = done.links.iter().map(|sum| sum.mean()).collect();
+        let busy = Means::new(&done.busy, last.map(|last| &last.busy));
+        let queues = Means::new(&done.queues, last.map(|last| &last.queues));
+        let step = Arc::new(Step { ends: done.ends, fabric, links, busy, queues });
+        steps.push_back(step);
+        // The first world of a service may be of years ago: nobody had told its coordinator the time yet.
+        let hour_ago = done.ends.since(Nanos(STEPS as u64 * STEP * Nanos::SECOND.0));
+        while steps.len() > STEPS || steps.front().is_some_and(|step| step.ends <= hour_ago) {
+            steps.pop_front();
+        }
+        self.steps.store(Arc::new(steps));
+    }
+
+    /// Steps that end after `since`, `join` of them to one.
+    pub fn since(&self, since: Nanos, join: u64) -> Slots {
+        let steps = self.steps.load();
+        let wanted = steps.iter().filter(|step| step.ends > since).cloned().collect();
+        Slots { steps: wanted, join }
+    }
+}
+
+/// Steps that somebody asked for.
+pub struct Slots {
+    steps: Vec<Arc<Step>>,
+    /// How many are one.
+    join: u64,
+}
+
+impl Slots {
+    /// Seconds of one.
+    pub fn step(&self) -> u64 {
+        STEP * self.join
+    }
+
+    /// Where the first begins.
+    pub fn from(&self) -> Option<Nanos> {
+        let first = self.steps.first()?;
+        let length = self.step() * Nanos::SECOND.0;
+        Some(Nanos(first.ends.0.saturating_sub(1) / length * length))
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        let length = self.step() * Nanos::SECOND.0;
+        let (Some(from), Some(last)) = (self.from(), self.steps.last()) else { return 0 };
+        ((last.ends.0 - 1 - from.0) / length + 1) as usize
+    }
+
+    /// Mean utilization of the link at a position of a fabric, of each; `None` where it was not seen, or nothing was
+    /// known of the network.
+    pub fn of(&self, fabric: &Arc<Fabric>, link: usize) -> Vec<Option<f32>> {
+        self.means(fabric, |step| step.links.get(link).copied())
+    }
+
+    /// How busy a device was in each; `None` too where its past is not kept.
+    pub fn busy(&self, fabric: &Arc<Fabric>, device: ResourceId) -> Vec<Option<f32>> {
+        self.means(fabric, |step| step.busy.get(device))
+    }
+
+    /// What waited at a link or device in each.
+    pub fn queue(&self, fabric: &Arc<Fabric>, resource: ResourceId) -> Vec<Option<f32>> {
+        self.means(fabric, |step| step.queues.get(resource))
+    }
+
+    fn means(&self, fabric: &Arc<Fabric>, of: impl Fn(&Step) -> Option<f32>) -> Vec<Option<f32>> {
+        let length = self.step() * Nanos::SECOND.0;
+        let Some(from) = self.from() else { return Vec::new() };
+        let mut sums = vec![(0.0_f32, 0_u32); self.count()];
+        for step in self.steps.iter().filter(|step| Arc::ptr_eq(&step.fabric, fabric)) {
+            let value = of(step).unwrap_or(f32::NAN);
+            let (sum, count) = &mut sums[((step.ends.0 - 1 - from.0) / length) as usize];
+            if !value.is_nan() {
+                (*sum, *count) = (*sum + value, *count + 1);
+            }
+        }
+        sums.into_iter().map(|(sum, count)| (count > 0).then(|| sum / count as f32)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use leeward_engine::{Engine, Policies};
+    use leeward_fabric::Cluster;
+    use leeward_ledger::{Ledger, LedgerSettings};
+    use leeward_placement::Explain;
+
+    use super::*;
+    use crate::actor::Channels;
+    use crate::core::{Coordinator, Labels, Limits, Reading};
+
+    /// A world of hosts with a disk each.
+    fn world(racks: u32) -> World {
+        let text = format!(
+            "racks: {racks}\nhosts_per_rack: 100\nnic: 1Gbps\noversubscription: 1\ndevices: [{{read: 1GB/s, write: 1GB/s}}]\n"
+        );
+        let Cluster { fabric, capacities } = Cluster::from_text("test", &text).expect("a right cluster");
+        let ledger = Ledger::new(fabric, &capacities, LedgerSettings::default()).expect("defaults are right");
+        let labels = Labels { replicas: "none".into(), tasks: "none".into(), moves: None };
+        Coordinator::<Channels>::new(
+            Engine::new(ledger, Policies::default(), 1, Explain::Off),
+            labels,
+            Limits::default(),
+        )
+        .world()
+    }
+
+    /// A device that is so busy, with so many requests.
+    fn device(device: ResourceId, busy: f64, queue: Option<f64>) -> DeviceState {
+        let reading = Some(Reading { queue, ..Reading::default() });
+        let (until, reserved, residual, hot_since) = (None, 0.0, 0.0, None);
+        DeviceState { device, busy: Some(busy), until, reserved, residual, hot_since, reading }
+    }
+
+    #[test]
+    fn the_past_of_the_first_devices_is_kept_and_whose_it_is_once_for_all_steps() {
+        let (mut world, history, mut under_way) = (world(400), History::default(), Sums::default());
+        let links = world.links.len() as u32;
+        let at = |number: usize| ResourceId(links + number as u32);
+        world.devices = (0..40_000).map(|number| device(at(number), 0.25, Some(number as f64))).collect();
+        world.links[3].queue = Some(7.0);
+        for second in 0..41 {
+            world.at = Nanos(second * Nanos::SECOND.0);
+            // In the third step, half of the devices are seen, and busier.
+            if second == 25 {
+                world.devices.truncate(20_000);
+                world.devices[1] = device(at(1), 0.75, None);
+            }
+            history.note(&mut under_way, &world);
+        }
+        let slots = history.since(Nanos(0), 1);
+        let (busy, queue) = (|of| slots.busy(&world.fabric, of), |of| slots.queue(&world.fabric, of));
+        assert_eq!(busy(at(1)), [Some(0.25), Some(0.25), Some(0.5), Some(0.75)]);
+        assert_eq!(queue(at(1)), [Some(1.0), Some(1.0), Some(1.0), None]);
+        assert_eq!(busy(at(DEVICES - 1)), [Some(0.25), Some(0.25), Some(0.25), None]);
+        assert_eq!(queue(at(DEVICES - 1)), [Some(32_767.0), Some(32_767.0), Some(32_767.0), None]);
+        for beyond in [busy(at(DEVICES)), queue(at(DEVICES)), queue(ResourceId(2))] {
+            assert_eq!(beyond, [None; 4]);
+        }
+        assert_eq!(queue(ResourceId(3)), [Some(7.0); 4]);
+        // For each device four bytes of a step are of what it did, four of what waited, and none of its number.
+        let whose = |of: fn(&Step) -> &Means| {
+            let firsts = slots.steps.iter().zip(&slots.steps[1..]);
+            firsts.map(|(one, next)| Arc::ptr_eq(&of(one).of, &of(next).of)).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            (whose(|step| &step.busy), whose(|step| &step.queues)),
+            (vec![true, true, false], vec![true, true, false])
+        );
+    }
+}

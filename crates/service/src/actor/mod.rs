@@ -1,0 +1,252 @@
+//! The actor: the task that owns the coordinator, and the handle to it. All clients send it commands, so each placement sees
+//! those before it. A writer thread persists the changes (`writer`) while the coordinator goes on.
+//!
+//! If changes cannot be persisted, the clients that wait for them get an error, and the coordinator is made again from the
+//! store: later decisions rest on the lost ones. Until the store is available again nothing is decided, and the last state
+//! is shown.
+//!
+//! Several services may share a store: one is the leader and decides ([`Position`]). The followers apply the changes that it
+//! persists, and each can take its place; every service takes telemetry itself.
+
+mod heartbeat;
+mod history;
+mod operations;
+mod replies;
+mod run;
+mod snapshots;
+mod studies;
+mod writer;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use leeward_fabric::input::{InputError, read_yaml};
+use leeward_fabric::{Cluster, Fabric, Nanos};
+use leeward_records::{Clock, Origin, Version};
+use leeward_store::{Kind, Store, StoreError};
+use tokio::sync::{mpsc, oneshot, watch};
+
+pub use self::history::{STEP, Slots};
+pub use self::operations::{
+    Access, AnswerMigration, Channels, GetDecision, GetHolding, GetRack, GetWorkload, ListWorkloads,
+    Operation, Release, ReplyTo, SetJob, Turn, WhatIf,
+};
+use self::operations::{Call, TypedCall};
+pub use self::replies::Pending;
+use self::run::Actor;
+pub use self::snapshots::Position;
+use self::snapshots::{Press, Published};
+use self::studies::Studies;
+use self::writer::{Extent, GroupCommitWriter};
+use crate::core::{Answer, CallError, Coordinator, Finding, Unavailable, World};
+
+/// Commands that may wait in the channel; a client that sends one more waits.
+const CHANNEL: usize = 1024;
+
+/// Command to the actor.
+enum Command {
+    /// Operation on the coordinator.
+    Call(Box<dyn Call>),
+    /// Change of the cluster.
+    ChangeCluster(NewCluster, oneshot::Sender<Answer<Changed, VersionConflict>>),
+    /// Request for a snapshot that is no older than now.
+    Snapshot(oneshot::Sender<Arc<World>>),
+    /// Result of a job of the coordinator with this number.
+    Found(u64, Finding),
+}
+
+/// The cluster is of this version, and not of the expected one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct VersionConflict(pub u64);
+
+/// Handle to the actor: sends it commands, and reads what it publishes.
+#[derive(Clone)]
+pub struct Handle {
+    inbox: mpsc::Sender<Command>,
+    published: Arc<Published>,
+    kept: Kind,
+}
+
+/// The actor has stopped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Closed;
+
+/// Why a handle could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The store has something that cannot be read, or cannot be read at all.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// What is stored does not fit the cluster.
+    #[error("what is stored cannot be taken up: {0}")]
+    Resume(#[from] leeward_ledger::CommitError),
+    /// The cluster that is stored cannot be read.
+    #[error(transparent)]
+    Cluster(#[from] InputError),
+    /// There is no thread to be had.
+    #[error("the store's thread: {0}")]
+    Thread(#[from] std::io::Error),
+}
+
+/// What makes a coordinator for a cluster that knows nothing yet, one that leads or one that does not: that advises no moves.
+/// After a failure of the store, or a change of the cluster or of who leads, another one is made.
+pub type Maker = Box<dyn Fn(&Cluster, bool) -> Coordinator<Channels> + Send>;
+
+/// A cluster that is to be the one that counts.
+#[derive(Clone, Debug)]
+pub struct NewCluster {
+    /// What it is.
+    pub cluster: Cluster,
+    /// Its file, as JSON.
+    pub text: Arc<str>,
+    /// Where it comes from.
+    pub origin: Origin,
+    /// The version that it is to follow, where that matters.
+    pub after: Option<u64>,
+}
+
+/// What became of a cluster that was to count.
+#[derive(Clone, Debug)]
+pub struct Changed {
+    /// The version that it is.
+    pub version: Version,
+    /// Whether it counted already.
+    pub again: bool,
+}
+
+impl NewCluster {
+    /// Reads a cluster file, in YAML or JSON; `file` names it in errors.
+    ///
+    /// # Errors
+    /// An [`InputError`] with line and field.
+    pub fn read(file: &str, text: &str) -> Result<NewCluster, InputError> {
+        let cluster = Cluster::from_text(file, text)?;
+        let json: serde_json::Value = read_yaml(file, text)?;
+        Ok(NewCluster { cluster, text: json.to_string().into(), origin: Origin::File, after: None })
+    }
+}
+
+impl Handle {
+    /// A handle with a coordinator that goes on where the store says, and the coordinator's work, to be run as a task. The work ends
+    /// when every copy of the handle is gone, and everything is written then.
+    ///
+    /// The cluster is that of `file`, unless the last one that came from a file is the same and was changed since, or
+    /// another service leads, which others are told of as being at `address`.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub async fn open(
+        make: Maker,
+        file: NewCluster,
+        store: Box<dyn Store>,
+        clock: Clock,
+        address: Arc<str>,
+    ) -> Result<(Handle, impl Future<Output = ()> + Send), OpenError> {
+        let (sender, messages) = mpsc::channel(CHANNEL);
+        let mut coordinator = fresh(&make, &file.cluster, false);
+        coordinator.wake(clock.now());
+        let limits = coordinator.limits();
+        let extent = Extent { decisions: limits.decisions, callers: limits.keys };
+        let kept = store.kind();
+        let writer = GroupCommitWriter::start(store, extent, address)?;
+        let before = Version { number: 0, at: clock.now(), origin: Origin::File, text: file.text.clone() };
+        let (press, published) = Press::new(coordinator.world(), before);
+        let cluster = file.cluster.clone();
+        let (studies, coordinators) = (Studies::start(&sender)?, 0);
+        let mut work = Actor {
+            coordinator,
+            coordinators,
+            studies,
+            cluster,
+            make,
+            writer,
+            clock,
+            press,
+            term: None,
+            exact: false,
+            owed: Vec::new(),
+            pending: Vec::new(),
+        };
+        work.begin(file).await?;
+        Ok((Handle { inbox: sender, published, kept }, work.run(messages)))
+    }
+
+    /// Runs an operation on the coordinator, and waits for its reply. Ids in it refer to `fabric`.
+    ///
+    /// # Errors
+    /// The operation's own error, or [`Unavailable`]; [`Unavailable::ClusterChanged`] if `fabric` is not the current one.
+    pub async fn call<O: Operation>(&self, operation: O, fabric: Arc<Fabric>) -> Answer<O::Reply, O::Error> {
+        let stopped = || CallError::Unavailable(Unavailable::Stopped);
+        let (to, reply) = oneshot::channel();
+        let call = Box::new(TypedCall { operation, fabric, to });
+        self.inbox.send(Command::Call(call)).await.map_err(|_| stopped())?;
+        reply.await.map_err(|_| stopped())?
+    }
+
+    /// What decisions are kept in.
+    pub fn kept(&self) -> Kind {
+        self.kept
+    }
+
+    /// Whether placements are answered here.
+    pub fn position(&self) -> watch::Receiver<Position> {
+        self.published.position.subscribe()
+    }
+
+    /// The version of the cluster that counts.
+    pub fn cluster(&self) -> Arc<Version> {
+        self.published.cluster.load_full()
+    }
+
+    /// Changes the cluster. Decisions stay as far as the new cluster has their hosts, and telemetry as far as it has their
+    /// links.
+    ///
+    /// # Errors
+    /// The cluster is not of the expected version, or [`Unavailable`].
+    pub async fn change_cluster(&self, cluster: NewCluster) -> Answer<Changed, VersionConflict> {
+        let stopped = || CallError::Unavailable(Unavailable::Stopped);
+        let (to, reply) = oneshot::channel();
+        self.inbox.send(Command::ChangeCluster(cluster, to)).await.map_err(|_| stopped())?;
+        reply.await.map_err(|_| stopped())?
+    }
+
+    /// The network with all in it that was acknowledged before this was asked.
+    pub async fn world(&self) -> Result<Arc<World>, Closed> {
+        let (sender, world) = oneshot::channel();
+        self.inbox.send(Command::Snapshot(sender)).await.map_err(|_| Closed)?;
+        world.await.map_err(|_| Closed)
+    }
+
+    /// The network as it was at most a second ago; nobody is waited for.
+    pub fn last_world(&self) -> Arc<World> {
+        self.published.world.load_full()
+    }
+
+    /// How long ago the last world was made, by no clock that is set.
+    pub fn age(&self) -> Duration {
+        self.published.age()
+    }
+
+    /// Changes whenever a world was made.
+    pub fn made(&self) -> watch::Receiver<u64> {
+        self.published.epochs.subscribe()
+    }
+
+    /// Waits for another state of the ledger than that of `epoch`: a later one, or one of another ledger, which counts
+    /// from the beginning.
+    pub async fn newer(&self, epoch: u64) -> Result<Arc<World>, Closed> {
+        let mut epochs = self.published.epochs.subscribe();
+        epochs.wait_for(|&now| now != epoch).await.map_err(|_| Closed)?;
+        Ok(self.last_world())
+    }
+
+    /// The steps that end after `since`, `join` of them to one.
+    pub fn history(&self, since: Nanos, join: u64) -> Slots {
+        self.published.history.since(since, join)
+    }
+}
+
+fn fresh(make: &Maker, cluster: &Cluster, leads: bool) -> Coordinator<Channels> {
+    let coordinator = make(cluster, leads);
+    if leads { coordinator } else { coordinator.led_elsewhere() }
+}

@@ -1,0 +1,101 @@
+//! Replies that wait until the changes of their batch are durable, each with its own type.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use leeward_records::Record;
+use leeward_store::StoreError;
+use tokio::sync::oneshot;
+
+use super::operations::{Operation, ReplyTo};
+use crate::core::{Answer, CallError, Unavailable};
+
+/// Decisions that were read from the store, by id.
+pub(super) type Decisions = BTreeMap<u64, Arc<Record>>;
+
+/// Reply that waits for durability.
+pub trait Pending: Send {
+    /// Id of the decision that the reply needs from the store, if the client still waits.
+    fn evicted(&self) -> Option<u64> {
+        None
+    }
+
+    /// Sends the reply: the changes are durable, and decisions were read, or could not be.
+    fn persisted(self: Box<Self>, decisions: &Result<Decisions, StoreError>);
+
+    /// Sends the failure: the changes are not durable, or it is unknown.
+    fn failed(self: Box<Self>, error: &StoreError);
+}
+
+/// Reply that is complete.
+pub(super) struct Persisted<T, E> {
+    pub to: oneshot::Sender<Answer<T, E>>,
+    pub reply: T,
+}
+
+impl<T: Send, E: Send> Pending for Persisted<T, E> {
+    fn persisted(self: Box<Self>, _: &Result<Decisions, StoreError>) {
+        // The client may have left; one that numbers its requests sends it again.
+        let _ = self.to.send(Ok(self.reply));
+    }
+
+    fn failed(self: Box<Self>, error: &StoreError) {
+        let _ = self.to.send(Err(CallError::Unavailable(error.into())));
+    }
+}
+
+/// Reply that needs a decision which has left memory.
+pub(super) struct EvictedLookup<O: Operation> {
+    pub to: ReplyTo<O>,
+    pub id: u64,
+    /// True if the operation has changed something that must be durable.
+    pub commits: bool,
+    pub found: fn(Arc<Record>) -> O::Reply,
+    pub missing: fn(u64) -> O::Error,
+    pub unread: fn(String) -> O::Error,
+}
+
+impl<O: Operation> Pending for EvictedLookup<O> {
+    fn evicted(&self) -> Option<u64> {
+        (!self.to.is_closed()).then_some(self.id)
+    }
+
+    fn persisted(self: Box<Self>, decisions: &Result<Decisions, StoreError>) {
+        let answer = match decisions.as_ref().map(|decisions| decisions.get(&self.id)) {
+            Ok(Some(record)) => Ok((self.found)(record.clone())),
+            Ok(None) => Err((self.missing)(self.id)),
+            Err(error) => Err((self.unread)(error.to_string())),
+        };
+        let _ = self.to.send(answer.map_err(CallError::Failed));
+    }
+
+    fn failed(self: Box<Self>, error: &StoreError) {
+        let _ = self.to.send(Err(if self.commits {
+            CallError::Unavailable(error.into())
+        } else {
+            CallError::Failed((self.unread)(error.to_string()))
+        }));
+    }
+}
+
+/// Change that the actor itself waits for.
+pub(super) struct Confirmation(pub oneshot::Sender<Result<(), Unavailable>>);
+
+impl Pending for Confirmation {
+    fn persisted(self: Box<Self>, _: &Result<Decisions, StoreError>) {
+        let _ = self.0.send(Ok(()));
+    }
+
+    fn failed(self: Box<Self>, error: &StoreError) {
+        let _ = self.0.send(Err(error.into()));
+    }
+}
+
+impl From<&StoreError> for Unavailable {
+    fn from(error: &StoreError) -> Unavailable {
+        match error {
+            StoreError::Unknown(problem) => Unavailable::OutcomeUnknown(problem.clone()),
+            error => Unavailable::StoreFailed(error.to_string()),
+        }
+    }
+}

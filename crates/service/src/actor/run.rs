@@ -1,0 +1,341 @@
+//! The loop of the actor, and its relation to the store: leader, follower, or unavailable.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use leeward_fabric::{Cluster, Nanos};
+use leeward_records::{Change, Clock, State, Version};
+use leeward_store::{Leadership, News, StoreError};
+use tokio::sync::mpsc;
+
+use super::operations::{Access, Call, Channels, Turn};
+use super::replies::Pending;
+use super::snapshots::{Position, Press};
+use super::studies::Studies;
+use super::writer::{Batch, GroupCommitWriter, StoreEvent};
+use super::{Changed, Command, Maker, NewCluster, OpenError, VersionConflict, fresh};
+use crate::core::{Answer, CallError, Coordinator, Seen, Unavailable};
+
+/// Commands of one turn at most. A turn takes the commands that wait, and its changes are one batch.
+const TURN: usize = 16;
+
+/// The coordinator's owner.
+pub(super) struct Actor {
+    pub coordinator: Coordinator<Channels>,
+    /// How many coordinators there were before: what those wanted to know is of no use to this one.
+    pub coordinators: u64,
+    pub studies: Studies,
+    pub cluster: Cluster,
+    pub make: Maker,
+    pub writer: GroupCommitWriter,
+    pub clock: Clock,
+    pub press: Press,
+    /// The term in which the coordinator was made to lead; `None` if it was made to follow.
+    pub term: Option<u64>,
+    /// Whether all that the coordinator knows of decisions is kept, or owed.
+    pub exact: bool,
+    /// What ended while nothing could be kept, until this coordinator leads again.
+    pub owed: Vec<Change>,
+    /// Replies of this turn that wait until its changes are durable.
+    pub pending: Vec<Box<dyn Pending>>,
+}
+
+impl Actor {
+    /// Goes on where the store says, as it says.
+    pub async fn begin(&mut self, file: NewCluster) -> Result<(), OpenError> {
+        let stands = loop {
+            match self.writer.event().await {
+                Some(StoreEvent::Lease(stands)) => break stands?,
+                Some(_) => {}
+                None => return Err(StoreError::Database("the store's thread is gone".to_owned()).into()),
+            }
+        };
+        let mut state = self.writer.load().await?;
+        match stands {
+            Leadership::Leads { term } => {
+                let is_last = state.file.as_ref().is_some_and(|last| last.text == file.text);
+                if state.cluster.is_none() || !is_last {
+                    let found = state.cluster.map_or(0, |cluster| cluster.number);
+                    let version = self.version(found + 1, &file);
+                    self.writer.confirm(Change::Cluster(version.clone())).await.map_err(not_kept)?;
+                    state.cluster = Some(version);
+                }
+                self.term = Some(term);
+                self.take_up(state, Position::Leads, None).await
+            }
+            Leadership::Follows { leader, .. } => {
+                self.take_up(state, Position::Follows { leader }, None).await
+            }
+        }
+    }
+
+    pub async fn run(mut self, mut inbox: mpsc::Receiver<Command>) {
+        let mut commands = Vec::with_capacity(TURN);
+        loop {
+            tokio::select! {
+                biased;
+                event = self.writer.event() => match event {
+                    Some(event) => self.take_event(event).await,
+                    None => break,
+                },
+                count = inbox.recv_many(&mut commands, TURN) => {
+                    if count == 0 {
+                        break;
+                    }
+                    let now = self.clock.now();
+                    for command in commands.drain(..) {
+                        self.take_command(command, now).await;
+                    }
+                }
+                () = until(&self.clock, self.coordinator.wakes_at()) => self.coordinator.wake(self.clock.now()),
+                () = tokio::time::sleep_until(self.press.due().into()) => {
+                    self.coordinator.wake(self.clock.now());
+                }
+            }
+            self.finish_turn().await;
+            self.press.make(|past| self.coordinator.world_in(past));
+        }
+    }
+
+    /// Carries out a command.
+    async fn take_command(&mut self, command: Command, now: Nanos) {
+        match command {
+            Command::Call(call) => match self.rejection(call.as_ref()) {
+                Some(reason) => call.reject(reason),
+                None => call.run(&mut self.turn(now)),
+            },
+            Command::ChangeCluster(new, to) => {
+                // Earlier decisions of this turn belong to this coordinator; the next one begins with the stored state.
+                self.finish_turn().await;
+                let changed = self.change_cluster(new).await;
+                let _ = to.send(changed);
+            }
+            Command::Snapshot(to) => {
+                self.press.want(to);
+                // Clients that ask often see time pass too.
+                if self.press.is_due() {
+                    self.coordinator.wake(now);
+                }
+            }
+            Command::Found(coordinator, finding) if coordinator == self.coordinators => {
+                self.coordinator.found(now, finding);
+            }
+            Command::Found(..) => {}
+        }
+    }
+
+    fn turn(&mut self, now: Nanos) -> Turn<'_> {
+        let is_leader = self.press.position() == Position::Leads;
+        Turn { now, coordinator: &mut self.coordinator, pending: &mut self.pending, is_leader }
+    }
+
+    /// Returns the reason why an operation cannot run, by the relation of this service to the store.
+    fn rejection(&self, call: &dyn Call) -> Option<Unavailable> {
+        if !Arc::ptr_eq(call.fabric(), self.coordinator.fabric()) {
+            return Some(Unavailable::ClusterChanged);
+        }
+        let reason = self.press.position().unavailable()?;
+        match call.access() {
+            Access::Telemetry => None,
+            Access::Compute | Access::Read if self.exact => None,
+            Access::Compute | Access::Read | Access::Write => Some(reason),
+        }
+    }
+
+    /// Takes an event of the store: this service may become leader, follower or unavailable.
+    async fn take_event(&mut self, event: StoreEvent) {
+        let result = match event {
+            StoreEvent::Lease(Ok(Leadership::Leads { term })) => self.lead(term).await,
+            StoreEvent::Lease(Ok(Leadership::Follows { leader, news })) => self.follow(leader, news).await,
+            StoreEvent::Lease(Err(error)) => Err(error.into()),
+            StoreEvent::Lost(error) => {
+                (self.exact, self.term) = (false, None);
+                self.stall(&error.clone().into());
+                let (position, seen) = (self.press.position(), self.coordinator.seen());
+                self.resume(position, Some(seen)).await
+            }
+            // It was asked for by somebody who waits no more.
+            StoreEvent::Loaded(_) => Ok(()),
+            StoreEvent::Silent(error) => Err(error.into()),
+        };
+        if let Err(error) = result {
+            self.stall(&error);
+        }
+    }
+
+    /// It decides from now on.
+    async fn lead(&mut self, term: u64) -> Result<(), OpenError> {
+        if self.exact && self.term == Some(term) {
+            self.press.stand(Position::Leads);
+            return Ok(());
+        }
+        self.term = Some(term);
+        let seen = self.coordinator.seen();
+        let led = self.resume(Position::Leads, Some(seen)).await;
+        self.exact &= led.is_ok();
+        led
+    }
+
+    /// Another service decides; it goes along with what that has kept.
+    async fn follow(&mut self, leader: Option<Arc<str>>, news: News) -> Result<(), OpenError> {
+        let position = Position::Follows { leader };
+        let changes = match news {
+            News::Changes(changes) if self.exact && self.term.is_none() => changes,
+            _ => {
+                (self.exact, self.term) = (false, None);
+                let seen = self.coordinator.seen();
+                return self.resume(position, Some(seen)).await;
+            }
+        };
+        for change in changes {
+            if let Err(error) = self.coordinator.follow(self.clock.now(), change) {
+                self.exact = false;
+                return Err(error.into());
+            }
+        }
+        self.press.stand(position);
+        Ok(())
+    }
+
+    /// Nothing can be kept for now. What waits to be decided is to be asked again.
+    fn stall(&mut self, error: &OpenError) {
+        self.exact &= !self.turn_away();
+        self.press.stand(Position::Stalls { problem: error.to_string().into() });
+    }
+
+    /// A new coordinator that goes on where the store says, and has seen what another one saw.
+    async fn resume(&mut self, position: Position, seen: Option<Seen>) -> Result<(), OpenError> {
+        self.turn_away();
+        let state = self.writer.load().await?;
+        self.take_up(state, position, seen).await
+    }
+
+    /// The same, of what is kept.
+    async fn take_up(
+        &mut self,
+        state: State,
+        position: Position,
+        seen: Option<Seen>,
+    ) -> Result<(), OpenError> {
+        if let Some(stored) = state.cluster.clone().filter(|stored| stored.number != self.press.version()) {
+            self.cluster = Cluster::from_text("the store's cluster", &stored.text)?;
+            self.press.cluster(stored);
+        }
+        self.coordinator = fresh(&self.make, &self.cluster, position == Position::Leads);
+        self.coordinators += 1;
+        self.owed.clear();
+        self.coordinator.wake(self.clock.now());
+        self.coordinator.resume(state)?;
+        seen.into_iter().for_each(|seen| self.coordinator.see(seen));
+        self.exact = true;
+        self.press.stand(position);
+        self.finish_turn().await;
+        self.press.make_now(|past| self.coordinator.world_in(past));
+        Ok(())
+    }
+
+    fn version(&self, number: u64, of: &NewCluster) -> Version {
+        Version { number, at: self.clock.now(), origin: of.origin, text: of.text.clone() }
+    }
+
+    /// The number of the version that it made, or that is the same.
+    async fn change_cluster(&mut self, new: NewCluster) -> Answer<Changed, VersionConflict> {
+        if let Some(reason) = self.press.position().unavailable() {
+            return Err(CallError::Unavailable(reason));
+        }
+        // Sent again, or said already: it counts, and is no other version.
+        if let Some(version) = self.press.counts(&new.text) {
+            return Ok(Changed { version, again: true });
+        }
+        let found = self.press.version();
+        if new.after.is_some_and(|after| after != found) {
+            return Err(CallError::Failed(VersionConflict(found)));
+        }
+        let version = self.version(found + 1, &new);
+        let kept = self.writer.confirm(Change::Cluster(version.clone())).await;
+        let position = match &kept {
+            Ok(()) => {
+                self.cluster = new.cluster;
+                self.press.cluster(version.clone());
+                Position::Leads
+            }
+            // What was decided just before may not be kept either, and whether it leads is to be heard again.
+            Err(_) => {
+                self.term = None;
+                Position::Stalls { problem: "a change of the cluster was not kept".into() }
+            }
+        };
+        let seen = self.coordinator.seen();
+        let resumed = self.resume(position, Some(seen)).await;
+        if let Err(error) = &resumed {
+            self.exact = false;
+            self.stall(error);
+        }
+        match kept {
+            // The load has shown whether it is durable.
+            Err(Unavailable::OutcomeUnknown(_)) if resumed.is_ok() && self.press.has(&version) => {
+                Ok(Changed { version, again: false })
+            }
+            Err(Unavailable::OutcomeUnknown(problem)) if resumed.is_ok() => {
+                Err(CallError::Unavailable(Unavailable::StoreFailed(problem)))
+            }
+            kept => kept.map(|()| Changed { version, again: false }).map_err(CallError::Unavailable),
+        }
+    }
+
+    /// Rejects everything that waits, since another coordinator takes over. Returns true if anything waited.
+    fn turn_away(&mut self) -> bool {
+        let waited = self.coordinator.turn_away();
+        self.turn(Nanos(0)).complete();
+        waited
+    }
+
+    /// Starts the jobs of the turn, and gives its changes to the writer with the replies that wait for them.
+    async fn finish_turn(&mut self) {
+        self.turn(Nanos(0)).complete();
+        for study in self.coordinator.studies() {
+            self.studies.look_into(self.coordinators, study);
+        }
+        let mut batch = Batch {
+            changes: self.coordinator.changes().collect(),
+            replies: std::mem::take(&mut self.pending),
+        };
+        if self.press.position() == Position::Leads {
+            batch.changes.splice(0..0, self.owed.drain(..));
+        } else {
+            // Decisions end by time, and end again for the next leader; a coordinator that led and may go on owes the ends.
+            self.exact &= batch.changes.iter().all(|change| matches!(change, Change::Ended { .. }));
+            if self.exact && self.term.is_some() {
+                self.owed.append(&mut batch.changes);
+            }
+            batch.changes.clear();
+        }
+        if batch.changes.is_empty() && batch.replies.is_empty() {
+            return;
+        }
+        if let Err(error) = self.writer.persist(batch).await {
+            self.exact = false;
+            self.stall(&error.into());
+        }
+    }
+}
+
+/// Returns the error of a start whose cluster is not durable.
+fn not_kept(reason: Unavailable) -> StoreError {
+    match reason {
+        Unavailable::StoreFailed(problem) | Unavailable::OutcomeUnknown(problem) => {
+            StoreError::Database(problem)
+        }
+        Unavailable::ClusterChanged | Unavailable::Follower { .. } | Unavailable::Stopped => {
+            StoreError::Deposed
+        }
+    }
+}
+
+/// Waits for a time of the engine's; for ever if there is none.
+async fn until(clock: &Clock, at: Option<Nanos>) {
+    match at {
+        Some(at) => tokio::time::sleep(Duration::from_nanos(at.since(clock.now()).0)).await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,342 @@
+//! The thread that owns the store. It writes the changes of several turns in one transaction (group commit), and replies
+//! are sent once their changes are durable; decisions that have left memory are read for them. Between writes it renews the
+//! lease of the store twice a second, whether anybody listens or not: a service that is silent towards its store loses the
+//! lead.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use leeward_records::{Change, State};
+use leeward_store::{Leadership, Store, StoreError};
+use tokio::sync::{Semaphore, mpsc, oneshot};
+
+use super::heartbeat::{Heartbeat, SILENCE};
+use super::replies::{Confirmation, Decisions, Pending};
+use crate::core::Unavailable;
+
+/// Batches that may wait to be written; the actor waits when there are more.
+const BATCHES: usize = 1024;
+/// Changes of one transaction at most, so that the first of them do not wait long for the last.
+const MAX_CHANGES: usize = 4096;
+/// Time between two renewals of the lease.
+const RENEWAL: Duration = Duration::from_millis(500);
+
+/// Changes of one turn, and the replies that wait for them.
+#[derive(Default)]
+pub(super) struct Batch {
+    pub changes: Vec<Change>,
+    pub replies: Vec<Box<dyn Pending>>,
+}
+
+/// Replies that the thread sends, or the actor once it gives up waiting: whoever takes them first.
+type Replies = Arc<Mutex<Vec<Box<dyn Pending>>>>;
+
+/// Error message for a thread that has ended.
+const THREAD_GONE: &str = "the store's thread is gone";
+
+enum Order {
+    Persist(Vec<Change>, Replies),
+    Load,
+}
+
+/// Event of the thread, in the order in which they happen.
+pub(super) enum StoreEvent {
+    /// Result of a renewal of the lease.
+    Lease(Result<Leadership, StoreError>),
+    /// Changes were not persisted. Until it loads the store again the thread persists nothing, since later changes rest on
+    /// the lost ones.
+    Lost(StoreError),
+    /// State of the store.
+    Loaded(Result<State, StoreError>),
+    /// The thread has been silent for long: the store hangs. Replies that waited were failed.
+    Silent(StoreError),
+}
+
+/// Owner of the thread, which ends when this is dropped, after it has written all batches.
+pub(super) struct GroupCommitWriter {
+    orders: Option<Sender<Order>>,
+    /// Permits for batches that wait.
+    permits: Arc<Semaphore>,
+    events: mpsc::Receiver<StoreEvent>,
+    heartbeat: Arc<Heartbeat>,
+    /// True if its silence was reported.
+    is_silent: bool,
+    /// Replies that wait, by batch.
+    waiting: VecDeque<Replies>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// How much is read when a service begins.
+#[derive(Clone, Copy)]
+pub(super) struct Extent {
+    pub decisions: usize,
+    pub callers: usize,
+}
+
+impl GroupCommitWriter {
+    /// Starts the thread; other services learn that this one is at `address`.
+    pub fn start(
+        store: Box<dyn Store>,
+        extent: Extent,
+        address: Arc<str>,
+    ) -> std::io::Result<GroupCommitWriter> {
+        let (orders, inbox) = std::sync::mpsc::channel();
+        let (outbox, events) = mpsc::channel(1);
+        let permits = Arc::new(Semaphore::new(BATCHES));
+        let heartbeat = Arc::new(Heartbeat::new());
+        let work = WriterThread {
+            store,
+            extent,
+            address,
+            outbox,
+            permits: permits.clone(),
+            heartbeat: heartbeat.clone(),
+            broken: None,
+            lost: None,
+            unreported: None,
+            lead_term: None,
+            loaded_term: None,
+        };
+        let thread = std::thread::Builder::new().name("leeward-store".to_owned());
+        let thread = Some(thread.spawn(move || work.run(&inbox))?);
+        let (orders, waiting, is_silent) = (Some(orders), VecDeque::new(), false);
+        Ok(GroupCommitWriter { orders, permits, events, heartbeat, is_silent, waiting, thread })
+    }
+
+    /// Waits for the next event, or for a long silence.
+    pub async fn event(&mut self) -> Option<StoreEvent> {
+        let event = tokio::select! {
+            biased;
+            event = self.events.recv() => event,
+            () = self.heartbeat.stops(), if !self.is_silent => Some(StoreEvent::Silent(self.give_up())),
+        };
+        self.is_silent = matches!(event, Some(StoreEvent::Silent(_)));
+        event
+    }
+
+    /// Persists a batch; the thread sends its replies then.
+    ///
+    /// # Errors
+    /// The thread has been silent for long: nothing of the batch is persisted, and its replies were failed.
+    pub async fn persist(&mut self, batch: Batch) -> Result<(), StoreError> {
+        let waiting: Replies = Arc::new(Mutex::new(batch.replies));
+        // The thread drops the replies that it has sent.
+        while self.waiting.front().is_some_and(|sent| Arc::strong_count(sent) == 1) {
+            self.waiting.pop_front();
+        }
+        self.waiting.push_back(waiting.clone());
+        let is_taken = self.order(Order::Persist(batch.changes, waiting)).await;
+        if is_taken { Ok(()) } else { Err(self.give_up()) }
+    }
+
+    /// Persists a change and waits until it is durable.
+    ///
+    /// # Errors
+    /// The change is not durable, or it is unknown whether it is.
+    pub async fn confirm(&mut self, change: Change) -> Result<(), Unavailable> {
+        let (sender, mut confirmed) = oneshot::channel();
+        let batch = Batch { changes: vec![change], replies: vec![Box::new(Confirmation(sender))] };
+        let gone = Err(Unavailable::StoreFailed(THREAD_GONE.to_owned()));
+        if self.persist(batch).await.is_ok() {
+            tokio::select! {
+                biased;
+                confirmed = &mut confirmed => return confirmed.unwrap_or(gone),
+                () = self.heartbeat.stops() => drop(self.give_up()),
+            }
+        }
+        confirmed.await.unwrap_or(gone)
+    }
+
+    /// Loads the state of the store. Earlier events of the thread no longer count.
+    ///
+    /// # Errors
+    /// The store cannot be read, or the thread has been silent for long.
+    pub async fn load(&mut self) -> Result<State, StoreError> {
+        let mut is_taken = self.order(Order::Load).await;
+        while is_taken {
+            tokio::select! {
+                biased;
+                event = self.events.recv() => match event {
+                    Some(StoreEvent::Loaded(loaded)) => return loaded,
+                    Some(StoreEvent::Lease(_) | StoreEvent::Lost(_) | StoreEvent::Silent(_)) => {}
+                    None => return Err(StoreError::Database(THREAD_GONE.to_owned())),
+                },
+                () = self.heartbeat.stops() => is_taken = false,
+            }
+        }
+        Err(self.give_up())
+    }
+
+    /// Gives the thread an order. Returns false if the thread has been silent for long.
+    async fn order(&self, order: Order) -> bool {
+        let permit = tokio::select! {
+            biased;
+            permit = self.permits.acquire() => permit,
+            () = self.heartbeat.stops() => return false,
+        };
+        if let (Some(orders), Ok(permit)) = (&self.orders, permit) {
+            // The thread gives the permit back.
+            permit.forget();
+            // The thread runs as long as this value exists.
+            let _ = orders.send(order);
+        }
+        true
+    }
+
+    /// Fails all replies that wait.
+    fn give_up(&mut self) -> StoreError {
+        let error = StoreError::Silent(SILENCE);
+        let unknown = StoreError::Unknown(error.to_string());
+        for waiting in self.waiting.drain(..) {
+            taken(&waiting).into_iter().for_each(|reply| reply.failed(&unknown));
+        }
+        error
+    }
+}
+
+impl Drop for GroupCommitWriter {
+    fn drop(&mut self) {
+        self.orders.take();
+        self.events.close();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn taken(waiting: &Replies) -> Vec<Box<dyn Pending>> {
+    std::mem::take(&mut waiting.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// State of the thread.
+struct WriterThread {
+    store: Box<dyn Store>,
+    extent: Extent,
+    address: Arc<str>,
+    outbox: mpsc::Sender<StoreEvent>,
+    permits: Arc<Semaphore>,
+    heartbeat: Arc<Heartbeat>,
+    /// Error of the last batch that was not persisted, until the store is loaded again.
+    broken: Option<StoreError>,
+    /// The same, until it is reported.
+    lost: Option<StoreError>,
+    /// Result of renewals since the last event that was received.
+    unreported: Option<Leadership>,
+    /// Term in which this service leads, by the last renewal.
+    lead_term: Option<u64>,
+    /// Term in which the store was last loaded; decisions rest on that state.
+    loaded_term: Option<u64>,
+}
+
+impl WriterThread {
+    #[expect(clippy::disallowed_methods, reason = "when to renew the lease: no decision depends on it")]
+    fn run(mut self, inbox: &Receiver<Order>) {
+        let mut due = Instant::now();
+        loop {
+            let mut next = match inbox.recv_timeout(due.saturating_duration_since(Instant::now())) {
+                Ok(order) => Some(order),
+                Err(RecvTimeoutError::Timeout) => None,
+                Err(RecvTimeoutError::Disconnected) => return,
+            };
+            self.heartbeat.beat();
+            let (mut batches, mut changes) = (Vec::new(), Vec::new());
+            while let Some(Order::Persist(more, waiting)) =
+                next.take_if(|order| matches!(order, Order::Persist(..)))
+            {
+                self.permits.add_permits(1);
+                changes.extend(more);
+                batches.push(waiting);
+                if changes.len() < MAX_CHANGES {
+                    next = inbox.try_recv().ok();
+                }
+            }
+            let persisted = self.persist(&changes, &batches);
+            if let Some(Order::Load) = next {
+                self.permits.add_permits(1);
+                self.load();
+            }
+            if Instant::now() >= due || !persisted {
+                self.renew();
+                // A loss that could not be reported is reported soon.
+                due = Instant::now() + if self.lost.is_none() { RENEWAL } else { RENEWAL / 10 };
+            }
+        }
+    }
+
+    /// Persists changes and sends the replies of their batches. Returns false if they are not persisted.
+    fn persist(&mut self, changes: &[Change], batches: &[Replies]) -> bool {
+        let is_led = self.lead_term.is_some() && self.lead_term == self.loaded_term;
+        let mut failure = self.broken.clone();
+        if failure.is_none() && !changes.is_empty() {
+            let applied = if is_led { self.store.apply(changes) } else { Err(StoreError::Deposed) };
+            self.heartbeat.beat();
+            if let Err(error) = applied {
+                (failure, self.lead_term) = (Some(error.clone()), None);
+                // Later batches are known not to be persisted.
+                self.broken = Some(match error {
+                    StoreError::Unknown(problem) => StoreError::Database(problem),
+                    error => error,
+                });
+                self.lost.clone_from(&self.broken);
+            }
+        }
+        if let Some(error) = &failure {
+            batches.iter().flat_map(taken).for_each(|reply| reply.failed(error));
+            return false;
+        }
+        let decisions = self.read_evicted(batches);
+        batches.iter().flat_map(taken).for_each(|reply| reply.persisted(&decisions));
+        true
+    }
+
+    /// Reads the decisions that replies need and that have left memory.
+    fn read_evicted(&mut self, batches: &[Replies]) -> Result<Decisions, StoreError> {
+        let mut ids = BTreeSet::new();
+        for waiting in batches {
+            let waiting = waiting.lock().unwrap_or_else(PoisonError::into_inner);
+            ids.extend(waiting.iter().filter_map(|reply| reply.evicted()));
+        }
+        if ids.is_empty() {
+            return Ok(Decisions::new());
+        }
+        let found = self.store.decisions(&Vec::from_iter(ids));
+        self.heartbeat.beat();
+        Ok(found?.into_iter().map(|record| (record.id, Arc::new(record))).collect())
+    }
+
+    fn load(&mut self) {
+        self.heartbeat.pause();
+        let loaded = self.store.load(self.extent.decisions, self.extent.callers);
+        self.heartbeat.beat();
+        if loaded.is_ok() {
+            (self.broken, self.lost, self.unreported, self.loaded_term) = (None, None, None, self.lead_term);
+        }
+        let _ = self.outbox.blocking_send(StoreEvent::Loaded(loaded));
+    }
+
+    /// Renews the lease, and reports the result if the last event was received.
+    fn renew(&mut self) {
+        let place = self.outbox.try_reserve();
+        if let Some(error) = self.lost.take() {
+            match place {
+                Ok(place) => place.send(StoreEvent::Lost(error)),
+                Err(_) => self.lost = Some(error),
+            }
+            return;
+        }
+        let lease = self.store.stand(&self.address);
+        self.heartbeat.beat();
+        self.lead_term = match lease {
+            Ok(Leadership::Leads { term }) => Some(term),
+            Ok(Leadership::Follows { .. }) | Err(_) => None,
+        };
+        let lease = lease.map(|now| now.after(self.unreported.take()));
+        match place {
+            Ok(place) => place.send(StoreEvent::Lease(lease)),
+            Err(_) => self.unreported = lease.ok(),
+        }
+    }
+}

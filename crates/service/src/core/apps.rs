@@ -1,0 +1,357 @@
+//! Apps that take longer to place than others can be made to wait. They are decided off the coordinator ([`super::Study`]), one
+//! after another, each on what is known when its turn comes: so it sees those before it, and they do not herd. In the ledger
+//! they are once they are found, if their hosts can still take them, and are decided again if not.
+
+use leeward_engine::{About, Ask, Input};
+use leeward_placement::tasks::{AppRequest, Assignment};
+use leeward_placement::{Decision, Refusal};
+
+use super::error::PlaceError;
+use super::request::Request;
+use super::study::{Panicked, Question};
+use super::{Addresses, Coordinator};
+
+/// Looks at hosts and links for which everybody else can wait: about a millisecond, a fifth of what a placement may take. For
+/// what is decided elsewhere a copy of what is known of the links is made in the turn, about a millisecond too on a large cluster.
+const IN_A_TURN: u64 = 20_000;
+/// How often an app is decided because hosts that it was to be on were taken or went down meanwhile.
+const TRIES: u32 = 8;
+/// Bytes of memory that what waits may take together, about. One that waits alone may take more.
+const WAITING: usize = 64 << 20;
+
+/// An app that waits or is decided.
+#[derive(Debug)]
+pub(super) struct App {
+    ask: u64,
+    /// How often it was decided.
+    tries: u32,
+    bytes: usize,
+}
+
+impl<A: Addresses> Coordinator<A> {
+    /// Whether others must not wait for this to be decided.
+    pub(super) fn takes_long(&self, request: &AppRequest) -> bool {
+        self.engine.looks(request) > IN_A_TURN
+    }
+
+    /// Puts an app in its turn.
+    pub(super) fn decide_later(&mut self, ask: u64) {
+        let bytes = self.waiting.get(&ask).map_or(0, |waiting| waiting.placement.wish.bytes());
+        if self.apps_bytes > 0 && self.apps_bytes + bytes > WAITING {
+            return self.refuse(ask, &PlaceError::Busy);
+        }
+        self.apps_bytes += bytes;
+        self.apps.wait(App { ask, tries: 0, bytes });
+        self.decide_next_app();
+    }
+
+    pub(super) fn decide_next_app(&mut self) {
+        while let Some(app) = self.apps.next() {
+            let asked = self.waiting.get_mut(&app.ask);
+            if asked.is_some_and(|asked| {
+                asked.callers.retain(A::is_open);
+                asked.callers.is_empty()
+            }) {
+                // Nobody waits for it any more; who comes back with it is placed then.
+                self.refuse(app.ask, &PlaceError::Busy);
+            }
+            match self.app(app.ask) {
+                Some(request) => self.decide_app(app, request),
+                None => self.apps_bytes -= app.bytes,
+            }
+        }
+    }
+
+    fn decide_app(&mut self, app: App, request: AppRequest) {
+        let published = self.engine.publish(About { job: Some(request.job), without: None });
+        let study = self.promises.study(Question::App(published, request));
+        self.apps.begin(study, app);
+    }
+
+    /// The app of an ask that waits.
+    fn app(&self, ask: u64) -> Option<AppRequest> {
+        match &self.waiting.get(&ask)?.placement.request {
+            Request::Tasks(request) => Some(request.clone()),
+            Request::Replicas(_) | Request::Workload => None,
+        }
+    }
+
+    /// Where an app goes was found.
+    pub(super) fn app_found(
+        &mut self,
+        app: App,
+        found: Result<Result<Decision<Assignment>, Refusal>, Panicked>,
+    ) {
+        let (ask, tries) = (app.ask, app.tries + 1);
+        self.apps_bytes -= app.bytes;
+        let Some(request) = self.app(ask) else { return };
+        let decision = match found {
+            Ok(Ok(decision)) => decision,
+            Ok(Err(refusal)) => return self.refuse(ask, &PlaceError::Rejected(refusal)),
+            Err(Panicked) => return self.refuse(ask, &PlaceError::Panicked),
+        };
+        if self.is_forsaken(ask) {
+            return self.refuse(ask, &PlaceError::Busy);
+        }
+        self.tell(Input::Ask(ask, Ask::Found(Box::new((request, decision)))));
+        let Some(request) = self.app(ask) else { return };
+        // A host was taken or went down meanwhile.
+        if tries == TRIES {
+            return self.refuse(ask, &PlaceError::HostsTaken(TRIES));
+        }
+        self.apps_bytes += app.bytes;
+        self.decide_app(App { tries, ..app }, request);
+    }
+
+    /// Whether nobody would know of what was decided, nor could ask for it again.
+    pub(super) fn is_forsaken(&mut self, ask: u64) -> bool {
+        self.waiting.get_mut(&ask).is_some_and(|waiting| {
+            waiting.callers.retain(A::is_open);
+            waiting.callers.is_empty() && waiting.placement.caller.is_none()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use leeward_engine::{Engine, Policies};
+    use leeward_fabric::input::Files;
+    use leeward_fabric::{Cluster, HostId, Nanos};
+    use leeward_ledger::{Ledger, LedgerSettings};
+    use leeward_placement::tasks::{self, App as AppText};
+    use leeward_placement::{Explain, Refusal, replicas};
+    use serde_json::json;
+
+    use super::*;
+    use crate::core::study::Found;
+    use crate::core::{
+        Answer, CallError, Completion, Finding, HostReport, Labels, Limits, Lookup, Placed, Placement,
+        Report, Study, Unavailable, WhatIfError,
+    };
+    use leeward_records::{Caller, TasksWish, Wish};
+
+    /// Each host has room for one task of 3 processors.
+    const CLUSTER: &str = "{racks: 2, hosts_per_rack: 3, nic: 1Gbps, oversubscription: 1, cpus: 4}";
+
+    /// Numbers as reply addresses, of which 0 has left.
+    enum Numbers {}
+
+    impl Addresses for Numbers {
+        type To<T> = u32;
+
+        fn is_open<T>(to: &u32) -> bool {
+            *to > 0
+        }
+    }
+
+    type Replies = Vec<(u32, Answer<Lookup<Placed>, PlaceError>)>;
+
+    fn replies(coordinator: &mut Coordinator<Numbers>) -> Replies {
+        let reply = |completion| match completion {
+            Completion::Place(to, answer) => (to, answer),
+            Completion::WhatIf(..) | Completion::Score(..) => panic!("not a placement"),
+        };
+        coordinator.completions().map(reply).collect()
+    }
+
+    fn refused(to: u32, error: PlaceError) -> (u32, Answer<Lookup<Placed>, PlaceError>) {
+        (to, Err(CallError::Failed(error)))
+    }
+
+    fn coordinator() -> Coordinator<Numbers> {
+        let Cluster { fabric, capacities } = Cluster::from_text("test", CLUSTER).expect("a right cluster");
+        let ledger = Ledger::new(fabric, &capacities, LedgerSettings::default()).expect("defaults are right");
+        let policies = Policies {
+            replicas: replicas::REGISTRY.make("uniform", "").ok(),
+            tasks: tasks::REGISTRY.make("leeward", "{tries: 2}").ok(),
+            ..Policies::default()
+        };
+        let engine = Engine::new(ledger, policies, 7, Explain::Top(4));
+        let labels = Labels { replicas: "uniform".into(), tasks: "leeward".into(), moves: None };
+        Coordinator::new(engine, labels, Limits::default())
+    }
+
+    /// Two tasks of 3 processors that send each other something.
+    fn app(key: Option<&str>) -> Placement {
+        let app = json!({
+            "tasks": [{ "name": "a", "cpus": 3 }, { "name": "b", "cpus": 3 }],
+            "transfers": [{ "from": "a", "to": "b", "bytes": "1GB" }],
+        });
+        let app = AppText::from_text("app", &app.to_string(), &Files::default()).expect("a right app");
+        let wish = Wish::Tasks(TasksWish::of(&app, Some("job".to_owned()), Vec::new()));
+        let caller = key.map(|key| Caller::Key(key.into()));
+        Placement { request: Request::Tasks(app.request), wish, caller, lasts: None }
+    }
+
+    fn ask(coordinator: &mut Coordinator<Numbers>, placement: Placement, to: u32) -> Replies {
+        coordinator.place(Nanos(1), placement, to);
+        replies(coordinator)
+    }
+
+    /// The only one that is to be looked into.
+    fn study(coordinator: &mut Coordinator<Numbers>) -> Study {
+        let mut studies: Vec<Study> = coordinator.studies().collect();
+        assert_eq!(studies.len(), 1, "one at a time");
+        studies.remove(0)
+    }
+
+    fn found(coordinator: &mut Coordinator<Numbers>, finding: Finding) -> Replies {
+        coordinator.found(Nanos(2), finding);
+        replies(coordinator)
+    }
+
+    fn hosts(replies: &Replies) -> Vec<String> {
+        match replies.as_slice() {
+            [(_, Ok(Lookup::InMemory(Placed { record, .. })))] => record.shown.hosts.clone(),
+            other => panic!("not placed: {other:?}"),
+        }
+    }
+
+    /// Where an app goes, as was found.
+    fn chosen(finding: &Finding) -> Vec<HostId> {
+        match &finding.answer {
+            Found::App(Ok(Ok(decision))) => decision.choice.clone(),
+            other => panic!("nowhere: {other:?}"),
+        }
+    }
+
+    /// These hosts are emptied from now on, and others are open.
+    fn drain(coordinator: &mut Coordinator<Numbers>, second: u64, hosts: &[HostId]) {
+        let at = |second: u64| Nanos(second * Nanos::SECOND.0);
+        let all = (0..6).map(HostId);
+        let said = all.map(|host| HostReport {
+            host,
+            up: None,
+            draining: Some(hosts.contains(&host)),
+            stored: None,
+        });
+        let report =
+            Report { window: (at(second), at(second + 1)), hosts: said.collect(), ..Report::default() };
+        assert!(coordinator.report(at(second + 1), report).is_ok());
+        assert_eq!(replies(coordinator), []);
+    }
+
+    #[test]
+    fn apps_that_are_asked_for_together_see_each_other_and_are_answered_one_after_another() {
+        let mut coordinator = coordinator();
+        for asker in 1..=4 {
+            assert!(ask(&mut coordinator, app(None), asker).is_empty(), "it is not decided in the turn");
+        }
+        let mut taken = BTreeSet::new();
+        for _ in 0..3 {
+            let finding = study(&mut coordinator).find();
+            taken.extend(hosts(&found(&mut coordinator, finding)));
+        }
+        assert_eq!(taken.len(), 6, "each task has a host of its own");
+        let finding = study(&mut coordinator).find();
+        let refused = found(&mut coordinator, finding);
+        let full = |error: &CallError<PlaceError>| {
+            matches!(error, CallError::Failed(PlaceError::Rejected(Refusal::NoHost { .. })))
+        };
+        assert!(matches!(refused.as_slice(), [(4, Err(error))] if full(error)), "{refused:?}");
+        assert_eq!((coordinator.studies().count(), coordinator.apps_bytes), (0, 0));
+    }
+
+    #[test]
+    fn where_a_host_is_closed_meanwhile_it_is_decided_again_and_not_for_ever() {
+        let mut coordinator = coordinator();
+        ask(&mut coordinator, app(None), 1);
+        let finding = study(&mut coordinator).find();
+        let first = chosen(&finding);
+        drain(&mut coordinator, 1, &first);
+        assert!(found(&mut coordinator, finding).is_empty());
+        let finding = study(&mut coordinator).find();
+        let second = chosen(&finding);
+        assert!(second.iter().all(|host| !first.contains(host)));
+        assert_eq!(hosts(&found(&mut coordinator, finding)).len(), 2);
+        drain(&mut coordinator, 2, &[]);
+        ask(&mut coordinator, app(None), 2);
+        for round in 3..3 + u64::from(TRIES) {
+            let finding = study(&mut coordinator).find();
+            drain(&mut coordinator, round, &chosen(&finding));
+            let replies = found(&mut coordinator, finding);
+            let ends = round + 1 == 3 + u64::from(TRIES);
+            assert_eq!(replies, if ends { vec![refused(2, PlaceError::HostsTaken(TRIES))] } else { vec![] });
+        }
+        assert_eq!((coordinator.studies().count(), coordinator.apps_bytes), (0, 0));
+        let tasks: u32 = (0..6).map(|host| coordinator.engine.tasks_on(HostId(host))).sum();
+        assert_eq!(tasks, 2, "those of the first");
+    }
+
+    #[test]
+    fn who_asks_again_waits_for_the_same_and_all_are_told_when_it_fails_or_is_turned_away() {
+        let mut coordinator = coordinator();
+        ask(&mut coordinator, app(Some("one")), 1);
+        assert!(ask(&mut coordinator, app(Some("one")), 2).is_empty());
+        let finding = study(&mut coordinator).find();
+        let told = found(&mut coordinator, finding);
+        let repeated = |reply: &Answer<Lookup<Placed>, PlaceError>| match reply {
+            Ok(Lookup::InMemory(Placed { record, repeated })) => Some((record.id, *repeated)),
+            _ => None,
+        };
+        let told: Vec<_> = told.iter().map(|(asker, reply)| (*asker, repeated(reply))).collect();
+        assert_eq!(told, [(1, Some((0, false))), (2, Some((0, true)))]);
+        ask(&mut coordinator, app(Some("two")), 3);
+        ask(&mut coordinator, app(Some("three")), 4);
+        let number = study(&mut coordinator).number;
+        let told = found(&mut coordinator, Finding { number, answer: Found::App(Err(Panicked)) });
+        assert_eq!(told, [refused(3, PlaceError::Panicked)]);
+        ask(&mut coordinator, app(Some("two")), 5);
+        assert!(coordinator.turn_away());
+        let changed = || Err(CallError::Unavailable(Unavailable::ClusterChanged));
+        assert_eq!(replies(&mut coordinator), [(4, changed()), (5, changed())]);
+        let finding = study(&mut coordinator).find();
+        assert!(found(&mut coordinator, finding).is_empty());
+        assert!(ask(&mut coordinator, app(Some("two")), 6).is_empty(), "who was turned away asks again");
+        let finding = study(&mut coordinator).find();
+        assert_eq!(hosts(&found(&mut coordinator, finding)).len(), 2);
+    }
+
+    #[test]
+    fn what_nobody_waits_for_any_more_is_not_looked_into() {
+        let mut coordinator = coordinator();
+        ask(&mut coordinator, app(None), 1);
+        ask(&mut coordinator, app(None), 0);
+        ask(&mut coordinator, app(None), 2);
+        let finding = study(&mut coordinator).find();
+        let told: Vec<u32> = found(&mut coordinator, finding).iter().map(|(asker, _)| *asker).collect();
+        assert_eq!(told, [1], "the first is placed, and the second given up");
+        assert!(!coordinator.waiting.contains_key(&1) && coordinator.waiting.contains_key(&2));
+        let finding = study(&mut coordinator).find();
+        assert_eq!(hosts(&found(&mut coordinator, finding)).len(), 2);
+        for asker in [3, 0, 4] {
+            coordinator.what_if(Nanos(1), 0, "random", asker);
+            assert_eq!(coordinator.completions().count(), 0);
+        }
+        for asker in [3, 4] {
+            let finding = study(&mut coordinator).find();
+            coordinator.found(Nanos(2), finding);
+            let told: Vec<_> = coordinator.completions().collect();
+            assert!(matches!(told.as_slice(), [Completion::WhatIf(to, Ok(_))] if *to == asker));
+        }
+        assert_eq!(coordinator.studies().count(), 0);
+    }
+
+    #[test]
+    fn a_policy_that_would_search_for_very_long_is_not_looked_into() {
+        let mut coordinator = coordinator();
+        ask(&mut coordinator, app(None), 1);
+        let finding = study(&mut coordinator).find();
+        hosts(&found(&mut coordinator, finding));
+        for policy in ["leeward:effort=10000", "choreo-exact:nodes=4000000000"] {
+            coordinator.what_if(Nanos(1), 0, policy, 2);
+            let Some(Completion::WhatIf(2, Err(CallError::Failed(error)))) = coordinator.completions().next()
+            else {
+                panic!("not refused")
+            };
+            let WhatIfError::Invalid(Some(field), why) = error else { panic!("{error:?}") };
+            assert!(field == "policy" && why.contains(policy), "{field}: {why}");
+        }
+        for policy in ["leeward:effort=10", "choreo-exact"] {
+            coordinator.what_if(Nanos(1), 0, policy, 2);
+            assert_eq!(coordinator.completions().count(), 0);
+        }
+    }
+}

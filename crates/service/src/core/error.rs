@@ -1,0 +1,161 @@
+//! Errors of the operations, one small type each. An operation that fails changes nothing.
+
+use std::sync::Arc;
+
+use leeward_placement::Refusal;
+use leeward_records::{Caller, MigrationState};
+
+/// Failure of a call.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum CallError<E> {
+    /// The service cannot take the call now.
+    Unavailable(Unavailable),
+    /// The operation itself failed.
+    Failed(E),
+}
+
+/// Reason why the service cannot take a call now.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Unavailable {
+    /// The cluster has changed, and names may mean something else: the caller resolves them and calls again.
+    ClusterChanged,
+    /// Another service is the leader.
+    Follower {
+        /// Its address; `None` if it is unknown.
+        leader: Option<Arc<str>>,
+    },
+    /// The changes were not persisted; nothing was done.
+    StoreFailed(String),
+    /// The store became unavailable during the write: the changes may or may not be persisted.
+    OutcomeUnknown(String),
+    /// The actor has stopped.
+    Stopped,
+}
+
+/// Failure of a placement.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PlaceError {
+    /// The policy rejected the request.
+    Rejected(Refusal),
+    /// The workload's SLO cannot be guaranteed, or no server has room.
+    SloRejected(String),
+    /// An SLO is already in force for a workload of this name, by this decision.
+    NameTaken(String, u64),
+    /// The client has sent a newer request.
+    Superseded {
+        /// Last sequence number of the client.
+        last: u64,
+    },
+    /// A request of another kind, this one, waits under the caller's key or sequence.
+    KeyReused(Caller, &'static str),
+    /// The request was decided under this id, and the decision is no longer stored.
+    Forgotten(u64),
+    /// The maximum number of requests, or of callers of this one, waits already.
+    Busy,
+    /// Hosts of the decision were taken or closed before it was committed, this many times.
+    HostsTaken(u32),
+    /// A field of the request is invalid: its name, and the reason.
+    Invalid(Option<String>, String),
+    /// The decision was made before, has left memory, and could not be read from the store.
+    StoreReadFailed(String),
+    /// The analysis panicked.
+    Panicked,
+}
+
+/// Failure of a look-up of a decision.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum DecisionError {
+    /// No decision has this id.
+    NotFound(u64),
+    /// The decision has left memory and could not be read from the store.
+    StoreReadFailed(String),
+}
+
+/// Failure of a release.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ReleaseError {
+    /// No decision has this id.
+    NotFound(u64),
+    /// The end is persisted, but the decision could not be read from the store.
+    StoreReadFailed(String),
+}
+
+/// Failure of a what-if query.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum WhatIfError {
+    /// No decision has this id.
+    NotFound(u64),
+    /// The decision has left memory.
+    NotInMemory(u64),
+    /// A field of the request is invalid: its name, and the reason.
+    Invalid(Option<String>, String),
+    /// The maximum number of queries waits already.
+    Busy,
+    /// The analysis panicked.
+    Panicked,
+}
+
+/// Failure of a score query.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum ScoreError {
+    /// The policy for tasks, this one, does not score single hosts.
+    Unsupported(Arc<str>),
+    /// The maximum number of queries waits already.
+    Busy,
+    /// The analysis panicked.
+    Panicked,
+}
+
+/// Failure of the answer to a task move.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum AnswerError {
+    /// No move has this id.
+    NotFound(u64),
+    /// The move has another answer already.
+    Answered(MigrationState),
+}
+
+/// No more jobs can have a limit: the maximum is this.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TooManyJobs(pub usize);
+
+/// No workload has this name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NoWorkload(pub String);
+
+/// Invalid part of a report.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct InvalidReport {
+    /// The part.
+    pub part: Part,
+    /// The reason.
+    pub reason: Wrong,
+}
+
+/// Part of a report.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
+    /// Its window.
+    Window,
+    /// One of its loads, by position.
+    Load(usize),
+    /// One of its hosts, by position.
+    Host(usize),
+    /// One of its workloads, by position.
+    Workload(usize),
+}
+
+/// What is wrong with a report.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wrong {
+    /// The window ends no later than it begins.
+    Empty,
+    /// The window ends later than one interval from now.
+    Ahead,
+    /// A load is negative.
+    Negative,
+    /// The same link, host or workload is there twice.
+    Twice,
+    /// The report has loads as well, and what they count for depends on which hosts are up.
+    Mixed,
+}

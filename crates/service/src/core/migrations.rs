@@ -1,0 +1,164 @@
+//! Moves that the policy advises, and what became of them. The ledger takes a move as made; one that is refused, or that
+//! nobody answers in time, is taken back.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use leeward_engine::{Advice, Input};
+use leeward_fabric::Nanos;
+use leeward_placement::tasks::TaskId;
+use leeward_records::{Change, Migration, MigrationState, Record, Wish};
+
+use super::error::AnswerError;
+use super::{Addresses, Coordinator};
+
+/// How long an answer is waited for.
+const PATIENCE: Nanos = Nanos(300 * Nanos::SECOND.0);
+/// Answered ones that are kept.
+const KEPT: usize = 1_000;
+
+/// What is answered to an advised move.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum MigrationAnswer {
+    /// The task runs where it was to go.
+    Done,
+    /// It stays, for this reason.
+    Refused(Option<String>),
+}
+
+/// Moves that were advised: all that wait, and the last that were answered.
+#[derive(Debug, Default)]
+pub(super) struct Migrations {
+    all: BTreeMap<u64, Migration>,
+    next: u64,
+    /// Whether another coordinator says what becomes of them.
+    elsewhere: bool,
+}
+
+impl Migrations {
+    /// The last ones first.
+    pub fn last(&self) -> impl Iterator<Item = &Migration> {
+        self.all.values().rev()
+    }
+
+    /// When the first that waits has waited long enough.
+    pub fn due(&self) -> Option<Nanos> {
+        if self.elsewhere {
+            return None;
+        }
+        let waits = |migration: &&Migration| migration.state == MigrationState::Advised;
+        self.all.values().find(waits).map(|migration| migration.at.plus(PATIENCE))
+    }
+
+    /// Takes one up that was known before.
+    pub fn note(&mut self, migration: Migration) {
+        self.next = self.next.max(migration.id + 1);
+        self.all.insert(migration.id, migration);
+        if self.all.len() > KEPT {
+            let answered = |migration: &&Migration| migration.state != MigrationState::Advised;
+            if let Some(oldest) = self.all.values().find(answered).map(|migration| migration.id) {
+                self.all.remove(&oldest);
+            }
+        }
+    }
+}
+
+impl<A: Addresses> Coordinator<A> {
+    /// The same coordinator, where another one leads: that one hears what becomes of moves, or that nobody answers.
+    pub fn led_elsewhere(mut self) -> Coordinator<A> {
+        self.migrations.elsewhere = true;
+        self
+    }
+
+    /// The engine has moved tasks.
+    pub(super) fn advised(&mut self, advice: Vec<Advice>) {
+        let fabric = self.engine.ledger().fabric().clone();
+        for Advice { task, from, to, link } in advice {
+            let Some(record) = self.records.get(task.app).cloned() else { continue };
+            let Wish::Tasks(wish) = &record.shown.wish else { continue };
+            let name = wish.tasks.get(task.index as usize).map(|task| task.name.clone());
+            let migration = Migration {
+                id: self.migrations.next,
+                at: self.now,
+                decision: task.app,
+                index: task.index,
+                task: name.unwrap_or_default(),
+                job: wish.job.clone(),
+                from: fabric.host_name(from).to_owned(),
+                to: fabric.host_name(to).to_owned(),
+                link: fabric.resource_name(link),
+                state: MigrationState::Advised,
+                reason: None,
+            };
+            self.put_task(task, &migration.to.clone());
+            self.note_migration(migration);
+        }
+    }
+
+    fn note_migration(&mut self, migration: Migration) {
+        self.changes.push(Change::Migration(migration.clone()));
+        self.migrations.note(migration);
+    }
+
+    /// A task is on another host, and its app holds something else.
+    fn put_task(&mut self, task: TaskId, host: &str) {
+        let entries: Vec<_> = self.engine.entries_of(task.app).collect();
+        let held = self.held(&entries);
+        let changed = self.records.change(task.app, |record: &mut Record| {
+            record.entries = entries;
+            if let Some(at) = record.shown.hosts.get_mut(task.index as usize) {
+                host.clone_into(at);
+            }
+        });
+        if let Some(record) = changed {
+            self.changes.push(Change::Moved(Arc::clone(record), held));
+        }
+    }
+
+    /// Takes the answer to an advised move.
+    ///
+    /// # Errors
+    /// No move has this id, or it has another answer already.
+    pub fn answer(&mut self, now: Nanos, id: u64, answer: MigrationAnswer) -> Result<Migration, AnswerError> {
+        self.wake(now);
+        let Some(migration) = self.migrations.all.get(&id).cloned() else {
+            return Err(AnswerError::NotFound(id));
+        };
+        let (state, reason) = match answer {
+            MigrationAnswer::Done => (MigrationState::Done, None),
+            MigrationAnswer::Refused(reason) => (MigrationState::Refused, reason),
+        };
+        if migration.state == MigrationState::Advised {
+            let answered = Migration { state, reason, ..migration };
+            self.close(answered.clone());
+            Ok(answered)
+        } else if migration.state == state {
+            Ok(migration)
+        } else {
+            Err(AnswerError::Answered(migration.state))
+        }
+    }
+
+    /// An advised move is over.
+    fn close(&mut self, migration: Migration) {
+        let task = TaskId { app: migration.decision, index: migration.index };
+        if migration.state == MigrationState::Done {
+            self.tell(Input::Up(task));
+        } else if let Some(host) = self.engine.ledger().fabric().host(&migration.from)
+            && self.engine.host_of(task).is_some()
+        {
+            self.tell(Input::Stays(task, host));
+            self.put_task(task, &migration.from.clone());
+        }
+        self.note_migration(migration);
+    }
+
+    /// Moves that nobody answered in time are taken back.
+    pub(super) fn expire_migrations(&mut self) {
+        while self.migrations.due().is_some_and(|due| due <= self.now) {
+            let waits = |migration: &&Migration| migration.state == MigrationState::Advised;
+            let Some(migration) = self.migrations.all.values().find(waits).cloned() else { return };
+            self.close(Migration { state: MigrationState::Expired, ..migration });
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! The coordinator: one engine, and the decisions, clients and jobs around it. Sans I/O: commands in, replies and changes
+//! out, time as an argument; it knows no clock, socket or disk.
+//!
+//! Each operation is a method with its own reply and its own error. An operation whose policy waits for a batch, or that
+//! takes longer than a turn, is answered later by a [`Completion`], to an address that means nothing here. What takes
+//! longer than a turn leaves as a study, and its finding comes back ([`Coordinator::found`]).
+
+mod apps;
+mod clients;
+mod completion;
+mod disks;
+mod error;
+mod follow;
+mod hosts;
+mod jobs;
+mod migrations;
+mod place;
+mod promised;
+mod promises;
+mod queries;
+mod questions;
+mod readings;
+mod records;
+mod reply;
+mod report;
+mod request;
+mod resume;
+mod seen;
+#[cfg(test)]
+mod sequences;
+mod study;
+mod turns;
+mod unkept;
+mod world;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use leeward_engine::{self as engine, Engine, Input, Output};
+use leeward_fabric::{Fabric, Nanos};
+use leeward_ledger::{CommitError, DiscardedSamples, EntryId, Scratch};
+use leeward_records::Change;
+
+use self::apps::App;
+use self::clients::{Clients, Fate};
+pub use self::completion::{Addresses, Answer, Completion, PlaceTo, ScoreTo, WhatIfTo};
+pub use self::disks::Called;
+use self::disks::Disks;
+pub use self::error::{
+    AnswerError, CallError, DecisionError, InvalidReport, NoWorkload, Part, PlaceError, ReleaseError,
+    ScoreError, TooManyJobs, Unavailable, WhatIfError, Wrong,
+};
+use self::hosts::Hosts;
+use self::jobs::Jobs;
+pub use self::migrations::MigrationAnswer;
+use self::migrations::Migrations;
+use self::promises::Promises;
+pub use self::promises::Promising;
+use self::questions::{Asking, WhatIf};
+use self::readings::Readings;
+pub use self::readings::{Reading, Requests};
+use self::records::Records;
+pub use self::reply::{
+    Lookup, Placed, RackContent, Rated, ReportSummary, ReservationState, Scores, Skipped, TaskState, UNKNOWN,
+    WhatIfResult, WorkloadState,
+};
+pub use self::request::{DecisionQuery, HostReport, MigrationQuery, Placement, Report, Request, Score};
+pub use self::seen::Seen;
+pub use self::study::{Finding, Lane, Study};
+use self::turns::Turns;
+use self::unkept::{AT_ONCE, Unkept};
+pub use self::world::{Counts, DeviceState, HostState, LinkState, World};
+
+/// How much the coordinator keeps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Decisions that are kept. Default 10,000.
+    pub decisions: usize,
+    /// Decisions that are not kept any more and count until telemetry shows them; what is older is released. Default
+    /// 300,000.
+    pub unkept: usize,
+    /// Clients whose sequences are known. Default 10,000.
+    pub clients: usize,
+    /// Keys of requests that are known. Default 100,000.
+    pub keys: usize,
+    /// Requests that wait to be decided. Default 10,000.
+    pub waiting: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { decisions: 10_000, unkept: 300_000, clients: 10_000, keys: 100_000, waiting: 10_000 }
+    }
+}
+
+/// What the policies of the coordinator's engine are called, settings included.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Labels {
+    /// That for copies of blocks.
+    pub replicas: Arc<str>,
+    /// That for tasks.
+    pub tasks: Arc<str>,
+    /// That for moves, where there is one.
+    pub moves: Option<Arc<str>>,
+}
+
+/// An engine, the decisions it made, and the clients that asked.
+pub struct Coordinator<A: Addresses> {
+    engine: Engine,
+    labels: Labels,
+    records: Records,
+    migrations: Migrations,
+    promises: Promises,
+    unkept: Unkept,
+    hosts: Hosts,
+    readings: Readings,
+    disks: Disks,
+    clients: Clients,
+    jobs: Jobs,
+    /// Decisions that end by themselves, by when.
+    expiries: BTreeSet<(Nanos, u64)>,
+    /// Copies on each host that kept decisions put there, and nobody said the end of.
+    replicas: Vec<u32>,
+    /// Decisions that were made, and samples that were taken in.
+    decided: u64,
+    samples: u64,
+    /// What waits to be decided, by number.
+    waiting: BTreeMap<u64, Waiting<A>>,
+    /// Those of it that take longer than a turn to place, and how much they are.
+    apps: Turns<App>,
+    apps_bytes: usize,
+    /// Who asks what another policy would do, and how good hosts are.
+    what_ifs: Turns<WhatIf<A>>,
+    scores: Turns<Asking<A>>,
+    limits: Limits,
+    /// The version of the cluster.
+    version: u64,
+    /// The number of the next decision.
+    next: u64,
+    now: Nanos,
+    wake: Option<Nanos>,
+    outputs: Vec<Output>,
+    changes: Vec<Change>,
+    completions: Vec<Completion<A>>,
+    scratch: Scratch,
+}
+
+/// Placement that waits for its decision, and the addresses of all callers that sent it.
+struct Waiting<A: Addresses> {
+    placement: Placement,
+    callers: Vec<PlaceTo<A>>,
+}
+
+/// Results of an input that the engine gives at once.
+#[derive(Default)]
+struct Effects {
+    /// Samples that the ledger discarded.
+    discarded: DiscardedSamples,
+    /// Entries of the promise, or the reason why the ledger rejected it.
+    promise: Option<Result<Vec<EntryId>, CommitError>>,
+}
+
+impl<A: Addresses> Coordinator<A> {
+    /// Makes a coordinator with a new engine.
+    pub fn new(engine: Engine, labels: Labels, limits: Limits) -> Coordinator<A> {
+        let hosts = engine.ledger().fabric().host_count();
+        Coordinator {
+            unkept: Unkept::new(engine.ledger().settings(), limits.unkept),
+            engine,
+            labels,
+            records: Records::new(limits.decisions),
+            migrations: Migrations::default(),
+            promises: Promises::default(),
+            hosts: Hosts::default(),
+            readings: Readings::default(),
+            disks: Disks::default(),
+            clients: Clients::new(limits.clients, limits.keys),
+            jobs: Jobs::default(),
+            expiries: BTreeSet::new(),
+            replicas: vec![0; hosts],
+            decided: 0,
+            samples: 0,
+            waiting: BTreeMap::new(),
+            apps: Turns::default(),
+            apps_bytes: 0,
+            what_ifs: Turns::default(),
+            scores: Turns::default(),
+            limits,
+            version: 0,
+            next: 0,
+            now: Nanos(0),
+            wake: None,
+            outputs: Vec::new(),
+            changes: Vec::new(),
+            completions: Vec::new(),
+            scratch: Scratch::default(),
+        }
+    }
+
+    /// How much it keeps.
+    pub fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// Rejects everything that waits, so that callers send it again later or elsewhere. Returns true if anything waited.
+    pub fn turn_away(&mut self) -> bool {
+        let before = self.completions.len();
+        for (_, Waiting { placement, callers }) in std::mem::take(&mut self.waiting) {
+            self.let_go(&placement.wish);
+            placement.caller.iter().for_each(|caller| self.clients.settle(caller, Fate::Refused));
+            let changed =
+                |to| Completion::Place(to, Err(CallError::Unavailable(Unavailable::ClusterChanged)));
+            self.completions.extend(callers.into_iter().map(changed));
+        }
+        for what_if in self.what_ifs.take_all() {
+            let changed = Err(CallError::Unavailable(Unavailable::ClusterChanged));
+            self.completions.push(Completion::WhatIf(what_if.to, changed));
+        }
+        for asking in self.scores.take_all() {
+            let changed = Err(CallError::Unavailable(Unavailable::ClusterChanged));
+            self.completions.push(Completion::Score(asking.to, changed));
+        }
+        self.completions.len() > before
+    }
+
+    /// The fabric that it decides on.
+    pub fn fabric(&self) -> &Arc<Fabric> {
+        self.engine.ledger().fabric()
+    }
+
+    /// The state of its ledger.
+    pub fn epoch(&self) -> u64 {
+        self.engine.ledger().epoch()
+    }
+
+    /// When to call [`Coordinator::wake`], if nothing is asked before.
+    pub fn wakes_at(&self) -> Option<Nanos> {
+        let expires = self.expiries.first().map(|&(at, _)| at);
+        [self.wake, expires, self.migrations.due()].into_iter().flatten().min()
+    }
+
+    /// Drains the changes to persist, in order. Replies may be sent only after these are durable.
+    pub fn changes(&mut self) -> std::vec::Drain<'_, Change> {
+        self.changes.drain(..)
+    }
+
+    /// Drains the late replies, in order.
+    pub fn completions(&mut self) -> std::vec::Drain<'_, Completion<A>> {
+        self.completions.drain(..)
+    }
+
+    /// Advances time to `now`, which may bring completions. An earlier time counts as the last one.
+    pub fn wake(&mut self, now: Nanos) {
+        self.now = self.now.max(now);
+        // When time leaps, much may end at once; what is left over has its turn next.
+        for _ in 0..AT_ONCE {
+            let Some((_, id)) = self.expiries.first().copied().filter(|&(at, _)| at <= self.now) else {
+                break;
+            };
+            self.expiries.pop_first();
+            self.end(id);
+        }
+        self.expire_migrations();
+        let over = self.unkept.over(self.now);
+        self.leave(over);
+        self.tell(Input::Wake);
+    }
+
+    /// Gives the engine an input and carries out its outputs. Returns the results that it gives at once.
+    fn tell(&mut self, input: Input<'_>) -> Effects {
+        let mut outputs = std::mem::take(&mut self.outputs);
+        self.engine.handle(self.now, input, &mut outputs);
+        self.wake = None;
+        let (mut effects, mut over) = (Effects::default(), Vec::new());
+        for output in outputs.drain(..) {
+            match output {
+                Output::Answer(ask, engine::Answer::Replicas(answer)) => {
+                    let answer = answer.map(|placed| (placed.decision.choice.clone(), placed));
+                    over.extend(self.settle(ask, answer));
+                }
+                Output::Answer(ask, engine::Answer::Tasks(answer)) => {
+                    let answer = answer.map(|placed| (placed.decision.choice.clone(), placed));
+                    over.extend(self.settle(ask, answer));
+                }
+                Output::Answer(ask, engine::Answer::Found(Some(placed))) => {
+                    let answer = Ok((placed.decision.choice.clone(), placed));
+                    over.extend(self.settle(ask, answer));
+                }
+                // It waits on, and is decided again.
+                Output::Answer(_, engine::Answer::Found(None)) => {}
+                Output::Answer(_, engine::Answer::Promise(answer)) => effects.promise = Some(answer),
+                Output::WakeAt(at) => self.wake = Some(at),
+                Output::Discarded(samples) => effects.discarded = samples,
+                Output::Advise(advice) => self.advised(advice),
+                // The coordinator asks for none.
+                Output::Answer(_, engine::Answer::Again(_)) => {}
+            }
+        }
+        self.outputs = outputs;
+        self.leave(over);
+        effects
+    }
+}

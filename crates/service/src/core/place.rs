@@ -1,0 +1,218 @@
+//! Placements: asked, decided at once or later, ended.
+
+use std::sync::Arc;
+
+use leeward_engine::{self as engine, Ask, Input};
+use leeward_fabric::{HostId, Nanos};
+use leeward_ledger::EntryId;
+use leeward_placement::Refusal;
+use leeward_records::{Caller, Change, Record, Shown, Wish};
+
+use super::clients::{Fate, Sequence};
+use super::completion::{Completion, PlaceTo};
+use super::error::{CallError, PlaceError, ReleaseError};
+use super::reply::{Lookup, Placed};
+use super::request::{Placement, Request};
+use super::unkept::Over;
+use super::{Addresses, Coordinator, Waiting};
+
+/// Callers of one request that waits, at most: all of them have sent it again.
+const CALLERS: usize = 16;
+
+impl<A: Addresses> Coordinator<A> {
+    /// Places a request, at once or later: the reply is a completion. A request that was sent before is not decided again.
+    pub fn place(&mut self, now: Nanos, placement: Placement, to: PlaceTo<A>) {
+        self.wake(now);
+        let sequence = placement.caller.as_ref().map_or(Sequence::New, |caller| self.clients.hear(caller));
+        let answer = match sequence {
+            Sequence::New | Sequence::Last(Fate::Refused) if self.waiting.len() < self.limits.waiting => {
+                return self.decide(placement, to);
+            }
+            Sequence::New | Sequence::Last(Fate::Refused) => Err(PlaceError::Busy),
+            Sequence::Older(last) => Err(PlaceError::Superseded { last }),
+            Sequence::Last(Fate::Waits(ask)) => match self.join(ask, placement, to) {
+                Ok(()) => return,
+                Err((back, error)) => return self.reply_to_place(back, Err(error)),
+            },
+            Sequence::Last(Fate::Decided(id)) => Ok(match self.records.get(id) {
+                Some(record) => Lookup::InMemory(Placed { record: record.clone(), repeated: true }),
+                None => Lookup::Evicted(id),
+            }),
+        };
+        self.reply_to_place(to, answer);
+    }
+
+    /// Adds a caller to a request that waits, which it sent before.
+    fn join(
+        &mut self,
+        ask: u64,
+        placement: Placement,
+        to: PlaceTo<A>,
+    ) -> Result<(), (PlaceTo<A>, PlaceError)> {
+        let Some(waiting) = self.waiting.get_mut(&ask) else { return Err((to, PlaceError::Forgotten(ask))) };
+        let kind = waiting.placement.wish.kind();
+        if kind != placement.wish.kind() {
+            let reused = placement.caller.map(|caller| PlaceError::KeyReused(caller, kind));
+            return Err((to, reused.unwrap_or(PlaceError::Busy)));
+        }
+        waiting.callers.retain(A::is_open);
+        if waiting.callers.len() >= CALLERS {
+            return Err((to, PlaceError::Busy));
+        }
+        waiting.callers.push(to);
+        Ok(())
+    }
+
+    fn reply_to_place(&mut self, to: PlaceTo<A>, answer: Result<Lookup<Placed>, PlaceError>) {
+        self.completions.push(Completion::Place(to, answer.map_err(CallError::Failed)));
+    }
+
+    /// Decides a request that was not sent before, at once or later.
+    fn decide(&mut self, mut placement: Placement, to: PlaceTo<A>) {
+        let id = self.next;
+        self.next += 1;
+        let job = self.hold_job(&placement.wish, id);
+        match &mut placement.request {
+            Request::Replicas(request) => (request.id, request.file) = (id, id),
+            Request::Tasks(request) => (request.id, request.job) = (id, job),
+            Request::Workload => {}
+        }
+        if let Some(caller) = &placement.caller {
+            self.clients.ask(caller, id);
+        }
+        let now = match &placement.request {
+            Request::Replicas(request) => Some(Ask::Replicas(request.clone())),
+            Request::Tasks(request) if self.takes_long(request) => None,
+            Request::Tasks(request) => Some(Ask::Tasks(request.clone())),
+            Request::Workload => None,
+        };
+        let is_workload = placement.request == Request::Workload;
+        self.waiting.insert(id, Waiting { placement, callers: vec![to] });
+        match now {
+            Some(ask) => drop(self.tell(Input::Ask(id, ask))),
+            None if is_workload => self.look_into(id),
+            None => self.decide_later(id),
+        }
+    }
+
+    /// What waited is decided. Returns what does not count any more for it.
+    pub(super) fn settle<C>(
+        &mut self,
+        ask: u64,
+        answer: Result<(Vec<HostId>, engine::Placed<C>), Refusal>,
+    ) -> Vec<Over> {
+        let (hosts, engine::Placed { decision, entries }) = match answer {
+            Ok(placed) => placed,
+            Err(refusal) => {
+                self.refuse(ask, &PlaceError::Rejected(refusal));
+                return Vec::new();
+            }
+        };
+        let Some(Waiting { placement, callers }) = self.waiting.remove(&ask) else { return Vec::new() };
+        let Placement { request, wish, caller, lasts } = placement;
+        let fabric = self.engine.ledger().fabric().clone();
+        if let Request::Replicas(request) = &request {
+            for &host in hosts.iter().filter(|&&host| fabric.storage(host).is_some()) {
+                self.hosts.placed(host, self.now, request.size);
+            }
+        }
+        let policy = match &wish {
+            Wish::Replicas(_) => &self.labels.replicas,
+            _ => &self.labels.tasks,
+        };
+        let shown = Shown::of(&fabric, policy, wish, &hosts, &decision);
+        self.decided(ask, caller, lasts, shown, entries, callers)
+    }
+
+    /// A decision is made: it is kept, and all who asked for it are told. Returns what does not count any more for it.
+    #[expect(clippy::too_many_arguments, reason = "the parts of a record, and who waits for it")]
+    pub(super) fn decided(
+        &mut self,
+        id: u64,
+        caller: Option<Caller>,
+        lasts: Option<Nanos>,
+        shown: Shown,
+        entries: Vec<EntryId>,
+        callers: Vec<PlaceTo<A>>,
+    ) -> Vec<Over> {
+        caller.iter().for_each(|caller| self.clients.settle(caller, Fate::Decided(id)));
+        let held = self.held(&entries);
+        let (at, expires) = (self.now, lasts.map(|lasts| self.now.plus(lasts)));
+        let record = Arc::new(Record { id, at, caller, shown, entries, expires, released: None });
+        self.changes.push(Change::Decided(record.clone(), held));
+        self.decided += 1;
+        for (before, to) in callers.into_iter().enumerate() {
+            let placed = Placed { record: record.clone(), repeated: before > 0 };
+            self.reply_to_place(to, Ok(Lookup::InMemory(placed)));
+        }
+        self.keep(record)
+    }
+
+    /// Keeps a decision. Returns what does not count any more for it.
+    pub(super) fn keep(&mut self, record: Arc<Record>) -> Vec<Over> {
+        self.expiries.extend(record.expires.map(|at| (at, record.id)));
+        if record.released.is_none() {
+            self.count(&record, 1);
+            self.promises.begin(&record);
+        }
+        let Some(leaving) = self.records.keep(record) else { return Vec::new() };
+        if leaving.released.is_none() {
+            self.count(&leaving, -1);
+        }
+        if let Some(at) = leaving.expires {
+            self.expiries.remove(&(at, leaving.id));
+        }
+        let over = Over { id: leaving.id, entries: leaving.entries.clone() };
+        self.unkept.hold(self.began(leaving.at), over).into_iter().collect()
+    }
+
+    /// Ends a decision and releases its entries. One that has ended before stays as it is.
+    ///
+    /// # Errors
+    /// No decision has this id.
+    pub fn release(&mut self, now: Nanos, id: u64) -> Result<Lookup<Arc<Record>>, ReleaseError> {
+        self.wake(now);
+        match self.end(id) {
+            Some(record) => Ok(Lookup::InMemory(record)),
+            None => self.end_evicted(id).map(|()| Lookup::Evicted(id)),
+        }
+    }
+
+    /// The work of a decision ended; `None` if it is not known. One that ended before stays as it is.
+    pub(super) fn end(&mut self, id: u64) -> Option<Arc<Record>> {
+        let (record, entries) = self.records.release(id, self.now)?;
+        let Some(entries) = entries else { return Some(record) };
+        if let Some(at) = record.expires {
+            self.expiries.remove(&(at, id));
+        }
+        self.count(&record, -1);
+        self.promises.end(&record);
+        self.let_go(&record.shown.wish);
+        self.changes.push(Change::Ended { id, released: record.released });
+        match record.shown.wish {
+            Wish::Tasks(_) => self.tell(Input::Ended(id)),
+            _ => self.tell(Input::Release(&entries)),
+        };
+        Some(record)
+    }
+
+    /// Counts copies of a block on their hosts.
+    fn count(&mut self, record: &Record, by: i32) {
+        if !matches!(record.shown.wish, Wish::Replicas(_)) {
+            return;
+        }
+        let fabric = self.engine.ledger().fabric();
+        for host in record.shown.hosts.iter().filter_map(|name| fabric.host(name)) {
+            let replicas = &mut self.replicas[host.index()];
+            *replicas = replicas.saturating_add_signed(by);
+        }
+    }
+
+    /// What nobody said the end of counts no more.
+    pub(super) fn leave(&mut self, over: Vec<Over>) {
+        for Over { id, entries } in over {
+            self.changes.push(Change::Ended { id, released: None });
+            self.tell(Input::Release(&entries));
+        }
+    }
+}

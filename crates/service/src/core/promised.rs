@@ -1,0 +1,54 @@
+//! What is promised to workloads, as it is shown and as it stands on another cluster.
+
+use leeward_fabric::{DomainId, ResourceId, ResourceKind};
+use leeward_ledger::Demand;
+use leeward_records::Shown;
+use leeward_slo::online::AgreedStage;
+use leeward_slo::pack::levels;
+
+use super::reply::ReservationState;
+use super::{Addresses, Coordinator};
+
+impl<A: Addresses> Coordinator<A> {
+    /// Rates that are promised on the links of a rack and its hosts.
+    pub(super) fn reservations(&self, rack: DomainId) -> Vec<ReservationState> {
+        let ledger = self.engine.ledger();
+        let fabric = ledger.fabric();
+        let is_here = |link: ResourceId| match fabric.kind(link) {
+            ResourceKind::Device => false,
+            _ => match fabric.host_of(link) {
+                Some(host) => fabric.rack_of(host) == rack,
+                None => [fabric.out_of_domain(rack), fabric.into_domain(rack)].contains(&Some(link)),
+            },
+        };
+        let mut found = Vec::new();
+        for (name, &number) in &self.promises.in_force {
+            let entries = self.records.get(number).into_iter().flat_map(|record| &record.entries);
+            for entry in entries.filter_map(|&entry| ledger.entry(entry)) {
+                let Demand::Envelope { rate_bps, priority, .. } = entry.demand else { continue };
+                let links = entry.hops.iter().map(|hop| hop.resource).filter(|&link| is_here(link));
+                found.extend(links.map(|link| {
+                    let (workload, link) = (name.clone(), fabric.resource_name(link));
+                    ReservationState { workload, link, rate_bps, priority }
+                }));
+            }
+        }
+        found
+    }
+
+    /// Whether a promise can be kept on this cluster at all: its hosts and queues are there, and keep priorities.
+    pub(super) fn can_stand(&self, shown: &Shown) -> bool {
+        let fabric = self.engine.ledger().fabric();
+        let Some(agreed) = &shown.promise else { return shown.wish.workload().is_none() };
+        let Some(levels) = *self.promises.levels.get_or_init(|| levels(fabric).ok()) else { return false };
+        let hosts = [&agreed.client, &agreed.server];
+        let stands = |stage: &AgreedStage| {
+            stage.queues.iter().all(|name| {
+                fabric.resource(name).is_some_and(|queue| {
+                    fabric.kind(queue) == ResourceKind::Device || stage.priority < u32::from(levels)
+                })
+            })
+        };
+        hosts.into_iter().all(|name| fabric.host(name).is_some()) && agreed.stages.iter().all(stands)
+    }
+}

@@ -1,0 +1,409 @@
+//! Workloads that are promised their SLOs. What can be promised is looked into off the coordinator ([`super::Study`]), one after
+//! another, on what is in force then; and is in force once the ledger takes it, which it does only if no queue that was read
+//! was promised to anybody else meanwhile. If one was, it is looked into anew.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::OnceLock;
+
+use leeward_engine::{Ask, Input};
+use leeward_fabric::{Capacities, Cluster, HostId, Nanos, ResourceId};
+use leeward_ledger::{CommitError, Entry, EntryId, Transaction};
+use leeward_placement::{Pool, Reason};
+use leeward_records::{Change, Held, Limit, Record, Shown, Wish};
+use leeward_registry::PolicySpec;
+use leeward_slo::online::{Agreed, AgreedStage, Agreement, Declined};
+
+use super::clients::Fate;
+use super::completion::Completion;
+use super::error::{CallError, PlaceError};
+use super::study::{Asked, Finding, Found, Panicked, Question, Study};
+use super::{Addresses, Coordinator, Waiting};
+
+/// How often it is looked into anew because something else was promised or ended meanwhile.
+const TRIES: u32 = 8;
+
+/// Who decides what is promised to workloads: policies with their settings.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Promising {
+    /// Whether one whose volume is somewhere is admitted.
+    pub admission: PolicySpec,
+    /// How limits are chosen where its volume is to be put somewhere.
+    pub volumes: PolicySpec,
+}
+
+impl Default for Promising {
+    fn default() -> Self {
+        Promising { admission: PolicySpec::named("dnc"), volumes: PolicySpec::named("compactor") }
+    }
+}
+
+/// What is in force, and what is looked into.
+#[derive(Debug, Default)]
+pub(super) struct Promises {
+    pub policies: Promising,
+    /// How many priorities the fabric has for promises, once somebody asked; `None` if it has none.
+    pub levels: OnceLock<Option<u8>>,
+    /// Decisions by name of the workload.
+    pub in_force: BTreeMap<String, u64>,
+    /// What requests were last seen to take, and until when that was true.
+    pub seen: BTreeMap<String, (Nanos, f64)>,
+    /// Requests that wait to be looked into, by number.
+    queue: VecDeque<u64>,
+    under_way: Option<UnderWay>,
+    studies: Vec<Study>,
+    /// The number of the next study.
+    next: u64,
+}
+
+/// The request that is looked into.
+#[derive(Debug)]
+struct UnderWay {
+    study: u64,
+    ask: u64,
+    tries: u32,
+    /// How often what is promised at each resource had changed.
+    versions: Vec<u32>,
+    epoch: u64,
+}
+
+impl Promises {
+    /// Requests of a workload took this long. Whether that is news; `None` if nothing is promised to it.
+    pub fn saw(&mut self, name: &str, until: Nanos, latency: f64) -> Option<bool> {
+        self.in_force.get(name)?;
+        let (known, seen) = self.seen.entry(name.to_owned()).or_insert((Nanos(0), latency));
+        let news = until > *known;
+        if news {
+            (*known, *seen) = (until, latency);
+        }
+        Some(news)
+    }
+
+    /// A decision about a workload is in force from now on.
+    pub fn begin(&mut self, record: &Record) {
+        if let Some(wish) = record.shown.wish.workload() {
+            self.in_force.insert(wish.name().to_owned(), record.id);
+        }
+    }
+
+    /// It is no longer.
+    pub fn end(&mut self, record: &Record) {
+        let Some(wish) = record.shown.wish.workload() else { return };
+        self.in_force.remove(wish.name());
+        self.seen.remove(wish.name());
+    }
+
+    /// Has a question looked into. Returns its number.
+    pub fn study(&mut self, question: Question) -> u64 {
+        let number = self.next;
+        self.next += 1;
+        self.studies.push(Study { number, question });
+        number
+    }
+}
+
+impl<A: Addresses> Coordinator<A> {
+    /// The same coordinator, with who decides what is promised to workloads.
+    pub fn with_promising(mut self, policies: Promising) -> Coordinator<A> {
+        self.promises.policies = policies;
+        self
+    }
+
+    /// What is to be looked into elsewhere, and told to [`Coordinator::found`].
+    pub fn studies(&mut self) -> std::vec::Drain<'_, Study> {
+        self.promises.studies.drain(..)
+    }
+
+    /// Something that was looked into is found.
+    pub fn found(&mut self, now: Nanos, finding: Finding) {
+        self.wake(now);
+        let Finding { number, answer } = finding;
+        match answer {
+            Found::Promise(found) => {
+                let under_way = self.promises.under_way.take_if(|under_way| under_way.study == number);
+                let Some(under_way) = under_way else { return };
+                match found {
+                    Ok(found) => self.promise(under_way, found),
+                    Err(Panicked) => self.refuse(under_way.ask, &PlaceError::Panicked),
+                }
+                self.look_into_next();
+            }
+            Found::App(found) => {
+                let Some(app) = self.apps.found(number) else { return };
+                self.app_found(app, found);
+                self.decide_next_app();
+            }
+            Found::WhatIf(found) => {
+                let Some(what_if) = self.what_ifs.found(number) else { return };
+                self.tell_what_if(what_if, found);
+                self.look_into_next_what_if();
+            }
+            Found::Score(found) => {
+                let Some(asking) = self.scores.found(number) else { return };
+                self.tell_score(asking, found);
+                self.score_next();
+            }
+        }
+    }
+
+    /// Puts a request for a workload in its turn.
+    pub(super) fn look_into(&mut self, ask: u64) {
+        self.promises.queue.push_back(ask);
+        self.look_into_next();
+    }
+
+    fn look_into_next(&mut self) {
+        while self.promises.under_way.is_none() {
+            let Some(ask) = self.promises.queue.pop_front() else { return };
+            self.begin_study(ask, 0);
+        }
+    }
+
+    fn begin_study(&mut self, ask: u64, tries: u32) {
+        let Some(waiting) = self.waiting.get_mut(&ask) else { return };
+        waiting.callers.retain(A::is_open);
+        if waiting.callers.is_empty() {
+            // It takes long, and nobody waits for it any more; who comes back with it is looked into then.
+            return self.refuse(ask, &PlaceError::Busy);
+        }
+        let wish = waiting.placement.wish.clone();
+        let Some(workload) = wish.workload() else { return };
+        if let Some(&by) = self.promises.in_force.get(workload.name()) {
+            return self.refuse(ask, &PlaceError::NameTaken(workload.name().to_owned(), by));
+        }
+        let policies = &self.promises.policies;
+        let policy = match wish {
+            Wish::Volumes(_) => policies.volumes.clone(),
+            _ => policies.admission.clone(),
+        };
+        let asked = self.asked(&wish, ask, policy);
+        let ledger = self.engine.ledger();
+        let view = ledger.view(self.now, &mut self.scratch);
+        let versions = ledger.fabric().all_resources().map(|resource| view.version(resource)).collect();
+        let epoch = ledger.epoch();
+        let study = self.promises.study(Question::Promise(asked));
+        self.promises.under_way = Some(UnderWay { study, ask, tries, versions, epoch });
+    }
+
+    /// What there is to know of a workload, were it asked for now; one of its number that is in force is not there.
+    pub(super) fn asked(&mut self, wish: &Wish, id: u64, policy: PolicySpec) -> Asked {
+        let ledger = self.engine.ledger();
+        let fabric = ledger.fabric().clone();
+        let view = ledger.view(self.now, &mut self.scratch);
+        let capacities = Capacities::new(fabric.all_resources().map(|at| view.capacity(at)).collect());
+        let pool = self.engine.pool();
+        let closed = |host: &HostId| is_closed(pool, *host);
+        let among = matches!(wish, Wish::Volumes(_)).then(|| fabric.all_hosts().filter(closed).collect());
+        let mut numbers: Vec<u64> = self.promises.in_force.values().copied().collect();
+        numbers.sort_unstable();
+        let others = numbers.into_iter().filter(|&number| number != id);
+        Asked {
+            standing: others.filter_map(|number| self.records.get(number).cloned()).collect(),
+            cluster: Cluster { fabric, capacities },
+            form: wish.workload().map(|wish| wish.workload.clone()).unwrap_or_default(),
+            id,
+            policy,
+            among,
+        }
+    }
+
+    /// What was found is in force if it still can be.
+    fn promise(&mut self, under_way: UnderWay, found: Result<Agreement, Declined>) {
+        let ask = under_way.ask;
+        if self.is_forsaken(ask) {
+            return self.refuse(ask, &PlaceError::Busy);
+        }
+        let Some(waiting) = self.waiting.get(&ask) else { return };
+        let wish = &waiting.placement.wish;
+        let name = wish.workload().map(|wish| wish.name().to_owned()).unwrap_or_default();
+        let chooses = matches!(wish, Wish::Volumes(_));
+        let agreement = match found {
+            Ok(agreement) => agreement,
+            Err(declined) => {
+                let error = match reason(declined) {
+                    Declination::Slo(why) => PlaceError::SloRejected(why),
+                    Declination::Field(field, why) => PlaceError::Invalid(Some(field), why),
+                };
+                return self.refuse(ask, &error);
+            }
+        };
+        if let Some(&by) = self.promises.in_force.get(&name) {
+            return self.refuse(ask, &PlaceError::NameTaken(name, by));
+        }
+        if chooses && !self.takes_volumes(agreement.agreed.last()) {
+            return self.try_again(&under_way);
+        }
+        let Some((change, changed)) = self.change(&agreement, &under_way) else {
+            return self.try_again(&under_way);
+        };
+        match self.tell(Input::Ask(ask, Ask::Promise(change))).promise {
+            Some(Ok(entries)) => self.in_force(&under_way, agreement, &changed, entries),
+            Some(Err(CommitError::Conflict { .. } | CommitError::NoEntry(_))) => {
+                self.try_again(&under_way);
+            }
+            Some(Err(error)) => self.refuse(ask, &PlaceError::SloRejected(error.to_string())),
+            None => self.refuse(ask, &PlaceError::Busy),
+        }
+    }
+
+    /// Whether the server that was chosen takes volumes still: it may have gone down, or be emptied, meanwhile.
+    fn takes_volumes(&self, chosen: Option<&Agreed>) -> bool {
+        let server = chosen.and_then(|agreed| self.engine.ledger().fabric().host(&agreed.server));
+        server.is_some_and(|server| !is_closed(self.engine.pool(), server))
+    }
+
+    fn try_again(&mut self, under_way: &UnderWay) {
+        if under_way.tries + 1 < TRIES {
+            self.begin_study(under_way.ask, under_way.tries + 1);
+        } else {
+            self.refuse(under_way.ask, &PlaceError::Busy);
+        }
+    }
+
+    /// What the ledger is to learn, and for each workload but the last whether its entries are others then; `None` if one
+    /// of them has ended.
+    fn change(&self, agreement: &Agreement, under_way: &UnderWay) -> Option<(Transaction, Vec<bool>)> {
+        let version = |resource: &ResourceId| Some((*resource, *under_way.versions.get(resource.index())?));
+        let mut change = Transaction {
+            expect: agreement.read.iter().filter_map(version).collect(),
+            ..Transaction::default()
+        };
+        let mut changed = Vec::new();
+        let begins = |entry: &Entry| Entry { starts: Some(self.now), ..entry.clone() };
+        let (_, standing) = agreement.agreed.split_last()?;
+        for (agreed, entries) in standing.iter().zip(&agreement.entries) {
+            let record = self.records.get(*self.promises.in_force.get(&agreed.workload)?)?;
+            let differs = record.shown.promise.as_ref().is_none_or(|before| !same(before, agreed));
+            changed.push(differs);
+            if differs {
+                change.release.extend(&record.entries);
+                change.add.extend(entries.iter().map(begins));
+            }
+        }
+        change.add.extend(agreement.entries.get(standing.len())?.iter().map(begins));
+        Some((change, changed))
+    }
+
+    /// The ledger has taken what was agreed on: everybody is told, and it is kept.
+    fn in_force(
+        &mut self,
+        under_way: &UnderWay,
+        agreement: Agreement,
+        changed: &[bool],
+        entries: Vec<EntryId>,
+    ) {
+        let Agreement { mut agreed, entries: planned, narrowest, .. } = agreement;
+        let (Some(new), mut entries) = (agreed.pop(), entries.into_iter()) else { return };
+        for ((agreed, &changed), planned) in agreed.into_iter().zip(changed).zip(&planned) {
+            let Some(&id) = self.promises.in_force.get(&agreed.workload) else { continue };
+            let own: Option<Vec<EntryId>> = changed.then(|| entries.by_ref().take(planned.len()).collect());
+            let bound = self.records.get(id).and_then(|record| record.shown.promise.as_ref());
+            if own.is_some() || bound != Some(&agreed) {
+                self.promised_anew(id, agreed, own);
+            }
+        }
+        let own: Vec<EntryId> = entries.collect();
+        let Some(Waiting { placement, callers }) = self.waiting.remove(&under_way.ask) else { return };
+        let shown = self.shown(&placement.wish, under_way.epoch, new, narrowest);
+        let over = self.decided(under_way.ask, placement.caller, placement.lasts, shown, own, callers);
+        self.leave(over);
+    }
+
+    /// A workload is promised something else than before.
+    fn promised_anew(&mut self, id: u64, agreed: Agreed, entries: Option<Vec<EntryId>>) {
+        let changed = self.records.change(id, |record: &mut Record| {
+            record.entries = entries.unwrap_or_else(|| std::mem::take(&mut record.entries));
+            record.shown.promise = Some(agreed);
+        });
+        let Some(record) = changed.cloned() else { return };
+        let held = self.held(&record.entries);
+        self.changes.push(Change::Moved(record, held));
+    }
+
+    /// Entries as they are kept.
+    pub(super) fn held(&self, entries: &[EntryId]) -> Vec<Held> {
+        let ledger = self.engine.ledger();
+        let held = entries.iter().filter_map(|&entry| ledger.entry(entry));
+        held.map(|entry| Held::of(ledger.fabric(), entry)).collect()
+    }
+
+    /// A promise as a decision.
+    pub(super) fn shown(
+        &self,
+        wish: &Wish,
+        epoch: u64,
+        agreed: Agreed,
+        narrowest: Option<(ResourceId, i64)>,
+    ) -> Shown {
+        let fabric = self.engine.ledger().fabric();
+        let limit =
+            narrowest.map(|(link, left)| Limit { at: Some(fabric.resource_name(link)), value_bps: left });
+        let policies = &self.promises.policies;
+        let policy = match wish {
+            Wish::Volumes(_) => &policies.volumes,
+            _ => &policies.admission,
+        };
+        let why = Reason {
+            candidate: agreed.server.clone(),
+            limit: limit.as_ref().and_then(|limit| limit.at.clone()),
+            sight: None,
+            value_bps: limit.as_ref().map(|limit| limit.value_bps),
+            objectives: None,
+            verdict: "chosen".into(),
+            because: None,
+        };
+        Shown {
+            wish: wish.clone(),
+            policy: policy.label.as_str().into(),
+            hosts: vec![agreed.server.clone()],
+            limit,
+            epoch,
+            oldest: None,
+            note: None,
+            why: vec![why],
+            promise: Some(agreed),
+        }
+    }
+
+    /// What waited is refused, and may be asked for again.
+    pub(super) fn refuse(&mut self, ask: u64, error: &PlaceError) {
+        let Some(Waiting { placement, callers }) = self.waiting.remove(&ask) else { return };
+        self.let_go(&placement.wish);
+        placement.caller.iter().for_each(|caller| self.clients.settle(caller, Fate::Refused));
+        let failed = |to| Completion::Place(to, Err(CallError::Failed(error.clone())));
+        self.completions.extend(callers.into_iter().map(failed));
+    }
+}
+
+/// Whether a host takes no volumes.
+fn is_closed(pool: &Pool, host: HostId) -> bool {
+    !pool.is_up(host) || pool.is_draining(host)
+}
+
+/// Whether what is enforced for a workload is the same.
+fn same(one: &Agreed, other: &Agreed) -> bool {
+    let of = |agreed: &Agreed| -> Vec<_> {
+        let stage = |stage: &AgreedStage| (stage.queues.clone(), stage.priority, stage.limits.clone());
+        agreed.stages.iter().map(stage).collect()
+    };
+    of(one) == of(other)
+}
+
+/// Reason why a workload is not admitted.
+pub(super) enum Declination {
+    /// Its SLO cannot be guaranteed, or no server has room.
+    Slo(String),
+    /// This field of the request is invalid.
+    Field(String, String),
+}
+
+/// Returns the reason, with the field's name in the request.
+pub(super) fn reason(declined: Declined) -> Declination {
+    match declined {
+        Declined::Wrong(error) => {
+            let field = error.field.map_or("workload".to_owned(), |field| format!("workload.{field}"));
+            Declination::Field(field, error.message)
+        }
+        Declined::Policy(message) => Declination::Field("policy".to_owned(), message),
+        Declined::Refused(message) => Declination::Slo(message),
+    }
+}

@@ -1,0 +1,76 @@
+//! Reads of decisions, task moves and workloads.
+
+use std::sync::Arc;
+
+use leeward_fabric::Nanos;
+use leeward_records::{Migration, Record};
+
+use super::{
+    Addresses, Coordinator, DecisionError, DecisionQuery, Lookup, MigrationQuery, NoWorkload, WorkloadState,
+};
+
+impl<A: Addresses> Coordinator<A> {
+    /// Returns the decision of an id.
+    ///
+    /// # Errors
+    /// No decision has this id.
+    pub fn decision(&mut self, now: Nanos, id: u64) -> Result<Lookup<Arc<Record>>, DecisionError> {
+        self.wake(now);
+        match self.records.get(id) {
+            Some(record) => Ok(Lookup::InMemory(record.clone())),
+            None if self.is_evicted(id) => Ok(Lookup::Evicted(id)),
+            None => Err(DecisionError::NotFound(id)),
+        }
+    }
+
+    /// Returns a page of the decisions in memory.
+    pub fn decisions(&mut self, now: Nanos, query: &DecisionQuery) -> Vec<Arc<Record>> {
+        self.wake(now);
+        let &DecisionQuery { kind, before, limit, holding } = query;
+        let matches = |record: &&Arc<Record>| {
+            kind.is_none_or(|kind| kind == record.shown.wish.kind())
+                && !(holding && record.released.is_some())
+        };
+        self.records.last(before).filter(matches).take(limit).cloned().collect()
+    }
+
+    /// Returns a page of the task moves.
+    pub fn migrations(&mut self, now: Nanos, query: MigrationQuery) -> Vec<Migration> {
+        self.wake(now);
+        let MigrationQuery { state, before, limit } = query;
+        let matches = |migration: &&Migration| {
+            state.is_none_or(|state| state == migration.state)
+                && before.is_none_or(|before| migration.id < before)
+        };
+        self.migrations.last().filter(matches).take(limit).cloned().collect()
+    }
+
+    /// Returns workloads with an SLO in force, in falling order of their decisions, with ids below `before`.
+    pub fn workloads(&mut self, now: Nanos, before: Option<u64>, limit: usize) -> Vec<WorkloadState> {
+        self.wake(now);
+        let mut numbers: Vec<u64> = self.promises.in_force.values().copied().collect();
+        numbers.sort_unstable_by(|a, b| b.cmp(a));
+        let wanted = numbers.into_iter().filter(|&number| before.is_none_or(|before| number < before));
+        let records = wanted.filter_map(|number| self.records.get(number)).take(limit);
+        records.map(|record| self.workload_state(record)).collect()
+    }
+
+    /// Returns the workload of a name: the one whose SLO is in force, or else the last one.
+    ///
+    /// # Errors
+    /// No workload has this name.
+    pub fn workload(&mut self, now: Nanos, name: &str) -> Result<WorkloadState, NoWorkload> {
+        self.wake(now);
+        let named =
+            |record: &&Arc<Record>| record.shown.wish.workload().is_some_and(|wish| wish.name() == name);
+        let in_force = self.promises.in_force.get(name).and_then(|&number| self.records.get(number));
+        let record = in_force.or_else(|| self.records.last(None).find(named));
+        record.map(|record| self.workload_state(record)).ok_or_else(|| NoWorkload(name.to_owned()))
+    }
+
+    fn workload_state(&self, record: &Arc<Record>) -> WorkloadState {
+        let name = record.shown.wish.workload().map(|wish| wish.name()).unwrap_or_default();
+        let seen = self.promises.seen.get(name).filter(|_| record.released.is_none());
+        WorkloadState { record: record.clone(), latency_s: seen.map(|&(_, latency)| latency) }
+    }
+}

@@ -1,0 +1,281 @@
+//! Questions that commit nothing: how good are these hosts, and what would another policy do?
+
+use std::sync::Arc;
+
+use leeward_engine::About;
+use leeward_fabric::{Fabric, HostId, Nanos};
+use leeward_ledger::{Owner, OwnerKind};
+use leeward_placement::{Decision, Refusal, replicas, tasks};
+use leeward_records::{Record, Shown, Wish};
+use leeward_registry::PolicySpec;
+use leeward_slo::{admit, limits};
+
+use super::completion::{Completion, ScoreTo, WhatIfTo};
+use super::error::{CallError, ScoreError, WhatIfError};
+use super::jobs::job_of;
+use super::promises::{Declination, reason};
+use super::reply::{Rated, Scores, WhatIfResult};
+use super::request::Score;
+use super::study::{Other, OtherFound, Panicked, Question, ScoresFound};
+use super::{Addresses, Coordinator};
+
+/// So many questions about other policies are open at once, and so many about hosts.
+const OPEN: usize = 4;
+/// Hosts and their peers that are scored in a turn: about ten milliseconds. More are looked into.
+const AT_ONCE: usize = 10_000;
+/// Looks at hosts and links that another policy may take: about ten seconds. Others wait for as long.
+const MOST_LOOKS: u64 = 1_000_000_000;
+/// A number that no job has.
+const NO_JOB: u64 = u64::MAX;
+
+/// What-if query that waits or runs.
+pub(super) struct WhatIf<A: Addresses> {
+    record: Arc<Record>,
+    policy: PolicySpec,
+    epoch: u64,
+    /// Address for the reply.
+    pub to: WhatIfTo<A>,
+}
+
+/// Score query of many hosts that waits or runs.
+pub(super) struct Asking<A: Addresses> {
+    score: Score,
+    /// Address for the reply.
+    pub to: ScoreTo<A>,
+}
+
+impl<A: Addresses> Coordinator<A> {
+    /// Scores hosts for a task, at once or, if they are many, as a job: the reply is a completion. Commits nothing.
+    pub fn score(&mut self, now: Nanos, mut score: Score, to: ScoreTo<A>) {
+        self.wake(now);
+        let pairs = score.hosts.len().saturating_mul(1 + score.peers.len());
+        if pairs <= AT_ONCE {
+            score.request.job = self.jobs.number(score.job.as_ref(), NO_JOB).unwrap_or(NO_JOB);
+            let scores = self.score_now(&score);
+            return self.reply_to_score(to, scores);
+        }
+        self.scores.retain(|asking| A::is_open(&asking.to));
+        if self.scores.len() >= OPEN {
+            return self.reply_to_score(to, Err(ScoreError::Busy));
+        }
+        self.scores.wait(Asking { score, to });
+        self.score_next();
+    }
+
+    fn reply_to_score(&mut self, to: ScoreTo<A>, scores: Result<Scores, ScoreError>) {
+        self.completions.push(Completion::Score(to, scores.map_err(CallError::Failed)));
+    }
+
+    fn reply_to_what_if(&mut self, to: WhatIfTo<A>, result: Result<WhatIfResult, WhatIfError>) {
+        self.completions.push(Completion::WhatIf(to, result.map_err(CallError::Failed)));
+    }
+
+    /// Has the next question about many hosts looked into, if none is; those who ask no more are passed over.
+    pub(super) fn score_next(&mut self) {
+        self.scores.retain(|asking| A::is_open(&asking.to));
+        let Some(mut asking) = self.scores.next() else { return };
+        let Score { request, job, .. } = &mut asking.score;
+        // Its job may have begun, or ended, since it was asked.
+        request.job = self.jobs.number(job.as_ref(), NO_JOB).unwrap_or(NO_JOB);
+        let published = self.engine.publish(About { job: Some(asking.score.request.job), without: None });
+        let study = self.promises.study(Question::Score(published, asking.score.clone()));
+        self.scores.begin(study, asking);
+    }
+
+    fn score_now(&mut self, score: &Score) -> Result<Scores, ScoreError> {
+        let ratings = self.engine.rate(&score.request, &score.peers, &score.hosts);
+        let ratings = ratings.ok_or_else(|| ScoreError::Unsupported(self.labels.tasks.clone()))?;
+        let ledger = self.engine.ledger();
+        let view = ledger.view(self.now, &mut self.scratch);
+        let oldest =
+            ratings.iter().filter_map(|rating| rating.limit).map(|link| view.measured_until(link)).min();
+        let (policy, epoch) = (self.labels.tasks.clone(), ledger.epoch());
+        let ratings = Rated::new(ledger.fabric(), ratings);
+        Ok(Scores { ratings, policy, epoch, age: oldest.map(|oldest| self.now.since(oldest)) })
+    }
+
+    /// Tells who asked how good many hosts are.
+    pub(super) fn tell_score(&mut self, asking: Asking<A>, found: Result<Option<ScoresFound>, Panicked>) {
+        let policy = self.labels.tasks.clone();
+        let reply = match found {
+            Ok(Some(ScoresFound { ratings, epoch, age })) => Ok(Scores { ratings, policy, epoch, age }),
+            Ok(None) => Err(ScoreError::Unsupported(policy)),
+            Err(Panicked) => Err(ScoreError::Panicked),
+        };
+        self.reply_to_score(asking.to, reply);
+    }
+
+    /// Decides a decision's request again under another policy, with settings after colons: the reply is a completion.
+    /// Commits nothing.
+    pub fn what_if(&mut self, now: Nanos, id: u64, policy: &str, to: WhatIfTo<A>) {
+        self.wake(now);
+        match self.another(id, policy) {
+            Err(error) => self.reply_to_what_if(to, Err(error)),
+            Ok((record, policy)) => {
+                self.what_ifs.wait(WhatIf { record, policy, epoch: 0, to });
+                self.look_into_next_what_if();
+            }
+        }
+    }
+
+    /// Has the next question about another policy looked into, if none is; those who ask no more are passed over.
+    pub(super) fn look_into_next_what_if(&mut self) {
+        self.what_ifs.retain(|what_if| A::is_open(&what_if.to));
+        while let Some(mut what_if) = self.what_ifs.next() {
+            // It may have ended since.
+            if let Some(record) = self.records.get(what_if.record.id) {
+                what_if.record = record.clone();
+            }
+            match self.question(&what_if) {
+                Err(error) => self.reply_to_what_if(what_if.to, Err(error)),
+                Ok(question) => {
+                    what_if.epoch = self.epoch();
+                    let study = self.promises.study(Question::WhatIf(question));
+                    self.what_ifs.begin(study, what_if);
+                }
+            }
+        }
+    }
+
+    /// The decision of a number, and the policy of its kind that is asked about, if there is room for one more question.
+    fn another(&mut self, id: u64, policy: &str) -> Result<(Arc<Record>, PolicySpec), WhatIfError> {
+        let wrong = |message: String| WhatIfError::Invalid(Some("policy".to_owned()), message);
+        let left =
+            || if self.is_evicted(id) { WhatIfError::NotInMemory(id) } else { WhatIfError::NotFound(id) };
+        let record = self.records.get(id).cloned().ok_or_else(left)?;
+        let spec: PolicySpec = policy.parse().map_err(wrong)?;
+        let fabric = self.engine.ledger().fabric();
+        let looks = looks(&spec, &record.shown.wish, fabric).map_err(wrong)?;
+        // What the service does itself is not too much.
+        let own = match &record.shown.wish {
+            Wish::Tasks(wish) => self.engine.looks(&wish.request(fabric, 0, 0)),
+            Wish::Replicas(_) | Wish::Workload(_) | Wish::Volumes(_) => 0,
+        };
+        let most = MOST_LOOKS.max(own);
+        if looks > most {
+            let message = format!(
+                "`{}` would look at hosts and links about {looks} times, and {most} is the most here: set `effort` or \
+                 `nodes` lower, or ask `leeward place tasks`",
+                spec.label
+            );
+            return Err(wrong(message));
+        }
+        self.what_ifs.retain(|what_if| A::is_open(&what_if.to));
+        if self.what_ifs.len() >= OPEN { Err(WhatIfError::Busy) } else { Ok((record, spec)) }
+    }
+
+    fn question(&mut self, what_if: &WhatIf<A>) -> Result<Other, WhatIfError> {
+        let (record, policy) = (&what_if.record, what_if.policy.clone());
+        let fabric = self.engine.ledger().fabric().clone();
+        // What ended is not there to be taken out.
+        let there = record.shown.hosts.iter().filter(|_| record.released.is_none());
+        let hosts: Vec<HostId> = there.filter_map(|name| fabric.host(name)).collect();
+        let id = record.id;
+        Ok(match &record.shown.wish {
+            Wish::Replicas(wish) => {
+                let request = wish.request(&fabric, id);
+                let request = request.map_err(|error| WhatIfError::Invalid(None, error.message))?;
+                let own = Owner { kind: OwnerKind::File, id: request.file };
+                let published = self.engine.publish(About { job: None, without: Some(own) });
+                Other::Replicas(published, policy, request, hosts)
+            }
+            wish @ Wish::Tasks(tasks) => {
+                let job = self.jobs.number(job_of(wish), id).unwrap_or(NO_JOB);
+                let request = tasks.request(&fabric, id, job);
+                let own = Owner { kind: OwnerKind::App, id };
+                let published = self.engine.publish(About { job: Some(job), without: Some(own) });
+                Other::Tasks(published, policy, request, hosts)
+            }
+            wish @ (Wish::Workload(_) | Wish::Volumes(_)) => Other::Promise(self.asked(wish, id, policy)),
+        })
+    }
+
+    /// Tells who asked what another policy would do.
+    pub(super) fn tell_what_if(&mut self, what_if: WhatIf<A>, found: Result<OtherFound, Panicked>) {
+        let WhatIf { record, policy, epoch, to } = what_if;
+        let policy: Arc<str> = policy.label.as_str().into();
+        let wish = &record.shown.wish;
+        let (mut shown, refusal) = match found {
+            Ok(OtherFound::Replicas(found)) => self.would(found, |chain| chain.clone(), wish, &policy),
+            Ok(OtherFound::Tasks(found)) => self.would(found, |hosts| hosts.clone(), wish, &policy),
+            Ok(OtherFound::Promise(Ok(mut agreement))) => match agreement.agreed.pop() {
+                Some(agreed) => (Some(self.shown(wish, epoch, agreed, agreement.narrowest)), None),
+                None => (None, None),
+            },
+            Ok(OtherFound::Promise(Err(declined))) => match reason(declined) {
+                Declination::Slo(why) => {
+                    (Some(Shown { note: Some(why), ..Shown::empty(wish.clone()) }), None)
+                }
+                Declination::Field(field, why) => {
+                    return self.reply_to_what_if(to, Err(WhatIfError::Invalid(Some(field), why)));
+                }
+            },
+            Ok(OtherFound::Policy(error)) => {
+                let invalid = WhatIfError::Invalid(Some("policy".to_owned()), error.to_string());
+                return self.reply_to_what_if(to, Err(invalid));
+            }
+            Err(Panicked) => {
+                return self.reply_to_what_if(to, Err(WhatIfError::Panicked));
+            }
+        };
+        let mut shown = shown.take().unwrap_or_else(|| Shown::empty(wish.clone()));
+        shown.policy = policy;
+        shown.epoch = epoch;
+        if shown.note.is_none() && forgotten(wish) {
+            shown.note = Some(
+                "the request named more than 32 hosts to leave out or to keep to, which are not kept: it is asked without them"
+                    .to_owned(),
+            );
+        }
+        let (id, at) = (record.id, self.now);
+        let would =
+            Record { id, at, caller: None, shown, entries: Vec::new(), expires: None, released: None };
+        self.reply_to_what_if(to, Ok(WhatIfResult { record: Arc::new(would), refusal }));
+    }
+
+    fn would<C>(
+        &self,
+        found: Result<Decision<C>, Refusal>,
+        hosts: impl Fn(&C) -> Vec<HostId>,
+        wish: &Wish,
+        policy: &Arc<str>,
+    ) -> (Option<Shown>, Option<Refusal>) {
+        let fabric = self.engine.ledger().fabric();
+        match found {
+            Ok(decision) => {
+                let hosts = hosts(&decision.choice);
+                (Some(Shown::of(fabric, policy, wish.clone(), &hosts, &decision)), None)
+            }
+            Err(refusal) => (None, Some(refusal)),
+        }
+    }
+}
+
+/// How often a policy looks at a host or a link for what was asked, or what is wrong with the policy.
+fn looks(
+    PolicySpec { name, settings, .. }: &PolicySpec,
+    wish: &Wish,
+    fabric: &Fabric,
+) -> Result<u64, String> {
+    let made = match wish {
+        Wish::Replicas(_) => replicas::REGISTRY.make(name, settings).map(|_| 0),
+        Wish::Tasks(wish) => {
+            // Whichever it is and whichever its job.
+            tasks::REGISTRY
+                .make(name, settings)
+                .map(|policy| policy.looks(&wish.request(fabric, 0, 0), fabric))
+        }
+        Wish::Workload(_) => admit::REGISTRY.make(name, settings).map(|_| 0),
+        Wish::Volumes(_) => limits::REGISTRY.make(name, settings).map(|_| 0),
+    };
+    made.map_err(|error| error.to_string())
+}
+
+/// Whether something of a request was not kept that a policy would want to know.
+fn forgotten(wish: &Wish) -> bool {
+    match wish {
+        Wish::Replicas(wish) => wish.forgotten,
+        Wish::Tasks(wish) => wish.forgotten,
+        Wish::Workload(_) | Wish::Volumes(_) => false,
+    }
+}

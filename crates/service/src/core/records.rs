@@ -1,0 +1,142 @@
+//! The decisions that are kept, so that they can be explained, repeated and released. Memory is bounded: the one that
+//! was made first leaves when there are too many, and is found in the store. What it put into the ledger stays (`unkept`);
+//! and tasks run and workloads are promised their SLOs until somebody says that they ended, so theirs stay until then.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ops::Bound;
+use std::sync::Arc;
+
+use leeward_fabric::Nanos;
+use leeward_ledger::EntryId;
+use leeward_records::{Record, Wish};
+
+/// The last decisions.
+#[derive(Debug)]
+pub(crate) struct Records {
+    kept: BTreeMap<u64, Arc<Record>>,
+    /// Their numbers in the order in which they were decided; one that waited was numbered long before.
+    order: VecDeque<u64>,
+    /// Older ones, of tasks and workloads that run.
+    running: BTreeMap<u64, Arc<Record>>,
+    most: usize,
+}
+
+impl Records {
+    /// Keeps at most `most`.
+    pub fn new(most: usize) -> Records {
+        Records { kept: BTreeMap::new(), order: VecDeque::new(), running: BTreeMap::new(), most }
+    }
+
+    /// How many are kept, older ones of tasks and workloads that run aside.
+    pub fn len(&self) -> usize {
+        self.kept.len()
+    }
+
+    /// The decision of that number.
+    pub fn get(&self, id: u64) -> Option<&Arc<Record>> {
+        self.kept.get(&id).or_else(|| self.running.get(&id))
+    }
+
+    /// Those with lower numbers, or all of them, in falling order of their numbers.
+    pub fn last(&self, before: Option<u64>) -> impl Iterator<Item = &Arc<Record>> {
+        let end = before.map_or(Bound::Unbounded, Bound::Excluded);
+        let below = (Bound::Unbounded, end);
+        // One that waited was decided long after others of its number: those that run may stand anywhere among the kept.
+        let mut running = self.running.range(below).rev().peekable();
+        let mut kept = self.kept.range(below).rev().peekable();
+        std::iter::from_fn(move || match (running.peek(), kept.peek()) {
+            (Some((first, _)), Some((second, _))) if first < second => kept.next(),
+            (None, _) => kept.next(),
+            _ => running.next(),
+        })
+        .map(|(_, record)| record)
+    }
+
+    /// Keeps one more. Returns the one that leaves for it.
+    pub fn keep(&mut self, record: Arc<Record>) -> Option<Arc<Record>> {
+        self.order.push_back(record.id);
+        self.kept.insert(record.id, record);
+        if self.kept.len() <= self.most {
+            return None;
+        }
+        let first = self.order.pop_front().and_then(|first| self.kept.remove(&first))?;
+        if !matches!(first.shown.wish, Wish::Replicas(_)) && first.released.is_none() {
+            self.running.insert(first.id, first);
+            return None;
+        }
+        Some(first)
+    }
+
+    /// Changes the decision of a number.
+    pub fn change(&mut self, id: u64, change: impl FnOnce(&mut Record)) -> Option<&Arc<Record>> {
+        let kept = match self.kept.get_mut(&id) {
+            Some(kept) => kept,
+            None => self.running.get_mut(&id)?,
+        };
+        change(Arc::make_mut(kept));
+        Some(kept)
+    }
+
+    /// Notes that the work of a decision ended. Returns the entries to release, and `None` for them if it had ended
+    /// before.
+    pub fn release(&mut self, id: u64, now: Nanos) -> Option<(Arc<Record>, Option<Vec<EntryId>>)> {
+        let mut ran = self.running.remove(&id);
+        let record = self.kept.get_mut(&id).or(ran.as_mut())?;
+        let entries = record.released.is_none().then(|| {
+            let record = Arc::make_mut(record);
+            record.released = Some(now);
+            std::mem::take(&mut record.entries)
+        });
+        Some((record.clone(), entries))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use leeward_records::{ReplicasWish, Shown, TasksWish};
+
+    fn record(id: u64, runs: bool) -> Arc<Record> {
+        let wish =
+            if runs { Wish::Tasks(TasksWish::default()) } else { Wish::Replicas(ReplicasWish::default()) };
+        let (shown, entries) = (Shown::empty(wish), Vec::new());
+        let (at, caller, expires, released) = (Nanos(0), None, None, None);
+        Arc::new(Record { id, at, caller, shown, entries, expires, released })
+    }
+
+    proptest! {
+        /// Whatever waited and was decided late, and whatever runs on: pages have every decision once, the last first.
+        #[test]
+        fn pages_leave_out_none(
+            ids in prop::collection::btree_set(0_u64..60, 0..40), order in any::<u64>(),
+            most in 1_usize..12, page in 1_usize..7, ended in prop::collection::vec(0_u64..60, 0..10),
+        ) {
+            let mut records = Records::new(most);
+            let mut there = BTreeSet::new();
+            let mut ids: Vec<u64> = ids.into_iter().collect();
+            ids.sort_by_key(|id| (id ^ order).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+            for id in ids {
+                there.insert(id);
+                if let Some(left) = records.keep(record(id, id % 3 == 0)) {
+                    there.remove(&left.id);
+                }
+            }
+            for id in ended {
+                if records.release(id, Nanos(1)).is_some() && records.get(id).is_none() {
+                    there.remove(&id);
+                }
+            }
+            let (mut paged, mut before) = (Vec::new(), None);
+            loop {
+                let found: Vec<u64> = records.last(before).take(page).map(|record| record.id).collect();
+                let Some(&last) = found.last() else { break };
+                (before, paged) = (Some(last), [paged, found].concat());
+            }
+            prop_assert_eq!(paged, there.into_iter().rev().collect::<Vec<_>>());
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Replies of the coordinator.
+
+use std::sync::Arc;
+
+use leeward_fabric::{Bytes, Fabric, HostId, Nanos};
+use leeward_placement::{Rating, Refusal};
+use leeward_records::Record;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Placement that was decided.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Placed {
+    /// The decision.
+    pub record: Arc<Record>,
+    /// True if it was decided for an earlier sending of the same request.
+    pub repeated: bool,
+}
+
+/// Decision by id.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Lookup<T> {
+    /// The decision is in memory.
+    InMemory(T),
+    /// The decision has left memory: only the store may have it.
+    Evicted(u64),
+}
+
+/// Result of a report.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
+#[schemars(rename = "Reported")]
+pub struct ReportSummary {
+    /// Number of links whose load was accepted.
+    pub links: u64,
+    /// Number of devices whose load was accepted.
+    pub devices: u64,
+    /// Number of parts without news.
+    pub skipped: Skipped,
+    /// Devices that the cluster does not have, by the names in the report; at most 64 of them.
+    pub unknown_devices: Vec<String>,
+    /// Epoch of the ledger that includes the report.
+    pub epoch: u64,
+}
+
+/// Scores of hosts for a task.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Scores {
+    /// Rating of each host, in the order of the request.
+    pub ratings: Rated,
+    /// Label of the policy.
+    pub policy: Arc<str>,
+    /// Epoch of the ledger.
+    pub epoch: u64,
+    /// Age of the oldest telemetry that the ratings rest on.
+    pub age: Option<Nanos>,
+}
+
+/// Decision that another policy would make.
+#[derive(Clone, PartialEq, Debug)]
+pub struct WhatIfResult {
+    /// The decision, with the id of the one that was made.
+    pub record: Arc<Record>,
+    /// Reason why the policy would place nothing.
+    pub refusal: Option<Refusal>,
+}
+
+/// Workload with an SLO, and its last reported latency in seconds.
+#[derive(Clone, PartialEq, Debug)]
+pub struct WorkloadState {
+    /// Decision that admitted it.
+    pub record: Arc<Record>,
+    /// Latency at the percentile of the SLO.
+    pub latency_s: Option<f64>,
+}
+
+/// How good hosts are, with the names of the links that limit them.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Rated(pub Vec<(Rating, Option<String>)>);
+
+impl Rated {
+    /// Ratings with names.
+    pub(super) fn new(fabric: &Fabric, ratings: Vec<Rating>) -> Rated {
+        let named = |rating: Rating| (rating, rating.limit.map(|link| fabric.resource_name(link)));
+        Rated(ratings.into_iter().map(named).collect())
+    }
+}
+
+/// What is in a rack.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct RackContent {
+    /// Tasks that run there.
+    pub tasks: Vec<TaskState>,
+    /// Copies that kept decisions put there, and nobody said the end of: the decision, the host, the size.
+    pub replicas: Vec<(u64, String, Bytes)>,
+    /// Rates that are promised on its links and those of its hosts.
+    pub reservations: Vec<ReservationState>,
+}
+
+/// A rate that is promised on a link.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ReservationState {
+    /// To which workload.
+    pub workload: String,
+    /// Where: the link's name.
+    pub link: String,
+    /// How much, in bit/s.
+    pub rate_bps: u64,
+    /// At which priority, 0 first.
+    pub priority: u8,
+}
+
+/// A task that runs.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TaskState {
+    /// The decision that placed it.
+    pub decision: u64,
+    /// What it is called.
+    pub name: String,
+    /// Its job, where it has one with a name.
+    pub job: Option<String>,
+    /// Where it is.
+    pub host: HostId,
+    /// Whether it may be moved.
+    pub tolerant: bool,
+    /// What it was last seen to send out of its rack, or else demands in the mean, in bit/s.
+    pub egress_bps: u64,
+    /// What it receives from outside, in bit/s.
+    pub ingress_bps: u64,
+}
+
+/// Names of unknown devices in a reply at most.
+pub const UNKNOWN: usize = 64;
+
+/// Parts of a valid report without news, by reason.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
+#[schemars(rename = "SkippedBody")]
+pub struct Skipped {
+    /// Samples and host states whose window ends at or before the last accepted one, or, for a host that was down, before
+    /// it came up.
+    pub stale: u64,
+    /// Loads of links and devices of hosts that are down.
+    pub down: u64,
+    /// Tasks that do not run, and workloads without an SLO in force: they may have ended while the report was under way.
+    pub unknown: u64,
+}

@@ -1,0 +1,94 @@
+//! A coordinator that goes on where another one stopped.
+
+use std::sync::Arc;
+
+use leeward_fabric::{HostId, Nanos};
+use leeward_ledger::{CommitError, Entry};
+use leeward_records::{Caller, Change, Held, Record, ReplicasWish, State, Wish};
+
+use super::clients::Fate;
+use super::{Addresses, Coordinator};
+
+impl<A: Addresses> Coordinator<A> {
+    /// Takes up what there is: decisions are kept again, and what they hold counts again until telemetry shows it. A
+    /// decision on hosts that the cluster has no more is over, and so is a promise that it could not keep. To be called
+    /// before anything else.
+    ///
+    /// # Errors
+    /// What the ledger cannot take.
+    pub fn resume(&mut self, state: State) -> Result<(), CommitError> {
+        self.next = self.next.max(state.next);
+        self.version = state.cluster.map_or(0, |cluster| cluster.number);
+        let decided = state.decisions.iter();
+        let decided = decided.filter_map(|(record, _)| Some((record.caller.as_ref()?, record.id)));
+        let callers = state.callers.iter().map(|(caller, id)| (caller, *id));
+        let mut callers: Vec<(&Caller, u64)> = callers.chain(decided).collect();
+        callers.sort_by_key(|&(_, id)| id);
+        for (caller, id) in callers {
+            self.clients.note(caller, Fate::Decided(id));
+        }
+        for (name, availability) in state.jobs {
+            self.bound_job(&name, availability);
+        }
+        for (record, held) in state.decisions {
+            self.take_up(record, held)?;
+        }
+        state.migrations.into_iter().for_each(|migration| self.migrations.note(migration));
+        Ok(())
+    }
+
+    /// When something that was kept began, for this coordinator: not later than now, if it was told the time. The machine's clock
+    /// may have been set back since; a coordinator that went on from later would take all that is reported now for old.
+    pub(super) fn began(&self, at: Nanos) -> Nanos {
+        if self.now == Nanos(0) { at } else { at.min(self.now) }
+    }
+
+    /// A decision is kept again, and what it holds counts again.
+    pub(super) fn take_up(&mut self, record: Record, held: Vec<Held>) -> Result<(), CommitError> {
+        self.next = self.next.max(record.id + 1);
+        self.now = self.now.max(self.began(record.at));
+        let fabric = self.engine.ledger().fabric().clone();
+        let hosts: Option<Vec<HostId>> = record.shown.hosts.iter().map(|name| fabric.host(name)).collect();
+        let mut record = Record { entries: Vec::new(), ..record };
+        let hosts = hosts.filter(|_| self.can_stand(&record.shown));
+        match hosts {
+            Some(hosts) if record.released.is_none() => {
+                let held = held.into_iter().map(|held| held.entry(&fabric)).collect();
+                self.put_back(&mut record, &hosts, held)?;
+            }
+            None if record.released.is_none() => {
+                record.released = Some(self.now);
+                self.changes.push(Change::Ended { id: record.id, released: record.released });
+            }
+            _ => {}
+        }
+        let over = self.keep(Arc::new(record));
+        self.leave(over);
+        Ok(())
+    }
+
+    pub(super) fn put_back(
+        &mut self,
+        record: &mut Record,
+        hosts: &[HostId],
+        held: Vec<Entry>,
+    ) -> Result<(), CommitError> {
+        let (id, at) = (record.id, self.began(record.at));
+        record.entries = match &record.shown.wish {
+            &Wish::Replicas(ReplicasWish { size, .. }) => {
+                let fabric = self.engine.ledger().fabric().clone();
+                for &host in hosts.iter().filter(|&&host| fabric.storage(host).is_some()) {
+                    self.hosts.placed(host, at, size);
+                }
+                self.engine.resume_chain(at, hosts, size, held)?
+            }
+            wish @ Wish::Tasks(tasks) => {
+                let job = self.hold_job(wish, id);
+                let request = tasks.request(self.engine.ledger().fabric(), id, job);
+                self.engine.resume_app(at, &request, hosts, held)?
+            }
+            Wish::Workload(_) | Wish::Volumes(_) => self.engine.resume_promise(at, held)?,
+        };
+        Ok(())
+    }
+}

@@ -1,0 +1,455 @@
+//! Whatever the coordinator is told, in whatever order: it does not panic, every asker hears once, the ledger has what open
+//! decisions hold and nothing else, and what was handed on to be kept is what there is.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use leeward_engine::{Availability, Engine, Policies, Rates};
+use leeward_fabric::input::Files;
+use leeward_fabric::{Bytes, Cluster, DomainId, Fabric, HostId, Load, Nanos, ResourceId};
+use leeward_ledger::{EntryId, Ledger, LedgerSettings, Sample};
+use leeward_placement::tasks::{App, AppRequest, TaskId};
+use leeward_placement::{Explain, Peer, moves, replicas, tasks};
+use leeward_records::{Caller, Record, ReplicasWish, TasksWish, Wish, WorkloadWish};
+use leeward_store::{Sqlite, Store};
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+const CLUSTER: &str = "racks: 3\nhosts_per_rack: 3\nnic: 1Gbps\noversubscription: 2\npriorities: 4\ncpus: 8\n\
+                       devices: [{name: ssd, read: 500MB/s, write: 400MB/s, capacity: 100GiB}]\n";
+
+/// What is done to the coordinator.
+#[derive(Clone, Debug)]
+enum Step {
+    Report {
+        hosts: Vec<(u32, Option<bool>, Option<bool>)>,
+        shares: Vec<u8>,
+        late: i64,
+        tasks: Vec<u64>,
+    },
+    Seen {
+        name: u8,
+        late: i64,
+    },
+    Block {
+        size: u64,
+        writer: Option<u32>,
+        caller: u8,
+        lasts: Option<u64>,
+    },
+    Tasks {
+        count: usize,
+        mbps: u64,
+        /// Whether they send each other something, and so take longer than a turn.
+        talk: bool,
+        caller: u8,
+        lasts: Option<u64>,
+        job: Option<u8>,
+    },
+    Workload {
+        name: u8,
+        client: u32,
+        server: Option<u32>,
+        millis: u64,
+        caller: u8,
+    },
+    Release(u64),
+    Answer(u64, bool),
+    Job(u8, bool),
+    Ask(u8, u64),
+    /// What was to be looked into is found.
+    Look,
+    /// So many milliseconds pass, or the clock is set back.
+    Pass(i64),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let lasts = || prop::option::weighted(0.3, 0_u64..20_000);
+    let host = (0_u32..10, prop::option::of(any::<bool>()), prop::option::of(any::<bool>()));
+    let report = (
+        prop::collection::vec(host, 0..2),
+        prop::collection::vec(0_u8..110, 0..6),
+        -1_500_i64..3_000,
+        prop::collection::vec(0_u64..12, 0..3),
+    );
+    let name = 0_u8..4;
+    let step = prop_oneof![
+        6 => report.prop_map(|(hosts, shares, late, tasks)| Step::Report { hosts, shares, late, tasks }),
+        1 => (name.clone(), -500_i64..2_000).prop_map(|(name, late)| Step::Seen { name, late }),
+        5 => (0_u64..1 << 31, prop::option::of(0_u32..9), any::<u8>(), lasts())
+            .prop_map(|(size, writer, caller, lasts)| Step::Block { size, writer, caller, lasts }),
+        7 => (0_usize..9, 0_u64..600, any::<bool>(), any::<u8>(), lasts(), prop::option::of(name.clone())).prop_map(
+            |(count, mbps, talk, caller, lasts, job)| Step::Tasks { count, mbps, talk, caller, lasts, job }
+        ),
+        2 => (name.clone(), 0_u32..9, prop::option::of(0_u32..9), 1_u64..200, any::<u8>()).prop_map(
+            |(name, client, server, millis, caller)| Step::Workload { name, client, server, millis, caller }
+        ),
+        4 => (0_u64..20).prop_map(Step::Release),
+        2 => (0_u64..6, any::<bool>()).prop_map(|(id, done)| Step::Answer(id, done)),
+        1 => (name, any::<bool>()).prop_map(|(job, fixed)| Step::Job(job, fixed)),
+        2 => (any::<u8>(), 0_u64..20).prop_map(|(what, id)| Step::Ask(what, id)),
+        4 => Just(Step::Look),
+        3 => (-5_000_i64..20_000).prop_map(Step::Pass),
+    ];
+    prop::collection::vec(step, 1..60)
+}
+
+/// Numbers as reply addresses.
+enum Numbers {}
+
+impl Addresses for Numbers {
+    type To<T> = u64;
+
+    fn is_open<T>(_: &u64) -> bool {
+        true
+    }
+}
+
+/// Addresses of the late replies.
+fn addresses(coordinator: &mut Coordinator<Numbers>) -> Vec<u64> {
+    let to = |completion| match completion {
+        Completion::Place(to, _) | Completion::WhatIf(to, _) | Completion::Score(to, _) => to,
+    };
+    coordinator.completions().map(to).collect()
+}
+
+/// A coordinator, its store, and who waits.
+struct House {
+    coordinator: Coordinator<Numbers>,
+    store: Sqlite,
+    now: Nanos,
+    asked: u64,
+    waiting: BTreeSet<u64>,
+    /// Jobs that cannot bear everything.
+    bounded: BTreeSet<String>,
+}
+
+fn new_coordinator() -> Coordinator<Numbers> {
+    let Cluster { fabric, capacities } = Cluster::from_text("test", CLUSTER).expect("a right cluster");
+    let ledger = Ledger::new(fabric, &capacities, LedgerSettings::default()).expect("defaults are right");
+    let policies = Policies {
+        replicas: replicas::REGISTRY.make("sinbad", "{interval: 2s, without_telemetry: default}").ok(),
+        tasks: tasks::REGISTRY.make("leeward", "{tries: 2}").ok(),
+        moves: moves::REGISTRY.make("utp", "").ok(),
+        ..Policies::default()
+    };
+    let label = |name: &str| Arc::<str>::from(name);
+    let labels = Labels { replicas: label("sinbad"), tasks: label("leeward"), moves: Some(label("utp")) };
+    Coordinator::new(Engine::new(ledger, policies, 7, Explain::Top(4)), labels, Limits::default())
+}
+
+fn caller(number: u8) -> Option<Caller> {
+    match number % 8 {
+        0..=3 => None,
+        4 => Some(Caller::Key(Arc::from(format!("key {}", number / 64)))),
+        client => Some(Caller::Client {
+            client: Arc::from(format!("client {client}")),
+            sequence: u64::from(number / 16),
+        }),
+    }
+}
+
+impl House {
+    fn new() -> House {
+        let store = Sqlite::in_memory().expect("there is memory");
+        let mut house = House {
+            coordinator: new_coordinator(),
+            store,
+            now: Nanos(20 * Nanos::SECOND.0),
+            asked: 0,
+            waiting: BTreeSet::new(),
+            bounded: BTreeSet::new(),
+        };
+        house.coordinator.wake(house.now);
+        house
+    }
+
+    fn take(&mut self, step: Step) -> Result<(), TestCaseError> {
+        match step {
+            Step::Look => {
+                let studies: Vec<Study> = self.coordinator.studies().collect();
+                studies.into_iter().for_each(|study| self.coordinator.found(self.now, study.find()));
+            }
+            Step::Pass(millis) => {
+                self.now = Nanos(self.now.0.saturating_add_signed(millis * 1_000_000));
+                self.coordinator.wake(self.now);
+            }
+            step => {
+                let is_late = matches!(step, Step::Block { .. } | Step::Tasks { .. } | Step::Workload { .. })
+                    || matches!(step, Step::Ask(what, _) if matches!(what % 8, 4 | 7));
+                let fabric = self.coordinator.fabric().clone();
+                if self.call(step, &fabric, self.asked).is_none() {
+                    return Ok(());
+                }
+                if is_late {
+                    self.waiting.insert(self.asked);
+                }
+                self.asked += 1;
+            }
+        }
+        for to in addresses(&mut self.coordinator) {
+            prop_assert!(self.waiting.remove(&to), "{to} hears twice");
+        }
+        let changes: Vec<Change> = self.coordinator.changes().collect();
+        self.store.apply(&changes).expect("there is memory");
+        self.check()
+    }
+
+    /// Carries out an operation; late replies are to number `to`. Returns false if there is none.
+    fn call(&mut self, step: Step, fabric: &Fabric, to: u64) -> Option<()> {
+        let now = self.now;
+        let back = |millis: i64| Nanos(now.0.saturating_add_signed(-millis * 1_000_000));
+        match step {
+            Step::Report { hosts, shares, late, tasks } => {
+                let until = back(late);
+                let window = (Nanos(until.0.saturating_sub(Nanos::SECOND.0)), until);
+                let hosts = hosts.into_iter().filter(|(host, ..)| *host < 9);
+                let host =
+                    |(host, up, draining)| HostReport { host: HostId(host), up, draining, stored: None };
+                let load = |(at, share): (usize, u8)| {
+                    let link = ResourceId((at * 7 % fabric.resource_count()) as u32);
+                    let load = Load(i64::from(share) * 10_000_000);
+                    Sample { resource: link, window, load, guaranteed: None }
+                };
+                let rates =
+                    |app: u64| (TaskId { app, index: 0 }, Rates { egress_bps: app << 26, ingress_bps: 1 });
+                let _ = self.coordinator.report(
+                    now,
+                    Report {
+                        window,
+                        loads: shares.into_iter().enumerate().map(load).collect(),
+                        hosts: hosts.map(host).collect(),
+                        tasks: tasks.into_iter().map(rates).collect(),
+                        ..Report::default()
+                    },
+                );
+            }
+            Step::Seen { name, late } => {
+                let (from, until) = (back(late + 10), back(late));
+                let workloads = vec![(format!("w{name}"), 0.01)];
+                let report = Report { window: (from, until), workloads, ..Report::default() };
+                let _ = self.coordinator.report(now, report);
+            }
+            Step::Block { size, writer, caller: of, lasts } => {
+                let writer = writer.map(|host| fabric.host_name(HostId(host)).to_owned());
+                let wish = ReplicasWish { size: Bytes(size), replicas: 3, writer, ..ReplicasWish::default() };
+                self.coordinator.place(
+                    now,
+                    Placement {
+                        request: Request::Replicas(wish.request(fabric, 0).ok()?),
+                        wish: Wish::Replicas(wish),
+                        caller: caller(of),
+                        lasts: lasts.map(|millis| Nanos(millis * 1_000_000)),
+                    },
+                    to,
+                );
+            }
+            Step::Tasks { count, mbps, talk, caller: of, lasts, job } => {
+                let rate = format!("{mbps}Mbps");
+                let task = |at: usize| json!({ "name": format!("t{at}"), "egress": rate, "cpus": 1, "tolerant": true });
+                let transfer = |at: usize| json!({ "from": "t0", "to": format!("t{at}"), "bytes": "1MB" });
+                let transfers = (1..count).filter(|_| talk).map(transfer).collect::<Vec<_>>();
+                let tasks = (0..count).map(task).collect::<Vec<_>>();
+                let app = json!({ "tasks": tasks, "transfers": transfers }).to_string();
+                let app = App::from_text("app", &app, &Files::default()).ok()?;
+                let wish = TasksWish::of(&app, job.map(|job| format!("job {job}")), Vec::new());
+                self.coordinator.place(
+                    now,
+                    Placement {
+                        request: Request::Tasks(app.request),
+                        wish: Wish::Tasks(wish),
+                        caller: caller(of),
+                        lasts: lasts.map(|millis| Nanos(millis * 1_000_000)),
+                    },
+                    to,
+                );
+            }
+            Step::Workload { name, client, server, millis, caller: of } => {
+                let host = |host: u32| fabric.host_name(HostId(host)).to_owned();
+                let link = json!([{ "rate": "4MB/s", "burst": "64kB" }]);
+                let form = json!({
+                    "name": format!("w{name}"), "client": host(client), "server": server.map(host),
+                    "slo": { "percentile": 99, "latency": format!("{millis}ms") }, "unloaded": "100us",
+                    "curves": {
+                        "network-in": link, "network-out": link,
+                        "storage": [{ "rate": "8%", "burst": "4ms" }],
+                    },
+                });
+                let wish = WorkloadWish { workload: form.as_object()?.clone() };
+                let wish = if server.is_some() { Wish::Workload(wish) } else { Wish::Volumes(wish) };
+                self.coordinator.place(
+                    now,
+                    Placement { request: Request::Workload, wish, caller: caller(of), lasts: None },
+                    to,
+                );
+            }
+            Step::Release(id) => drop(self.coordinator.release(now, id)),
+            Step::Answer(id, true) => drop(self.coordinator.answer(now, id, MigrationAnswer::Done)),
+            Step::Answer(id, false) => {
+                drop(self.coordinator.answer(now, id, MigrationAnswer::Refused(None)));
+            }
+            Step::Job(job, fixed) => {
+                let availability =
+                    Availability { evictions_per_hour: fixed.then_some(0), ..Availability::default() };
+                let name = format!("job {job}");
+                if fixed {
+                    self.bounded.insert(name.clone())
+                } else {
+                    self.bounded.remove(&name)
+                };
+                self.coordinator.set_job(now, name, availability).expect("there is room");
+            }
+            Step::Ask(what, id) => match what % 8 {
+                0 => {
+                    let query = DecisionQuery { kind: None, before: Some(id), limit: 3, holding: what > 99 };
+                    drop(self.coordinator.decisions(now, &query));
+                }
+                1 => {
+                    let rack = fabric.all_racks().nth(id as usize % 3).unwrap_or(DomainId(0));
+                    drop(self.coordinator.rack(now, rack));
+                }
+                2 => drop(self.coordinator.holding(now, ResourceId(id as u32), 5)),
+                3 => {
+                    let query = MigrationQuery { state: None, before: Some(id), limit: 2 };
+                    drop(self.coordinator.migrations(now, query));
+                }
+                4 => {
+                    let policies = ["sinbad", "utp", "dnc", "compactor", "?", "leeward:effort=10000"];
+                    self.coordinator.what_if(now, id, policies[usize::from(what) % 6], to);
+                }
+                5 => drop(self.coordinator.workloads(now, Some(id), 2)),
+                6 => drop(self.coordinator.workload(now, &format!("w{}", id % 4))),
+                _ => {
+                    let peers =
+                        vec![Peer { host: HostId(1), egress_bps: 1, ingress_bps: 1 }; usize::from(what)];
+                    let count = if what > 200 { 60 } else { 3 };
+                    let hosts = (0..count).map(|at| HostId(at % 9)).collect();
+                    let request = AppRequest { tasks: vec![tasks::Task::default()], ..AppRequest::default() };
+                    self.coordinator.score(now, Score { request, job: None, peers, hosts }, to);
+                }
+            },
+            Step::Look | Step::Pass(_) => return None,
+        }
+        Some(())
+    }
+
+    /// What is so whatever happened.
+    fn check(&self) -> Result<(), TestCaseError> {
+        let coordinator = &self.coordinator;
+        let ledger = coordinator.engine.ledger();
+        let open = || coordinator.records.last(None).filter(|record| record.released.is_none());
+        let mut held = BTreeSet::new();
+        for record in open() {
+            for &entry in &record.entries {
+                prop_assert!(held.insert(entry), "{entry:?} is held twice");
+            }
+        }
+        let gone = coordinator.records.last(None).filter(|record| record.released.is_some());
+        prop_assert!(gone.flat_map(|record| &record.entries).next().is_none(), "what ended holds something");
+        // Far more than were ever made.
+        let there = (0..4_096).map(EntryId).filter(|&entry| ledger.entry(entry).is_some());
+        for entry in there {
+            prop_assert!(held.remove(&entry), "{entry:?} is nobody's: {:?}", ledger.entry(entry));
+        }
+        let mut replicas = vec![0; ledger.fabric().host_count()];
+        let mut workloads = BTreeMap::new();
+        for record in open() {
+            if let Wish::Replicas(_) = record.shown.wish {
+                for host in &record.shown.hosts {
+                    replicas[ledger.fabric().host(host).expect("a host").index()] += 1;
+                }
+            }
+            if let Some(wish) = record.shown.wish.workload() {
+                let before = workloads.insert(wish.name().to_owned(), record.id);
+                prop_assert_eq!(before, None, "promised twice");
+                // Of a promise nothing fades.
+                prop_assert!(record.entries.iter().all(|&entry| ledger.entry(entry).is_some()));
+            }
+        }
+        prop_assert_eq!(&replicas, &coordinator.replicas);
+        self.check_tasks()?;
+        prop_assert_eq!(&workloads, &coordinator.promises.in_force);
+        let expiries: BTreeSet<_> = open().filter_map(|record| Some((record.expires?, record.id))).collect();
+        prop_assert_eq!(&expiries, &coordinator.expiries);
+        Ok(())
+    }
+
+    /// That no host has more tasks than it has room for, and that no name of a job is known that stands for nothing.
+    fn check_tasks(&self) -> Result<(), TestCaseError> {
+        let coordinator = &self.coordinator;
+        let open = || coordinator.records.last(None).filter(|record| record.released.is_none());
+        let mut cpus = BTreeMap::<&String, u64>::new();
+        for record in open() {
+            let Wish::Tasks(wish) = &record.shown.wish else { continue };
+            for (task, host) in wish.tasks.iter().zip(&record.shown.hosts) {
+                *cpus.entry(host).or_default() += task.cpus.0;
+            }
+        }
+        prop_assert!(cpus.values().all(|&cpus| cpus <= 8_000), "{cpus:?}");
+        let wishes = open().map(|record| &record.shown.wish);
+        let wishes = wishes.chain(coordinator.waiting.values().map(|waiting| &waiting.placement.wish));
+        let named = wishes.filter_map(jobs::job_of).chain(&self.bounded);
+        let named: BTreeSet<&String> = named.collect();
+        prop_assert_eq!(coordinator.jobs.names(), named.into_iter().collect::<Vec<_>>());
+        Ok(())
+    }
+
+    /// That a coordinator which goes on where the store says knows what this one does.
+    fn replay(mut self) -> Result<(), TestCaseError> {
+        self.coordinator.turn_away();
+        for to in addresses(&mut self.coordinator) {
+            prop_assert!(self.waiting.remove(&to), "{to} hears twice");
+        }
+        prop_assert!(self.waiting.is_empty(), "{:?} hear nothing", self.waiting);
+        let state = self.store.load(1_000, 1_000).expect("it is there");
+        let callers = state.callers.clone();
+        let mut coordinator = new_coordinator();
+        coordinator.resume(state).expect("it fits");
+        prop_assert_eq!(coordinator.changes().count(), 0, "what is kept stays as it is");
+        let known = |coordinator: &Coordinator<Numbers>| -> Vec<_> {
+            let kept = |record: &Arc<Record>| Record { entries: Vec::new(), ..Record::clone(record) };
+            coordinator.records.last(None).map(kept).collect()
+        };
+        prop_assert_eq!(known(&coordinator), known(&self.coordinator));
+        // What was asked and refused is not kept, and its number may be given again.
+        prop_assert!(
+            coordinator.next <= self.coordinator.next
+                && coordinator.records.last(None).all(|record| record.id < coordinator.next)
+        );
+        prop_assert_eq!(coordinator.jobs.names(), self.coordinator.jobs.names());
+        prop_assert_eq!(&coordinator.promises.in_force, &self.coordinator.promises.in_force);
+        let moves =
+            |coordinator: &Coordinator<Numbers>| coordinator.migrations.last().cloned().collect::<Vec<_>>();
+        prop_assert_eq!(moves(&coordinator), moves(&self.coordinator));
+        coordinator.wake(self.coordinator.now);
+        let (there, here) = (self.coordinator.world(), coordinator.world());
+        for (there, here) in there.hosts.iter().zip(&here.hosts) {
+            prop_assert_eq!((there.tasks, there.replicas), (here.tasks, here.replicas), "{:?}", here.host);
+        }
+        for (there, here) in there.links.iter().zip(&here.links) {
+            prop_assert_eq!(there.reserved, here.reserved, "{:?}", here.link);
+        }
+        // Who asks again hears the same, and nothing is decided twice.
+        for (caller, id) in callers {
+            prop_assert!(
+                coordinator.records.get(id).is_some_and(|record| record.caller.as_ref() == Some(&caller))
+            );
+        }
+        Ok(())
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn whatever_is_told_the_ledger_has_what_is_open_and_the_store_what_was_decided(steps in steps()) {
+        let mut house = House::new();
+        for step in steps {
+            house.take(step)?;
+        }
+        house.replay()?;
+    }
+}

@@ -1,0 +1,274 @@
+//! What takes longer than a turn: it is looked into elsewhere, on what was known when it was asked, and told to the coordinator when
+//! it is found. Nothing here reads a clock or knows the coordinator.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use leeward_engine::Published;
+use leeward_fabric::{Cluster, HostId, Nanos};
+use leeward_placement::replicas::{self, Chain, ReplicaRequest};
+use leeward_placement::tasks::{self, AppRequest, Assignment};
+use leeward_placement::{Decision, Refusal};
+use leeward_records::Record;
+use leeward_registry::{PolicySpec, RegistryError};
+use leeward_slo::online::{self, Agreement, Declined, Form, Standing};
+
+use super::reply::Rated;
+use super::request::Score;
+
+/// Job that takes longer than a turn.
+#[derive(Debug)]
+pub struct Study {
+    /// Its number.
+    pub(super) number: u64,
+    pub(super) question: Question,
+}
+
+/// Queue of jobs. The jobs of one queue run one after another; queues do not wait for each other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Lane {
+    /// Admission of workloads.
+    Promises,
+    /// Placement of large apps.
+    Apps,
+    /// What-if queries.
+    WhatIfs,
+    /// Scores of many hosts.
+    Scores,
+}
+
+/// Input of a job, by queue.
+#[derive(Clone, Debug)]
+pub(super) enum Question {
+    /// Admits a workload beside those in force.
+    Promise(Asked),
+    /// Places an app.
+    App(Published, AppRequest),
+    /// Decides a request again under another policy.
+    WhatIf(Other),
+    /// Scores hosts for a task.
+    Score(Published, Score),
+}
+
+/// Request and policy of a what-if query.
+#[derive(Clone, Debug)]
+pub(super) enum Other {
+    /// Copies of a block, and the hosts that have them.
+    Replicas(Published, PolicySpec, ReplicaRequest, Vec<HostId>),
+    /// Tasks, and the hosts that run them.
+    Tasks(Published, PolicySpec, AppRequest, Vec<HostId>),
+    /// A workload.
+    Promise(Asked),
+}
+
+/// A workload, and those in force on the cluster as it is believed to be.
+#[derive(Clone, Debug)]
+pub(super) struct Asked {
+    pub cluster: Cluster,
+    /// The decisions that promised those in force.
+    pub standing: Vec<Arc<Record>>,
+    pub form: Form,
+    pub id: u64,
+    pub policy: PolicySpec,
+    /// Whether its server is to be chosen, among all but these.
+    pub among: Option<Vec<HostId>>,
+}
+
+impl Asked {
+    fn find(self) -> Result<Agreement, Declined> {
+        let Asked { cluster, standing, form, id, policy, among } = self;
+        let standing: Vec<Standing> = standing.iter().filter_map(|record| standing_of(record)).collect();
+        match among {
+            None => online::admit(&cluster, &standing, &form, id, &policy),
+            Some(closed) => online::pack(&cluster, &standing, &form, id, &policy, &closed),
+        }
+    }
+}
+
+/// What a decision promises; `None` if it promises nothing.
+fn standing_of(record: &Record) -> Option<Standing> {
+    let form = record.shown.wish.workload()?.workload.clone();
+    Some(Standing { id: record.id, form, agreed: record.shown.promise.clone()? })
+}
+
+/// Result of a job.
+#[derive(Debug)]
+pub struct Finding {
+    pub(super) number: u64,
+    pub(super) answer: Found,
+}
+
+/// The job panicked, and went no further.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Panicked;
+
+/// Output of a job, by queue.
+#[derive(Debug)]
+pub(super) enum Found {
+    Promise(Result<Result<Agreement, Declined>, Panicked>),
+    App(Result<Result<Decision<Assignment>, Refusal>, Panicked>),
+    WhatIf(Result<OtherFound, Panicked>),
+    Score(Result<Option<ScoresFound>, Panicked>),
+}
+
+/// Output of a what-if query.
+#[derive(Debug)]
+pub(super) enum OtherFound {
+    Replicas(Result<Decision<Chain>, Refusal>),
+    Tasks(Result<Decision<Assignment>, Refusal>),
+    Promise(Result<Agreement, Declined>),
+    /// The policy's settings are invalid.
+    Policy(RegistryError),
+}
+
+/// Scores of hosts, with the epoch of the ledger and the age of the oldest telemetry that they rest on.
+#[derive(Debug)]
+pub(super) struct ScoresFound {
+    pub ratings: Rated,
+    pub epoch: u64,
+    pub age: Option<Nanos>,
+}
+
+impl Study {
+    /// Queue of the job.
+    pub fn lane(&self) -> Lane {
+        match self.question {
+            Question::Promise(_) => Lane::Promises,
+            Question::App(..) => Lane::Apps,
+            Question::WhatIf(_) => Lane::WhatIfs,
+            Question::Score(..) => Lane::Scores,
+        }
+    }
+
+    /// Runs the job, which may take seconds. A panic is a result too: the caller waits for one.
+    pub fn find(self) -> Finding {
+        let Study { number, question } = self;
+        let answer = match question {
+            Question::Promise(asked) => Found::Promise(caught(|| asked.find())),
+            Question::App(published, request) => Found::App(caught(|| published.place(&request))),
+            Question::WhatIf(other) => Found::WhatIf(caught(|| other.find())),
+            Question::Score(published, score) => Found::Score(caught(|| scored(&published, &score))),
+        };
+        Finding { number, answer }
+    }
+}
+
+/// Runs a function whose captures are not used after a panic.
+fn caught<T>(run: impl FnOnce() -> T) -> Result<T, Panicked> {
+    catch_unwind(AssertUnwindSafe(run)).map_err(|_| Panicked)
+}
+
+impl Finding {
+    /// Returns true if the job panicked.
+    pub fn failed(&self) -> bool {
+        match &self.answer {
+            Found::Promise(found) => found.is_err(),
+            Found::App(found) => found.is_err(),
+            Found::WhatIf(found) => found.is_err(),
+            Found::Score(found) => found.is_err(),
+        }
+    }
+}
+
+impl Other {
+    fn find(self) -> OtherFound {
+        match self {
+            Other::Replicas(published, policy, request, hosts) => {
+                match replicas::REGISTRY.make(&policy.name, &policy.settings) {
+                    Ok(policy) => OtherFound::Replicas(published.replicas(policy.as_ref(), &request, &hosts)),
+                    Err(error) => OtherFound::Policy(error),
+                }
+            }
+            Other::Tasks(published, policy, request, hosts) => {
+                match tasks::REGISTRY.make(&policy.name, &policy.settings) {
+                    Ok(policy) => OtherFound::Tasks(published.tasks(policy.as_ref(), &request, &hosts)),
+                    Err(error) => OtherFound::Policy(error),
+                }
+            }
+            Other::Promise(asked) => OtherFound::Promise(asked.find()),
+        }
+    }
+}
+
+/// Scores hosts; `None` if the policy scores no single hosts.
+fn scored(published: &Published, Score { request, peers, hosts, .. }: &Score) -> Option<ScoresFound> {
+    let ratings = published.rate(request, peers, hosts)?;
+    let oldest = published.measured_until(ratings.iter().filter_map(|rating| rating.limit));
+    let age = oldest.map(|oldest| published.at().since(oldest));
+    let (ratings, epoch) = (Rated::new(published.fabric(), ratings), published.epoch());
+    Some(ScoresFound { ratings, epoch, age })
+}
+
+#[cfg(test)]
+mod tests {
+    use leeward_engine::{Engine, Policies};
+    use leeward_fabric::Capacities;
+    use leeward_ledger::{Ledger, LedgerSettings};
+    use leeward_placement::Explain;
+    use serde_json::json;
+
+    use super::*;
+    use crate::core::{
+        Addresses, CallError, Completion, Coordinator, Labels, Limits, Lookup, PlaceError, Placement,
+        Request, WhatIfError,
+    };
+    use leeward_records::{Wish, WorkloadWish};
+
+    const CLUSTER: &str = "{racks: 2, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1, priorities: 4, devices: [{name: ssd, read: 500MB/s, write: 400MB/s}]}";
+
+    /// Numbers as reply addresses.
+    enum Numbers {}
+
+    impl Addresses for Numbers {
+        type To<T> = u32;
+
+        fn is_open<T>(_: &u32) -> bool {
+            true
+        }
+    }
+
+    fn ask(name: &str) -> Placement {
+        let link = json!([{ "rate": "4MB/s", "burst": "64kB" }]);
+        let form = json!({
+            "name": name, "client": "r0h0", "server": "r1h1", "unloaded": "100us",
+            "slo": { "percentile": 99, "latency": "50ms" },
+            "curves": {
+                "network-in": link, "network-out": link, "storage": [{ "rate": "10%", "burst": "4ms" }],
+            },
+        });
+        let wish = WorkloadWish { workload: form.as_object().expect("an object").clone() };
+        let wish = Wish::Workload(wish);
+        Placement { request: Request::Workload, wish, caller: None, lasts: None }
+    }
+
+    #[test]
+    fn where_an_analysis_goes_wrong_who_asked_is_told_and_the_next_is_looked_into() {
+        let Cluster { fabric, capacities } = Cluster::from_text("test", CLUSTER).expect("a right cluster");
+        let ledger = Ledger::new(fabric, &capacities, LedgerSettings::default()).expect("defaults are right");
+        let labels = Labels { replicas: "none".into(), tasks: "none".into(), moves: None };
+        let engine = Engine::new(ledger, Policies::default(), 1, Explain::Off);
+        let mut coordinator: Coordinator<Numbers> = Coordinator::new(engine, labels, Limits::default());
+        coordinator.place(Nanos(1), ask("a"), 1);
+        coordinator.place(Nanos(1), ask("b"), 2);
+        let mut study = coordinator.studies().next().expect("the first is looked into");
+        // No mistake that is known leads to this: capacities of another fabric.
+        let Question::Promise(asked) = &mut study.question else { panic!("{study:?}") };
+        asked.cluster.capacities = Capacities::new(Vec::new());
+        let finding = study.find();
+        assert!(finding.failed());
+        coordinator.found(Nanos(2), finding);
+        let panicked = Some(Completion::Place(1, Err(CallError::Failed(PlaceError::Panicked))));
+        assert_eq!(coordinator.completions().next(), panicked);
+        let study = coordinator.studies().next().expect("the second is looked into");
+        coordinator.found(Nanos(3), study.find());
+        assert!(matches!(
+            coordinator.completions().next(),
+            Some(Completion::Place(2, Ok(Lookup::InMemory(_))))
+        ));
+        coordinator.what_if(Nanos(4), 1, "dnc", 3);
+        let number = coordinator.studies().next().expect("it is looked into").number;
+        coordinator.found(Nanos(5), Finding { number, answer: Found::WhatIf(Err(Panicked)) });
+        let panicked = Some(Completion::WhatIf(3, Err(CallError::Failed(WhatIfError::Panicked))));
+        assert_eq!(coordinator.completions().next(), panicked);
+    }
+}

@@ -1,0 +1,211 @@
+//! Persistent storage. All databases have one schema, and each transaction is stored completely or not at
+//! all.
+//!
+//! A SQLite file belongs to one service. A PostgreSQL may be shared by several services: one leads and
+//! writes, the others follow, until one of them becomes the leader.
+
+mod checkpoints;
+mod postgres;
+mod row;
+mod schema;
+mod sqlite;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use leeward_records::{Change, Record, State};
+pub use postgres::{Database, Postgres};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+pub use sqlite::Sqlite;
+
+/// Changes between two sweeps of old rows.
+const SWEEP: usize = 1_000;
+/// Largest number of decisions that a sweep deletes: more than are made between two sweeps, and few enough
+/// for a short transaction.
+const FORGOTTEN: u64 = 6_000;
+/// Largest number of changes reported individually to followers.
+const TELLABLE: usize = 10_000;
+
+/// Failures that acknowledged changes survive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Durability {
+    /// End of the process at any moment. After a power loss of the machine, the last changes may be lost.
+    /// PostgreSQL stores them as configured; its default is on disk.
+    #[default]
+    Process,
+    /// Power loss of the machine, if its disks store what they acknowledge.
+    Power,
+}
+
+/// Kind of store.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Memory; changes end with the process.
+    Memory,
+    /// SQLite file.
+    Sqlite(Durability),
+    /// PostgreSQL database that services may share.
+    Postgres(Durability),
+}
+
+impl Kind {
+    /// Name in the API.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Memory => "memory",
+            Kind::Sqlite(_) => "sqlite",
+            Kind::Postgres(_) => "postgres",
+        }
+    }
+
+    /// Failures that changes survive; `None` for memory.
+    pub fn durability(self) -> Option<Durability> {
+        match self {
+            Kind::Memory => None,
+            Kind::Sqlite(durability) | Kind::Postgres(durability) => Some(durability),
+        }
+    }
+}
+
+/// Result of a lease renewal.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Leadership {
+    /// This service leads: its decisions can be stored.
+    Leads {
+        /// Number of the term, from 1; 0 in a store that is not shared.
+        term: u64,
+    },
+    /// Another service leads.
+    Follows {
+        /// Address of the leader; `None` if unknown.
+        leader: Option<Arc<str>>,
+        /// Changes that the leader has stored since.
+        news: News,
+    },
+}
+
+impl Leadership {
+    /// Combines a result that was not processed yet with the next one, without losing changes.
+    pub fn after(self, before: Option<Leadership>) -> Leadership {
+        match (before, self) {
+            (Some(Leadership::Follows { news: earlier, .. }), Leadership::Follows { leader, news }) => {
+                Leadership::Follows { leader, news: earlier.and(news) }
+            }
+            (_, now) => now,
+        }
+    }
+}
+
+/// Changes of another service since the last load or renewal.
+#[derive(Clone, PartialEq, Debug)]
+pub enum News {
+    /// Individual changes, in order. Each shows the current state of its row, which may include later
+    /// changes.
+    Changes(Vec<Change>),
+    /// Too many changes to report individually: the store must be loaded again.
+    Everything,
+}
+
+impl News {
+    /// Combines two lists of changes.
+    fn and(self, later: News) -> News {
+        match (self, later) {
+            (News::Changes(mut changes), News::Changes(mut later)) if changes.len() < TELLABLE => {
+                changes.append(&mut later);
+                News::Changes(changes)
+            }
+            _ => News::Everything,
+        }
+    }
+}
+
+/// A store of changes.
+pub trait Store: Send {
+    /// Kind of the store.
+    fn kind(&self) -> Kind;
+
+    /// Renews the leadership, and so detects a lost or restored connection; it is called repeatedly. Without
+    /// a leader, this service becomes the leader, and the others learn its `address`.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store is unavailable; nothing can be stored then.
+    fn stand(&mut self, address: &str) -> Result<Leadership, StoreError>;
+
+    /// Loads the state: the last `decisions` decisions, all that hold resources, and the idempotency entries.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store is unavailable or a row is invalid.
+    fn load(&mut self, decisions: usize, callers: usize) -> Result<State, StoreError>;
+
+    /// Decisions by id, in any order; unknown ids are left out.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the store is unavailable or a row is invalid.
+    fn decisions(&mut self, ids: &[u64]) -> Result<Vec<Record>, StoreError>;
+
+    /// Stores changes, all of them or none.
+    ///
+    /// # Errors
+    /// [`StoreError`]; nothing was stored, unless it is [`StoreError::Unknown`].
+    fn apply(&mut self, changes: &[Change]) -> Result<(), StoreError>;
+}
+
+/// Error of a store.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The database reports an error: full disk, invalid file, lost server.
+    #[error("{0}")]
+    Database(String),
+    /// The database does not respond, although its connection is open.
+    #[error("the store has said nothing for {} s", .0.as_secs())]
+    Silent(Duration),
+    /// The database did not report the result of a commit.
+    #[error("{0}; whether it was kept is not known")]
+    Unknown(String),
+    /// Another service leads, or none.
+    #[error("this service does not lead any more")]
+    Deposed,
+    /// A newer version of the program wrote the store.
+    #[error("the store is of version {found}, and this program knows up to {known}; use a newer leeward")]
+    Newer {
+        /// Schema version of the store.
+        found: i64,
+        /// Newest known schema version.
+        known: i64,
+    },
+    /// A row is invalid.
+    #[error("{table} {id}: {problem}")]
+    Row {
+        /// Name of the table.
+        table: &'static str,
+        /// Id of the row.
+        id: u64,
+        /// Reason.
+        problem: String,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_was_told_nothing_for_a_while_misses_no_news() {
+        let job = |name: usize| Change::Job(name.to_string(), Default::default());
+        let follows = |news| Leadership::Follows { leader: None, news };
+        let told = (0..4).map(|name| follows(News::Changes(vec![job(name)])));
+        let told = told.fold(None, |before, now| Some(now.after(before)));
+        assert_eq!(told, Some(follows(News::Changes((0..4).map(job).collect()))));
+        // A pending full load stays pending, and too many changes require one.
+        let everything = follows(News::Everything);
+        let after = |before: &Leadership, news| follows(news).after(Some(before.clone()));
+        assert_eq!(after(&everything, News::Changes(vec![job(0)])), everything);
+        assert_eq!(after(&follows(News::Changes(vec![job(0)])), News::Everything), everything);
+        let much = follows(News::Changes((0..TELLABLE).map(job).collect()));
+        assert_eq!(after(&much, News::Changes(vec![job(0)])), everything);
+        // A leader has the current state.
+        assert_eq!(Leadership::Leads { term: 1 }.after(Some(everything)), Leadership::Leads { term: 1 });
+    }
+}

@@ -1,0 +1,316 @@
+//! A connection to the database, and its queries.
+
+use std::time::Duration;
+
+use leeward_records::Record;
+use tokio::task::JoinHandle;
+use tokio_postgres::{Client, Error, IsolationLevel, Statement, Transaction};
+
+use super::super::row::{self, Found, signed, unsigned};
+use super::super::{Change, Durability, News, State, StoreError, schema};
+use super::batch::{Batch, Statements};
+use super::database::Database;
+use super::touched::Touched;
+use super::{IDLE, LOCK, MAKING, text};
+
+/// Response timeout. The server itself gives up waiting for locks after [`IDLE`].
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Response timeout of queries over all stored data.
+const LONG_PATIENCE: Duration = Duration::from_secs(60);
+/// Rows per fetch: between two fetches, the session counts as active.
+const PIECE: i32 = 1_000;
+
+/// The last $1 decisions, and all that hold resources. The array makes the planner use the index, whatever
+/// its row estimates.
+const DECISIONS: &str = "
+SELECT id, at, client, sequence, request_key, shown, expires, released, held
+FROM decisions LEFT JOIN commitments ON decision = id
+WHERE id = ANY(ARRAY(SELECT id FROM decisions ORDER BY id DESC LIMIT $1) || ARRAY(SELECT decision FROM commitments))";
+const TOUCHED: &str = "SELECT number, touched FROM commits WHERE number > $1 ORDER BY number";
+const TOUCHED_DECISIONS: &str = "
+SELECT id, at, client, sequence, request_key, shown, expires, released, held
+FROM decisions LEFT JOIN commitments ON decision = id WHERE id = ANY($1) ORDER BY at, id";
+const TOUCHED_MIGRATIONS: &str = "
+SELECT id, at, decision, position, task, job, host_from, host_to, link, state, reason FROM migrations
+WHERE id = ANY($1) ORDER BY id";
+const TOUCHED_JOBS: &str =
+    "SELECT name, down, evictions_per_hour FROM jobs WHERE name = ANY($1) ORDER BY name";
+
+/// A connection to a database with the current schema.
+pub struct Session {
+    client: Client,
+    /// Task that drives the connection; it ends with this session.
+    carrier: JoinHandle<()>,
+    statements: Statements,
+    /// Prepared [`TOUCHED_DECISIONS`].
+    some: Statement,
+    /// Term in which it leads.
+    term: Option<i64>,
+    /// Last commit that was loaded or reported.
+    seen: Option<i64>,
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.carrier.abort();
+    }
+}
+
+/// Waits for a response, with a timeout.
+async fn heard<T>(said: impl Future<Output = Result<T, Error>>) -> Result<T, StoreError> {
+    heard_in(PATIENCE, said).await
+}
+
+async fn heard_in<T>(
+    patience: Duration,
+    said: impl Future<Output = Result<T, Error>>,
+) -> Result<T, StoreError> {
+    Ok(tokio::time::timeout(patience, said).await.map_err(|_| StoreError::Silent(patience))??)
+}
+
+/// Upgrades the schema of a database.
+async fn make(client: &mut Client) -> Result<(), StoreError> {
+    let making = heard(client.transaction()).await?;
+    // Services that start together upgrade one after another.
+    let begin = format!(
+        "SELECT pg_advisory_xact_lock({MAKING}, hashtext(current_schema()));
+         SET LOCAL client_min_messages = warning;
+         CREATE TABLE IF NOT EXISTS made (steps BIGINT NOT NULL)"
+    );
+    heard(making.batch_execute(&begin)).await?;
+    let found = heard(making.query_opt("SELECT steps FROM made", &[])).await?;
+    let found = found.map_or(Ok(0), |row| row.try_get(0))?;
+    let known = schema::STEPS.len() as i64;
+    if found > known {
+        return Err(StoreError::Newer { found, known });
+    }
+    for step in &schema::STEPS[usize::try_from(found).unwrap_or(0)..] {
+        // No timeout: an upgrade of much data may take long.
+        making.batch_execute(step).await?;
+    }
+    if found < known {
+        heard(making.batch_execute(&format!("DELETE FROM made; INSERT INTO made VALUES ({known})"))).await?;
+    }
+    heard(making.commit()).await
+}
+
+impl Session {
+    /// Opens a session; the first session of a service also upgrades the schema.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the server is unavailable, or the schema is newer.
+    pub async fn begin(
+        database: &Database,
+        durability: Durability,
+        is_first: bool,
+    ) -> Result<Session, StoreError> {
+        let (mut client, carrier) = database.connect().await?;
+        if is_first {
+            make(&mut client).await?;
+        }
+        let power = if durability == Durability::Power { "SET synchronous_commit = on" } else { "" };
+        let set = format!(
+            "SET idle_session_timeout = '{IDLE}'; SET idle_in_transaction_session_timeout = '{IDLE}';
+             SET lock_timeout = '{IDLE}'; {power}"
+        );
+        heard(client.batch_execute(&set)).await?;
+        let statements = heard(Statements::prepare(&client)).await?;
+        let some = heard(client.prepare(TOUCHED_DECISIONS)).await?;
+        Ok(Session { client, carrier, statements, some, term: None, seen: None })
+    }
+
+    /// True if the connection is closed.
+    pub fn is_over(&self) -> bool {
+        self.client.is_closed()
+    }
+
+    /// True if the session took the leadership and has not found itself deposed.
+    pub fn leads(&self) -> bool {
+        self.term.is_some()
+    }
+
+    /// The term, if it is still the last one. With `by_writing` it also tests that writes succeed.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the server is unavailable, or the write fails.
+    pub async fn still_leads(&self, by_writing: bool) -> Result<Option<u64>, StoreError> {
+        let Some(term) = self.term else { return Ok(None) };
+        let ask = match by_writing {
+            false => "SELECT term FROM leadership WHERE term = $1",
+            true => "UPDATE leadership SET commits = commits WHERE term = $1 RETURNING term",
+        };
+        Ok(heard(self.client.query_opt(ask, &[&term])).await?.map(|_| unsigned(term)))
+    }
+
+    /// Takes the leadership if there is no leader. The new term exceeds the last one, and any that this
+    /// service `knew`: a restored database may not have that one.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the server is unavailable.
+    pub async fn take_the_lead(&mut self, address: &str, knew: u64) -> Result<Option<u64>, StoreError> {
+        let lock = format!("SELECT pg_try_advisory_lock({LOCK}, hashtext(current_schema()))");
+        if !heard(self.client.query_one(&lock, &[])).await?.try_get::<_, bool>(0)? {
+            return Ok(None);
+        }
+        // This waits for a pending commit of the previous leader.
+        let take = "UPDATE leadership SET term = greatest(term, $2) + 1, address = $1 RETURNING term";
+        let address = text::plain(address.into());
+        let taken = heard(self.client.query_one(take, &[&address, &signed(knew)])).await?;
+        self.term = Some(taken.try_get(0)?);
+        Ok(self.term.map(unsigned))
+    }
+
+    /// Stores changes, if it still leads. `forget` is the number of decisions to keep in a sweep.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the service does not lead, the write failed, or its result is unknown.
+    pub async fn write(&self, changes: &[Change], forget: Option<u64>) -> Result<(), StoreError> {
+        let term = self.term.ok_or(StoreError::Deposed)?;
+        let batch = Batch::of(&self.statements, term, changes, forget)?;
+        let patience = if forget.is_some() { LONG_PATIENCE } else { PATIENCE };
+        match tokio::time::timeout(patience, batch.say(&self.client)).await {
+            Ok(said) => said,
+            Err(_) => Err(StoreError::Unknown(StoreError::Silent(patience).to_string())),
+        }
+    }
+
+    /// Address of the leader, and the changes since the last seen commit.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the server is unavailable or a row is invalid.
+    pub async fn follow(&mut self) -> Result<(Option<String>, News), StoreError> {
+        let seen = self.seen;
+        let reading = self.reading().await?;
+        let (address, last) = {
+            let row = heard(reading.query_one("SELECT address, commits FROM leadership", &[])).await?;
+            (row.text(0)?, row.try_get(1)?)
+        };
+        let news = match seen {
+            None => News::Everything,
+            Some(seen) if seen == last => News::Changes(Vec::new()),
+            Some(seen) => news(&reading, seen, last).await?,
+        };
+        heard(reading.commit()).await?;
+        self.seen = Some(last);
+        Ok((address, news))
+    }
+
+    /// Loads the state.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the server is unavailable or a row is invalid.
+    pub async fn load(&mut self, decisions: usize, callers: usize) -> Result<State, StoreError> {
+        let (decisions, callers) = (signed(decisions as u64), signed(callers as u64));
+        let reading = self.reading().await?;
+        let commits = heard(reading.query_one("SELECT commits FROM leadership", &[])).await?.try_get(0)?;
+        let last: Option<i64> = heard(reading.query_one(schema::LAST, &[])).await?.try_get(0)?;
+        let mut found = State {
+            cluster: rows(&reading, schema::CLUSTER, None, row::read_version).await?.pop(),
+            file: rows(&reading, schema::FILE, None, row::read_version).await?.pop(),
+            next: last.map_or(0, |last| unsigned(last) + 1),
+            decisions: rows(&reading, DECISIONS, Some(decisions), row::read_decision).await?,
+            migrations: rows(&reading, schema::MIGRATIONS, None, row::read_migration).await?,
+            jobs: rows(&reading, schema::JOBS, None, row::read_job).await?,
+            callers: rows(&reading, schema::CALLERS, Some(callers), row::read_caller)
+                .await?
+                .into_iter()
+                .flatten()
+                .collect(),
+        };
+        heard(reading.commit()).await?;
+        self.seen = Some(commits);
+        found.decisions.sort_by_key(|(record, _)| (record.at, record.id));
+        Ok(found)
+    }
+
+    /// Decisions by id.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the server is unavailable or a row is invalid.
+    pub async fn decisions(&self, ids: &[u64]) -> Result<Vec<Record>, StoreError> {
+        let ids: Vec<i64> = ids.iter().copied().map(signed).collect();
+        let found = heard(self.client.query(&self.some, &[&ids])).await?;
+        found.iter().map(|row| Ok(row::read_decision(row)?.0)).collect()
+    }
+
+    /// A read transaction with a consistent snapshot.
+    async fn reading(&mut self) -> Result<Transaction<'_>, StoreError> {
+        let reading = self.client.build_transaction().isolation_level(IsolationLevel::RepeatableRead);
+        heard(reading.read_only(true).start()).await
+    }
+}
+
+/// All rows of a query, fetched in parts.
+async fn rows<T>(
+    reading: &Transaction<'_>,
+    question: &str,
+    parameter: Option<i64>,
+    read: impl Fn(&dyn Found) -> Result<T, StoreError>,
+) -> Result<Vec<T>, StoreError> {
+    let question = heard(reading.prepare(question)).await?;
+    let portal = heard(reading.bind_raw(&question, parameter)).await?;
+    let mut found = Vec::new();
+    loop {
+        let piece = heard_in(LONG_PATIENCE, reading.query_portal(&portal, PIECE)).await?;
+        for row in &piece {
+            found.push(read(row)?);
+        }
+        if piece.len() < PIECE as usize {
+            return Ok(found);
+        }
+    }
+}
+
+/// Changes after one commit, up to another.
+async fn news(reading: &Transaction<'_>, seen: i64, last: i64) -> Result<News, StoreError> {
+    let (mut touched, mut expected) = (Touched::default(), seen);
+    for row in heard(reading.query(TOUCHED, &[&seen])).await? {
+        expected += 1;
+        let number: i64 = row.try_get(0)?;
+        if number != expected {
+            return Ok(News::Everything);
+        }
+        touched.add(number, row.try_get(1)?)?;
+    }
+    if touched.cluster || expected != last {
+        return Ok(News::Everything);
+    }
+    Ok(News::Changes(changes(reading, touched).await?))
+}
+
+/// Current state of touched rows, as changes.
+async fn changes(reading: &Transaction<'_>, touched: Touched) -> Result<Vec<Change>, StoreError> {
+    let Touched { decided, moved, ended, migrations, jobs, cluster: _ } = touched;
+    let (mut changes, mut over) = (Vec::new(), Vec::new());
+    let ids: Vec<i64> = decided.iter().chain(&moved).chain(&ended).copied().collect();
+    for row in if ids.is_empty() { vec![] } else { heard(reading.query(TOUCHED_DECISIONS, &[&ids])).await? } {
+        let (record, held) = row::read_decision(&row)?;
+        let (id, number, released) = (record.id, signed(record.id), record.released);
+        if decided.contains(&number) {
+            changes.push(Change::Decided(record.into(), held));
+        } else if moved.contains(&number) {
+            changes.push(Change::Moved(record.into(), held));
+        }
+        if ended.contains(&number) {
+            over.push(Change::Ended { id, released });
+        }
+    }
+    changes.append(&mut over);
+    let ids: Vec<i64> = migrations.into_iter().collect();
+    if !ids.is_empty() {
+        for row in heard(reading.query(TOUCHED_MIGRATIONS, &[&ids])).await? {
+            changes.push(Change::Migration(row::read_migration(&row)?));
+        }
+    }
+    let mut gone = jobs.clone();
+    let names: Vec<_> = jobs.iter().map(|name| text::plain(name.into())).collect();
+    if !names.is_empty() {
+        for row in heard(reading.query(TOUCHED_JOBS, &[&names])).await? {
+            let (name, availability) = row::read_job(&row)?;
+            gone.remove(&name);
+            changes.push(Change::Job(name, availability));
+        }
+    }
+    changes.extend(gone.into_iter().map(Change::JobOver));
+    Ok(changes)
+}

@@ -1,0 +1,237 @@
+//! Conversion of changes to rows and back: values in the order of the columns in [`super::schema`]. Databases
+//! have signed integers, so times end in the year 2312.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use leeward_engine::Availability;
+use leeward_fabric::Nanos;
+use leeward_records::{Caller, Held, Migration, MigrationState, Origin, Record, Version};
+
+use super::StoreError;
+
+/// A value of a row.
+pub enum Cell<'a> {
+    /// A number or a time.
+    Number(Option<i64>),
+    /// Text from a user.
+    Text(Option<Cow<'a, str>>),
+    /// A keyword or JSON, without NUL characters.
+    Plain(Cow<'a, str>),
+}
+
+impl Cell<'_> {
+    fn number(value: u64) -> Cell<'static> {
+        Cell::Number(Some(signed(value)))
+    }
+
+    pub fn text(text: &str) -> Cell<'_> {
+        Cell::Text(Some(text.into()))
+    }
+
+    fn time(at: Option<Nanos>) -> Cell<'static> {
+        Cell::Number(at.map(|at| signed(at.0)))
+    }
+}
+
+/// A row of a query result.
+pub trait Found {
+    /// Number at a position.
+    fn number(&self, at: usize) -> Result<Option<i64>, StoreError>;
+
+    /// User text at a position.
+    fn text(&self, at: usize) -> Result<Option<String>, StoreError>;
+
+    /// Keyword or JSON at a position.
+    fn plain(&self, at: usize) -> Result<Option<String>, StoreError>;
+}
+
+/// Converts to the database's signed integer.
+pub fn signed(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+/// Converts from the database's signed integer.
+pub fn unsigned(value: i64) -> u64 {
+    u64::try_from(value).unwrap_or(0)
+}
+
+/// Number at a position that is never null.
+///
+/// # Errors
+/// [`StoreError`] if the value cannot be read.
+pub fn some_number(row: &dyn Found, at: usize) -> Result<u64, StoreError> {
+    Ok(row.number(at)?.map_or(0, unsigned))
+}
+
+/// Small number at a position.
+fn few(row: &dyn Found, at: usize) -> Result<Option<u32>, StoreError> {
+    Ok(row.number(at)?.map(|number| u32::try_from(number).unwrap_or(u32::MAX)))
+}
+
+/// Text at a position that is never null.
+fn some_text(row: &dyn Found, at: usize) -> Result<String, StoreError> {
+    Ok(row.text(at)?.unwrap_or_default())
+}
+
+/// Row of `decisions`.
+///
+/// # Errors
+/// [`StoreError::Row`] if the details cannot be serialized.
+pub fn decision(record: &Record) -> Result<[Cell<'_>; 9], StoreError> {
+    let (client, sequence, key) = match &record.caller {
+        None => (None, None, None),
+        Some(Caller::Key(key)) => (None, None, Some(&**key)),
+        Some(Caller::Client { client, sequence }) => (Some(&**client), Some(signed(*sequence)), None),
+    };
+    Ok([
+        Cell::number(record.id),
+        Cell::number(record.at.0),
+        Cell::Plain(record.shown.wish.kind().into()),
+        Cell::Text(client.map(Cow::from)),
+        Cell::Number(sequence),
+        Cell::Text(key.map(Cow::from)),
+        shown(record)?,
+        Cell::time(record.expires),
+        Cell::time(record.released),
+    ])
+}
+
+/// Details of a decision as JSON.
+///
+/// # Errors
+/// [`StoreError::Row`] if they cannot be serialized.
+pub fn shown(record: &Record) -> Result<Cell<'static>, StoreError> {
+    let shown = serde_json::to_string(&record.shown);
+    Ok(Cell::Plain(shown.map_err(|error| unreadable("decisions", record.id, &error))?.into()))
+}
+
+/// Held resources of a decision as JSON.
+///
+/// # Errors
+/// [`StoreError::Row`] if they cannot be serialized.
+pub fn held(id: u64, held: &[Held]) -> Result<Cell<'static>, StoreError> {
+    let held = serde_json::to_string(held);
+    Ok(Cell::Plain(held.map_err(|error| unreadable("commitments", id, &error))?.into()))
+}
+
+/// A decision and its held resources, from a row of the `DECISIONS` query.
+///
+/// # Errors
+/// [`StoreError::Row`] if the row is invalid.
+pub fn read_decision(row: &dyn Found) -> Result<(Record, Vec<Held>), StoreError> {
+    let id = some_number(row, 0)?;
+    let shown = row.plain(5)?.unwrap_or_default();
+    let record = Record {
+        id,
+        at: Nanos(some_number(row, 1)?),
+        caller: caller(row, 2)?,
+        shown: serde_json::from_str(&shown).map_err(|error| unreadable("decisions", id, &error))?,
+        entries: Vec::new(),
+        expires: row.number(6)?.map(|at| Nanos(unsigned(at))),
+        released: row.number(7)?.map(|at| Nanos(unsigned(at))),
+    };
+    let held = row.plain(8)?.map(|held| serde_json::from_str(&held)).transpose();
+    let held = held.map_err(|error| unreadable("commitments", id, &error))?;
+    Ok((record, held.unwrap_or_default()))
+}
+
+/// Idempotency entry from a row of [`super::schema::CALLERS`].
+///
+/// # Errors
+/// [`StoreError`] if the row is invalid.
+pub fn read_caller(row: &dyn Found) -> Result<Option<(Caller, u64)>, StoreError> {
+    let id = some_number(row, 3)?;
+    Ok(caller(row, 0)?.map(|caller| (caller, id)))
+}
+
+/// Client or key, from three columns.
+fn caller(row: &dyn Found, at: usize) -> Result<Option<Caller>, StoreError> {
+    let (client, sequence, key) = (row.text(at)?, row.number(at + 1)?, row.text(at + 2)?);
+    Ok(match (client, sequence, key) {
+        (Some(client), Some(sequence), _) => {
+            Some(Caller::Client { client: Arc::from(client), sequence: unsigned(sequence) })
+        }
+        (_, _, key) => key.map(|key| Caller::Key(Arc::from(key))),
+    })
+}
+
+/// Row of `migrations`.
+pub fn migration(migration: &Migration) -> [Cell<'_>; 11] {
+    let Migration { id, at, decision, index, task, job, from, to, link, state, reason } = migration;
+    [
+        Cell::number(*id),
+        Cell::number(at.0),
+        Cell::number(*decision),
+        Cell::number(u64::from(*index)),
+        Cell::text(task),
+        Cell::Text(job.as_deref().map(Cow::from)),
+        Cell::text(from),
+        Cell::text(to),
+        Cell::text(link),
+        Cell::Plain(state.word().into()),
+        Cell::Text(reason.as_deref().map(Cow::from)),
+    ]
+}
+
+/// Move from a row of `migrations`.
+///
+/// # Errors
+/// [`StoreError`] if the row is invalid.
+pub fn read_migration(row: &dyn Found) -> Result<Migration, StoreError> {
+    Ok(Migration {
+        id: some_number(row, 0)?,
+        at: Nanos(some_number(row, 1)?),
+        decision: some_number(row, 2)?,
+        index: few(row, 3)?.unwrap_or_default(),
+        task: some_text(row, 4)?,
+        job: row.text(5)?,
+        from: some_text(row, 6)?,
+        to: some_text(row, 7)?,
+        link: some_text(row, 8)?,
+        state: row.plain(9)?.and_then(|word| MigrationState::of(&word)).unwrap_or_default(),
+        reason: row.text(10)?,
+    })
+}
+
+/// Row of `jobs`.
+pub fn job<'a>(name: &'a str, availability: &Availability) -> [Cell<'a>; 3] {
+    let Availability { down, evictions_per_hour } = *availability;
+    [Cell::text(name), Cell::Number(down.map(i64::from)), Cell::Number(evictions_per_hour.map(i64::from))]
+}
+
+/// Budget of a job, from a row of `jobs`.
+///
+/// # Errors
+/// [`StoreError`] if the row is invalid.
+pub fn read_job(row: &dyn Found) -> Result<(String, Availability), StoreError> {
+    Ok((some_text(row, 0)?, Availability { down: few(row, 1)?, evictions_per_hour: few(row, 2)? }))
+}
+
+/// Row of `clusters`.
+pub fn version(version: &Version) -> [Cell<'_>; 4] {
+    let origin = match version.origin {
+        Origin::File => "file",
+        Origin::Request => "request",
+    };
+    let Version { number, at, text, .. } = version;
+    [Cell::number(*number), Cell::number(at.0), Cell::Plain(origin.into()), Cell::Plain((&**text).into())]
+}
+
+/// Version of the cluster, from a row of `clusters`.
+///
+/// # Errors
+/// [`StoreError`] if the row is invalid.
+pub fn read_version(row: &dyn Found) -> Result<Version, StoreError> {
+    let origin = row.plain(2)?;
+    Ok(Version {
+        number: some_number(row, 0)?,
+        at: Nanos(some_number(row, 1)?),
+        origin: if origin.as_deref() == Some("file") { Origin::File } else { Origin::Request },
+        text: Arc::from(row.plain(3)?.unwrap_or_default()),
+    })
+}
+
+fn unreadable(table: &'static str, id: u64, error: &serde_json::Error) -> StoreError {
+    StoreError::Row { table, id, problem: error.to_string() }
+}

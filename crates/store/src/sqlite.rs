@@ -1,0 +1,305 @@
+//! A store in one SQLite file with a write-ahead log.
+
+use std::fs::{File, TryLockError};
+use std::path::Path;
+use std::time::Duration;
+
+use leeward_records::Record;
+use rusqlite::types::{ToSqlOutput, ValueRef};
+use rusqlite::{Connection, ToSql, Transaction, TransactionBehavior, params_from_iter};
+
+use super::checkpoints::Checkpoints;
+use super::row::{self, Cell, Found, signed};
+use super::{Change, Durability, FORGOTTEN, Kind, Leadership, SWEEP, State, Store, StoreError, schema};
+
+/// The last $1 decisions, and all that hold resources.
+const DECISIONS: &str = "
+SELECT id, at, client, sequence, request_key, shown, expires, released, held
+FROM decisions LEFT JOIN commitments ON decision = id
+WHERE id IN (SELECT id FROM (SELECT id FROM decisions ORDER BY id DESC LIMIT $1)
+    UNION SELECT decision FROM commitments)";
+/// A decision by id.
+const DECISION: &str = "
+SELECT id, at, client, sequence, request_key, shown, expires, released, NULL FROM decisions WHERE id = $1";
+/// Deletes at most $2 decisions, oldest first, that hold no resources and precede the last $1.
+const FORGET: &str = "
+DELETE FROM decisions WHERE id IN (
+    SELECT id FROM decisions WHERE id < (SELECT max(id) FROM decisions) - $1
+    AND NOT EXISTS (SELECT 1 FROM commitments WHERE decision = id) ORDER BY id LIMIT $2)";
+
+/// Time to wait for another process that writes to the file.
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
+
+/// A store in a SQLite file.
+pub struct Sqlite {
+    /// Dropped before the connection, which then checkpoints the rest of the log.
+    checkpoints: Option<Checkpoints>,
+    connection: Connection,
+    /// Lock against other services; none for memory.
+    _lock: Option<File>,
+    kind: Kind,
+    /// Number of decisions to keep, besides those that hold resources.
+    keep: u64,
+    /// Changes since the last sweep.
+    changes: usize,
+    /// True if the last write failed.
+    failed: bool,
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> StoreError {
+        StoreError::Database(error.to_string())
+    }
+}
+
+impl Sqlite {
+    /// Opens or creates the file, and upgrades its schema. Keeps the last `keep` decisions without held
+    /// resources.
+    ///
+    /// # Errors
+    /// [`StoreError`] if the file cannot be opened or written, is not a database, has a newer schema, or is
+    /// in use by another service.
+    pub fn open(path: &Path, durability: Durability, keep: u64) -> Result<Sqlite, StoreError> {
+        let connection = Connection::open(path)?;
+        let lock = locked(&path.canonicalize().unwrap_or_else(|_| path.to_owned()))?;
+        let mut store = Sqlite::begin(connection, Some(lock), Kind::Sqlite(durability), keep)?;
+        store.checkpoints = Some(Checkpoints::start(path, &store.connection)?);
+        Ok(store)
+    }
+
+    /// A store that ends with the process.
+    ///
+    /// # Errors
+    /// [`StoreError`] if memory is exhausted.
+    pub fn in_memory() -> Result<Sqlite, StoreError> {
+        Sqlite::begin(Connection::open_in_memory()?, None, Kind::Memory, u64::MAX)
+    }
+
+    fn begin(
+        mut connection: Connection,
+        lock: Option<File>,
+        kind: Kind,
+        keep: u64,
+    ) -> Result<Sqlite, StoreError> {
+        connection.busy_timeout(PATIENCE)?;
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        let synchronous = match kind.durability() {
+            Some(Durability::Power) => "FULL",
+            Some(Durability::Process) | None => "NORMAL",
+        };
+        connection.pragma_update(None, "synchronous", synchronous)?;
+        let migration = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let found: i64 = migration.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        let known = schema::STEPS.len() as i64;
+        if found > known {
+            return Err(StoreError::Newer { found, known });
+        }
+        for step in &schema::STEPS[usize::try_from(found).unwrap_or(0)..] {
+            // Only a column of this type is the row id itself, and needs no further index.
+            migration.execute_batch(&step.replace("BIGINT PRIMARY KEY", "INTEGER PRIMARY KEY"))?;
+        }
+        migration.pragma_update(None, "user_version", known)?;
+        migration.commit()?;
+        // Sweep at the first write.
+        let (checkpoints, changes, failed) = (None, SWEEP, false);
+        Ok(Sqlite { checkpoints, connection, _lock: lock, kind, keep, changes, failed })
+    }
+
+    fn write(&mut self, changes: &[Change]) -> Result<(), StoreError> {
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        changes.iter().try_for_each(|change| write(&transaction, change))?;
+        let sweeps = self.changes >= SWEEP;
+        if sweeps {
+            transaction.execute(FORGET, [signed(self.keep), signed(FORGOTTEN)])?;
+            schema::SWEEPS.iter().try_for_each(|sweep| transaction.execute(sweep, []).map(drop))?;
+        }
+        transaction.commit()?;
+        self.changes = if sweeps { 0 } else { self.changes } + changes.len();
+        if let Some(checkpoints) = &mut self.checkpoints {
+            checkpoints.committed(&self.connection, changes.len());
+        }
+        Ok(())
+    }
+}
+
+/// Locks the store until the process ends at the latest. The lock is on a separate file, because a lock on
+/// the database would end when any code in the process closes that file.
+fn locked(path: &Path) -> Result<File, StoreError> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push("-lock");
+    let told =
+        |error: std::io::Error| StoreError::Database(format!("{}: {error}", Path::new(&beside).display()));
+    let file = File::create(&beside).map_err(told)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(StoreError::Database(
+            "another service keeps its decisions in it; give each a file of its own, or a PostgreSQL to share"
+                .to_owned(),
+        )),
+        Err(TryLockError::Error(error)) => Err(told(error)),
+    }
+}
+
+impl Store for Sqlite {
+    fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    fn stand(&mut self, address: &str) -> Result<Leadership, StoreError> {
+        if self.failed {
+            // Only a write shows if there is space again.
+            self.connection.execute("UPDATE leadership SET address = ?", [address])?;
+            self.failed = false;
+        }
+        Ok(Leadership::Leads { term: 0 })
+    }
+
+    fn load(&mut self, decisions: usize, callers: usize) -> Result<State, StoreError> {
+        let (decisions, callers) = (signed(decisions as u64), signed(callers as u64));
+        let reading = self.connection.transaction()?;
+        let last: Option<i64> = reading.query_row(schema::LAST, [], |row| row.get(0))?;
+        let mut found = State {
+            cluster: rows(&reading, schema::CLUSTER, &[], row::read_version)?.pop(),
+            file: rows(&reading, schema::FILE, &[], row::read_version)?.pop(),
+            next: last.map_or(0, |last| row::unsigned(last) + 1),
+            decisions: rows(&reading, DECISIONS, &[decisions], row::read_decision)?,
+            migrations: rows(&reading, schema::MIGRATIONS, &[], row::read_migration)?,
+            jobs: rows(&reading, schema::JOBS, &[], row::read_job)?,
+            callers: rows(&reading, schema::CALLERS, &[callers], row::read_caller)?
+                .into_iter()
+                .flatten()
+                .collect(),
+        };
+        found.decisions.sort_by_key(|(record, _)| (record.at, record.id));
+        Ok(found)
+    }
+
+    fn decisions(&mut self, ids: &[u64]) -> Result<Vec<Record>, StoreError> {
+        let mut question = self.connection.prepare_cached(DECISION)?;
+        let mut found = Vec::new();
+        for &id in ids {
+            if let Some(row) = question.query([signed(id)])?.next()? {
+                found.push(row::read_decision(row)?.0);
+            }
+        }
+        Ok(found)
+    }
+
+    fn apply(&mut self, changes: &[Change]) -> Result<(), StoreError> {
+        let written = self.write(changes);
+        self.failed = written.is_err();
+        written
+    }
+}
+
+/// All rows of a query.
+fn rows<T>(
+    reading: &Transaction<'_>,
+    question: &str,
+    parameters: &[i64],
+    read: impl Fn(&dyn Found) -> Result<T, StoreError>,
+) -> Result<Vec<T>, StoreError> {
+    let mut question = reading.prepare(question)?;
+    let (mut rows, mut found) = (question.query(params_from_iter(parameters))?, Vec::new());
+    while let Some(row) = rows.next()? {
+        found.push(read(row)?);
+    }
+    Ok(found)
+}
+
+impl Found for rusqlite::Row<'_> {
+    fn number(&self, at: usize) -> Result<Option<i64>, StoreError> {
+        Ok(self.get(at)?)
+    }
+
+    fn text(&self, at: usize) -> Result<Option<String>, StoreError> {
+        Ok(self.get(at)?)
+    }
+
+    fn plain(&self, at: usize) -> Result<Option<String>, StoreError> {
+        Ok(self.get(at)?)
+    }
+}
+
+impl ToSql for Cell<'_> {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(ToSqlOutput::Borrowed(match self {
+            Cell::Number(Some(number)) => ValueRef::Integer(*number),
+            Cell::Text(Some(text)) | Cell::Plain(text) => ValueRef::Text(text.as_bytes()),
+            Cell::Number(None) | Cell::Text(None) => ValueRef::Null,
+        }))
+    }
+}
+
+fn write(transaction: &Transaction<'_>, change: &Change) -> Result<(), StoreError> {
+    let say = |statement: &str, cells: &[Cell<'_>]| -> Result<(), StoreError> {
+        transaction.prepare_cached(statement)?.execute(params_from_iter(cells))?;
+        Ok(())
+    };
+    let number = |number: u64| Cell::Number(Some(signed(number)));
+    match change {
+        Change::Decided(record, held) => {
+            say(schema::DECIDE, &row::decision(record)?)?;
+            say(schema::COMMIT_TO, &[number(record.id), row::held(record.id, held)?])
+        }
+        Change::Moved(record, held) => {
+            say(schema::SHOW, &[row::shown(record)?, number(record.id)])?;
+            say(schema::HOLD, &[row::held(record.id, held)?, number(record.id)])
+        }
+        Change::Migration(migration) => say(schema::MIGRATE, &row::migration(migration)),
+        Change::JobOver(name) => say(schema::FORGET_JOB, &[Cell::text(name)]),
+        Change::Job(name, availability) => say(schema::BEAR, &row::job(name, availability)),
+        Change::Cluster(version) => say(schema::VERSION, &row::version(version)),
+        Change::Ended { id, released } => {
+            say(schema::END, &[number(*id)])?;
+            match released {
+                Some(at) => say(schema::RELEASE, &[number(at.0), number(*id)]),
+                None => Ok(()),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::StatementStatus;
+
+    use super::*;
+
+    /// A store with this many decisions of ten clients; 100 of them hold resources, and the first ones have
+    /// keys.
+    fn keeps(decisions: u32) -> Sqlite {
+        let store = Sqlite::in_memory().expect("there is memory");
+        let rows = format!(
+            "WITH RECURSIVE n (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < {decisions})
+            INSERT INTO decisions SELECT id, id, 'replicas', CASE WHEN id > 200 THEN 'client ' || (id % 10) END,
+                CASE WHEN id > 200 THEN id END, CASE WHEN id <= 200 THEN 'key ' || id END, '{{}}', NULL, NULL FROM n;
+            INSERT INTO commitments SELECT id, '[]' FROM decisions WHERE id % {} = 0",
+            decisions / 100
+        );
+        store.connection.execute_batch(&rows).expect("there is room");
+        store
+    }
+
+    /// Work of SQLite for a query, in virtual machine steps.
+    fn steps(store: &Sqlite, question: &str, parameters: &[i64]) -> i32 {
+        let mut question = store.connection.prepare(question).expect("a right question");
+        let mut rows = question.query(params_from_iter(parameters)).expect("a right question");
+        while rows.next().expect("it is read").is_some() {}
+        drop(rows);
+        question.get_status(StatementStatus::VmStep)
+    }
+
+    #[test]
+    fn what_is_read_and_forgotten_takes_no_longer_because_much_is_kept_besides() {
+        let [few, many] = [2_000, 40_000].map(|decisions| {
+            let store = keeps(decisions);
+            let forgotten = [i64::from(decisions) - 100, 1_000];
+            let asked = [(DECISIONS, &[300][..]), (schema::CALLERS, &[100][..]), (FORGET, &forgotten[..])];
+            asked.map(|(question, parameters)| steps(&store, question, parameters))
+        });
+        for (few, many) in few.into_iter().zip(many) {
+            assert!(many < few + few / 4, "{few} steps, and {many}");
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! The PostgreSQL store: the right to write, updates for followers, and connections.
+
+#[path = "support/postgres.rs"]
+mod postgres;
+
+use std::io::{Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use leeward_fabric::Nanos;
+use leeward_records::Change;
+use leeward_store::{Database, Durability, Leadership, News, Postgres, Sqlite, Store, StoreError};
+
+#[test]
+fn a_leader_that_was_deposed_writes_nothing() {
+    let Some(server) = postgres::Server::shared() else { return };
+    let database = server.database();
+    let open = || server.store(&database).expect("it is there");
+    let (mut first, mut second) = (open(), open());
+    assert_eq!(first.stand("first"), Ok(Leadership::Leads { term: 1 }));
+    let change = |name: &str| [Change::Job(name.to_owned(), Default::default())];
+    assert_eq!(second.apply(&change("second")), Err(StoreError::Deposed), "it never led");
+    assert!(
+        matches!(second.stand("second"), Ok(Leadership::Follows { leader: Some(leader), .. }) if &*leader == "first")
+    );
+    first.apply(&change("kept")).expect("it leads");
+    // Another service took a term; the first does not know it yet.
+    server.ask(&database, "UPDATE leadership SET term = term + 1").expect("it is written");
+    assert_eq!(first.apply(&change("late")), Err(StoreError::Deposed));
+    // The lock is released with the connection, once the server notices that it is closed.
+    let leads = (0..500).find_map(|_| match second.stand("second") {
+        Ok(Leadership::Leads { term }) => Some(term),
+        _ => {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            None
+        }
+    });
+    assert_eq!(leads, Some(3));
+    assert!(matches!(first.stand("first"), Ok(Leadership::Follows { news: News::Everything, .. })));
+    let jobs = second.load(10, 10).expect("it is read").jobs;
+    assert_eq!(jobs.into_iter().map(|(name, _)| name).collect::<Vec<_>>(), ["kept"]);
+}
+
+#[test]
+fn who_is_far_behind_is_told_to_load_everything() {
+    let Some(server) = postgres::Server::shared() else { return };
+    let database = server.database();
+    let open = || server.store(&database).expect("it is there");
+    let (mut first, mut second) = (open(), open());
+    assert!(matches!(first.stand("first"), Ok(Leadership::Leads { .. })));
+    let everything = |stands| matches!(stands, Ok(Leadership::Follows { news: News::Everything, .. }));
+    assert!(everything(second.stand("second")), "it has loaded nothing yet");
+    let change = |number: u32| [Change::Job(format!("job {number}"), Default::default())];
+    (0..3).for_each(|number| first.apply(&change(number)).expect("it leads"));
+    second.load(10, 10).expect("it is read");
+    first.apply(&change(3)).expect("it leads");
+    let Ok(Leadership::Follows { news: News::Changes(changes), .. }) = second.stand("second") else {
+        panic!("it does not follow")
+    };
+    assert_eq!(changes, change(3));
+    (4..8).for_each(|number| first.apply(&change(number)).expect("it leads"));
+    server.ask(&database, "DELETE FROM commits WHERE number < 7").expect("it is written");
+    assert!(everything(second.stand("second")));
+}
+
+#[test]
+fn a_database_of_a_later_version_is_refused_and_one_without_a_server_is_told() {
+    let Some(server) = postgres::Server::shared() else { return };
+    let database = server.database();
+    drop(server.store(&database).expect("it is there"));
+    drop(server.store(&database).expect("the same again"));
+    server.ask(&database, "UPDATE made SET steps = 99").expect("it is written");
+    assert!(matches!(server.store(&database), Err(StoreError::Newer { found: 99, .. })));
+    let Err(StoreError::Database(problem)) = server.store("nowhere") else { panic!("there is none") };
+    assert_eq!(problem, "PostgreSQL: database \"nowhere\" does not exist");
+    let nobody = Database::read("postgres://lee:secret@127.0.0.1:1/leeward", None).expect("a right URL");
+    let Err(error) = Postgres::open(nobody, Durability::Power, 1) else { panic!("nobody listens") };
+    assert!(
+        error.to_string().contains("onnection refused") && !error.to_string().contains("secret"),
+        "{error}"
+    );
+}
+
+#[test]
+fn whatever_there_is_is_read_in_pieces_as_it_is_from_a_file() {
+    let Some(server) = postgres::Server::shared() else { return };
+    let mut store = server.store(&server.database()).expect("it is there");
+    let mut file = Sqlite::in_memory().expect("there is memory");
+    assert!(matches!(store.stand("here"), Ok(Leadership::Leads { .. })));
+    let mut jobs = 0;
+    for count in [999, 1_000, 1_001, 2_000, 2_500] {
+        let more: Vec<Change> =
+            (jobs..count).map(|job| Change::Job(format!("job {job}\\"), Default::default())).collect();
+        store.apply(&more).expect("it leads");
+        file.apply(&more).expect("there is room");
+        jobs = count;
+        let read = store.load(10, 10).expect("it is read");
+        assert_eq!(read.jobs.len(), count);
+        assert_eq!(read, file.load(10, 10).expect("it is read"));
+    }
+}
+
+#[test]
+fn a_term_comes_after_any_that_the_service_knew_and_a_new_connection_has_seen_nothing() {
+    let Some(server) = postgres::Server::shared() else { return };
+    let database = server.database();
+    let mut store = server.store(&database).expect("it is there");
+    assert_eq!(store.stand("here"), Ok(Leadership::Leads { term: 1 }));
+    // A different database takes its place, without the last term.
+    server.ask(&database, "UPDATE leadership SET term = 0").expect("it is written");
+    let change = [Change::Job("job".to_owned(), Default::default())];
+    assert_eq!(store.apply(&change), Err(StoreError::Deposed));
+    let term = (0..500).find_map(|_| match store.stand("here") {
+        Ok(Leadership::Leads { term }) => Some(term),
+        Ok(Leadership::Follows { news, .. }) => {
+            assert_eq!(news, News::Everything, "what another connection saw counts no more");
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            None
+        }
+        Err(error) => panic!("{error}"),
+    });
+    assert_eq!(term, Some(2));
+}
+
+/// A proxy to a server's socket that counts round trips, and is slow enough to tell them apart.
+fn counting(server: &postgres::Server, folder: &Path) -> Arc<AtomicUsize> {
+    let name = ".s.PGSQL.5432";
+    let listener = UnixListener::bind(folder.join(name)).expect("a socket");
+    let (to, turns) = (server.path().join(name), Arc::new(AtomicUsize::new(0)));
+    let counted = turns.clone();
+    std::thread::spawn(move || {
+        for near in listener.incoming().map_while(Result::ok) {
+            let far = UnixStream::connect(&to).expect("it is there");
+            let said = Arc::new(AtomicBool::new(false));
+            let ways =
+                [(near.try_clone(), far.try_clone(), true), (far.try_clone(), near.try_clone(), false)];
+            for (from, to, is_asked) in ways {
+                let (mut from, mut to) = (from.expect("a socket"), to.expect("a socket"));
+                let (turns, said) = (counted.clone(), said.clone());
+                std::thread::spawn(move || {
+                    let mut buffer = [0; 1 << 16];
+                    while let Some(length) = from.read(&mut buffer).ok().filter(|&length| length > 0) {
+                        if is_asked && !said.swap(true, Ordering::SeqCst) {
+                            turns.fetch_add(1, Ordering::SeqCst);
+                        }
+                        if !is_asked {
+                            std::thread::sleep(Duration::from_millis(30));
+                            said.store(false, Ordering::SeqCst);
+                        }
+                        if to.write_all(&buffer[..length]).is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+        }
+    });
+    turns
+}
+
+#[test]
+fn a_commit_takes_one_round_trip_whatever_is_in_it() {
+    let Some(server) = postgres::Server::shared() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let turns = counting(&server, folder.path());
+    let url = format!("postgres:///{}?user=tests&host={}", server.database(), folder.path().display());
+    let database = Database::read(&url, None).expect("a right URL");
+    let mut store = Postgres::open(database, Durability::Process, 10).expect("it is there");
+    assert!(matches!(store.stand("here"), Ok(Leadership::Leads { .. })));
+    let jobs = (0..20).map(|job| Change::Job(format!("job {job}"), Default::default()));
+    let ends = (0..20).map(|id| Change::Ended { id, released: Some(Nanos(id)) });
+    let changes: Vec<Change> = jobs.chain(ends).collect();
+    for _ in 0..2 {
+        let before = turns.load(Ordering::SeqCst);
+        store.apply(&changes).expect("it leads");
+        assert_eq!(turns.load(Ordering::SeqCst) - before, 1);
+    }
+}
+
+#[test]
+fn a_server_on_another_machine_is_spoken_to_with_tls_and_its_certificate_is_checked() {
+    let Some(server) = postgres::Server::with_tls() else { return };
+    let (database, port) = (server.database(), server.port().expect("it listens"));
+    let open = |host: &str, authorities: &str| {
+        let url = format!(
+            "postgres://tests@/{database}?{host}&port={port}&sslmode=require&sslrootcert={authorities}"
+        );
+        Postgres::open(Database::read(&url, None).expect("a right URL"), Durability::Process, 10)
+    };
+    let own = server.certificate().display().to_string();
+    for host in ["host=localhost", "host=localhost&hostaddr=127.0.0.1"] {
+        let mut store = open(host, &own).expect("the certificate is right");
+        assert_eq!(store.stand("here"), Ok(Leadership::Leads { term: 1 }));
+        let asked = "SELECT bool_and(ssl) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)
+            WHERE application_name = 'leeward'";
+        assert_eq!(server.ask(&database, asked).as_deref(), Some("t"));
+        drop(store);
+        server.ask(&database, "UPDATE leadership SET term = 0").expect("it is written");
+    }
+    // The host name or the authority does not match.
+    let folder = tempfile::tempdir().expect("a folder");
+    let other = folder.path().join("other.pem");
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");
+    std::fs::write(&other, made.cert.pem()).expect("a file");
+    let other = other.display().to_string();
+    for (host, authorities) in [("host=db.example&hostaddr=127.0.0.1", &own), ("host=localhost", &other)] {
+        let Err(error) = open(host, authorities) else { panic!("{host}: it is not to be trusted") };
+        assert!(error.to_string().contains("invalid peer certificate"), "{error}");
+    }
+}
