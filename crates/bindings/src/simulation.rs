@@ -31,7 +31,7 @@ impl Scenario {
         let path = path.to_string_lossy();
         let read = || leeward_scenarios::scenario::Scenario::from_file(&path, data.as_deref());
         let scenario = py.detach(read)?;
-        Ok(Scenario { inner: Arc::new(scenario.reading_tables(tables::csv)) })
+        Ok(Scenario { inner: Arc::new(scenario.with_table_reader(tables::csv)) })
     }
 
     /// Reads a scenario from text; other files are looked up from the folder `base`.
@@ -47,7 +47,7 @@ impl Scenario {
         let data = data.as_deref();
         let read = || leeward_scenarios::scenario::Scenario::from_text(name, text, &base, data);
         let scenario = py.detach(read)?;
-        Ok(Scenario { inner: Arc::new(scenario.reading_tables(tables::csv)) })
+        Ok(Scenario { inner: Arc::new(scenario.with_table_reader(tables::csv)) })
     }
 
     /// Display name.
@@ -101,7 +101,7 @@ impl Scenario {
     /// Kind of its runs: `replicas`, tasks of a `cell`, or `apps`.
     #[getter]
     fn kind(&self) -> &'static str {
-        self.inner.kind().word()
+        self.inner.kind().name()
     }
 
     /// Runs every policy under every seed, up to `jobs` at once; see `leeward.simulate`.
@@ -147,7 +147,7 @@ impl Scenario {
 #[pyfunction]
 pub fn check_policy(policy: &str, kind: &str) -> Result<(), Refused> {
     let wrong = |message: String| Refused(InputError::new("policy", message));
-    let Some(kind) = Kind::of_word(kind) else {
+    let Some(kind) = Kind::from_name(kind) else {
         let message = format!("`{}`: expected replicas, cell or apps", excerpt(kind));
         return Err(Refused(InputError::new("kind", message)));
     };
@@ -196,7 +196,7 @@ impl Run {
     /// Kind of the run: `replicas`, tasks of a `cell`, or `apps`.
     #[getter]
     fn kind(&self) -> &'static str {
-        self.scenario.kind().word()
+        self.scenario.kind().name()
     }
 
     /// Warm-up at the beginning, whose results do not count, in seconds.

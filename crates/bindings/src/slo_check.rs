@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arrow_array::{ArrayRef, BooleanArray};
 use leeward_fabric::Nanos;
 use leeward_fabric::input::{InputError, excerpt};
-use leeward_requests::{Cake, Held, Order, Over, Replay, Rows, Sent, tails};
+use leeward_requests::{BoundCheck, Cake, OverLimit, Replay, Rows, Scheduling, Sources, tails};
 use leeward_slo::bound::BoundSettings;
 use leeward_slo::file::Workloads;
 use leeward_traces::Stage;
@@ -20,7 +20,7 @@ use crate::simulation::as_python;
 use crate::slo::{beside, method_named};
 use crate::traces::open_text;
 
-const OVERS: [(&str, Over); 2] = [("held", Over::Held), ("demoted", Over::Demoted)];
+const OVERS: [(&str, OverLimit); 2] = [("held", OverLimit::Held), ("demoted", OverLimit::Demoted)];
 
 /// Bounds of the workloads of a file, a replay of their traces, and on request one row per request.
 #[pyfunction]
@@ -48,16 +48,16 @@ pub fn check_slo(
         let open = |name: &str| open_text(&files, name);
         let workloads = Workloads::read(&file, &cluster, &files, &open)?;
         let placed = workloads.system(&cluster)?;
-        let sent = Sent::read(&workloads, &open)?;
+        let sent = Sources::read(&workloads, &open)?;
         let mut notes = workloads.notes.clone();
         notes.extend(workloads.without_links(&cluster));
         let tails = tails_seed.map(|seed| drawn(&workloads, &sent, seed, &mut notes)).transpose()?;
-        let Sent { arrivals, outstanding: given, .. } = sent;
+        let Sources { arrivals, outstanding: given, .. } = sent;
         let bounds =
             BoundSettings { outstanding: outstanding.unwrap_or(workloads.bounds.outstanding), ..workloads.bounds };
-        let replay = Replay { system: &placed.system, bounds, method, over, order, sent: arrivals, tails: tails.unwrap_or_default() };
+        let replay = Replay { system: &placed.system, bounds, method, over, order, arrivals: arrivals, tails: tails.unwrap_or_default() };
         let replayed = replay.run().map_err(|error| InputError::new(&file, error))?;
-        let all = workloads.entries.iter().zip(&replayed.workloads).zip(&replay.sent);
+        let all = workloads.entries.iter().zip(&replayed.workloads).zip(&replay.arrivals);
         let described = all.map(|((entry, held), sent)| describe(&entry.workload, held, sent.is_some()));
         let more = given.iter().filter(|(_, given)| **given > u64::from(bounds.outstanding));
         notes.extend(more.map(|(name, given)| {
@@ -98,7 +98,7 @@ pub fn check_slo(
 /// Latencies without queueing of every request, by workload, and a note for each workload without data to draw from.
 fn drawn(
     workloads: &Workloads,
-    sent: &Sent,
+    sent: &Sources,
     seed: u64,
     notes: &mut Vec<String>,
 ) -> Result<Vec<Arc<[Nanos]>>, InputError> {
@@ -119,13 +119,13 @@ fn drawn(
     Ok(all)
 }
 
-fn orders() -> [(&'static str, Order); 5] {
+fn orders() -> [(&'static str, Scheduling); 5] {
     [
-        ("priority", Order::Priority),
-        ("fifo", Order::Fifo),
-        ("shares", Order::Shares),
-        ("cake", Order::Cake(Cake::default())),
-        ("deadline", Order::Deadline),
+        ("priority", Scheduling::Priority),
+        ("fifo", Scheduling::Fifo),
+        ("shares", Scheduling::Shares),
+        ("cake", Scheduling::Cake(Cake::default())),
+        ("deadline", Scheduling::Deadline),
     ]
 }
 
@@ -137,10 +137,10 @@ fn named<T: Copy>(field: &str, name: &str, known: &[(&str, T)]) -> Result<T, Ref
     })
 }
 
-fn describe(workload: &leeward_slo::Workload, held: &Held, traced: bool) -> Value {
+fn describe(workload: &leeward_slo::Workload, held: &BoundCheck, traced: bool) -> Value {
     let bound = held.bound.as_ref().ok();
     let slo = workload.slo;
-    let seen = held.seen.map(|seen| {
+    let seen = held.measured.map(|seen| {
         json!({
             "requests": seen.requests,
             "percentile": slo.map_or(99.9, |slo| slo.percentile),
@@ -161,8 +161,8 @@ fn describe(workload: &leeward_slo::Workload, held: &Held, traced: bool) -> Valu
         "met": slo.map(|slo| bound.is_some_and(|bound| bound.seconds <= slo.latency)),
         "traced": traced,
         "seen": seen,
-        "kept": slo.zip(held.seen).map(|(slo, seen)| seen.tail.as_secs_f64() <= slo.latency),
-        "broken": held.broken.iter().map(ToString::to_string).collect::<Vec<_>>(),
+        "kept": slo.zip(held.measured).map(|(slo, seen)| seen.tail.as_secs_f64() <= slo.latency),
+        "broken": held.violated.iter().map(ToString::to_string).collect::<Vec<_>>(),
     })
 }
 

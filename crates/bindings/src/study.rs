@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use leeward_experiments::{CacheShape, Draw, Part, ReplaySettings, StudyError, TailSettings, Traces};
+use leeward_experiments::{CacheShape, Draw, ExperimentError, Part, ReplaySettings, TailSettings, Traces};
 use leeward_fabric::Nanos;
 use leeward_fabric::input::{Files, InputError, excerpt};
 use leeward_traces::Stage;
@@ -68,7 +68,7 @@ impl Study {
             let shape = |index| if index < asked.small { &small } else { &objects };
             let drawn = (0..asked.count)
                 .map(|index| Ok((format!("cache {index}"), shape(index).draw(asked.seed, index)?)));
-            let drawn = drawn.collect::<Result<Vec<_>, StudyError>>().map_err(refused)?;
+            let drawn = drawn.collect::<Result<Vec<_>, ExperimentError>>().map_err(refused)?;
             let traces = Traces::of(drawn, device, settings, threads).map_err(refused)?;
             Ok(Study { traces })
         })
@@ -117,7 +117,7 @@ impl Study {
                 &asked.way,
             );
             let packed = packed.map_err(refused)?;
-            let enforced = ReplaySettings { overrun: asked.over.into(), packet: None };
+            let enforced = ReplaySettings { enforcement: asked.over.into(), packet: None };
             let replayed =
                 self.replay(asked.replay.as_deref(), &draws, &packed.placed, &packed.system, enforced)?;
             Ok(Outcome {
@@ -176,7 +176,7 @@ impl Study {
                 asked.percentile,
             );
             let admitted = admitted.map_err(refused)?;
-            let enforced = ReplaySettings { overrun: asked.over.into(), packet: asked.packet };
+            let enforced = ReplaySettings { enforcement: asked.over.into(), packet: asked.packet };
             let replayed =
                 self.replay(asked.replay.as_deref(), &draws, &admitted.admitted, &admitted.system, enforced)?;
             Ok(Outcome {
@@ -308,9 +308,9 @@ fn stage(name: &str) -> Result<Stage, Refused> {
     Stage::from_name(name).ok_or_else(|| Refused(InputError::new("stages", unknown())))
 }
 
-pub fn refused(error: StudyError) -> Refused {
+pub fn refused(error: ExperimentError) -> Refused {
     match error {
-        StudyError::Input(error) => Refused(error),
+        ExperimentError::Input(error) => Refused(error),
         error => Refused(InputError::new("study", error)),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use leeward_experiments::{Contenders, Contest, Fared, Member, Scheduler};
+use leeward_experiments::{ContentionExperiment, ContentionResult, DrawnContention, Scheduler, WorkloadDraw};
 use leeward_fabric::input::{InputError, excerpt};
 use leeward_traces::device::Device;
 use leeward_traces::synthetic::{PublishedWorkload, TABLE_3_1};
@@ -18,7 +18,7 @@ use crate::study_records::Machines;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Asked {
-    members: Vec<Member>,
+    members: Vec<WorkloadDraw>,
     shape: Machines,
     /// Text of a device file.
     device: String,
@@ -36,7 +36,7 @@ struct Asked {
 pub fn study_contend(py: Python<'_>, seed: u64, asked: &str) -> PyResult<Py<PyAny>> {
     let asked: Asked = read(asked)?;
     let outcome = py.detach(|| -> Result<BTreeMap<String, Vec<Outcome>>, Refused> {
-        let contest = Contest {
+        let contest = ContentionExperiment {
             members: asked.members,
             shape: asked.shape.shape(),
             device: Device::from_text("device", &asked.device)?,
@@ -49,7 +49,7 @@ pub fn study_contend(py: Python<'_>, seed: u64, asked: &str) -> PyResult<Py<PyAn
         };
         let schedulers =
             asked.schedulers.iter().map(|name| scheduler(name)).collect::<Result<Vec<_>, Refused>>()?;
-        let contenders = Contenders::new(contest, seed).map_err(refused)?;
+        let contenders = DrawnContention::new(contest, seed).map_err(refused)?;
         let run = |scheduler: Scheduler| {
             let fared = contenders.run(scheduler).map_err(refused)?;
             Ok((scheduler.name().to_owned(), fared.into_iter().map(Outcome::from).collect()))
@@ -81,16 +81,16 @@ struct Outcome {
     intervals: Vec<(f64, u64, u64)>,
 }
 
-impl From<Fared> for Outcome {
-    fn from(fared: Fared) -> Outcome {
-        let Fared { requests, late, tails, demoted, priorities, bound, intervals } = fared;
+impl From<ContentionResult> for Outcome {
+    fn from(fared: ContentionResult) -> Outcome {
+        let ContentionResult { requests, late, tails, demoted, priorities, bound, intervals } = fared;
         let priorities = priorities.into_iter().map(|(stage, priority)| (stage.name(), priority)).collect();
         Outcome { requests, late, tails_s: tails, demoted, priorities, bound_s: bound, intervals }
     }
 }
 
 fn scheduler(name: &str) -> Result<Scheduler, Refused> {
-    Scheduler::named(name).ok_or_else(|| {
+    Scheduler::from_name(name).ok_or_else(|| {
         let known = Scheduler::ALL.map(Scheduler::name).join(", ");
         Refused(InputError::new("schedulers", format!("`{}`: expected one of {known}", excerpt(name))))
     })

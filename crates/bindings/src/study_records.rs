@@ -1,7 +1,7 @@
 //! Requests and results of experiments, for `leeward_reproduce.slo`.
 
 use leeward_calculus::mmpp::FitSettings;
-use leeward_experiments::{Kept, Overrun, Peak, Shape, TraceSettings};
+use leeward_experiments::{Enforcement, Peak, PromiseOutcome, Shape, TraceSettings};
 use leeward_slo::bound::{BoundSettings, Method};
 use leeward_slo::pack::PackSettings;
 use serde::{Deserialize, Serialize};
@@ -35,12 +35,12 @@ pub enum Over {
     Unlimited,
 }
 
-impl From<Over> for Overrun {
-    fn from(over: Over) -> Overrun {
+impl From<Over> for Enforcement {
+    fn from(over: Over) -> Enforcement {
         match over {
-            Over::Enforced => Overrun::Enforced,
-            Over::Demoted => Overrun::Demoted,
-            Over::Unlimited => Overrun::Unlimited,
+            Over::Enforced => Enforcement::Enforced,
+            Over::Demoted => Enforcement::Demoted,
+            Over::Unlimited => Enforcement::Unlimited,
         }
     }
 }
@@ -204,9 +204,9 @@ pub struct Replayed {
     pub met: usize,
 }
 
-impl From<Kept> for Replayed {
-    fn from(kept: Kept) -> Replayed {
-        let Kept { slo, tail, largest, requests, late, windows, met } = kept;
+impl From<PromiseOutcome> for Replayed {
+    fn from(kept: PromiseOutcome) -> Replayed {
+        let PromiseOutcome { slo, tail, largest, requests, late, windows, met } = kept;
         Replayed { slo_s: slo, tail_s: tail, largest_s: largest, requests, late, windows, met }
     }
 }

@@ -9,14 +9,14 @@ use leeward_traces::Stage;
 
 use super::pack::name;
 use super::traces::{Part, Traces};
-use super::{Draw, Shape, StudyError};
+use super::{Draw, ExperimentError, Shape};
 
 /// Result of admission.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Admitted {
-    /// Admitted draws, by index and in order; one per promise.
+pub struct AdmissionResult {
+    /// AdmissionResult draws, by index and in order; one per promise.
     pub admitted: Vec<usize>,
-    /// Admitted workloads, with their priorities and limits, without best effort.
+    /// AdmissionResult workloads, with their priorities and limits, without best effort.
     pub system: System,
 }
 
@@ -37,14 +37,15 @@ pub fn admit(
     policy: &str,
     settings: &str,
     percentile: Option<f64>,
-) -> Result<Admitted, StudyError> {
+) -> Result<AdmissionResult, ExperimentError> {
     if links.len() < draws.len() {
         let problem = format!("{} for {} draws: expected one for each", links.len(), draws.len());
-        return Err(StudyError::draw("links", problem));
+        return Err(ExperimentError::draw("links", problem));
     }
     let (site, policy) = (shape.site()?, admit::REGISTRY.make(policy, settings)?);
     let queues: Vec<Queue> = site.queues().to_vec();
-    let mut admitted = Admitted { admitted: Vec::new(), system: System { queues, promises: Vec::new() } };
+    let mut admitted =
+        AdmissionResult { admitted: Vec::new(), system: System { queues, promises: Vec::new() } };
     for (index, (draw, &link)) in draws.iter().zip(links).enumerate() {
         // Some traces have no model.
         let mut workload = traces.workload(name(index), draw, part, stages, policy.needs_models())?;
@@ -65,12 +66,12 @@ pub(super) fn route(
     site: &Site,
     (client, server): (usize, usize),
     stages: &[Stage],
-) -> Result<Vec<Vec<usize>>, StudyError> {
+) -> Result<Vec<Vec<usize>>, ExperimentError> {
     let (clients, servers) = (site.clients().len(), site.servers().len());
     if client >= clients || server >= servers || site.servers()[server].devices.is_empty() {
         let problem =
             format!("there are {clients} clients and {servers} servers with devices, numbered from 0");
-        return Err(StudyError::draw(format!("client {client}, server {server}"), problem));
+        return Err(ExperimentError::draw(format!("client {client}, server {server}"), problem));
     }
     Ok(stages.iter().map(|&stage| site.path(client, server, 0, stage)).collect())
 }

@@ -13,7 +13,7 @@ use leeward_traces::synthetic::{Shape, Sizes, Synthetic};
 use rand::RngExt;
 use rand_distr::Exp1;
 
-use super::StudyError;
+use super::ExperimentError;
 
 const CACHE: Kind = Kind::named("study-cache");
 
@@ -54,10 +54,10 @@ impl CacheShape {
     ///
     /// # Errors
     /// Returns an error for a property out of its range.
-    pub fn draw(&self, seed: u64, index: u64) -> Result<Vec<Request>, StudyError> {
+    pub fn draw(&self, seed: u64, index: u64) -> Result<Vec<Request>, ExperimentError> {
         let positive = |name: &str, value: f64| {
             let problem = format!("{value}: expected a number from 1e-3 to 1e6");
-            if (1e-3..=1e6).contains(&value) { Ok(()) } else { Err(StudyError::draw(name, problem)) }
+            if (1e-3..=1e6).contains(&value) { Ok(()) } else { Err(ExperimentError::draw(name, problem)) }
         };
         let fields = [("seconds", self.seconds), ("burst", self.burst), ("calm", self.calm)];
         let ranges = [("rate", self.rate), ("height", self.height)];
@@ -65,12 +65,12 @@ impl CacheShape {
         ranges.into_iter().try_for_each(|(name, (least, most))| {
             positive(name, least).and_then(|()| positive(name, most))?;
             let problem = format!("{least} to {most}: expected the lesser first");
-            if least <= most { Ok(()) } else { Err(StudyError::draw(name, problem)) }
+            if least <= most { Ok(()) } else { Err(ExperimentError::draw(name, problem)) }
         })?;
         let most = self.rate.1 * self.seconds;
         if most > MOST_REQUESTS {
             let problem = format!("up to {most} requests: expected {MOST_REQUESTS} at most");
-            return Err(StudyError::draw("seconds", problem));
+            return Err(ExperimentError::draw("seconds", problem));
         }
         let mut random = stream(seed, CACHE, index);
         let mut between = |(least, most): (f64, f64)| least + (most - least) * random.random::<f64>();
@@ -95,7 +95,7 @@ impl CacheShape {
         };
         let steady = Synthetic::new(shape, random.random()).map_err(|error| {
             let problem = error.to_string();
-            StudyError::draw("sizes", problem)
+            ExperimentError::draw("sizes", problem)
         })?;
         let (mut turn, end) = (0, Nanos::from_secs_f64(self.seconds));
         let warped = steady.take_while(|request| request.at < end).map(|request| {

@@ -3,7 +3,7 @@
 use leeward_registry::random::{Kind, stream};
 use rand::RngExt;
 
-use super::StudyError;
+use super::ExperimentError;
 
 const TRACE: Kind = Kind::named("study-trace");
 const START: Kind = Kind::named("study-start");
@@ -27,9 +27,9 @@ pub struct Draw {
 ///
 /// # Errors
 /// Returns an error if `from` is empty.
-pub fn draws(seed: u64, count: usize, from: &[(usize, f64)]) -> Result<Vec<Draw>, StudyError> {
+pub fn draws(seed: u64, count: usize, from: &[(usize, f64)]) -> Result<Vec<Draw>, ExperimentError> {
     if from.is_empty() && count > 0 {
-        return Err(StudyError::draw("from", "no trace to draw from: expected at least one"));
+        return Err(ExperimentError::draw("from", "no trace to draw from: expected at least one"));
     }
     let draw = |index: u64| {
         let (trace, slo) = from[stream(seed, TRACE, index).random_range(0..from.len())];
@@ -47,10 +47,10 @@ pub fn links(
     count: usize,
     clients: usize,
     servers: usize,
-) -> Result<Vec<(usize, usize)>, StudyError> {
+) -> Result<Vec<(usize, usize)>, ExperimentError> {
     if clients == 0 || servers == 0 {
         let problem = format!("{clients} clients and {servers} servers: expected at least one of each");
-        return Err(StudyError::draw("site", problem));
+        return Err(ExperimentError::draw("site", problem));
     }
     let route = |index: u64| {
         let mut random = stream(seed, ROUTE, index);
@@ -65,9 +65,9 @@ pub fn links(
 ///
 /// # Errors
 /// Returns an error for an invalid stay.
-pub fn visits(seed: u64, count: usize, stay: f64) -> Result<Vec<(usize, bool)>, StudyError> {
+pub fn visits(seed: u64, count: usize, stay: f64) -> Result<Vec<(usize, bool)>, ExperimentError> {
     if !stay.is_finite() || stay <= 0.0 {
-        return Err(StudyError::draw("stay", format!("{stay}: expected a share above 0")));
+        return Err(ExperimentError::draw("stay", format!("{stay}: expected a share above 0")));
     }
     let mut events: Vec<(f64, usize, bool)> = Vec::with_capacity(2 * count);
     for index in 0..count {

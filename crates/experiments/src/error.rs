@@ -9,7 +9,7 @@ use leeward_requests::RequestsError;
 
 /// Error of an experiment.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
-pub enum StudyError {
+pub enum ExperimentError {
     /// An invalid file or setting.
     #[error(transparent)]
     Input(#[from] InputError),
@@ -43,8 +43,8 @@ pub enum StudyError {
     },
 }
 
-impl StudyError {
-    pub(super) fn draw(what: impl Into<String>, problem: impl Into<String>) -> StudyError {
-        StudyError::Draw { what: what.into(), problem: problem.into() }
+impl ExperimentError {
+    pub(super) fn draw(what: impl Into<String>, problem: impl Into<String>) -> ExperimentError {
+        ExperimentError::Draw { what: what.into(), problem: problem.into() }
     }
 }

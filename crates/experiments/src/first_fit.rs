@@ -9,9 +9,9 @@ use leeward_slo::{Queue, System};
 use leeward_traces::Stage;
 
 use super::admit::route;
-use super::pack::{Packed, name};
+use super::pack::{PackingResult, name};
 use super::traces::{Part, Traces};
-use super::{Draw, Shape, StudyError};
+use super::{Draw, ExperimentError, Shape};
 
 /// Places each draw, in order, on the first server where a policy admits it beside the server's workloads,
 /// with all buckets of its curve enforced. Each server has its own client and uses its first device; `shape`
@@ -28,7 +28,7 @@ pub fn first_fit(
     margin: f64,
     policy: &str,
     settings: &str,
-) -> Result<Packed, StudyError> {
+) -> Result<PackingResult, ExperimentError> {
     let site = Shape { clients: 1, slots: None, servers: 1, ..*shape }.site()?;
     let policy = admit::REGISTRY.make(policy, settings)?;
     let queues: Vec<Queue> = site.queues().to_vec();
@@ -37,7 +37,7 @@ pub fn first_fit(
     for (index, draw) in draws.iter().enumerate() {
         let workload = traces.workload(name(index), draw, part, &Stage::ALL, policy.needs_models())?;
         let workload = with_margin(&workload, margin)
-            .map_err(|error| StudyError::draw(format!("draw {index}"), error.to_string()))?;
+            .map_err(|error| ExperimentError::draw(format!("draw {index}"), error.to_string()))?;
         let arrival = Arrival { workload: Arc::new(workload), route: route(&site, (0, 0), &Stage::ALL)? };
         let mut home = None;
         for (at, system) in servers.iter().enumerate() {
@@ -67,5 +67,5 @@ pub fn first_fit(
         }
     }
     let system = System { queues: Vec::new(), promises: Vec::new() };
-    Ok(Packed { servers: servers.len(), most: servers.len(), refused, placed, system })
+    Ok(PackingResult { servers: servers.len(), most: servers.len(), refused, placed, system })
 }

@@ -4,14 +4,14 @@
 //! ```text
 //! files --Traces--> requests, curves and models, made once
 //! seed  --draws---> Draw (trace, start, SLO)           --+--pack---> Packing: servers used --\
-//!                                                         \--admit--> admitted, as a System --replay--> Kept
+//!                                                         \--admit--> admitted, as a System --replay--> PromiseOutcome
 //! ```
 //!
 //! Other workloads are drawn by load and burstiness only, and contend under each request scheduler (SLO
 //! section 3.4):
 //!
 //! ```text
-//! Contest (Members, machines, a device), seed --Contenders--> traces and curves --run, by Scheduler--> Fared
+//! ContentionExperiment (Members, machines, a device), seed --DrawnContention--> traces and curves --run, by Scheduler--> ContentionResult
 //! ```
 //!
 //! A draw is data and depends on its seed only, so that every limit method and every policy gets the same
@@ -22,28 +22,28 @@
 
 mod admit;
 mod cache;
-mod contend;
+mod contention;
 mod draw;
 mod error;
 mod first_fit;
-mod member;
 mod pack;
 mod peaks;
 mod replay;
 mod site;
 mod tails;
 mod traces;
+mod workload_draw;
 
-pub use admit::{Admitted, admit};
+pub use admit::{AdmissionResult, admit};
 pub use cache::CacheShape;
-pub use contend::{Contenders, Contest, Fared, Scheduler};
+pub use contention::{ContentionExperiment, ContentionResult, DrawnContention, Scheduler};
 pub use draw::{Draw, draws, links, visits};
-pub use error::StudyError;
+pub use error::ExperimentError;
 pub use first_fit::first_fit;
-pub use member::{Instead, Load, Member, Sends};
-pub use pack::{Packed, Step, fits_alone, pack};
+pub use pack::{PackingResult, Step, fits_alone, pack};
 pub use peaks::{Peak, peaks};
-pub use replay::{Kept, Overrun, ReplaySettings, replay};
+pub use replay::{Enforcement, PromiseOutcome, ReplaySettings, replay};
 pub use site::Shape;
 pub use tails::{TailSettings, Tails, bounds_of_all, tails};
 pub use traces::{Part, TraceSettings, Traces};
+pub use workload_draw::{Load, Traffic, TrafficChange, WorkloadDraw};

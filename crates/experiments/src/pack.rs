@@ -5,14 +5,14 @@ use leeward_slo::pack::{PackSettings, Packing, Request, Why};
 use leeward_traces::Stage;
 
 use super::traces::{Part, Traces};
-use super::{Draw, Shape, StudyError};
+use super::{Draw, ExperimentError, Shape};
 
 /// Step of a packing: a draw by index, and true for its arrival or false for its departure.
 pub type Step = (usize, bool);
 
 /// Result of a packing.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Packed {
+pub struct PackingResult {
     /// Number of servers with a workload at the end.
     pub servers: usize,
     /// Largest number of servers with a workload.
@@ -38,7 +38,7 @@ pub fn pack(
     shape: &Shape,
     settings: &PackSettings,
     way: &str,
-) -> Result<Packed, StudyError> {
+) -> Result<PackingResult, ExperimentError> {
     // Curves are pruned once, when traces are read.
     let settings = PackSettings { pruning: 0.0, ..settings.clone() };
     let mut packing = Packing::new(shape.site()?, settings, way)?;
@@ -46,7 +46,10 @@ pub fn pack(
     let (mut most, mut refused) = (0, Vec::new());
     for &(index, comes) in steps.unwrap_or(&all) {
         let draw = draws.get(index).ok_or_else(|| {
-            StudyError::draw(format!("draw {index}"), format!("there are {}, numbered from 0", draws.len()))
+            ExperimentError::draw(
+                format!("draw {index}"),
+                format!("there are {}, numbered from 0", draws.len()),
+            )
         })?;
         if !comes {
             packing.remove(&name(index));
@@ -60,7 +63,7 @@ pub fn pack(
     }
     let place = |(name, _, _): (&str, usize, usize)| name[1..].parse().expect("the name of a draw");
     let placed = packing.placed().map(place).collect();
-    Ok(Packed { servers: packing.servers_used(), most, refused, placed, system: packing.system() })
+    Ok(PackingResult { servers: packing.servers_used(), most, refused, placed, system: packing.system() })
 }
 
 /// Returns, for each trace, true if a workload of it with this SLO fits on a server by itself.
@@ -74,7 +77,7 @@ pub fn fits_alone(
     shape: &Shape,
     settings: &PackSettings,
     way: &str,
-) -> Result<Vec<bool>, StudyError> {
+) -> Result<Vec<bool>, ExperimentError> {
     let settings = PackSettings { pruning: 0.0, ..settings.clone() };
     let alone = Shape { clients: 1, servers: 1, ..*shape };
     let packing = Packing::new(alone.site()?, settings, way)?;
@@ -83,7 +86,7 @@ pub fn fits_alone(
         let workload = traces.workload(name(trace), &draw, part, &Stage::ALL, false)?;
         match packing.plan(&Request { workload, client: None }).map_err(|refused| refused.why) {
             Ok(_) => Ok(true),
-            Err(Why::Wrong(problem)) => Err(StudyError::draw(format!("an SLO of {slo} s"), problem)),
+            Err(Why::Wrong(problem)) => Err(ExperimentError::draw(format!("an SLO of {slo} s"), problem)),
             Err(_) => Ok(false),
         }
     };

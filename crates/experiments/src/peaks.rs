@@ -4,7 +4,7 @@ use leeward_fabric::Nanos;
 use leeward_traces::Stage;
 
 use super::traces::{Part, Traces};
-use super::{Draw, StudyError};
+use super::{Draw, ExperimentError};
 
 /// Load of the fullest window, and of a mean one.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -28,10 +28,10 @@ pub fn peaks(
     part: Part,
     draws: &[Draw],
     window: Nanos,
-) -> Result<(Vec<Peak>, Peak), StudyError> {
+) -> Result<(Vec<Peak>, Peak), ExperimentError> {
     if window < Nanos(1_000_000) {
         let problem = format!("{} s: expected at least a millisecond", window.as_secs_f64());
-        return Err(StudyError::draw("window", problem));
+        return Err(ExperimentError::draw("window", problem));
     }
     let mut all: Vec<(f64, f64)> = Vec::new();
     let mut each = Vec::with_capacity(draws.len());

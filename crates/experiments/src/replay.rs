@@ -1,15 +1,15 @@
 //! Replay of the requests of promised workloads, to check their SLOs.
 
-use leeward_requests::{Device, Over, Setup, Source, run};
+use leeward_requests::{Device, OverLimit, Setup, Source, run};
 use leeward_slo::System;
 use leeward_traces::Stage;
 
 use super::traces::{Part, Traces};
-use super::{Draw, StudyError};
+use super::{Draw, ExperimentError};
 
 /// Handling of requests over a limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Overrun {
+pub enum Enforcement {
     /// As in the thesis' enforcers: held on networks, demoted at devices.
     #[default]
     Enforced,
@@ -19,13 +19,13 @@ pub enum Overrun {
     Unlimited,
 }
 
-impl Overrun {
+impl Enforcement {
     fn set(self, setup: &mut Setup) {
         for stage in setup.workloads.iter_mut().flat_map(|workload| &mut workload.stages) {
             match self {
-                Overrun::Enforced => {}
-                Overrun::Demoted => stage.over = Over::Demoted,
-                Overrun::Unlimited => stage.limits.clear(),
+                Enforcement::Enforced => {}
+                Enforcement::Demoted => stage.over = OverLimit::Demoted,
+                Enforcement::Unlimited => stage.limits.clear(),
             }
         }
     }
@@ -35,14 +35,14 @@ impl Overrun {
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct ReplaySettings {
     /// Handling of requests over a limit. Bounds by models do not assume limits.
-    pub overrun: Overrun,
+    pub enforcement: Enforcement,
     /// Largest packet of a link, in bytes; `None`: requests are sent whole.
     pub packet: Option<f64>,
 }
 
 /// Outcome of a promise.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Kept {
+pub struct PromiseOutcome {
     /// SLO of the workload, in seconds.
     pub slo: f64,
     /// Latency at the SLO's percentile over the whole replay, in seconds, at most 0.8 % above the exact one.
@@ -71,19 +71,22 @@ pub fn replay(
     of: &[usize],
     system: &System,
     settings: ReplaySettings,
-) -> Result<Vec<Kept>, StudyError> {
+) -> Result<Vec<PromiseOutcome>, ExperimentError> {
     if of.len() != system.promises.len() {
         let problem = format!("{} for {} promises: expected one for each", of.len(), system.promises.len());
-        return Err(StudyError::draw("draws", problem));
+        return Err(ExperimentError::draw("draws", problem));
     }
     let outstanding = traces.device().outstanding.reads.unwrap_or(1).clamp(1, u64::from(u32::MAX));
     let mut setup = Setup::of_system(system, Device::ssd(outstanding as u32))?;
-    settings.overrun.set(&mut setup);
+    settings.enforcement.set(&mut setup);
     setup.packet = settings.packet;
     let mut sources = Vec::with_capacity(of.len());
     for (&index, promise) in of.iter().zip(&system.promises) {
         let draw = draws.get(index).ok_or_else(|| {
-            StudyError::draw(format!("draw {index}"), format!("there are {}, numbered from 0", draws.len()))
+            ExperimentError::draw(
+                format!("draw {index}"),
+                format!("there are {}, numbered from 0", draws.len()),
+            )
         })?;
         let stages: Vec<Stage> = promise.workload.demands.iter().map(|demand| demand.stage).collect();
         sources.push(Source::open(traces.arrivals(draw, part, &stages)?));
@@ -94,7 +97,7 @@ pub fn replay(
         let objective = leeward_fabric::Nanos::from_secs_f64(slo.latency);
         let met = measured.windows.iter().filter(|window| window.tail <= objective).count();
         let tail = measured.latency.percentile(slo.percentile).unwrap_or(0);
-        Some(Kept {
+        Some(PromiseOutcome {
             slo: slo.latency,
             tail: leeward_fabric::Nanos(tail).as_secs_f64(),
             largest: measured.latency.largest().as_secs_f64(),

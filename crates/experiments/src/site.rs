@@ -2,7 +2,7 @@
 
 use leeward_slo::pack::{Client, Site};
 
-use super::StudyError;
+use super::ExperimentError;
 
 /// Machines around a network that does not block.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -24,11 +24,11 @@ impl Shape {
     ///
     /// # Errors
     /// Returns an error for an invalid link, or a site without devices for volumes.
-    pub fn site(&self) -> Result<Site, StudyError> {
+    pub fn site(&self) -> Result<Site, ExperimentError> {
         const MOST: usize = 100_000;
         let most = self.servers.saturating_mul(self.devices.max(1)).max(self.clients);
         if most > MOST {
-            return Err(StudyError::draw(
+            return Err(ExperimentError::draw(
                 "site",
                 format!("{most} machines or devices: expected at most {MOST}"),
             ));

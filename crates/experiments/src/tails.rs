@@ -10,7 +10,7 @@ use leeward_traces::Stage;
 use super::admit::route;
 use super::pack::name;
 use super::traces::{Part, Traces};
-use super::{Draw, Shape, StudyError};
+use super::{Draw, ExperimentError, Shape};
 
 /// Bounds on the latency of the last of several workloads, in seconds; `None` without a bound.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -50,9 +50,9 @@ pub fn tails(
     part: Part,
     draws: &[Draw],
     settings: &TailSettings,
-) -> Result<Tails, StudyError> {
+) -> Result<Tails, ExperimentError> {
     let Some(last) = draws.len().checked_sub(1) else {
-        return Err(StudyError::draw("draws", "none: expected at least one"));
+        return Err(ExperimentError::draw("draws", "none: expected at least one"));
     };
     let stages = [Stage::NetworkOut];
     let shape = Shape { clients: 1, slots: None, servers: 1, devices: 1, bytes: settings.bytes };
@@ -66,9 +66,9 @@ pub fn tails(
     }
     let system = System { queues: site.queues().to_vec(), promises };
     let mut network = network(&system, settings)?;
-    let mut stochastic = |analysis| -> Result<Option<f64>, StudyError> {
+    let mut stochastic = |analysis| -> Result<Option<f64>, ExperimentError> {
         let bound = network.stage_bound_beyond(last, 0, settings.excess, analysis);
-        let bound = bound.map_err(|error| StudyError::draw("tails", error.to_string()))?;
+        let bound = bound.map_err(|error| ExperimentError::draw("tails", error.to_string()))?;
         Ok(Latency::seconds(&bound))
     };
     let (bipartite, hop_by_hop, convolution) = (
@@ -82,7 +82,7 @@ pub fn tails(
     Ok(Tails { dnc, priority_meister, bipartite, hop_by_hop, convolution })
 }
 
-fn network(system: &System, settings: &TailSettings) -> Result<snc::Network, StudyError> {
+fn network(system: &System, settings: &TailSettings) -> Result<snc::Network, ExperimentError> {
     let queue = |(index, queue): (usize, &leeward_slo::Queue)| snc::Queue {
         name: index.to_string(),
         rate: queue.capacity,
@@ -108,7 +108,7 @@ fn network(system: &System, settings: &TailSettings) -> Result<snc::Network, Stu
         });
     }
     let mut network = snc::Network::new(&queues, &workloads)
-        .map_err(|error| StudyError::draw("tails", error.to_string()))?;
+        .map_err(|error| ExperimentError::draw("tails", error.to_string()))?;
     network.by_request(settings.bounds.by_request);
     network.lyapunov(settings.bounds.lyapunov);
     network.blocks(settings.bounds.blocks);
@@ -131,7 +131,7 @@ pub fn bounds_of_all(
     stages: &[Stage],
     method: Method,
     settings: BoundSettings,
-) -> Result<Vec<Option<f64>>, StudyError> {
+) -> Result<Vec<Option<f64>>, ExperimentError> {
     let site = shape.site()?;
     let mut promises = Vec::with_capacity(draws.len());
     for (index, (draw, &link)) in draws.iter().zip(links).enumerate() {

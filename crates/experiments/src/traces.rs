@@ -14,7 +14,7 @@ use leeward_traces::read::{ReadSettings, Requests};
 use leeward_traces::select::{halves, rotated};
 use leeward_traces::{NetworkWork, Request, Stage, Tail, Work};
 
-use super::{Draw, StudyError};
+use super::{Draw, ExperimentError};
 
 /// Settings of curves and models.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -59,11 +59,11 @@ pub struct Traces {
 struct Trace {
     name: String,
     requests: Vec<Request>,
-    parts: [Known; 3],
+    parts: [TraceCurves; 3],
 }
 
 /// Curves and models of a part, at each stage.
-struct Known {
+struct TraceCurves {
     curves: [(ArrivalCurve, f64); 3],
     unloaded: f64,
     models: [OnceLock<Result<Mmpp, String>>; 3],
@@ -79,7 +79,7 @@ impl Traces {
         device: Device,
         settings: TraceSettings,
         threads: usize,
-    ) -> Result<Traces, StudyError> {
+    ) -> Result<Traces, ExperimentError> {
         let mut traces = Vec::with_capacity(files.len());
         // A reader stays on its thread; the computation of curves takes most of the time.
         for (name, text) in files {
@@ -98,9 +98,9 @@ impl Traces {
         device: Device,
         settings: TraceSettings,
         threads: usize,
-    ) -> Result<Traces, StudyError> {
+    ) -> Result<Traces, ExperimentError> {
         let next = AtomicUsize::new(0);
-        let made: Vec<OnceLock<Result<[Known; 3], StudyError>>> =
+        let made: Vec<OnceLock<Result<[TraceCurves; 3], ExperimentError>>> =
             traces.iter().map(|_| OnceLock::new()).collect();
         let work = || {
             loop {
@@ -120,7 +120,7 @@ impl Traces {
             .into_iter()
             .zip(known)
             .map(|((name, requests), parts)| Ok(Trace { name, requests, parts: parts? }));
-        let traces = traces.collect::<Result<_, StudyError>>()?;
+        let traces = traces.collect::<Result<_, ExperimentError>>()?;
         Ok(Traces { device, settings, traces })
     }
 
@@ -143,7 +143,7 @@ impl Traces {
     ///
     /// # Errors
     /// Returns an error if there is no such trace.
-    pub fn bytes(&self, trace: usize, part: Part) -> Result<f64, StudyError> {
+    pub fn bytes(&self, trace: usize, part: Part) -> Result<f64, ExperimentError> {
         let requests = of_part(&self.trace(trace)?.requests, part);
         Ok(requests.iter().map(|request| request.size as f64).sum())
     }
@@ -160,7 +160,7 @@ impl Traces {
         part: Part,
         stages: &[Stage],
         modelled: bool,
-    ) -> Result<Arc<Workload>, StudyError> {
+    ) -> Result<Arc<Workload>, ExperimentError> {
         let trace = self.trace(draw.trace)?;
         let known = &trace.parts[part as usize];
         let demand = |&stage: &Stage| {
@@ -169,7 +169,7 @@ impl Traces {
             let model = modelled.then(|| self.model(trace, part, stage)).transpose()?;
             Ok(Demand { stage, arrivals, largest, model, unloaded })
         };
-        let demands = stages.iter().map(demand).collect::<Result<_, StudyError>>()?;
+        let demands = stages.iter().map(demand).collect::<Result<_, ExperimentError>>()?;
         let slo = Some(Slo { percentile: self.settings.percentile, latency: draw.slo });
         Ok(Arc::new(Workload { name, slo, demands, dependencies: Vec::new() }))
     }
@@ -178,7 +178,12 @@ impl Traces {
     ///
     /// # Errors
     /// Returns an error if there is no such trace.
-    pub fn arrivals(&self, draw: &Draw, part: Part, stages: &[Stage]) -> Result<Vec<Arrival>, StudyError> {
+    pub fn arrivals(
+        &self,
+        draw: &Draw,
+        part: Part,
+        stages: &[Stage],
+    ) -> Result<Vec<Arrival>, ExperimentError> {
         let trace = self.trace(draw.trace)?;
         let requests = rotated(of_part(&trace.requests, part), draw.start);
         let arrivals = works(&trace.name, &requests, &self.device)?.into_iter().zip(requests);
@@ -191,14 +196,14 @@ impl Traces {
         Ok(arrivals.map(arrival).collect())
     }
 
-    fn trace(&self, trace: usize) -> Result<&Trace, StudyError> {
+    fn trace(&self, trace: usize) -> Result<&Trace, ExperimentError> {
         self.traces.get(trace).ok_or_else(|| {
             let problem = format!("there are {}, numbered from 0", self.traces.len());
-            StudyError::draw(format!("trace {trace}"), problem)
+            ExperimentError::draw(format!("trace {trace}"), problem)
         })
     }
 
-    fn model(&self, trace: &Trace, part: Part, stage: Stage) -> Result<Mmpp, StudyError> {
+    fn model(&self, trace: &Trace, part: Part, stage: Stage) -> Result<Mmpp, ExperimentError> {
         let model = trace.parts[part as usize].models[stage as usize].get_or_init(|| {
             let requests = of_part(&trace.requests, part);
             let work = works(&trace.name, requests, &self.device).map_err(|error| error.to_string())?;
@@ -211,7 +216,7 @@ impl Traces {
                 .collect();
             mmpp::fit(&requests, &self.settings.fit).map(|fit| fit.model).map_err(|error| error.to_string())
         });
-        model.clone().map_err(|problem| StudyError::Trace { trace: trace.name.clone(), problem })
+        model.clone().map_err(|problem| ExperimentError::Trace { trace: trace.name.clone(), problem })
     }
 }
 
@@ -224,7 +229,7 @@ fn of_part(requests: &[Request], part: Part) -> &[Request] {
 }
 
 /// Returns the work of each request at each stage.
-fn works(name: &str, requests: &[Request], device: &Device) -> Result<Vec<[f64; 3]>, StudyError> {
+fn works(name: &str, requests: &[Request], device: &Device) -> Result<Vec<[f64; 3]>, ExperimentError> {
     let mut work = Work::new(NetworkWork::default(), Some(device));
     let of = |request: &Request| {
         let work = work.of(request).map_err(|error| wrong(name, error))?;
@@ -239,25 +244,26 @@ fn parts(
     requests: &[Request],
     device: &Device,
     settings: TraceSettings,
-) -> Result<[Known; 3], StudyError> {
-    let [whole, first, second] = Part::ALL.map(|part| known(name, of_part(requests, part), device, settings));
+) -> Result<[TraceCurves; 3], ExperimentError> {
+    let [whole, first, second] =
+        Part::ALL.map(|part| curves_of(name, of_part(requests, part), device, settings));
     Ok([whole?, first?, second?])
 }
 
-fn known(
+fn curves_of(
     name: &str,
     requests: &[Request],
     device: &Device,
     settings: TraceSettings,
-) -> Result<Known, StudyError> {
+) -> Result<TraceCurves, ExperimentError> {
     if requests.len() < 2 {
         let problem = "fewer than two requests in it or in one of its halves: expected more".into();
-        return Err(StudyError::Trace { trace: name.into(), problem });
+        return Err(ExperimentError::Trace { trace: name.into(), problem });
     }
     let work = works(name, requests, device)?;
     let mut tail = Tail::new(device, settings.percentile);
     requests.iter().try_for_each(|request| tail.push(request)).map_err(|error| wrong(name, error))?;
-    let curve = |stage: Stage| -> Result<(ArrivalCurve, f64), StudyError> {
+    let curve = |stage: Stage| -> Result<(ArrivalCurve, f64), ExperimentError> {
         let arrivals = requests.iter().zip(&work).map(|(request, work)| (request.at.0, work[stage as usize]));
         let curve = RbCurve::from_nanos(arrivals).map_err(|error| wrong(name, error))?;
         let pruned = curve.arrival_curve().pruned_within(settings.pruning);
@@ -265,13 +271,13 @@ fn known(
         Ok((pruned.map_err(|error| wrong(name, error))?.curve, largest))
     };
     let [network_in, storage, network_out] = Stage::ALL.map(curve);
-    Ok(Known {
+    Ok(TraceCurves {
         curves: [network_in?, storage?, network_out?],
         unloaded: tail.seconds().unwrap_or(0.0),
         models: [const { OnceLock::new() }; 3],
     })
 }
 
-fn wrong(name: &str, error: impl std::fmt::Display) -> StudyError {
-    StudyError::Trace { trace: name.to_owned(), problem: error.to_string() }
+fn wrong(name: &str, error: impl std::fmt::Display) -> ExperimentError {
+    ExperimentError::Trace { trace: name.to_owned(), problem: error.to_string() }
 }

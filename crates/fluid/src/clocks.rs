@@ -15,7 +15,7 @@
 //! the first flow to finish has a tag on the clock; the others wait in a heap.
 
 use super::completions::Completions;
-use super::crowd::Crowds;
+use super::flow_class::FlowClasses;
 use super::flows::{FlowId, Flows};
 use super::maxmin::MaxMin;
 
@@ -93,7 +93,7 @@ struct Service {
     /// Flow that finishes first.
     head: u32,
     /// Heap of the other flows; `NONE` if there never was one.
-    crowd: u32,
+    class: u32,
     /// For a limit by the ceiling: slot of its prediction. `NONE` before the first solution.
     place: u32,
     /// For a limit by the ceiling: start, and rate of each flow.
@@ -111,7 +111,7 @@ pub(super) struct Clocks {
     /// By entry: the value of its limit's clock at which its first flow finishes; for a limit by the ceiling,
     /// the bytes left of that flow at `since`.
     tags: Vec<f64>,
-    crowds: Crowds,
+    classes: FlowClasses,
     completions: Completions,
     stale: Vec<u32>,
     due: Vec<u32>,
@@ -123,7 +123,7 @@ impl Clocks {
             clocks: vec![Clock::STOPPED; resources],
             services: Vec::new(),
             tags: Vec::new(),
-            crowds: Crowds::default(),
+            classes: FlowClasses::default(),
             completions: Completions::default(),
             stale: Vec::new(),
             due: Vec::new(),
@@ -138,7 +138,7 @@ impl Clocks {
     /// Adds an entry with one flow.
     pub fn begin(&mut self, entry: u32, flow: u32, bytes: f64, weight: f64, key: Option<u64>) {
         let service =
-            Service { limit: NONE, head: flow, crowd: NONE, place: NONE, since: 0.0, rate: 0.0, weight, key };
+            Service { limit: NONE, head: flow, class: NONE, place: NONE, since: 0.0, rate: 0.0, weight, key };
         let e = entry as usize;
         if e == self.services.len() {
             self.services.push(service);
@@ -151,38 +151,38 @@ impl Clocks {
 
     /// Adds a flow to an entry.
     pub fn join(&mut self, flows: &mut Flows, entry: u32, bytes: f64, now: f64) -> FlowId {
-        let Service { head, mut crowd, .. } = self.services[entry as usize];
+        let Service { head, mut class, .. } = self.services[entry as usize];
         let first = flows.at(head).tag;
         let tag = first - self.left(entry, now) + bytes;
         let flow = flows.add(entry, tag, bytes);
-        if crowd == NONE {
-            crowd = self.crowds.claim();
-            self.services[entry as usize].crowd = crowd;
+        if class == NONE {
+            class = self.classes.claim();
+            self.services[entry as usize].class = class;
         }
         if tag < first {
-            self.crowds.push(crowd, first, head, flows.at(head).bytes);
+            self.classes.push(class, first, head, flows.at(head).bytes);
             self.services[entry as usize].head = flow.slot();
             self.shift(entry, tag - first);
         } else {
-            self.crowds.push(crowd, tag, flow.slot(), bytes);
+            self.classes.push(class, tag, flow.slot(), bytes);
         }
         flow
     }
 
     /// Removes a flow from an entry. If it was the last one, removes the entry and returns its key.
     pub fn leave(&mut self, flows: &Flows, entry: u32, flow: u32) -> Option<Option<u64>> {
-        let Service { limit, head, crowd, place, key, .. } = self.services[entry as usize];
+        let Service { limit, head, class, place, key, .. } = self.services[entry as usize];
         if flow != head {
-            self.crowds.remove(crowd, flow);
+            self.classes.remove(class, flow);
             return None;
         }
-        if crowd != NONE {
-            if let Some((tag, next)) = self.crowds.pop(crowd) {
+        if class != NONE {
+            if let Some((tag, next)) = self.classes.pop(class) {
                 self.services[entry as usize].head = next;
                 self.shift(entry, tag - flows.at(head).tag);
                 return None;
             }
-            self.crowds.release(crowd);
+            self.classes.release(class);
         }
         if limit == NONE {
             if place != NONE {
@@ -244,14 +244,14 @@ impl Clocks {
 
     /// Returns the bytes served to the flows of an entry so far.
     pub fn served(&self, flows: &Flows, entry: u32, now: f64) -> f64 {
-        let Service { head, crowd, .. } = self.services[entry as usize];
+        let Service { head, class, .. } = self.services[entry as usize];
         let (left, first) = (self.left(entry, now), flows.at(head));
         let of_first = first.bytes - left;
-        if crowd == NONE {
+        if class == NONE {
             return of_first;
         }
         // Differences of served bytes follow from the tags.
-        let (count, lead) = self.crowds.lead(crowd);
+        let (count, lead) = self.classes.lead(class);
         of_first + (lead + count as f64 * (first.tag - left))
     }
 

@@ -3,7 +3,7 @@
 //! ```text
 //! Network      flows over time: start, cancel, advance, carried work
 //!   Clocks     virtual time of completions
-//!     Completions, Crowds   the earliest prediction; the flows of one class
+//!     Completions, FlowClasses   the earliest prediction; the flows of one class
 //!   MaxMin     the allocation: entries, and a level for each saturated resource
 //!     cascade, handover     the solver; limits of entries
 //!     watch                 resources with spare capacity
@@ -44,7 +44,7 @@
 //! all entries, times the number of levels.
 //!
 //! Over time, a change of level costs one prediction and not one per flow, by a virtual clock for each
-//! resource (`clocks`). All flows of one class, which take the same path, are one entry (`crowd`). So an
+//! resource (`clocks`). All flows of one class, which take the same path, are one entry (`flow_class`). So an
 //! event costs at most the logarithm of the number of flows, besides its cascade.
 //!
 //! Finished flows leave no state. Sums kept by difference are recomputed periodically, so that rounding
@@ -54,11 +54,11 @@ mod attach;
 mod cascade;
 mod clocks;
 mod completions;
-mod crowd;
 mod effort;
 mod entry;
 mod error;
 mod filling;
+mod flow_class;
 mod flows;
 mod handover;
 mod level;

@@ -11,7 +11,7 @@ use super::settings::Limit;
 
 /// Payload of a packet: bytes of a flow, their acknowledgement, or the packet of a train by its number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Carried {
+pub(super) enum Payload {
     Data { flow: u32, segment: Segment },
     Ack { flow: u32, ack: Ack },
     Train { train: u32, packet: u32 },
@@ -22,7 +22,7 @@ pub(super) enum Carried {
 pub(super) struct Nic {
     link: Link,
     limiter: Option<Limiter>,
-    queue: VecDeque<Packet<Carried>>,
+    queue: VecDeque<Packet<Payload>>,
 }
 
 /// An active token bucket, modeled as a link that carries the same traffic at the limit's rate: when this
@@ -66,7 +66,7 @@ impl Nic {
     /// Queues a packet. On an idle link it starts at `begin`, and the method returns the time at which it has
     /// left.
     #[inline]
-    pub(super) fn push(&mut self, packet: Packet<Carried>, begin: u64) -> Option<u64> {
+    pub(super) fn push(&mut self, packet: Packet<Payload>, begin: u64) -> Option<u64> {
         self.queue.push_back(packet);
         if self.queue.len() > 1 {
             return None;
@@ -76,7 +76,7 @@ impl Nic {
 
     /// Returns the packet that has left at `now`, and the time at which the next one will have left.
     #[inline]
-    pub(super) fn pop(&mut self, now: u64) -> Option<(Packet<Carried>, Option<u64>)> {
+    pub(super) fn pop(&mut self, now: u64) -> Option<(Packet<Payload>, Option<u64>)> {
         let packet = self.queue.pop_front()?;
         let next = self.queue.front().map(|next| next.bytes).map(|bytes| self.start(now, bytes));
         Some((packet, next))

@@ -15,7 +15,8 @@ use std::time::Instant;
 use leeward_calculus::TokenBucket;
 use leeward_fabric::Nanos;
 use leeward_requests::{
-    Arrival, Behind, Device, Enforced, Order, Over, Report, Server, Setup, Source, StageLimits, run,
+    Arrival, Device, Enforced, OverLimit, Report, Scheduling, Server, Setup, Source, StageLimits, StartCaps,
+    run,
 };
 use leeward_slo::Slo;
 use leeward_traces::Kind;
@@ -65,9 +66,9 @@ fn sources<'a>(workloads: u64) -> Vec<Source<'a>> {
     (0..workloads).map(|index| Source::open(of(index))).collect()
 }
 
-fn setup(workloads: u64, order: Order, limits: bool) -> Setup {
+fn setup(workloads: u64, order: Scheduling, limits: bool) -> Setup {
     let link = |name: &str| Server::link(name, 125e6);
-    let behind = Some(Behind { requests: 8, bytes: 1 << 20 });
+    let behind = Some(StartCaps { requests: 8, bytes: 1 << 20 });
     let ssd = Device { read_latency: Nanos(60_000), write_latency: Nanos(20_000), behind, ..Device::ssd(32) };
     let servers = vec![link("in"), Server { order, ..Server::device("ssd", ssd) }, link("out")];
     let rate = 1e9 / (GAP * workloads) as f64;
@@ -82,7 +83,7 @@ fn setup(workloads: u64, order: Order, limits: bool) -> Setup {
             } else {
                 Vec::new()
             },
-            over: if server == 1 { Over::Demoted } else { Over::Held },
+            over: if server == 1 { OverLimit::Demoted } else { OverLimit::Held },
         };
         let slo = Some(Slo { percentile: 99.9, latency: 0.02 });
         let stages = [stage(0, 2500.0), stage(1, 30e-6), stage(2, 2500.0)];
@@ -106,12 +107,12 @@ fn main() {
     for workloads in [10, 40, 300] {
         let bound = heap(workloads);
         println!("{workloads:>9}  heap of so many events {bound:>13.0} {:>14.2}", 1.0);
-        let strict = setup(workloads, Order::Priority, true);
+        let strict = setup(workloads, Scheduling::Priority, true);
         line(workloads, "strict, two buckets each", &strict, bound);
         line(workloads, "  and a row each", &Setup { rows: true, ..strict }, bound);
-        line(workloads, "strict, no buckets", &setup(workloads, Order::Priority, false), bound);
-        line(workloads, "shares", &setup(workloads, Order::Shares, false), bound);
-        line(workloads, "deadlines", &setup(workloads, Order::Deadline, false), bound);
+        line(workloads, "strict, no buckets", &setup(workloads, Scheduling::Priority, false), bound);
+        line(workloads, "shares", &setup(workloads, Scheduling::Shares, false), bound);
+        line(workloads, "deadlines", &setup(workloads, Scheduling::Deadline, false), bound);
     }
 }
 

@@ -23,44 +23,44 @@ mod arrival;
 mod clock;
 mod engine;
 mod error;
+mod latency_histogram;
 mod limiter;
 mod live;
-mod order;
+mod observer;
 mod plan;
 mod replay;
 mod report;
-mod sent;
+mod scheduling;
 mod server;
 mod setup;
+mod sources;
 mod system;
 mod tails;
-mod tally;
-mod watch;
 
 pub use arrival::{Arrival, Source};
 pub use error::RequestsError;
-pub use order::{Cake, Order};
-pub use replay::{Assumption, Held, Replay, ReplayError, Replayed, Seen};
+pub use latency_histogram::{LatencyHistogram, rank};
+pub use observer::{Observer, RequestEvent};
+pub use replay::{Assumption, BoundCheck, MeasuredLatency, Replay, ReplayError, ReplayResult};
 pub use report::{Interval, Measured, Report, Rows, ServerReport, Window};
-pub use sent::Sent;
-pub use setup::{Batch, Behind, Device, Enforced, Over, Server, Setup, StageLimits};
+pub use scheduling::{Cake, Scheduling};
+pub use setup::{Batch, Device, Enforced, OverLimit, Server, Setup, StageLimits, StartCaps};
+pub use sources::Sources;
 pub use tails::tails;
-pub use tally::{Tally, rank};
-pub use watch::{Of, Watch};
 
 /// Runs a setup on the requests of its workloads, with one source per workload in the same order.
 ///
 /// # Errors
 /// Returns an error if the setup is invalid, before anything runs, or at the first invalid request.
 pub fn run(setup: &Setup, sources: Vec<Source<'_>>) -> Result<Report, RequestsError> {
-    run_watched(setup, sources, &mut ())
+    run_observed(setup, sources, &mut ())
 }
 
 /// Runs a setup like [`run`] and reports every event to `watch`.
 ///
 /// # Errors
 /// Returns the errors of [`run`].
-pub fn run_watched<'a, W: Watch>(
+pub fn run_observed<'a, W: Observer>(
     setup: &'a Setup,
     sources: Vec<Source<'a>>,
     watch: &'a mut W,

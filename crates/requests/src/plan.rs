@@ -6,9 +6,9 @@ use leeward_traces::Stage;
 use super::error::RequestsError;
 use super::limiter::Limiter;
 use super::live::NONE;
-use super::order::{Order, Waiting};
+use super::scheduling::{RequestQueue, Scheduling};
 use super::server::Serving;
-use super::setup::{Enforced, Over, Server, Setup, StageLimits};
+use super::setup::{Enforced, OverLimit, Server, Setup, StageLimits};
 
 /// A server on the path of a workload.
 #[derive(Clone, Copy, Debug)]
@@ -56,7 +56,7 @@ impl Plan {
                     let mut limiter = NONE;
                     if step == 0 && !limits.limits.is_empty() {
                         limiter = limiters.len() as u32;
-                        let demotes = limits.over == Over::Demoted;
+                        let demotes = limits.over == OverLimit::Demoted;
                         limiters.push(Limiter::new(&limits.limits, server as u32, demotes));
                         limited.push((index as u32, Stage::ALL[stage]));
                     }
@@ -84,7 +84,7 @@ impl Plan {
             .iter()
             .zip(&ranks)
             .map(|(server, ranks)| {
-                let waiting = Waiting::new(server.order, ranks.len(), &weights, &objectives);
+                let waiting = RequestQueue::new(server.order, ranks.len(), &weights, &objectives);
                 Serving::new(server.capacity, waiting, server.device)
             })
             .collect();
@@ -109,7 +109,7 @@ fn ranks(setup: &Setup) -> Vec<Vec<u32>> {
 
 fn rank(server: &Server, ranks: &[u32], limits: &StageLimits) -> u32 {
     match server.order {
-        Order::Priority => ranks.binary_search(&limits.priority).expect("it is one of them") as u32,
+        Scheduling::Priority => ranks.binary_search(&limits.priority).expect("it is one of them") as u32,
         _ => 0,
     }
 }
@@ -141,7 +141,7 @@ fn check_server(server: &Server) -> Result<(), RequestsError> {
         return refuse(format!("capacity {capacity}: expected work a second from 1e-9 to 1e18"));
     }
     match (&server.device, server.order) {
-        (None, Order::Shares | Order::Cake(_) | Order::Deadline) => {
+        (None, Scheduling::Shares | Scheduling::Cake(_) | Scheduling::Deadline) => {
             return refuse(format!("order {:?}: expected Priority or Fifo on a link", server.order));
         }
         (Some(device), _) if device.outstanding == 0 => {
@@ -156,7 +156,7 @@ fn check_server(server: &Server) -> Result<(), RequestsError> {
         }
         _ => {}
     }
-    if let Order::Cake(cake) = server.order {
+    if let Scheduling::Cake(cake) = server.order {
         let open = |share: f64| share > 0.0 && share < 1.0;
         let bounds = cake.lower > 0.0 && cake.upper >= cake.lower && cake.upper.is_finite();
         let floor = cake.floor > 0.0 && cake.floor <= 1.0;

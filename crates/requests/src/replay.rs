@@ -11,10 +11,10 @@ use leeward_traces::Stage;
 
 use super::arrival::{Arrival, Source};
 use super::error::RequestsError;
-use super::order::Order;
+use super::latency_histogram::rank;
 use super::report::Report;
-use super::setup::{Device, Over, Setup};
-use super::tally::rank;
+use super::scheduling::Scheduling;
+use super::setup::{Device, OverLimit, Setup};
 
 /// A replay and the bounds it checks.
 #[derive(Clone, Debug)]
@@ -26,12 +26,12 @@ pub struct Replay<'a> {
     pub bounds: BoundSettings,
     /// Method of the checked bounds.
     pub method: Method,
-    /// Handling of requests over a limit, at every stage. Bounds assume [`Over::Held`].
-    pub over: Over,
-    /// Service order of devices, and of links where it applies. Bounds assume [`Order::Priority`].
-    pub order: Order,
+    /// Handling of requests over a limit, at every stage. Bounds assume [`OverLimit::Held`].
+    pub over: OverLimit,
+    /// Service order of devices, and of links where it applies. Bounds assume [`Scheduling::Priority`].
+    pub order: Scheduling,
     /// Requests of each workload; `None` for a workload known by curves only, which sends nothing.
-    pub sent: Vec<Option<Arc<[Arrival]>>>,
+    pub arrivals: Vec<Option<Arc<[Arrival]>>>,
     /// Times at devices without queueing beside the work ([`super::tails`]), by workload. If empty, requests
     /// take no such time, although bounds add the profiled one.
     pub tails: Vec<Arc<[Nanos]>>,
@@ -50,27 +50,27 @@ pub enum ReplayError {
 
 /// Result of a replay.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Replayed {
+pub struct ReplayResult {
     /// Outcome by workload.
-    pub workloads: Vec<Held>,
+    pub workloads: Vec<BoundCheck>,
     /// All measurements, with a row for each request.
     pub report: Report,
 }
 
 /// Outcome of one workload's bound.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Held {
+pub struct BoundCheck {
     /// Bound of the workload.
     pub bound: Result<Bound, Unbounded>,
     /// Measured latency; `None` if the workload sent nothing.
-    pub seen: Option<Seen>,
+    pub measured: Option<MeasuredLatency>,
     /// Violated assumptions of an exceeded bound; never empty in that case. Empty if the bound holds.
-    pub broken: Vec<Assumption>,
+    pub violated: Vec<Assumption>,
 }
 
 /// Measurements of a workload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Seen {
+pub struct MeasuredLatency {
     /// Number of requests.
     pub requests: u64,
     /// Exact latency at the SLO's percentile; the 99.9th for best effort.
@@ -92,7 +92,7 @@ pub struct Seen {
 pub enum Assumption {
     /// Devices serve by strict priorities.
     #[error("bounds are of strict priorities, and devices served in another order")]
-    Order,
+    Scheduling,
     /// Requests over a limit wait.
     #[error(
         "{requests} requests were served although they were over their limits, and bounds take them to be held"
@@ -102,7 +102,7 @@ pub enum Assumption {
         requests: u64,
     },
     /// Work is a fluid.
-    #[error("bounds are of a fluid (`unit: fluid`), and requests are served whole: as whole requests the bound is {}", said(.whole))]
+    #[error("bounds are of a fluid (`unit: fluid`), and requests are served whole: as whole requests the bound is {}", bound_text(.whole))]
     Fluid {
         /// Bound with whole requests; `None` if there is none.
         whole: Option<f64>,
@@ -128,7 +128,7 @@ pub enum Assumption {
         other: String,
     },
     /// The stochastic model covers the trace.
-    #[error("the models do not cover this run: a stochastic bound holds as far as they are like the traces; by curves the bound is {}", said(.curves))]
+    #[error("the models do not cover this run: a stochastic bound holds as far as they are like the traces; by curves the bound is {}", bound_text(.curves))]
     Model {
         /// Bound by curves, which needs no model; `None` if there is none.
         curves: Option<f64>,
@@ -154,7 +154,7 @@ pub enum Assumption {
     None,
 }
 
-fn said(bound: &Option<f64>) -> String {
+fn bound_text(bound: &Option<f64>) -> String {
     bound.map_or_else(|| "none".to_owned(), time)
 }
 
@@ -163,24 +163,26 @@ impl Replay<'_> {
     ///
     /// # Errors
     /// Returns an error if the system or a request is invalid.
-    pub fn run(&self) -> Result<Replayed, ReplayError> {
+    pub fn run(&self) -> Result<ReplayResult, ReplayError> {
         let mut promised = Bounds::new(self.system, self.bounds)?;
         let promised: Vec<_> =
             (0..self.system.promises.len()).map(|at| promised.bound(at, self.method)).collect();
         let setup = self.setup()?;
         let sent =
-            self.sent.iter().map(|sent| Source::open(sent.iter().flat_map(|sent| sent.iter().copied())));
+            self.arrivals.iter().map(|sent| Source::open(sent.iter().flat_map(|sent| sent.iter().copied())));
         let report = super::run(&setup, sent.collect())?;
-        let seen = self.seen(&report);
+        let measured = self.measure(&report);
         let mut workloads = Vec::with_capacity(promised.len());
-        for (at, (bound, seen)) in promised.into_iter().zip(seen).enumerate() {
-            let broken = match (&bound, &seen) {
-                (Ok(bound), Some(seen)) if self.exceeded(at, bound, seen) => self.broken(at, bound, &report),
+        for (at, (bound, measured)) in promised.into_iter().zip(measured).enumerate() {
+            let violated = match (&bound, &measured) {
+                (Ok(bound), Some(measured)) if self.exceeded(at, bound, measured) => {
+                    self.violated(at, bound, &report)
+                }
                 _ => Vec::new(),
             };
-            workloads.push(Held { bound, seen, broken });
+            workloads.push(BoundCheck { bound, measured, violated });
         }
-        Ok(Replayed { workloads, report })
+        Ok(ReplayResult { workloads, report })
     }
 
     /// Returns the setup of the replay.
@@ -192,7 +194,7 @@ impl Replay<'_> {
         let stages = setup.workloads.iter_mut().flat_map(|workload| &mut workload.stages);
         stages.for_each(|stage| stage.over = self.over);
         for server in &mut setup.servers {
-            if server.device.is_some() || self.order == Order::Fifo {
+            if server.device.is_some() || self.order == Scheduling::Fifo {
                 server.order = self.order;
             }
         }
@@ -204,7 +206,7 @@ impl Replay<'_> {
         Ok(setup)
     }
 
-    fn seen(&self, report: &Report) -> Vec<Option<Seen>> {
+    fn measure(&self, report: &Report) -> Vec<Option<MeasuredLatency>> {
         let mut latencies: Vec<Vec<u64>> = vec![Vec::new(); self.system.promises.len()];
         if let Some(rows) = &report.rows {
             rows.workload
@@ -218,7 +220,7 @@ impl Replay<'_> {
             let at = rank(slo.map_or(99.9, |slo| slo.percentile), latencies.len() as u64)? as usize - 1;
             let tail = Nanos(*latencies.select_nth_unstable(at).1);
             let asked = slo.map_or(u64::MAX, |slo| Nanos::from_secs_f64(slo.latency).0);
-            Some(Seen {
+            Some(MeasuredLatency {
                 requests: measured.latency.count(),
                 tail,
                 worst: measured.latency.largest(),
@@ -234,57 +236,57 @@ impl Replay<'_> {
     /// Returns true if the workload exceeded its bound. A stochastic bound covers the percentile, other
     /// bounds cover every request. A service ends at a whole nanosecond, so each queue and each limiter may
     /// add one.
-    fn exceeded(&self, at: usize, bound: &Bound, seen: &Seen) -> bool {
+    fn exceeded(&self, at: usize, bound: &Bound, measured: &MeasuredLatency) -> bool {
         let promise = &self.system.promises[at];
         let hops: usize = promise.route.iter().map(|path| path.len() + 1).sum();
         // Drawn tails stay within the bound's allowance only up to the percentile, for every bound.
         let of_percentile = bound.method == Method::Snc || !self.tails.is_empty();
-        let most = if of_percentile { seen.tail } else { seen.worst };
+        let most = if of_percentile { measured.tail } else { measured.worst };
         most.0 as f64 > bound.seconds * 1e9 * (1.0 + 1e-9) + 2.0 * hops as f64
     }
 
     /// Returns the assumptions of a workload's bound that the run violates.
-    fn broken(&self, at: usize, bound: &Bound, report: &Report) -> Vec<Assumption> {
-        let mut broken = Vec::new();
+    fn violated(&self, at: usize, bound: &Bound, report: &Report) -> Vec<Assumption> {
+        let mut violated = Vec::new();
         let again = |method, settings| {
             bounds(self.system, method, settings)[at].as_ref().ok().map(|bound| bound.seconds)
         };
-        if self.order != Order::Priority {
-            broken.push(Assumption::Order);
+        if self.order != Scheduling::Priority {
+            violated.push(Assumption::Scheduling);
         }
         let requests = report.workloads.iter().map(|measured| measured.demoted).sum();
         if requests > 0 {
-            broken.push(Assumption::Demoted { requests });
+            violated.push(Assumption::Demoted { requests });
         }
         if self.bounds.unit == Unit::Fluid {
             let settings = BoundSettings { unit: Unit::Requests, ..self.bounds };
-            broken.push(Assumption::Fluid { whole: again(bound.method, settings) });
-            broken.extend(self.system.promises.iter().filter_map(larger));
+            violated.push(Assumption::Fluid { whole: again(bound.method, settings) });
+            violated.extend(self.system.promises.iter().filter_map(larger));
         }
-        if let Some(sent) = &self.sent[at] {
+        if let Some(sent) = &self.arrivals[at] {
             let demands = &self.system.promises[at].workload.demands;
             let over = demands.iter().filter(|demand| !within(&demand.arrivals, sent, demand.stage));
-            broken.extend(over.map(|demand| Assumption::Curve { stage: demand.stage }));
+            violated.extend(over.map(|demand| Assumption::Curve { stage: demand.stage }));
         }
-        broken.extend(self.longer(at));
+        violated.extend(self.longer(at));
         let starved = report.servers.iter().filter(|server| server.starved > Nanos(0));
-        broken.extend(
+        violated.extend(
             starved
                 .map(|server| Assumption::Starved { server: server.name.clone(), starved: server.starved }),
         );
         if bound.method == Method::Snc {
-            broken.extend(self.same_trace(at));
-            broken.push(Assumption::Model { curves: again(Method::Dnc, self.bounds) });
+            violated.extend(self.same_trace(at));
+            violated.push(Assumption::Model { curves: again(Method::Dnc, self.bounds) });
         }
-        if broken.is_empty() {
-            broken.push(Assumption::None);
+        if violated.is_empty() {
+            violated.push(Assumption::None);
         }
-        broken
+        violated
     }
 
     /// Checks for requests whose time without queueing exceeds the bound's allowance.
     fn longer(&self, at: usize) -> Option<Assumption> {
-        let (sent, tails) = (self.sent[at].as_ref()?, self.tails.get(at)?);
+        let (sent, tails) = (self.arrivals[at].as_ref()?, self.tails.get(at)?);
         let demands = &self.system.promises[at].workload.demands;
         let demand = demands.iter().find(|demand| demand.stage == Stage::Storage)?;
         let alone = sent
@@ -297,14 +299,16 @@ impl Replay<'_> {
 
     /// Checks for another workload of the same trace that the bound assumes independent.
     fn same_trace(&self, at: usize) -> Option<Assumption> {
-        let own = self.sent[at].as_ref()?;
+        let own = self.arrivals[at].as_ref()?;
         let workload = |of: usize| &self.system.promises[of].workload;
         let same = |&other: &usize| {
             let dependent = workload(at).dependencies.contains(&workload(other).name)
                 || workload(other).dependencies.contains(&workload(at).name);
-            other != at && !dependent && self.sent[other].as_ref().is_some_and(|sent| Arc::ptr_eq(own, sent))
+            other != at
+                && !dependent
+                && self.arrivals[other].as_ref().is_some_and(|sent| Arc::ptr_eq(own, sent))
         };
-        let other = (0..self.sent.len()).find(same)?;
+        let other = (0..self.arrivals.len()).find(same)?;
         Some(Assumption::Independent { other: workload(other).name.clone() })
     }
 }

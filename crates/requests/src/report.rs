@@ -2,9 +2,9 @@
 
 use leeward_fabric::Nanos;
 
+use super::latency_histogram::{LatencyHistogram, rank};
 use super::live::Live;
 use super::setup::Setup;
-use super::tally::{Tally, rank};
 
 /// Result of a run.
 #[derive(Clone, PartialEq, Debug)]
@@ -26,7 +26,7 @@ pub struct Report {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Measured {
     /// Latency from the sending of a request to its end.
-    pub latency: Tally,
+    pub latency: LatencyHistogram,
     /// Time at each of [`leeward_traces::Stage::ALL`], including the wait behind a limiter: the sum over
     /// requests in nanoseconds, and the largest.
     pub stages: [(u128, Nanos); 3],
@@ -49,7 +49,7 @@ pub struct Window {
     pub start: Nanos,
     /// Number of requests that ended in the window.
     pub requests: u64,
-    /// Their latency at the SLO's percentile, or the 99.9th without an SLO, as [`Tally::percentile`] returns
+    /// Their latency at the SLO's percentile, or the 99.9th without an SLO, as [`LatencyHistogram::percentile`] returns
     /// it.
     pub tail: Nanos,
     /// Largest latency.
@@ -123,7 +123,7 @@ impl Rows {
 pub(super) struct Recorder {
     workloads: Vec<Measured>,
     /// By workload: percentile of windows, and latencies in the current window.
-    present: Vec<(f64, Tally)>,
+    present: Vec<(f64, LatencyHistogram)>,
     /// By workload: ended and late requests in the current interval.
     counts: Vec<(u64, u64)>,
     window: u64,
@@ -137,7 +137,7 @@ impl Recorder {
     pub(super) fn new(setup: &Setup) -> Recorder {
         let slos = setup.workloads.iter().map(|workload| workload.slo);
         let measured = slos.clone().map(|slo| Measured {
-            latency: Tally::default(),
+            latency: LatencyHistogram::default(),
             stages: [(0, Nanos(0)); 3],
             demoted: 0,
             late: 0,
@@ -148,7 +148,9 @@ impl Recorder {
         let count = setup.workloads.len();
         Recorder {
             workloads: measured.collect(),
-            present: slos.map(|slo| (slo.map_or(99.9, |slo| slo.percentile), Tally::default())).collect(),
+            present: slos
+                .map(|slo| (slo.map_or(99.9, |slo| slo.percentile), LatencyHistogram::default()))
+                .collect(),
             counts: vec![(0, 0); count],
             window: setup.window.0,
             interval: setup.interval.0,

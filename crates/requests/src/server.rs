@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use super::live::{DEMOTED, List, NONE, Pool};
-use super::order::Waiting;
-use super::setup::{Batch, Behind, Device};
+use super::scheduling::RequestQueue;
+use super::setup::{Batch, Device, StartCaps};
 
 /// A running link or device.
 #[derive(Clone, Debug)]
@@ -12,7 +12,7 @@ pub(super) struct Serving {
     /// Nanoseconds per unit of work.
     nanos: f64,
     /// Requests within their limits.
-    pub(super) waiting: Waiting,
+    pub(super) waiting: RequestQueue,
     /// Demoted requests from another server, or with packets already sent.
     demoted: List,
     /// Requests over their limits that arrived here first, in order of arrival: number, hop and request.
@@ -83,7 +83,7 @@ impl Inside {
         if self.bytes[way] > 0 && self.bytes[way] + live.size > cap {
             return false;
         }
-        let Some(Behind { requests, bytes }) = self.settings.behind else { return true };
+        let Some(StartCaps { requests, bytes }) = self.settings.behind else { return true };
         let oldest = self.under_way.iter().find(|&&(_, level, _)| level < live.level);
         oldest.is_none_or(|&(_, _, until)| {
             self.ever.0 - until.0 < u64::from(requests) && self.ever.1 - until.1 < bytes
@@ -114,7 +114,7 @@ impl Inside {
 }
 
 impl Serving {
-    pub(super) fn new(capacity: f64, waiting: Waiting, device: Option<Device>) -> Serving {
+    pub(super) fn new(capacity: f64, waiting: RequestQueue, device: Option<Device>) -> Serving {
         Serving {
             nanos: 1e9 / capacity,
             waiting,
@@ -150,11 +150,11 @@ impl Serving {
     }
 
     /// Puts back a request of which a packet was sent, as the next of its level.
-    pub(super) fn again(&mut self, pool: &mut Pool, id: u32) {
+    pub(super) fn put_back(&mut self, pool: &mut Pool, id: u32) {
         if pool.get(id).level == DEMOTED {
             self.demoted.push_front(pool, id);
         } else {
-            self.waiting.again(pool, id);
+            self.waiting.put_back(pool, id);
         }
     }
 

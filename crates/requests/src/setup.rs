@@ -6,7 +6,7 @@ use leeward_calculus::TokenBucket;
 use leeward_fabric::Nanos;
 use leeward_slo::Slo;
 
-use super::order::Order;
+use super::scheduling::Scheduling;
 
 /// Servers, the workloads that cross them, and recording options.
 #[derive(Clone, PartialEq, Debug)]
@@ -57,7 +57,7 @@ pub struct Server {
     /// Work per second: bytes on a link, seconds of service at a device (1 for one device).
     pub capacity: f64,
     /// Service order.
-    pub order: Order,
+    pub order: Scheduling,
     /// Device caps; `None` for a link, which serves one request or packet at a time.
     pub device: Option<Device>,
 }
@@ -65,12 +65,12 @@ pub struct Server {
 impl Server {
     /// Creates a link with strict priorities; capacity in bytes per second.
     pub fn link(name: &str, capacity: f64) -> Server {
-        Server { name: name.into(), capacity, order: Order::Priority, device: None }
+        Server { name: name.into(), capacity, order: Scheduling::Priority, device: None }
     }
 
     /// Creates one device with strict priorities.
     pub fn device(name: &str, device: Device) -> Server {
-        Server { name: name.into(), capacity: 1.0, order: Order::Priority, device: Some(device) }
+        Server { name: name.into(), capacity: 1.0, order: Scheduling::Priority, device: Some(device) }
     }
 }
 
@@ -84,7 +84,7 @@ pub struct Device {
     /// Most bytes of writes started and not finished. One write may always be in progress.
     pub write_bytes: u64,
     /// Caps on starts while a request of a higher priority is in progress.
-    pub behind: Option<Behind>,
+    pub behind: Option<StartCaps>,
     /// Time of a read beside its work, in which the device serves others: its latency without queueing is
     /// this plus its work.
     pub read_latency: Nanos,
@@ -98,9 +98,9 @@ pub struct Device {
 
 /// Caps on starts while a request of a higher priority is in progress. A request waits once this much was
 /// started, of any priority, since the oldest such request (as in the released enforcer). Applies to
-/// [`Order::Priority`] only.
+/// [`Scheduling::Priority`] only.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Behind {
+pub struct StartCaps {
     /// Number of requests.
     pub requests: u32,
     /// Bytes, reads and writes together.
@@ -147,7 +147,7 @@ pub struct Enforced {
     pub name: String,
     /// Promised SLO: reports include its percentile in each window; later requests are violations.
     pub slo: Option<Slo>,
-    /// Share of a device relative to others; above 0. Applies to [`Order::Shares`] and [`Order::Cake`].
+    /// Share of a device relative to others; above 0. Applies to [`Scheduling::Shares`] and [`Scheduling::Cake`].
     pub weight: f64,
     /// Limits at each of [`leeward_traces::Stage::ALL`].
     pub stages: [StageLimits; 3],
@@ -159,17 +159,17 @@ pub struct StageLimits {
     /// Indices of the servers passed, in order. Requests skip a stage without servers; a request that skips
     /// all stages ends when it is sent.
     pub route: Vec<usize>,
-    /// Priority, 0 first; equal priorities are served in order of arrival. Applies to [`Order::Priority`].
+    /// Priority, 0 first; equal priorities are served in order of arrival. Applies to [`Scheduling::Priority`].
     pub priority: u32,
     /// Rate limits, all enforced together at the first server; each has a rate above 0.
     pub limits: Vec<TokenBucket>,
     /// Handling of requests over a limit.
-    pub over: Over,
+    pub over: OverLimit,
 }
 
 /// Handling of requests over a limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Over {
+pub enum OverLimit {
     /// Requests wait for tokens.
     #[default]
     Held,

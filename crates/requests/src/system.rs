@@ -4,7 +4,7 @@ use leeward_slo::{Promise, System};
 use leeward_traces::Stage;
 
 use super::error::RequestsError;
-use super::setup::{Device, Enforced, Over, Server, Setup, StageLimits};
+use super::setup::{Device, Enforced, OverLimit, Server, Setup, StageLimits};
 
 impl Setup {
     /// Builds the setup that enforces the promises of a system, with promises in the same order and queues by
@@ -66,7 +66,7 @@ fn enforced(promise: &Promise) -> Result<Enforced, RequestsError> {
             route: promise.route[index].clone(),
             priority: promise.priorities[index],
             limits: promise.limits[index].buckets().to_vec(),
-            over: if demand.stage == Stage::Storage { Over::Demoted } else { Over::Held },
+            over: if demand.stage == Stage::Storage { OverLimit::Demoted } else { OverLimit::Held },
         };
     }
     Ok(Enforced { name: workload.name.clone(), slo: workload.slo, weight: 1.0, stages })

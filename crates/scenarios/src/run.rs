@@ -45,7 +45,7 @@ pub fn run_all(
     progress: &(dyn Fn(usize, f64) -> bool + Sync),
 ) -> Result<Vec<Run>, RunError> {
     // Arrivals depend on the seed only, so that policies are compared on the same ones.
-    let mut arrivals: BTreeMap<u64, Mutex<Shared>> = BTreeMap::new();
+    let mut arrivals: BTreeMap<u64, Mutex<SharedArrivals>> = BTreeMap::new();
     for task in tasks {
         arrivals.entry(task.seed).or_default().get_mut().expect("no thread has it yet").left += 1;
     }
@@ -56,7 +56,7 @@ pub fn run_all(
             let at = next.fetch_add(1, Ordering::Relaxed);
             let Some(task) = tasks.get(at) else { return };
             let goes_on = |share: f64| !failed.load(Ordering::Relaxed) && progress(at, share);
-            let result = shared(scenario, task.seed, &arrivals[&task.seed])
+            let result = arrivals_of(scenario, task.seed, &arrivals[&task.seed])
                 .and_then(|arrivals| run(scenario, task, &arrivals, &goes_on));
             failed.fetch_or(result.is_err(), Ordering::Relaxed);
             results.lock().expect("no thread panics while it holds the lock")[at] = Some(result);
@@ -84,13 +84,17 @@ pub fn run_all(
 
 /// Arrivals of a seed, kept while runs need them.
 #[derive(Default)]
-struct Shared {
+struct SharedArrivals {
     arrivals: Option<Result<Arc<Arrivals>, InputError>>,
     left: usize,
 }
 
 /// Returns the arrivals of a seed; the first run creates them, the last one removes them.
-fn shared(scenario: &Scenario, seed: u64, of_seed: &Mutex<Shared>) -> Result<Arc<Arrivals>, RunError> {
+fn arrivals_of(
+    scenario: &Scenario,
+    seed: u64,
+    of_seed: &Mutex<SharedArrivals>,
+) -> Result<Arc<Arrivals>, RunError> {
     let mut of_seed = of_seed.lock().expect("no thread panics while it holds the lock");
     of_seed.left -= 1;
     let made = of_seed.arrivals.take().unwrap_or_else(|| scenario.arrivals(seed).map(Arc::new));

@@ -99,7 +99,7 @@ pub struct Reporters {
 }
 
 /// Samples in transit, with their arrival times.
-pub type Sent = Vec<(Nanos, Vec<Sample>)>;
+pub type TimedSamples = Vec<(Nanos, Vec<Sample>)>;
 
 impl Reporters {
     /// Creates the reporters that `settings` define.
@@ -147,15 +147,15 @@ impl Reporters {
         now: Nanos,
         mut carried: impl FnMut(ResourceId) -> f64,
         up: impl Fn(Candidate) -> bool,
-    ) -> Sent {
+    ) -> TimedSamples {
         let window = (std::mem::replace(&mut self.last, now), now);
         let seconds = window.1.since(window.0).as_secs_f64();
         if seconds <= 0.0 {
-            return Sent::new();
+            return TimedSamples::new();
         }
         let settings = &self.settings;
         let mut at_once = Vec::new();
-        let mut later = Sent::new();
+        let mut later = TimedSamples::new();
         for reporter in &mut self.reporters {
             let lost = settings.loss > 0.0 && reporter.random.random::<f64>() < settings.loss;
             let silent = lost || !up(reporter.at);

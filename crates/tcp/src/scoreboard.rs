@@ -46,7 +46,7 @@ impl Sent {
 
 /// A sent segment, for retransmission.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Known {
+pub(super) struct SegmentRef {
     pub(super) number: u64,
     pub(super) start: u64,
     pub(super) length: u32,
@@ -294,32 +294,32 @@ impl Scoreboard {
     }
 
     /// Returns the first lost segment.
-    pub(super) fn next_lost(&mut self) -> Option<Known> {
+    pub(super) fn next_lost(&mut self) -> Option<SegmentRef> {
         if self.lost == 0 {
             return None;
         }
         let from = (self.lost_from.max(self.first) - self.first) as usize;
         let at = from + self.ring.range(from..).position(|sent| sent.fate == Fate::Lost)?;
         self.lost_from = self.first + at as u64;
-        Some(self.known(at))
+        Some(self.reference(at))
     }
 
     /// Returns the first segment in flight that another has overtaken (rule 3 of `NextSeg`).
-    pub(super) fn next_overtaken(&self) -> Option<Known> {
+    pub(super) fn next_overtaken(&self) -> Option<SegmentRef> {
         let to = self.held_to.saturating_sub(self.first) as usize;
         let at = self.ring.range(..to).position(|sent| sent.fate == Fate::Flying)?;
-        Some(self.known(at))
+        Some(self.reference(at))
     }
 
     /// Returns the last segment, if it is in flight for the first time (rule 4 of `NextSeg`).
-    pub(super) fn last(&self) -> Option<Known> {
+    pub(super) fn last(&self) -> Option<SegmentRef> {
         let sent = self.ring.back()?;
-        (sent.fate == Fate::Flying).then(|| self.known(self.ring.len() - 1))
+        (sent.fate == Fate::Flying).then(|| self.reference(self.ring.len() - 1))
     }
 
-    fn known(&self, at: usize) -> Known {
+    fn reference(&self, at: usize) -> SegmentRef {
         let sent = &self.ring[at];
-        Known { number: self.first + at as u64, start: sent.start, length: sent.length }
+        SegmentRef { number: self.first + at as u64, start: sent.start, length: sent.length }
     }
 
     /// Records the retransmission of a segment.

@@ -7,7 +7,7 @@ use super::division::Division;
 pub use super::division::State;
 use super::error::SettingsError;
 use super::probe::Probe;
-use super::scoreboard::{Known, Scoreboard};
+use super::scoreboard::{Scoreboard, SegmentRef};
 use super::segment::{Ack, Ecn, Segment};
 use super::settings::{RackUse, Settings};
 
@@ -353,7 +353,7 @@ impl Sender {
         self.send(start, length, now, false, reduced)
     }
 
-    fn send_again(&mut self, known: Known, now: Nanos) -> Segment {
+    fn send_again(&mut self, known: SegmentRef, now: Nanos) -> Segment {
         let noted = self.note_time(now);
         self.board.send_again(known.number, noted, self.division, &mut self.divisions);
         self.counts.again += 1;

@@ -2,7 +2,8 @@
 //! hold.
 
 use leeward_experiments::{
-    Contenders, Contest, Fared, Instead, Load, Member, Scheduler, Sends, Shape, StudyError,
+    ContentionExperiment, ContentionResult, DrawnContention, ExperimentError, Load, Scheduler, Shape,
+    Traffic, TrafficChange, WorkloadDraw,
 };
 use leeward_traces::Stage;
 use leeward_traces::device::Device;
@@ -15,8 +16,8 @@ const DEVICE: &str = r#"{"table": [
 ]}"#;
 const SHAPE: Shape = Shape { clients: 1, slots: None, servers: 1, devices: 1, bytes: 125e6 };
 
-fn contest(members: Vec<Member>) -> Contest {
-    Contest {
+fn contest(members: Vec<WorkloadDraw>) -> ContentionExperiment {
+    ContentionExperiment {
         members,
         shape: SHAPE,
         device: Device::from_text("ssd", DEVICE).unwrap(),
@@ -30,19 +31,19 @@ fn contest(members: Vec<Member>) -> Contest {
 }
 
 /// Reads of 4 KiB.
-fn member(name: &str, slo: f64, load: f64, gap_c2: f64) -> Member {
-    let sends = Sends {
+fn member(name: &str, slo: f64, load: f64, gap_c2: f64) -> WorkloadDraw {
+    let sends = Traffic {
         load: Load::Storage(load),
         gap_c2,
         sizes: vec![(4096, 1.0)],
         read_share: 1.0,
         sequential_share: 0.0,
     };
-    Member {
+    WorkloadDraw {
         name: name.into(),
         slo: Some(slo),
         sends,
-        instead: None,
+        change: None,
         closed: None,
         client: 0,
         server: 0,
@@ -52,18 +53,18 @@ fn member(name: &str, slo: f64, load: f64, gap_c2: f64) -> Member {
 }
 
 /// A copy with `outstanding` reads of 64 KiB.
-fn copy(outstanding: u32) -> Member {
+fn copy(outstanding: u32) -> WorkloadDraw {
     let of = member("copy", 1.0, 0.1, 1.0);
-    let sends = Sends { sizes: vec![(65536, 1.0)], ..of.sends.clone() };
-    Member { slo: None, closed: Some(outstanding), sends, ..of }
+    let sends = Traffic { sizes: vec![(65536, 1.0)], ..of.traffic.clone() };
+    WorkloadDraw { slo: None, closed: Some(outstanding), sends, ..of }
 }
 
-fn flood(from: f64, seconds: f64, load: f64) -> Option<Instead> {
-    Some(Instead { from, seconds, load: Load::Storage(load), gap_c2: 1.0 })
+fn flood(from: f64, seconds: f64, load: f64) -> Option<TrafficChange> {
+    Some(TrafficChange { from, seconds, load: Load::Storage(load), gap_c2: 1.0 })
 }
 
-fn run(members: &[Member], seed: u64, scheduler: Scheduler) -> Vec<Fared> {
-    Contenders::new(contest(members.to_vec()), seed).unwrap().run(scheduler).unwrap()
+fn run(members: &[WorkloadDraw], seed: u64, scheduler: Scheduler) -> Vec<ContentionResult> {
+    DrawnContention::new(contest(members.to_vec()), seed).unwrap().run(scheduler).unwrap()
 }
 
 proptest! {
@@ -77,11 +78,11 @@ proptest! {
         slowest in 0.5..1.5f64,
     ) {
         let named = loads.iter().enumerate();
-        let mut members: Vec<Member> = named
+        let mut members: Vec<WorkloadDraw> = named
             .map(|(at, &(load, gap_c2, slo))| member(&format!("w{at}"), slo, load, gap_c2))
             .collect();
-        members.push(Member {
-            sends: Sends { sizes: vec![(4096, 2.0), (65536, 1.0)], read_share: 0.5, ..members[0].sends.clone() },
+        members.push(WorkloadDraw {
+            traffic: Traffic { sizes: vec![(4096, 2.0), (65536, 1.0)], read_share: 0.5, ..members[0].traffic.clone() },
             ..member("mixed", slowest, 0.1, 2.0)
         });
         if copies > 0 {
@@ -109,7 +110,7 @@ proptest! {
 #[test]
 fn every_scheduler_is_given_the_same_requests_whoever_else_is_there() {
     let all = [member("a", 0.1, 0.2, 5.0), member("b", 0.2, 0.3, 2.0), copy(2)];
-    let contenders = Contenders::new(contest(all.to_vec()), 3).unwrap();
+    let contenders = DrawnContention::new(contest(all.to_vec()), 3).unwrap();
     let alone = run(&all[..1], 3, Scheduler::Shares)[0].requests;
     for scheduler in Scheduler::ALL {
         let fared = contenders.run(scheduler).unwrap();
@@ -143,7 +144,7 @@ fn schedulers_serve_as_they_are_called() {
 #[test]
 fn whoever_sends_more_than_its_limits_harms_others_but_not_under_priority_meister() {
     let calm = member("calm", 0.3, 0.4, 2.0);
-    let wild = Member { instead: flood(20.0, 20.0, 2.0), ..member("wild", 0.1, 0.1, 2.0) };
+    let wild = WorkloadDraw { instead: flood(20.0, 20.0, 2.0), ..member("wild", 0.1, 0.1, 2.0) };
     let both = [calm, wild];
     let late = |scheduler| run(&both, 5, scheduler)[0].late;
     assert_eq!(late(Scheduler::PriorityMeister), 0);
@@ -153,8 +154,11 @@ fn whoever_sends_more_than_its_limits_harms_others_but_not_under_priority_meiste
 
 #[test]
 fn limits_at_a_device_delay_whoever_floods_and_nobody_who_keeps_to_what_they_were_made_from() {
-    let limited =
-        |instead| Member { rates: Some(vec![0.11, 0.3, 0.9]), instead, ..member("limited", 0.05, 0.1, 10.0) };
+    let limited = |instead| WorkloadDraw {
+        rates: Some(vec![0.11, 0.3, 0.9]),
+        instead,
+        ..member("limited", 0.05, 0.1, 10.0)
+    };
     let demoted = |instead| run(&[limited(instead)], 2, Scheduler::BySlo)[0].demoted;
     assert_eq!(demoted(None), 0);
     assert!(demoted(flood(10.0, 5.0, 2.0)) > 1000);
@@ -171,8 +175,8 @@ fn a_closed_loop_alone_is_served_without_a_pause() {
 #[test]
 fn a_volume_in_memory_passes_networks_only() {
     let of = member("memory", 0.1, 0.3, 1.0);
-    let sends = Sends { load: Load::NetworkOut(0.3), ..of.sends.clone() };
-    let fared = run(&[Member { device: None, sends, ..of }], 1, Scheduler::PriorityMeister);
+    let sends = Traffic { load: Load::NetworkOut(0.3), ..of.traffic.clone() };
+    let fared = run(&[WorkloadDraw { device: None, sends, ..of }], 1, Scheduler::PriorityMeister);
     let stages: Vec<Stage> = fared[0].priorities.iter().map(|of| of.0).collect();
     assert_eq!(stages, [Stage::NetworkIn, Stage::NetworkOut]);
     // 200 B and 1.1 x 4 KiB each, at 125 MB/s.
@@ -184,9 +188,9 @@ fn a_volume_in_memory_passes_networks_only() {
 fn a_model_that_takes_the_device_for_slower_raises_bounds_and_changes_no_request() {
     let own = contest(vec![member("w", 1.0, 0.3, 3.0)]);
     let slow = Device::from_text("slow", &DEVICE.replace("1000", "800")).unwrap();
-    let contests = [own.clone(), Contest { model: Some(slow), ..own }];
+    let contests = [own.clone(), ContentionExperiment { model: Some(slow), ..own }];
     let [own, poor] = contests.map(|contest| {
-        let contenders = Contenders::new(contest, 1).unwrap();
+        let contenders = DrawnContention::new(contest, 1).unwrap();
         contenders.run(Scheduler::PriorityMeister).unwrap().remove(0)
     });
     assert!(poor.bound.unwrap() > own.bound.unwrap());
@@ -196,17 +200,19 @@ fn a_model_that_takes_the_device_for_slower_raises_bounds_and_changes_no_request
 #[test]
 fn measuring_begins_when_it_is_said_to() {
     let whole = contest(vec![member("w", 1.0, 0.5, 0.0)]);
-    let half = Contest { from: 30.0, ..whole.clone() };
-    let requests = |contest| Contenders::new(contest, 1).unwrap().run(Scheduler::BySlo).unwrap()[0].requests;
+    let half = ContentionExperiment { from: 30.0, ..whole.clone() };
+    let requests =
+        |contest| DrawnContention::new(contest, 1).unwrap().run(Scheduler::BySlo).unwrap()[0].requests;
     assert_eq!((requests(whole), requests(half)), (29_999, 15_000));
 }
 
 #[test]
 fn what_is_no_contest_is_named() {
     let fine = || member("w", 1.0, 0.1, 1.0);
-    let with =
-        |member: Member| Contenders::new(contest(vec![member]), 1).err().map(|error| error.to_string());
-    let of = |change: fn(&mut Member)| {
+    let with = |member: WorkloadDraw| {
+        DrawnContention::new(contest(vec![member]), 1).err().map(|error| error.to_string())
+    };
+    let of = |change: fn(&mut WorkloadDraw)| {
         let mut member = fine();
         change(&mut member);
         with(member).expect("an error")
@@ -217,43 +223,45 @@ fn what_is_no_contest_is_named() {
         "workload w: client 0, server 0, device 1: there are 1, 1 and 1, numbered from 0"
     );
     assert_eq!(
-        of(|member| member.sends.load = Load::Storage(0.0)),
+        of(|member| member.traffic.load = Load::Storage(0.0)),
         "workload w: a load of 0: expected a share above 0"
     );
     assert_eq!(
         of(|member| member.device = None),
         "workload w: a load of storage, and no device: expected one of the network"
     );
-    assert_eq!(of(|member| member.sends.gap_c2 = f64::NAN), "workload w: gap_c2 NaN: expected 0 to 1e6");
+    assert_eq!(of(|member| member.traffic.gap_c2 = f64::NAN), "workload w: gap_c2 NaN: expected 0 to 1e6");
     assert_eq!(of(|member| member.rates = Some(vec![])), "workload w: no rate: expected at least one");
     assert_eq!(of(|member| member.closed = Some(1)), "workload w: a closed loop with an SLO: expected none");
     assert_eq!(
-        of(|member| member.instead =
-            Some(Instead { from: -1.0, seconds: 1.0, load: Load::Storage(1.0), gap_c2: 1.0 })),
+        of(|member| member.change =
+            Some(TrafficChange { from: -1.0, seconds: 1.0, load: Load::Storage(1.0), gap_c2: 1.0 })),
         "workload w: other requests from -1 s for 1 s: expected times above 0"
     );
-    assert!(of(|member| member.sends.load = Load::Storage(1e-6)).contains("in 60 s: expected at least two"));
     assert!(
-        of(|member| member.sends.load = Load::Storage(1e6)).contains("expected at most 20000000 requests")
+        of(|member| member.traffic.load = Load::Storage(1e-6)).contains("in 60 s: expected at least two")
+    );
+    assert!(
+        of(|member| member.traffic.load = Load::Storage(1e6)).contains("expected at most 20000000 requests")
     );
     assert!(of(|member| member.slo = Some(f64::NAN)).contains("SLO NaN: must be finite and above 0"));
-    let error = |change: fn(&mut Contest)| {
+    let error = |change: fn(&mut ContentionExperiment)| {
         let mut contest = contest(vec![fine()]);
         change(&mut contest);
-        let made = Contenders::new(contest, 1).and_then(|contenders| contenders.run(Scheduler::Cake));
+        let made = DrawnContention::new(contest, 1).and_then(|contenders| contenders.run(Scheduler::Cake));
         made.expect_err("an error")
     };
-    assert!(matches!(error(|contest| contest.from = 60.0), StudyError::Draw { .. }));
-    assert!(matches!(error(|contest| contest.seconds = f64::INFINITY), StudyError::Draw { .. }));
-    assert!(matches!(error(|contest| contest.percentiles = vec![100.0]), StudyError::Draw { .. }));
-    assert!(matches!(error(|contest| contest.percentile = 0.0), StudyError::System(_)));
-    assert!(matches!(error(|contest| contest.packet = 0.0), StudyError::System(_)));
+    assert!(matches!(error(|contest| contest.from = 60.0), ExperimentError::Draw { .. }));
+    assert!(matches!(error(|contest| contest.seconds = f64::INFINITY), ExperimentError::Draw { .. }));
+    assert!(matches!(error(|contest| contest.percentiles = vec![100.0]), ExperimentError::Draw { .. }));
+    assert!(matches!(error(|contest| contest.percentile = 0.0), ExperimentError::System(_)));
+    assert!(matches!(error(|contest| contest.packet = 0.0), ExperimentError::System(_)));
 }
 
 #[test]
 fn a_scheduler_is_found_by_its_name() {
     for scheduler in Scheduler::ALL {
-        assert_eq!(Scheduler::named(scheduler.name()), Some(scheduler));
+        assert_eq!(Scheduler::from_name(scheduler.name()), Some(scheduler));
     }
-    assert_eq!(Scheduler::named("fifo"), None);
+    assert_eq!(Scheduler::from_name("fifo"), None);
 }

@@ -1,8 +1,9 @@
 //! Experiments: the same draws for every method, in every query, and with any number of reading threads.
 
 use leeward_experiments::{
-    CacheShape, Draw, Overrun, Packed, Part, ReplaySettings, Shape, StudyError, TailSettings, TraceSettings,
-    Traces, admit, bounds_of_all, draws, first_fit, fits_alone, links, pack, peaks, replay, tails, visits,
+    CacheShape, Draw, Enforcement, ExperimentError, PackingResult, Part, ReplaySettings, Shape, TailSettings,
+    TraceSettings, Traces, admit, bounds_of_all, draws, first_fit, fits_alone, links, pack, peaks, replay,
+    tails, visits,
 };
 use leeward_fabric::Nanos;
 use leeward_fabric::input::Text;
@@ -41,7 +42,7 @@ fn from_the_start(draws: Vec<Draw>) -> Vec<Draw> {
     draws.into_iter().map(|draw| Draw { start: 0.0, ..draw }).collect()
 }
 
-fn packed(traces: &Traces, draws: &[Draw], limits: &str) -> Packed {
+fn packed(traces: &Traces, draws: &[Draw], limits: &str) -> PackingResult {
     let settings = PackSettings { limits: limits.to_owned(), ..PackSettings::default() };
     pack(traces, Part::Whole, draws, None, &SHAPE, &settings, "").unwrap()
 }
@@ -166,8 +167,8 @@ fn what_grows_beyond_its_limits_is_held_back_by_them_and_is_not_where_it_is_demo
     let drawn = [Draw { trace: 0, start: 0.0, slo: 1.0 }];
     let settings = PackSettings::default();
     let packed = pack(&traces, Part::First, &drawn, None, &SHAPE, &settings, "").unwrap();
-    let late = [Overrun::Enforced, Overrun::Demoted, Overrun::Unlimited].map(|overrun| {
-        let settings = ReplaySettings { overrun, packet: None };
+    let late = [Enforcement::Enforced, Enforcement::Demoted, Enforcement::Unlimited].map(|enforcement| {
+        let settings = ReplaySettings { enforcement, packet: None };
         let kept = replay(&traces, Part::Second, &drawn, &packed.placed, &packed.system, settings).unwrap();
         kept[0].late
     });
@@ -214,9 +215,9 @@ fn what_is_wrong_is_named() {
     let settings = PackSettings::default();
     let error = pack(&traces, Part::Whole, &strange, None, &SHAPE, &settings, "").unwrap_err();
     assert_eq!(error.to_string(), "trace 1: there are 1, numbered from 0");
-    assert!(matches!(draws(1, 1, &[]), Err(StudyError::Draw { .. })));
-    assert!(matches!(links(1, 1, 0, 1), Err(StudyError::Draw { .. })));
-    assert!(matches!(visits(1, 1, f64::NAN), Err(StudyError::Draw { .. })));
+    assert!(matches!(draws(1, 1, &[]), Err(ExperimentError::Draw { .. })));
+    assert!(matches!(links(1, 1, 0, 1), Err(ExperimentError::Draw { .. })));
+    assert!(matches!(visits(1, 1, f64::NAN), Err(ExperimentError::Draw { .. })));
     let empty = Text::from_bytes("one.csv", *b"seconds,kind,size\n0,read,4096\n").unwrap();
     let device = Device::from_text("ssd", DEVICE).unwrap();
     let one = Traces::read(vec![("one.csv".into(), empty)], device, TraceSettings::default(), 1);
@@ -272,7 +273,7 @@ fn an_invalid_cache_and_an_invalid_window_are_refused() {
     ];
     for shape in wrong {
         let error = shape.draw(1, 0).unwrap_err();
-        assert!(matches!(error, StudyError::Draw { .. }), "{error}");
+        assert!(matches!(error, ExperimentError::Draw { .. }), "{error}");
     }
     assert!(peaks(&traces(&[3], 1), Part::Whole, &from(0..1), Nanos(10)).is_err());
 }
@@ -310,7 +311,7 @@ fn replayed_tails_stay_below_bounds_by_models() {
         bounds_of_all(&traces, Part::Whole, &drawn, &on, &shape, &stages, Method::Snc, settings).unwrap()
     };
     let all = admit(&traces, Part::Whole, &drawn, &on, &shape, &stages, "none", "", None).unwrap();
-    let free = ReplaySettings { overrun: Overrun::Unlimited, packet: Some(1500.0) };
+    let free = ReplaySettings { enforcement: Enforcement::Unlimited, packet: Some(1500.0) };
     let kept = replay(&traces, Part::Whole, &drawn, &all.admitted, &all.system, free).unwrap();
     let (ours, steps) = (
         bounds(BoundSettings::default()),
@@ -331,13 +332,13 @@ fn limits_hold_back_and_a_replay_without_them_does_not() {
     let stages = [Stage::NetworkOut];
     let limited = admit(&traces, Part::Whole, &drawn, &on, &shape, &stages, "silo++", "", None).unwrap();
     assert_eq!(limited.admitted.len(), 2);
-    let largest = |overrun| {
-        let settings = ReplaySettings { overrun, packet: None };
+    let largest = |enforcement| {
+        let settings = ReplaySettings { enforcement, packet: None };
         let kept =
             replay(&traces, Part::Whole, &drawn, &limited.admitted, &limited.system, settings).unwrap();
         kept.iter().map(|kept| kept.largest).fold(0.0, f64::max)
     };
-    let (held, free) = (largest(Overrun::Enforced), largest(Overrun::Unlimited));
+    let (held, free) = (largest(Enforcement::Enforced), largest(Enforcement::Unlimited));
     assert!(held > 2.0 * free, "{held} and {free}");
 }
 

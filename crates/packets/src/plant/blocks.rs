@@ -3,13 +3,13 @@
 use leeward_circuits::switch::Via;
 use leeward_fabric::Nanos;
 
-use super::{Later, Placer, Plant, PlantError};
+use super::{Placer, Plant, PlantError, Timer};
 
 impl Plant<'_> {
     /// Places the copies of each block with `placer` when it begins; without a placer, copies go to the hosts
     /// of their layout.
     pub fn placing(mut self, placer: Placer) -> Self {
-        self.order(placer.every().0, Later::Report);
+        self.schedule(placer.every().0, Timer::Report);
         self.placer = Some(placer);
         self.set_alarms();
         self
@@ -56,6 +56,6 @@ impl Plant<'_> {
             |from, to| switch.carried(from, to, Via::Packet) + switch.carried(from, to, Via::Circuit);
         placer.report(Nanos(self.now), carried);
         let next = self.now + placer.every().0;
-        self.order(next, Later::Report);
+        self.schedule(next, Timer::Report);
     }
 }

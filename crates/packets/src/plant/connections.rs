@@ -7,8 +7,8 @@ use leeward_tcp::{self as tcp, Ack, Receiver, Segment, Sender};
 use rand::RngExt;
 use rand_chacha::ChaCha8Rng;
 
-use super::{HOSTS, Later, Plant, PlantError};
-use crate::hosts::{Carried, Nic};
+use super::{HOSTS, Plant, PlantError, Timer};
+use crate::hosts::{Nic, Payload};
 use crate::settings::{Settings, SettingsError};
 use crate::workload::{Flow as Between, Place};
 
@@ -86,7 +86,7 @@ impl Plant<'_> {
         self.of_pair[source * self.settings.switch.racks + destination].push(flow as u32);
         self.records.flows[flow].began = Some(Nanos(self.now));
         if let Some(time) = self.settings.give_up {
-            self.order(self.now.saturating_add(time.0), Later::GiveUp(flow as u32));
+            self.schedule(self.now.saturating_add(time.0), Timer::GiveUp(flow as u32));
         }
         Ok(())
     }
@@ -154,7 +154,7 @@ impl Plant<'_> {
         let mut due = std::mem::take(&mut self.due);
         self.driver.arrive(now, flow, after, &mut due);
         for (at, piece) in due.drain(..) {
-            self.order(at.0, Later::Piece(piece));
+            self.schedule(at.0, Timer::Piece(piece));
         }
         self.due = due;
         Ok(())
@@ -181,7 +181,7 @@ impl Plant<'_> {
             let Some(segment) = connection.sender.next_segment(Nanos(self.now)) else { break };
             connection.in_nic += u64::from(segment.wire_bytes());
             let packet = Packet {
-                payload: Carried::Data { flow, segment },
+                payload: Payload::Data { flow, segment },
                 source: connection.source_rack,
                 destination: connection.destination_rack,
                 bytes: segment.wire_bytes(),
@@ -205,7 +205,7 @@ impl Plant<'_> {
         let Flow::Live(connection) = &self.flows[flow as usize] else { return };
         let host = connection.destination as usize;
         let packet = Packet {
-            payload: Carried::Ack { flow, ack },
+            payload: Payload::Ack { flow, ack },
             source: connection.destination_rack,
             destination: connection.source_rack,
             bytes: ack.wire_bytes(),
@@ -232,10 +232,10 @@ impl Plant<'_> {
             connection.receiver_armed = receiver;
         }
         if sooner.0 {
-            self.order(sender, Later::Sender(flow));
+            self.schedule(sender, Timer::Sender(flow));
         }
         if sooner.1 {
-            self.order(receiver, Later::Receiver(flow));
+            self.schedule(receiver, Timer::Receiver(flow));
         }
     }
 }

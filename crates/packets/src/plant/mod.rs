@@ -17,13 +17,13 @@ use leeward_tcp::Sender;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 
-use super::hosts::{Carried, Nic};
+use super::hosts::{Nic, Payload};
 use super::placer::Placer;
 use super::records::{BlockRecord, FlowRecord, Records, TrainRecord};
 use super::settings::{Demand, Plan, Settings, SettingsError};
 use super::workload::{Driver, Workload, WorkloadError};
 use connections::Flow;
-use trains::Sending;
+use trains::ActiveTrain;
 
 /// Error that prevents or ends a run.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
@@ -70,7 +70,7 @@ pub enum PlantError {
 
 /// Events other than packets, which are rare in comparison.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Later {
+enum Timer {
     Piece(u32),
     Sender(u32),
     Receiver(u32),
@@ -82,7 +82,7 @@ enum Later {
 }
 
 /// Alarms, in the order of simultaneous events; the alarms of the hosts' NICs follow.
-const LATER: usize = 0;
+const TIMER: usize = 0;
 const SWITCH: usize = 1;
 const HOSTS: usize = 2;
 
@@ -93,13 +93,13 @@ pub struct Plant<'a> {
     plan: Plan<'a>,
     now: u64,
     timers: Timers,
-    later: BinaryHeap<Reverse<(u64, u64, Later)>>,
+    later: BinaryHeap<Reverse<(u64, u64, Timer)>>,
     orders: u64,
-    switch: Switch<Carried>,
-    out: Vec<Output<Carried>>,
+    switch: Switch<Payload>,
+    out: Vec<Output<Payload>>,
     nics: Vec<Nic>,
     flows: Vec<Flow>,
-    trains: Vec<Sending>,
+    trains: Vec<ActiveTrain>,
     /// Number of trains with packets to send or in flight.
     trains_left: usize,
     due: Vec<(Nanos, u32)>,
@@ -150,7 +150,7 @@ impl<'a> Plant<'a> {
             switch,
             out: Vec::new(),
             flows: workload.flows().iter().map(|_| Flow::Coming).collect(),
-            trains: vec![Sending::default(); workload.trains().len()],
+            trains: vec![ActiveTrain::default(); workload.trains().len()],
             trains_left: workload.trains().len(),
             due: Vec::new(),
             of_pair: vec![Vec::new(); racks * racks],
@@ -168,11 +168,11 @@ impl<'a> Plant<'a> {
             plant.nics[plant.settings.number(limit.host)].limit(limit);
         }
         for (at, piece) in plant.driver.first() {
-            plant.order(at.0, Later::Piece(piece));
+            plant.schedule(at.0, Timer::Piece(piece));
         }
         for train in 0..plant.trains.len() {
             let start = plant.driver.workload().trains()[train].start;
-            plant.order(start.0, Later::Burst(train as u32));
+            plant.schedule(start.0, Timer::Burst(train as u32));
         }
         match &plant.plan {
             Plan::Packets => {}
@@ -182,12 +182,12 @@ impl<'a> Plant<'a> {
                 if let Plan::Routed(_, routes) = &plant.plan {
                     plant.switch.step(Nanos(0), Event::Routes(routes.clone()), &mut plant.out)?;
                 }
-                plant.take_out()?;
+                plant.handle_outputs()?;
             }
-            Plan::Weekly { .. } => plant.order(0, Later::Plan),
+            Plan::Weekly { .. } => plant.schedule(0, Timer::Plan),
         }
         if plant.settings.sample_every.is_some() && !plant.settings.sampled.is_empty() {
-            plant.order(0, Later::Sample);
+            plant.schedule(0, Timer::Sample);
         }
         plant.set_alarms();
         Ok(plant)
@@ -198,7 +198,7 @@ impl<'a> Plant<'a> {
     /// # Errors
     /// Returns an error if a schedule or a placement fails, or if the switch rejects a schedule.
     pub fn run(&mut self, until: Nanos) -> Result<(), PlantError> {
-        while self.go_on(until)? {}
+        while self.step(until)? {}
         Ok(())
     }
 
@@ -209,11 +209,11 @@ impl<'a> Plant<'a> {
     /// Returns the errors of [`Plant::run`].
     pub fn run_to_end(&mut self, until: Nanos) -> Result<bool, PlantError> {
         while !self.is_finished() {
-            if !self.go_on(until)? {
+            if !self.step(until)? {
                 return Ok(false);
             }
             if self.is_finished() && self.settings.sample_every.is_some() {
-                self.look();
+                self.sample_pairs();
             }
         }
         Ok(true)
@@ -221,7 +221,7 @@ impl<'a> Plant<'a> {
 
     /// Handles the next event and returns true. If it is after `until`, advances the time to `until` and
     /// returns false.
-    fn go_on(&mut self, until: Nanos) -> Result<bool, PlantError> {
+    fn step(&mut self, until: Nanos) -> Result<bool, PlantError> {
         let at = self.timers.earliest();
         if at > until.0 || at == NEVER {
             self.now = self.now.max(until.0);
@@ -234,12 +234,12 @@ impl<'a> Plant<'a> {
                 self.timers.set(SWITCH, NEVER);
                 let until = Nanos(self.timers.earliest().min(until.0));
                 self.now = self.switch.run(until, &mut self.out)?.0;
-                self.take_out()?;
+                self.handle_outputs()?;
                 self.set_alarms();
             }
-            LATER => {
+            TIMER => {
                 if let Some(Reverse((_, _, what))) = self.later.pop() {
-                    self.do_later(what)?;
+                    self.handle_timer(what)?;
                 }
                 self.set_alarms();
             }
@@ -286,7 +286,7 @@ impl<'a> Plant<'a> {
         }
     }
 
-    fn order(&mut self, at: u64, what: Later) {
+    fn schedule(&mut self, at: u64, what: Timer) {
         self.orders += 1;
         self.later.push(Reverse((at, self.orders, what)));
     }
@@ -294,15 +294,15 @@ impl<'a> Plant<'a> {
     #[inline]
     fn set_alarms(&mut self) {
         let later = self.later.peek().map_or(NEVER, |&Reverse((at, ..))| at);
-        self.timers.set(LATER, later.max(self.now));
+        self.timers.set(TIMER, later.max(self.now));
         self.timers.set(SWITCH, self.switch.wake_at().map_or(NEVER, |at| at.0));
     }
 
-    fn do_later(&mut self, what: Later) -> Result<(), PlantError> {
+    fn handle_timer(&mut self, what: Timer) -> Result<(), PlantError> {
         let now = Nanos(self.now);
         match what {
-            Later::Piece(piece) => self.write(piece)?,
-            Later::Sender(flow) => {
+            Timer::Piece(piece) => self.write(piece)?,
+            Timer::Sender(flow) => {
                 let Flow::Live(connection) = &mut self.flows[flow as usize] else { return Ok(()) };
                 if connection.sender_armed != self.now {
                     return Ok(());
@@ -311,7 +311,7 @@ impl<'a> Plant<'a> {
                 connection.sender.on_timer(now);
                 self.pump(flow);
             }
-            Later::Receiver(flow) => {
+            Timer::Receiver(flow) => {
                 let Flow::Live(connection) = &mut self.flows[flow as usize] else { return Ok(()) };
                 if connection.receiver_armed != self.now {
                     return Ok(());
@@ -322,11 +322,11 @@ impl<'a> Plant<'a> {
                 }
                 self.arm(flow);
             }
-            Later::GiveUp(flow) => self.give_up(flow),
-            Later::Burst(train) => self.send_train(train),
-            Later::Plan => self.plan_week()?,
-            Later::Sample => self.sample(),
-            Later::Report => self.report(),
+            Timer::GiveUp(flow) => self.give_up(flow),
+            Timer::Burst(train) => self.send_train(train),
+            Timer::Plan => self.plan_week()?,
+            Timer::Sample => self.sample(),
+            Timer::Report => self.report(),
         }
         Ok(())
     }

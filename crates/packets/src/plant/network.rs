@@ -7,7 +7,7 @@ use leeward_tcp as tcp;
 
 use super::connections::Flow;
 use super::{HOSTS, Plant, PlantError};
-use crate::hosts::Carried;
+use crate::hosts::Payload;
 use crate::records::DayRecord;
 
 impl Plant<'_> {
@@ -25,14 +25,14 @@ impl Plant<'_> {
             return Ok(());
         }
         self.switch.step(Nanos(self.now), Event::Arrive(packet), &mut self.out)?;
-        if let (Some(adus), Carried::Data { flow, segment }) = (&mut self.adus, packet.payload) {
+        if let (Some(adus), Payload::Data { flow, segment }) = (&mut self.adus, packet.payload) {
             // The output for a dropped packet is the last one.
             if !matches!(self.out.last(), Some(Output::Drop { by: Full::Voq, .. })) {
                 adus.seen(flow as usize, segment.end());
             }
         }
         if !self.out.is_empty() {
-            self.take_out()?;
+            self.handle_outputs()?;
         }
         self.leave_nic(&packet);
         self.set_alarms();
@@ -41,11 +41,11 @@ impl Plant<'_> {
 
     /// A packet has left its host's NIC: its connection or its train may have more to send.
     #[inline]
-    fn leave_nic(&mut self, packet: &Packet<Carried>) {
+    fn leave_nic(&mut self, packet: &Packet<Payload>) {
         let flow = match packet.payload {
-            Carried::Data { flow, .. } => flow,
-            Carried::Ack { .. } => return,
-            Carried::Train { train, .. } => return self.leave_train(train, packet.bytes),
+            Payload::Data { flow, .. } => flow,
+            Payload::Ack { .. } => return,
+            Payload::Train { train, .. } => return self.leave_train(train, packet.bytes),
         };
         let Flow::Live(connection) = &mut self.flows[flow as usize] else { return };
         connection.in_nic -= u64::from(packet.bytes);
@@ -55,21 +55,21 @@ impl Plant<'_> {
     }
 
     /// Handles the output of the switch.
-    pub(super) fn take_out(&mut self) -> Result<(), PlantError> {
+    pub(super) fn handle_outputs(&mut self) -> Result<(), PlantError> {
         let mut out = std::mem::take(&mut self.out);
         for output in out.drain(..) {
             match output {
                 Output::Deliver { packet, at, via, hops, circuit_mark } => {
                     self.records.hops[usize::from(hops) - 1].add(packet.bytes);
                     self.records.delivered[via as usize].add(packet.bytes);
-                    if !matches!(packet.payload, Carried::Ack { .. }) {
+                    if !matches!(packet.payload, Payload::Ack { .. }) {
                         self.records.latency[via as usize].add(at.since(packet.entered));
                     }
                     self.arrive(packet, circuit_mark)?;
                 }
                 Output::Drop { packet, .. } => {
                     self.records.dropped.add(packet.bytes);
-                    if let Carried::Train { train, .. } = packet.payload {
+                    if let Payload::Train { train, .. } = packet.payload {
                         self.lose_train(train);
                     }
                 }
@@ -84,22 +84,22 @@ impl Plant<'_> {
 
     /// A packet arrives at its host.
     #[inline]
-    pub(super) fn arrive(&mut self, packet: Packet<Carried>, circuit_mark: bool) -> Result<(), PlantError> {
+    pub(super) fn arrive(&mut self, packet: Packet<Payload>, circuit_mark: bool) -> Result<(), PlantError> {
         match packet.payload {
-            Carried::Data { flow, mut segment } => {
+            Payload::Data { flow, mut segment } => {
                 if packet.ecn == switch::Ecn::Congested {
                     segment.ecn = tcp::Ecn::Marked;
                 }
                 self.records.data_packets += 1;
                 self.take_data(flow, &segment)
             }
-            Carried::Ack { flow, mut ack } => {
+            Payload::Ack { flow, mut ack } => {
                 // Adds to the receiver's echo; with reTCP nothing else sets the bit.
                 ack.ece |= circuit_mark;
                 self.take_ack(flow, &ack);
                 Ok(())
             }
-            Carried::Train { train, packet } => {
+            Payload::Train { train, packet } => {
                 self.records.data_packets += 1;
                 self.take_train(train, packet);
                 Ok(())

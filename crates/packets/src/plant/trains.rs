@@ -4,13 +4,13 @@ use leeward_circuits::switch::{Ecn, Packet};
 use leeward_fabric::Nanos;
 
 use super::connections::begin;
-use super::{HOSTS, Later, Plant};
-use crate::hosts::Carried;
+use super::{HOSTS, Plant, Timer};
+use crate::hosts::Payload;
 use crate::records::Arrival;
 
 /// A train in progress.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Sending {
+pub(super) struct ActiveTrain {
     /// Current burst, and the number of its packets that the NIC has taken.
     burst: u32,
     taken: u32,
@@ -36,7 +36,7 @@ impl Plant<'_> {
                 return;
             }
             let packet = Packet {
-                payload: Carried::Train {
+                payload: Payload::Train {
                     train: number,
                     packet: sending.burst * train.packets + sending.taken,
                 },
@@ -55,9 +55,9 @@ impl Plant<'_> {
             }
         }
         let sending = &mut self.trains[at];
-        *sending = Sending { burst: sending.burst + 1, taken: 0, held: false, ..*sending };
+        *sending = ActiveTrain { burst: sending.burst + 1, taken: 0, held: false, ..*sending };
         if sending.burst < train.bursts {
-            self.order(self.now.saturating_add(train.gap.0), Later::Burst(number));
+            self.schedule(self.now.saturating_add(train.gap.0), Timer::Burst(number));
         }
     }
 

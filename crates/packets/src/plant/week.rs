@@ -5,7 +5,7 @@ use leeward_circuits::switch::Event;
 use leeward_fabric::Nanos;
 
 use super::connections::{Connection, Flow};
-use super::{Later, Plant, PlantError};
+use super::{Plant, PlantError, Timer};
 use crate::records::Sample;
 use crate::settings::{Demand, Plan};
 
@@ -39,22 +39,22 @@ impl Plant<'_> {
         let schedule = planner(&bytes).map_err(|problem| PlantError::Planner { at, problem })?;
         let (length, ahead) = (schedule.length().0, ahead.0.max(1));
         self.switch.step(at, Event::NewWeek(schedule), &mut self.out)?;
-        self.take_out()?;
+        self.handle_outputs()?;
         let begins = self.week_ends.max(self.now);
         self.week_ends = begins + length;
-        self.order(self.week_ends.saturating_sub(ahead).max(begins), Later::Plan);
+        self.schedule(self.week_ends.saturating_sub(ahead).max(begins), Timer::Plan);
         Ok(())
     }
 
     pub(super) fn sample(&mut self) {
-        self.look();
+        self.sample_pairs();
         if let Some(every) = self.settings.sample_every {
-            self.order(self.now + every.0, Later::Sample);
+            self.schedule(self.now + every.0, Timer::Sample);
         }
     }
 
     /// Samples the configured pairs of racks.
-    pub(super) fn look(&mut self) {
+    pub(super) fn sample_pairs(&mut self) {
         let racks = self.settings.switch.racks;
         for &(source, destination) in &self.settings.sampled {
             let (packets, bytes) = self.switch.queued(source, destination);

@@ -96,7 +96,7 @@ impl Scenario {
         text: &str,
         scheduler: Box<dyn Scheduler>,
     ) -> Result<Scenario, InputError> {
-        let made = Scenario::made(&read_yaml(name, text)?, Some(scheduler));
+        let made = Scenario::with_scheduler(&read_yaml(name, text)?, Some(scheduler));
         made.map_err(|error| InputError { file: name.to_owned(), ..error })
     }
 
@@ -105,10 +105,13 @@ impl Scenario {
     /// # Errors
     /// Returns an error for the first invalid field.
     pub fn new(file: &PacketsFile) -> Result<Scenario, InputError> {
-        Scenario::made(file, None)
+        Scenario::with_scheduler(file, None)
     }
 
-    fn made(file: &PacketsFile, scheduler: Option<Box<dyn Scheduler>>) -> Result<Scenario, InputError> {
+    fn with_scheduler(
+        file: &PacketsFile,
+        scheduler: Option<Box<dyn Scheduler>>,
+    ) -> Result<Scenario, InputError> {
         let wrong = |field: &str, message: String| Err(InputError::new("scenario", message).in_field(field));
         if file.horizon == Nanos(0) {
             return wrong("horizon", "0s: must be above 0".to_owned());

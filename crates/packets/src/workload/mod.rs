@@ -44,7 +44,7 @@ impl fmt::Display for Place {
 /// A one-way connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Flow {
-    /// Sending host.
+    /// ActiveTrain host.
     pub source: Place,
     /// Receiving host.
     pub destination: Place,
@@ -141,7 +141,7 @@ pub enum WorkloadError {
     },
     /// A piece waits for itself or for a later one.
     #[error("piece {piece}: waits for piece {after}: must be an earlier one")]
-    Later {
+    Timer {
         /// Number of the piece.
         piece: usize,
         /// The piece it waits for.
@@ -222,7 +222,7 @@ impl Workload {
             return Err(WorkloadError::Empty { piece: number });
         }
         if let Some(&after) = after.iter().find(|&&after| after as usize >= number) {
-            return Err(WorkloadError::Later { piece: number, after });
+            return Err(WorkloadError::Timer { piece: number, after });
         }
         let count = numbered(number, "pieces")?;
         self.pieces.push(piece);

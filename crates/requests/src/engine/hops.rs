@@ -8,10 +8,10 @@ use crate::clock::NEVER;
 use crate::error::{LATEST, RequestsError};
 use crate::limiter::work_at;
 use crate::live::{DEMOTED, Live, NONE};
+use crate::observer::{Observer, RequestEvent};
 use crate::plan::LONGEST;
-use crate::watch::{Of, Watch};
 
-impl<W: Watch> Engine<'_, W> {
+impl<W: Observer> Engine<'_, W> {
     /// A request or packet arrives at the server of its hop.
     pub(super) fn enter(&mut self, id: u32) -> Result<(), RequestsError> {
         let live = self.pool.get_mut(id);
@@ -25,7 +25,7 @@ impl<W: Watch> Engine<'_, W> {
             live.level = hop.level;
         }
         let (left, workload) = (live.left, live.workload);
-        self.watch.came(Nanos(self.now), hop.server as usize, of(live, left));
+        self.watch.arrived(Nanos(self.now), hop.server as usize, of(live, left));
         if hop.limiter != NONE {
             let limiter = &mut self.plan.limiters[hop.limiter as usize];
             if !limiter.waiting.is_empty() || !limiter.passes(self.now, left) {
@@ -35,7 +35,7 @@ impl<W: Watch> Engine<'_, W> {
                     self.plan.servers[hop.server as usize].push_over(&self.pool, id);
                     self.wake(hop.server);
                 }
-                // Behind other requests it is not the head, so the time of the limiter is unchanged.
+                // StartCaps other requests it is not the head, so the time of the limiter is unchanged.
                 if self.plan.limiters[hop.limiter as usize].waiting.head == id {
                     self.expect(hop.limiter as usize);
                 }
@@ -174,7 +174,7 @@ impl<W: Watch> Engine<'_, W> {
                 let packet = self.pool.add(packet);
                 self.enter(packet)?;
             }
-            self.plan.servers[index].again(&mut self.pool, id);
+            self.plan.servers[index].put_back(&mut self.pool, id);
             self.wake(index as u32);
             return Ok(());
         }
@@ -236,6 +236,12 @@ impl<W: Watch> Engine<'_, W> {
 
 /// Builds the watcher's view of a request.
 #[inline]
-fn of(live: &Live, work: f64) -> Of {
-    Of { workload: live.workload as usize, number: live.number, kind: live.kind, rank: live.level, work }
+fn of(live: &Live, work: f64) -> RequestEvent {
+    RequestEvent {
+        workload: live.workload as usize,
+        number: live.number,
+        kind: live.kind,
+        rank: live.level,
+        work,
+    }
 }

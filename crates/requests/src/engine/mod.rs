@@ -14,15 +14,15 @@ use super::arrival::Source;
 use super::clock::{Clock, NEVER};
 use super::error::{LATEST, RequestsError};
 use super::live::{NONE, Pool};
-use super::order::{Control, Order};
+use super::observer::Observer;
 use super::plan::Plan;
 use super::report::{Recorder, Report, ServerReport};
+use super::scheduling::{Scheduling, WeightController};
 use super::setup::Setup;
-use super::watch::Watch;
 
 /// Event of a slot of the clock.
 #[derive(Clone, Copy, Debug)]
-enum Happens {
+enum Event {
     /// A server ends a service.
     Served(u32),
     /// The latency of a read (0) or write (1) of a device ends.
@@ -40,11 +40,11 @@ pub(super) struct Engine<'a, W> {
     setup: &'a Setup,
     now: u64,
     clock: Clock,
-    happens: Vec<Happens>,
+    events: Vec<Event>,
     plan: Plan,
     senders: Vec<Sender<'a>>,
     pool: Pool,
-    controls: Vec<Control>,
+    controls: Vec<WeightController>,
     /// Index of the controller that measures each workload, or [`NONE`].
     controlled: Vec<u32>,
     /// Servers that may start a request.
@@ -57,7 +57,7 @@ pub(super) struct Engine<'a, W> {
     watch: &'a mut W,
 }
 
-impl<'a, W: Watch> Engine<'a, W> {
+impl<'a, W: Observer> Engine<'a, W> {
     pub(super) fn new(
         setup: &'a Setup,
         sources: Vec<Source<'a>>,
@@ -71,7 +71,7 @@ impl<'a, W: Watch> Engine<'a, W> {
         let mut engine = Engine {
             now: 0,
             clock: Clock::new(&[]),
-            happens: Vec::new(),
+            events: Vec::new(),
             senders: Vec::with_capacity(sources.len()),
             pool: Pool::default(),
             controls: Vec::new(),
@@ -97,24 +97,24 @@ impl<'a, W: Watch> Engine<'a, W> {
 
     /// Assigns a slot to every event source, in the order of simultaneous events.
     fn lay_out_slots(&mut self) {
-        let happens = &mut self.happens;
+        let events = &mut self.events;
         let mut slot = |what| {
-            happens.push(what);
-            (happens.len() - 1) as u32
+            events.push(what);
+            (events.len() - 1) as u32
         };
         for (index, server) in self.plan.servers.iter_mut().enumerate() {
-            server.slot = slot(Happens::Served(index as u32));
+            server.slot = slot(Event::Served(index as u32));
         }
         for (index, server) in self.plan.servers.iter_mut().enumerate() {
             if let Some(device) = &mut server.device {
-                device.return_slots = [0, 1].map(|way| slot(Happens::Returned(index as u32, way)));
+                device.return_slots = [0, 1].map(|way| slot(Event::Returned(index as u32, way)));
             }
         }
         for (index, limiter) in self.plan.limiters.iter_mut().enumerate() {
-            limiter.slot = slot(Happens::Passes(index as u32));
+            limiter.slot = slot(Event::Passes(index as u32));
         }
         for (index, server) in self.setup.servers.iter().enumerate() {
-            let Order::Cake(settings) = server.order else { continue };
+            let Scheduling::Cake(settings) = server.order else { continue };
             let number = self.controls.len() as u32;
             let mut objectives = vec![None; self.setup.workloads.len()];
             for (workload, enforced) in self.setup.workloads.iter().enumerate() {
@@ -124,18 +124,18 @@ impl<'a, W: Watch> Engine<'a, W> {
                     objectives[workload] = enforced.slo.map(|slo| (slo.percentile, slo.latency * 1e9));
                 }
             }
-            let slot = slot(Happens::Acts(number));
-            self.controls.push(Control::new(settings, objectives, index as u32, slot));
+            let slot = slot(Event::Acts(number));
+            self.controls.push(WeightController::new(settings, objectives, index as u32, slot));
         }
         for workload in 0..self.setup.workloads.len() {
-            slot(Happens::Sends(workload as u32));
+            slot(Event::Sends(workload as u32));
         }
         // Groups of the clock: servers with their latencies, limiters, and the sources that act by
         // themselves.
         let limiters = self.plan.limiters.len();
-        let is_served = |what: &&Happens| matches!(what, Happens::Served(_) | Happens::Returned(..));
-        let servers = self.happens.iter().filter(is_served).count();
-        self.clock = Clock::new(&[servers, limiters, self.happens.len() - servers - limiters]);
+        let is_served = |what: &&Event| matches!(what, Event::Served(_) | Event::Returned(..));
+        let servers = self.events.iter().filter(is_served).count();
+        self.clock = Clock::new(&[servers, limiters, self.events.len() - servers - limiters]);
     }
 
     /// Runs to the end and returns the report.
@@ -157,7 +157,7 @@ impl<'a, W: Watch> Engine<'a, W> {
                 if time != now {
                     break;
                 }
-                let Some(server) = self.happens(slot)? else { continue };
+                let Some(server) = self.handle(slot)? else { continue };
                 if self.clock.is_alone(slot, now) {
                     last = Some((server as usize, slot));
                     break;
@@ -183,22 +183,22 @@ impl<'a, W: Watch> Engine<'a, W> {
 
     /// Handles the event of a slot. Returns the server if it ended a service; the caller then writes its
     /// slot.
-    fn happens(&mut self, slot: u32) -> Result<Option<u32>, RequestsError> {
-        match self.happens[slot as usize] {
-            Happens::Served(server) => {
+    fn handle(&mut self, slot: u32) -> Result<Option<u32>, RequestsError> {
+        match self.events[slot as usize] {
+            Event::Served(server) => {
                 self.served(server as usize)?;
                 return Ok(Some(server));
             }
-            Happens::Returned(server, way) => self.returned(server as usize, way as usize)?,
-            Happens::Passes(limiter) => self.passes(limiter as usize)?,
-            Happens::Acts(control) => {
+            Event::Returned(server, way) => self.returned(server as usize, way as usize)?,
+            Event::Passes(limiter) => self.passes(limiter as usize)?,
+            Event::Acts(control) => {
                 let control = &mut self.controls[control as usize];
                 if let Some(weights) = self.plan.servers[control.queue as usize].waiting.weights() {
                     control.act(weights);
                 }
                 self.clock.set(control.slot, self.now + control.settings.interval.0.min(LATEST));
             }
-            Happens::Sends(workload) => self.sends(workload as usize)?,
+            Event::Sends(workload) => self.sends(workload as usize)?,
         }
         Ok(None)
     }

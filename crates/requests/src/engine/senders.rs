@@ -8,7 +8,7 @@ use crate::arrival::{Arrival, Source};
 use crate::clock::NEVER;
 use crate::error::{LATEST, RequestsError};
 use crate::live::{Live, NONE};
-use crate::watch::Watch;
+use crate::observer::Observer;
 
 /// A workload that sends requests.
 pub(super) struct Sender<'a> {
@@ -22,9 +22,9 @@ pub(super) struct Sender<'a> {
     pub(super) slot: u32,
 }
 
-impl<'a, W: Watch> Engine<'a, W> {
+impl<'a, W: Observer> Engine<'a, W> {
     pub(super) fn add_sender(&mut self, workload: usize, source: Source<'a>) -> Result<(), RequestsError> {
-        let slot = (self.happens.len() - self.setup.workloads.len() + workload) as u32;
+        let slot = (self.events.len() - self.setup.workloads.len() + workload) as u32;
         let (requests, closed, from) = match source {
             Source::Open(requests) => (requests, None, 0),
             Source::Closed { outstanding: 0, .. } => {

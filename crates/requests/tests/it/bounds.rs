@@ -3,7 +3,7 @@
 
 use leeward_calculus::{ArrivalCurve, Flow, Network, Packets, TokenBucket, stage_delay};
 use leeward_fabric::Nanos;
-use leeward_requests::{Arrival, Device, Enforced, Over, Server, Setup, Source, StageLimits, run};
+use leeward_requests::{Arrival, Device, Enforced, OverLimit, Server, Setup, Source, StageLimits, run};
 use leeward_traces::Kind;
 use proptest::prelude::*;
 
@@ -73,7 +73,7 @@ fn arrivals(sends: &Sends, stage: usize) -> Vec<Arrival> {
 }
 
 /// A case with enforced buckets.
-fn setup(case: &Case, servers: Vec<Server>, stage: usize, over: Over) -> Setup {
+fn setup(case: &Case, servers: Vec<Server>, stage: usize, over: OverLimit) -> Setup {
     let workloads = case.workloads.iter().enumerate().map(|(index, sends)| {
         let mut stages: [StageLimits; 3] = Default::default();
         stages[stage] = StageLimits {
@@ -93,7 +93,7 @@ fn largest(
     case: &Case,
     servers: Vec<Server>,
     stage: usize,
-    over: Over,
+    over: OverLimit,
     packet: Option<f64>,
 ) -> (Vec<u64>, u64) {
     let setup = Setup { packet, ..setup(case, servers, stage, over) };
@@ -128,7 +128,7 @@ fn network(case: &Case, packets: Packets) -> Network {
 /// Checks latencies against both analyses; each hop may round up by a nanosecond.
 fn within(case: &Case, packet: Option<f64>) -> Result<(), TestCaseError> {
     let network = network(case, Packets::Whole);
-    for over in [Over::Held, Over::Demoted] {
+    for over in [OverLimit::Held, OverLimit::Demoted] {
         let (latencies, _) = largest(case, links(case), 0, over, packet);
         for bounds in [network.aggregate(), network.hop_by_hop()] {
             for ((latency, bound), sends) in latencies.iter().zip(bounds).zip(&case.workloads) {
@@ -149,9 +149,9 @@ fn within(case: &Case, packet: Option<f64>) -> Result<(), TestCaseError> {
 /// Checks that other workloads keep their bounds if the first one sends everything at once, ignoring its
 /// buckets.
 fn others_within(case: &Case) -> Result<(), TestCaseError> {
-    for over in [Over::Held, Over::Demoted] {
+    for over in [OverLimit::Held, OverLimit::Demoted] {
         let mut flows = flows(case);
-        if over == Over::Demoted {
+        if over == OverLimit::Demoted {
             // Demoted requests are served after all others, and one of them may be in service.
             let Sends { path, largest, .. } = case.workloads[0].clone();
             let arrivals = TokenBucket::new(0.0, largest).unwrap().into();
@@ -188,7 +188,7 @@ proptest! {
 
     #[test]
     fn one_link_keeps_within_the_closed_form_and_one_request_of_a_later_priority(case in systems(vec![vec![0]], 1)) {
-        let (latencies, _) = largest(&case, links(&case), 0, Over::Held, None);
+        let (latencies, _) = largest(&case, links(&case), 0, OverLimit::Held, None);
         let buckets: Vec<(u32, TokenBucket)> =
             case.workloads.iter().map(|sends| (sends.priority, sends.curve.buckets()[0])).collect();
         for (latency, sends) in latencies.iter().zip(&case.workloads) {
@@ -236,7 +236,7 @@ proptest! {
     fn a_device_keeps_within_the_bound_of_its_capacity_with_what_is_inside_and_its_latency(
         case in systems(vec![vec![0]], 2),
         (places, latency) in (1u32..8, 0u64..2_000_000),
-        over in prop_oneof![Just(Over::Held), Just(Over::Demoted)],
+        over in prop_oneof![Just(OverLimit::Held), Just(OverLimit::Demoted)],
     ) {
         // During a latency, slots are occupied without service, so there must be enough slots.
         let least = case.workloads.iter().flat_map(|sends| sends.requests.iter().map(|r| (r.0 * sends.largest).ceil()))
@@ -251,7 +251,7 @@ proptest! {
         for (index, latency_of) in latencies.iter().enumerate() {
             let own = &case.workloads[index];
             // Requests inside the device when one of a later priority was last started go first.
-            let has_later = case.workloads.iter().any(|other| other.priority > own.priority) || over == Over::Demoted;
+            let has_later = case.workloads.iter().any(|other| other.priority > own.priority) || over == OverLimit::Demoted;
             let inside = if has_later { most * f64::from(outstanding) } else { 0.0 };
             let mut flows: Vec<Flow> = case.workloads.iter().map(|sends| Flow {
                 arrivals: sends.curve.clone(), priority: sends.priority, path: vec![0], packet: 0.0,
@@ -280,7 +280,7 @@ fn a_burst_of_all_at_once_reaches_the_bound_of_the_first_priority() {
         capacities: vec![10e6],
         workloads: vec![sends(3e6, 0, 1e-9), sends(4e6, 0, 1e-9), sends(2e6, 1, 0.0)],
     };
-    let (latencies, _) = largest(&case, links(&case), 0, Over::Held, None);
+    let (latencies, _) = largest(&case, links(&case), 0, OverLimit::Held, None);
     let bounds = network(&case, Packets::Whole).aggregate();
     // One request of the later priority is in service when the others arrive.
     assert_eq!(latencies[0].max(latencies[1]), 750_000_000 - 1);

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use leeward_calculus::TokenBucket;
 use leeward_fabric::Nanos;
 use leeward_requests::{
-    Arrival, Batch, Behind, Device, Enforced, Of, Order, Over, RequestsError, Server, Setup, Source,
-    StageLimits, Watch, run, run_watched,
+    Arrival, Batch, Device, Enforced, Observer, OverLimit, RequestEvent, RequestsError, Scheduling, Server,
+    Setup, Source, StageLimits, StartCaps, run, run_observed,
 };
 use leeward_slo::Slo;
 use leeward_traces::{Kind, Stage};
@@ -25,14 +25,14 @@ fn kind() -> impl Strategy<Value = Kind> {
     prop_oneof![Just(Kind::Read), Just(Kind::Write)]
 }
 
-fn order() -> impl Strategy<Value = Order> {
-    prop_oneof![4 => Just(Order::Priority), 1 => Just(Order::Fifo), 1 => Just(Order::Deadline)]
+fn order() -> impl Strategy<Value = Scheduling> {
+    prop_oneof![4 => Just(Scheduling::Priority), 1 => Just(Scheduling::Fifo), 1 => Just(Scheduling::Deadline)]
 }
 
 fn device() -> impl Strategy<Value = Device> {
     let cap = || prop_oneof![1 => 1u64..30, 2 => Just(u64::MAX)];
     let behind =
-        prop::option::of((0u32..4, 1u64..40).prop_map(|(requests, bytes)| Behind { requests, bytes }));
+        prop::option::of((0u32..4, 1u64..40).prop_map(|(requests, bytes)| StartCaps { requests, bytes }));
     let batch = prop::option::of((1u64..40, 0u64..5).prop_map(|(bytes, gap)| Batch { bytes, gap }));
     (1u32..5, cap(), cap(), behind, (0u64..7, 0u64..7, 0u64..4), batch).prop_map(
         |(outstanding, read_bytes, write_bytes, behind, (read, write, turn), batch)| Device {
@@ -52,7 +52,7 @@ fn device() -> impl Strategy<Value = Device> {
 fn stage(routes: Vec<Vec<usize>>) -> impl Strategy<Value = StageLimits> {
     let limit = (1u32..9, 1u32..25)
         .prop_map(|(rate, burst)| TokenBucket::new(f64::from(rate) * 0.25e9, f64::from(burst)).unwrap());
-    let over = prop_oneof![Just(Over::Held), Just(Over::Demoted)];
+    let over = prop_oneof![Just(OverLimit::Held), Just(OverLimit::Demoted)];
     (prop::sample::select(routes), 0u32..3, prop::collection::vec(limit, 0..3), over)
         .prop_map(|(route, priority, limits, over)| StageLimits { route, priority, limits, over })
 }
@@ -80,7 +80,7 @@ fn systems() -> impl Strategy<Value = (Setup, Sends)> {
         prop::option::of((1u32..60).prop_map(|ns| Slo { percentile: 99.0, latency: f64::from(ns) * 1e-9 }));
     let workload = (stages, slo, sends);
     let packet = prop::option::of((1u32..7).prop_map(f64::from));
-    let link_order = || prop_oneof![3 => Just(Order::Priority), 1 => Just(Order::Fifo)];
+    let link_order = || prop_oneof![3 => Just(Scheduling::Priority), 1 => Just(Scheduling::Fifo)];
     let rows = prop::collection::vec(workload, 1..5);
     (rows, device(), order(), (link_order(), link_order()), packet).prop_map(
         |(rows, device, order, links, packet)| {
@@ -89,7 +89,7 @@ fn systems() -> impl Strategy<Value = (Setup, Sends)> {
                 link("a", links.0),
                 link("b", links.1),
                 Server { capacity: UNIT, order, ..Server::device("c", device) },
-                link("d", Order::Priority),
+                link("d", Scheduling::Priority),
             ];
             let (mut workloads, mut all) = (Vec::new(), Vec::new());
             for (index, ((a, b, mut c), slo, (mut arrivals, closed))) in rows.into_iter().enumerate() {
@@ -136,19 +136,19 @@ struct Log {
     faults: Vec<String>,
 }
 
-impl Watch for Log {
+impl Observer for Log {
     fn passed(&mut self, at: Nanos, workload: usize, stage: Stage, work: f64) {
         self.passed.entry((workload, stage as usize)).or_default().push((at.0, work));
     }
 
-    fn came(&mut self, at: Nanos, server: usize, of: Of) {
+    fn arrived(&mut self, at: Nanos, server: usize, of: RequestEvent) {
         if self.waiting(server) == 0.0 && !self.serves.get(&server).is_some_and(|serves| *serves) {
             self.since.insert(server, at.0);
         }
         *self.waits.entry((server, of.rank)).or_default() += of.work;
     }
 
-    fn started(&mut self, at: Nanos, server: usize, of: Of) {
+    fn started(&mut self, at: Nanos, server: usize, of: RequestEvent) {
         for (&(_, rank), &work) in self.waits.range((server, 0)..(server, of.rank)) {
             if work > 0.0 {
                 self.faults.push(format!(
@@ -164,7 +164,7 @@ impl Watch for Log {
         self.serves.insert(server, true);
     }
 
-    fn served(&mut self, at: Nanos, server: usize, _: Of) {
+    fn served(&mut self, at: Nanos, server: usize, _: RequestEvent) {
         self.serves.insert(server, false);
         self.since.insert(server, at.0);
     }
@@ -234,7 +234,7 @@ proptest! {
         let largest = sends.iter().map(|(arrivals, _)| {
             [0, 1, 2].map(|stage| arrivals.iter().map(|arrival| arrival.work[stage]).fold(0.0, f64::max))
         }).collect::<Vec<_>>();
-        run_watched(&setup, sources(&sends), &mut WithoutOrder(&mut log)).unwrap();
+        run_observed(&setup, sources(&sends), &mut WithoutOrder(&mut log)).unwrap();
         for ((workload, stage), passed) in &log.passed {
             for bucket in &setup.workloads[*workload].stages[*stage].limits {
                 // A request larger than the bucket passes when the bucket is empty.
@@ -258,8 +258,8 @@ proptest! {
         // Links only, without limits, so that all arrived work waits within its limits.
         for server in &mut setup.servers {
             (server.device, server.capacity) = (None, server.capacity * 0.3);
-            if server.order == Order::Deadline {
-                server.order = Order::Priority;
+            if server.order == Scheduling::Deadline {
+                server.order = Scheduling::Priority;
             }
         }
         for limits in setup.workloads.iter_mut().flat_map(|workload| &mut workload.stages) {
@@ -270,7 +270,7 @@ proptest! {
         for arrival in sends.iter_mut().flat_map(|(arrivals, _)| arrivals) {
             arrival.work.iter_mut().for_each(|work| *work += 1.0);
         }
-        run_watched(&setup, sources(&sends), &mut log).unwrap();
+        run_observed(&setup, sources(&sends), &mut log).unwrap();
         prop_assert!(log.faults.is_empty(), "{:?}", log.faults);
         prop_assert_eq!(log.waits.values().sum::<f64>(), 0.0);
     }
@@ -284,13 +284,13 @@ proptest! {
 /// Observer of passing requests only.
 struct WithoutOrder<'a>(&'a mut Log);
 
-impl Watch for WithoutOrder<'_> {
+impl Observer for WithoutOrder<'_> {
     fn passed(&mut self, at: Nanos, workload: usize, stage: Stage, work: f64) {
         self.0.passed(at, workload, stage, work);
     }
 }
 
-fn at_storage(name: &str, limits: Vec<TokenBucket>, over: Over) -> Enforced {
+fn at_storage(name: &str, limits: Vec<TokenBucket>, over: OverLimit) -> Enforced {
     let mut stages: [StageLimits; 3] = Default::default();
     stages[1] = StageLimits { route: vec![0], priority: 0, limits, over };
     Enforced { name: name.into(), slo: None, weight: 1.0, stages }
@@ -304,10 +304,10 @@ fn read(at: u64, work: f64) -> Arrival {
 fn what_cannot_be_is_refused_by_name() {
     let ssd = || vec![Server::device("d", Device::ssd(4))];
     let one = |servers, workload| Setup::new(servers, vec![workload]);
-    let plain = || at_storage("w", Vec::new(), Over::Held);
+    let plain = || at_storage("w", Vec::new(), OverLimit::Held);
     let slo = |percentile, latency| Enforced { slo: Some(Slo { percentile, latency }), ..plain() };
-    let link = Server { order: Order::Shares, ..Server::link("l", 1.0) };
-    let slow = at_storage("w", vec![TokenBucket::new(0.0, 1.0).unwrap()], Over::Held);
+    let link = Server { order: Scheduling::Shares, ..Server::link("l", 1.0) };
+    let slow = at_storage("w", vec![TokenBucket::new(0.0, 1.0).unwrap()], OverLimit::Held);
     let arrivals = |rows: &[(u64, f64)]| rows.iter().map(|&(at, work)| read(at, work)).collect::<Vec<_>>();
     let setups = [
         (one(vec![Server { capacity: 0.0, ..ssd().remove(0) }], plain()), arrivals(&[])),
@@ -327,7 +327,7 @@ fn what_cannot_be_is_refused_by_name() {
         (one(ssd(), plain()), arrivals(&[(u64::MAX, 0.0)])),
         (one(ssd(), plain()), arrivals(&[(0, 1e15)])),
         (
-            one(ssd(), at_storage("w", vec![TokenBucket::new(1e-300, 1.0).unwrap()], Over::Held)),
+            one(ssd(), at_storage("w", vec![TokenBucket::new(1e-300, 1.0).unwrap()], OverLimit::Held)),
             arrivals(&[(0, 1.0), (0, 1.0)]),
         ),
     ];
@@ -344,8 +344,9 @@ fn what_cannot_be_is_refused_by_name() {
 
 #[test]
 fn who_skips_every_stage_is_done_when_it_sends_and_in_nobodys_way() {
-    let nowhere = Enforced { stages: Default::default(), ..at_storage("nowhere", Vec::new(), Over::Held) };
-    let served = at_storage("served", Vec::new(), Over::Held);
+    let nowhere =
+        Enforced { stages: Default::default(), ..at_storage("nowhere", Vec::new(), OverLimit::Held) };
+    let served = at_storage("served", Vec::new(), OverLimit::Held);
     let mut setup = Setup::new(vec![Server::device("d", Device::ssd(1))], vec![nowhere, served]);
     setup.rows = true;
     let sends = |times: [u64; 3]| Source::open(times.map(|at| read(at, 5e-9)));
@@ -362,8 +363,10 @@ fn who_skips_every_stage_is_done_when_it_sends_and_in_nobodys_way() {
 
 #[test]
 fn a_source_without_end_ends_with_the_run() {
-    let mut setup =
-        Setup::new(vec![Server::device("d", Device::ssd(4))], vec![at_storage("w", Vec::new(), Over::Held)]);
+    let mut setup = Setup::new(
+        vec![Server::device("d", Device::ssd(4))],
+        vec![at_storage("w", Vec::new(), OverLimit::Held)],
+    );
     setup.until = Some(Nanos::SECOND);
     let report = run(&setup, vec![Source::closed(3, std::iter::repeat(read(0, 1e-3)))]).unwrap();
     assert_eq!(report.workloads[0].latency.count(), 1002);
@@ -376,7 +379,7 @@ fn a_device_alone_takes_work_and_latency_and_many_at_once_only_their_work() {
     for (outstanding, per_second) in [(1, 10_000), (4, 40_000), (10, 100_000), (32, 100_000)] {
         let device = Device { read_latency: Nanos(90_000), ..Device::ssd(outstanding) };
         let mut setup =
-            Setup::new(vec![Server::device("d", device)], vec![at_storage("w", Vec::new(), Over::Held)]);
+            Setup::new(vec![Server::device("d", device)], vec![at_storage("w", Vec::new(), OverLimit::Held)]);
         setup.until = Some(Nanos::SECOND);
         let report =
             run(&setup, vec![Source::closed(outstanding, std::iter::repeat(read(0, 10e-6)))]).unwrap();
@@ -387,8 +390,8 @@ fn a_device_alone_takes_work_and_latency_and_many_at_once_only_their_work() {
 
 #[test]
 fn shares_are_of_device_time_and_lose_nothing_to_who_was_idle() {
-    let weigh = |weight| Enforced { weight, ..at_storage("w", Vec::new(), Over::Held) };
-    let server = Server { order: Order::Shares, ..Server::device("d", Device::ssd(1)) };
+    let weigh = |weight| Enforced { weight, ..at_storage("w", Vec::new(), OverLimit::Held) };
+    let server = Server { order: Scheduling::Shares, ..Server::device("d", Device::ssd(1)) };
     let mut setup = Setup::new(vec![server], vec![weigh(1.0), weigh(3.0), weigh(2.0)]);
     setup.until = Some(Nanos::SECOND);
     // The third is idle for half the time, and gets at most its share afterwards.
@@ -413,7 +416,7 @@ fn shares_are_of_device_time_and_lose_nothing_to_who_was_idle() {
 #[test]
 fn who_sends_too_much_is_demoted_where_the_device_is_busy_and_else_loses_nothing() {
     let limits = vec![TokenBucket::new(0.2, 1e-3).unwrap()];
-    let greedy = at_storage("greedy", limits, Over::Demoted);
+    let greedy = at_storage("greedy", limits, OverLimit::Demoted);
     let setup = |others: Vec<Enforced>| {
         let workloads = [vec![greedy.clone()], others].concat();
         Setup {
@@ -425,7 +428,7 @@ fn who_sends_too_much_is_demoted_where_the_device_is_busy_and_else_loses_nothing
     let alone = run(&setup(Vec::new()), vec![all()]).unwrap();
     assert!(alone.workloads[0].latency.count() >= 10_000);
     // Another workload of the same priority without limits is always busy: the greedy one keeps its rate.
-    let beside = run(&setup(vec![at_storage("w", Vec::new(), Over::Held)]), vec![all(), all()]).unwrap();
+    let beside = run(&setup(vec![at_storage("w", Vec::new(), OverLimit::Held)]), vec![all(), all()]).unwrap();
     let share = beside.workloads[0].latency.count() as f64 * 100e-6;
     assert!((0.19..0.22).contains(&share), "{share}");
 }
@@ -433,11 +436,11 @@ fn who_sends_too_much_is_demoted_where_the_device_is_busy_and_else_loses_nothing
 #[test]
 fn feedback_gives_more_to_who_is_late() {
     use leeward_requests::Cake;
-    let of = |order: Order| {
+    let of = |order: Scheduling| {
         let slo = Some(Slo { percentile: 90.0, latency: 2e-3 });
         let workloads = vec![
-            Enforced { slo, ..at_storage("w", Vec::new(), Over::Held) },
-            at_storage("copy", Vec::new(), Over::Held),
+            Enforced { slo, ..at_storage("w", Vec::new(), OverLimit::Held) },
+            at_storage("copy", Vec::new(), OverLimit::Held),
         ];
         let server = Server { order, ..Server::device("d", Device::ssd(1)) };
         let setup =
@@ -449,7 +452,7 @@ fn feedback_gives_more_to_who_is_late() {
         let last = report.workloads[0].windows.last().unwrap().tail;
         last.0
     };
-    let (equal, moved) = (of(Order::Shares), of(Order::Cake(Cake::default())));
+    let (equal, moved) = (of(Scheduling::Shares), of(Scheduling::Cake(Cake::default())));
     assert!(moved < equal * 7 / 10, "{moved} ns with feedback, {equal} with equal shares");
 }
 
@@ -497,8 +500,8 @@ mod of_system {
         let setup = Setup::of_system(&system, Device::ssd(4)).unwrap();
         let devices: Vec<bool> = setup.servers.iter().map(|server| server.device.is_some()).collect();
         assert_eq!(devices, [false, true, false]);
-        let over: Vec<Over> = setup.workloads[0].stages.iter().map(|limits| limits.over).collect();
-        assert_eq!(over, [Over::Held, Over::Demoted, Over::Held]);
+        let over: Vec<OverLimit> = setup.workloads[0].stages.iter().map(|limits| limits.over).collect();
+        assert_eq!(over, [OverLimit::Held, OverLimit::Demoted, OverLimit::Held]);
         let arrival = Arrival { work: [1e3, 1e-3, 2e3], ..read(0, 0.0) };
         let report = run(&setup, vec![Source::open([arrival])]).unwrap();
         assert_eq!(report.workloads[0].latency.largest(), Nanos(4_000_000));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use leeward_calculus::{ArrivalCurve, TokenBucket};
 use leeward_fabric::Nanos;
-use leeward_requests::{Arrival, Assumption, Order, Over, Replay};
+use leeward_requests::{Arrival, Assumption, OverLimit, Replay, Scheduling};
 use leeward_slo::bound::{BoundSettings, Method, Unit};
 use leeward_slo::{Demand, Promise, Queue, Slo, System, Workload};
 use leeward_traces::{Kind, Stage};
@@ -192,11 +192,11 @@ proptest! {
         let (system, sent) = links(&draws, if line { &LINE } else { &DIAMOND }, priorities);
         for method in [Method::Dnc, Method::PriorityMeister, Method::Plp] {
             let bounds = BoundSettings::default();
-            let replay = Replay { system: &system, bounds, method, over: Over::Held, order: Order::Priority, sent: sent.clone(), tails: Vec::new() };
+            let replay = Replay { system: &system, bounds, method, over: OverLimit::Held, order: Scheduling::Priority, arrivals: sent.clone(), tails: Vec::new() };
             for (held, sent) in replay.run().unwrap().workloads.iter().zip(&sent) {
-                prop_assert_eq!(held.seen.unwrap().requests, sent.as_ref().unwrap().len() as u64);
+                prop_assert_eq!(held.measured.unwrap().requests, sent.as_ref().unwrap().len() as u64);
                 prop_assert!(held.bound.is_ok(), "{:?}: {:?}", method, held.bound);
-                prop_assert!(held.broken.is_empty(), "{:?}: {:?} above {:?}: {:?}", method, held.seen, held.bound, held.broken);
+                prop_assert!(held.violated.is_empty(), "{:?}: {:?} above {:?}: {:?}", method, held.measured, held.bound, held.violated);
             }
         }
     }
@@ -209,12 +209,12 @@ proptest! {
         let (system, sent) = world(&draws);
         for method in [Method::Dnc, Method::PriorityMeister, Method::Plp] {
             let bounds = BoundSettings { outstanding, ..BoundSettings::default() };
-            let replay = Replay { system: &system, bounds, method, over: Over::Held, order: Order::Priority, sent: sent.clone(), tails: Vec::new() };
+            let replay = Replay { system: &system, bounds, method, over: OverLimit::Held, order: Scheduling::Priority, arrivals: sent.clone(), tails: Vec::new() };
             let replayed = replay.run().unwrap();
             for (held, sent) in replayed.workloads.iter().zip(&sent) {
                 // Two buckets may exceed the capacity: then there is no bound, and no claim.
-                prop_assert_eq!(held.seen.unwrap().requests, sent.as_ref().unwrap().len() as u64);
-                prop_assert!(held.broken.is_empty(), "{:?}: {:?} above {:?}: {:?}", method, held.seen, held.bound, held.broken);
+                prop_assert_eq!(held.measured.unwrap().requests, sent.as_ref().unwrap().len() as u64);
+                prop_assert!(held.violated.is_empty(), "{:?}: {:?} above {:?}: {:?}", method, held.measured, held.bound, held.violated);
             }
         }
     }
@@ -231,9 +231,9 @@ proptest! {
         let (system, sent) = world(&draws);
         for method in [Method::Dnc, Method::PriorityMeister, Method::Plp] {
             let bounds = BoundSettings { unit: Unit::Frames, frame, ..BoundSettings::default() };
-            let replay = Replay { system: &system, bounds, method, over: Over::Held, order: Order::Priority, sent: sent.clone(), tails: Vec::new() };
+            let replay = Replay { system: &system, bounds, method, over: OverLimit::Held, order: Scheduling::Priority, arrivals: sent.clone(), tails: Vec::new() };
             for held in replay.run().unwrap().workloads {
-                prop_assert!(held.broken.is_empty(), "{:?}: {:?} above {:?}: {:?}", method, held.seen, held.bound, held.broken);
+                prop_assert!(held.violated.is_empty(), "{:?}: {:?} above {:?}: {:?}", method, held.measured, held.bound, held.violated);
             }
         }
     }
@@ -280,23 +280,23 @@ fn a_bound_that_is_exceeded_says_what_it_took_for_granted() {
             system: &system,
             bounds,
             method: Method::Dnc,
-            over: Over::Held,
+            over: OverLimit::Held,
             order,
-            sent: sent.clone(),
+            arrivals: sent.clone(),
             tails: Vec::new(),
         };
         replay.run().unwrap().workloads[0].clone()
     };
     // With whole requests, the bound includes the request of the last priority in service, and the replay
     // reaches it.
-    let whole = run(Unit::Requests, Order::Priority);
-    assert!(whole.broken.is_empty(), "{whole:?}");
-    assert_eq!(whole.seen.unwrap().worst, Nanos(220_000_000 - 1));
-    let fluid = run(Unit::Fluid, Order::Priority);
+    let whole = run(Unit::Requests, Scheduling::Priority);
+    assert!(whole.violated.is_empty(), "{whole:?}");
+    assert_eq!(whole.measured.unwrap().worst, Nanos(220_000_000 - 1));
+    let fluid = run(Unit::Fluid, Scheduling::Priority);
     let expected = Assumption::Fluid { whole: Some(whole.bound.clone().unwrap().seconds) };
-    assert_eq!(fluid.broken, [expected]);
-    let fifo = run(Unit::Requests, Order::Fifo);
-    assert_eq!(fifo.broken, [Assumption::Order]);
+    assert_eq!(fluid.violated, [expected]);
+    let fifo = run(Unit::Requests, Scheduling::Fifo);
+    assert_eq!(fifo.violated, [Assumption::Scheduling]);
 }
 
 #[test]
@@ -306,13 +306,13 @@ fn a_trace_above_its_curve_is_named_where_it_breaks_a_bound() {
         system: &system,
         bounds: BoundSettings::default(),
         method: Method::Dnc,
-        over: Over::Held,
-        order: Order::Priority,
-        sent: vec![burst(0, 0.01, 20)],
+        over: OverLimit::Held,
+        order: Scheduling::Priority,
+        arrivals: vec![burst(0, 0.01, 20)],
         tails: Vec::new(),
     };
     let held = replay.run().unwrap().workloads[0].clone();
-    assert_eq!(held.broken, [Assumption::Curve { stage: Stage::Storage }]);
+    assert_eq!(held.violated, [Assumption::Curve { stage: Stage::Storage }]);
 }
 
 #[test]
@@ -325,14 +325,14 @@ fn several_requests_inside_a_device_are_later_than_a_bound_of_one_would_be() {
             system: &system,
             bounds,
             method: Method::Dnc,
-            over: Over::Held,
-            order: Order::Priority,
-            sent: sent.clone(),
+            over: OverLimit::Held,
+            order: Scheduling::Priority,
+            arrivals: sent.clone(),
             tails: Vec::new(),
         };
         let held = replay.run().unwrap().workloads[0].clone();
-        assert!(held.broken.is_empty(), "{held:?}");
-        (held.seen.unwrap().worst, held.bound.unwrap().seconds)
+        assert!(held.violated.is_empty(), "{held:?}");
+        (held.measured.unwrap().worst, held.bound.unwrap().seconds)
     };
     let ((one, bound), (two, more)) = (worst(1), worst(2));
     assert_eq!((one.0, two.0), (210_000_000 - 1, 410_000_000 - 1));
@@ -346,13 +346,13 @@ fn what_sends_nothing_is_not_seen() {
         system: &system,
         bounds: BoundSettings::default(),
         method: Method::Dnc,
-        over: Over::Held,
-        order: Order::Priority,
-        sent: vec![None, burst(0, 0.2, 1)],
+        over: OverLimit::Held,
+        order: Scheduling::Priority,
+        arrivals: vec![None, burst(0, 0.2, 1)],
         tails: Vec::new(),
     };
     let replayed = replay.run().unwrap();
-    assert_eq!(replayed.workloads[0].seen, None);
+    assert_eq!(replayed.workloads[0].measured, None);
     assert!(replayed.workloads[0].bound.is_ok());
-    assert_eq!(replayed.workloads[1].seen.unwrap().requests, 1);
+    assert_eq!(replayed.workloads[1].measured.unwrap().requests, 1);
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use leeward_calculus::mmpp::{Mmpp, Requests, Sigma, Sizes, State};
 use leeward_calculus::{ArrivalCurve, TokenBucket};
 use leeward_fabric::Nanos;
-use leeward_requests::{Arrival, Order, Over, Replay};
+use leeward_requests::{Arrival, OverLimit, Replay, Scheduling};
 use leeward_slo::bound::{BoundSettings, Method, Unit};
 use leeward_slo::{Demand, Promise, Queue, Slo, System, Workload};
 use leeward_traces::{Kind, Stage};
@@ -98,13 +98,13 @@ fn percentiles_over_paths_of_any_length_are_within_their_stochastic_bounds() {
         // Small frames, because the bounds assume a fluid.
         bounds: BoundSettings { unit: Unit::Frames, frame: 64.0, ..BoundSettings::default() },
         method: Method::Snc,
-        over: Over::Held,
-        order: Order::Priority,
-        sent,
+        over: OverLimit::Held,
+        order: Scheduling::Priority,
+        arrivals: sent,
         tails: Vec::new(),
     };
     for (at, held) in replay.run().unwrap().workloads.into_iter().enumerate() {
-        let (bound, seen) = (held.bound.unwrap().seconds, held.seen.unwrap());
+        let (bound, seen) = (held.bound.unwrap().seconds, held.measured.unwrap());
         println!("w{at}: bound {bound:.4} s, {:.4} s seen at the 99th", seen.tail.as_secs_f64());
         assert!(seen.tail.as_secs_f64() <= bound, "w{at}: {bound} {seen:?}");
         assert!(seen.tail.0 > 1_000_000, "a run without any queue proves nothing");

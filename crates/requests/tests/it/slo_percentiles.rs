@@ -10,7 +10,7 @@ use std::sync::Arc;
 use leeward_calculus::mmpp::{Mmpp, Requests, Sigma, Sizes, State};
 use leeward_calculus::{ArrivalCurve, TokenBucket};
 use leeward_fabric::Nanos;
-use leeward_requests::{Arrival, Assumption, Held, Order, Over, Replay};
+use leeward_requests::{Arrival, Assumption, BoundCheck, OverLimit, Replay, Scheduling};
 use leeward_slo::bound::{BoundSettings, Method, Unit};
 use leeward_slo::{Demand, Promise, Queue, Slo, System, Workload};
 use leeward_traces::{Kind, Stage};
@@ -97,7 +97,7 @@ impl Draw {
 }
 
 /// Replays the draws over the four links, long enough that the rarest sends enough for a 99th percentile.
-fn replayed(draws: &[Draw], unit: Unit) -> Vec<Held> {
+fn replayed(draws: &[Draw], unit: Unit) -> Vec<BoundCheck> {
     let queues = (0..4).map(|at| Queue { name: format!("l{at}"), capacity: CAPACITY, resource: None });
     let promises = draws.iter().enumerate().map(|(at, draw)| draw.promise(at));
     let system = System { queues: queues.collect(), promises: promises.collect() };
@@ -106,9 +106,9 @@ fn replayed(draws: &[Draw], unit: Unit) -> Vec<Held> {
         system: &system,
         bounds: BoundSettings { unit, ..BoundSettings::default() },
         method: Method::Snc,
-        over: Over::Held,
-        order: Order::Priority,
-        sent: draws.iter().map(|draw| Some(draw.sent(seconds))).collect(),
+        over: OverLimit::Held,
+        order: Scheduling::Priority,
+        arrivals: draws.iter().map(|draw| Some(draw.sent(seconds))).collect(),
         tails: Vec::new(),
     };
     replay.run().unwrap().workloads
@@ -118,7 +118,13 @@ fn all_within(draws: &[Draw], unit: Unit) -> Result<(), TestCaseError> {
     for (held, draw) in replayed(draws, unit).into_iter().zip(draws) {
         if draw.promised {
             prop_assert!(held.bound.is_ok(), "{:?}", held.bound);
-            prop_assert!(held.broken.is_empty(), "{:?} above {:?}: {:?}", held.seen, held.bound, held.broken);
+            prop_assert!(
+                held.violated.is_empty(),
+                "{:?} above {:?}: {:?}",
+                held.measured,
+                held.bound,
+                held.violated
+            );
         }
     }
     Ok(())
@@ -146,7 +152,7 @@ proptest! {
 fn alone_and_beside(unit: Unit, of: Draw, beside: Option<Draw>) -> (f64, f64, Vec<Assumption>) {
     let draws: Vec<Draw> = std::iter::once(of).chain(beside).collect();
     let held = replayed(&draws, unit).swap_remove(0);
-    (held.bound.unwrap().seconds, held.seen.unwrap().tail.as_secs_f64(), held.broken)
+    (held.bound.unwrap().seconds, held.measured.unwrap().tail.as_secs_f64(), held.violated)
 }
 
 #[test]

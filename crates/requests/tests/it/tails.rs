@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use leeward_calculus::{ArrivalCurve, TokenBucket};
 use leeward_fabric::Nanos;
-use leeward_requests::{Arrival, Order, Over, Replay, tails};
+use leeward_requests::{Arrival, OverLimit, Replay, Scheduling, tails};
 use leeward_slo::bound::{BoundSettings, Method};
 use leeward_slo::{Demand, Promise, Queue, Slo, System, Workload};
 use leeward_traces::device::Device;
@@ -92,22 +92,22 @@ fn a_replay_takes_what_was_drawn_and_its_percentile_is_within_the_bound() {
             system: &system,
             bounds: BoundSettings::default(),
             method: Method::Dnc,
-            over: Over::Held,
-            order: Order::Priority,
-            sent: vec![Some(sent.clone())],
+            over: OverLimit::Held,
+            order: Scheduling::Priority,
+            arrivals: vec![Some(sent.clone())],
             tails,
         };
         replay.run().unwrap().workloads[0].clone()
     };
     let drawn_of = |percentile, unloaded| run(percentile, unloaded, vec![drawn.clone()]);
     let held = drawn_of(98.0, 0.004);
-    assert_eq!(held.seen.unwrap().worst, Nanos(longest));
-    assert!(held.broken.is_empty(), "{held:?}");
-    assert_eq!(run(98.0, 0.004, Vec::new()).seen.unwrap().worst, Nanos((WORK * 1e9) as u64));
+    assert_eq!(held.measured.unwrap().worst, Nanos(longest));
+    assert!(held.violated.is_empty(), "{held:?}");
+    assert_eq!(run(98.0, 0.004, Vec::new()).measured.unwrap().worst, Nanos((WORK * 1e9) as u64));
     // A bound that adds less than the profiled time at its percentile is exceeded, and the violated
     // assumption says so.
     let short = drawn_of(98.0, 0.001);
     let named =
-        short.broken.iter().any(|why| why.to_string().contains("drew a longer time without queueing"));
+        short.violated.iter().any(|why| why.to_string().contains("drew a longer time without queueing"));
     assert!(named, "{short:?}");
 }

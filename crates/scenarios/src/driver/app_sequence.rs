@@ -59,7 +59,7 @@ pub fn run_apps(
     let ledger = Ledger::new(cluster.fabric.clone(), believed, LedgerSettings::default())?;
     let policies = Policies { tasks: Some(policy), ..Policies::default() };
     let capacities: Vec<f64> = cluster.capacities.as_slice().iter().map(|c| c.0 as f64).collect();
-    let mut stage = Stage {
+    let mut sequence = Sequence {
         cluster,
         engine: Engine::new(ledger, policies, seed, Explain::Off),
         network: Network::new(&capacities)?,
@@ -69,27 +69,27 @@ pub fn run_apps(
     };
     let mut finished = Vec::new();
     loop {
-        let next = arrivals.get(stage.runs.len()).map_or(f64::INFINITY, |arrival| arrival.start);
-        let now = stage.network.next_completion().unwrap_or(f64::INFINITY).min(next);
+        let next = arrivals.get(sequence.runs.len()).map_or(f64::INFINITY, |arrival| arrival.start);
+        let now = sequence.network.next_completion().unwrap_or(f64::INFINITY).min(next);
         if now == f64::INFINITY {
-            return Ok(stage.runs);
+            return Ok(sequence.runs);
         }
-        stage.network.advance(now, &mut finished)?;
+        sequence.network.advance(now, &mut finished)?;
         for done in finished.drain(..) {
-            let app = stage.app_of.remove(&done.flow).expect("every flow is of an app");
-            stage.left[app] -= 1;
-            if stage.left[app] == 0 {
-                stage.end(app, done.at, done.at - arrivals[app].start);
+            let app = sequence.app_of.remove(&done.flow).expect("every flow is of an app");
+            sequence.left[app] -= 1;
+            if sequence.left[app] == 0 {
+                sequence.end(app, done.at, done.at - arrivals[app].start);
             }
         }
-        while let Some(arrival) = arrivals.get(stage.runs.len()).filter(|arrival| arrival.start <= now) {
-            stage.begin(now, &arrival.request)?;
+        while let Some(arrival) = arrivals.get(sequence.runs.len()).filter(|arrival| arrival.start <= now) {
+            sequence.begin(now, &arrival.request)?;
         }
     }
 }
 
 /// State of the run.
-struct Stage<'a> {
+struct Sequence<'a> {
     cluster: &'a Cluster,
     engine: Engine,
     network: Network,
@@ -99,7 +99,7 @@ struct Stage<'a> {
     runs: Vec<AppRun>,
 }
 
-impl Stage<'_> {
+impl Sequence<'_> {
     fn begin(&mut self, now: f64, request: &AppRequest) -> Result<(), RunError> {
         let app = self.runs.len();
         let request = AppRequest { id: app as u64, job: app as u64, ..request.clone() };

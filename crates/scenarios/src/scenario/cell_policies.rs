@@ -11,11 +11,11 @@ use leeward_registry::RegistryError;
 use super::PolicySpec;
 
 /// Policies of a cell.
-pub(crate) type Made = (Box<dyn Policy<AppRequest>>, Option<Box<dyn Policy<MoveRequest>>>);
+pub(crate) type CellPolicies = (Box<dyn Policy<AppRequest>>, Option<Box<dyn Policy<MoveRequest>>>);
 
 /// Creates the task policy of a name, and the move policy if there is one. Each gets the settings that it
 /// knows. A setting that neither knows leads to the error of the task policy.
-pub(crate) fn make(spec: &PolicySpec) -> Result<Made, RegistryError> {
+pub(crate) fn make(spec: &PolicySpec) -> Result<CellPolicies, RegistryError> {
     let PolicySpec { name, settings, .. } = spec;
     let Some(moving) = moves::REGISTRY.iter().find(|registration| registration.name == name) else {
         return Ok((tasks::REGISTRY.make(name, settings)?, None));

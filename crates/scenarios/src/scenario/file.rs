@@ -27,11 +27,11 @@ pub struct ScenarioFile {
     #[schemars(with = "Option<Vec<PolicySpec>>")]
     pub policies: Option<Spanned<Vec<PolicySpec>>>,
     /// Telemetry of the network.
-    #[serde(default = "unplaced::<Telemetry>")]
+    #[serde(default = "unlocated_default::<Telemetry>")]
     #[schemars(with = "Telemetry")]
     pub telemetry: Spanned<Telemetry>,
     /// Estimation from telemetry. Its `interval` is that of `telemetry`.
-    #[serde(default = "unplaced::<LedgerSettings>")]
+    #[serde(default = "unlocated_default::<LedgerSettings>")]
     #[schemars(with = "LedgerSettings")]
     pub ledger: Spanned<LedgerSettings>,
     /// Events: failures and changes of capacity.
@@ -53,7 +53,7 @@ pub struct ScenarioFile {
     #[schemars(with = "Nanos")]
     pub horizon: Spanned<Nanos>,
     /// Initial time without results. Default 0s.
-    #[serde(default = "unplaced::<Nanos>")]
+    #[serde(default = "unlocated_default::<Nanos>")]
     #[schemars(with = "Nanos")]
     pub warmup: Spanned<Nanos>,
     /// Length of the intervals over which link loads are recorded. Default 10s (Sinbad section 4.3).
@@ -112,8 +112,8 @@ pub struct EventFile {
     /// New capacity of the link.
     pub capacity: Option<Bandwidth>,
     /// If true, the ledger is informed; otherwise it must detect the event by telemetry. Default true.
-    #[serde(default = "yes")]
-    pub told: bool,
+    #[serde(default = "yes", rename = "told")]
+    pub announced: bool,
 }
 
 /// New state of a host.
@@ -139,7 +139,7 @@ fn yes() -> bool {
 }
 
 fn hour() -> Spanned<Nanos> {
-    nowhere(Nanos(3_600_000_000_000))
+    unlocated(Nanos(3_600_000_000_000))
 }
 
 fn ten() -> Nanos {
@@ -147,7 +147,7 @@ fn ten() -> Nanos {
 }
 
 fn ten_seconds() -> Spanned<Nanos> {
-    nowhere(ten())
+    unlocated(ten())
 }
 
 fn tenth() -> Share {
@@ -155,11 +155,11 @@ fn tenth() -> Share {
 }
 
 /// Default of fields that the file does not mention.
-fn unplaced<T: Default>() -> Spanned<T> {
-    nowhere(T::default())
+fn unlocated_default<T: Default>() -> Spanned<T> {
+    unlocated(T::default())
 }
 
-fn nowhere<T>(value: T) -> Spanned<T> {
-    let nowhere = serde_saphyr::Location::UNKNOWN;
-    Spanned::new(value, nowhere, nowhere)
+fn unlocated<T>(value: T) -> Spanned<T> {
+    let place = serde_saphyr::Location::UNKNOWN;
+    Spanned::new(value, place, place)
 }

@@ -67,7 +67,7 @@ impl Kind {
     }
 
     /// Name of the kind: `replicas`, `cell` or `apps`.
-    pub fn word(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Kind::Replicas => "replicas",
             Kind::Cell => "cell",
@@ -76,7 +76,7 @@ impl Kind {
     }
 
     /// Returns the kind of a name.
-    pub fn of_word(word: &str) -> Option<Kind> {
-        [Kind::Replicas, Kind::Cell, Kind::Apps].into_iter().find(|kind| kind.word() == word)
+    pub fn from_name(name: &str) -> Option<Kind> {
+        [Kind::Replicas, Kind::Cell, Kind::Apps].into_iter().find(|kind| kind.name() == name)
     }
 }

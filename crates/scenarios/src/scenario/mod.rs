@@ -66,7 +66,7 @@ pub struct Event {
     /// The change.
     pub change: Change,
     /// True if the ledger is informed.
-    pub told: bool,
+    pub announced: bool,
 }
 
 /// A change of the cluster.
@@ -232,7 +232,7 @@ impl Scenario {
     }
 
     /// Sets the reader of Parquet tables.
-    pub fn reading_tables(self, read: ReadTable) -> Scenario {
+    pub fn with_table_reader(self, read: ReadTable) -> Scenario {
         Scenario { inputs: Inputs { tables: Some(read), ..self.inputs }, ..self }
     }
 
@@ -283,7 +283,7 @@ fn event(cluster: &Cluster, file: &EventFile, horizon: Nanos) -> Result<Event, (
     if file.at >= horizon {
         return Err(("at", format!("{}: the run is over at {horizon}", file.at)));
     }
-    if !file.told && matches!(file.state, Some(HostState::Draining | HostState::Serving)) {
+    if !file.announced && matches!(file.state, Some(HostState::Draining | HostState::Serving)) {
         let message = "`draining` and `serving` are words to the ledger: leave `told: false` out";
         return Err(("told", message.into()));
     }
@@ -307,7 +307,7 @@ fn event(cluster: &Cluster, file: &EventFile, horizon: Nanos) -> Result<Event, (
         }
         _ => return Err(("", "expected host or rack with a state, or link with a capacity".into())),
     };
-    Ok(Event { at: file.at, change, told: file.told })
+    Ok(Event { at: file.at, change, announced: file.announced })
 }
 
 fn stem(path: &str) -> String {

@@ -105,7 +105,7 @@ impl Coflow {
     /// Reads the numbers of racks and of coflows from the first line.
     fn header(&self, lines: &mut Lines, cluster: &Cluster) -> Result<(u32, u64), InputError> {
         let Some(line) = lines.next_line()? else { return Err(lines.error("the file is empty")) };
-        let mut words = Words::of(line);
+        let mut words = Fields::of(line);
         let racks = words.count("racks", "the number of racks")?;
         let coflows = words.count("coflows", "the number of coflows")?;
         words.end()?;
@@ -212,7 +212,7 @@ struct Shuffle {
 
 impl Shuffle {
     fn parse(line: Line<'_>, racks: u32) -> Result<Shuffle, InputError> {
-        let mut words = Words::of(line);
+        let mut words = Fields::of(line);
         words.next("id", "the number of the coflow")?;
         let arrival = words.next("arrival", "the arrival in milliseconds")?;
         let arrival = line.number("arrival", "the arrival in milliseconds", arrival)? / 1e3;
@@ -245,14 +245,14 @@ impl Shuffle {
 }
 
 /// The words of a line, in order.
-struct Words<'a> {
+struct Fields<'a> {
     line: Line<'a>,
     words: std::str::SplitAsciiWhitespace<'a>,
 }
 
-impl<'a> Words<'a> {
+impl<'a> Fields<'a> {
     fn of(line: Line<'a>) -> Self {
-        Words { line, words: line.text.split_ascii_whitespace() }
+        Fields { line, words: line.text.split_ascii_whitespace() }
     }
 
     fn next(&mut self, field: &str, what: &str) -> Result<&'a str, InputError> {

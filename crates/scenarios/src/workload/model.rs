@@ -72,7 +72,7 @@ pub struct CellTask {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CellKind {
     /// Demand of each task as the scheduler knows it.
-    pub told: Task,
+    pub demand: Task,
     /// True peak over mean of each task's send and receive rates; at least 1.
     pub peak: f64,
     /// Swing of the mean over a day, as a share of it, up and down.

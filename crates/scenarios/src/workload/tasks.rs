@@ -55,14 +55,14 @@ fn half() -> Share {
 }
 
 /// Key of a kind: the scheduler's view of a task, and the bits of its peak over mean.
-type Alike = (u64, u64, [u64; 2], u64, bool);
+type KindKey = (u64, u64, [u64; 2], u64, bool);
 
 /// Contents of the list read so far.
 #[derive(Default)]
-struct Read {
+struct ListedTasks {
     workload: Workload,
     jobs: BTreeMap<String, u32>,
-    kinds: BTreeMap<Alike, u32>,
+    kinds: BTreeMap<KindKey, u32>,
 }
 
 impl Tasks {
@@ -78,7 +78,7 @@ impl Tasks {
         let mut lines = text.lines();
         let list = List::open(&mut lines, COLUMNS, OPTIONAL)?;
         let (mut clock, mut count) = (Clock::default(), 0_u64);
-        let mut read = Read::default();
+        let mut read = ListedTasks::default();
         while let Some(line) = lines.next_line()? {
             let cells: [&str; 9] = list.cells(&line)?;
             let arrive = line.number("arrive_s", "seconds", cells[0])?;
@@ -103,7 +103,12 @@ impl Tasks {
     }
 
     /// Returns the task of a line, without its arrival time.
-    fn task(&self, line: &Line<'_>, cells: [&str; 9], read: &mut Read) -> Result<CellTask, InputError> {
+    fn task(
+        &self,
+        line: &Line<'_>,
+        cells: [&str; 9],
+        read: &mut ListedTasks,
+    ) -> Result<CellTask, InputError> {
         let [_, duration, cpus, job, memory, egress, ingress, peak, tolerant] = cells;
         let duration = line.number("duration_s", "seconds", duration)?;
         if duration > LONGEST {
@@ -139,7 +144,7 @@ impl Tasks {
                 return Err(line.error("tolerant", message));
             }
         };
-        let mut told = Task {
+        let mut task = Task {
             cpus: Cpus((cpus * 1000.0).round() as u64),
             memory: Bytes(memory),
             tolerant,
@@ -147,13 +152,13 @@ impl Tasks {
         };
         let traffic = |mean_bps| Traffic { mean_bps, peak_bps: (mean_bps as f64 * peak).round() as u64 };
         let class = Class::NonCritical as usize;
-        (told.egress[class], told.ingress[class]) = (traffic(egress_bps), traffic(ingress_bps));
-        let Read { workload, jobs, kinds } = read;
-        let alike = (told.cpus.0, memory, [egress_bps, ingress_bps], peak.to_bits(), tolerant);
-        let kind = *kinds.entry(alike).or_insert_with(|| {
+        (task.egress[class], task.ingress[class]) = (traffic(egress_bps), traffic(ingress_bps));
+        let ListedTasks { workload, jobs, kinds } = read;
+        let key = (task.cpus.0, memory, [egress_bps, ingress_bps], peak.to_bits(), tolerant);
+        let kind = *kinds.entry(key).or_insert_with(|| {
             let network_share = if tolerant { self.network_share.get() } else { 0.0 };
             let restart = self.restart.as_secs_f64();
-            workload.cell_kinds.push(CellKind { told, peak, day: 0.0, network_share, restart });
+            workload.cell_kinds.push(CellKind { demand: task, peak, day: 0.0, network_share, restart });
             workload.cell_kinds.len() as u32 - 1
         });
         let Tasks { down, evictions_per_hour, .. } = *self;

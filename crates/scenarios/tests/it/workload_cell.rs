@@ -21,7 +21,7 @@ fn generate(settings: &str, seed: u64, horizon: f64) -> Workload {
 }
 
 fn cpus(workload: &Workload, kind: u32) -> f64 {
-    workload.cell_kinds[kind as usize].told.cpus.0 as f64 / 1000.0
+    workload.cell_kinds[kind as usize].demand.cpus.0 as f64 / 1000.0
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn tasks_need_the_processors_and_the_bandwidth_that_were_asked_for() {
                 first += cpus;
                 sent += task.egress_bps as f64;
                 received += task.ingress_bps as f64;
-            } else if workload.cell_kinds[task.kind as usize].told.tolerant {
+            } else if workload.cell_kinds[task.kind as usize].demand.tolerant {
                 later += cpus * task.duration / (12.0 * HOUR);
             }
         }
@@ -59,8 +59,8 @@ fn tasks_need_the_processors_and_the_bandwidth_that_were_asked_for() {
 fn bandwidth_per_processor_has_a_tail_of_more_than_ten_times_the_median() {
     let workload = generate("{batch: 30min}", 1, 24.0 * HOUR);
     let told = |kind: &leeward_scenarios::workload::CellKind| {
-        let traffic = kind.told.egress_in_all().mean_bps + kind.told.ingress_in_all().mean_bps;
-        traffic as f64 / kind.told.cpus.0 as f64
+        let traffic = kind.demand.egress_in_all().mean_bps + kind.demand.ingress_in_all().mean_bps;
+        traffic as f64 / kind.demand.cpus.0 as f64
     };
     let mut sorted: Vec<f64> = workload.cell_kinds.iter().map(told).collect();
     sorted.sort_unstable_by(f64::total_cmp);
@@ -91,7 +91,7 @@ fn the_scheduler_is_told_what_is_true_unless_it_is_to_be_wrong() {
     assert_eq!(right.tasks, wrong.tasks);
     assert_eq!(right.tasks, zero.tasks);
     for kind in 0..right.cell_kinds.len() {
-        let told = |workload: &Workload| workload.cell_kinds[kind].told.egress_in_all();
+        let told = |workload: &Workload| workload.cell_kinds[kind].demand.egress_in_all();
         let Traffic { mean_bps, peak_bps } = told(&right);
         assert!((peak_bps as f64 - 3.0 * mean_bps as f64).abs() <= 2.0);
         assert_eq!(told(&zero), Traffic::default());
@@ -127,7 +127,7 @@ proptest! {
                 prop_assert!((0.0..600.0).contains(&task.arrive) && task.duration >= 1.0 && task.duration.is_finite());
                 let kind = &cell_kinds[task.kind as usize];
                 prop_assert!(task.egress_bps as f64 * kind.peak <= 1e9 + 100.0);
-                prop_assert!((task.job as usize) < cell_jobs.len() && kind.told.cpus.0 > 0);
+                prop_assert!((task.job as usize) < cell_jobs.len() && kind.demand.cpus.0 > 0);
             }
         }
     }

@@ -1,6 +1,5 @@
-//! Tests of TCP: transfers, windows, recovery, and the sender beside that of Linux.
+//! Tests of TCP: transfers, windows and recovery.
 
-mod kernel;
 mod recovery;
 mod support;
 mod transfers;

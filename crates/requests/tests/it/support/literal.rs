@@ -1,7 +1,7 @@
 //! A literal model of the documentation, which examines everything in each nanosecond: the simulator must
 //! match it. Works are whole nanoseconds, rates quarters of a unit per nanosecond.
 
-use leeward_requests::{Arrival, Device, Order, Over, Server, Setup};
+use leeward_requests::{Arrival, Device, OverLimit, Scheduling, Server, Setup};
 use leeward_traces::Kind;
 
 const DEMOTED: u32 = u32::MAX;
@@ -247,8 +247,8 @@ impl<'a> Literal<'a> {
         let place = &self.places[server];
         let order = self.setup.servers[server].order;
         let key = |item: &Item| match order {
-            Order::Priority => (u64::from(item.level), item.stamp),
-            Order::Deadline => {
+            Scheduling::Priority => (u64::from(item.level), item.stamp),
+            Scheduling::Deadline => {
                 let slo = self.setup.workloads[item.workload].slo;
                 (slo.map_or(u64::MAX, |slo| item.sent + (slo.latency * 1e9).round() as u64), item.number)
             }
@@ -321,7 +321,7 @@ impl<'a> Literal<'a> {
         let of_kind = place.under_way.iter().filter(|(of, ..)| of.arrival.kind == item.arrival.kind);
         let bytes: u64 = of_kind.map(|(of, ..)| of.arrival.size).sum();
         let cap = if item.arrival.kind == Kind::Read { device.read_bytes } else { device.write_bytes };
-        let is_priority = self.setup.servers[server].order == Order::Priority;
+        let is_priority = self.setup.servers[server].order == Scheduling::Priority;
         let level = |of: &Item| if is_priority || of.level == DEMOTED { of.level } else { 0 };
         let behind = device.behind.is_none_or(|behind| {
             let oldest = place.under_way.iter().find(|(of, ..)| level(of) < level(item));
@@ -402,5 +402,5 @@ impl<'a> Literal<'a> {
 }
 
 fn demotes(setup: &Setup, item: &Item) -> bool {
-    setup.workloads[item.workload].stages[item.stage].over == Over::Demoted
+    setup.workloads[item.workload].stages[item.stage].over == OverLimit::Demoted
 }

@@ -9,7 +9,7 @@ use leeward_ledger::{Owner, OwnerKind, Scratch};
 use leeward_placement::tasks::{AppRequest, Assignment, Estimate, completion};
 use leeward_placement::{Decision, Refusal};
 
-use super::{Cargo, Plant};
+use super::{Driver, FlowPurpose};
 use crate::driver::error::RunError;
 
 /// An app with hosts.
@@ -32,7 +32,7 @@ pub(super) enum Stage {
     Pauses(Nanos),
 }
 
-impl Plant<'_> {
+impl Driver<'_> {
     /// Requests hosts for an app. The app begins if it gets some, or waits.
     pub(super) fn ask(&mut self, now: f64, app: u32) -> Result<(), RunError> {
         let id = u64::from(app);
@@ -135,7 +135,7 @@ impl Plant<'_> {
     /// Handles the end of a flow.
     pub(super) fn finished(&mut self, done: Finished) -> Result<(), RunError> {
         self.count(done.flow, 0.0);
-        let Some(Cargo { app, part: at, .. }) = self.cargo.remove(&done.flow) else {
+        let Some(FlowPurpose { app, part: at, .. }) = self.purposes.remove(&done.flow) else {
             self.record.flows.0 += 1;
             return Ok(());
         };
@@ -171,7 +171,7 @@ impl Plant<'_> {
         bytes: f64,
     ) -> Result<FlowId, RunError> {
         let flow = self.start_flow(now, Endpoint::Host(ends.0), Endpoint::Host(ends.1), bytes)?;
-        self.cargo.insert(flow, Cargo { app, part, ends, bytes, counted: 0.0 });
+        self.purposes.insert(flow, FlowPurpose { app, part, ends, bytes, counted: 0.0 });
         Ok(flow)
     }
 
@@ -186,7 +186,7 @@ impl Plant<'_> {
         for (at, flow) in flows {
             let left = self.network.cancel(now, flow)?;
             self.count(flow, left);
-            self.cargo.remove(&flow);
+            self.purposes.remove(&flow);
             let running = self.running.get_mut(&app).expect("it ran just now");
             let record = &mut self.record.apps[app as usize];
             if sends {

@@ -17,7 +17,7 @@ use leeward_fabric::{Endpoint, HostId, ResourceId};
 use leeward_fluid::FlowId;
 use leeward_ledger::{Sample, Scratch};
 
-use super::Plant;
+use super::Driver;
 use super::apps::Stage;
 
 /// Least share of a capacity that one more flow gets.
@@ -40,13 +40,13 @@ impl Cross {
     }
 }
 
-impl Plant<'_> {
+impl Driver<'_> {
     /// Counts the bytes that a flow of an app has carried, if `left` bytes remain.
     pub(super) fn count(&mut self, flow: FlowId, left: f64) {
-        let Some(cargo) = self.cargo.get_mut(&flow) else { return };
-        let carried = (cargo.bytes - left).max(cargo.counted);
-        let more = carried - std::mem::replace(&mut cargo.counted, carried);
-        let (from, to): (HostId, HostId) = cargo.ends;
+        let Some(purposes) = self.purposes.get_mut(&flow) else { return };
+        let carried = (purposes.bytes - left).max(purposes.counted);
+        let more = carried - std::mem::replace(&mut purposes.counted, carried);
+        let (from, to): (HostId, HostId) = purposes.ends;
         self.hops.clear();
         self.fabric.path(&[Endpoint::Host(from), Endpoint::Host(to)], &mut self.hops);
         for hop in &self.hops {

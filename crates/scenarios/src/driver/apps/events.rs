@@ -3,13 +3,13 @@
 use leeward_engine::Input;
 use leeward_fabric::HostId;
 
-use super::Plant;
+use super::Driver;
 use super::apps::Running;
 use crate::driver::error::RunError;
 use crate::scenario::{Change, Event, HostState};
 
-impl Plant<'_> {
-    pub(super) fn happen(&mut self, now: f64, event: Event) -> Result<(), RunError> {
+impl Driver<'_> {
+    pub(super) fn apply_event(&mut self, now: f64, event: Event) -> Result<(), RunError> {
         let mut changed = Vec::new();
         let mut hosts = Vec::new();
         let state = match event.change {
@@ -36,11 +36,13 @@ impl Plant<'_> {
                     self.outages.set_host_up(host, up, &mut changed);
                     // A host that was detected as failed is detected as up again.
                     let found = self.dead.remove(&host);
-                    if event.told || (up && found) {
+                    if event.announced || (up && found) {
                         self.tell(now, Input::Health(host, up));
                     }
                 }
-                Some(drain) if event.told => self.tell(now, Input::Drain(host, drain == HostState::Draining)),
+                Some(drain) if event.announced => {
+                    self.tell(now, Input::Drain(host, drain == HostState::Draining))
+                }
                 _ => {}
             }
         }
@@ -48,7 +50,7 @@ impl Plant<'_> {
             self.network.set_capacity(now, resource, capacity.0 as f64)?;
             self.profiles.capacity_changed(now, resource, self.outages.truth());
             let is_link_of_host = self.fabric.host_of(resource).is_some();
-            if event.told && (state.is_none() || !is_link_of_host) {
+            if event.announced && (state.is_none() || !is_link_of_host) {
                 self.tell(now, Input::Believe(resource, capacity));
             }
         }

@@ -40,7 +40,7 @@ use apps::Running;
 use cross::Cross;
 
 /// Purpose of an app's flow: a transfer, or the memory of a moving task.
-struct Cargo {
+struct FlowPurpose {
     app: u32,
     /// Position of the transfer, or of the task.
     part: u32,
@@ -60,7 +60,7 @@ enum Pending {
 }
 
 /// A run.
-struct Plant<'a> {
+struct Driver<'a> {
     scenario: &'a Scenario,
     fabric: Arc<Fabric>,
     workload: &'a Workload,
@@ -72,7 +72,7 @@ struct Plant<'a> {
     links: LinkRecorder,
     record: Record,
     /// Purpose of each flow; flows that are missing here are background. Only looked up, never iterated.
-    cargo: HashMap<FlowId, Cargo>,
+    purposes: HashMap<FlowId, FlowPurpose>,
     cross: Cross,
     running: BTreeMap<u32, Running>,
     /// Apps without hosts; true if the policy lacked data.
@@ -100,16 +100,16 @@ pub fn run(
     seed: u64,
     progress: Progress<'_>,
 ) -> Result<Record, RunError> {
-    Plant::new(scenario, workload, policy, seed)?.run(progress)
+    Driver::new(scenario, workload, policy, seed)?.run(progress)
 }
 
-impl<'a> Plant<'a> {
+impl<'a> Driver<'a> {
     fn new(
         scenario: &'a Scenario,
         workload: &'a Workload,
         policy: &PolicySpec,
         seed: u64,
-    ) -> Result<Plant<'a>, RunError> {
+    ) -> Result<Driver<'a>, RunError> {
         let fabric = scenario.cluster.fabric.clone();
         let truth = scenario.cluster.capacities.clone();
         let ledger = Ledger::new(fabric.clone(), &truth, scenario.ledger.clone())?;
@@ -121,14 +121,14 @@ impl<'a> Plant<'a> {
             hosts: vec![Host::default(); fabric.host_count()],
             ..Record::default()
         };
-        let mut plant = Plant {
+        let mut plant = Driver {
             network: Network::new(&capacities)?.observed(),
             engine: Engine::new(ledger, policies, seed, Explain::Off),
             reporters: Reporters::new(scenario.telemetry.clone(), &fabric, seed),
             links: LinkRecorder::new(&fabric, scenario.ledger.hot),
             outages: Outages::new(fabric.clone(), truth),
             profiles: Profiles::new(fabric.resource_count()),
-            cargo: HashMap::new(),
+            purposes: HashMap::new(),
             cross: Cross::new(fabric.resource_count()),
             running: BTreeMap::new(),
             waiting: BTreeMap::new(),
@@ -188,7 +188,7 @@ impl<'a> Plant<'a> {
             while let Some(entry) = self.pending.first_entry().filter(|entry| entry.key().0 <= clock) {
                 let at = entry.key().0;
                 match entry.remove() {
-                    Pending::Event(event) => self.happen(now, event)?,
+                    Pending::Event(event) => self.apply_event(now, event)?,
                     Pending::Samples(samples, own) => self.report(now, &samples, &own),
                     Pending::Resume(app) => self.resume(now, app, at)?,
                 }

@@ -7,11 +7,11 @@ use leeward_fabric::{Bytes, Nanos};
 use leeward_placement::tasks::{AppRequest, Transfer, Worth};
 
 use super::apps::Stage;
-use super::{Pending, Plant};
+use super::{Driver, Pending};
 use crate::driver::error::RunError;
 use crate::record::Migration;
 
-impl Plant<'_> {
+impl Driver<'_> {
     /// Places all sending apps again, in order of arrival.
     pub(super) fn place_again(&mut self, now: f64) -> Result<(), RunError> {
         let Some(migration) = &self.scenario.migration else { return Ok(()) };

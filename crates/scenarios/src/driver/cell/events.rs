@@ -3,19 +3,19 @@
 use leeward_engine::Input;
 use leeward_fabric::{HostId, Nanos};
 
-use super::Plant;
+use super::Driver;
 use crate::scenario::{Change, Event, HostState};
 
-impl Plant<'_> {
+impl Driver<'_> {
     /// Applies all events that are due.
-    pub(super) fn happen(&mut self, now: Nanos) {
+    pub(super) fn apply_events(&mut self, now: Nanos) {
         while let Some(event) = self.scenario.events.get(self.events).filter(|event| event.at <= now) {
             self.events += 1;
-            self.happens(now, *event);
+            self.apply_event(now, *event);
         }
     }
 
-    fn happens(&mut self, now: Nanos, event: Event) {
+    fn apply_event(&mut self, now: Nanos, event: Event) {
         let mut changed = Vec::new();
         let mut hosts = Vec::new();
         let state = match event.change {
@@ -42,20 +42,22 @@ impl Plant<'_> {
                     // Interfaces are not modeled, so their capacities have no effect.
                     self.outages.set_host_up(host, up, &mut Vec::new());
                     // A host that was detected as failed is detected as up again.
-                    let found = self.asks.dead.remove(&host);
-                    if event.told || (up && found) {
+                    let found = self.waiting_tasks.dead.remove(&host);
+                    if event.announced || (up && found) {
                         self.tell(now, Input::Health(host, up));
                     }
                     if !up {
                         self.fail(now, host);
                     }
                 }
-                Some(drain) if event.told => self.tell(now, Input::Drain(host, drain == HostState::Draining)),
+                Some(drain) if event.announced => {
+                    self.tell(now, Input::Drain(host, drain == HostState::Draining))
+                }
                 _ => {}
             }
         }
         for (resource, capacity) in changed {
-            if event.told {
+            if event.announced {
                 self.believed.set(resource, capacity);
                 self.tell(now, Input::Believe(resource, capacity));
             }
@@ -73,6 +75,6 @@ impl Plant<'_> {
     pub(super) fn lose(&mut self, now: Nanos, task: u32) {
         let Some(ends) = self.running.remove(task, self.workload, &mut self.loads) else { return };
         self.tell(now, Input::Ended(u64::from(task)));
-        self.asks.again(task, (ends - now.as_secs_f64()).max(0.0));
+        self.waiting_tasks.again(task, (ends - now.as_secs_f64()).max(0.0));
     }
 }

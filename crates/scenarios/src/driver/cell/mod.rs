@@ -21,11 +21,11 @@
 //! A task without a host waits and is tried again in each interval. A moved task is down for its restart time
 //! and then continues; so does a task whose host fails, once it has another.
 
-mod asks;
 mod events;
 mod loads;
 mod running;
 mod telemetry;
+mod waiting;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -51,7 +51,7 @@ use running::{Levels, Running};
 const COOLDOWN: u64 = 10;
 
 /// A run.
-struct Plant<'a> {
+struct Driver<'a> {
     scenario: &'a Scenario,
     fabric: Arc<Fabric>,
     workload: &'a Workload,
@@ -73,7 +73,7 @@ struct Plant<'a> {
     late: BTreeMap<(Nanos, u64), Vec<Sample>>,
     sequence: u64,
     arrived: usize,
-    asks: asks::Asks,
+    waiting_tasks: waiting::WaitingTasks,
     events: usize,
     step: u64,
     outputs: Vec<Output>,
@@ -95,16 +95,16 @@ pub fn run(
     seed: u64,
     progress: Progress<'_>,
 ) -> Result<Record, RunError> {
-    Plant::new(scenario, workload, policy, seed)?.run(progress)
+    Driver::new(scenario, workload, policy, seed)?.run(progress)
 }
 
-impl<'a> Plant<'a> {
+impl<'a> Driver<'a> {
     fn new(
         scenario: &'a Scenario,
         workload: &'a Workload,
         policy: &PolicySpec,
         seed: u64,
-    ) -> Result<Plant<'a>, RunError> {
+    ) -> Result<Driver<'a>, RunError> {
         let fabric = scenario.cluster.fabric.clone();
         let truth = scenario.cluster.capacities.clone();
         let (tasks, moves) = cell_policies::make(policy)?;
@@ -115,7 +115,7 @@ impl<'a> Plant<'a> {
         let policies = Policies { tasks: Some(tasks), moves, cooldown, history, ..Policies::default() };
         let ledger = Ledger::new(fabric.clone(), &truth, scenario.ledger.clone())?;
         let levels = Levels::new(seed, interval);
-        Ok(Plant {
+        Ok(Driver {
             engine: Engine::new(ledger, policies, seed, Explain::Off),
             moves: has_moves,
             believed: truth.clone(),
@@ -129,7 +129,7 @@ impl<'a> Plant<'a> {
             late: BTreeMap::new(),
             sequence: 0,
             arrived: 0,
-            asks: asks::Asks::new(workload),
+            waiting_tasks: waiting::WaitingTasks::new(workload),
             events: 0,
             step: 0,
             outputs: Vec::new(),
@@ -155,7 +155,7 @@ impl<'a> Plant<'a> {
                 break;
             }
             self.restart_tasks(now);
-            self.happen(now);
+            self.apply_events(now);
             self.tell_rates(now);
             self.read_counters(now);
             self.ask_all(now);
@@ -267,7 +267,7 @@ impl<'a> Plant<'a> {
         let links = &self.record.links[first..];
         if !links.is_empty() {
             tasks.running = self.running.len() as u32;
-            tasks.waiting = self.asks.waiting() as u32;
+            tasks.waiting = self.waiting_tasks.waiting() as u32;
             tasks.processors = self.running.processors();
             let (fabric, hot) = (&self.fabric, self.scenario.ledger.hot);
             let interval = CellInterval::of(links, end.as_secs_f64(), fabric, hot, truth, tasks);
@@ -291,7 +291,7 @@ fn counters(telemetry: &Telemetry) -> Result<Telemetry, InputError> {
 fn records(workload: &Workload) -> Vec<Task> {
     let kind = |kind: u32| &workload.cell_kinds[kind as usize];
     let intensity = |task: &CellTask| {
-        let cpus = kind(task.kind).told.cpus.0.max(1) as f64;
+        let cpus = kind(task.kind).demand.cpus.0.max(1) as f64;
         (task.egress_bps as f64 + task.ingress_bps as f64) / cpus
     };
     let mut sorted: Vec<f64> = workload.tasks.iter().map(intensity).collect();
@@ -310,7 +310,7 @@ fn records(workload: &Workload) -> Vec<Task> {
         moves: 0,
         refused: 0,
         down: 0.0,
-        tolerant: kind(task.kind).told.tolerant,
+        tolerant: kind(task.kind).demand.tolerant,
         intensive: intensity(task) > limit,
     };
     workload.tasks.iter().map(record).collect()

@@ -54,7 +54,7 @@ impl Levels {
 
 /// A task on a host.
 #[derive(Clone, Copy, Debug)]
-struct Placed {
+struct PlacedTask {
     task: u32,
     host: HostId,
     rack: DomainId,
@@ -67,7 +67,7 @@ struct Placed {
     /// Position among the tasks of its rack with the same tolerance.
     at_rack: u32,
     /// Carried traffic that the engine was last informed of, in bit/s, if any.
-    told: Option<[u64; 2]>,
+    reported: Option<[u64; 2]>,
     /// Mean send and receive rates in bit/s, and properties of its kind; copied here so that the data of a
     /// rate are adjacent.
     means: [u64; 2],
@@ -81,7 +81,7 @@ struct Placed {
 pub(super) struct Running {
     levels: Levels,
     /// Tasks by group; rates of a group change at the same step.
-    groups: Vec<Vec<Placed>>,
+    groups: Vec<Vec<PlacedTask>>,
     /// Position of each task in its group.
     place: Vec<u32>,
     /// Tasks of each rack: intolerant ones, and tolerant ones.
@@ -113,11 +113,11 @@ impl Running {
         if self.cpus.1 == 0 { 0.0 } else { self.cpus.0 as f64 / self.cpus.1 as f64 }
     }
 
-    fn get(&self, task: u32) -> Option<&Placed> {
+    fn get(&self, task: u32) -> Option<&PlacedTask> {
         self.groups[self.levels.group(task)].get(self.place[task as usize] as usize)
     }
 
-    fn get_mut(&mut self, task: u32) -> &mut Placed {
+    fn get_mut(&mut self, task: u32) -> &mut PlacedTask {
         &mut self.groups[self.levels.group(task)][self.place[task as usize] as usize]
     }
 
@@ -138,7 +138,7 @@ impl Running {
         for &task in &self.racks[rack.index()][1] {
             let placed = &mut self.groups[self.levels.group(task)][self.place[task as usize] as usize];
             let carried = placed.carried(shares);
-            if placed.told.replace(carried) != Some(carried) {
+            if placed.reported.replace(carried) != Some(carried) {
                 news.push((task, carried));
             }
         }
@@ -150,7 +150,7 @@ impl Running {
         let group = self.levels.changing(step);
         for placed in self.groups[group].iter_mut().filter(|placed| !placed.down) {
             let carried = placed.carried(loads.shares(placed.rack));
-            placed.told = Some(carried);
+            placed.reported = Some(carried);
             seen.push((placed.task, carried));
         }
     }
@@ -169,20 +169,21 @@ impl Running {
         debug_assert!(self.get(task).is_none(), "task {task} is on a host already");
         let rack = fabric.rack_of(host);
         let demand = &workload.tasks[task as usize];
-        let CellKind { peak, day, network_share, told, .. } = workload.cell_kinds[demand.kind as usize];
-        let of_rack = &mut self.racks[rack.index()][usize::from(told.tolerant)];
+        let CellKind { peak, day, network_share, demand: declared, .. } =
+            workload.cell_kinds[demand.kind as usize];
+        let of_rack = &mut self.racks[rack.index()][usize::from(declared.tolerant)];
         let of_group = &mut self.groups[self.levels.group(task)];
         self.place[task as usize] = of_group.len() as u32;
-        of_group.push(Placed {
+        of_group.push(PlacedTask {
             task,
             host,
             rack,
             rates: [0; 2],
             ends,
             down: true,
-            tolerant: told.tolerant,
+            tolerant: declared.tolerant,
             at_rack: of_rack.len() as u32,
-            told: None,
+            reported: None,
             means: [demand.egress_bps, demand.ingress_bps],
             peak,
             day,
@@ -221,7 +222,7 @@ impl Running {
         (placed.host, placed.rack, placed.at_rack) = (to, rack, at_rack);
     }
 
-    fn leave_rack(&mut self, placed: Placed) {
+    fn leave_rack(&mut self, placed: PlacedTask) {
         let rack = &mut self.racks[placed.rack.index()][usize::from(placed.tolerant)];
         rack.swap_remove(placed.at_rack as usize);
         if let Some(&other) = rack.get(placed.at_rack as usize) {
@@ -271,7 +272,7 @@ impl Running {
     }
 }
 
-impl Placed {
+impl PlacedTask {
     /// Returns the carried traffic, given the carried shares.
     fn carried(&self, shares: [f64; 2]) -> [u64; 2] {
         [0, 1].map(|at| (self.rates[at] as f64 * shares[at]).round() as u64)
@@ -299,5 +300,5 @@ fn swing(now: f64) -> f64 {
 }
 
 fn cpus(task: u32, workload: &Workload) -> u64 {
-    workload.cell_kinds[workload.tasks[task as usize].kind as usize].told.cpus.0
+    workload.cell_kinds[workload.tasks[task as usize].kind as usize].demand.cpus.0
 }

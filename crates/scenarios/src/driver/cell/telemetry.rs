@@ -6,10 +6,10 @@ use leeward_ledger::Sample;
 use leeward_placement::Candidate;
 use leeward_placement::tasks::TaskId;
 
-use super::Plant;
+use super::Driver;
 use crate::record::Move;
 
-impl Plant<'_> {
+impl Driver<'_> {
     /// Delivers reports in transit, reads all counters, and delivers reports without delay.
     pub(super) fn read_counters(&mut self, now: Nanos) {
         while let Some(entry) = self.late.first_entry().filter(|entry| entry.key().0 <= now) {
@@ -74,10 +74,10 @@ impl Plant<'_> {
     }
 
     fn tell_all(&mut self, now: Nanos, tasks: &[(u32, [u64; 2])]) {
-        let told = |&(task, [egress_bps, ingress_bps]): &(u32, [u64; 2])| {
+        let reported = |&(task, [egress_bps, ingress_bps]): &(u32, [u64; 2])| {
             (TaskId { app: u64::from(task), index: 0 }, Rates { egress_bps, ingress_bps })
         };
-        let rates: Vec<(TaskId, Rates)> = tasks.iter().map(told).collect();
+        let rates: Vec<(TaskId, Rates)> = tasks.iter().map(reported).collect();
         if !rates.is_empty() {
             self.tell(now, Input::Rates(&rates));
         }

@@ -3,12 +3,12 @@
 use leeward_engine::Input;
 use leeward_fabric::HostId;
 
-use super::{Plant, UnderWay};
+use super::{ActiveBlock, Driver};
 use crate::driver::error::RunError;
 use crate::scenario::{Change, Event, HostState};
 
-impl Plant<'_> {
-    pub(super) fn happen(&mut self, now: f64, event: Event) -> Result<(), RunError> {
+impl Driver<'_> {
+    pub(super) fn apply_event(&mut self, now: f64, event: Event) -> Result<(), RunError> {
         let mut changed = Vec::new();
         let mut hosts = Vec::new();
         let state = match event.change {
@@ -33,11 +33,13 @@ impl Plant<'_> {
                 Some(up @ (HostState::Down | HostState::Up)) => {
                     let up = up == HostState::Up;
                     self.outages.set_host_up(host, up, &mut changed);
-                    if event.told {
+                    if event.announced {
                         self.tell(now, Input::Health(host, up));
                     }
                 }
-                Some(drain) if event.told => self.tell(now, Input::Drain(host, drain == HostState::Draining)),
+                Some(drain) if event.announced => {
+                    self.tell(now, Input::Drain(host, drain == HostState::Draining))
+                }
                 _ => {}
             }
         }
@@ -45,7 +47,7 @@ impl Plant<'_> {
             self.network.set_capacity(now, resource, capacity.0 as f64)?;
             self.profiles.capacity_changed(now, resource, self.outages.truth());
             let is_link_of_host = self.fabric.host_of(resource).is_some();
-            if event.told && (state.is_none() || !is_link_of_host) {
+            if event.announced && (state.is_none() || !is_link_of_host) {
                 self.tell(now, Input::Believe(resource, capacity));
             }
         }
@@ -64,10 +66,11 @@ impl Plant<'_> {
         let broken: Vec<(u32, HostId)> =
             self.blocks.keys().filter_map(|block| Some((*block, dead(block)?))).collect();
         for (block, host) in broken {
-            let UnderWay { flows, entries } = self.blocks.remove(&block).expect("it was listed as under way");
+            let ActiveBlock { flows, entries } =
+                self.blocks.remove(&block).expect("it was listed as under way");
             for flow in flows {
                 self.network.cancel(now, flow)?;
-                self.cargo.remove(&flow);
+                self.purposes.remove(&flow);
             }
             let copies = std::mem::take(&mut self.record.blocks[block as usize].copies);
             self.undo(now, block, &copies, &entries);

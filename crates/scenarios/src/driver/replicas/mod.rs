@@ -36,14 +36,14 @@ use crate::telemetry::Reporters;
 use crate::workload::{self, Workload};
 
 /// A block in progress.
-struct UnderWay {
+struct ActiveBlock {
     /// One flow for the chain, or one for each chunk that is not yet written.
     flows: Vec<FlowId>,
     entries: Vec<EntryId>,
 }
 
 /// A file with unwritten blocks.
-struct Open {
+struct OpenFile {
     /// Number of requested blocks.
     asked: u64,
     left: Bytes,
@@ -53,7 +53,7 @@ struct Open {
 
 /// Purpose of a flow that is not background.
 #[derive(Clone, Copy)]
-enum Cargo {
+enum FlowPurpose {
     /// A block, or a chunk of it.
     Block(u32),
     /// An input that the task of a file fetches.
@@ -70,7 +70,7 @@ enum Pending {
 }
 
 /// A run.
-pub struct Plant<'a> {
+pub struct Driver<'a> {
     scenario: &'a Scenario,
     fabric: Arc<Fabric>,
     workload: &'a Workload,
@@ -82,12 +82,12 @@ pub struct Plant<'a> {
     links: LinkRecorder,
     record: Record,
     /// Purpose of each flow; flows that are missing here are background.
-    cargo: HashMap<FlowId, Cargo>,
-    blocks: BTreeMap<u32, UnderWay>,
+    purposes: HashMap<FlowId, FlowPurpose>,
+    blocks: BTreeMap<u32, ActiveBlock>,
     /// Remaining fetches of each file's task.
     fetching: BTreeMap<u32, Vec<FlowId>>,
-    open: Vec<Open>,
-    jobs: Vec<tasks::Left>,
+    open: Vec<OpenFile>,
+    jobs: Vec<tasks::JobProgress>,
     reads: reads::Reads<'a>,
     pending: BTreeMap<(Nanos, u64), Pending>,
     sequence: u64,
@@ -113,22 +113,22 @@ pub fn run(
     seed: u64,
     progress: Progress<'_>,
 ) -> Result<Record, RunError> {
-    Plant::new(scenario, workload, policy, seed)?.run(progress)
+    Driver::new(scenario, workload, policy, seed)?.run(progress)
 }
 
-impl<'a> Plant<'a> {
+impl<'a> Driver<'a> {
     fn new(
         scenario: &'a Scenario,
         workload: &'a Workload,
         policy: &PolicySpec,
         seed: u64,
-    ) -> Result<Plant<'a>, RunError> {
+    ) -> Result<Driver<'a>, RunError> {
         let fabric = scenario.cluster.fabric.clone();
         let truth = scenario.cluster.capacities.clone();
         let ledger = Ledger::new(fabric.clone(), &truth, scenario.ledger.clone())?;
         let policy = replicas::REGISTRY.make(&policy.name, &policy.settings)?;
         let capacities: Vec<f64> = truth.as_slice().iter().map(|capacity| capacity.0 as f64).collect();
-        let mut plant = Plant {
+        let mut plant = Driver {
             network: Network::new(&capacities)?.observed(),
             engine: Engine::new(ledger, policy, seed, Explain::Off),
             reporters: Reporters::new(scenario.telemetry.clone(), &fabric, seed),
@@ -136,7 +136,7 @@ impl<'a> Plant<'a> {
             outages: Outages::new(fabric.clone(), truth),
             profiles: Profiles::new(fabric.resource_count()),
             record: empty_record(workload, fabric.host_count()),
-            cargo: HashMap::new(),
+            purposes: HashMap::new(),
             blocks: BTreeMap::new(),
             fetching: BTreeMap::new(),
             open: Vec::with_capacity(workload.files.len()),
@@ -197,7 +197,7 @@ impl<'a> Plant<'a> {
             let clock = Nanos::from_secs_f64(now);
             while let Some(entry) = self.pending.first_entry().filter(|entry| entry.key().0 <= clock) {
                 match entry.remove() {
-                    Pending::Event(event) => self.happen(now, event)?,
+                    Pending::Event(event) => self.apply_event(now, event)?,
                     Pending::Samples(samples) => self.tell(now, Input::Report(&samples)),
                     Pending::Retry(block) => self.asks.push(block),
                 }

@@ -10,7 +10,7 @@ use leeward_placement::replicas::{self, Layout};
 
 use super::stored::{Stored, Zipf};
 use super::writes::{id, piece};
-use super::{Cargo, Plant};
+use super::{Driver, FlowPurpose};
 use crate::driver::error::RunError;
 use crate::record::{NotMade, Read, Record};
 use crate::workload::{ReadStream, Workload};
@@ -92,7 +92,7 @@ impl<'a> Reads<'a> {
     }
 }
 
-impl Plant<'_> {
+impl Driver<'_> {
     /// Makes the reads that are due until `now`, and degrades those whose chunk has missed its deadline.
     pub(super) fn make_reads(&mut self, now: f64) -> Result<(), RunError> {
         for at in 0..self.reads.streams.len() {
@@ -240,7 +240,7 @@ impl Plant<'_> {
         }
         let bytes = record.bytes.0 as f64;
         let flow = self.network.start(now, &self.hops, bytes, 1.0, f64::INFINITY, None)?;
-        self.cargo.insert(flow, Cargo::Read(read));
+        self.purposes.insert(flow, FlowPurpose::Read(read));
         self.reads.under_way.get_mut(&read).expect("a read under way").flows.push((flow, host));
         Ok(())
     }
@@ -276,7 +276,7 @@ impl Plant<'_> {
 
     fn give_up(&mut self, now: f64, read: u32, flow: FlowId) -> Result<(), RunError> {
         let left = self.network.cancel(now, flow)?;
-        self.cargo.remove(&flow);
+        self.purposes.remove(&flow);
         let record = &mut self.record.reads[read as usize];
         record.wasted.0 += (record.bytes.0 as f64 - left).round() as u64;
         Ok(())

@@ -4,14 +4,14 @@
 use leeward_fabric::{Bytes, Endpoint};
 use leeward_fluid::Finished;
 
-use super::{Cargo, Open, Plant, class_of};
+use super::{Driver, FlowPurpose, OpenFile, class_of};
 use crate::driver::error::RunError;
 use crate::record::File;
 use crate::workload::{self, Workload};
 
 /// Remaining parts of a job.
 #[derive(Clone, Copy, Default)]
-pub(super) struct Left {
+pub(super) struct JobProgress {
     /// Number of files that are not yet written.
     files: u32,
     /// Number of tasks that fetch or write.
@@ -21,17 +21,17 @@ pub(super) struct Left {
 }
 
 /// Returns the state of all jobs, before they begin.
-pub(super) fn left(workload: &Workload) -> Vec<Left> {
-    let mut jobs = vec![Left::default(); workload.jobs.len()];
+pub(super) fn left(workload: &Workload) -> Vec<JobProgress> {
+    let mut jobs = vec![JobProgress::default(); workload.jobs.len()];
     workload.files.iter().filter_map(|file| file.job).for_each(|job| jobs[job as usize].files += 1);
     jobs
 }
 
-impl Plant<'_> {
+impl Driver<'_> {
     /// Starts a task.
     pub(super) fn open_file(&mut self, now: f64, file: &workload::FileWrite) -> Result<(), RunError> {
         let number = self.open.len() as u32;
-        self.open.push(Open { asked: 0, left: file.bytes, excluded: Vec::new() });
+        self.open.push(OpenFile { asked: 0, left: file.bytes, excluded: Vec::new() });
         let (job, writer, bytes) = (file.job, file.writer, file.bytes);
         let fetches = Bytes(file.fetches.iter().map(|fetch| fetch.bytes.0).sum());
         let (write_start, finished) = (None, None);
@@ -55,7 +55,7 @@ impl Plant<'_> {
             let bytes = fetch.bytes.0 as f64;
             flows.push(self.network.start(now, &self.hops, bytes, 1.0, f64::INFINITY, class)?);
         }
-        self.cargo.extend(flows.iter().map(|&flow| (flow, Cargo::Fetch(number))));
+        self.purposes.extend(flows.iter().map(|&flow| (flow, FlowPurpose::Fetch(number))));
         self.fetching.insert(number, flows);
         self.working += 1;
         if self.outages.is_up(writer) { Ok(()) } else { self.abandon_fetches(now) }
@@ -113,7 +113,7 @@ impl Plant<'_> {
         for file in dead {
             for flow in self.fetching.remove(&file).into_iter().flatten() {
                 self.network.cancel(now, flow)?;
-                self.cargo.remove(&flow);
+                self.purposes.remove(&flow);
             }
             self.working -= 1;
             self.leave(now, file);

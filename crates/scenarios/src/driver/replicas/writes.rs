@@ -8,12 +8,12 @@ use leeward_ledger::EntryId;
 use leeward_placement::Constraints;
 use leeward_placement::replicas::{self, Layout, ReplicaRequest};
 
-use super::{Cargo, Pending, Plant, UnderWay};
+use super::{ActiveBlock, Driver, FlowPurpose, Pending};
 use crate::driver::error::RunError;
 use crate::record::Block;
 use crate::workload::{self, MOST_BLOCKS};
 
-impl Plant<'_> {
+impl Driver<'_> {
     /// Requests the next block of a file, or closes the file.
     pub(super) fn next_block(&mut self, now: f64, file: u32) {
         let (open, write) = (&mut self.open[file as usize], &self.workload.files[file as usize]);
@@ -108,8 +108,8 @@ impl Plant<'_> {
         });
         (record.placed, record.copies) = (Some(now), copies);
         let flows = flows.into_iter().collect::<Result<Vec<_>, _>>()?;
-        self.cargo.extend(flows.iter().map(|&flow| (flow, Cargo::Block(block))));
-        self.blocks.insert(block, UnderWay { flows, entries });
+        self.purposes.extend(flows.iter().map(|&flow| (flow, FlowPurpose::Block(block))));
+        self.blocks.insert(block, ActiveBlock { flows, entries });
         Ok(())
     }
 
@@ -130,10 +130,10 @@ impl Plant<'_> {
     }
 
     pub(super) fn finished(&mut self, done: Finished) {
-        match self.cargo.remove(&done.flow) {
-            Some(Cargo::Block(block)) => self.written(block, done),
-            Some(Cargo::Fetch(file)) => self.fetched(file, done),
-            Some(Cargo::Read(read)) => self.read(read, done),
+        match self.purposes.remove(&done.flow) {
+            Some(FlowPurpose::Block(block)) => self.written(block, done),
+            Some(FlowPurpose::Fetch(file)) => self.fetched(file, done),
+            Some(FlowPurpose::Read(read)) => self.read(read, done),
             None => self.record.flows.0 += 1,
         }
     }

@@ -37,7 +37,7 @@ const LARGEST_JOB: f64 = 0.02;
 
 /// A class of jobs.
 #[derive(Clone, Copy, PartialEq)]
-enum Sort {
+enum JobClass {
     Service,
     Batch,
 }
@@ -61,7 +61,7 @@ pub(super) struct Model<'a> {
 
 /// Generated jobs with their tasks.
 #[derive(Default)]
-struct Drawn {
+struct JobDraws {
     workload: Workload,
     /// Thousandths of processors.
     processors: f64,
@@ -122,26 +122,26 @@ impl<'a> Model<'a> {
             let running = self.wanted(sort) / mean(&self.sizes);
             running * (1.0 + horizon / self.seconds(sort))
         };
-        tasks(Sort::Service) + tasks(Sort::Batch)
+        tasks(JobClass::Service) + tasks(JobClass::Batch)
     }
 
     /// Target of thousandths of processors for tasks of a class.
-    fn wanted(&self, sort: Sort) -> f64 {
+    fn wanted(&self, sort: JobClass) -> f64 {
         let tolerant = self.settings.tolerant.get();
-        let share = if sort == Sort::Batch { tolerant } else { 1.0 - tolerant };
+        let share = if sort == JobClass::Batch { tolerant } else { 1.0 - tolerant };
         self.processors * self.settings.processors.get() * share
     }
 
     /// Mean run time of tasks of a class.
-    fn seconds(&self, sort: Sort) -> f64 {
-        let time = if sort == Sort::Batch { self.settings.batch } else { self.settings.service };
+    fn seconds(&self, sort: JobClass) -> f64 {
+        let time = if sort == JobClass::Batch { self.settings.batch } else { self.settings.service };
         time.as_secs_f64()
     }
 
     /// Generates the arrivals.
     pub fn generate(&self, seed: u64, horizon: f64) -> Workload {
-        let mut drawn = Drawn::default();
-        for (number, sort) in [(0, Sort::Service), (1, Sort::Batch)] {
+        let mut drawn = JobDraws::default();
+        for (number, sort) in [(0, JobClass::Service), (1, JobClass::Batch)] {
             let wanted = self.wanted(sort);
             drawn.processors = 0.0;
             let mut index = 0;
@@ -175,7 +175,7 @@ impl<'a> Model<'a> {
     }
 
     /// Draws one job, whose tasks run for `seconds` on average.
-    fn job(&self, random: &mut ChaCha8Rng, sort: Sort, arrive: f64, seconds: f64, drawn: &mut Drawn) {
+    fn job(&self, random: &mut ChaCha8Rng, sort: JobClass, arrive: f64, seconds: f64, drawn: &mut JobDraws) {
         let settings = self.settings;
         // Log-uniform from one task to the most, with as many jobs of 1 as of 2 and 3 together.
         let tasks = (f64::from(self.most_tasks) + 1.0).powf(random.random::<f64>()) as u32;
@@ -188,31 +188,31 @@ impl<'a> Model<'a> {
         let sent = random.random_range(SENT.0..SENT.1);
         let means = [2.0 * bandwidth * sent, 2.0 * bandwidth * (1.0 - sent)];
         let network_share = random.random_range(NETWORK_SHARE.0..NETWORK_SHARE.1);
-        let told = {
+        let declared = {
             let wrong: f64 = StandardNormal.sample(random);
             let known = random.random::<f64>() >= settings.unknown.get();
-            means.map(|mean| self.told(mean.min(self.most_bps) * (error * wrong).exp(), known))
+            means.map(|mean| self.declared(mean.min(self.most_bps) * (error * wrong).exp(), known))
         };
         let mut task = Task {
             cpus: Cpus(cpus),
             memory: Bytes(memory as u64),
-            tolerant: sort == Sort::Batch,
+            tolerant: sort == JobClass::Batch,
             ..Task::default()
         };
-        let class = if sort == Sort::Batch { Class::BestEffort } else { Class::Critical };
-        [task.egress[class as usize], task.ingress[class as usize]] = told;
+        let class = if sort == JobClass::Batch { Class::BestEffort } else { Class::Critical };
+        [task.egress[class as usize], task.ingress[class as usize]] = declared;
         let Workload { tasks: all, cell_kinds, cell_jobs, .. } = &mut drawn.workload;
         let (job, kind) = (cell_jobs.len() as u32, cell_kinds.len() as u32);
         cell_kinds.push(CellKind {
-            told: task,
+            demand: task,
             peak: settings.peak.get(),
             day: settings.day.get(),
-            network_share: if sort == Sort::Batch { network_share } else { 0.0 },
+            network_share: if sort == JobClass::Batch { network_share } else { 0.0 },
             restart: settings.restart.as_secs_f64(),
         });
         let at_least_one = |share: f64| Some(((f64::from(tasks) * share) as u32).max(1));
         cell_jobs.push(CellJob {
-            name: format!("{}{job}", if sort == Sort::Batch { "batch" } else { "service" }),
+            name: format!("{}{job}", if sort == JobClass::Batch { "batch" } else { "service" }),
             availability: Availability {
                 down: at_least_one(settings.down.get()),
                 evictions_per_hour: at_least_one(settings.evictions.get()),
@@ -220,7 +220,7 @@ impl<'a> Model<'a> {
             tags: if deviate >= self.constrained.1 { self.constrained.0 } else { 0 },
         });
         for _ in 0..tasks {
-            let within = if sort == Sort::Batch { log_normal(random, WITHIN) } else { 1.0 };
+            let within = if sort == JobClass::Batch { log_normal(random, WITHIN) } else { 1.0 };
             let factor = log_normal(random, WITHIN);
             let [egress_bps, ingress_bps] =
                 means.map(|mean| (mean * factor).min(self.most_bps).round() as u64);
@@ -232,7 +232,7 @@ impl<'a> Model<'a> {
     }
 
     /// Returns a rate as the scheduler knows it.
-    fn told(&self, mean: f64, known: bool) -> Traffic {
+    fn declared(&self, mean: f64, known: bool) -> Traffic {
         let bps = |rate: f64| rate.round() as u64;
         match (known, self.settings.unknown_peak) {
             (true, _) => Traffic { mean_bps: bps(mean), peak_bps: bps(mean * self.settings.peak.get()) },

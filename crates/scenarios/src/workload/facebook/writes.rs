@@ -86,7 +86,7 @@ pub(super) struct Writes<'a> {
 }
 
 /// A job of a run, and its context.
-struct Drawn<'a> {
+struct JobContext<'a> {
     index: u64,
     /// Time of its first file's write on a quiet network.
     first_file: f64,
@@ -161,8 +161,8 @@ impl<'a> Writes<'a> {
                 break;
             }
             let mut random = stream(seed, JOB, index);
-            let drawn = Drawn { index, first_file, horizon, hosts: &hosts, seed };
-            made.extend(self.job(&drawn, &mut random, &mut fetched)?);
+            let context = JobContext { index, first_file, horizon, hosts: &hosts, seed };
+            made.extend(self.job(&context, &mut random, &mut fetched)?);
             index += 1;
             if index > 2 * MOST_RECORDS as u64 {
                 return Err(wrong("burstiness", "too many jobs at one time; lower `jobs` or `burstiness`"));
@@ -186,11 +186,11 @@ impl<'a> Writes<'a> {
     /// Draws a job and its tasks within the run, if any. Adds to the number of fetches.
     fn job(
         &self,
-        drawn: &Drawn<'_>,
+        context: &JobContext<'_>,
         random: &mut ChaCha8Rng,
         fetched: &mut usize,
     ) -> Result<Option<(Job, Vec<FileWrite>)>, InputError> {
-        let &Drawn { index, first_file, horizon, hosts, .. } = drawn;
+        let &JobContext { index, first_file, horizon, hosts, .. } = context;
         let bin = self.kinds.sample(random);
         let span = SPAN * random.sample::<f64, _>(Exp1);
         let (mut files, mut last_end) = (Vec::new(), first_file);
@@ -220,7 +220,7 @@ impl<'a> Writes<'a> {
         let before = (last_end - first_file) * (1.0 - writing) / writing;
         let job = Job { name: format!("bin{}/{index}", bin + 1), start: first_file - before };
         if let Some(phases) = self.settings.phases.as_ref().filter(|_| bin < SHUFFLING) {
-            self.shuffle(drawn, phases, job.start, &mut files, fetched)?;
+            self.shuffle(context, phases, job.start, &mut files, fetched)?;
         }
         files.retain(|file| file.start < horizon);
         Ok((!files.is_empty()).then_some((job, files)))
@@ -229,7 +229,7 @@ impl<'a> Writes<'a> {
     /// Adds a shuffle before the files of a job.
     fn shuffle(
         &self,
-        drawn: &Drawn<'_>,
+        context: &JobContext<'_>,
         phases: &Phases,
         submitted: f64,
         files: &mut [FileWrite],
@@ -238,12 +238,12 @@ impl<'a> Writes<'a> {
         let of = |file: &FileWrite| file.bytes.0 as f64 * self.shuffled;
         let all: f64 = files.iter().map(of).sum();
         let maps = (all / self.settings.block.0 as f64).ceil() as u64;
-        let mappers = phases.mappers(maps, drawn.hosts, &mut stream(drawn.seed, PHASES, drawn.index));
+        let mappers = phases.mappers(maps, context.hosts, &mut stream(context.seed, PHASES, context.index));
         for file in files {
             let (write, bytes) = (file.start, of(file));
             let begun = (write - phases.seconds(bytes)).max(submitted);
             file.start = begun.max(0.0);
-            if file.start >= drawn.horizon {
+            if file.start >= context.horizon {
                 continue;
             }
             let left = if write > begun { (write - file.start) / (write - begun) } else { 1.0 };

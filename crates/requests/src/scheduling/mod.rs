@@ -6,16 +6,16 @@ mod levels;
 mod shares;
 
 pub use cake::Cake;
-pub(super) use cake::Control;
+pub(super) use cake::WeightController;
 
 use self::deadlines::Deadlines;
 use self::levels::Levels;
 use self::shares::Shares;
 use super::live::Pool;
 
-/// Order in which a server serves waiting requests. In every order, requests over their limits come last.
+/// Scheduling in which a server serves waiting requests. In every order, requests over their limits come last.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub enum Order {
+pub enum Scheduling {
     /// Strict priorities, first come first served within one: the order that PriorityMeister enforces, and
     /// bySLO with other priorities.
     #[default]
@@ -32,29 +32,29 @@ pub enum Order {
 
 /// Requests that wait at a server within their limits, in the server's order.
 #[derive(Clone, Debug)]
-pub(super) enum Waiting {
+pub(super) enum RequestQueue {
     Levels(Levels),
     Shares(Shares),
     Deadlines(Deadlines),
 }
 
-impl Waiting {
+impl RequestQueue {
     /// Creates an empty queue for workloads with these weights and objectives in nanoseconds, on `levels`
     /// levels.
-    pub(super) fn new(order: Order, levels: usize, weights: &[f64], objectives: &[u64]) -> Waiting {
+    pub(super) fn new(order: Scheduling, levels: usize, weights: &[f64], objectives: &[u64]) -> RequestQueue {
         match order {
-            Order::Priority | Order::Fifo => Waiting::Levels(Levels::new(levels)),
-            Order::Shares | Order::Cake(_) => Waiting::Shares(Shares::new(weights)),
-            Order::Deadline => Waiting::Deadlines(Deadlines::new(objectives)),
+            Scheduling::Priority | Scheduling::Fifo => RequestQueue::Levels(Levels::new(levels)),
+            Scheduling::Shares | Scheduling::Cake(_) => RequestQueue::Shares(Shares::new(weights)),
+            Scheduling::Deadline => RequestQueue::Deadlines(Deadlines::new(objectives)),
         }
     }
 
     #[inline]
     pub(super) fn push(&mut self, pool: &mut Pool, id: u32) {
         match self {
-            Waiting::Levels(levels) => levels.push(pool, id),
-            Waiting::Shares(shares) => shares.push(pool, id),
-            Waiting::Deadlines(deadlines) => deadlines.push(pool, id),
+            RequestQueue::Levels(levels) => levels.push(pool, id),
+            RequestQueue::Shares(shares) => shares.push(pool, id),
+            RequestQueue::Deadlines(deadlines) => deadlines.push(pool, id),
         }
     }
 
@@ -62,9 +62,9 @@ impl Waiting {
     #[inline]
     pub(super) fn peek(&self) -> u32 {
         match self {
-            Waiting::Levels(levels) => levels.peek(),
-            Waiting::Shares(shares) => shares.peek(),
-            Waiting::Deadlines(deadlines) => deadlines.peek(),
+            RequestQueue::Levels(levels) => levels.peek(),
+            RequestQueue::Shares(shares) => shares.peek(),
+            RequestQueue::Deadlines(deadlines) => deadlines.peek(),
         }
     }
 
@@ -72,25 +72,25 @@ impl Waiting {
     #[inline]
     pub(super) fn pop(&mut self, pool: &mut Pool) -> u32 {
         match self {
-            Waiting::Levels(levels) => levels.pop(pool),
-            Waiting::Shares(shares) => shares.pop(pool),
-            Waiting::Deadlines(deadlines) => deadlines.pop(),
+            RequestQueue::Levels(levels) => levels.pop(pool),
+            RequestQueue::Shares(shares) => shares.pop(pool),
+            RequestQueue::Deadlines(deadlines) => deadlines.pop(),
         }
     }
 
     /// Puts back a request of which a link has sent a packet, as the first of its level. Links support levels
     /// only.
     #[inline]
-    pub(super) fn again(&mut self, pool: &mut Pool, id: u32) {
-        if let Waiting::Levels(levels) = self {
-            levels.again(pool, id);
+    pub(super) fn put_back(&mut self, pool: &mut Pool, id: u32) {
+        if let RequestQueue::Levels(levels) = self {
+            levels.put_back(pool, id);
         }
     }
 
     /// Returns the weights of workloads, if the order has weights.
     pub(super) fn weights(&mut self) -> Option<&mut [f64]> {
         match self {
-            Waiting::Shares(shares) => Some(&mut shares.weights),
+            RequestQueue::Shares(shares) => Some(&mut shares.weights),
             _ => None,
         }
     }

@@ -4,6 +4,11 @@
 //! Without permission for namespaces, or without `ip`, `tc` or `ss`, the test prints a skip and proves
 //! nothing.
 
+// A program of its own: it starts itself again by the names of its tests, and compares times.
+#[path = "it/support/mod.rs"]
+#[allow(dead_code, reason = "the other test program uses the rest")]
+mod support;
+
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
@@ -13,7 +18,7 @@ use leeward_fabric::Nanos;
 use leeward_tcp::control::Control;
 use leeward_tcp::{Ack, Segment, Settings};
 
-use crate::support::{Fate, Link, Run};
+use support::{Fate, Link, Run};
 
 /// A frame of 1500 bytes with its Ethernet header.
 const FRAME: u64 = 1514;

@@ -6,12 +6,12 @@
 
 use leeward_fabric::Nanos;
 
-use crate::tally::Tally;
+use crate::latency_histogram::LatencyHistogram;
 
 /// Settings of the weight controller.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Cake {
-    /// Control interval; at least 1 ms.
+    /// WeightController interval; at least 1 ms.
     pub interval: Nanos,
     /// Lower compliance bound: below this ratio of SLO to measured tail, the weight grows.
     pub lower: f64,
@@ -33,10 +33,10 @@ impl Default for Cake {
 
 /// Weight controller of a device.
 #[derive(Clone, Debug)]
-pub(crate) struct Control {
+pub(crate) struct WeightController {
     pub(crate) settings: Cake,
     /// Latencies in the current interval, by workload.
-    measured: Vec<Tally>,
+    measured: Vec<LatencyHistogram>,
     /// Percentile and nanoseconds, by workload; `None` for best effort.
     objectives: Vec<Option<(f64, f64)>>,
     /// Slot of the controller in the clock.
@@ -44,10 +44,15 @@ pub(crate) struct Control {
     pub(crate) queue: u32,
 }
 
-impl Control {
-    pub(crate) fn new(settings: Cake, objectives: Vec<Option<(f64, f64)>>, queue: u32, slot: u32) -> Control {
-        let measured = vec![Tally::default(); objectives.len()];
-        Control { settings, measured, objectives, slot, queue }
+impl WeightController {
+    pub(crate) fn new(
+        settings: Cake,
+        objectives: Vec<Option<(f64, f64)>>,
+        queue: u32,
+        slot: u32,
+    ) -> WeightController {
+        let measured = vec![LatencyHistogram::default(); objectives.len()];
+        WeightController { settings, measured, objectives, slot, queue }
     }
 
     /// Counts the latency of a finished request.

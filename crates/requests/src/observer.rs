@@ -4,23 +4,23 @@ use leeward_fabric::Nanos;
 use leeward_traces::{Kind, Stage};
 
 /// Observer of a run's events, in order of time. `()` observes nothing at no cost.
-pub trait Watch {
+pub trait Observer {
     /// The limits of a stage let a request of `workload` with this work pass; not called for demoted
     /// requests.
     fn passed(&mut self, _at: Nanos, _workload: usize, _stage: Stage, _work: f64) {}
     /// A request arrives at a server; it may wait behind a limiter there.
-    fn came(&mut self, _at: Nanos, _server: usize, _of: Of) {}
+    fn arrived(&mut self, _at: Nanos, _server: usize, _of: RequestEvent) {}
     /// A server takes a request, or a link starts to send a packet of it.
-    fn started(&mut self, _at: Nanos, _server: usize, _of: Of) {}
+    fn started(&mut self, _at: Nanos, _server: usize, _of: RequestEvent) {}
     /// A server has served a request or packet. A device's latency comes after.
-    fn served(&mut self, _at: Nanos, _server: usize, _of: Of) {}
+    fn served(&mut self, _at: Nanos, _server: usize, _of: RequestEvent) {}
 }
 
-impl Watch for () {}
+impl Observer for () {}
 
 /// A request, or a packet of it, at a server.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Of {
+pub struct RequestEvent {
     /// Index of the workload.
     pub workload: usize,
     /// Number of the request, from 0 in order of arrival over all workloads.

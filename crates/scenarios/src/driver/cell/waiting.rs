@@ -7,12 +7,12 @@ use leeward_fabric::{HostId, Nanos};
 use leeward_placement::Constraints;
 use leeward_placement::tasks::AppRequest;
 
-use super::Plant;
+use super::Driver;
 use crate::workload::Workload;
 
 /// Waiting tasks, and their previous placement attempts.
 #[derive(Debug)]
-pub(super) struct Asks {
+pub(super) struct WaitingTasks {
     /// Waiting tasks, in order of arrival.
     waiting: Vec<u32>,
     /// Remaining work of tasks whose host failed, in seconds.
@@ -26,9 +26,9 @@ pub(super) struct Asks {
     pub dead: BTreeSet<HostId>,
 }
 
-impl Asks {
-    pub fn new(workload: &Workload) -> Asks {
-        Asks {
+impl WaitingTasks {
+    pub fn new(workload: &Workload) -> WaitingTasks {
+        WaitingTasks {
             waiting: Vec::new(),
             left: BTreeMap::new(),
             refused: vec![0; workload.cell_kinds.len()],
@@ -49,11 +49,11 @@ impl Asks {
     }
 }
 
-impl Plant<'_> {
+impl Driver<'_> {
     /// Requests hosts: first for waiting tasks, then for new arrivals.
     pub(super) fn ask_all(&mut self, now: Nanos) {
         let seconds = now.as_secs_f64();
-        let mut tasks = std::mem::take(&mut self.asks.waiting);
+        let mut tasks = std::mem::take(&mut self.waiting_tasks.waiting);
         while self.workload.tasks.get(self.arrived).is_some_and(|task| task.arrive <= seconds) {
             tasks.push(self.arrived as u32);
             self.arrived += 1;
@@ -61,10 +61,10 @@ impl Plant<'_> {
         for task in tasks {
             let kind = self.workload.tasks[task as usize].kind as usize;
             // Nothing has changed since a similar task was refused in this step.
-            if self.asks.refused[kind] == self.step + 1 || !self.ask(now, task) {
-                self.asks.refused[kind] = self.step + 1;
+            if self.waiting_tasks.refused[kind] == self.step + 1 || !self.ask(now, task) {
+                self.waiting_tasks.refused[kind] = self.step + 1;
                 self.record.tasks[task as usize].refused += 1;
-                self.asks.waiting.push(task);
+                self.waiting_tasks.waiting.push(task);
             }
         }
     }
@@ -73,14 +73,14 @@ impl Plant<'_> {
     fn ask(&mut self, now: Nanos, task: u32) -> bool {
         let demand = &self.workload.tasks[task as usize];
         let job = &self.workload.cell_jobs[demand.job as usize];
-        if self.moves && !std::mem::replace(&mut self.asks.known[demand.job as usize], true) {
+        if self.moves && !std::mem::replace(&mut self.waiting_tasks.known[demand.job as usize], true) {
             self.tell(now, Input::Job(u64::from(demand.job), job.availability));
         }
         loop {
             let request = AppRequest {
                 id: u64::from(task),
                 job: u64::from(demand.job),
-                tasks: vec![self.workload.cell_kinds[demand.kind as usize].told],
+                tasks: vec![self.workload.cell_kinds[demand.kind as usize].demand],
                 transfers: Vec::new(),
                 constraints: Constraints { tags: job.tags, ..Constraints::default() },
             };
@@ -92,7 +92,7 @@ impl Plant<'_> {
             let Some(Ok(placed)) = answer else { return false };
             let host = placed.decision.choice[0];
             if self.outages.is_up(host) {
-                let left = self.asks.left.remove(&task);
+                let left = self.waiting_tasks.left.remove(&task);
                 self.start(now, task, host, left.unwrap_or(demand.duration), left.is_some());
                 return true;
             }
@@ -103,7 +103,7 @@ impl Plant<'_> {
 
     /// Informs the engine of a failed host that it did not know.
     pub(super) fn found_dead(&mut self, now: Nanos, host: HostId) {
-        self.asks.dead.insert(host);
+        self.waiting_tasks.dead.insert(host);
         self.tell(now, Input::Health(host, false));
     }
 }

@@ -13,7 +13,7 @@ use super::arrival::Arrival;
 
 /// Requests of the workloads of a file.
 #[derive(Clone, Debug)]
-pub struct Sent {
+pub struct Sources {
     /// Requests by workload; `None` without a trace. Workloads with the same trace and device file share
     /// them.
     pub arrivals: Vec<Option<Arc<[Arrival]>>>,
@@ -24,17 +24,17 @@ pub struct Sent {
 }
 
 /// Inputs that determine arrivals: trace, volume of the trace, device profile.
-type Source = (String, Option<String>, Option<String>);
+type TraceKey = (String, Option<String>, Option<String>);
 
-impl Sent {
+impl Sources {
     /// Reads the traces of workloads, each once. Every trace starts with its first request at time 0, so that
     /// all workloads overlap.
     ///
     /// # Errors
     /// Returns an error that names the file and its problem.
-    pub fn read(workloads: &Workloads, open: &Open<'_>) -> Result<Sent, InputError> {
+    pub fn read(workloads: &Workloads, open: &Open<'_>) -> Result<Sources, InputError> {
         let mut devices: BTreeMap<String, Arc<Device>> = BTreeMap::new();
-        let mut known: BTreeMap<Source, Arc<[Arrival]>> = BTreeMap::new();
+        let mut known: BTreeMap<TraceKey, Arc<[Arrival]>> = BTreeMap::new();
         let mut arrivals = Vec::with_capacity(workloads.entries.len());
         let mut profiles = Vec::with_capacity(workloads.entries.len());
         for entry in &workloads.entries {
@@ -62,7 +62,7 @@ impl Sent {
             let any = given.iter().any(Option::is_some);
             any.then(|| (name, given.into_iter().flatten().fold(0, u64::saturating_add)))
         };
-        Ok(Sent { arrivals, profiles, outstanding: devices.into_iter().filter_map(given).collect() })
+        Ok(Sources { arrivals, profiles, outstanding: devices.into_iter().filter_map(given).collect() })
     }
 }
 

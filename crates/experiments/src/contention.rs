@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use leeward_fabric::Nanos;
-use leeward_requests::{Cake, Interval, Order, Report, Setup, Source, rank, run};
+use leeward_requests::{Cake, Interval, Report, Scheduling, Setup, Source, rank, run};
 use leeward_slo::bound::{BoundSettings, Bounds, Method, Unit};
 use leeward_slo::priorities::{LEVELS, by_slo, priority_meister};
 use leeward_slo::{Promise, Slo, System, Workload};
 use leeward_traces::Stage;
 use leeward_traces::device::Device;
 
-use super::member::{Drawn, Member, Sent, World};
-use super::{Shape, StudyError};
+use super::workload_draw::{DrawContext, DrawnWorkload, RequestSource, WorkloadDraw};
+use super::{ExperimentError, Shape};
 
 /// Request scheduler (SLO section 3.3.1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -50,26 +50,26 @@ impl Scheduler {
     }
 
     /// Returns the scheduler of a name.
-    pub fn named(name: &str) -> Option<Scheduler> {
+    pub fn from_name(name: &str) -> Option<Scheduler> {
         Scheduler::ALL.into_iter().find(|scheduler| scheduler.name() == name)
     }
 
     /// Service order of devices.
-    fn order(self) -> Order {
+    fn order(self) -> Scheduling {
         match self {
-            Scheduler::Shares => Order::Shares,
-            Scheduler::Cake => Order::Cake(Cake::default()),
-            Scheduler::Deadline => Order::Deadline,
-            Scheduler::BySlo | Scheduler::PriorityMeister => Order::Priority,
+            Scheduler::Shares => Scheduling::Shares,
+            Scheduler::Cake => Scheduling::Cake(Cake::default()),
+            Scheduler::Deadline => Scheduling::Deadline,
+            Scheduler::BySlo | Scheduler::PriorityMeister => Scheduling::Priority,
         }
     }
 }
 
 /// Setup of a contention experiment.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Contest {
+pub struct ContentionExperiment {
     /// Workloads.
-    pub members: Vec<Member>,
+    pub members: Vec<WorkloadDraw>,
     /// Machines.
     pub shape: Shape,
     /// Device of all servers.
@@ -90,12 +90,12 @@ pub struct Contest {
 
 /// Result of a workload.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Fared {
-    /// Requests made from [`Contest::from`] on.
+pub struct ContentionResult {
+    /// Requests made from [`ContentionExperiment::from`] on.
     pub requests: u64,
     /// Number of these later than the SLO.
     pub late: u64,
-    /// Exact latency of these at each of [`Contest::percentiles`], in seconds; empty without requests.
+    /// Exact latency of these at each of [`ContentionExperiment::percentiles`], in seconds; empty without requests.
     pub tails: Vec<f64>,
     /// Requests of the whole run served over their limits. There are a few even if all workloads conform to
     /// their curves, because networks move requests closer together.
@@ -111,39 +111,42 @@ pub struct Fared {
 
 /// A contention experiment with its traces, which are the same for every scheduler.
 #[derive(Debug)]
-pub struct Contenders {
-    contest: Contest,
-    drawn: Vec<Drawn>,
+pub struct DrawnContention {
+    experiment: ContentionExperiment,
+    drawn: Vec<DrawnWorkload>,
     system: System,
 }
 
-impl Contenders {
+impl DrawnContention {
     /// Draws traces. A workload's trace is a function of the seed, its position in the list and its traffic.
     ///
     /// # Errors
     /// Returns an error for an invalid setup or workload.
-    pub fn new(contest: Contest, seed: u64) -> Result<Contenders, StudyError> {
-        let Contest { seconds, from, .. } = contest;
+    pub fn new(experiment: ContentionExperiment, seed: u64) -> Result<DrawnContention, ExperimentError> {
+        let ContentionExperiment { seconds, from, .. } = experiment;
         if !(seconds > 0.0 && seconds <= 1e6 && from >= 0.0 && from < seconds) {
             let problem =
                 format!("{seconds} s, measured from {from} s on: expected up to 1e6 s, and an earlier time");
-            return Err(StudyError::draw("length", problem));
+            return Err(ExperimentError::draw("length", problem));
         }
-        if let Some(none) = contest.percentiles.iter().find(|&&of| !(of > 0.0 && of < 100.0)) {
-            return Err(StudyError::draw("percentiles", format!("{none}: expected above 0 and below 100")));
+        if let Some(none) = experiment.percentiles.iter().find(|&&of| !(of > 0.0 && of < 100.0)) {
+            return Err(ExperimentError::draw(
+                "percentiles",
+                format!("{none}: expected above 0 and below 100"),
+            ));
         }
-        let site = contest.shape.site()?;
-        let world = World {
-            device: &contest.device,
-            model: contest.model.as_ref().unwrap_or(&contest.device),
-            bytes: contest.shape.bytes,
+        let site = experiment.shape.site()?;
+        let world = DrawContext {
+            device: &experiment.device,
+            model: experiment.model.as_ref().unwrap_or(&experiment.device),
+            bytes: experiment.shape.bytes,
             seconds,
             seed,
         };
-        let mut drawn = Vec::with_capacity(contest.members.len());
-        let mut promises = Vec::with_capacity(contest.members.len());
-        for (at, member) in contest.members.iter().enumerate() {
-            let Shape { clients, servers, devices, .. } = contest.shape;
+        let mut drawn = Vec::with_capacity(experiment.members.len());
+        let mut promises = Vec::with_capacity(experiment.members.len());
+        for (at, member) in experiment.members.iter().enumerate() {
+            let Shape { clients, servers, devices, .. } = experiment.shape;
             let device = member.device.unwrap_or(0);
             if member.client >= clients || member.server >= servers || device >= devices {
                 let problem = format!(
@@ -154,7 +157,7 @@ impl Contenders {
             }
             let own = member.draw(at, world)?;
             let path = |stage| site.path(member.client, member.server, device, stage);
-            let slo = member.slo.map(|latency| Slo { percentile: contest.percentile, latency });
+            let slo = member.slo.map(|latency| Slo { percentile: experiment.percentile, latency });
             let limits = own.demands.iter().map(|demand| match &own.limits {
                 Some(limits) if demand.stage == Stage::Storage => limits.clone(),
                 _ => demand.arrivals.clone(),
@@ -173,26 +176,26 @@ impl Contenders {
             drawn.push(own);
         }
         let system = System { queues: site.queues().to_vec(), promises };
-        Bounds::new(&system, contest.bounds())?;
-        Ok(Contenders { contest, drawn, system })
+        Bounds::new(&system, experiment.bounds())?;
+        Ok(DrawnContention { experiment, drawn, system })
     }
 
     /// Runs the experiment under a scheduler and returns the result of each workload, in order.
     ///
     /// # Errors
     /// Returns an error if the setup cannot be run.
-    pub fn run(&self, scheduler: Scheduler) -> Result<Vec<Fared>, StudyError> {
+    pub fn run(&self, scheduler: Scheduler) -> Result<Vec<ContentionResult>, ExperimentError> {
         let (system, bounds) = self.ordered(scheduler);
         let setup = self.setup(&system, scheduler)?;
         let sources = self.drawn.iter().map(|drawn| {
-            let requests = drawn.sent.requests(&self.contest.device);
+            let requests = drawn.sent.requests(&self.experiment.device);
             match drawn.sent {
-                Sent::Open(_) => Source::open(requests),
-                Sent::Closed { outstanding, .. } => Source::closed(outstanding, requests),
+                RequestSource::Open(_) => Source::open(requests),
+                RequestSource::Closed { outstanding, .. } => Source::closed(outstanding, requests),
             }
         });
         let report = run(&setup, sources.collect())?;
-        Ok(self.fared(&system, bounds, &report))
+        Ok(self.result(&system, bounds, &report))
     }
 
     /// Returns the system with a scheduler's priorities, and its bounds.
@@ -202,7 +205,7 @@ impl Contenders {
             Scheduler::Shares | Scheduler::Cake | Scheduler::Deadline => {}
             Scheduler::BySlo => by_slo(&mut system),
             Scheduler::PriorityMeister => {
-                let settings = self.contest.bounds();
+                let settings = self.experiment.bounds();
                 let mut bound = |system: &System, promise: usize| {
                     Bounds::new(system, settings)?.bound(promise, Method::PriorityMeister)
                 };
@@ -219,10 +222,10 @@ impl Contenders {
         (system, none)
     }
 
-    fn setup(&self, system: &System, scheduler: Scheduler) -> Result<Setup, StudyError> {
+    fn setup(&self, system: &System, scheduler: Scheduler) -> Result<Setup, ExperimentError> {
         let mut setup = Setup::of_system(system, leeward_requests::Device::ssd(1))?;
         for ((enforced, member), drawn) in
-            setup.workloads.iter_mut().zip(&self.contest.members).zip(&self.drawn)
+            setup.workloads.iter_mut().zip(&self.experiment.members).zip(&self.drawn)
         {
             for (limits, stage) in enforced.stages.iter_mut().zip(Stage::ALL) {
                 let own = stage == Stage::Storage && drawn.limits.is_some();
@@ -235,14 +238,14 @@ impl Contenders {
         for server in setup.servers.iter_mut().filter(|server| server.device.is_some()) {
             server.order = scheduler.order();
         }
-        setup.packet = Some(self.contest.packet);
-        setup.until = Some(Nanos::from_secs_f64(self.contest.seconds));
+        setup.packet = Some(self.experiment.packet);
+        setup.until = Some(Nanos::from_secs_f64(self.experiment.seconds));
         setup.rows = true;
         Ok(setup)
     }
 
-    fn fared(&self, system: &System, bounds: Vec<Option<f64>>, report: &Report) -> Vec<Fared> {
-        let from = Nanos::from_secs_f64(self.contest.from).0;
+    fn result(&self, system: &System, bounds: Vec<Option<f64>>, report: &Report) -> Vec<ContentionResult> {
+        let from = Nanos::from_secs_f64(self.experiment.from).0;
         let mut latencies: Vec<Vec<u64>> = vec![Vec::new(); system.promises.len()];
         if let Some(rows) = &report.rows {
             for (at, (&of, &arrival)) in rows.workload.iter().zip(&rows.arrival).enumerate() {
@@ -261,10 +264,10 @@ impl Contenders {
             let slo = promise.workload.slo.map_or(u64::MAX, |slo| Nanos::from_secs_f64(slo.latency).0);
             let stages = promise.workload.demands.iter().map(|demand| demand.stage);
             let interval = |of: &Interval| (of.start.as_secs_f64(), of.requests, of.late);
-            Fared {
+            ContentionResult {
                 requests: latencies.len() as u64,
                 late: (latencies.len() - latencies.partition_point(|&latency| latency <= slo)) as u64,
-                tails: self.contest.percentiles.iter().filter_map(tail).collect(),
+                tails: self.experiment.percentiles.iter().filter_map(tail).collect(),
                 demoted: measured.demoted,
                 priorities: stages.zip(promise.priorities.iter().copied()).collect(),
                 bound,
@@ -275,7 +278,7 @@ impl Contenders {
     }
 }
 
-impl Contest {
+impl ContentionExperiment {
     /// Settings of bounds: packets on links, and whole requests at devices, one at a time.
     fn bounds(&self) -> BoundSettings {
         BoundSettings { unit: Unit::Frames, frame: self.packet, ..BoundSettings::default() }

@@ -5,44 +5,44 @@ type Waiting = (f64, u32, f64);
 
 /// Heaps of flows, the least tag on top.
 #[derive(Clone, Default, Debug)]
-pub(super) struct Crowds {
-    crowds: Vec<Crowd>,
+pub(super) struct FlowClasses {
+    classes: Vec<FlowClass>,
     free: Vec<u32>,
 }
 
 #[derive(Clone, Default, Debug)]
-struct Crowd {
+struct FlowClass {
     heap: Vec<Waiting>,
     /// Sum of bytes less tags, which gives the total service without visiting each flow. Updated by
     /// differences, and recomputed whenever the heap has been empty.
     lead: f64,
 }
 
-impl Crowds {
+impl FlowClasses {
     /// Allocates an empty heap.
     pub fn claim(&mut self) -> u32 {
         self.free.pop().unwrap_or_else(|| {
-            self.crowds.push(Crowd::default());
-            self.crowds.len() as u32 - 1
+            self.classes.push(FlowClass::default());
+            self.classes.len() as u32 - 1
         })
     }
 
     /// Empties and frees a heap.
-    pub fn release(&mut self, crowd: u32) {
-        let Crowd { heap, lead } = &mut self.crowds[crowd as usize];
+    pub fn release(&mut self, class: u32) {
+        let FlowClass { heap, lead } = &mut self.classes[class as usize];
         heap.clear();
         *lead = 0.0;
-        self.free.push(crowd);
+        self.free.push(class);
     }
 
     /// Returns the number of flows in a heap, and the sum of their bytes less their tags.
-    pub fn lead(&self, crowd: u32) -> (usize, f64) {
-        let Crowd { heap, lead } = &self.crowds[crowd as usize];
+    pub fn lead(&self, class: u32) -> (usize, f64) {
+        let FlowClass { heap, lead } = &self.classes[class as usize];
         (heap.len(), *lead)
     }
 
-    pub fn push(&mut self, crowd: u32, tag: f64, flow: u32, bytes: f64) {
-        let Crowd { heap, lead } = &mut self.crowds[crowd as usize];
+    pub fn push(&mut self, class: u32, tag: f64, flow: u32, bytes: f64) {
+        let FlowClass { heap, lead } = &mut self.classes[class as usize];
         *lead = if heap.is_empty() { bytes - tag } else { *lead + (bytes - tag) };
         heap.push((tag, flow, bytes));
         let last = heap.len() - 1;
@@ -50,8 +50,8 @@ impl Crowds {
     }
 
     /// Removes the flow with the least tag.
-    pub fn pop(&mut self, crowd: u32) -> Option<(f64, u32)> {
-        let Crowd { heap, lead } = &mut self.crowds[crowd as usize];
+    pub fn pop(&mut self, class: u32) -> Option<(f64, u32)> {
+        let FlowClass { heap, lead } = &mut self.classes[class as usize];
         if heap.is_empty() {
             return None;
         }
@@ -62,8 +62,8 @@ impl Crowds {
     }
 
     /// Removes a flow from anywhere in the heap.
-    pub fn remove(&mut self, crowd: u32, flow: u32) {
-        let Crowd { heap, lead } = &mut self.crowds[crowd as usize];
+    pub fn remove(&mut self, class: u32, flow: u32) {
+        let FlowClass { heap, lead } = &mut self.classes[class as usize];
         if let Some(index) = heap.iter().position(|&(_, other, _)| other == flow) {
             let (tag, _, bytes) = heap.swap_remove(index);
             *lead -= bytes - tag;

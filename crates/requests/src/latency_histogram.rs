@@ -8,14 +8,14 @@ const BITS: u32 = 7;
 /// Counts of latencies in buckets a 128th wide: percentiles are at most 0.8 % too large and never too small.
 /// Memory grows with the largest latency: at most 58 KB, typically a third of that.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Tally {
+pub struct LatencyHistogram {
     counts: Vec<u64>,
     count: u64,
     sum: u128,
     largest: u64,
 }
 
-impl Tally {
+impl LatencyHistogram {
     /// Counts a latency in nanoseconds.
     #[inline]
     pub(super) fn add(&mut self, latency: u64) {
@@ -103,7 +103,7 @@ mod tests {
             percent in 0.1..100.0f64,
         ) {
             let mut exact: Vec<u64> = latencies.into_iter().map(|(value, shift)| value >> shift).collect();
-            let mut tally = Tally::default();
+            let mut tally = LatencyHistogram::default();
             exact.iter().for_each(|&latency| tally.add(latency));
             exact.sort_unstable();
             let of = exact[rank(percent, exact.len() as u64).unwrap() as usize - 1];
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     fn what_is_cleared_is_as_new() {
-        let mut tally = Tally::default();
+        let mut tally = LatencyHistogram::default();
         tally.add(7);
         tally.clear();
         assert_eq!((tally.count(), tally.percentile(50.0), tally.mean()), (0, None, None));

@@ -28,7 +28,7 @@ impl Levels {
     }
 
     #[inline]
-    pub(super) fn again(&mut self, pool: &mut Pool, id: u32) {
+    pub(super) fn put_back(&mut self, pool: &mut Pool, id: u32) {
         let level = pool.get(id).level as usize;
         self.lists[level].push_front(pool, id);
         self.filled[level / 64] |= 1 << (level % 64);

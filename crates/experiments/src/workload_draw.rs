@@ -11,10 +11,10 @@ use leeward_traces::{NetworkWork, Request, Stage, Work};
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
-use super::StudyError;
+use super::ExperimentError;
 
-const MEMBER: Kind = Kind::named("study-member");
-const INSTEAD: Kind = Kind::named("study-instead");
+const DRAW: Kind = Kind::named("study-member");
+const CHANGE: Kind = Kind::named("study-instead");
 /// Bytes of each volume.
 const VOLUME: u64 = 64 << 30;
 /// Number of requests that estimate the mean work of one.
@@ -27,16 +27,17 @@ const PRUNING: f64 = 0.01;
 /// A workload of a contention experiment.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Member {
+pub struct WorkloadDraw {
     /// Name of the workload.
     pub name: String,
     /// Promised latency, in seconds; `None` for best effort.
     pub slo: Option<f64>,
     /// Its traffic, which also determines its limits.
-    pub sends: Sends,
+    #[serde(rename = "sends")]
+    pub traffic: Traffic,
     /// Deviating traffic for some time, which does not affect limits.
-    #[serde(default)]
-    pub instead: Option<Instead>,
+    #[serde(default, rename = "instead")]
+    pub change: Option<TrafficChange>,
     /// Outstanding requests of a closed loop: the next is sent when an earlier one ends. A closed loop has
     /// neither load nor SLO.
     #[serde(default)]
@@ -58,7 +59,7 @@ pub struct Member {
 /// Properties of requests.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Sends {
+pub struct Traffic {
     /// Mean load.
     pub load: Load,
     /// C^2 of the gaps between requests.
@@ -84,7 +85,7 @@ pub enum Load {
 /// Deviating requests for some time.
 #[derive(Clone, PartialEq, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Instead {
+pub struct TrafficChange {
     /// Start, in seconds.
     pub from: f64,
     /// Duration, in seconds.
@@ -97,7 +98,7 @@ pub struct Instead {
 
 /// Environment of draws.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct World<'a> {
+pub(super) struct DrawContext<'a> {
     /// True device.
     pub device: &'a Device,
     /// Device model of curves.
@@ -111,36 +112,40 @@ pub(super) struct World<'a> {
 
 /// A drawn member.
 #[derive(Clone, Debug)]
-pub(super) struct Drawn {
+pub(super) struct DrawnWorkload {
     /// Demands at its stages.
     pub demands: Vec<Demand>,
     /// Limits at the device that replace those of its curve.
     pub limits: Option<ArrivalCurve>,
     /// Its requests; endless for a closed loop.
-    pub sent: Sent,
+    pub sent: RequestSource,
 }
 
 #[derive(Clone, Debug)]
-pub(super) enum Sent {
+pub(super) enum RequestSource {
     Open(Vec<Arrival>),
     Closed { outstanding: u32, shape: Drawing, seed: u64 },
 }
 
-impl Member {
+impl WorkloadDraw {
     /// Draws the member at position `at` of the list.
-    pub(super) fn draw(&self, at: usize, world: World<'_>) -> Result<Drawn, StudyError> {
-        let seed = stream(world.seed, MEMBER, at as u64).random();
-        let shape = self.sends.drawing(self.sends.gap_c2);
+    pub(super) fn draw(&self, at: usize, context: DrawContext<'_>) -> Result<DrawnWorkload, ExperimentError> {
+        let seed = stream(context.seed, DRAW, at as u64).random();
+        let shape = self.traffic.drawing(self.traffic.gap_c2);
         if let Some(outstanding) = self.closed {
-            let sent = Sent::Closed { outstanding, shape: shape.clone(), seed };
-            return Ok(Drawn { demands: self.waited_for(shape, seed, world)?, limits: None, sent });
+            let sent = RequestSource::Closed { outstanding, shape: shape.clone(), seed };
+            return Ok(DrawnWorkload {
+                demands: self.closed_loop_demands(shape, seed, context)?,
+                limits: None,
+                sent,
+            });
         }
-        let own = self.trace(shape, self.sends.load, seed, world)?;
-        let curves = self.curves(&own, world)?;
+        let own = self.trace(shape, self.traffic.load, seed, context)?;
+        let curves = self.curves(&own, context)?;
         let limits = self.rates.as_ref().map(|rates| self.limits(rates, &curves)).transpose()?;
         let demands = curves.iter().map(|(stage, curve)| self.demand(*stage, curve));
-        let demands = demands.collect::<Result<_, StudyError>>()?;
-        let sent = match &self.instead {
+        let demands = demands.collect::<Result<_, ExperimentError>>()?;
+        let sent = match &self.change {
             None => own,
             Some(instead) => {
                 let end = instead.from + instead.seconds;
@@ -151,17 +156,17 @@ impl Member {
                     );
                     return Err(self.wrong(problem));
                 }
-                let seed = stream(world.seed, INSTEAD, at as u64).random();
-                let shape = self.sends.drawing(instead.gap_c2);
+                let seed = stream(context.seed, CHANGE, at as u64).random();
+                let shape = self.traffic.drawing(instead.gap_c2);
                 let within = |request: &Request| (instead.from..end).contains(&request.at.as_secs_f64());
                 let mut sent: Vec<Request> = own.into_iter().filter(|request| !within(request)).collect();
-                let other = self.trace(shape, instead.load, seed, world)?;
+                let other = self.trace(shape, instead.load, seed, context)?;
                 sent.extend(other.into_iter().filter(within));
                 sent.sort_by_key(|request| request.at);
                 sent
             }
         };
-        Ok(Drawn { demands, limits, sent: Sent::Open(self.arrivals(sent, world.device)) })
+        Ok(DrawnWorkload { demands, limits, sent: RequestSource::Open(self.arrivals(sent, context.device)) })
     }
 
     /// Stages of the workload.
@@ -175,11 +180,11 @@ impl Member {
         mut shape: Drawing,
         load: Load,
         seed: u64,
-        world: World<'_>,
-    ) -> Result<Vec<Request>, StudyError> {
+        context: DrawContext<'_>,
+    ) -> Result<Vec<Request>, ExperimentError> {
         let (share, stage, capacity) = match load {
             Load::Storage(share) => (share, Stage::Storage, 1.0),
-            Load::NetworkOut(share) => (share, Stage::NetworkOut, world.bytes),
+            Load::NetworkOut(share) => (share, Stage::NetworkOut, context.bytes),
         };
         if stage == Stage::Storage && self.device.is_none() {
             return Err(self.wrong("a load of storage, and no device: expected one of the network"));
@@ -188,20 +193,20 @@ impl Member {
             return Err(self.wrong(format!("a load of {share}: expected a share above 0")));
         }
         let sample = self.synthetic(shape.clone(), seed)?.take(SAMPLE).collect();
-        let works = self.arrivals(sample, world.device);
+        let works = self.arrivals(sample, context.device);
         let mean = works.iter().map(|arrival| arrival.work[stage as usize]).sum::<f64>() / SAMPLE as f64;
         shape.rate = share * capacity / mean;
-        if shape.rate * world.seconds > MOST {
+        if shape.rate * context.seconds > MOST {
             return Err(self.wrong(format!(
                 "{} requests a second for {} s: expected at most {MOST} requests",
-                shape.rate, world.seconds
+                shape.rate, context.seconds
             )));
         }
-        let end = Nanos::from_secs_f64(world.seconds);
+        let end = Nanos::from_secs_f64(context.seconds);
         Ok(self.synthetic(shape, seed)?.take_while(|request| request.at < end).collect())
     }
 
-    fn synthetic(&self, shape: Drawing, seed: u64) -> Result<Synthetic, StudyError> {
+    fn synthetic(&self, shape: Drawing, seed: u64) -> Result<Synthetic, ExperimentError> {
         Synthetic::new(shape, seed).map_err(|error| self.wrong(error.to_string()))
     }
 
@@ -210,12 +215,18 @@ impl Member {
     }
 
     /// Returns the r-b curve of each stage, by the model of the device.
-    fn curves(&self, requests: &[Request], world: World<'_>) -> Result<Vec<(Stage, RbCurve)>, StudyError> {
+    fn curves(
+        &self,
+        requests: &[Request],
+        context: DrawContext<'_>,
+    ) -> Result<Vec<(Stage, RbCurve)>, ExperimentError> {
         if requests.len() < 2 {
             let count = requests.len();
-            return Err(self.wrong(format!("{count} requests in {} s: expected at least two", world.seconds)));
+            return Err(
+                self.wrong(format!("{count} requests in {} s: expected at least two", context.seconds))
+            );
         }
-        let arrivals = self.arrivals(requests.to_vec(), world.model);
+        let arrivals = self.arrivals(requests.to_vec(), context.model);
         let curve = |stage: Stage| {
             let work = arrivals.iter().map(|arrival| (arrival.at.0, arrival.work[stage as usize]));
             RbCurve::from_nanos(work)
@@ -225,32 +236,37 @@ impl Member {
         self.stages().map(curve).collect()
     }
 
-    fn demand(&self, stage: Stage, curve: &RbCurve) -> Result<Demand, StudyError> {
+    fn demand(&self, stage: Stage, curve: &RbCurve) -> Result<Demand, ExperimentError> {
         let pruned = curve.arrival_curve().pruned_within(PRUNING);
         let arrivals = pruned.map_err(|error| self.wrong(error.to_string()))?.curve;
         Ok(Demand { stage, arrivals, largest: curve.largest(), model: None, unloaded: 0.0 })
     }
 
-    fn limits(&self, rates: &[f64], curves: &[(Stage, RbCurve)]) -> Result<ArrivalCurve, StudyError> {
+    fn limits(&self, rates: &[f64], curves: &[(Stage, RbCurve)]) -> Result<ArrivalCurve, ExperimentError> {
         let storage = curves.iter().find(|(stage, _)| *stage == Stage::Storage);
         let (_, curve) = storage.ok_or_else(|| self.wrong("limits at a device, and no device"))?;
         let bucket = |&rate: &f64| {
             let burst = curve.burst(rate).map_err(|error| self.wrong(error.to_string()))?;
             TokenBucket::new(rate, burst).map_err(|error| self.wrong(error.to_string()))
         };
-        let buckets = rates.iter().map(bucket).collect::<Result<Vec<_>, StudyError>>()?;
+        let buckets = rates.iter().map(bucket).collect::<Result<Vec<_>, ExperimentError>>()?;
         ArrivalCurve::new(&buckets).ok_or_else(|| self.wrong("no rate: expected at least one"))
     }
 
     /// Demand of a closed loop in bounds of others: it comes after all promises, which wait only for its
     /// request in service. It has no curve and no bound; the bucket here holds its largest request at almost
     /// no rate.
-    fn waited_for(&self, shape: Drawing, seed: u64, world: World<'_>) -> Result<Vec<Demand>, StudyError> {
+    fn closed_loop_demands(
+        &self,
+        shape: Drawing,
+        seed: u64,
+        context: DrawContext<'_>,
+    ) -> Result<Vec<Demand>, ExperimentError> {
         if self.slo.is_some() {
             return Err(self.wrong("a closed loop with an SLO: expected none"));
         }
         let sample = self.synthetic(shape, seed)?.take(SAMPLE).collect();
-        let works = self.arrivals(sample, world.model);
+        let works = self.arrivals(sample, context.model);
         let demand = |stage: Stage| {
             let largest = works.iter().map(|arrival| arrival.work[stage as usize]).fold(0.0, f64::max);
             let bucket = TokenBucket::new(largest * 1e-9, largest);
@@ -260,12 +276,12 @@ impl Member {
         self.stages().map(demand).collect()
     }
 
-    pub(super) fn wrong(&self, problem: impl Into<String>) -> StudyError {
-        StudyError::draw(format!("workload {}", self.name), problem)
+    pub(super) fn wrong(&self, problem: impl Into<String>) -> ExperimentError {
+        ExperimentError::draw(format!("workload {}", self.name), problem)
     }
 }
 
-impl Sends {
+impl Traffic {
     fn drawing(&self, gap_c2: f64) -> Drawing {
         Drawing {
             rate: 1.0,
@@ -278,12 +294,12 @@ impl Sends {
     }
 }
 
-impl Sent {
+impl RequestSource {
     /// Returns requests in order; endless for a closed loop.
     pub(super) fn requests<'a>(&'a self, device: &'a Device) -> Box<dyn Iterator<Item = Arrival> + 'a> {
         match self {
-            Sent::Open(arrivals) => Box::new(arrivals.iter().copied()),
-            Sent::Closed { shape, seed, .. } => {
+            RequestSource::Open(arrivals) => Box::new(arrivals.iter().copied()),
+            RequestSource::Closed { shape, seed, .. } => {
                 let drawn = Synthetic::new(shape.clone(), *seed).expect("it was drawn before");
                 Box::new(arrivals(drawn, device, true))
             }
