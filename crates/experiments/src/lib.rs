@@ -4,14 +4,16 @@
 //! ```text
 //! files --Traces--> requests, curves and models, made once
 //! seed  --draws---> Draw (trace, start, SLO)           --+--pack---> Packing: servers used --\
-//!                                                         \--admit--> admitted, as a System --replay--> PromiseOutcome
+//!                                                         \--admit--> admitted, as a System
+//! System --replay--> PromiseOutcome
 //! ```
 //!
 //! Other workloads are drawn by load and burstiness only, and contend under each request scheduler (SLO
 //! section 3.4):
 //!
 //! ```text
-//! ContentionExperiment (Members, machines, a device), seed --DrawnContention--> traces and curves --run, by Scheduler--> ContentionResult
+//! ContentionExperiment (WorkloadDraws, machines, a device), seed --DrawnContention--> traces and curves
+//! traces and curves, Scheduler --run--> ContentionResult
 //! ```
 //!
 //! A draw is data and depends on its seed only, so that every limit method and every policy gets the same

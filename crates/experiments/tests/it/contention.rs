@@ -42,7 +42,7 @@ fn member(name: &str, slo: f64, load: f64, gap_c2: f64) -> WorkloadDraw {
     WorkloadDraw {
         name: name.into(),
         slo: Some(slo),
-        sends,
+        traffic: sends,
         change: None,
         closed: None,
         client: 0,
@@ -56,7 +56,7 @@ fn member(name: &str, slo: f64, load: f64, gap_c2: f64) -> WorkloadDraw {
 fn copy(outstanding: u32) -> WorkloadDraw {
     let of = member("copy", 1.0, 0.1, 1.0);
     let sends = Traffic { sizes: vec![(65536, 1.0)], ..of.traffic.clone() };
-    WorkloadDraw { slo: None, closed: Some(outstanding), sends, ..of }
+    WorkloadDraw { slo: None, closed: Some(outstanding), traffic: sends, ..of }
 }
 
 fn flood(from: f64, seconds: f64, load: f64) -> Option<TrafficChange> {
@@ -144,7 +144,7 @@ fn schedulers_serve_as_they_are_called() {
 #[test]
 fn whoever_sends_more_than_its_limits_harms_others_but_not_under_priority_meister() {
     let calm = member("calm", 0.3, 0.4, 2.0);
-    let wild = WorkloadDraw { instead: flood(20.0, 20.0, 2.0), ..member("wild", 0.1, 0.1, 2.0) };
+    let wild = WorkloadDraw { change: flood(20.0, 20.0, 2.0), ..member("wild", 0.1, 0.1, 2.0) };
     let both = [calm, wild];
     let late = |scheduler| run(&both, 5, scheduler)[0].late;
     assert_eq!(late(Scheduler::PriorityMeister), 0);
@@ -156,7 +156,7 @@ fn whoever_sends_more_than_its_limits_harms_others_but_not_under_priority_meiste
 fn limits_at_a_device_delay_whoever_floods_and_nobody_who_keeps_to_what_they_were_made_from() {
     let limited = |instead| WorkloadDraw {
         rates: Some(vec![0.11, 0.3, 0.9]),
-        instead,
+        change: instead,
         ..member("limited", 0.05, 0.1, 10.0)
     };
     let demoted = |instead| run(&[limited(instead)], 2, Scheduler::BySlo)[0].demoted;
@@ -176,7 +176,7 @@ fn a_closed_loop_alone_is_served_without_a_pause() {
 fn a_volume_in_memory_passes_networks_only() {
     let of = member("memory", 0.1, 0.3, 1.0);
     let sends = Traffic { load: Load::NetworkOut(0.3), ..of.traffic.clone() };
-    let fared = run(&[WorkloadDraw { device: None, sends, ..of }], 1, Scheduler::PriorityMeister);
+    let fared = run(&[WorkloadDraw { device: None, traffic: sends, ..of }], 1, Scheduler::PriorityMeister);
     let stages: Vec<Stage> = fared[0].priorities.iter().map(|of| of.0).collect();
     assert_eq!(stages, [Stage::NetworkIn, Stage::NetworkOut]);
     // 200 B and 1.1 x 4 KiB each, at 125 MB/s.

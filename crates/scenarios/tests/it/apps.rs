@@ -175,7 +175,7 @@ fn a_capacity_that_nobody_told_of_is_found_out_too_late_and_one_that_was_told_is
     let slow = |told| {
         let scenario = scenario("capacity", HOSE, &text(told));
         let took = (1..=6).map(|seed| times(&run_under(seed, &scenario, "choreo"))[0].expect("it ends"));
-        assert!(scenario.events.iter().all(|event| event.told == told));
+        assert!(scenario.events.iter().all(|event| event.announced == told));
         took.filter(|&time| time > 10.0).count()
     };
     assert_eq!(slow(true), 0);

@@ -23,7 +23,7 @@ fn check_hosts(scenario: &Scenario, record: &Record, seed: u64) {
         })
         .collect();
     for event in events(record) {
-        let told = workload.cell_kinds[workload.tasks[event.task as usize].kind as usize].told;
+        let told = workload.cell_kinds[workload.tasks[event.task as usize].kind as usize].demand;
         let mut change = |host: HostId, times: i64| {
             let (cpus, memory) = &mut free[host.index()];
             (*cpus, *memory) = (*cpus + times * told.cpus.0 as i64, *memory + times * told.memory.0 as i64);

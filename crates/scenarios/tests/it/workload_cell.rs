@@ -98,7 +98,7 @@ fn the_scheduler_is_told_what_is_true_unless_it_is_to_be_wrong() {
         assert_eq!(told(&mean), Traffic { mean_bps, peak_bps: mean_bps });
     }
     let off = (right.cell_kinds.iter().zip(&wrong.cell_kinds))
-        .filter(|(right, wrong)| right.told != wrong.told)
+        .filter(|(right, wrong)| right.demand != wrong.demand)
         .count();
     assert!(off * 10 > right.cell_kinds.len() * 9, "{off} of {}", right.cell_kinds.len());
 }
