@@ -1,7 +1,7 @@
-//! How many placements a second: the coordinator alone, the task that owns it, and the whole service over loopback HTTP with a
-//! few connections that stay open, each decision kept before it is told (group commit), in a file or, where it is installed,
-//! in a PostgreSQL. The cluster is that of Sinbad section 7.1, 3,000 hosts, with every link seen and busy. Client and
-//! service share the machine's cores, so the rate over HTTP is of both.
+//! Placements per second: the coordinator alone, the task that owns it, and the whole service over loopback
+//! HTTP with a few persistent connections. Each decision is durable before its reply (group commit), in a
+//! file or, if installed, in PostgreSQL. The cluster is that of Sinbad section 7.1, 3,000 hosts, with every
+//! link seen and busy. Client and service share the machine's cores, so the HTTP rate includes both.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 

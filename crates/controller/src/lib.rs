@@ -1,8 +1,9 @@
 //! The controller: the service behind HTTP.
 //!
-//! `http` is the API and `access` decides who may use it; `observability` are metrics and events; `settings` and `start`
-//! make a service from files and flags; `polling` and `probes` get telemetry and measurements. Decisions are made in
-//! `leeward-service`; names and times are resolved here and go no further.
+//! `http` is the API, and `access` holds tokens, roles and rates. `observability` provides metrics and
+//! events. `settings` and `start` build a service from files and flags. `polling` and `probes` collect
+//! telemetry and measurements. `leeward-service` makes the decisions; names and times are resolved here and
+//! go no further.
 
 mod access;
 mod http;

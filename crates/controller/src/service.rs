@@ -1,4 +1,4 @@
-//! The service from its settings to its end.
+//! The service's life cycle, from its settings to a graceful shutdown.
 
 use std::convert::Infallible;
 use std::io;
@@ -38,53 +38,55 @@ use crate::probes::Probes;
 use crate::reload::Reload;
 use crate::settings::ProbeSettings;
 
-/// How much of its reasons a decision keeps.
+/// Number of candidates whose reasons a decision keeps.
 const EXPLAIN: Explain = Explain::Top(8);
-/// How long requests under way may take to finish once the service is to stop.
+/// Time for requests in progress to finish during a shutdown.
 const LAST_REQUESTS: Duration = Duration::from_secs(30);
 
-/// How long a new connection may be silent, and its first head may take: who opens one has something to ask.
+/// Limit on the idle time of a new connection and on the time of its first request head.
 const FIRST_HEAD: Duration = Duration::from_secs(10);
 
-/// After so many tasks a worker looks after those that other threads woke, above all the store's: who asked for something
-/// that is kept by now does not wait until all reports that came meanwhile are read. With tokio's own choice placements
-/// beside 10,000 reports a second waited 6 ms at the 99th percentile, with this one 4 to 5.
+/// Number of scheduler ticks after which a worker polls the global queue, which holds tasks woken by other
+/// threads, above all the store's. A client whose change is already durable then does not wait behind all
+/// reports that arrived meanwhile. Beside 10,000 reports per second, placements waited 6 ms at the 99th
+/// percentile with tokio's default, and wait 4 to 5 ms with this value.
 const OUTSIDE_EVERY: u32 = 8;
 
-/// What is served, and how.
+/// Configuration of a service.
 pub struct Service {
-    /// How much is kept.
+    /// Limits on retained data.
     pub limits: Limits,
-    /// What time it is.
+    /// Clock of the service.
     pub clock: Clock,
-    /// How long a request may take to arrive: its head from when the last one of its connection was answered, and then
-    /// its body. Default 90 s. The first head of a connection has 10 s of these.
+    /// Time limit of a request: for its head, from the last response on its connection, and then again for
+    /// its body. Default 90 s. The first head of a connection has only 10 s.
     pub patience: Duration,
-    /// Bytes of the largest body that is read. Default 16 MiB, a report of 100,000 hosts in one piece.
+    /// Largest request body, in bytes. Default 16 MiB, a report of 100,000 hosts in one piece.
     pub body: usize,
-    /// Bytes of all bodies that are held at once, from when they come until they are answered. Default 256 MiB, sixteen
-    /// of the largest. A body of the largest size always has room where there is no other.
+    /// Limit on the total size of request bodies in memory, from their arrival to their response, in bytes.
+    /// Default 256 MiB, sixteen of the largest. One body of the largest size always fits if there is no
+    /// other.
     pub bodies: usize,
-    /// Streams of events that may be open. Default 64.
+    /// Limit on open event streams. Default 64.
     pub streams: usize,
-    /// Who may ask, and how often. By default everyone, as often as they like.
+    /// Access control: tokens and request rates. The default admits everyone without a limit.
     pub access: Arc<Access>,
-    /// What TLS is spoken with; HTTP without. It may be another one for each connection.
+    /// TLS configuration; plain HTTP without it. A change applies to new connections.
     pub tls: Option<Arc<ArcSwap<ServerConfig>>>,
-    /// Who decides what is promised to workloads. By default `dnc` and `compactor`.
+    /// Admission policies for workloads. Default `dnc` and `compactor`.
     pub promising: Promising,
-    /// What reads settings again.
+    /// Reloads settings; `None` if there is nothing to reload.
     pub reload: Option<Arc<Reload>>,
-    /// What is asked of Prometheus; by default nothing.
+    /// Polling of Prometheus; off by default.
     pub telemetry: Arc<Telemetry>,
-    /// The URL that others are told to reach it at; by default that of where it listens.
+    /// URL of this service for its peers and their clients. The default is its listen address.
     pub advertise: Option<String>,
-    /// Whether it shows a demo, which somebody puts there.
+    /// The service shows a demo, which a client uploads.
     pub demo: bool,
-    /// How agents are asked to measure.
+    /// Settings of measurements by agents.
     pub probes: ProbeSettings,
-    /// Connections that may be open. Who opens one more has the place of one on which nobody was let in yet, and where there
-    /// is none waits until another is closed. Default 512: most systems let a process have 1,024 files open.
+    /// Limit on open connections. At the limit, a new connection replaces one that has not authenticated; if
+    /// all have, it waits for one to close. Default 512: most systems allow a process 1,024 open files.
     pub connections: usize,
     cluster: NewCluster,
     make: MakeEngine,
@@ -93,24 +95,27 @@ pub struct Service {
     store: Box<dyn Store>,
 }
 
-/// What makes an engine for a cluster of which nothing is known yet, one that leads or one that does not.
+/// Makes an engine for a cluster without state. The flag is true for a leader and false for a follower.
 type MakeEngine = Box<dyn Fn(&Cluster, bool) -> Engine + Send>;
 
-/// Why a service ended that nobody told to, or did not begin.
+/// Cause of a service's failure to start, or of its unexpected end.
 #[derive(Debug)]
 pub enum RunError<E> {
-    /// The address cannot be listened at.
+    /// The service cannot listen on the address.
     Listen(io::Error),
-    /// Who was to be told the address did not take it.
+    /// The `listening` callback rejected the address.
     Told(E),
-    /// The process or the system is in the way, the engine has stopped, or (of kind `InvalidData`) what is stored cannot be
-    /// taken up.
+    /// The process or the system failed, the engine stopped, or (kind `InvalidData`) the stored data is
+    /// invalid.
     Broken(io::Error),
 }
 
 impl Service {
-    /// A service for a cluster of which nothing is known yet, on the machine's clock. `policies` makes them, more than once
-    /// if it must be; `labels` are what users call them, settings included.
+    /// Creates a service for a cluster without state, on the machine's clock. `policies` may run more than
+    /// once. `labels` are the users' names for the policies, settings included.
+    ///
+    /// # Errors
+    /// A [`SettingsError`] for invalid ledger settings.
     pub fn new(
         cluster: NewCluster,
         policies: impl Fn() -> Policies + Send + 'static,
@@ -124,7 +129,7 @@ impl Service {
         let make = move |cluster: &Cluster, leads: bool| {
             let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, settings.clone());
             let mut policies = policies();
-            // Who follows hears of moves from who leads.
+            // Followers receive moves from the leader.
             policies.moves = policies.moves.filter(|_| leads);
             Engine::new(ledger.expect("the settings were checked"), policies, seed, EXPLAIN)
         };
@@ -153,8 +158,11 @@ impl Service {
         })
     }
 
-    /// Listens at `address` and serves until the process is told to stop (SIGINT, SIGTERM). `listening` is told the
-    /// address, with the port that was found where port 0 was asked for; its error ends the service before it begins.
+    /// Listens on `address` and serves until SIGINT or SIGTERM. `listening` gets the bound address, with the
+    /// actual port if `address` has port 0. An error of `listening` aborts the start.
+    ///
+    /// # Errors
+    /// A [`RunError`] if the start fails or the service ends unexpectedly.
     pub fn run<E>(
         self,
         address: SocketAddr,
@@ -184,7 +192,11 @@ impl Service {
         })
     }
 
-    /// Serves until `stop`, then finishes the requests under way.
+    /// Serves until `stop` completes, then finishes the requests in progress.
+    ///
+    /// # Errors
+    /// An I/O error if the stored data is invalid (kind `InvalidData`), the listener has no local address, or
+    /// the engine stops.
     pub async fn serve(self, listener: TcpListener, stop: impl Future<Output = ()>) -> io::Result<()> {
         let Service { limits, clock, patience, connections, cluster, make, labels, interval, store, .. } =
             self;
@@ -217,7 +229,8 @@ impl Service {
         let coordinator = Box::new(move |cluster: &Cluster, leads: bool| {
             Coordinator::new(make(cluster, leads), labels.clone(), limits).with_promising(promising.clone())
         });
-        // Events are numbered by the microsecond of the start, so that numbers of an earlier run are lower.
+        // Events are numbered from the start time in microseconds, so the numbers of an earlier run are
+        // lower.
         let events = Arc::new(Events::new(clock.now().0 / 1_000, streams));
         let metrics = Arc::new(Metrics::new());
         let store = Box::new(Watched::new(store, metrics.clone(), events.clone()));
@@ -268,28 +281,28 @@ impl Service {
             never = checking => match never {},
             () = stop => {}
             () = watching => return Err(io::Error::other("the engine has stopped")),
-            // It holds while there is a handle, so it can only have failed.
+            // The coordinator's task runs as long as a handle exists, so an end means a failure.
             ended = &mut coordinator => return Err(io::Error::other(format!("the engine has stopped: {ended:?}"))),
         }
         tracing::info!("stopping: requests under way are finished");
         events.close();
-        // Without an end of the wait, a client that reads nothing would keep the service up for ever.
+        // Without a timeout, a client that reads nothing would block the shutdown forever.
         let _ = tokio::time::timeout(LAST_REQUESTS, open.shutdown()).await;
         Ok(())
     }
 }
 
-/// Reads settings again whenever a signal says so.
+/// Reloads the settings on every signal.
 async fn reload_on(mut again: Signal, reload: Option<Arc<Reload>>) {
     while again.recv().await.is_some() {
         if let Some(reload) = reload.clone() {
-            // What came of it is in the log.
+            // The result is logged.
             let _ = tokio::task::spawn_blocking(move || reload.logged()).await;
         }
     }
 }
 
-/// What connections come in by.
+/// The server's side of connections.
 #[derive(Clone)]
 struct Door {
     routes: Router,
@@ -299,13 +312,13 @@ struct Door {
 }
 
 impl Door {
-    /// Takes connections in, each served by a task of its own.
+    /// Accepts connections and serves each in its own task.
     async fn accept(self, listener: TcpListener, connections: usize, open: &GracefulShutdown) -> Infallible {
         let (places, strangers) = (Arc::new(Semaphore::new(connections)), Strangers::default());
         loop {
             let (stream, peer) = match listener.accept().await {
                 Ok(accepted) => accepted,
-                // Most often the process has too many files open; some may be closed soon.
+                // Usually the process has too many open files; some may close soon.
                 Err(_) => {
                     tokio::time::sleep(Duration::from_millis(100)).await;
                     continue;
@@ -315,7 +328,7 @@ impl Door {
                 strangers.make_room();
             }
             let place = places.clone().acquire_owned().await;
-            // Answers are small and wanted at once: nothing is gained by waiting for more to send.
+            // Responses are small and urgent, so Nagle's delay would not help.
             let _ = stream.set_nodelay(true);
             let (door, watcher, connection) = (self.clone(), open.watcher(), Arc::new(strangers.come()));
             tokio::spawn(async move {
@@ -333,7 +346,7 @@ impl Door {
         }
     }
 
-    /// Serves a connection, behind TLS if that is spoken here.
+    /// Serves a connection, with TLS if configured.
     async fn serve(
         &self,
         stream: Patient<TcpStream>,
@@ -342,14 +355,14 @@ impl Door {
         watcher: Watcher,
     ) {
         let Some(tls) = &self.tls else { return self.speak(stream, peer, connection, watcher).await };
-        // A greeting that does not end is a head that does not come.
+        // The connection's limit on the first head also covers the TLS handshake.
         match TlsAcceptor::from(tls.load_full()).accept(stream).await {
             Ok(stream) => self.speak(stream, peer, connection, watcher).await,
             Err(error) => tracing::debug!(peer = %peer.ip(), %error, "no TLS came about"),
         }
     }
 
-    /// Speaks HTTP until either side ends it.
+    /// Serves HTTP until either side closes the connection.
     async fn speak<S>(&self, stream: S, peer: SocketAddr, connection: &Arc<Connection>, watcher: Watcher)
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
@@ -364,7 +377,7 @@ impl Door {
         });
         let mut http = http1::Builder::new();
         http.timer(TokioTimer::new()).header_read_timeout(self.patience);
-        // How a client ends its connection is its own affair.
+        // Errors of a client's connection concern only that client.
         let _ = watcher.watch(http.serve_connection(TokioIo::new(stream), service)).await;
     }
 }

@@ -78,7 +78,7 @@ fn what_disks_do_and_what_waits_is_shown_of_hosts_now_and_over_time() {
     {
         assert!(metrics.contains(line), "{line}\n{metrics}");
     }
-    // Nobody says it any more. The coordinator notices at its next turn, which comes at least once a real second.
+    // The report expires. The coordinator notices at its next turn, which comes at least once a real second.
     seconds.store(39, Ordering::Relaxed);
     let host = (0..200).find_map(|_| {
         let (_, _, host) = server.get("/v1/hosts/r0h0");

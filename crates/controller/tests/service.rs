@@ -340,7 +340,7 @@ fn what_is_under_way_when_the_service_is_stopped_is_finished() {
             .send(r#"{"size": "256MiB"}"#);
         sent.expect("it is answered").status().as_u16()
     });
-    // It is under way once the coordinator says that it waits.
+    // The request is in progress once the coordinator reports it as waiting.
     while server.get("/v1/status").2["waiting"] != json!(1) {
         assert!(!waiting.is_finished(), "the block did not wait");
         std::thread::sleep(Duration::from_millis(5));

@@ -1,5 +1,5 @@
-//! Telemetry that the service polls: counters of a Prometheus become loads of links, by the map files that `leeward
-//! hotspots` reads.
+//! Telemetry polled from Prometheus: counters of ports become loads of links, by the same map files as in
+//! `leeward hotspots`.
 //!
 //! ```text
 //! Prometheus --JSON--> client --series--> meter --windows, loads--> Consumer
@@ -7,8 +7,8 @@
 //!                answer: whole or none   map: labels -> links; counter: readings -> bits
 //! ```
 //!
-//! `Meter` is a plain value, times in and loads out; [`poll`] is the loop around it. It queries in a thread of its own,
-//! hands samples to a [`Consumer`], and publishes its state ([`Telemetry`]).
+//! `Meter` is a plain value, times in and loads out; [`poll`] is the loop around it. The loop queries in a
+//! thread of its own, hands samples to a [`Consumer`], and publishes its state ([`Telemetry`]).
 
 mod access;
 mod answer;
@@ -31,7 +31,7 @@ pub use self::samples::{Consumer, CurrentCluster, Samples, Stopped};
 pub use self::settings::PrometheusSettings;
 pub use self::state::{Standing, State, Telemetry};
 
-/// The beginning of a text from outside, on one line.
+/// First `most` characters of a text from outside, on one line.
 fn beginning(text: &str, most: usize) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     let line = words.join(" ");

@@ -1,4 +1,4 @@
-//! What is asked, of whom, and how often: read from the settings, and found right.
+//! The polling plan: server, queries and intervals, validated from the settings.
 
 use leeward_fabric::Nanos;
 use leeward_fabric::input::{InputError, read_text};
@@ -10,39 +10,39 @@ use super::map::{Map, Metrics, Way};
 use super::meter::Heard;
 use super::settings::PrometheusSettings;
 
-/// The shortest time between two rounds of questions.
+/// Shortest polling interval.
 const LEAST: Nanos = Nanos(100_000_000);
-/// The longest wait before a server that fails is asked again, unless rounds are further apart.
+/// Longest backoff after failures, unless the polling interval is longer.
 const LONGEST_WAIT: Nanos = Nanos(60 * Nanos::SECOND.0);
-/// The longest wait that a server may ask for.
+/// Longest accepted `Retry-After` of a server.
 const LONGEST_ASKED: Nanos = Nanos(300 * Nanos::SECOND.0);
 
-/// What is asked, of whom, and how often.
+/// Server, queries and intervals of polling.
 pub struct Plan {
-    /// The address.
+    /// Base URL of the server.
     pub url: String,
-    /// Which labels are which links.
+    /// Mapping from labels to links.
     pub map: Map,
-    /// The way there.
+    /// Client of the server.
     pub client: Client,
-    /// Time between two rounds of questions.
+    /// Polling interval.
     pub every: Nanos,
-    /// Time between two reports of a link, as the ledger expects it.
+    /// Report interval of the ledger: expected time between two samples of a link.
     pub interval: Nanos,
 }
 
-/// Of whom a series is asked for.
+/// Kind of a queried series.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Asked {
     /// A counter.
     Counter(Way),
-    /// What ports can carry.
+    /// Speed of ports.
     Speed,
 }
 
 impl Plan {
-    /// Reads the files that the settings name. `interval` is the report interval of the service; `invalid` makes the error
-    /// for a field of the settings and a message.
+    /// Reads the files that the settings name. `interval` is the report interval of the service. `invalid`
+    /// makes the error for a field of the settings and a message.
     ///
     /// # Errors
     /// An [`InputError`] with file, line and field.
@@ -74,16 +74,19 @@ impl Plan {
         Ok(Plan { url, map, client, every, interval })
     }
 
-    /// What to ask, in this order.
+    /// Range queries of one round, in order.
     pub fn queries(&self) -> Vec<(Asked, String)> {
-        // Twice the interval holds the reading before the last as well, and so one of which the answer was lost.
+        // Twice the interval also covers the reading before the last, and so a reading whose response was
+        // lost.
         let reach = self.interval.0.saturating_mul(2).div_ceil(1_000_000);
         asked(&self.map.metrics).map(|(asked, query)| (asked, format!("{query}[{reach}ms]"))).collect()
     }
 
-    /// How long to wait after a round that took so long, and failed for the so-manieth time in a row.
+    /// Time to wait after a round that took `took` and was failure number `failed` in a row (0 after a
+    /// success). `asked` is the server's `Retry-After`.
     pub fn wait(&self, took: Nanos, failed: u32, asked: Option<Nanos>) -> Nanos {
-        // A server that is slow has as much time to itself as it works for this service.
+        // A slow server stays idle for at least the time it worked for this service, up to one polling
+        // interval.
         let usual = self.every.since(took).max(took.min(self.every));
         let doubled = self.every.0.saturating_mul(1 << failed.saturating_sub(1).min(16));
         let again = Nanos(doubled.min(LONGEST_WAIT.0.max(self.every.0)));
@@ -94,8 +97,8 @@ impl Plan {
     }
 }
 
-/// What to ask, and its selector; speeds first: how fast a port can be tells a restart of its counter from one that went over
-/// the top.
+/// Series to query, with their selectors. Speeds come first: the speed of a port distinguishes a restart of
+/// its counter from a wraparound.
 pub fn asked(metrics: &Metrics) -> impl Iterator<Item = (Asked, &str)> {
     let speed = metrics.speed.iter().map(|query| (Asked::Speed, query.as_str()));
     let counters = metrics.queries.iter().map(|(way, query)| (Asked::Counter(*way), query.as_str()));
@@ -103,7 +106,7 @@ pub fn asked(metrics: &Metrics) -> impl Iterator<Item = (Asked, &str)> {
 }
 
 impl Asked {
-    /// Puts what was answered to where it belongs.
+    /// Stores a response under its kind.
     pub fn put(self, series: Vec<Series>, heard: &mut Heard) {
         match self {
             Asked::Counter(way) => heard.counters.push((way, series)),
@@ -111,7 +114,7 @@ impl Asked {
         }
     }
 
-    /// Its field of the map.
+    /// Field of the map file.
     pub fn field(self) -> &'static str {
         match self {
             Asked::Speed => "prometheus.speed",

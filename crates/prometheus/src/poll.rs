@@ -1,4 +1,4 @@
-//! The loop: asks, hands what it hears to the handle as reports, tells how that goes, and waits.
+//! The polling loop: queries the server, reports samples to the consumer, publishes the state, and waits.
 
 use std::convert::Infallible;
 use std::sync::{Arc, mpsc};
@@ -15,10 +15,10 @@ use super::plan::Plan;
 use super::samples::{Consumer, CurrentCluster, Samples, Stopped};
 use super::state::{Standing, State, Telemetry};
 
-/// How long the cluster may be changing before it is looked at again.
+/// Wait before the next look at a cluster that is changing.
 const SHORTLY: Duration = Duration::from_millis(200);
 
-/// Asks whatever plan there is, again and again, until it is dropped.
+/// Polls by the current plan, until dropped.
 pub async fn poll(telemetry: &Telemetry, consumer: &mut impl Consumer, clock: &Clock) -> Infallible {
     let mut plans = telemetry.plans();
     loop {
@@ -34,14 +34,14 @@ pub async fn poll(telemetry: &Telemetry, consumer: &mut impl Consumer, clock: &C
             }
         };
         tokio::select! {
-            // Who could set another plan has this one too.
+            // The sender of plans lives as long as `telemetry`, so this only ends with a new plan.
             _ = plans.changed() => {}
             Stopped = go_on => std::future::pending::<()>().await,
         }
     }
 }
 
-/// Polls by one plan.
+/// Polling by one plan.
 struct Poller<'a, C> {
     plan: Arc<Plan>,
     telemetry: &'a Telemetry,
@@ -49,18 +49,18 @@ struct Poller<'a, C> {
     clock: &'a Clock,
 }
 
-/// What a round of questions brought.
+/// Result of one round of queries.
 struct Round {
     taken: Taken,
-    /// The first thing that went wrong.
+    /// First fault of the round.
     fault: Option<Fault>,
-    /// What Prometheus warns of.
+    /// Warning of Prometheus.
     warning: Option<String>,
-    /// How far the server's clock is ahead of ours, in milliseconds.
+    /// Offset of the server's clock to the local clock, in milliseconds; positive if the server is ahead.
     ahead_ms: Option<i64>,
 }
 
-/// A round that is to be.
+/// Request for a round.
 struct Ask {
     cluster: CurrentCluster,
     now: Nanos,
@@ -68,7 +68,7 @@ struct Ask {
 }
 
 impl<C: Consumer> Poller<'_, C> {
-    /// Until the handle is gone.
+    /// Runs until the consumer stops.
     async fn run(&mut self) -> Stopped {
         let mut standing = Standing::new(&self.plan, State::Starts, self.clock.now());
         self.telemetry.stand(Some(standing.clone()));
@@ -83,7 +83,7 @@ impl<C: Consumer> Poller<'_, C> {
         let mut failed = 0;
         loop {
             if self.consumer.follows() {
-                // What it knows of ports is as old as its lead.
+                // The known ports date from this service's last leadership.
                 standing = Standing::new(&self.plan, State::Follows, self.clock.now());
                 self.consumer.ports(&standing.ports, 0);
                 self.telemetry.stand(Some(standing.clone()));
@@ -118,7 +118,7 @@ impl<C: Consumer> Poller<'_, C> {
         }
     }
 
-    /// Hands what links carried to the handle, a window at a time.
+    /// Reports the loads of links to the consumer, one window at a time.
     async fn hand_in(&mut self, taken: Taken, fabric: &Arc<Fabric>) -> Result<(), Stopped> {
         let Taken { windows, speeds, .. } = taken;
         for Window { from, until, loads } in windows {
@@ -130,7 +130,7 @@ impl<C: Consumer> Poller<'_, C> {
         Ok(())
     }
 
-    /// Tells how it goes.
+    /// Publishes the state after a round.
     fn tell(&mut self, standing: &mut Standing, fabric: &Fabric, round: &Round) {
         let state = match &round.fault {
             Some(fault) => State::Fails(fault.why.clone()),
@@ -145,7 +145,7 @@ impl<C: Consumer> Poller<'_, C> {
             standing.remarks.insert("warning", format!("Prometheus warns: {warning}"));
         }
         let interval_ms = self.plan.interval.0 / 1_000_000;
-        // Its clock is told to a second, and the answer took its time.
+        // HTTP dates have a resolution of one second, and the response took time.
         if let Some(ahead) = round.ahead_ms.filter(|ahead| ahead.unsigned_abs() > interval_ms.max(2_000)) {
             let (seconds, word) = (ahead.abs() / 1000, if ahead > 0 { "ahead of" } else { "behind" });
             let text = format!("Prometheus' clock is {seconds} s {word} this service's: set both by NTP");
@@ -156,7 +156,7 @@ impl<C: Consumer> Poller<'_, C> {
     }
 }
 
-/// The thread that asks and listens. It ends when nobody has a use for it, once what is under way is answered.
+/// The query thread. The thread ends after its current round once this handle is dropped.
 struct Ears(mpsc::Sender<Ask>);
 
 impl Ears {
@@ -167,7 +167,7 @@ impl Ears {
         Ok(Ears(sender))
     }
 
-    /// A round of questions; `None` if the thread is gone.
+    /// Runs a round; `None` if the thread is gone.
     async fn ask(&self, cluster: CurrentCluster, now: Nanos) -> Option<Round> {
         let (answer, answered) = oneshot::channel();
         self.0.send(Ask { cluster, now, answer }).ok()?;
@@ -179,7 +179,7 @@ fn listen(plan: &Plan, clock: &Clock, asks: &mpsc::Receiver<Ask>) {
     let mut known: Option<(Arc<Fabric>, Cluster, Meter)> = None;
     while let Ok(Ask { cluster: CurrentCluster { fabric, text }, now, answer }) = asks.recv() {
         if known.as_ref().is_none_or(|(known, ..)| !Arc::ptr_eq(known, &fabric)) {
-            // It is the one that counts, so it was read before.
+            // The service parsed this text before, so it is valid.
             let Ok(read) = Cluster::from_text("the cluster", &text) else { continue };
             known = Some((fabric.clone(), read, Meter::new(plan.map.clone(), plan.interval)));
         }
@@ -207,7 +207,7 @@ fn listen(plan: &Plan, clock: &Clock, asks: &mpsc::Receiver<Ask>) {
         }
         let ground = Ground { fabric: &fabric, capacities: &cluster.capacities };
         round.taken = meter.take(&ground, now, heard, |at| clock.at_unix_ms(at));
-        // Who asked may have another plan by now.
+        // The poller may have switched to another plan.
         let _ = answer.send(round);
     }
 }

@@ -1,22 +1,24 @@
-//! Settings of polling.
+//! Settings of the polling of Prometheus.
 
 use leeward_fabric::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A Prometheus that is asked for counters of ports.
+/// A Prometheus to poll for counters of ports.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct PrometheusSettings {
-    /// Its address, such as `http://prom:9090`.
+    /// Address of the server, such as `http://prom:9090`.
     pub url: Option<String>,
-    /// A map file: what to ask for, and which ports are which links. `leeward hotspots` takes the same.
+    /// Map file: the series to query, and the links that ports belong to. `leeward hotspots` takes the same
+    /// file.
     pub map: Option<String>,
-    /// A file that says who asks and whom to trust, as promtool's `--http.config.file` does.
+    /// HTTP client configuration: credentials and trusted authorities, in the format of promtool's
+    /// `--http.config.file`.
     pub http: Option<String>,
-    /// Time between two rounds of questions, at most the interval; by default that.
+    /// Polling interval, at most the report interval, which is the default.
     pub every: Option<Nanos>,
-    /// How long one answer may take.
+    /// Timeout of one query.
     pub timeout: Nanos,
 }
 

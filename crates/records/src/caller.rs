@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-/// What tells a request apart from others, so that one that is sent again is not decided again.
+/// Identity of a request. A repeated request returns the first decision.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Caller {
-    /// Who asks, and for the how-manieth time. The sequences of one client rise.
+    /// A client, with the sequence number of its request. Sequences of one client increase.
     Client {
-        /// Its name.
+        /// Name of the client.
         client: Arc<str>,
-        /// The number of the request.
+        /// Sequence number of the request.
         sequence: u64,
     },
-    /// A key that nobody else uses.
+    /// A unique key.
     Key(Arc<str>),
 }

@@ -1,5 +1,5 @@
-//! What was decided, by names: as it is kept, shown and stored. Numbers of hosts and links mean something only beside one
-//! fabric, and a record outlives it.
+//! Decisions by names, as stored and shown. Ids of hosts and links are valid for one fabric only, and a
+//! record outlives it.
 
 use std::sync::Arc;
 
@@ -13,27 +13,27 @@ use serde::{Deserialize, Serialize};
 use crate::caller::Caller;
 use crate::spec::{Wish, names};
 
-/// A decision, with what was asked and what became of it.
+/// A decision with its request and its present state.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Record {
-    /// Its number.
+    /// Id of the decision.
     pub id: u64,
-    /// When it was decided.
+    /// Time of the decision.
     pub at: Nanos,
-    /// Who asked.
+    /// Client or key of the request.
     pub caller: Option<Caller>,
-    /// What was asked and decided.
+    /// Request and result.
     pub shown: Shown,
-    /// What of it is in the ledger.
+    /// Ledger entries of the decision.
     pub entries: Vec<EntryId>,
-    /// When it ends by itself.
+    /// Time at which the decision expires on its own.
     pub expires: Option<Nanos>,
-    /// When its work ended.
+    /// Time at which its work ended.
     pub released: Option<Nanos>,
 }
 
 impl Record {
-    /// How many bytes it is in words, about, and no fewer.
+    /// Upper estimate of the size in memory, in bytes.
     pub fn bytes(&self) -> usize {
         let Shown { wish, hosts, why, promise, .. } = &self.shown;
         let promise = promise.as_ref().map_or(0, |promise| {
@@ -43,44 +43,44 @@ impl Record {
         1_024 + names(hosts) + 512 * why.len() + wish.bytes() + promise
     }
 
-    /// How old the oldest telemetry was that played a part.
+    /// Age of the oldest telemetry used.
     pub fn age(&self) -> Option<Nanos> {
         self.shown.oldest.map(|oldest| self.at.since(oldest))
     }
 }
 
-/// What was asked and decided.
+/// Request and result of a decision.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Shown {
-    /// What was asked.
+    /// The request.
     #[serde(flatten)]
     pub wish: Wish,
-    /// The policy with its settings.
+    /// Policy with its settings.
     pub policy: Arc<str>,
-    /// Names of hosts: of a chain in its order, of tasks in theirs.
+    /// Names of hosts: in the order of a replica chain, or of the tasks.
     pub hosts: Vec<String>,
-    /// Where it is narrowest, as the policy saw it; `None` if it looked at no load.
+    /// Bottleneck, as the policy rated it; `None` if the policy ignored load.
     pub limit: Option<Limit>,
-    /// The state of the ledger that it rests on.
+    /// Ledger epoch of the decision's view.
     pub epoch: u64,
-    /// End of the oldest window that played a part.
+    /// End of the oldest window used.
     #[serde(with = "plain")]
     pub oldest: Option<Nanos>,
-    /// Why the policy left the choice to another, where it did.
+    /// Reason why the policy fell back to another one.
     pub note: Option<String>,
-    /// Candidates level by level.
+    /// Candidates, level by level.
     pub why: Vec<Reason>,
-    /// What a workload is promised: as it is now, whatever was decided since.
+    /// Guarantee of a workload in its current state, which later decisions may have changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub promise: Option<Agreed>,
 }
 
-/// Where a decision is narrowest.
+/// Bottleneck of a decision.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Limit {
-    /// A link, a device, or `disk` for what a disk writes at most.
+    /// A link, a device, or `disk` for the write rate of a disk.
     pub at: Option<String>,
-    /// What ranked it there.
+    /// Value that ranked the choice, in bits per second.
     pub value_bps: i64,
 }
 
@@ -100,7 +100,7 @@ impl Shown {
         }
     }
 
-    /// A decision about hosts of a fabric, in words.
+    /// Converts a decision about hosts of a fabric to names.
     pub fn of<C>(
         fabric: &Fabric,
         policy: &Arc<str>,
@@ -128,7 +128,7 @@ impl Shown {
     }
 }
 
-/// Times as plain nanoseconds: exact, and small.
+/// Times as plain nanoseconds: exact and compact.
 mod plain {
     use leeward_fabric::Nanos;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};

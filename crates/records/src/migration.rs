@@ -2,49 +2,49 @@
 
 use leeward_fabric::Nanos;
 
-/// A move that was advised.
+/// An advised move of a task.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Migration {
-    /// Its number.
+    /// Id of the move.
     pub id: u64,
-    /// When it was advised.
+    /// Time of the advice.
     pub at: Nanos,
-    /// The decision that placed the task.
+    /// Id of the decision that placed the task.
     pub decision: u64,
-    /// The task's position in it.
+    /// Index of the task in that decision.
     pub index: u32,
-    /// What the task is called.
+    /// Name of the task.
     pub task: String,
-    /// Its job, where it has one with a name.
+    /// Name of the task's job, if any.
     pub job: Option<String>,
-    /// Where it was.
+    /// Source host.
     pub from: String,
-    /// Where it is to go.
+    /// Destination host.
     pub to: String,
-    /// The hot link that it leaves.
+    /// Hot link that the move relieves.
     pub link: String,
-    /// What became of it.
+    /// State of the move.
     pub state: MigrationState,
-    /// Why it was refused, as who refused it said.
+    /// Reason of a rejection, in the client's words.
     pub reason: Option<String>,
 }
 
-/// What became of a move.
+/// State of a move.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum MigrationState {
-    /// It waits to be made.
+    /// The move waits for an answer.
     #[default]
     Advised,
-    /// It was made, and the task runs again.
+    /// The task moved and runs again.
     Done,
-    /// It is not made.
+    /// The client rejected the move.
     Refused,
-    /// Nobody answered in time, so it counts as not made; or the task ended before.
+    /// No answer came in time, or the task ended first. The move counts as not done.
     Expired,
 }
 
 impl MigrationState {
-    /// As a word.
+    /// The state as a word.
     pub fn word(self) -> &'static str {
         match self {
             MigrationState::Advised => "advised",
@@ -54,7 +54,7 @@ impl MigrationState {
         }
     }
 
-    /// Of a word.
+    /// Parses a state's word.
     pub fn of(word: &str) -> Option<MigrationState> {
         let all = [Self::Advised, Self::Done, Self::Refused, Self::Expired];
         all.into_iter().find(|state| state.word() == word)

@@ -1,4 +1,4 @@
-//! What was asked, by names, as it is kept beside what was decided.
+//! Requests by names, as stored beside their decisions.
 
 use leeward_fabric::input::InputError;
 use leeward_fabric::{Bytes, Cpus, Fabric};
@@ -12,22 +12,22 @@ use serde_json::Value;
 
 use crate::schema::WorkloadForm;
 
-/// What was asked.
+/// A placement request.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", content = "request", rename_all = "snake_case")]
 pub enum Wish {
     /// Copies of a block.
     Replicas(ReplicasWish),
-    /// Tasks.
+    /// Tasks of an app.
     Tasks(TasksWish),
-    /// An SLO for a workload whose volume is somewhere.
+    /// Admission of a workload whose volume exists on some host.
     Workload(WorkloadWish),
-    /// A server for the volume of a workload, and its SLO.
+    /// Placement of a workload's volume on a server, with the workload's SLO.
     Volumes(WorkloadWish),
 }
 
 impl Wish {
-    /// What kind of thing was asked for.
+    /// Kind of the request.
     pub fn kind(&self) -> &'static str {
         match self {
             Wish::Replicas(_) => "replicas",
@@ -37,7 +37,7 @@ impl Wish {
         }
     }
 
-    /// How many bytes it is in words, about, and no fewer.
+    /// Upper estimate of the size in memory, in bytes.
     pub fn bytes(&self) -> usize {
         match self {
             Wish::Replicas(ReplicasWish { exclude, tags, collocate, .. }) => {
@@ -54,7 +54,7 @@ impl Wish {
         }
     }
 
-    /// The workload that was asked for, where it was one.
+    /// The workload, if the request is about one.
     pub fn workload(&self) -> Option<&WorkloadWish> {
         match self {
             Wish::Workload(wish) | Wish::Volumes(wish) => Some(wish),
@@ -63,12 +63,12 @@ impl Wish {
     }
 }
 
-/// Bytes of names in a list.
+/// Size of a list of names, in bytes.
 pub(crate) fn names(names: &[String]) -> usize {
     names.iter().map(|name| name.len() + 8).sum()
 }
 
-/// Bytes of JSON, about.
+/// Approximate size of a JSON value, in bytes.
 fn bytes(value: &Value) -> usize {
     match value {
         Value::String(text) => text.len() + 8,
@@ -80,40 +80,40 @@ fn bytes(value: &Value) -> usize {
     }
 }
 
-/// Names of hosts that are kept of a request: they may be as many as the cluster has hosts, and of most what they kept out
-/// is told with the candidates.
+/// Largest number of excluded or related hosts to keep. A request may name every host of the cluster, and the
+/// candidates of the decision show most of the effect.
 const NAMES: usize = 32;
 
-/// Names in a request, if they are few; and whether they were too many.
+/// The names if they are few, and true if there were too many.
 fn few(names: &[String]) -> (Vec<String>, bool) {
     if names.len() <= NAMES { (names.to_vec(), false) } else { (Vec::new(), true) }
 }
 
-/// Copies of a block that were asked for.
+/// Placement of a block's copies.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct ReplicasWish {
     /// Size of the block.
     pub size: Bytes,
-    /// Who writes; null if that is outside the cluster.
+    /// Host that writes the block; null if it is outside the cluster.
     pub writer: Option<String>,
-    /// Copies, the writer's included.
+    /// Number of copies, the writer's included.
     pub replicas: u8,
-    /// Fault domains besides the first copy's that must hold one, where that was said.
+    /// Fault domains besides the first copy's that must hold a copy; null for the policy's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault_domains: Option<u8>,
-    /// Hosts, racks and pods that must hold none.
+    /// Hosts, racks and pods to avoid.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exclude: Vec<String>,
     /// Tags that the hosts must have.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// Hosts of related files.
+    /// Hosts of related files: no other host is eligible.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub collocate: Vec<String>,
-    /// How much more of its room, as a share, a host may fill than hosts do in the mean.
+    /// Largest excess of a host's fill over the average of hosts, as a share of its storage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_imbalance: Option<f64>,
-    /// Whether `exclude` or `collocate` had more than 32 names, which are not kept.
+    /// True if `exclude` or `collocate` had more than 32 names. Such a list is not stored.
     #[serde(default, skip_serializing_if = "is_false")]
     pub forgotten: bool,
 }
@@ -123,17 +123,17 @@ fn is_false(value: &bool) -> bool {
 }
 
 impl ReplicasWish {
-    /// The same without names that are too many to be kept.
+    /// The same request without name lists that are too long to store.
     #[must_use]
     pub fn kept(self) -> ReplicasWish {
         let ((exclude, first), (collocate, second)) = (few(&self.exclude), few(&self.collocate));
         ReplicasWish { exclude, collocate, forgotten: self.forgotten || first || second, ..self }
     }
 
-    /// The request with this number.
+    /// The request for the policy, with this id.
     ///
     /// # Errors
-    /// Names that the cluster does not have any more.
+    /// An [`InputError`] for names that the cluster no longer has.
     pub fn request(&self, fabric: &Fabric, id: u64) -> Result<ReplicaRequest, InputError> {
         let form = Form {
             size: self.size,
@@ -149,87 +149,87 @@ impl ReplicasWish {
     }
 }
 
-/// A workload that was asked for.
+/// Placement or admission of a workload.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct WorkloadWish {
-    /// Its fields, as in a workload file.
+    /// Fields of the workload, as in a workload file.
     #[schemars(with = "WorkloadForm")]
     pub workload: online::Form,
 }
 
 impl WorkloadWish {
-    /// What it is called.
+    /// Name of the workload.
     pub fn name(&self) -> &str {
         self.workload.get("name").and_then(Value::as_str).unwrap_or_default()
     }
 }
 
-/// Tasks that were asked for together.
+/// Placement of an app's tasks.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct TasksWish {
-    /// What people call them.
+    /// Name of the app.
     pub name: String,
-    /// The job that they belong to; null if they are one by themselves.
+    /// Job of the tasks; null if they form a job of their own.
     pub job: Option<String>,
     /// The tasks, in order.
     pub tasks: Vec<TaskWish>,
-    /// What they send each other.
+    /// Transfers between the tasks.
     pub transfers: Vec<TransferWish>,
-    /// Tags that their hosts must have.
+    /// Tags that the hosts must have.
     pub tags: Vec<String>,
-    /// Hosts, racks and pods that must hold none.
+    /// Hosts, racks and pods to avoid.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub exclude: Vec<String>,
-    /// Whether `exclude` had more than 32 names, which are not kept.
+    /// True if `exclude` had more than 32 names. Such a list is not stored.
     #[serde(default, skip_serializing_if = "is_false")]
     pub forgotten: bool,
 }
 
-/// A task that was asked for.
+/// A task of a placement.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct TaskWish {
-    /// Its name.
+    /// Name of the task.
     pub name: String,
-    /// Processors.
+    /// Processors of the task.
     pub cpus: Cpus,
-    /// Memory.
+    /// Memory of the task.
     pub memory: Bytes,
-    /// What it sends out of its rack.
+    /// Traffic that leaves the rack.
     pub egress: Classes,
-    /// What it receives from outside its rack.
+    /// Traffic that enters the rack.
     pub ingress: Classes,
-    /// Whether it may be moved.
+    /// True if the task may be moved.
     pub tolerant: bool,
 }
 
-/// Traffic by class of service; null is none.
+/// Traffic by class of service; null for none.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Classes {
-    /// Performance-critical.
+    /// Performance-critical traffic.
     pub critical: Option<Rate>,
-    /// Not critical.
+    /// Non-critical traffic.
     pub non_critical: Option<Rate>,
-    /// Best effort.
+    /// Best-effort traffic.
     pub best_effort: Option<Rate>,
 }
 
-/// A rate in the mean and at its peak.
+/// Average and peak rate.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct Rate {
-    /// In the mean.
+    /// Average rate, in bits per second.
     pub mean_bps: u64,
-    /// At its peak.
+    /// Peak rate, in bits per second.
     pub peak_bps: u64,
 }
 
-/// What a task sends to another.
+/// Transfer from one task to another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
 pub struct TransferWish {
-    /// The position of the task that sends.
+    /// Index of the sending task.
     pub from: u32,
-    /// The position of the task that receives.
+    /// Index of the receiving task.
     pub to: u32,
-    /// How much.
+    /// Size of the transfer.
     pub bytes: Bytes,
 }
 
@@ -252,7 +252,7 @@ impl From<Classes> for [Traffic; Class::COUNT] {
 }
 
 impl TasksWish {
-    /// What was read of an app.
+    /// Converts a parsed app.
     pub fn of(app: &App, job: Option<String>, tags: Vec<String>) -> TasksWish {
         let task = |(name, task): (&String, &Task)| TaskWish {
             name: name.clone(),
@@ -274,14 +274,15 @@ impl TasksWish {
         }
     }
 
-    /// The same without some hosts, racks and pods.
+    /// The same request with excluded hosts, racks and pods.
     #[must_use]
     pub fn without(self, exclude: &[String]) -> TasksWish {
         let (exclude, forgotten) = few(exclude);
         TasksWish { exclude, forgotten, ..self }
     }
 
-    /// The request with this number and job. Names and tags that the cluster has no more are passed over: what runs, runs.
+    /// The request for the policy, with this id and job. Names and tags that the cluster no longer has are
+    /// ignored, since running tasks stay.
     pub fn request(&self, fabric: &Fabric, id: u64, job: u64) -> AppRequest {
         let task = |wish: &TaskWish| Task {
             cpus: wish.cpus,

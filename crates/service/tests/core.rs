@@ -1,4 +1,4 @@
-//! The coordinator from the outside, with made-up times: no sockets, no clocks.
+//! The coordinator from the outside, with artificial times: no sockets, no clocks.
 
 mod support;
 
@@ -33,7 +33,7 @@ fn ledger_of(Cluster { fabric, capacities }: Cluster) -> Ledger {
     Ledger::new(fabric, &capacities, LedgerSettings::default()).expect("defaults are right")
 }
 
-/// A coordinator whose askers are numbers.
+/// A coordinator whose reply addresses are numbers.
 fn coordinator<A: Addresses>(settings: &str, limits: Limits) -> Coordinator<A> {
     let policy = replicas::REGISTRY.make("sinbad", settings).expect("a policy of the registry");
     Coordinator::new(Engine::new(ledger(), policy, 7, Explain::Top(8)), labels(), limits)
@@ -87,7 +87,7 @@ fn loads(coordinator: &mut Coordinator<Numbers>, now: Nanos) -> Vec<LinkState> {
     snapshot(coordinator, now).links
 }
 
-/// A coordinator that has seen all links idle, a second after its beginning.
+/// A coordinator that has seen all links idle, at second 1.
 fn informed<A: Addresses>(settings: &str, limits: Limits) -> Coordinator<A> {
     let mut coordinator: Coordinator<A> = coordinator(settings, limits);
     assert!(coordinator.report(SECOND, idle(SECOND)).is_ok());
@@ -497,7 +497,7 @@ fn hosts_that_are_down_draining_or_full_take_nothing() {
     }
 }
 
-/// A coordinator of hosts that store 1 GiB each, which has seen all links idle.
+/// A coordinator with hosts that store 1 GiB each; all links were reported idle.
 fn small_disks() -> Coordinator<Numbers> {
     let text = "racks: 5\nhosts_per_rack: 4\nnic: 1Gbps\noversubscription: 2\n\
                 devices: [{read: 50MB/s, write: 50MB/s, capacity: 1GiB}]\n";

@@ -167,7 +167,8 @@ fn counts(coordinator: &mut Coordinator<Numbers>) -> Vec<(u32, u32)> {
     hosts.iter().map(|host| (host.tasks, host.replicas)).collect()
 }
 
-/// Carries acts out at a coordinator whose changes stores keep; `each` sees what was kept. The last number that was given.
+/// Applies acts to a coordinator whose changes go to the stores. `each` sees the stored changes. Returns the
+/// last decision number.
 fn carried_out(
     of: &Cluster,
     coordinator: &mut Coordinator<Numbers>,
@@ -196,9 +197,9 @@ fn carried_out(
     (now, next)
 }
 
-/// A coordinator that goes on where another one stopped knows every decision that is kept as it was, holds for each that has
-/// not ended as many hosts and tasks, keeps the same promises to workloads and promises one more as the other would, gives
-/// the same answer to a key that was heard, and numbers on.
+/// Asserts that a coordinator resumed from the store knows every stored decision unchanged, and holds as many
+/// hosts and tasks for each one that has not ended. The resumed one keeps the same promises and decides one
+/// more workload as the other would. Known keys get the same answer, and numbers continue.
 fn goes_on(acts: &[Act], mut store: Box<dyn Store>) -> TestCaseResult {
     let of = cluster(CLUSTER);
     let limits = Limits { decisions: 8, ..Limits::default() };
@@ -248,8 +249,8 @@ proptest! {
     }
 }
 
-/// What a coordinator answers, with what `find` finds of decisions that it keeps no more, and without what it alone knows: how often
-/// its ledger changed, and which entries of it they are.
+/// Answers of a coordinator, completed by `find` for evicted decisions. Fields that only that coordinator
+/// knows, the epoch and the ledger entries, are blanked.
 fn answered(
     coordinator: &mut Coordinator<Numbers>,
     now: Nanos,
@@ -293,7 +294,8 @@ fn answered(
     }
 }
 
-/// A coordinator that keeps few decisions answers, with its store, what one answers that keeps all of them.
+/// Asserts that a coordinator with few decisions, together with its store, answers like one that keeps all of
+/// them.
 fn answers_of_all(acts: &[Act], mut store: Box<dyn Store>) -> TestCaseResult {
     let of = cluster(CLUSTER);
     let mut few = coordinator(&of, Limits { decisions: 2, ..Limits::default() });
@@ -465,7 +467,7 @@ fn moves_that_are_advised_are_kept_in_postgres_and_who_follows_knows_them() {
     moves(leads(open()), Some(open()));
 }
 
-/// What is advised, kept and answered at a coordinator and one that goes on; and at one beside them, where there is one.
+/// Moves at a coordinator and at one resumed from its store; also at a follower, if the store can be shared.
 fn moves(mut store: Box<dyn Store>, beside: Option<Box<dyn Store>>) {
     let (of, limits) = (cluster(CLUSTER), Limits::default());
     let mut before = coordinator(&of, limits);
@@ -490,7 +492,7 @@ fn moves(mut store: Box<dyn Store>, beside: Option<Box<dyn Store>>) {
     let first = advised[0].clone();
     assert_eq!((first.state, first.link.as_str()), (MigrationState::Advised, "r0:uplink"));
     assert_eq!(host_of(&mut before, now, first.decision), first.to);
-    // Another coordinator knows them, and where the task is to go.
+    // A resumed coordinator knows the moves and the task's destination.
     let mut after = coordinator(&of, limits);
     after.resume(store.load(100, 100).expect("what was written is read")).expect("it fits");
     assert_eq!(migrations(&mut after, now), advised);

@@ -1,4 +1,4 @@
-//! Workloads that are promised their SLOs: the coordinator with made-up times.
+//! Workloads with SLO guarantees: the coordinator with artificial times.
 
 mod support;
 
@@ -60,7 +60,7 @@ fn ask(form: &Value, key: Option<&str>) -> Placement {
     Placement { request: Request::Workload, wish, caller, lasts: None }
 }
 
-/// Asks for a placement, and carries out the jobs that follow.
+/// Sends a placement and runs the resulting jobs.
 fn tell<A: U32>(coordinator: &mut Coordinator<A>, placement: Placement, to: u32) -> PlaceReplies {
     coordinator.place(SECOND, placement, to);
     look_into(coordinator)

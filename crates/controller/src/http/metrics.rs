@@ -13,7 +13,8 @@ pub const MEDIA: &str = "application/openmetrics-text";
 
 pub async fn metrics(State(edge): Shared) -> Answer {
     let leads = *edge.handle.position().borrow() == Position::Leads;
-    // Who scrapes asks every few seconds, and what is a second old is new to them: the coordinator is not asked.
+    // Scrapers ask every few seconds, so a snapshot that is a second old suffices, and the coordinator is not
+    // involved.
     let world = edge.handle.last_world();
     let text = edge.metrics.text(&world, leads, edge.clock_behind()).ok_or_else(Problem::broken)?;
     let media = format!("{MEDIA}; version=1.0.0; charset=utf-8");

@@ -1,4 +1,5 @@
-//! HTTP: texts in, a message to the coordinator, texts out. Nothing is decided here, and nothing is kept.
+//! HTTP interface: converts requests to operations on the coordinator, and replies to responses. The
+//! interface decides nothing and stores nothing.
 
 mod bodies;
 mod body;
@@ -104,7 +105,8 @@ impl Edge {
         if behind > self.about.interval { behind } else { Nanos(0) }
     }
 
-    /// Runs an operation on the service. `resolve` makes it for a cluster: again if the cluster changes meanwhile.
+    /// Runs an operation on the service. `resolve` creates it for a cluster, and again if the cluster changes
+    /// meanwhile.
     async fn call<O: Operation>(
         &self,
         resolve: impl Fn(&Fabric) -> Result<O, Problem>,

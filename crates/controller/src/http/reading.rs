@@ -1,5 +1,4 @@
-//! What is read of a request before anything is asked of the service, each part by the code of its handler: for those who try
-//! readers with all that clients might send.
+//! Parsing of requests without a service, each part by the code of its handler, for fuzzing.
 
 use axum::extract::Query;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri};
@@ -23,21 +22,21 @@ use super::problem::Problem;
 use super::reports::ReportBody;
 use super::score::ScoreBody;
 
-/// What a request is read beside.
+/// Context for the parsing of requests.
 pub struct Beside<'a> {
-    /// The cluster.
+    /// Cluster for the names in requests.
     pub cluster: &'a Cluster,
-    /// Its file, as JSON.
+    /// Cluster file, as JSON.
     pub text: &'a str,
-    /// What times mean.
+    /// Clock for the times in requests.
     pub clock: &'a Clock,
 }
 
-/// Reads a request as text: method and URI on a line, a line for each header, an empty line, and the body. Values of the path are
-/// taken as they stand there. `None` if it is none, or asks for nothing that is read.
+/// Parses a request as text: method and URI on a line, a line for each header, an empty line, and the body.
+/// Path values are taken literally. `None` for an invalid request, or one without anything to parse.
 ///
 /// # Errors
-/// The status and the detail of the problem.
+/// Status and detail of the problem document.
 pub fn understand(request: &[u8], beside: &Beside<'_>) -> Option<Result<(), (u16, String)>> {
     let end = request.windows(2).position(|two| two == b"\n\n");
     let (head, body) = end.map_or((request, &[][..]), |end| (&request[..end], &request[end + 2..]));
@@ -59,7 +58,7 @@ pub fn understand(request: &[u8], beside: &Beside<'_>) -> Option<Result<(), (u16
     Some(read.map_err(|problem| (problem.status(), problem.detail().to_owned())))
 }
 
-/// The value in a path of this form, empty where the form has none; `None` for a path of another form.
+/// The value in a path of this form, empty if the form has none; `None` for a path of another form.
 fn passed<'a>(form: &str, path: &'a str) -> Option<&'a str> {
     let Some((before, rest)) = form.split_once('{') else { return (form == path).then_some("") };
     let after = rest.split_once('}')?.1;
@@ -189,7 +188,7 @@ mod tests {
         assert_eq!(met, all);
     }
 
-    /// What may be done to a request: bytes of it go, and others come.
+    /// Mutations of a request: bytes are removed and inserted.
     #[derive(Clone, Debug)]
     struct Cut(Index, usize, Vec<u8>);
 

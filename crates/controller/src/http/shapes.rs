@@ -333,7 +333,7 @@ pub struct Page<T> {
 }
 
 impl<T> Page<T> {
-    /// Makes a page of the first `limit` of what was found; more was found if there are further pages.
+    /// Makes a page of the first `limit` entries; more entries mean that there are further pages.
     pub fn cut<U>(
         mut found: Vec<U>,
         limit: usize,

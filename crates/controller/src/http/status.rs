@@ -19,7 +19,8 @@ use serde::Serialize;
 use super::problem::{IntoProblem, Problem};
 use super::{Answer, Shared, demo};
 
-/// The network is copied for readers each second. Where the last copy is so old, the coordinator is stuck.
+/// Age of the last snapshot beyond which the coordinator counts as stuck. The coordinator publishes a
+/// snapshot every second.
 const STUCK: Duration = Duration::from_secs(10);
 
 /// Roles of a service among those that share its store.
@@ -229,8 +230,8 @@ pub async fn alive() -> Response {
     "ok\n".into_response()
 }
 
-/// The coordinator goes on, and decides: it is no follower, and nothing is in its way. It is not asked itself: whoever looks often
-/// takes none of its time.
+/// Ready if this service leads, the store is available, and the coordinator is not stuck. The check does not
+/// involve the coordinator, so frequent probes take none of its time.
 pub async fn ready(State(edge): Shared) -> Answer {
     if let Some(reason) = edge.handle.position().borrow().unavailable() {
         return Err(reason.problem(&edge.clock));

@@ -21,8 +21,8 @@ pub use self::tokens::watch_tokens;
 /// Shortest time between two load events.
 const TICK: Duration = Duration::from_millis(900);
 
-/// Tells what links carry, and which of them become hot or cool, whenever a new world was made, at most once a tick; and
-/// who decides, whenever that is another one. It goes on until it is dropped, or the handle is gone.
+/// Publishes load events for every new snapshot, at most one set per tick, and an event for every change of
+/// leader. Runs until dropped or until the service is gone.
 pub async fn watch(handle: Handle, events: Arc<Events>) {
     tokio::select! {
         () = watch_leader(&handle, &events) => {}

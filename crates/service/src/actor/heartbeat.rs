@@ -1,16 +1,16 @@
-//! When something was last heard of the store's thread. It may wait for a disk or a server that says nothing, and nobody
-//! else is to wait with it.
+//! Heartbeat of the store's thread. The thread may hang on a disk or a server, and nothing else may hang with
+//! it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// After so long without a sign of life, nothing can be kept as far as anyone knows. The thread gives one twice a second.
+/// Silence after which the store counts as unavailable. The thread gives a sign of life twice per second.
 pub(super) const SILENCE: Duration = Duration::from_secs(3);
 
-/// When the last sign of life was given.
+/// Time of the last sign of life.
 pub(super) struct Heartbeat {
     began: Instant,
-    /// Milliseconds from then; [`HELD`] while none is due.
+    /// Milliseconds since `began`; [`HELD`] while no sign is due.
     last: AtomicU64,
 }
 
@@ -25,17 +25,17 @@ impl Heartbeat {
         Heartbeat { began: Instant::now(), last: AtomicU64::new(0) }
     }
 
-    /// It lives.
+    /// Gives a sign of life.
     pub fn beat(&self) {
         self.last.store(self.began.elapsed().as_millis() as u64, Ordering::Relaxed);
     }
 
-    /// It does what takes as long as it takes: no sign is due until the next one is given.
+    /// Suspends the deadline during an operation of unknown length, until the next sign.
     pub fn pause(&self) {
         self.last.store(HELD, Ordering::Relaxed);
     }
 
-    /// Waits until it has given no sign for long.
+    /// Waits until the thread has been silent for [`SILENCE`].
     pub async fn stops(&self) {
         loop {
             let last = self.began + Duration::from_millis(self.last.load(Ordering::Relaxed));

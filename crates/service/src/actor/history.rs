@@ -1,5 +1,5 @@
-//! The last hour of every link and of many devices: what it carried as a share of its capacity, and what waited, in steps of
-//! ten seconds. Steps are shared and never change, so readers wait for nobody.
+//! The last hour of all links and of many devices in steps of ten seconds: utilization and queues. Steps are
+//! shared and immutable, so readers never wait.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,28 +9,28 @@ use leeward_fabric::{Fabric, Nanos, ResourceId};
 
 use crate::core::{DeviceState, World};
 
-/// Seconds of a step.
+/// Length of a step, in seconds.
 pub const STEP: u64 = 10;
-/// Steps that are kept: an hour.
+/// Number of steps kept: one hour.
 const STEPS: usize = 360;
-/// Of so many devices the past is kept, the first of a cluster: their hour takes 94 MB.
+/// Number of devices with a history, the first of a cluster. Their hour takes 94 MB.
 const DEVICES: usize = 1 << 15;
 
-/// A step: where it ends, and means; not a number where something was not seen.
+/// A step with its end and its means; NaN where nothing was seen.
 struct Step {
     ends: Nanos,
     fabric: Arc<Fabric>,
-    /// Utilization of each link in order of ids.
+    /// Mean utilization of each link, in order of ids.
     links: Box<[f32]>,
-    /// How busy devices were; those that were seen.
+    /// Mean utilization of the devices that were seen.
     busy: Means,
-    /// What waited at links and devices; where that was said.
+    /// Mean queues of links and devices that reported one.
     queues: Means,
 }
 
 /// Means of some resources.
 struct Means {
-    /// Which, in order of ids; steps share it for as long as it is the same.
+    /// The resources in order of ids. Consecutive steps share the list if it is equal.
     of: Arc<[ResourceId]>,
     values: Box<[f32]>,
 }
@@ -41,19 +41,19 @@ pub(super) struct History {
     steps: ArcSwap<VecDeque<Arc<Step>>>,
 }
 
-/// What the step under way has seen so far; the writer's alone.
+/// Sums of the current step; only the actor's task uses them.
 #[derive(Default)]
 pub(super) struct Sums {
     ends: Nanos,
-    /// What numbers of resources mean; `None` before the first.
+    /// Fabric of the ids; `None` before the first snapshot.
     fabric: Option<Arc<Fabric>>,
     links: Vec<Sum>,
-    /// By number of the resource, as far as any was seen; those of links are nothing.
+    /// By resource id, up to the highest one seen; the entries of links stay empty.
     busy: Vec<Sum>,
     queues: Vec<Sum>,
 }
 
-/// A sum, and of how many.
+/// A sum and its number of values.
 #[derive(Clone, Copy, Default)]
 struct Sum(f64, u32);
 
@@ -67,7 +67,7 @@ impl Sum {
     }
 }
 
-/// Adds to what is known of a resource.
+/// Adds a value for a resource.
 fn add(sums: &mut Vec<Sum>, resource: ResourceId, value: f64) {
     if sums.len() <= resource.index() {
         sums.resize(resource.index() + 1, Sum::default());
@@ -76,7 +76,7 @@ fn add(sums: &mut Vec<Sum>, resource: ResourceId, value: f64) {
 }
 
 impl Means {
-    /// What sums come to, after the means of the step before.
+    /// Means of sums; the previous step's list of resources is shared if equal.
     fn new(sums: &[Sum], before: Option<&Means>) -> Means {
         let some = sums.iter().zip(0..).filter(|(sum, _)| sum.1 > 0);
         let ids = some.clone().map(|(_, id)| ResourceId(id));
@@ -85,18 +85,18 @@ impl Means {
         Means { of, values: some.map(|(sum, _)| sum.mean()).collect() }
     }
 
-    /// That of a resource.
+    /// Mean of a resource.
     fn get(&self, resource: ResourceId) -> Option<f32> {
         self.values.get(self.of.binary_search(&resource).ok()?).copied()
     }
 }
 
 impl History {
-    /// Takes a world in. A step ends when the first one after it comes.
+    /// Adds a snapshot. A step ends with the first snapshot after it.
     pub fn note(&self, under_way: &mut Sums, world: &World) {
         let length = STEP * Nanos::SECOND.0;
         let ends = Nanos((world.at.0 / length + 1) * length);
-        // A step that began on another cluster is not finished.
+        // A step that began on another cluster is dropped.
         let goes_on = under_way.fabric.as_ref().is_some_and(|fabric| Arc::ptr_eq(fabric, &world.fabric));
         if under_way.ends != ends || !goes_on {
             if goes_on {
@@ -135,7 +135,7 @@ impl History {
         let queues = Means::new(&done.queues, last.map(|last| &last.queues));
         let step = Arc::new(Step { ends: done.ends, fabric, links, busy, queues });
         steps.push_back(step);
-        // The first world of a service may be of years ago: nobody had told its coordinator the time yet.
+        // The first snapshot of a service may be years old, from before its coordinator knew the time.
         let hour_ago = done.ends.since(Nanos(STEPS as u64 * STEP * Nanos::SECOND.0));
         while steps.len() > STEPS || steps.front().is_some_and(|step| step.ends <= hour_ago) {
             steps.pop_front();
@@ -143,7 +143,7 @@ impl History {
         self.steps.store(Arc::new(steps));
     }
 
-    /// Steps that end after `since`, `join` of them to one.
+    /// Steps that end after `since`, with `join` of them merged into one.
     pub fn since(&self, since: Nanos, join: u64) -> Slots {
         let steps = self.steps.load();
         let wanted = steps.iter().filter(|step| step.ends > since).cloned().collect();
@@ -151,45 +151,45 @@ impl History {
     }
 }
 
-/// Steps that somebody asked for.
+/// Steps for a reader.
 pub struct Slots {
     steps: Vec<Arc<Step>>,
-    /// How many are one.
+    /// Number of steps merged into one.
     join: u64,
 }
 
 impl Slots {
-    /// Seconds of one.
+    /// Length of a merged step, in seconds.
     pub fn step(&self) -> u64 {
         STEP * self.join
     }
 
-    /// Where the first begins.
+    /// Start of the first step.
     pub fn from(&self) -> Option<Nanos> {
         let first = self.steps.first()?;
         let length = self.step() * Nanos::SECOND.0;
         Some(Nanos(first.ends.0.saturating_sub(1) / length * length))
     }
 
-    /// How many there are.
+    /// Number of merged steps.
     pub fn count(&self) -> usize {
         let length = self.step() * Nanos::SECOND.0;
         let (Some(from), Some(last)) = (self.from(), self.steps.last()) else { return 0 };
         ((last.ends.0 - 1 - from.0) / length + 1) as usize
     }
 
-    /// Mean utilization of the link at a position of a fabric, of each; `None` where it was not seen, or nothing was
-    /// known of the network.
+    /// Mean utilization of a link, by its position in the fabric, in each step; `None` where it was not seen,
+    /// and in steps without snapshots.
     pub fn of(&self, fabric: &Arc<Fabric>, link: usize) -> Vec<Option<f32>> {
         self.means(fabric, |step| step.links.get(link).copied())
     }
 
-    /// How busy a device was in each; `None` too where its past is not kept.
+    /// Mean utilization of a device in each step; `None` also for a device without a history.
     pub fn busy(&self, fabric: &Arc<Fabric>, device: ResourceId) -> Vec<Option<f32>> {
         self.means(fabric, |step| step.busy.get(device))
     }
 
-    /// What waited at a link or device in each.
+    /// Mean queue of a link or device in each step.
     pub fn queue(&self, fabric: &Arc<Fabric>, resource: ResourceId) -> Vec<Option<f32>> {
         self.means(fabric, |step| step.queues.get(resource))
     }
@@ -220,7 +220,7 @@ mod tests {
     use crate::actor::Channels;
     use crate::core::{Coordinator, Labels, Limits, Reading};
 
-    /// A world of hosts with a disk each.
+    /// A snapshot of hosts with one disk each.
     fn world(racks: u32) -> World {
         let text = format!(
             "racks: {racks}\nhosts_per_rack: 100\nnic: 1Gbps\noversubscription: 1\ndevices: [{{read: 1GB/s, write: 1GB/s}}]\n"
@@ -236,7 +236,7 @@ mod tests {
         .world()
     }
 
-    /// A device that is so busy, with so many requests.
+    /// A device with this utilization and queue.
     fn device(device: ResourceId, busy: f64, queue: Option<f64>) -> DeviceState {
         let reading = Some(Reading { queue, ..Reading::default() });
         let (until, reserved, residual, hot_since) = (None, 0.0, 0.0, None);
@@ -252,7 +252,7 @@ mod tests {
         world.links[3].queue = Some(7.0);
         for second in 0..41 {
             world.at = Nanos(second * Nanos::SECOND.0);
-            // In the third step, half of the devices are seen, and busier.
+            // In the third step, half of the devices are seen, with more load.
             if second == 25 {
                 world.devices.truncate(20_000);
                 world.devices[1] = device(at(1), 0.75, None);
@@ -269,7 +269,7 @@ mod tests {
             assert_eq!(beyond, [None; 4]);
         }
         assert_eq!(queue(ResourceId(3)), [Some(7.0); 4]);
-        // For each device four bytes of a step are of what it did, four of what waited, and none of its number.
+        // Per device and step, four bytes are for its utilization, four for its queue and none for its id.
         let whose = |of: fn(&Step) -> &Means| {
             let firsts = slots.steps.iter().zip(&slots.steps[1..]);
             firsts.map(|(one, next)| Arc::ptr_eq(&of(one).of, &of(next).of)).collect::<Vec<_>>()

@@ -71,46 +71,47 @@ pub struct Handle {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Closed;
 
-/// Why a handle could not be opened.
+/// Failure to open a handle.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The store has something that cannot be read, or cannot be read at all.
+    /// The store could not be read, or contains invalid data.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// What is stored does not fit the cluster.
+    /// The stored state does not fit the cluster.
     #[error("what is stored cannot be taken up: {0}")]
     Resume(#[from] leeward_ledger::CommitError),
-    /// The cluster that is stored cannot be read.
+    /// The stored cluster is invalid.
     #[error(transparent)]
     Cluster(#[from] InputError),
-    /// There is no thread to be had.
+    /// No thread could be started.
     #[error("the store's thread: {0}")]
     Thread(#[from] std::io::Error),
 }
 
-/// What makes a coordinator for a cluster that knows nothing yet, one that leads or one that does not: that advises no moves.
-/// After a failure of the store, or a change of the cluster or of who leads, another one is made.
+/// Creates a coordinator without state for a cluster. The flag is true for a leader; a follower's coordinator
+/// advises no moves. A new one is created after a failure of the store and after a change of the cluster or
+/// of the leader.
 pub type Maker = Box<dyn Fn(&Cluster, bool) -> Coordinator<Channels> + Send>;
 
-/// A cluster that is to be the one that counts.
+/// A new cluster.
 #[derive(Clone, Debug)]
 pub struct NewCluster {
-    /// What it is.
+    /// The parsed cluster.
     pub cluster: Cluster,
-    /// Its file, as JSON.
+    /// Cluster file, as JSON.
     pub text: Arc<str>,
-    /// Where it comes from.
+    /// Origin of the cluster.
     pub origin: Origin,
-    /// The version that it is to follow, where that matters.
+    /// Version that it must follow, if required.
     pub after: Option<u64>,
 }
 
-/// What became of a cluster that was to count.
+/// Result of a change of the cluster.
 #[derive(Clone, Debug)]
 pub struct Changed {
-    /// The version that it is.
+    /// The version in force.
     pub version: Version,
-    /// Whether it counted already.
+    /// True if this cluster was in force already.
     pub again: bool,
 }
 
@@ -127,14 +128,15 @@ impl NewCluster {
 }
 
 impl Handle {
-    /// A handle with a coordinator that goes on where the store says, and the coordinator's work, to be run as a task. The work ends
-    /// when every copy of the handle is gone, and everything is written then.
+    /// Creates a handle with a coordinator resumed from the store, and the actor's loop, to be run as a task.
+    /// The loop ends after the last handle is dropped and everything is written.
     ///
-    /// The cluster is that of `file`, unless the last one that came from a file is the same and was changed since, or
-    /// another service leads, which others are told of as being at `address`.
+    /// The cluster is that of `file`, with two exceptions. If the last cluster from a file is the same and
+    /// was changed since, the changed one stays. If another service leads, its cluster counts. Peers learn
+    /// that this service is at `address`.
     ///
     /// # Errors
-    /// See [`OpenError`].
+    /// An [`OpenError`] if the store, the stored state or a thread fails.
     pub async fn open(
         make: Maker,
         file: NewCluster,
@@ -183,26 +185,26 @@ impl Handle {
         reply.await.map_err(|_| stopped())?
     }
 
-    /// What decisions are kept in.
+    /// Kind of the store.
     pub fn kept(&self) -> Kind {
         self.kept
     }
 
-    /// Whether placements are answered here.
+    /// Subscribes to the relation to the store: leader, follower or stalled.
     pub fn position(&self) -> watch::Receiver<Position> {
         self.published.position.subscribe()
     }
 
-    /// The version of the cluster that counts.
+    /// Current version of the cluster.
     pub fn cluster(&self) -> Arc<Version> {
         self.published.cluster.load_full()
     }
 
-    /// Changes the cluster. Decisions stay as far as the new cluster has their hosts, and telemetry as far as it has their
-    /// links.
+    /// Changes the cluster. Decisions remain as far as the new cluster has their hosts, and telemetry as far
+    /// as it has their links.
     ///
     /// # Errors
-    /// The cluster is not of the expected version, or [`Unavailable`].
+    /// [`VersionConflict`] if the current version is not the expected one, or [`Unavailable`].
     pub async fn change_cluster(&self, cluster: NewCluster) -> Answer<Changed, VersionConflict> {
         let stopped = || CallError::Unavailable(Unavailable::Stopped);
         let (to, reply) = oneshot::channel();
@@ -210,37 +212,43 @@ impl Handle {
         reply.await.map_err(|_| stopped())?
     }
 
-    /// The network with all in it that was acknowledged before this was asked.
+    /// A snapshot that includes everything acknowledged before this call.
+    ///
+    /// # Errors
+    /// [`Closed`] if the actor has stopped.
     pub async fn world(&self) -> Result<Arc<World>, Closed> {
         let (sender, world) = oneshot::channel();
         self.inbox.send(Command::Snapshot(sender)).await.map_err(|_| Closed)?;
         world.await.map_err(|_| Closed)
     }
 
-    /// The network as it was at most a second ago; nobody is waited for.
+    /// The last snapshot, at most a second old, without waiting.
     pub fn last_world(&self) -> Arc<World> {
         self.published.world.load_full()
     }
 
-    /// How long ago the last world was made, by no clock that is set.
+    /// Age of the last snapshot, by a monotonic clock.
     pub fn age(&self) -> Duration {
         self.published.age()
     }
 
-    /// Changes whenever a world was made.
+    /// Subscribes to new snapshots.
     pub fn made(&self) -> watch::Receiver<u64> {
         self.published.epochs.subscribe()
     }
 
-    /// Waits for another state of the ledger than that of `epoch`: a later one, or one of another ledger, which counts
-    /// from the beginning.
+    /// Waits for a ledger epoch other than `epoch`: a later one, or one of another ledger, which starts from
+    /// zero.
+    ///
+    /// # Errors
+    /// [`Closed`] if the actor has stopped.
     pub async fn newer(&self, epoch: u64) -> Result<Arc<World>, Closed> {
         let mut epochs = self.published.epochs.subscribe();
         epochs.wait_for(|&now| now != epoch).await.map_err(|_| Closed)?;
         Ok(self.last_world())
     }
 
-    /// The steps that end after `since`, `join` of them to one.
+    /// History steps that end after `since`, with `join` of them merged into one.
     pub fn history(&self, since: Nanos, join: u64) -> Slots {
         self.published.history.since(since, join)
     }

@@ -22,7 +22,7 @@ const TURN: usize = 16;
 /// The coordinator's owner.
 pub(super) struct Actor {
     pub coordinator: Coordinator<Channels>,
-    /// How many coordinators there were before: what those wanted to know is of no use to this one.
+    /// Number of earlier coordinators. Findings of their studies are dropped.
     pub coordinators: u64,
     pub studies: Studies,
     pub cluster: Cluster,
@@ -30,18 +30,18 @@ pub(super) struct Actor {
     pub writer: GroupCommitWriter,
     pub clock: Clock,
     pub press: Press,
-    /// The term in which the coordinator was made to lead; `None` if it was made to follow.
+    /// Term in which the coordinator was created as leader; `None` for a follower.
     pub term: Option<u64>,
-    /// Whether all that the coordinator knows of decisions is kept, or owed.
+    /// True if all of the coordinator's decisions are persisted or in `owed`.
     pub exact: bool,
-    /// What ended while nothing could be kept, until this coordinator leads again.
+    /// Ends of decisions that could not be persisted yet, until this coordinator leads again.
     pub owed: Vec<Change>,
     /// Replies of this turn that wait until its changes are durable.
     pub pending: Vec<Box<dyn Pending>>,
 }
 
 impl Actor {
-    /// Goes on where the store says, as it says.
+    /// Resumes from the store as leader or follower.
     pub async fn begin(&mut self, file: NewCluster) -> Result<(), OpenError> {
         let stands = loop {
             match self.writer.event().await {
@@ -154,7 +154,7 @@ impl Actor {
                 let (position, seen) = (self.press.position(), self.coordinator.seen());
                 self.resume(position, Some(seen)).await
             }
-            // It was asked for by somebody who waits no more.
+            // The caller of this load waits no more.
             StoreEvent::Loaded(_) => Ok(()),
             StoreEvent::Silent(error) => Err(error.into()),
         };
@@ -163,7 +163,7 @@ impl Actor {
         }
     }
 
-    /// It decides from now on.
+    /// Becomes leader.
     async fn lead(&mut self, term: u64) -> Result<(), OpenError> {
         if self.exact && self.term == Some(term) {
             self.press.stand(Position::Leads);
@@ -176,7 +176,7 @@ impl Actor {
         led
     }
 
-    /// Another service decides; it goes along with what that has kept.
+    /// Becomes, or stays, a follower and applies the leader's changes.
     async fn follow(&mut self, leader: Option<Arc<str>>, news: News) -> Result<(), OpenError> {
         let position = Position::Follows { leader };
         let changes = match news {
@@ -197,20 +197,21 @@ impl Actor {
         Ok(())
     }
 
-    /// Nothing can be kept for now. What waits to be decided is to be asked again.
+    /// Stops deciding, since nothing can be persisted. Waiting requests are rejected, and clients may repeat
+    /// them.
     fn stall(&mut self, error: &OpenError) {
         self.exact &= !self.turn_away();
         self.press.stand(Position::Stalls { problem: error.to_string().into() });
     }
 
-    /// A new coordinator that goes on where the store says, and has seen what another one saw.
+    /// Creates a coordinator from the store, with the present one's observed state.
     async fn resume(&mut self, position: Position, seen: Option<Seen>) -> Result<(), OpenError> {
         self.turn_away();
         let state = self.writer.load().await?;
         self.take_up(state, position, seen).await
     }
 
-    /// The same, of what is kept.
+    /// Creates a coordinator from loaded state.
     async fn take_up(
         &mut self,
         state: State,
@@ -238,12 +239,12 @@ impl Actor {
         Version { number, at: self.clock.now(), origin: of.origin, text: of.text.clone() }
     }
 
-    /// The number of the version that it made, or that is the same.
+    /// Makes the cluster current. Returns its version, or the equal version in force.
     async fn change_cluster(&mut self, new: NewCluster) -> Answer<Changed, VersionConflict> {
         if let Some(reason) = self.press.position().unavailable() {
             return Err(CallError::Unavailable(reason));
         }
-        // Sent again, or said already: it counts, and is no other version.
+        // A repeated request: this cluster is in force and gets no new version.
         if let Some(version) = self.press.counts(&new.text) {
             return Ok(Changed { version, again: true });
         }
@@ -259,7 +260,7 @@ impl Actor {
                 self.press.cluster(version.clone());
                 Position::Leads
             }
-            // What was decided just before may not be kept either, and whether it leads is to be heard again.
+            // Decisions just before may not be persisted either, and the lease must be renewed.
             Err(_) => {
                 self.term = None;
                 Position::Stalls { problem: "a change of the cluster was not kept".into() }
@@ -303,7 +304,8 @@ impl Actor {
         if self.press.position() == Position::Leads {
             batch.changes.splice(0..0, self.owed.drain(..));
         } else {
-            // Decisions end by time, and end again for the next leader; a coordinator that led and may go on owes the ends.
+            // Decisions expire on followers and on stalled leaders too. The next leader repeats these ends; a
+            // coordinator that led and may continue owes them.
             self.exact &= batch.changes.iter().all(|change| matches!(change, Change::Ended { .. }));
             if self.exact && self.term.is_some() {
                 self.owed.append(&mut batch.changes);
@@ -332,7 +334,7 @@ fn not_kept(reason: Unavailable) -> StoreError {
     }
 }
 
-/// Waits for a time of the engine's; for ever if there is none.
+/// Waits until an engine time; forever without one.
 async fn until(clock: &Clock, at: Option<Nanos>) {
     match at {
         Some(at) => tokio::time::sleep(Duration::from_nanos(at.since(clock.now()).0)).await,

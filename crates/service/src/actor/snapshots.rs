@@ -1,4 +1,4 @@
-//! What readers see, and how they come to a newer one. Reading it takes no lock.
+//! Publication of snapshots. Reads take no lock.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,27 +12,27 @@ use tokio::sync::{oneshot, watch};
 use super::history::{History, Sums};
 use crate::core::{Unavailable, World};
 
-/// Worlds are made no more often than so many times the time it takes to make one, whoever asks.
+/// Snapshots take at most one part in this many of the actor's time, regardless of requests.
 const SHARE: u32 = 10;
-/// So many worlds are kept for the memory of the next: readers have the last one, those who compare or who still answer one
-/// before, and where all are looked at the next takes new memory.
+/// Number of past snapshots kept for reuse of their memory. Readers use the last one, and comparisons or slow
+/// responses the one before. If all are in use, the next one takes new memory.
 const PAST: usize = 3;
-/// A world is made at least so often.
+/// Longest time between two snapshots.
 pub(super) const TICK: Duration = Duration::from_secs(1);
 
-/// How the service stands to its store.
+/// Relation of the service to its store.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Position {
-    /// It decides.
+    /// This service is the leader.
     Leads,
-    /// Another one does.
+    /// Another service is the leader.
     Follows {
-        /// Its address; `None` if that is not known.
+        /// Address of the leader; `None` if unknown.
         leader: Option<Arc<str>>,
     },
-    /// Nothing can be kept now.
+    /// Nothing can be persisted now.
     Stalls {
-        /// Why.
+        /// Reason of the failure.
         problem: Arc<str>,
     },
 }
@@ -48,36 +48,36 @@ impl Position {
     }
 }
 
-/// The last world that was made, and the hour before.
+/// The last snapshot and the history of the last hour.
 pub(super) struct Published {
     pub world: ArcSwap<World>,
-    /// The version of the cluster.
+    /// Version of the cluster.
     pub cluster: ArcSwap<Version>,
     pub history: History,
-    /// The epoch of the last world.
+    /// Epoch of the last snapshot.
     pub epochs: watch::Sender<u64>,
-    /// When the last world was made, in milliseconds since this began: by no clock that is set.
+    /// Time of the last snapshot, in milliseconds since `began`, by a monotonic clock.
     made: AtomicU64,
     began: Instant,
     pub position: watch::Sender<Position>,
 }
 
 impl Published {
-    /// How long ago the last world was made.
+    /// Age of the last snapshot.
     pub fn age(&self) -> Duration {
         let made = Duration::from_millis(self.made.load(Ordering::Relaxed));
         self.began.elapsed().saturating_sub(made)
     }
 }
 
-/// When the next world is made, and who waits for it; the writer's alone.
+/// Schedule of snapshots and the readers that wait for one; only the actor's task uses it.
 pub(super) struct Press {
     published: Arc<Published>,
     sums: Sums,
     wanted: Vec<oneshot::Sender<Arc<World>>>,
-    /// The last worlds, which somebody may still look at.
+    /// Past snapshots, which readers may still use.
     past: VecDeque<Arc<World>>,
-    /// When the last one was made, and how long that took.
+    /// Time of the last snapshot, and the time it took.
     last: Instant,
     took: Duration,
 }
@@ -105,7 +105,7 @@ impl Press {
         (press, published)
     }
 
-    /// It stands to its store like this from now on.
+    /// Sets the relation to the store.
     pub fn stand(&mut self, position: Position) {
         self.published.position.send_if_modified(|known| {
             let modified = *known != position;
@@ -114,45 +114,45 @@ impl Press {
         });
     }
 
-    /// How it stands to its store.
+    /// Relation to the store.
     pub fn position(&self) -> Position {
         self.published.position.borrow().clone()
     }
 
-    /// The cluster is another one.
+    /// Sets the cluster's version.
     pub fn cluster(&mut self, version: Version) {
         self.published.cluster.store(Arc::new(version));
-        // Worlds of another size are of no use.
+        // Snapshots of another size cannot be reused.
         self.past.clear();
     }
 
-    /// The number of the cluster's version.
+    /// Number of the cluster's version.
     pub fn version(&self) -> u64 {
         self.published.cluster.load().number
     }
 
-    /// Whether that is this one.
+    /// True if this version is in force.
     pub fn has(&self, version: &Version) -> bool {
         **self.published.cluster.load() == *version
     }
 
-    /// The version of the cluster, if that is its text.
+    /// The version in force if it has this text.
     pub fn counts(&self, text: &str) -> Option<Version> {
         let version = self.published.cluster.load();
         (*version.text == *text).then(|| Version::clone(&version))
     }
 
-    /// Somebody wants a world that is no older than now.
+    /// Adds a reader that waits for a snapshot no older than now.
     pub fn want(&mut self, asker: oneshot::Sender<Arc<World>>) {
         self.wanted.push(asker);
     }
 
-    /// When to make the next one.
+    /// Time of the next snapshot.
     pub fn due(&self) -> Instant {
         self.last + if self.wanted.is_empty() { TICK } else { self.took * SHARE }
     }
 
-    /// Whether it is time to.
+    /// True if the next snapshot is due.
     #[expect(
         clippy::disallowed_methods,
         reason = "how long something takes on this machine, and nothing that is decided"
@@ -161,14 +161,14 @@ impl Press {
         Instant::now() >= self.due()
     }
 
-    /// Makes one if it is time, in the memory of one before where nobody looks at that any more.
+    /// Takes a snapshot if due, in the memory of an unused one if possible.
     pub fn make(&mut self, world: impl FnOnce(Option<World>) -> World) {
         if self.is_due() {
             self.make_now(world);
         }
     }
 
-    /// Makes one at once.
+    /// Takes a snapshot at once.
     #[expect(
         clippy::disallowed_methods,
         reason = "how long something takes on this machine, and nothing that is decided"

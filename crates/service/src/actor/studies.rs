@@ -1,5 +1,5 @@
-//! The threads that look into what takes longer than a turn of the coordinator: one for what is to be promised, one for apps
-//! that are to be placed, one for what would be, one for the scores of many hosts. They end with the handle, or with what they are looking into.
+//! The threads that run studies, one per queue: admissions, apps, what-if queries, and scores of many hosts.
+//! A thread ends with the handle, after its current study.
 
 use std::sync::mpsc as std_mpsc;
 
@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 use super::Command;
 use crate::core::{Lane, Study};
 
-/// The ways to the threads.
+/// Channels to the threads.
 pub(super) struct Studies {
     promises: std_mpsc::Sender<(u64, Study)>,
     apps: std_mpsc::Sender<(u64, Study)>,
@@ -17,7 +17,7 @@ pub(super) struct Studies {
 }
 
 impl Studies {
-    /// Starts the threads, which tell `inbox` what they find.
+    /// Starts the threads, which send their findings to `inbox`.
     pub fn start(inbox: &mpsc::Sender<Command>) -> std::io::Result<Studies> {
         Ok(Studies {
             promises: thread("leeward-promise", inbox)?,
@@ -27,7 +27,7 @@ impl Studies {
         })
     }
 
-    /// Has something looked into for the coordinator of this number.
+    /// Runs a study for the coordinator of this number.
     pub fn look_into(&self, coordinator: u64, study: Study) {
         let thread = match study.lane() {
             Lane::Promises => &self.promises,
@@ -35,14 +35,14 @@ impl Studies {
             Lane::WhatIfs => &self.what_ifs,
             Lane::Scores => &self.scores,
         };
-        // The thread is there as long as this is.
+        // The thread runs as long as this value exists.
         let _ = thread.send((coordinator, study));
     }
 }
 
 fn thread(name: &str, inbox: &mpsc::Sender<Command>) -> std::io::Result<std_mpsc::Sender<(u64, Study)>> {
     let (orders, studies) = std_mpsc::channel::<(u64, Study)>();
-    // The handle is open while others hold its inbox, and not for the sake of what is looked into.
+    // The weak sender lets the actor end while a study runs.
     let inbox = inbox.downgrade();
     std::thread::Builder::new().name(name.to_owned()).spawn(move || {
         for (coordinator, study) in studies {

@@ -1,7 +1,7 @@
-//! The thread that owns the store. It writes the changes of several turns in one transaction (group commit), and replies
-//! are sent once their changes are durable; decisions that have left memory are read for them. Between writes it renews the
-//! lease of the store twice a second, whether anybody listens or not: a service that is silent towards its store loses the
-//! lead.
+//! The thread that owns the store. Changes of several turns go into one transaction (group commit), and
+//! replies are sent once their changes are durable. For these replies it also reads evicted decisions.
+//! Between writes it renews the lease twice per second, regardless of listeners: a service that is silent
+//! towards its store loses the lead.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
@@ -31,7 +31,7 @@ pub(super) struct Batch {
     pub replies: Vec<Box<dyn Pending>>,
 }
 
-/// Replies that the thread sends, or the actor once it gives up waiting: whoever takes them first.
+/// Replies that either the thread sends or the actor fails after a timeout; the first to take them wins.
 type Replies = Arc<Mutex<Vec<Box<dyn Pending>>>>;
 
 /// Error message for a thread that has ended.
@@ -55,7 +55,7 @@ pub(super) enum StoreEvent {
     Silent(StoreError),
 }
 
-/// Owner of the thread, which ends when this is dropped, after it has written all batches.
+/// Owner of the thread. On drop, the thread writes all batches and ends.
 pub(super) struct GroupCommitWriter {
     orders: Option<Sender<Order>>,
     /// Permits for batches that wait.
@@ -69,7 +69,7 @@ pub(super) struct GroupCommitWriter {
     thread: Option<JoinHandle<()>>,
 }
 
-/// How much is read when a service begins.
+/// Amount of data to load at a start.
 #[derive(Clone, Copy)]
 pub(super) struct Extent {
     pub decisions: usize,

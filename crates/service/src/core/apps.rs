@@ -1,6 +1,7 @@
-//! Apps that take longer to place than others can be made to wait. They are decided off the coordinator ([`super::Study`]), one
-//! after another, each on what is known when its turn comes: so it sees those before it, and they do not herd. In the ledger
-//! they are once they are found, if their hosts can still take them, and are decided again if not.
+//! Apps whose placement takes longer than other operations may wait. The decisions are studies outside the
+//! coordinator ([`super::Study`]), one after another, each on the state at its start. So each app sees those
+//! before it, and they do not herd. The ledger commits a result if its hosts can still take the app;
+//! otherwise the app is decided again.
 
 use leeward_engine::{About, Ask, Input};
 use leeward_placement::tasks::{AppRequest, Assignment};
@@ -11,30 +12,31 @@ use super::request::Request;
 use super::study::{Panicked, Question};
 use super::{Addresses, Coordinator};
 
-/// Looks at hosts and links for which everybody else can wait: about a millisecond, a fifth of what a placement may take. For
-/// what is decided elsewhere a copy of what is known of the links is made in the turn, about a millisecond too on a large cluster.
+/// Limit on host and link look-ups within a turn: about a millisecond, a fifth of a placement's budget. A
+/// study needs a copy of the links' state, made within the turn; that also takes about a millisecond on a
+/// large cluster.
 const IN_A_TURN: u64 = 20_000;
-/// How often an app is decided because hosts that it was to be on were taken or went down meanwhile.
+/// Limit on decisions of one app that fail because hosts were taken or went down meanwhile.
 const TRIES: u32 = 8;
-/// Bytes of memory that what waits may take together, about. One that waits alone may take more.
+/// Approximate limit on the total size of waiting apps, in bytes. A single app may exceed it.
 const WAITING: usize = 64 << 20;
 
-/// An app that waits or is decided.
+/// An app that waits or is being decided.
 #[derive(Debug)]
 pub(super) struct App {
     ask: u64,
-    /// How often it was decided.
+    /// Number of past decisions.
     tries: u32,
     bytes: usize,
 }
 
 impl<A: Addresses> Coordinator<A> {
-    /// Whether others must not wait for this to be decided.
+    /// True if the decision takes too long for a turn.
     pub(super) fn takes_long(&self, request: &AppRequest) -> bool {
         self.engine.looks(request) > IN_A_TURN
     }
 
-    /// Puts an app in its turn.
+    /// Queues an app.
     pub(super) fn decide_later(&mut self, ask: u64) {
         let bytes = self.waiting.get(&ask).map_or(0, |waiting| waiting.placement.wish.bytes());
         if self.apps_bytes > 0 && self.apps_bytes + bytes > WAITING {
@@ -52,7 +54,7 @@ impl<A: Addresses> Coordinator<A> {
                 asked.callers.retain(A::is_open);
                 asked.callers.is_empty()
             }) {
-                // Nobody waits for it any more; who comes back with it is placed then.
+                // No caller waits any more; a retry is placed then.
                 self.refuse(app.ask, &PlaceError::Busy);
             }
             match self.app(app.ask) {
@@ -68,7 +70,7 @@ impl<A: Addresses> Coordinator<A> {
         self.apps.begin(study, app);
     }
 
-    /// The app of an ask that waits.
+    /// Request of a waiting app.
     fn app(&self, ask: u64) -> Option<AppRequest> {
         match &self.waiting.get(&ask)?.placement.request {
             Request::Tasks(request) => Some(request.clone()),
@@ -76,7 +78,7 @@ impl<A: Addresses> Coordinator<A> {
         }
     }
 
-    /// Where an app goes was found.
+    /// Handles the result of an app's study.
     pub(super) fn app_found(
         &mut self,
         app: App,
@@ -103,7 +105,7 @@ impl<A: Addresses> Coordinator<A> {
         self.decide_app(App { tries, ..app }, request);
     }
 
-    /// Whether nobody would know of what was decided, nor could ask for it again.
+    /// True if no caller waits and no key or sequence allows a retry.
     pub(super) fn is_forsaken(&mut self, ask: u64) -> bool {
         self.waiting.get_mut(&ask).is_some_and(|waiting| {
             waiting.callers.retain(A::is_open);
@@ -135,7 +137,7 @@ mod tests {
     /// Each host has room for one task of 3 processors.
     const CLUSTER: &str = "{racks: 2, hosts_per_rack: 3, nic: 1Gbps, oversubscription: 1, cpus: 4}";
 
-    /// Numbers as reply addresses, of which 0 has left.
+    /// Numbers as reply addresses; 0 has disconnected.
     enum Numbers {}
 
     impl Addresses for Numbers {
@@ -173,7 +175,7 @@ mod tests {
         Coordinator::new(engine, labels, Limits::default())
     }
 
-    /// Two tasks of 3 processors that send each other something.
+    /// Two tasks of 3 processors with a transfer between them.
     fn app(key: Option<&str>) -> Placement {
         let app = json!({
             "tasks": [{ "name": "a", "cpus": 3 }, { "name": "b", "cpus": 3 }],
@@ -190,7 +192,7 @@ mod tests {
         replies(coordinator)
     }
 
-    /// The only one that is to be looked into.
+    /// The only open study.
     fn study(coordinator: &mut Coordinator<Numbers>) -> Study {
         let mut studies: Vec<Study> = coordinator.studies().collect();
         assert_eq!(studies.len(), 1, "one at a time");
@@ -209,7 +211,7 @@ mod tests {
         }
     }
 
-    /// Where an app goes, as was found.
+    /// Hosts that a study chose for an app.
     fn chosen(finding: &Finding) -> Vec<HostId> {
         match &finding.answer {
             Found::App(Ok(Ok(decision))) => decision.choice.clone(),
@@ -217,7 +219,7 @@ mod tests {
         }
     }
 
-    /// These hosts are emptied from now on, and others are open.
+    /// Reports these hosts as draining and all others as not draining.
     fn drain(coordinator: &mut Coordinator<Numbers>, second: u64, hosts: &[HostId]) {
         let at = |second: u64| Nanos(second * Nanos::SECOND.0);
         let all = (0..6).map(HostId);

@@ -1,20 +1,20 @@
-//! Clients that number their requests, and keys of single ones, so that what is sent again is not placed again. Memory is
-//! bounded: the client that was silent longest, or the oldest key, is forgotten when there are too many.
+//! Idempotency of requests: clients with sequence numbers, and single keys. A repeated request is not placed
+//! again. Memory is bounded: beyond the limits, the least recent client or the oldest key is forgotten.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use leeward_records::Caller;
 
-/// The clients heard last, and the last keys.
+/// The most recent clients and keys.
 #[derive(Debug)]
 pub(crate) struct Clients {
     by_name: BTreeMap<Arc<str>, Client>,
-    /// Names by when they were last heard.
+    /// Names by last use.
     by_use: BTreeMap<u64, Arc<str>>,
     uses: u64,
     keys: BTreeMap<Arc<str>, Fate>,
-    /// Keys in the order in which they were first heard.
+    /// Keys in order of arrival.
     heard: VecDeque<Arc<str>>,
     most: usize,
     most_keys: usize,
@@ -22,44 +22,44 @@ pub(crate) struct Clients {
 
 #[derive(Debug)]
 struct Client {
-    /// Its last sequence, and what became of it.
+    /// Last sequence, and its state.
     last: u64,
     fate: Fate,
-    /// Sequences that are not decided yet.
+    /// Sequences without a decision.
     waiting: BTreeSet<u64>,
     used: u64,
 }
 
-/// What became of a request.
+/// State of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Fate {
-    /// It waits to be decided, under this number.
+    /// The request waits for its decision, under this id.
     Waits(u64),
-    /// It was decided, under this number.
+    /// The request was decided, under this id.
     Decided(u64),
-    /// It was refused; nothing was committed, so it may be asked again.
+    /// The request was rejected. Nothing was committed, so the client may repeat it.
     Refused,
 }
 
-/// What a request is to who asks.
+/// Relation of a request to earlier ones of its caller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Sequence {
-    /// It was not heard before.
+    /// A new request.
     New,
-    /// It is the last one, or of a key that was heard.
+    /// The last request of the client, or one with a known key.
     Last(Fate),
-    /// It is older than this one.
+    /// A request older than this last one.
     Older(u64),
 }
 
 impl Clients {
-    /// Knows so many clients and keys at most.
+    /// Creates a cache with limits on clients and keys.
     pub fn new(most: usize, most_keys: usize) -> Clients {
         let (by_name, by_use, keys) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
         Clients { by_name, by_use, uses: 0, keys, heard: VecDeque::new(), most, most_keys }
     }
 
-    /// Hears a caller, and says what its request is.
+    /// Looks up a request, and marks its client as recently used.
     pub fn hear(&mut self, caller: &Caller) -> Sequence {
         let (name, sequence) = match caller {
             Caller::Key(key) => {
@@ -80,7 +80,7 @@ impl Clients {
         }
     }
 
-    /// A caller's request waits to be decided under a number.
+    /// Records that a request waits for its decision under this id.
     pub fn ask(&mut self, caller: &Caller, ask: u64) {
         self.note(caller, Fate::Waits(ask));
         if let Caller::Client { client, sequence } = caller
@@ -90,7 +90,7 @@ impl Clients {
         }
     }
 
-    /// What is known of a caller's request, from before this service began.
+    /// Records the state of a request, also one from before this service started.
     pub fn note(&mut self, caller: &Caller, fate: Fate) {
         match caller {
             Caller::Key(key) => {
@@ -123,7 +123,7 @@ impl Clients {
         }
     }
 
-    /// A caller's request met its fate.
+    /// Updates the state of a request.
     pub fn settle(&mut self, caller: &Caller, fate: Fate) {
         match caller {
             Caller::Key(key) => {
@@ -141,8 +141,8 @@ impl Clients {
         }
     }
 
-    /// For each client, the sequence up to which nothing of it waits any more. A client of which its first request
-    /// waits has none.
+    /// For each client, the last sequence up to which no request waits. Clients whose first request waits are
+    /// left out.
     pub fn counted(&self) -> impl Iterator<Item = (Arc<str>, u64)> {
         self.by_name.iter().filter_map(|(name, client)| {
             let counted = match client.waiting.first() {

@@ -6,7 +6,8 @@ use super::reply::{Lookup, Placed, Scores, WhatIfResult};
 /// Result of a call: its reply, or its error.
 pub type Answer<T, E> = Result<T, CallError<E>>;
 
-/// Kind of reply addresses: channels in the service, numbers in tests. They mean nothing to the coordinator.
+/// Kind of reply addresses: channels in the service, numbers in tests. The coordinator does not interpret
+/// them.
 pub trait Addresses {
     /// Address for a reply of type `T`.
     type To<T>;

@@ -1,32 +1,32 @@
-//! Disks that a report has under names which the cluster does not know. The only disk of a host that has one device is taken
-//! for that, by the name under which it first came. One that comes alone later under another name, or had others beside it
-//! before, is another disk: the boot disk that is left when the one that counts has died.
+//! Disks under names that the cluster does not know. A report's only disk of a host with one device counts as
+//! that device, under the name of its first report. A single disk with another name later, or a host with
+//! several disks from the start, is no match: it may be the boot disk that is left after the device failed.
 
 use std::collections::BTreeMap;
 
 use leeward_fabric::ResourceId;
 
-/// What a report calls the disks of a host that has one device.
+/// Name of the disks of a host with one device, in a report.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Called {
-    /// There is one, of this name.
+    /// One disk, with this name.
     Only(String),
-    /// There are several.
+    /// Several disks.
     Several,
 }
 
-/// What the disks of hosts were called first, by their only device.
+/// First reported names, by the host's only device.
 #[derive(Debug, Default)]
 pub(crate) struct Disks(BTreeMap<ResourceId, Called>);
 
 impl Disks {
-    /// Whether the disk of a report is the device.
+    /// True if the reported disk is the device.
     pub fn is(&mut self, device: ResourceId, called: &Called) -> bool {
         let known = self.0.entry(device).or_insert_with(|| called.clone());
         matches!(called, Called::Only(_)) && *known == *called
     }
 
-    /// What is known.
+    /// All known names.
     pub fn all(&self) -> impl Iterator<Item = (ResourceId, &Called)> {
         self.0.iter().map(|(&device, called)| (device, called))
     }
@@ -43,7 +43,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever reports say of two hosts, in whatever order.
+        /// Arbitrary reports about two hosts.
         #[test]
         fn a_device_is_one_disk_for_good_and_none_where_there_were_several_first(
             said in prop::collection::vec((0_u32..2, called()), 1..40),

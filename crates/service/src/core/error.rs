@@ -21,7 +21,7 @@ pub enum Unavailable {
     ClusterChanged,
     /// Another service is the leader.
     Follower {
-        /// Its address; `None` if it is unknown.
+        /// Address of the leader; `None` if unknown.
         leader: Option<Arc<str>>,
     },
     /// The changes were not persisted; nothing was done.
@@ -135,7 +135,7 @@ pub struct InvalidReport {
 /// Part of a report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Part {
-    /// Its window.
+    /// The window.
     Window,
     /// One of its loads, by position.
     Load(usize),
@@ -145,7 +145,7 @@ pub enum Part {
     Workload(usize),
 }
 
-/// What is wrong with a report.
+/// Error in a report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wrong {
     /// The window ends no later than it begins.

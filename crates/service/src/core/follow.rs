@@ -1,5 +1,4 @@
-//! A coordinator that goes along with that of another service: what was kept there counts here, and what is shown here is what
-//! is kept there. It decides nothing.
+//! Followers: a coordinator that applies the changes that the leader persisted, and decides nothing.
 
 use leeward_engine::Input;
 use leeward_fabric::{HostId, Nanos};
@@ -10,10 +9,11 @@ use super::clients::Fate;
 use super::{Addresses, Coordinator};
 
 impl<A: Addresses> Coordinator<A> {
-    /// Takes up what another service kept. What is known already changes nothing; another cluster is no matter of a coordinator.
+    /// Applies a change of the leader. Known changes have no effect; changes of the cluster are handled
+    /// elsewhere.
     ///
     /// # Errors
-    /// What the ledger cannot take.
+    /// A [`CommitError`] if the ledger rejects the entries.
     pub fn follow(&mut self, now: Nanos, change: Change) -> Result<(), CommitError> {
         self.wake(now);
         match change {
@@ -29,27 +29,28 @@ impl<A: Addresses> Coordinator<A> {
             Change::Migration(migration) => self.migrations.note(migration),
             Change::Job(name, availability) => self.bound_job(&name, availability),
             Change::JobOver(name) => self.bound_job(&name, Default::default()),
-            // What telemetry shows of a decision that is not kept any more, each coordinator sees by itself.
+            // Every coordinator releases evicted decisions by its own telemetry.
             Change::Ended { released: None, .. } | Change::Cluster(_) => {}
             Change::Ended { id, released } => {
                 if self.end(id).is_none() {
-                    // One that is not known at all changes nothing.
+                    // An unknown decision changes nothing.
                     let _ = self.end_evicted(id);
                 }
                 self.records.change(id, |record| record.released = released);
             }
         }
-        // They are kept already.
+        // The changes are persisted already.
         self.changes.clear();
         Ok(())
     }
 
-    /// What a decision holds is elsewhere, or another thing.
+    /// Replaces the entries of a decision whose tasks moved or whose guarantee changed.
     fn put_elsewhere(&mut self, mut moved: Record, held: Vec<Held>) -> Result<(), CommitError> {
         let id = moved.id;
         let Some(known) = self.records.get(id).cloned() else { return self.take_up(moved, held) };
         if known.released.is_some() || moved.released.is_some() {
-            // It is over, here too or with the next change: it holds nothing any more, and is shown as it was at its end.
+            // The decision has ended, here or by the next change. The record holds nothing, and its last
+            // details are shown.
             self.records.change(id, |record| record.shown = moved.shown);
             return Ok(());
         }

@@ -1,5 +1,5 @@
-//! What hosts said of themselves, and until when it was true. Windows decide and not the order in which reports arrive:
-//! what was true earlier changes nothing, and what was placed since is not in it.
+//! States that hosts report, with the ends of their windows. The order of windows counts, not that of
+//! arrival: older states change nothing, and copies placed after a window are added to its stored bytes.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -7,25 +7,25 @@ use leeward_fabric::{Bytes, HostId, Nanos};
 
 use super::request::HostReport;
 
-/// So many placements on a host are told apart by time; of more, the oldest count as made together.
+/// Placements per host with separate times; beyond the limit, the oldest are merged.
 const APART: usize = 32;
 
-/// The hosts that were heard of, or placed on.
+/// Hosts with reports or placements.
 #[derive(Debug, Default)]
 pub(crate) struct Hosts(BTreeMap<HostId, Host>);
 
-/// A host. Times are ends of windows, zero before the first.
+/// One host. Times are ends of windows, zero before the first.
 #[derive(Debug, Default)]
 struct Host {
     up: Nanos,
     draining: Nanos,
     stored: Nanos,
-    /// What was placed since the last `stored` was true, by time.
+    /// Placements since the last `stored` state, by time.
     placed: VecDeque<(Nanos, u64)>,
 }
 
 impl Hosts {
-    /// What of a report was true later than what is known; and how many parts of it were not.
+    /// Returns the parts of a report that are newer than the known state, and the number of stale parts.
     pub fn news(&mut self, said: &HostReport, until: Nanos) -> (HostReport, u64) {
         fn later<T>(said: Option<T>, known: &mut Nanos, until: Nanos, stale: &mut u64) -> Option<T> {
             let said = said?;
@@ -42,7 +42,7 @@ impl Hosts {
             up: later(said.up, &mut host.up, until, &mut stale),
             draining: later(said.draining, &mut host.draining, until, &mut stale),
             stored: later(said.stored, &mut host.stored, until, &mut stale).map(|stored| {
-                // What was placed before was there to be seen.
+                // The host's count includes earlier placements.
                 host.placed.retain(|&(at, _)| at >= until);
                 let since = host.placed.iter().fold(0_u64, |sum, &(_, bytes)| sum.saturating_add(bytes));
                 Bytes(stored.0.saturating_add(since))
@@ -51,7 +51,7 @@ impl Hosts {
         (news, stale)
     }
 
-    /// A copy of so many bytes was placed on a host.
+    /// Records a copy placed on a host.
     pub fn placed(&mut self, host: HostId, at: Nanos, bytes: Bytes) {
         let placed = &mut self.0.entry(host).or_default().placed;
         placed.push_back((at, bytes.0));

@@ -1,5 +1,5 @@
-//! Names of jobs, and the numbers by which the engine knows them. A name is known as long as it stands for something: a
-//! request of the job waits, tasks of it run, or somebody said what it can bear. So memory is bounded by these.
+//! Names of jobs, and their numbers in the engine. A name is known while a request of the job waits, one of
+//! its tasks runs, or the job has a limit on evictions. So memory is bounded by these.
 
 use std::collections::BTreeMap;
 
@@ -10,32 +10,32 @@ use leeward_records::{Change, Wish};
 use super::error::TooManyJobs;
 use super::{Addresses, Coordinator};
 
-/// Jobs of which it is known what they can bear.
+/// Limit on jobs with a limit on evictions.
 const BOUNDED: usize = 100_000;
-/// Numbers of jobs that have no name are apart from those of jobs that have one.
+/// Numbers of unnamed jobs have this bit, which numbers of named jobs do not.
 const UNNAMED: u64 = 1 << 63;
 
-/// The names that stand for something.
+/// The known names.
 #[derive(Debug, Default)]
 pub(super) struct Jobs {
     by_name: BTreeMap<String, Job>,
-    /// How many are bounded.
+    /// Number of jobs with limits.
     bounded: usize,
-    /// The number of the next.
+    /// Number of the next job.
     next: u64,
 }
 
 #[derive(Debug)]
 struct Job {
     number: u64,
-    /// Requests that wait, and decisions that run.
+    /// Waiting requests and running decisions.
     uses: usize,
-    /// Whether it cannot bear everything.
+    /// True if the job has a limit on evictions.
     bounded: bool,
 }
 
 impl Jobs {
-    /// The number of the job of a wish that is decided under `id`, if it is known.
+    /// Number of the job of a request that is decided under `id`, if known.
     pub fn number(&self, name: Option<&String>, id: u64) -> Option<u64> {
         name.map_or(Some(UNNAMED | id), |name| self.by_name.get(name).map(|job| job.number))
     }
@@ -48,7 +48,7 @@ impl Jobs {
         self.by_name.get_mut(name).expect("it is there now")
     }
 
-    /// Forgets a name that stands for nothing.
+    /// Forgets a name without uses and limits.
     fn tidy(&mut self, name: &str) {
         if self.by_name.get(name).is_some_and(|job| job.uses == 0 && !job.bounded) {
             self.by_name.remove(name);
@@ -61,7 +61,7 @@ impl Jobs {
     }
 }
 
-/// The job that a wish names.
+/// Name of a request's job.
 pub(super) fn job_of(wish: &Wish) -> Option<&String> {
     match wish {
         Wish::Tasks(tasks) => tasks.job.as_ref(),
@@ -70,7 +70,8 @@ pub(super) fn job_of(wish: &Wish) -> Option<&String> {
 }
 
 impl<A: Addresses> Coordinator<A> {
-    /// The number of the job of a wish that is decided under `id`: it is known until as often [`Coordinator::let_go`] is called.
+    /// Number of the job of a request that is decided under `id`. The job stays known until
+    /// [`Coordinator::let_go`] was called as often.
     pub(super) fn hold_job(&mut self, wish: &Wish, id: u64) -> u64 {
         let Some(name) = job_of(wish) else { return UNNAMED | id };
         let job = self.jobs.known(name);
@@ -78,7 +79,7 @@ impl<A: Addresses> Coordinator<A> {
         job.number
     }
 
-    /// What was asked waits and runs no more.
+    /// Drops one use of the request's job.
     pub(super) fn let_go(&mut self, wish: &Wish) {
         let Some(name) = job_of(wish) else { return };
         if let Some(job) = self.jobs.by_name.get_mut(name) {
@@ -110,7 +111,7 @@ impl<A: Addresses> Coordinator<A> {
         Ok(())
     }
 
-    /// A job can bear this from now on.
+    /// Sets the limits of a job in the engine.
     pub(super) fn bound_job(&mut self, name: &str, availability: Availability) {
         let bounds = availability != Availability::default();
         let job = self.jobs.known(name);

@@ -1,5 +1,5 @@
-//! Moves that the policy advises, and what became of them. The ledger takes a move as made; one that is refused, or that
-//! nobody answers in time, is taken back.
+//! Moves of tasks that the policy advises, and their states. The ledger treats a move as done. A move that is
+//! rejected, or not answered in time, is undone.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,36 +12,36 @@ use leeward_records::{Change, Migration, MigrationState, Record, Wish};
 use super::error::AnswerError;
 use super::{Addresses, Coordinator};
 
-/// How long an answer is waited for.
+/// Time to wait for an answer.
 const PATIENCE: Nanos = Nanos(300 * Nanos::SECOND.0);
-/// Answered ones that are kept.
+/// Number of answered moves in memory.
 const KEPT: usize = 1_000;
 
-/// What is answered to an advised move.
+/// Answer to an advised move.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum MigrationAnswer {
-    /// The task runs where it was to go.
+    /// The task runs at the destination.
     Done,
-    /// It stays, for this reason.
+    /// The task stays, for this reason.
     Refused(Option<String>),
 }
 
-/// Moves that were advised: all that wait, and the last that were answered.
+/// Advised moves: all that wait, and the last answered ones.
 #[derive(Debug, Default)]
 pub(super) struct Migrations {
     all: BTreeMap<u64, Migration>,
     next: u64,
-    /// Whether another coordinator says what becomes of them.
+    /// True if another coordinator, the leader's, decides their outcome.
     elsewhere: bool,
 }
 
 impl Migrations {
-    /// The last ones first.
+    /// All moves, newest first.
     pub fn last(&self) -> impl Iterator<Item = &Migration> {
         self.all.values().rev()
     }
 
-    /// When the first that waits has waited long enough.
+    /// Deadline of the oldest waiting move.
     pub fn due(&self) -> Option<Nanos> {
         if self.elsewhere {
             return None;
@@ -50,7 +50,7 @@ impl Migrations {
         self.all.values().find(waits).map(|migration| migration.at.plus(PATIENCE))
     }
 
-    /// Takes one up that was known before.
+    /// Adds a move from the store or from the leader.
     pub fn note(&mut self, migration: Migration) {
         self.next = self.next.max(migration.id + 1);
         self.all.insert(migration.id, migration);
@@ -64,13 +64,13 @@ impl Migrations {
 }
 
 impl<A: Addresses> Coordinator<A> {
-    /// The same coordinator, where another one leads: that one hears what becomes of moves, or that nobody answers.
+    /// The same coordinator as a follower: answers and timeouts of moves are the leader's.
     pub fn led_elsewhere(mut self) -> Coordinator<A> {
         self.migrations.elsewhere = true;
         self
     }
 
-    /// The engine has moved tasks.
+    /// Records moves that the engine advises.
     pub(super) fn advised(&mut self, advice: Vec<Advice>) {
         let fabric = self.engine.ledger().fabric().clone();
         for Advice { task, from, to, link } in advice {
@@ -100,7 +100,7 @@ impl<A: Addresses> Coordinator<A> {
         self.migrations.note(migration);
     }
 
-    /// A task is on another host, and its app holds something else.
+    /// Sets a task's host and the new entries of its app.
     fn put_task(&mut self, task: TaskId, host: &str) {
         let entries: Vec<_> = self.engine.entries_of(task.app).collect();
         let held = self.held(&entries);
@@ -139,7 +139,7 @@ impl<A: Addresses> Coordinator<A> {
         }
     }
 
-    /// An advised move is over.
+    /// Finishes an advised move.
     fn close(&mut self, migration: Migration) {
         let task = TaskId { app: migration.decision, index: migration.index };
         if migration.state == MigrationState::Done {
@@ -153,7 +153,7 @@ impl<A: Addresses> Coordinator<A> {
         self.note_migration(migration);
     }
 
-    /// Moves that nobody answered in time are taken back.
+    /// Undoes moves without an answer in time.
     pub(super) fn expire_migrations(&mut self) {
         while self.migrations.due().is_some_and(|due| due <= self.now) {
             let waits = |migration: &&Migration| migration.state == MigrationState::Advised;

@@ -1,9 +1,10 @@
-//! The coordinator: one engine, and the decisions, clients and jobs around it. Sans I/O: commands in, replies and changes
-//! out, time as an argument; it knows no clock, socket or disk.
+//! The coordinator: one engine, and the decisions, clients and jobs around it. Sans I/O: commands go in,
+//! replies and changes come out, and time is an argument. The coordinator knows no clock, socket or disk.
 //!
-//! Each operation is a method with its own reply and its own error. An operation whose policy waits for a batch, or that
-//! takes longer than a turn, is answered later by a [`Completion`], to an address that means nothing here. What takes
-//! longer than a turn leaves as a study, and its finding comes back ([`Coordinator::found`]).
+//! Each operation is a method with its own reply and its own error. Some replies come later, as a
+//! [`Completion`], because a policy waits for a batch or an operation takes longer than a turn. The
+//! coordinator does not interpret their addresses. Work that takes longer than a turn leaves as a study, and
+//! its finding comes back ([`Coordinator::found`]).
 
 mod apps;
 mod clients;
@@ -71,19 +72,19 @@ use self::turns::Turns;
 use self::unkept::{AT_ONCE, Unkept};
 pub use self::world::{Counts, DeviceState, HostState, LinkState, World};
 
-/// How much the coordinator keeps.
+/// Limits on the coordinator's data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Limits {
-    /// Decisions that are kept. Default 10,000.
+    /// Decisions in memory. Default 10,000.
     pub decisions: usize,
-    /// Decisions that are not kept any more and count until telemetry shows them; what is older is released. Default
-    /// 300,000.
+    /// Evicted decisions whose entries still count until telemetry shows their load; beyond the limit, the
+    /// oldest is released. Default 300,000.
     pub unkept: usize,
-    /// Clients whose sequences are known. Default 10,000.
+    /// Clients with known sequences. Default 10,000.
     pub clients: usize,
-    /// Keys of requests that are known. Default 100,000.
+    /// Known idempotency keys. Default 100,000.
     pub keys: usize,
-    /// Requests that wait to be decided. Default 10,000.
+    /// Requests that wait for their decision. Default 10,000.
     pub waiting: usize,
 }
 
@@ -93,18 +94,18 @@ impl Default for Limits {
     }
 }
 
-/// What the policies of the coordinator's engine are called, settings included.
+/// Names of the policies of the coordinator's engine, settings included.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Labels {
-    /// That for copies of blocks.
+    /// Policy for blocks.
     pub replicas: Arc<str>,
-    /// That for tasks.
+    /// Policy for tasks.
     pub tasks: Arc<str>,
-    /// That for moves, where there is one.
+    /// Policy for moves, if any.
     pub moves: Option<Arc<str>>,
 }
 
-/// An engine, the decisions it made, and the clients that asked.
+/// An engine with its decisions and clients.
 pub struct Coordinator<A: Addresses> {
     engine: Engine,
     labels: Labels,
@@ -117,25 +118,25 @@ pub struct Coordinator<A: Addresses> {
     disks: Disks,
     clients: Clients,
     jobs: Jobs,
-    /// Decisions that end by themselves, by when.
+    /// Decisions that expire, by time.
     expiries: BTreeSet<(Nanos, u64)>,
-    /// Copies on each host that kept decisions put there, and nobody said the end of.
+    /// Copies on each host, from decisions in memory that have not ended.
     replicas: Vec<u32>,
-    /// Decisions that were made, and samples that were taken in.
+    /// Counts of decisions and of accepted samples.
     decided: u64,
     samples: u64,
-    /// What waits to be decided, by number.
+    /// Requests that wait for their decision, by id.
     waiting: BTreeMap<u64, Waiting<A>>,
-    /// Those of it that take longer than a turn to place, and how much they are.
+    /// Apps among them that take longer than a turn, and their total size in bytes.
     apps: Turns<App>,
     apps_bytes: usize,
-    /// Who asks what another policy would do, and how good hosts are.
+    /// Open what-if queries and score queries.
     what_ifs: Turns<WhatIf<A>>,
     scores: Turns<Asking<A>>,
     limits: Limits,
-    /// The version of the cluster.
+    /// Version of the cluster.
     version: u64,
-    /// The number of the next decision.
+    /// Id of the next decision.
     next: u64,
     now: Nanos,
     wake: Option<Nanos>,
@@ -197,7 +198,7 @@ impl<A: Addresses> Coordinator<A> {
         }
     }
 
-    /// How much it keeps.
+    /// Limits on its data.
     pub fn limits(&self) -> Limits {
         self.limits
     }
@@ -223,17 +224,17 @@ impl<A: Addresses> Coordinator<A> {
         self.completions.len() > before
     }
 
-    /// The fabric that it decides on.
+    /// Fabric of its ledger.
     pub fn fabric(&self) -> &Arc<Fabric> {
         self.engine.ledger().fabric()
     }
 
-    /// The state of its ledger.
+    /// Epoch of its ledger.
     pub fn epoch(&self) -> u64 {
         self.engine.ledger().epoch()
     }
 
-    /// When to call [`Coordinator::wake`], if nothing is asked before.
+    /// Time of the next [`Coordinator::wake`] if no operation comes first.
     pub fn wakes_at(&self) -> Option<Nanos> {
         let expires = self.expiries.first().map(|&(at, _)| at);
         [self.wake, expires, self.migrations.due()].into_iter().flatten().min()
@@ -252,7 +253,7 @@ impl<A: Addresses> Coordinator<A> {
     /// Advances time to `now`, which may bring completions. An earlier time counts as the last one.
     pub fn wake(&mut self, now: Nanos) {
         self.now = self.now.max(now);
-        // When time leaps, much may end at once; what is left over has its turn next.
+        // After a leap of time, many decisions may expire at once; the rest follow at the next call.
         for _ in 0..AT_ONCE {
             let Some((_, id)) = self.expiries.first().copied().filter(|&(at, _)| at <= self.now) else {
                 break;
@@ -286,13 +287,13 @@ impl<A: Addresses> Coordinator<A> {
                     let answer = Ok((placed.decision.choice.clone(), placed));
                     over.extend(self.settle(ask, answer));
                 }
-                // It waits on, and is decided again.
+                // The request keeps waiting and is decided again.
                 Output::Answer(_, engine::Answer::Found(None)) => {}
                 Output::Answer(_, engine::Answer::Promise(answer)) => effects.promise = Some(answer),
                 Output::WakeAt(at) => self.wake = Some(at),
                 Output::Discarded(samples) => effects.discarded = samples,
                 Output::Advise(advice) => self.advised(advice),
-                // The coordinator asks for none.
+                // The coordinator never sends the input for this answer.
                 Output::Answer(_, engine::Answer::Again(_)) => {}
             }
         }

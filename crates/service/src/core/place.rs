@@ -1,4 +1,4 @@
-//! Placements: asked, decided at once or later, ended.
+//! Placements: requests, decisions at once or later, and ends.
 
 use std::sync::Arc;
 
@@ -16,7 +16,7 @@ use super::request::{Placement, Request};
 use super::unkept::Over;
 use super::{Addresses, Coordinator, Waiting};
 
-/// Callers of one request that waits, at most: all of them have sent it again.
+/// Limit on callers that wait for one request; more than one is due to retries.
 const CALLERS: usize = 16;
 
 impl<A: Addresses> Coordinator<A> {
@@ -95,7 +95,8 @@ impl<A: Addresses> Coordinator<A> {
         }
     }
 
-    /// What waited is decided. Returns what does not count any more for it.
+    /// Turns the engine's answer to a waiting request into a decision or an error. Returns entries to
+    /// release.
     pub(super) fn settle<C>(
         &mut self,
         ask: u64,
@@ -124,7 +125,7 @@ impl<A: Addresses> Coordinator<A> {
         self.decided(ask, caller, lasts, shown, entries, callers)
     }
 
-    /// A decision is made: it is kept, and all who asked for it are told. Returns what does not count any more for it.
+    /// Keeps a decision and replies to all callers of its request. Returns entries to release.
     #[expect(clippy::too_many_arguments, reason = "the parts of a record, and who waits for it")]
     pub(super) fn decided(
         &mut self,
@@ -148,7 +149,7 @@ impl<A: Addresses> Coordinator<A> {
         self.keep(record)
     }
 
-    /// Keeps a decision. Returns what does not count any more for it.
+    /// Keeps a decision. Returns entries to release, if their limit is exceeded.
     pub(super) fn keep(&mut self, record: Arc<Record>) -> Vec<Over> {
         self.expiries.extend(record.expires.map(|at| (at, record.id)));
         if record.released.is_none() {
@@ -178,7 +179,7 @@ impl<A: Addresses> Coordinator<A> {
         }
     }
 
-    /// The work of a decision ended; `None` if it is not known. One that ended before stays as it is.
+    /// Ends a decision; `None` if it is not in memory. An ended decision stays as it is.
     pub(super) fn end(&mut self, id: u64) -> Option<Arc<Record>> {
         let (record, entries) = self.records.release(id, self.now)?;
         let Some(entries) = entries else { return Some(record) };
@@ -196,7 +197,7 @@ impl<A: Addresses> Coordinator<A> {
         Some(record)
     }
 
-    /// Counts copies of a block on their hosts.
+    /// Adds a block's copies to, or removes them from, the counts of their hosts.
     fn count(&mut self, record: &Record, by: i32) {
         if !matches!(record.shown.wish, Wish::Replicas(_)) {
             return;
@@ -208,7 +209,7 @@ impl<A: Addresses> Coordinator<A> {
         }
     }
 
-    /// What nobody said the end of counts no more.
+    /// Releases entries of decisions without a reported end.
     pub(super) fn leave(&mut self, over: Vec<Over>) {
         for Over { id, entries } in over {
             self.changes.push(Change::Ended { id, released: None });

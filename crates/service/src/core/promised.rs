@@ -1,4 +1,4 @@
-//! What is promised to workloads, as it is shown and as it stands on another cluster.
+//! Guarantees of workloads: their reservations, and their validity on another cluster.
 
 use leeward_fabric::{DomainId, ResourceId, ResourceKind};
 use leeward_ledger::Demand;
@@ -10,7 +10,7 @@ use super::reply::ReservationState;
 use super::{Addresses, Coordinator};
 
 impl<A: Addresses> Coordinator<A> {
-    /// Rates that are promised on the links of a rack and its hosts.
+    /// Rates reserved on the links of a rack and its hosts.
     pub(super) fn reservations(&self, rack: DomainId) -> Vec<ReservationState> {
         let ledger = self.engine.ledger();
         let fabric = ledger.fabric();
@@ -36,7 +36,8 @@ impl<A: Addresses> Coordinator<A> {
         found
     }
 
-    /// Whether a promise can be kept on this cluster at all: its hosts and queues are there, and keep priorities.
+    /// True if a guarantee is possible on this cluster: its hosts and queues exist, and the queues keep
+    /// priorities.
     pub(super) fn can_stand(&self, shown: &Shown) -> bool {
         let fabric = self.engine.ledger().fabric();
         let Some(agreed) = &shown.promise else { return shown.wish.workload().is_none() };

@@ -1,6 +1,6 @@
-//! Workloads that are promised their SLOs. What can be promised is looked into off the coordinator ([`super::Study`]), one after
-//! another, on what is in force then; and is in force once the ledger takes it, which it does only if no queue that was read
-//! was promised to anybody else meanwhile. If one was, it is looked into anew.
+//! Workloads with guaranteed SLOs. An admission runs as a study outside the coordinator ([`super::Study`]),
+//! one at a time, on the guarantees then in force. The ledger accepts the result only if no queue that the
+//! study read has new reservations since. Otherwise the admission runs again.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::OnceLock;
@@ -19,15 +19,15 @@ use super::error::{CallError, PlaceError};
 use super::study::{Asked, Finding, Found, Panicked, Question, Study};
 use super::{Addresses, Coordinator, Waiting};
 
-/// How often it is looked into anew because something else was promised or ended meanwhile.
+/// Limit on runs of one admission that fail because other guarantees began or ended meanwhile.
 const TRIES: u32 = 8;
 
-/// Who decides what is promised to workloads: policies with their settings.
+/// Admission policies for workloads, with their settings.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Promising {
-    /// Whether one whose volume is somewhere is admitted.
+    /// Policy that admits a workload whose volume exists.
     pub admission: PolicySpec,
-    /// How limits are chosen where its volume is to be put somewhere.
+    /// Limit algorithm for the placement of new volumes.
     pub volumes: PolicySpec,
 }
 
@@ -37,37 +37,38 @@ impl Default for Promising {
     }
 }
 
-/// What is in force, and what is looked into.
+/// Guarantees in force, and admissions that wait or run.
 #[derive(Debug, Default)]
 pub(super) struct Promises {
     pub policies: Promising,
-    /// How many priorities the fabric has for promises, once somebody asked; `None` if it has none.
+    /// Number of priorities that the fabric has for guarantees, computed on first use; `None` if it has none.
     pub levels: OnceLock<Option<u8>>,
     /// Decisions by name of the workload.
     pub in_force: BTreeMap<String, u64>,
-    /// What requests were last seen to take, and until when that was true.
+    /// Last reported latency in seconds, with the end of its window.
     pub seen: BTreeMap<String, (Nanos, f64)>,
-    /// Requests that wait to be looked into, by number.
+    /// Ids of requests that wait for admission.
     queue: VecDeque<u64>,
     under_way: Option<UnderWay>,
     studies: Vec<Study>,
-    /// The number of the next study.
+    /// Number of the next study.
     next: u64,
 }
 
-/// The request that is looked into.
+/// The admission that runs.
 #[derive(Debug)]
 struct UnderWay {
     study: u64,
     ask: u64,
     tries: u32,
-    /// How often what is promised at each resource had changed.
+    /// Versions of the reservations at each resource when the study began.
     versions: Vec<u32>,
     epoch: u64,
 }
 
 impl Promises {
-    /// Requests of a workload took this long. Whether that is news; `None` if nothing is promised to it.
+    /// Records a reported latency of a workload. Returns true if it is newer, and `None` if the workload has
+    /// no guarantee.
     pub fn saw(&mut self, name: &str, until: Nanos, latency: f64) -> Option<bool> {
         self.in_force.get(name)?;
         let (known, seen) = self.seen.entry(name.to_owned()).or_insert((Nanos(0), latency));
@@ -78,21 +79,21 @@ impl Promises {
         Some(news)
     }
 
-    /// A decision about a workload is in force from now on.
+    /// Starts the guarantee of a decision about a workload.
     pub fn begin(&mut self, record: &Record) {
         if let Some(wish) = record.shown.wish.workload() {
             self.in_force.insert(wish.name().to_owned(), record.id);
         }
     }
 
-    /// It is no longer.
+    /// Ends the guarantee.
     pub fn end(&mut self, record: &Record) {
         let Some(wish) = record.shown.wish.workload() else { return };
         self.in_force.remove(wish.name());
         self.seen.remove(wish.name());
     }
 
-    /// Has a question looked into. Returns its number.
+    /// Queues a study and returns its number.
     pub fn study(&mut self, question: Question) -> u64 {
         let number = self.next;
         self.next += 1;
@@ -102,18 +103,18 @@ impl Promises {
 }
 
 impl<A: Addresses> Coordinator<A> {
-    /// The same coordinator, with who decides what is promised to workloads.
+    /// The same coordinator with these admission policies.
     pub fn with_promising(mut self, policies: Promising) -> Coordinator<A> {
         self.promises.policies = policies;
         self
     }
 
-    /// What is to be looked into elsewhere, and told to [`Coordinator::found`].
+    /// Drains the new studies, whose findings go to [`Coordinator::found`].
     pub fn studies(&mut self) -> std::vec::Drain<'_, Study> {
         self.promises.studies.drain(..)
     }
 
-    /// Something that was looked into is found.
+    /// Handles the result of a study.
     pub fn found(&mut self, now: Nanos, finding: Finding) {
         self.wake(now);
         let Finding { number, answer } = finding;
@@ -145,7 +146,7 @@ impl<A: Addresses> Coordinator<A> {
         }
     }
 
-    /// Puts a request for a workload in its turn.
+    /// Queues a request for admission.
     pub(super) fn look_into(&mut self, ask: u64) {
         self.promises.queue.push_back(ask);
         self.look_into_next();
@@ -162,7 +163,7 @@ impl<A: Addresses> Coordinator<A> {
         let Some(waiting) = self.waiting.get_mut(&ask) else { return };
         waiting.callers.retain(A::is_open);
         if waiting.callers.is_empty() {
-            // It takes long, and nobody waits for it any more; who comes back with it is looked into then.
+            // The study takes long, and no caller waits any more; a retry runs it then.
             return self.refuse(ask, &PlaceError::Busy);
         }
         let wish = waiting.placement.wish.clone();
@@ -184,7 +185,7 @@ impl<A: Addresses> Coordinator<A> {
         self.promises.under_way = Some(UnderWay { study, ask, tries, versions, epoch });
     }
 
-    /// What there is to know of a workload, were it asked for now; one of its number that is in force is not there.
+    /// Input of an admission as of now, without the guarantee of decision `id` itself.
     pub(super) fn asked(&mut self, wish: &Wish, id: u64, policy: PolicySpec) -> Asked {
         let ledger = self.engine.ledger();
         let fabric = ledger.fabric().clone();
@@ -206,7 +207,7 @@ impl<A: Addresses> Coordinator<A> {
         }
     }
 
-    /// What was found is in force if it still can be.
+    /// Puts the result of an admission into force, if it still holds.
     fn promise(&mut self, under_way: UnderWay, found: Result<Agreement, Declined>) {
         let ask = under_way.ask;
         if self.is_forsaken(ask) {
@@ -245,7 +246,7 @@ impl<A: Addresses> Coordinator<A> {
         }
     }
 
-    /// Whether the server that was chosen takes volumes still: it may have gone down, or be emptied, meanwhile.
+    /// True if the chosen server still takes volumes: it may have gone down or started draining meanwhile.
     fn takes_volumes(&self, chosen: Option<&Agreed>) -> bool {
         let server = chosen.and_then(|agreed| self.engine.ledger().fabric().host(&agreed.server));
         server.is_some_and(|server| !is_closed(self.engine.pool(), server))
@@ -259,8 +260,8 @@ impl<A: Addresses> Coordinator<A> {
         }
     }
 
-    /// What the ledger is to learn, and for each workload but the last whether its entries are others then; `None` if one
-    /// of them has ended.
+    /// The ledger transaction, and for each workload except the last whether its entries change. `None` if
+    /// one of them has ended.
     fn change(&self, agreement: &Agreement, under_way: &UnderWay) -> Option<(Transaction, Vec<bool>)> {
         let version = |resource: &ResourceId| Some((*resource, *under_way.versions.get(resource.index())?));
         let mut change = Transaction {
@@ -283,7 +284,7 @@ impl<A: Addresses> Coordinator<A> {
         Some((change, changed))
     }
 
-    /// The ledger has taken what was agreed on: everybody is told, and it is kept.
+    /// Records a guarantee that the ledger accepted, and replies to its callers.
     fn in_force(
         &mut self,
         under_way: &UnderWay,
@@ -308,7 +309,7 @@ impl<A: Addresses> Coordinator<A> {
         self.leave(over);
     }
 
-    /// A workload is promised something else than before.
+    /// Records the new guarantee of an existing workload.
     fn promised_anew(&mut self, id: u64, agreed: Agreed, entries: Option<Vec<EntryId>>) {
         let changed = self.records.change(id, |record: &mut Record| {
             record.entries = entries.unwrap_or_else(|| std::mem::take(&mut record.entries));
@@ -319,14 +320,14 @@ impl<A: Addresses> Coordinator<A> {
         self.changes.push(Change::Moved(record, held));
     }
 
-    /// Entries as they are kept.
+    /// Entries in their stored form.
     pub(super) fn held(&self, entries: &[EntryId]) -> Vec<Held> {
         let ledger = self.engine.ledger();
         let held = entries.iter().filter_map(|&entry| ledger.entry(entry));
         held.map(|entry| Held::of(ledger.fabric(), entry)).collect()
     }
 
-    /// A promise as a decision.
+    /// A guarantee as the details of a decision.
     pub(super) fn shown(
         &self,
         wish: &Wish,
@@ -364,7 +365,7 @@ impl<A: Addresses> Coordinator<A> {
         }
     }
 
-    /// What waited is refused, and may be asked for again.
+    /// Rejects a waiting request. The client may repeat it.
     pub(super) fn refuse(&mut self, ask: u64, error: &PlaceError) {
         let Some(Waiting { placement, callers }) = self.waiting.remove(&ask) else { return };
         self.let_go(&placement.wish);
@@ -374,12 +375,12 @@ impl<A: Addresses> Coordinator<A> {
     }
 }
 
-/// Whether a host takes no volumes.
+/// True if a host takes no volumes.
 fn is_closed(pool: &Pool, host: HostId) -> bool {
     !pool.is_up(host) || pool.is_draining(host)
 }
 
-/// Whether what is enforced for a workload is the same.
+/// True if both enforce the same on a workload.
 fn same(one: &Agreed, other: &Agreed) -> bool {
     let of = |agreed: &Agreed| -> Vec<_> {
         let stage = |stage: &AgreedStage| (stage.queues.clone(), stage.priority, stage.limits.clone());
@@ -390,7 +391,7 @@ fn same(one: &Agreed, other: &Agreed) -> bool {
 
 /// Reason why a workload is not admitted.
 pub(super) enum Declination {
-    /// Its SLO cannot be guaranteed, or no server has room.
+    /// The SLO cannot be guaranteed, or no server has room.
     Slo(String),
     /// This field of the request is invalid.
     Field(String, String),

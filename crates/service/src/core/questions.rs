@@ -1,4 +1,4 @@
-//! Questions that commit nothing: how good are these hosts, and what would another policy do?
+//! Queries without a commitment: scores of hosts, and what another policy would decide.
 
 use std::sync::Arc;
 
@@ -19,16 +19,16 @@ use super::request::Score;
 use super::study::{Other, OtherFound, Panicked, Question, ScoresFound};
 use super::{Addresses, Coordinator};
 
-/// So many questions about other policies are open at once, and so many about hosts.
+/// Limit on open what-if queries, and on open score queries.
 const OPEN: usize = 4;
-/// Hosts and their peers that are scored in a turn: about ten milliseconds. More are looked into.
+/// Pairs of hosts and peers to score within a turn: about ten milliseconds. Larger queries run as studies.
 const AT_ONCE: usize = 10_000;
-/// Looks at hosts and links that another policy may take: about ten seconds. Others wait for as long.
+/// Limit on host and link look-ups of a what-if query: about ten seconds. Later queries wait for as long.
 const MOST_LOOKS: u64 = 1_000_000_000;
 /// A number that no job has.
 const NO_JOB: u64 = u64::MAX;
 
-/// What-if query that waits or runs.
+/// A what-if query that waits or runs.
 pub(super) struct WhatIf<A: Addresses> {
     record: Arc<Record>,
     policy: PolicySpec,
@@ -70,12 +70,12 @@ impl<A: Addresses> Coordinator<A> {
         self.completions.push(Completion::WhatIf(to, result.map_err(CallError::Failed)));
     }
 
-    /// Has the next question about many hosts looked into, if none is; those who ask no more are passed over.
+    /// Starts the next score query of many hosts unless one runs. Queries without a caller are dropped.
     pub(super) fn score_next(&mut self) {
         self.scores.retain(|asking| A::is_open(&asking.to));
         let Some(mut asking) = self.scores.next() else { return };
         let Score { request, job, .. } = &mut asking.score;
-        // Its job may have begun, or ended, since it was asked.
+        // The job may have started or ended since the query came.
         request.job = self.jobs.number(job.as_ref(), NO_JOB).unwrap_or(NO_JOB);
         let published = self.engine.publish(About { job: Some(asking.score.request.job), without: None });
         let study = self.promises.study(Question::Score(published, asking.score.clone()));
@@ -94,7 +94,7 @@ impl<A: Addresses> Coordinator<A> {
         Ok(Scores { ratings, policy, epoch, age: oldest.map(|oldest| self.now.since(oldest)) })
     }
 
-    /// Tells who asked how good many hosts are.
+    /// Replies to a score query.
     pub(super) fn tell_score(&mut self, asking: Asking<A>, found: Result<Option<ScoresFound>, Panicked>) {
         let policy = self.labels.tasks.clone();
         let reply = match found {
@@ -118,11 +118,11 @@ impl<A: Addresses> Coordinator<A> {
         }
     }
 
-    /// Has the next question about another policy looked into, if none is; those who ask no more are passed over.
+    /// Starts the next what-if query unless one runs. Queries without a caller are dropped.
     pub(super) fn look_into_next_what_if(&mut self) {
         self.what_ifs.retain(|what_if| A::is_open(&what_if.to));
         while let Some(mut what_if) = self.what_ifs.next() {
-            // It may have ended since.
+            // The decision may have ended meanwhile.
             if let Some(record) = self.records.get(what_if.record.id) {
                 what_if.record = record.clone();
             }
@@ -137,7 +137,7 @@ impl<A: Addresses> Coordinator<A> {
         }
     }
 
-    /// The decision of a number, and the policy of its kind that is asked about, if there is room for one more question.
+    /// The decision of an id and the parsed policy, if there is room for another query.
     fn another(&mut self, id: u64, policy: &str) -> Result<(Arc<Record>, PolicySpec), WhatIfError> {
         let wrong = |message: String| WhatIfError::Invalid(Some("policy".to_owned()), message);
         let left =
@@ -146,7 +146,7 @@ impl<A: Addresses> Coordinator<A> {
         let spec: PolicySpec = policy.parse().map_err(wrong)?;
         let fabric = self.engine.ledger().fabric();
         let looks = looks(&spec, &record.shown.wish, fabric).map_err(wrong)?;
-        // What the service does itself is not too much.
+        // The cost of the service's own policy is always allowed.
         let own = match &record.shown.wish {
             Wish::Tasks(wish) => self.engine.looks(&wish.request(fabric, 0, 0)),
             Wish::Replicas(_) | Wish::Workload(_) | Wish::Volumes(_) => 0,
@@ -167,7 +167,7 @@ impl<A: Addresses> Coordinator<A> {
     fn question(&mut self, what_if: &WhatIf<A>) -> Result<Other, WhatIfError> {
         let (record, policy) = (&what_if.record, what_if.policy.clone());
         let fabric = self.engine.ledger().fabric().clone();
-        // What ended is not there to be taken out.
+        // An ended decision has no load to take out.
         let there = record.shown.hosts.iter().filter(|_| record.released.is_none());
         let hosts: Vec<HostId> = there.filter_map(|name| fabric.host(name)).collect();
         let id = record.id;
@@ -190,7 +190,7 @@ impl<A: Addresses> Coordinator<A> {
         })
     }
 
-    /// Tells who asked what another policy would do.
+    /// Replies to a what-if query.
     pub(super) fn tell_what_if(&mut self, what_if: WhatIf<A>, found: Result<OtherFound, Panicked>) {
         let WhatIf { record, policy, epoch, to } = what_if;
         let policy: Arc<str> = policy.label.as_str().into();
@@ -251,7 +251,7 @@ impl<A: Addresses> Coordinator<A> {
     }
 }
 
-/// How often a policy looks at a host or a link for what was asked, or what is wrong with the policy.
+/// Estimated number of host and link look-ups of a policy for a request, or the error in the policy.
 fn looks(
     PolicySpec { name, settings, .. }: &PolicySpec,
     wish: &Wish,
@@ -260,7 +260,7 @@ fn looks(
     let made = match wish {
         Wish::Replicas(_) => replicas::REGISTRY.make(name, settings).map(|_| 0),
         Wish::Tasks(wish) => {
-            // Whichever it is and whichever its job.
+            // The estimate does not depend on the ids.
             tasks::REGISTRY
                 .make(name, settings)
                 .map(|policy| policy.looks(&wish.request(fabric, 0, 0), fabric))
@@ -271,7 +271,7 @@ fn looks(
     made.map_err(|error| error.to_string())
 }
 
-/// Whether something of a request was not kept that a policy would want to know.
+/// True if parts of the request that the policy would use were too long to store.
 fn forgotten(wish: &Wish) -> bool {
     match wish {
         Wish::Replicas(wish) => wish.forgotten,

@@ -1,54 +1,55 @@
-//! What agents say of links and devices beside their loads: how fast an interface is, what waits, what a disk reads and
-//! writes. It is shown, and enters no decision but for one thing: a link that is said to be slower than the cluster says is
-//! believed at once, and believed faster again, up to what the cluster says, when it was said to be for a while. So a
-//! report can make a link fuller than it is and never emptier, and one that flaps is as slow as it was at its slowest.
+//! Reported state of links and devices beside their loads: link speeds, queues, and the reads and writes of
+//! disks. Decisions use only the speed. A link that reports less than the cluster's capacity is limited at
+//! once. The limit rises again, up to the cluster's capacity, only after the link reported more for a while.
+//! So a report can make a link appear fuller than it is but never emptier, and a flapping link counts with
+//! its slowest speed.
 
 use std::collections::BTreeMap;
 
 use leeward_fabric::{Load, Nanos, ResourceId};
 
-/// So many intervals a link is said to be faster before that is believed.
+/// Number of intervals for which a link must report a higher speed before it counts.
 const STEADY: u64 = 10;
 
-/// What is said of a resource at the end of a window.
+/// Reported state of a resource at the end of a window.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Reading {
-    /// What the interfaces of a link carry at most, where that is said.
+    /// Total speed of a link's interfaces, if reported.
     pub speed: Option<Load>,
-    /// How much waits: bytes that a link has to send; requests that were with a device in the mean.
+    /// Queue: bytes waiting at a link, or average requests at a device.
     pub queue: Option<f64>,
-    /// What a device did; of a link nothing.
+    /// Activity of a device; `None` for links.
     pub requests: Option<Requests>,
 }
 
-/// What a device did, beside being busy, as far as that is said.
+/// Activity of a device beside its utilization, as far as reported.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Requests {
-    /// Bits read in a second.
+    /// Bits read per second.
     pub read_bps: Option<f64>,
-    /// Bits written in a second.
+    /// Bits written per second.
     pub write_bps: Option<f64>,
-    /// Requests that are with it.
+    /// Requests in progress.
     pub in_flight: Option<u64>,
 }
 
-/// What was said last of each resource.
+/// Last reported state of each resource.
 #[derive(Debug, Default)]
 pub(crate) struct Readings {
-    /// By id, in blocks where anything was said: once a second all of them are read in order, and in any other order each
-    /// would be waited for.
+    /// By id, in blocks that exist where anything was reported. Once a second all states are read in order;
+    /// in any other order, each would be a cache miss.
     known: Vec<Option<Box<Block>>>,
-    /// Links that are believed to be slower than the cluster says.
+    /// Links that count as slower than in the cluster.
     slow: BTreeMap<ResourceId, Slow>,
 }
 
-/// What is known of resources whose ids follow each other.
+/// States of resources with consecutive ids.
 type Block = [Option<Known>; BLOCK];
 
-/// So many: in a mesh few of very many links say anything.
+/// Resources per block. In a mesh, only few of very many links report anything.
 const BLOCK: usize = 64;
 
-/// What is known of a resource of which something was said.
+/// State of a resource with at least one report.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Known {
     until: Nanos,
@@ -57,23 +58,23 @@ pub(crate) struct Known {
 
 #[derive(Clone, Copy, Debug)]
 struct Slow {
-    /// What the cluster says.
+    /// Capacity in the cluster.
     full: Load,
     believed: Load,
-    /// Since when it is said to be faster than that, and the least that was said since.
+    /// Start of the reports of a higher speed, and the lowest speed reported since.
     faster: Option<(Nanos, Load)>,
 }
 
 impl Known {
-    /// What was said last, if that was no longer ago than a resource is seen.
+    /// The last state, if it is not older than `seen`.
     pub fn last(&self, now: Nanos, seen: Nanos) -> Option<Reading> {
         (now <= self.until.plus(seen)).then_some(self.reading)
     }
 }
 
 impl Readings {
-    /// Takes in what was true at a time. What the link is believed to carry from now on, if that is another capacity than
-    /// it was until now.
+    /// Records a state as of `until`. Returns the link's new capacity if it differs from `capacity`, the
+    /// present one.
     pub fn take(
         &mut self,
         resource: ResourceId,
@@ -83,7 +84,7 @@ impl Readings {
         interval: Nanos,
     ) -> Option<Load> {
         let known = self.of(resource).map(|known| known.until);
-        // Most links never say anything, and need no place.
+        // Most links never report anything and need no memory.
         if known.is_some_and(|known| until <= known) || (known.is_none() && reading == Reading::default()) {
             return None;
         }
@@ -113,22 +114,22 @@ impl Readings {
         Some(now.believed).filter(|&believed| believed != capacity && (slow.is_some() || believed < full))
     }
 
-    /// What is known of a resource; `None` if nothing was ever said of it.
+    /// State of a resource; `None` without a report.
     pub fn of(&self, resource: ResourceId) -> Option<&Known> {
         self.known.get(resource.index() / BLOCK)?.as_ref()?[resource.index() % BLOCK].as_ref()
     }
 
-    /// What the cluster says that a link carries, where less is believed.
+    /// The cluster's capacity of a link that counts as slower.
     pub fn full(&self, link: ResourceId) -> Option<Load> {
         self.slow.get(&link).map(|slow| slow.full)
     }
 
-    /// What was said last of every resource, and when it was true.
+    /// Last reported state of every resource, with its time.
     pub fn all(&self) -> impl Iterator<Item = (ResourceId, Nanos, Reading)> {
         self.from(ResourceId(0)).map(|(resource, known)| (resource, known.until, known.reading))
     }
 
-    /// What is known of resources from this one on, in order of ids.
+    /// States of resources from `first` on, in order of ids.
     pub fn from(&self, first: ResourceId) -> impl Iterator<Item = (ResourceId, &Known)> {
         let blocks = self.known.iter().enumerate().skip(first.index() / BLOCK);
         let blocks = blocks.filter_map(|(number, block)| Some((number * BLOCK, block.as_ref()?)));
@@ -147,7 +148,7 @@ mod tests {
     const FULL: Load = Load(10_000);
 
     proptest! {
-        /// Whatever is said, and whenever.
+        /// Arbitrary reports at arbitrary times.
         #[test]
         fn no_link_is_believed_faster_than_the_cluster_says_and_a_slower_one_at_once(
             said in prop::collection::vec((1_u64..5, prop::option::of(0_i64..20_000)), 1..200),
@@ -161,7 +162,8 @@ mod tests {
                 prop_assert!(news.is_none_or(|news| news != believed), "it is news");
                 believed = news.unwrap_or(believed);
                 history.push((at, reading.speed.unwrap_or(FULL).min(FULL)));
-                // No more than was said at any time of the last ten intervals, and no less than ever.
+                // The capacity is at most every speed reported in the last ten intervals, and equals some
+                // reported speed.
                 let long_ago = at.since(Nanos(STEADY * Nanos::SECOND.0));
                 let lately = history.iter().filter(|&&(then, _)| then > long_ago).map(|&(_, said)| said);
                 prop_assert!(believed <= lately.min().unwrap_or(FULL));
@@ -172,7 +174,7 @@ mod tests {
     }
 
     proptest! {
-        /// Of whichever resources something is said, in whatever order.
+        /// Arbitrary resources and orders of reports.
         #[test]
         fn what_was_said_last_is_known_of_each_resource_for_as_long_as_it_is_seen(
             said in prop::collection::vec((0_u32..40, 1_u64..100, 0_i64..20_000), 1..100),

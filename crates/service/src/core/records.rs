@@ -1,6 +1,6 @@
-//! The decisions that are kept, so that they can be explained, repeated and released. Memory is bounded: the one that
-//! was made first leaves when there are too many, and is found in the store. What it put into the ledger stays (`unkept`);
-//! and tasks run and workloads are promised their SLOs until somebody says that they ended, so theirs stay until then.
+//! Decisions in memory, for explanations, retries and releases. Memory is bounded: beyond the limit, the
+//! oldest decision is evicted and remains readable from the store. The ledger entries stay (`unkept`).
+//! Running tasks and guaranteed workloads stay in memory until their end is reported.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
@@ -14,34 +14,35 @@ use leeward_records::{Record, Wish};
 #[derive(Debug)]
 pub(crate) struct Records {
     kept: BTreeMap<u64, Arc<Record>>,
-    /// Their numbers in the order in which they were decided; one that waited was numbered long before.
+    /// Ids in order of the decisions; a request that waited got its id long before.
     order: VecDeque<u64>,
-    /// Older ones, of tasks and workloads that run.
+    /// Evicted decisions of running tasks and workloads.
     running: BTreeMap<u64, Arc<Record>>,
     most: usize,
 }
 
 impl Records {
-    /// Keeps at most `most`.
+    /// Creates a list of at most `most` decisions.
     pub fn new(most: usize) -> Records {
         Records { kept: BTreeMap::new(), order: VecDeque::new(), running: BTreeMap::new(), most }
     }
 
-    /// How many are kept, older ones of tasks and workloads that run aside.
+    /// Number of decisions, without evicted ones of running tasks and workloads.
     pub fn len(&self) -> usize {
         self.kept.len()
     }
 
-    /// The decision of that number.
+    /// Decision of an id.
     pub fn get(&self, id: u64) -> Option<&Arc<Record>> {
         self.kept.get(&id).or_else(|| self.running.get(&id))
     }
 
-    /// Those with lower numbers, or all of them, in falling order of their numbers.
+    /// Decisions with ids below `before`, or all, in falling order of ids.
     pub fn last(&self, before: Option<u64>) -> impl Iterator<Item = &Arc<Record>> {
         let end = before.map_or(Bound::Unbounded, Bound::Excluded);
         let below = (Bound::Unbounded, end);
-        // One that waited was decided long after others of its number: those that run may stand anywhere among the kept.
+        // A request that waited is decided after others with higher ids, so running ones may be anywhere
+        // between the others.
         let mut running = self.running.range(below).rev().peekable();
         let mut kept = self.kept.range(below).rev().peekable();
         std::iter::from_fn(move || match (running.peek(), kept.peek()) {
@@ -52,7 +53,7 @@ impl Records {
         .map(|(_, record)| record)
     }
 
-    /// Keeps one more. Returns the one that leaves for it.
+    /// Adds a decision. Returns the evicted one.
     pub fn keep(&mut self, record: Arc<Record>) -> Option<Arc<Record>> {
         self.order.push_back(record.id);
         self.kept.insert(record.id, record);
@@ -67,7 +68,7 @@ impl Records {
         Some(first)
     }
 
-    /// Changes the decision of a number.
+    /// Changes the decision of an id.
     pub fn change(&mut self, id: u64, change: impl FnOnce(&mut Record)) -> Option<&Arc<Record>> {
         let kept = match self.kept.get_mut(&id) {
             Some(kept) => kept,
@@ -77,8 +78,8 @@ impl Records {
         Some(kept)
     }
 
-    /// Notes that the work of a decision ended. Returns the entries to release, and `None` for them if it had ended
-    /// before.
+    /// Records the end of a decision. Returns it with the entries to release; `None` for these if it had
+    /// ended before.
     pub fn release(&mut self, id: u64, now: Nanos) -> Option<(Arc<Record>, Option<Vec<EntryId>>)> {
         let mut ran = self.running.remove(&id);
         let record = self.kept.get_mut(&id).or(ran.as_mut())?;
@@ -109,7 +110,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever waited and was decided late, and whatever runs on: pages have every decision once, the last first.
+        /// Arbitrary late decisions and running tasks: pages contain every decision once, in falling order.
         #[test]
         fn pages_leave_out_none(
             ids in prop::collection::btree_set(0_u64..60, 0..40), order in any::<u64>(),

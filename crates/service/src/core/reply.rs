@@ -51,7 +51,7 @@ pub struct Scores {
     pub policy: Arc<str>,
     /// Epoch of the ledger.
     pub epoch: u64,
-    /// Age of the oldest telemetry that the ratings rest on.
+    /// Age of the oldest telemetry used.
     pub age: Option<Nanos>,
 }
 
@@ -73,7 +73,7 @@ pub struct WorkloadState {
     pub latency_s: Option<f64>,
 }
 
-/// How good hosts are, with the names of the links that limit them.
+/// Ratings of hosts, with the names of the links that limit them.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Rated(pub Vec<(Rating, Option<String>)>);
 
@@ -85,50 +85,50 @@ impl Rated {
     }
 }
 
-/// What is in a rack.
+/// Content of a rack.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct RackContent {
-    /// Tasks that run there.
+    /// Tasks that run in the rack.
     pub tasks: Vec<TaskState>,
-    /// Copies that kept decisions put there, and nobody said the end of: the decision, the host, the size.
+    /// Copies that decisions in memory placed there and that have not ended: decision, host and size.
     pub replicas: Vec<(u64, String, Bytes)>,
-    /// Rates that are promised on its links and those of its hosts.
+    /// Rates reserved on the links of the rack and its hosts.
     pub reservations: Vec<ReservationState>,
 }
 
-/// A rate that is promised on a link.
+/// A rate reserved on a link.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ReservationState {
-    /// To which workload.
+    /// Name of the workload.
     pub workload: String,
-    /// Where: the link's name.
+    /// Name of the link.
     pub link: String,
-    /// How much, in bit/s.
+    /// Reserved rate, in bit/s.
     pub rate_bps: u64,
-    /// At which priority, 0 first.
+    /// Priority, 0 first.
     pub priority: u8,
 }
 
-/// A task that runs.
+/// A running task.
 #[derive(Clone, PartialEq, Debug)]
 pub struct TaskState {
-    /// The decision that placed it.
+    /// Id of the decision that placed it.
     pub decision: u64,
-    /// What it is called.
+    /// Name of the task.
     pub name: String,
-    /// Its job, where it has one with a name.
+    /// Name of its job, if any.
     pub job: Option<String>,
-    /// Where it is.
+    /// Host of the task.
     pub host: HostId,
-    /// Whether it may be moved.
+    /// True if the task may be moved.
     pub tolerant: bool,
-    /// What it was last seen to send out of its rack, or else demands in the mean, in bit/s.
+    /// Last measured rate that leaves the rack, or else the average demand, in bit/s.
     pub egress_bps: u64,
-    /// What it receives from outside, in bit/s.
+    /// Rate that enters the rack, in bit/s.
     pub ingress_bps: u64,
 }
 
-/// Names of unknown devices in a reply at most.
+/// Limit on names of unknown devices in a reply.
 pub const UNKNOWN: usize = 64;
 
 /// Parts of a valid report without news, by reason.

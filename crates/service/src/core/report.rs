@@ -1,5 +1,5 @@
-//! Telemetry: a report is taken in whole, as far as it is news, or refused whole. What it says of work that has ended is no
-//! news: who reports cannot know of every end in time.
+//! Telemetry reports. A valid report is accepted as far as it is newer than the known state; an invalid one
+//! is rejected as a whole. Data about ended work is skipped, since reporters learn of ends late.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -62,7 +62,7 @@ impl<A: Addresses> Coordinator<A> {
         Ok(ReportSummary { links, devices, skipped, unknown_devices, epoch })
     }
 
-    /// Takes disks out of a report that are not the device of their host: the cluster does not have them.
+    /// Removes disks that are not the device of their host, since the cluster does not have them.
     fn pass_over_disks(&mut self, report: &mut Report) {
         let mut others = BTreeSet::new();
         for (device, called) in std::mem::take(&mut report.disks) {
@@ -80,7 +80,7 @@ impl<A: Addresses> Coordinator<A> {
         }
     }
 
-    /// Takes in what a report says beside loads. A link of which nothing is said any more is as fast as the cluster says.
+    /// Applies readings. A link without a reading returns to the cluster's speed.
     fn read(&mut self, report: &Report) {
         let until = report.window.1;
         let said: BTreeMap<ResourceId, Reading> = report.readings.iter().copied().collect();
@@ -94,7 +94,7 @@ impl<A: Addresses> Coordinator<A> {
         }
     }
 
-    /// Takes in what is said of a resource, and believes of its capacity what follows.
+    /// Applies the reading of one resource, and the capacity that follows.
     pub(super) fn take_reading(&mut self, resource: ResourceId, until: Nanos, reading: Reading) {
         let ledger = self.engine.ledger();
         let interval = ledger.settings().interval;
@@ -104,7 +104,7 @@ impl<A: Addresses> Coordinator<A> {
         }
     }
 
-    /// Refuses a report in which anything is wrong: who wrote it did not mean what it says.
+    /// Rejects a report with any error, since its sender did not mean what it says.
     fn check(&self, report: &Report) -> Result<(), (Part, Wrong)> {
         let (from, until) = report.window;
         if from >= until {

@@ -11,77 +11,78 @@ use leeward_records::{Caller, MigrationState, Wish};
 use super::disks::Called;
 use super::readings::Reading;
 
-/// A task that a scheduler seeks a host for.
+/// A task to score hosts for.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Score {
-    /// A request of the one task; the coordinator numbers it.
+    /// A request with this one task; the coordinator assigns its ids.
     pub request: AppRequest,
-    /// Its job, where it has one with a name.
+    /// Name of its job, if any.
     pub job: Option<String>,
-    /// What it talks to.
+    /// Peers that the task communicates with.
     pub peers: Vec<Peer>,
-    /// The hosts.
+    /// Hosts to score.
     pub hosts: Vec<HostId>,
 }
 
-/// What was seen over a window of time.
+/// Telemetry over a window of time.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Report {
-    /// Beginning and end.
+    /// Start and end of the window.
     pub window: (Nanos, Nanos),
     /// Mean loads of links over the window.
     pub loads: Vec<Sample>,
     /// Mean utilization of devices over the window.
     pub devices: Vec<Sample>,
-    /// What is said of links and devices beside, at the end of the window.
+    /// Further state of links and devices at the end of the window.
     pub readings: Vec<(ResourceId, Reading)>,
-    /// What disks are called that are taken for the only device of their host, if they are what they were called before;
-    /// they are among the devices.
+    /// Reported names of disks that stand for the only device of their host. Such a name counts if it is that
+    /// of the first report; the devices' samples are among `devices`.
     pub disks: Vec<(ResourceId, Called)>,
-    /// Devices that are named and the cluster does not have. They are passed over, and told of.
+    /// Reported devices that the cluster does not have. The reply lists them; otherwise they are ignored.
     pub unknown_devices: Vec<String>,
-    /// What hosts say of themselves.
+    /// States of hosts.
     pub hosts: Vec<HostReport>,
-    /// What tasks carry across the links of their racks now.
+    /// Current rates of tasks across the links of their racks.
     pub tasks: Vec<(TaskId, Rates)>,
-    /// What requests of workloads took, at the percentile of their SLOs, in seconds.
+    /// Latencies of workloads, at the percentiles of their SLOs, in seconds.
     pub workloads: Vec<(String, f64)>,
 }
 
-/// What is to be known of a host; `None` leaves things as they are.
+/// State of a host; `None` leaves a part unchanged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HostReport {
-    /// Which one.
+    /// The host.
     pub host: HostId,
-    /// Whether it is known to be up, or down.
+    /// True if the host is up.
     pub up: Option<bool>,
-    /// Whether it is being emptied.
+    /// True if the host is draining.
     pub draining: Option<bool>,
-    /// What it stores.
+    /// Stored bytes.
     pub stored: Option<Bytes>,
 }
 
-/// Something to be placed.
+/// A placement request.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Placement {
-    /// The request. The coordinator numbers requests itself, and takes each block for a file of its own.
+    /// The request for the policy. The coordinator assigns the ids, and treats each block as a file of its
+    /// own.
     pub request: Request,
-    /// The same as it is kept and shown.
+    /// The same request as it is stored and shown.
     pub wish: Wish,
-    /// Who asks, where that is said.
+    /// Client or key, if given.
     pub caller: Option<Caller>,
-    /// After how long it ends by itself, if nobody says before that its work ended.
+    /// Time after which the decision expires, unless its end is reported before.
     pub lasts: Option<Nanos>,
 }
 
-/// What is to be placed.
+/// Request for a policy.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Request {
     /// Copies of a block.
     Replicas(ReplicaRequest),
-    /// Tasks. Their job is that of the wish.
+    /// Tasks. Their job is named in the stored form.
     Tasks(AppRequest),
-    /// The workload of the wish.
+    /// A workload, described in the stored form.
     Workload,
 }
 

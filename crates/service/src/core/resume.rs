@@ -1,4 +1,4 @@
-//! A coordinator that goes on where another one stopped.
+//! Resumption of a coordinator from stored state.
 
 use std::sync::Arc;
 
@@ -10,12 +10,12 @@ use super::clients::Fate;
 use super::{Addresses, Coordinator};
 
 impl<A: Addresses> Coordinator<A> {
-    /// Takes up what there is: decisions are kept again, and what they hold counts again until telemetry shows it. A
-    /// decision on hosts that the cluster has no more is over, and so is a promise that it could not keep. To be called
-    /// before anything else.
+    /// Restores the stored state. Decisions are in memory again, and their entries count again until
+    /// telemetry shows their load. A decision on hosts that the cluster no longer has is over, and so is a
+    /// guarantee that the cluster cannot keep. Call this before any operation.
     ///
     /// # Errors
-    /// What the ledger cannot take.
+    /// A [`CommitError`] if the ledger rejects the entries.
     pub fn resume(&mut self, state: State) -> Result<(), CommitError> {
         self.next = self.next.max(state.next);
         self.version = state.cluster.map_or(0, |cluster| cluster.number);
@@ -37,13 +37,14 @@ impl<A: Addresses> Coordinator<A> {
         Ok(())
     }
 
-    /// When something that was kept began, for this coordinator: not later than now, if it was told the time. The machine's clock
-    /// may have been set back since; a coordinator that went on from later would take all that is reported now for old.
+    /// Time of a stored decision for this coordinator: at most the current time, if that is known. The
+    /// machine's clock may have been set back since; a coordinator that resumed at a later time would treat
+    /// all new reports as old.
     pub(super) fn began(&self, at: Nanos) -> Nanos {
         if self.now == Nanos(0) { at } else { at.min(self.now) }
     }
 
-    /// A decision is kept again, and what it holds counts again.
+    /// Restores a decision and its entries.
     pub(super) fn take_up(&mut self, record: Record, held: Vec<Held>) -> Result<(), CommitError> {
         self.next = self.next.max(record.id + 1);
         self.now = self.now.max(self.began(record.at));

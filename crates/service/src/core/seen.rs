@@ -1,4 +1,4 @@
-//! What was seen of the network, by names: what a coordinator of another cluster begins with.
+//! Observed state of the network by names: the start of a coordinator on another cluster.
 
 use leeward_engine::Input;
 use leeward_fabric::{Bytes, Load, Nanos};
@@ -6,22 +6,22 @@ use leeward_ledger::Sample;
 
 use super::{Addresses, Called, Coordinator, Reading};
 
-/// What was seen of links, devices and hosts.
+/// Observed state of links, devices and hosts.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Seen {
-    /// Loads of links with counters of their own and of devices, and when they were last seen.
+    /// Loads of devices and of links with counters of their own, and the ends of their windows.
     loads: Vec<(String, Load, Nanos)>,
-    /// What was said of them beside, and when.
+    /// Readings of resources, with their times.
     readings: Vec<(String, Nanos, Reading)>,
-    /// What disks of hosts with one device are called, by the device.
+    /// Reported names of the only disks of hosts, by device.
     disks: Vec<(String, Called)>,
-    /// Hosts that are down or being emptied, and what hosts store.
+    /// Hosts with their up and draining states and stored bytes.
     hosts: Vec<(String, bool, bool, Bytes)>,
     now: Nanos,
 }
 
 impl<A: Addresses> Coordinator<A> {
-    /// What it has seen.
+    /// The observed state.
     pub fn seen(&mut self) -> Seen {
         let ledger = self.engine.ledger();
         let fabric = ledger.fabric().clone();
@@ -43,8 +43,9 @@ impl<A: Addresses> Coordinator<A> {
         Seen { loads, readings, disks, hosts: fabric.all_hosts().map(host).collect(), now: self.now }
     }
 
-    /// Takes up what another coordinator has seen, as far as the cluster has it. To be called after
-    /// [`Coordinator::resume`] and before anything else: what telemetry had shown of decisions shows again.
+    /// Restores the state that another coordinator observed, as far as the cluster has the names. Call this
+    /// after [`Coordinator::resume`] and before any operation, so that load which telemetry had shown is
+    /// shown again.
     pub fn see(&mut self, seen: Seen) {
         self.now = self.now.max(seen.now);
         let fabric = self.engine.ledger().fabric().clone();

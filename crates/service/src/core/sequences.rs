@@ -1,5 +1,6 @@
-//! Whatever the coordinator is told, in whatever order: it does not panic, every asker hears once, the ledger has what open
-//! decisions hold and nothing else, and what was handed on to be kept is what there is.
+//! Property test of the coordinator over arbitrary sequences of operations. The coordinator never panics,
+//! every caller gets one reply, the ledger holds exactly the entries of open decisions, and the persisted
+//! changes reproduce the state.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -20,7 +21,7 @@ use super::*;
 const CLUSTER: &str = "racks: 3\nhosts_per_rack: 3\nnic: 1Gbps\noversubscription: 2\npriorities: 4\ncpus: 8\n\
                        devices: [{name: ssd, read: 500MB/s, write: 400MB/s, capacity: 100GiB}]\n";
 
-/// What is done to the coordinator.
+/// An operation or event.
 #[derive(Clone, Debug)]
 enum Step {
     Report {
@@ -42,7 +43,7 @@ enum Step {
     Tasks {
         count: usize,
         mbps: u64,
-        /// Whether they send each other something, and so take longer than a turn.
+        /// True for transfers between the tasks; the placement then takes longer than a turn.
         talk: bool,
         caller: u8,
         lasts: Option<u64>,
@@ -59,9 +60,9 @@ enum Step {
     Answer(u64, bool),
     Job(u8, bool),
     Ask(u8, u64),
-    /// What was to be looked into is found.
+    /// All open studies finish.
     Look,
-    /// So many milliseconds pass, or the clock is set back.
+    /// Milliseconds that pass, or by which the clock is set back.
     Pass(i64),
 }
 
@@ -115,14 +116,14 @@ fn addresses(coordinator: &mut Coordinator<Numbers>) -> Vec<u64> {
     coordinator.completions().map(to).collect()
 }
 
-/// A coordinator, its store, and who waits.
+/// A coordinator with its store and its waiting callers.
 struct House {
     coordinator: Coordinator<Numbers>,
     store: Sqlite,
     now: Nanos,
     asked: u64,
     waiting: BTreeSet<u64>,
-    /// Jobs that cannot bear everything.
+    /// Jobs with limits on evictions.
     bounded: BTreeSet<String>,
 }
 
@@ -197,7 +198,8 @@ impl House {
         self.check()
     }
 
-    /// Carries out an operation; late replies are to number `to`. Returns false if there is none.
+    /// Carries out an operation, with `to` as the address of late replies. Returns `None` for events and
+    /// invalid requests.
     fn call(&mut self, step: Step, fabric: &Fabric, to: u64) -> Option<()> {
         let now = self.now;
         let back = |millis: i64| Nanos(now.0.saturating_add_signed(-millis * 1_000_000));
@@ -335,7 +337,7 @@ impl House {
         Some(())
     }
 
-    /// What is so whatever happened.
+    /// Asserts the invariants.
     fn check(&self) -> Result<(), TestCaseError> {
         let coordinator = &self.coordinator;
         let ledger = coordinator.engine.ledger();
@@ -348,7 +350,7 @@ impl House {
         }
         let gone = coordinator.records.last(None).filter(|record| record.released.is_some());
         prop_assert!(gone.flat_map(|record| &record.entries).next().is_none(), "what ended holds something");
-        // Far more than were ever made.
+        // Far more ids than entries ever made.
         let there = (0..4_096).map(EntryId).filter(|&entry| ledger.entry(entry).is_some());
         for entry in there {
             prop_assert!(held.remove(&entry), "{entry:?} is nobody's: {:?}", ledger.entry(entry));
@@ -364,7 +366,7 @@ impl House {
             if let Some(wish) = record.shown.wish.workload() {
                 let before = workloads.insert(wish.name().to_owned(), record.id);
                 prop_assert_eq!(before, None, "promised twice");
-                // Of a promise nothing fades.
+                // Entries of a guarantee do not fade.
                 prop_assert!(record.entries.iter().all(|&entry| ledger.entry(entry).is_some()));
             }
         }
@@ -376,7 +378,7 @@ impl House {
         Ok(())
     }
 
-    /// That no host has more tasks than it has room for, and that no name of a job is known that stands for nothing.
+    /// Asserts that no host has more tasks than room, and that every known job name is in use.
     fn check_tasks(&self) -> Result<(), TestCaseError> {
         let coordinator = &self.coordinator;
         let open = || coordinator.records.last(None).filter(|record| record.released.is_none());
@@ -396,7 +398,7 @@ impl House {
         Ok(())
     }
 
-    /// That a coordinator which goes on where the store says knows what this one does.
+    /// Asserts that a coordinator resumed from the store has the same state.
     fn replay(mut self) -> Result<(), TestCaseError> {
         self.coordinator.turn_away();
         for to in addresses(&mut self.coordinator) {
@@ -413,7 +415,7 @@ impl House {
             coordinator.records.last(None).map(kept).collect()
         };
         prop_assert_eq!(known(&coordinator), known(&self.coordinator));
-        // What was asked and refused is not kept, and its number may be given again.
+        // Rejected requests are not stored, and their ids may be used again.
         prop_assert!(
             coordinator.next <= self.coordinator.next
                 && coordinator.records.last(None).all(|record| record.id < coordinator.next)
@@ -431,7 +433,7 @@ impl House {
         for (there, here) in there.links.iter().zip(&here.links) {
             prop_assert_eq!(there.reserved, here.reserved, "{:?}", here.link);
         }
-        // Who asks again hears the same, and nothing is decided twice.
+        // A retry gets the same decision.
         for (caller, id) in callers {
             prop_assert!(
                 coordinator.records.get(id).is_some_and(|record| record.caller.as_ref() == Some(&caller))

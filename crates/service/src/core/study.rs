@@ -1,5 +1,5 @@
-//! What takes longer than a turn: it is looked into elsewhere, on what was known when it was asked, and told to the coordinator when
-//! it is found. Nothing here reads a clock or knows the coordinator.
+//! Studies: work that takes longer than a turn. A study runs outside the coordinator on the state at its
+//! start, and its finding goes back to the coordinator. Nothing here reads a clock or knows the coordinator.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use super::request::Score;
 /// Job that takes longer than a turn.
 #[derive(Debug)]
 pub struct Study {
-    /// Its number.
+    /// Number of the study.
     pub(super) number: u64,
     pub(super) question: Question,
 }
@@ -31,7 +31,7 @@ pub enum Lane {
     Promises,
     /// Placement of large apps.
     Apps,
-    /// What-if queries.
+    /// Queue of what-if queries.
     WhatIfs,
     /// Scores of many hosts.
     Scores,
@@ -65,12 +65,12 @@ pub(super) enum Other {
 #[derive(Clone, Debug)]
 pub(super) struct Asked {
     pub cluster: Cluster,
-    /// The decisions that promised those in force.
+    /// Decisions of the guarantees in force.
     pub standing: Vec<Arc<Record>>,
     pub form: Form,
     pub id: u64,
     pub policy: PolicySpec,
-    /// Whether its server is to be chosen, among all but these.
+    /// Hosts closed to the volume if a server is to be chosen; `None` if the volume exists.
     pub among: Option<Vec<HostId>>,
 }
 
@@ -85,7 +85,7 @@ impl Asked {
     }
 }
 
-/// What a decision promises; `None` if it promises nothing.
+/// Guarantee of a decision; `None` if it has none.
 fn standing_of(record: &Record) -> Option<Standing> {
     let form = record.shown.wish.workload()?.workload.clone();
     Some(Standing { id: record.id, form, agreed: record.shown.promise.clone()? })
@@ -251,7 +251,7 @@ mod tests {
         coordinator.place(Nanos(1), ask("a"), 1);
         coordinator.place(Nanos(1), ask("b"), 2);
         let mut study = coordinator.studies().next().expect("the first is looked into");
-        // No mistake that is known leads to this: capacities of another fabric.
+        // Capacities of another fabric provoke a panic; no known bug leads to this.
         let Question::Promise(asked) = &mut study.question else { panic!("{study:?}") };
         asked.cluster.capacities = Capacities::new(Vec::new());
         let finding = study.find();

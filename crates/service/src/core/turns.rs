@@ -1,12 +1,12 @@
-//! What takes longer than a turn and is looked into one after another: what waits, and what is under way.
+//! A queue of studies: at most one runs, and the others wait.
 
 use std::collections::VecDeque;
 
-/// Things of one lane, in the order in which they came.
+/// Entries of one queue, in order of arrival.
 #[derive(Debug)]
 pub(super) struct Turns<T> {
     waiting: VecDeque<T>,
-    /// The number of the study that is under way, and what it is about.
+    /// Number of the running study, and its entry.
     under_way: Option<(u64, T)>,
 }
 
@@ -17,37 +17,37 @@ impl<T> Default for Turns<T> {
 }
 
 impl<T> Turns<T> {
-    /// How many there are.
+    /// Number of entries, waiting and running.
     pub fn len(&self) -> usize {
         self.waiting.len() + usize::from(self.under_way.is_some())
     }
 
-    /// One more waits.
+    /// Adds an entry.
     pub fn wait(&mut self, one: T) {
         self.waiting.push_back(one);
     }
 
-    /// Only these go on waiting.
+    /// Keeps only the waiting entries that satisfy `keep`.
     pub fn retain(&mut self, keep: impl FnMut(&T) -> bool) {
         self.waiting.retain(keep);
     }
 
-    /// The next, if none is under way.
+    /// Takes the next entry if none runs.
     pub fn next(&mut self) -> Option<T> {
         if self.under_way.is_some() { None } else { self.waiting.pop_front() }
     }
 
-    /// One is under way as the study of this number.
+    /// Marks an entry as running under this study's number.
     pub fn begin(&mut self, study: u64, one: T) {
         self.under_way = Some((study, one));
     }
 
-    /// What the study of this number was about, if it is under way here.
+    /// Takes the entry of a finished study, if it runs here.
     pub fn found(&mut self, study: u64) -> Option<T> {
         self.under_way.take_if(|(number, _)| *number == study).map(|(_, one)| one)
     }
 
-    /// All of them. None waits any more, and what is found is of no use.
+    /// Removes all entries. A later finding has no entry any more.
     pub fn take_all(&mut self) -> impl Iterator<Item = T> + use<T> {
         let under_way = self.under_way.take().map(|(_, one)| one);
         under_way.into_iter().chain(std::mem::take(&mut self.waiting))

@@ -1,6 +1,7 @@
-//! Decisions that are not kept any more. What they put into the ledger goes on counting until telemetry shows it, however
-//! many are placed meanwhile: else the placers of a busy second would herd like those that know nothing of each other. If
-//! nobody says before that its work ended, it ends by itself. What they were, the store knows.
+//! Evicted decisions with ledger entries. Their entries count until telemetry shows their load, regardless of
+//! later placements. Otherwise the placements of a busy second would herd, as if they did not know of each
+//! other. Entries expire on their own if no end is reported before. The decisions themselves are in the
+//! store.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,49 +13,49 @@ use leeward_records::Change;
 use super::error::ReleaseError;
 use super::{Addresses, Coordinator};
 
-/// Of new load, how much the estimator has yet to take in when telemetry counts as showing it.
+/// Share of new load that the estimator may still miss when telemetry counts as showing it.
 const UNSEEN: f64 = 0.01;
-/// So many decisions end at once; after a busy time the others end with the next messages, and none waits long.
+/// Limit on decisions that end at once. After a busy time, the rest end with the next operations.
 pub(super) const AT_ONCE: usize = 1000;
 
-/// What a decision that is not kept holds.
+/// Entries of an evicted decision.
 #[derive(Debug)]
 pub(crate) struct Over {
-    /// The decision's number.
+    /// Id of the decision.
     pub id: u64,
-    /// Its entries.
+    /// Ledger entries of the decision.
     pub entries: Vec<EntryId>,
 }
 
-/// What decisions hold that are not kept.
+/// Entries of evicted decisions.
 #[derive(Debug)]
 pub(crate) struct Unkept {
-    /// When each was decided, and its entries.
+    /// Time and entries by decision.
     held: BTreeMap<u64, (Nanos, Vec<EntryId>)>,
     /// The same by time.
     decided: BTreeSet<(Nanos, u64)>,
-    /// How long after its decision an entry ends.
+    /// Lifetime of an entry after its decision.
     lasts: Nanos,
     most: usize,
     early: u64,
 }
 
 impl Unkept {
-    /// Holds the entries of at most `most` decisions, for the time after which a ledger with these settings needs them
-    /// no more: the windows that were missing have come, or the links are not seen, and the filter has taken in 99 % of
-    /// what is new.
+    /// Holds the entries of at most `most` decisions, for as long as a ledger with these settings needs them.
+    /// After that time, the missing windows have arrived or the links count as unseen, and the estimator has
+    /// included 99 % of new load.
     pub fn new(settings: &LedgerSettings, most: usize) -> Unkept {
         let windows = (UNSEEN.ln() / (1.0 - settings.alpha).ln()).ceil().max(settings.unknown_after.ceil());
         let lasts = Nanos((windows * settings.interval.0 as f64) as u64);
         Unkept { held: BTreeMap::new(), decided: BTreeSet::new(), lasts, most, early: 0 }
     }
 
-    /// How many had to end before their time, because there were too many.
+    /// Number of decisions released early because of the limit.
     pub fn early(&self) -> u64 {
         self.early
     }
 
-    /// Takes what a decision made at a time holds. Returns what is to be released for it.
+    /// Adds the entries of a decision of time `decided`. Returns the entries to release, if any.
     pub fn hold(&mut self, decided: Nanos, held: Over) -> Option<Over> {
         if held.entries.is_empty() {
             return Some(held);
@@ -68,14 +69,14 @@ impl Unkept {
         self.decided.first().copied().and_then(|(_, first)| self.take(first))
     }
 
-    /// What a decision holds; `None` if it holds nothing.
+    /// Removes the entries of a decision; `None` if it has none.
     pub fn take(&mut self, id: u64) -> Option<Over> {
         let (decided, entries) = self.held.remove(&id)?;
         self.decided.remove(&(decided, id));
         Some(Over { id, entries })
     }
 
-    /// What ends by now, or the first of it where that is much.
+    /// Removes entries that expire by `now`, up to a limit per call.
     pub fn over(&mut self, now: Nanos) -> Vec<Over> {
         let over = self.decided.iter().take_while(|(decided, _)| decided.plus(self.lasts) <= now);
         let over: Vec<u64> = over.take(AT_ONCE).map(|&(_, id)| id).collect();

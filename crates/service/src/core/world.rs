@@ -1,4 +1,4 @@
-//! What readers see: the network at a moment, copied once and shared by all of them.
+//! Snapshots for readers: the network at one time, copied once and shared.
 
 use std::sync::Arc;
 
@@ -10,93 +10,93 @@ use leeward_records::{Record, ReplicasWish, Wish};
 use super::readings::Known;
 use super::{Addresses, Coordinator, RackContent, Reading, TaskState};
 
-/// The network at a moment.
+/// The network at one time.
 #[derive(Clone, Debug)]
 pub struct World {
-    /// What names and numbers mean.
+    /// Hosts and links of the ids.
     pub fabric: Arc<Fabric>,
-    /// The version of the cluster.
+    /// Version of the cluster.
     pub version: u64,
-    /// The moment.
+    /// Time of the snapshot.
     pub at: Nanos,
-    /// The state of the ledger.
+    /// Epoch of the ledger.
     pub epoch: u64,
-    /// From which utilization on a link is hot.
+    /// Utilization above which a link is hot.
     pub hot_above: f64,
-    /// Every link, in order of ids; devices are not in it.
+    /// All links without devices, in order of ids.
     pub links: Vec<LinkState>,
-    /// Every device of which something was ever said, in order of ids.
+    /// Devices with at least one report, in order of ids.
     pub devices: Vec<DeviceState>,
-    /// Every host, in order of ids.
+    /// All hosts, in order of ids.
     pub hosts: Vec<HostState>,
-    /// For each client, the sequence up to which its placements are counted in.
+    /// For each client, the last sequence up to which no request waits.
     pub clients: Vec<(Arc<str>, u64)>,
-    /// How much the coordinator has.
+    /// Counts of the coordinator.
     pub counts: Counts,
 }
 
-/// How much the coordinator has.
+/// Counts of the coordinator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
-    /// Decisions that are kept.
+    /// Decisions in memory.
     pub decisions: usize,
-    /// Decisions that were made since the coordinator was made: at a start, a change of the cluster or of who leads.
+    /// Decisions since this coordinator was created: at a start, a change of the cluster or of the leader.
     pub decided: u64,
-    /// Requests that wait to be decided.
+    /// Requests that wait for their decision.
     pub waiting: usize,
-    /// Samples of links and devices ever taken in.
+    /// Accepted samples of links and devices since this coordinator was created.
     pub samples: u64,
-    /// Decisions that had to stop counting before telemetry showed them, because there were too many.
+    /// Decisions whose entries were released before telemetry showed their load, because of the limit.
     pub released_early: u64,
 }
 
-/// What the ledger says of a link.
+/// State of a link in the ledger.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct LinkState {
-    /// Which one.
+    /// The link.
     pub link: ResourceId,
-    /// What it is believed to carry at most.
+    /// Capacity used for decisions.
     pub capacity: Load,
-    /// What telemetry shows; `None` where the link is not seen.
+    /// Measured load; `None` if the link is unseen.
     pub measured: Option<Load>,
-    /// End of the last window that was taken in; `None` if none was, or none since its host came up.
+    /// End of the last accepted window; `None` without one, or without one since its host came up.
     pub until: Option<Nanos>,
-    /// Whether what is measured is a sum over the hosts below.
+    /// True if the measured load is a sum over the hosts below.
     pub derived: bool,
-    /// What was placed and telemetry does not show yet.
+    /// Placed load that telemetry does not show yet.
     pub pending: Load,
-    /// What was promised.
+    /// Reserved rate.
     pub reserved: Load,
-    /// What best-effort work may still use.
+    /// Rate left for best-effort work.
     pub residual: Load,
-    /// Sinbad's number; `None` where the link is not seen.
+    /// Expected load by Sinbad; `None` if the link is unseen.
     pub expected: Option<Load>,
-    /// Since when it is hot.
+    /// Start of its hot period.
     pub hot_since: Option<Nanos>,
-    /// What the cluster says that it carries, where less is believed.
+    /// Capacity in the cluster, if decisions use a lower one.
     pub full: Option<Load>,
-    /// What its interfaces are said to carry at most.
+    /// Reported speed of its interfaces.
     pub speed: Option<Load>,
-    /// Bytes that are said to wait to be sent.
+    /// Reported bytes waiting to be sent.
     pub queue: Option<f64>,
 }
 
-/// What the ledger says of a device, in shares of its time.
+/// State of a device in the ledger, as shares of its time.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct DeviceState {
-    /// Which one.
+    /// The device.
     pub device: ResourceId,
-    /// How busy it was seen to be; `None` where it is not seen.
+    /// Measured utilization; `None` if the device is unseen.
     pub busy: Option<f64>,
-    /// End of the last window that was taken in.
+    /// End of the last accepted window.
     pub until: Option<Nanos>,
-    /// What was promised of it.
+    /// Reserved share.
     pub reserved: f64,
-    /// What best-effort work may still use.
+    /// Share left for best-effort work.
     pub residual: f64,
-    /// Since when it is hot.
+    /// Start of its hot period.
     pub hot_since: Option<Nanos>,
-    /// What is said of it beside, where it is seen.
+    /// Other reported state, if the device is seen.
     pub reading: Option<Reading>,
 }
 
@@ -115,14 +115,14 @@ impl DeviceState {
         }
     }
 
-    /// How many requests were with it in the mean, where that is said.
+    /// Average number of requests at the device, if reported.
     pub fn queue(&self) -> Option<f64> {
         self.reading.and_then(|reading| reading.queue)
     }
 }
 
 impl LinkState {
-    /// Of a link in a view, with what the cluster says that it carries where less is believed, and what is said of it.
+    /// State of a link in a view, with the cluster's capacity if a lower one is used, and the reported state.
     fn of(view: &View<'_>, link: ResourceId, full: Option<Load>, reading: Reading) -> LinkState {
         let Numbers { measured, load, reserved, residual, expected } = view.numbers(link);
         let pending = load.zip(measured).map(|(load, measured)| Load(load.0 - measured.0));
@@ -143,53 +143,53 @@ impl LinkState {
         }
     }
 
-    /// Whether it is seen, and believed to carry less than the cluster says.
+    /// True if the link is seen and used with less than the cluster's capacity.
     pub fn is_slow(&self) -> bool {
         self.full.is_some() && self.measured.is_some()
     }
 
-    /// Measured load as a share of the capacity; `None` where it is not seen, or nothing can be carried.
+    /// Measured load as a share of the capacity; `None` if the link is unseen or has no capacity.
     pub fn utilization(&self) -> Option<f64> {
         let measured = self.measured.filter(|_| self.capacity > Load(0))?;
         Some(measured.0 as f64 / self.capacity.0 as f64)
     }
 }
 
-/// What is known of a host.
+/// State of a host.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HostState {
-    /// Which one.
+    /// The host.
     pub host: HostId,
-    /// Whether it is up, as far as it was told.
+    /// True if the host is up, as far as reported.
     pub up: bool,
-    /// Whether it is being emptied.
+    /// True if the host is draining.
     pub draining: bool,
-    /// What it stores.
+    /// Stored bytes.
     pub stored: Bytes,
-    /// Tasks on it.
+    /// Number of tasks.
     pub tasks: u32,
-    /// Copies that decisions put there and nobody said the end of.
+    /// Copies from decisions in memory that have not ended.
     pub replicas: u32,
 }
 
 impl World {
-    /// A link's state; `None` if it is a device, or not of the fabric.
+    /// State of a link; `None` for devices and unknown ids.
     pub fn link(&self, link: ResourceId) -> Option<&LinkState> {
         self.links.get(self.position(link))
     }
 
-    /// Where a link stands among the links; past all of them if it is none.
+    /// Index of a link in the list; past the end for devices and unknown ids.
     pub fn position(&self, link: ResourceId) -> usize {
         self.links.binary_search_by_key(&link, |state| state.link).unwrap_or(usize::MAX)
     }
 
-    /// A device's state; `None` if nothing was ever said of it.
+    /// State of a device; `None` without a report.
     pub fn device(&self, device: ResourceId) -> Option<&DeviceState> {
         let at = self.devices.binary_search_by_key(&device, |state| state.device).ok()?;
         self.devices.get(at)
     }
 
-    /// The hosts of a rack or pod.
+    /// Hosts of a rack or pod.
     pub fn hosts_of(&self, domain: DomainId) -> &[HostState] {
         let hosts = self.fabric.hosts(domain);
         self.hosts.get(hosts.start as usize..hosts.end as usize).unwrap_or_default()
@@ -197,13 +197,13 @@ impl World {
 }
 
 impl<A: Addresses> Coordinator<A> {
-    /// The network as it is now.
+    /// A snapshot of the present state.
     pub fn world(&mut self) -> World {
         self.world_in(None)
     }
 
-    /// The same, made in the memory of one that nobody looks at any more. Memory that the system has just given is cleared
-    /// page by page when it is first written to, and that takes long.
+    /// A snapshot in the memory of an unused one. New memory from the system is cleared page by page on the
+    /// first write, which takes long.
     pub fn world_in(&mut self, past: Option<World>) -> World {
         let (mut links, mut devices, mut hosts, mut clients) = match past {
             Some(World { links, devices, hosts, clients, .. }) => (links, devices, hosts, clients),
@@ -222,7 +222,7 @@ impl<A: Addresses> Coordinator<A> {
             let reading = self.readings.of(link).and_then(last).unwrap_or_default();
             LinkState::of(&view, link, self.readings.full(link), reading)
         };
-        // Links come before all devices.
+        // Ids of links precede those of devices.
         let end = ResourceId(fabric.resource_count() as u32);
         let first = fabric.all_hosts().find_map(|host| fabric.device(host, 0)).unwrap_or(end);
         links.extend((0..first.0).map(|id| link(ResourceId(id))));
@@ -261,7 +261,7 @@ impl<A: Addresses> Coordinator<A> {
 }
 
 impl<A: Addresses> Coordinator<A> {
-    /// Decisions that hold something of a link, the last ones first.
+    /// Decisions with entries on a link, newest first.
     pub fn holding(&mut self, now: Nanos, link: ResourceId, limit: usize) -> Vec<Arc<Record>> {
         self.wake(now);
         let ledger = self.engine.ledger();
@@ -272,7 +272,7 @@ impl<A: Addresses> Coordinator<A> {
         self.records.last(None).filter(holds).take(limit).cloned().collect()
     }
 
-    /// What is in a rack.
+    /// Content of a rack.
     pub fn rack(&mut self, now: Nanos, rack: DomainId) -> RackContent {
         self.wake(now);
         let fabric = self.engine.ledger().fabric();

@@ -13,7 +13,7 @@ use leeward_service::{
     Addresses, Answer, CallError, Completion, Coordinator, Labels, Lookup, PlaceError, Placed, Placement,
 };
 
-/// A clock that stands still: 2026-01-31T12:00:10Z, ten seconds after its beginning.
+/// A frozen clock: 2026-01-31T12:00:10Z, ten seconds after its origin.
 pub fn frozen() -> Clock {
     Clock::new("2026-01-31T12:00:00Z".parse().expect("a time"), || Nanos(10 * Nanos::SECOND.0))
 }
@@ -22,7 +22,7 @@ pub fn cluster(text: &str) -> Cluster {
     Cluster::from_text("test", text).expect("the test writes a right cluster")
 }
 
-/// What the policies of these tests are called.
+/// Names of the policies of these tests.
 pub fn labels() -> Labels {
     Labels { replicas: "sinbad".into(), tasks: "borg".into(), moves: Some("utp".into()) }
 }

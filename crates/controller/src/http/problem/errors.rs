@@ -226,7 +226,7 @@ fn unread(problem: &str) -> Problem {
     )
 }
 
-/// A refusal, with times as people read them and what can be done.
+/// Text of a policy's refusal, with readable times and the remedy.
 pub fn refusal_text(refusal: &Refusal, clock: &Clock) -> String {
     let placed_blindly = "or serve with a policy that places without it (`sinbad:without_telemetry=default`)";
     match refusal {
