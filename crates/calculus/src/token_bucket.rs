@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_bucket_is_refused() {
+    fn an_invalid_bucket_is_rejected() {
         for (rate, burst) in [(-1.0, 0.0), (0.0, -1.0), (f64::NAN, 0.0), (0.0, f64::INFINITY)] {
             assert!(TokenBucket::new(rate, burst).is_err());
         }

@@ -298,7 +298,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_printed_reads_back_as_the_same(value in 0..=LARGEST, shift in 0u32..63) {
+        fn a_printed_quantity_parses_to_itself(value in 0..=LARGEST, shift in 0u32..63) {
             let value = value >> shift;
             prop_assert_eq!(Bytes(value).to_string().parse(), Ok(Bytes(value)));
             prop_assert_eq!(Bandwidth(value).to_string().parse(), Ok(Bandwidth(value)));

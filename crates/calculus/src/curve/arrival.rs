@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn buckets_that_are_nowhere_the_least_are_left_out() {
+    fn buckets_that_are_nowhere_the_minimum_are_dropped() {
         let curve = ArrivalCurve::new(&[
             bucket(1.0, 9.0),
             bucket(10.0, 1.0),

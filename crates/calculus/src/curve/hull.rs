@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rising_hull_leaves_out_what_lies_below_and_what_falls() {
+    fn a_rising_hull_drops_points_below_it_and_falling_ones() {
         let all = points(&[(0.0, 1.0), (0.0, 2.0), (1.0, 2.5), (2.0, 6.0), (3.0, 5.0), (4.0, 7.0)]);
         assert_eq!(Hull::of(all).points(), points(&[(0.0, 2.0), (2.0, 6.0), (4.0, 7.0)]));
     }

@@ -42,7 +42,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_path_is_followed_or_a_circle_is_named(
+        fn every_path_is_followed_or_a_cycle_is_named(
             paths in prop::collection::vec(prop::collection::vec(0usize..6, 0..5), 0..8),
         ) {
             let found = queue_order(6, paths.iter().map(Vec::as_slice));

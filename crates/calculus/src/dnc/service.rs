@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_that_are_nowhere_the_most_are_left_out() {
+    fn pieces_that_are_nowhere_the_maximum_are_dropped() {
         let curve = ServiceCurve::new(&[piece(5.0, 3.0), piece(1.0, 1.0), piece(4.9, 3.0), piece(1.0, 2.0)]);
         assert_eq!(curve.unwrap().pieces(), [piece(1.0, 1.0), piece(5.0, 3.0)]);
         assert_eq!(
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn an_invalid_piece_is_refused() {
+    fn an_invalid_piece_is_rejected() {
         for (rate, latency) in [(0.0, 0.0), (-1.0, 0.0), (f64::NAN, 0.0), (1.0, -1.0), (1.0, f64::INFINITY)] {
             assert!(RateLatency::new(rate, latency).is_err());
         }

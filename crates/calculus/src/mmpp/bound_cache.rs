@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_kept_is_what_was_made_and_is_made_once() {
+    fn the_cache_returns_the_first_computed_value() {
         let cache = BoundCache::default();
         let bound = |rho| Some(Bound { rho, sigma: 0.0 });
         assert_eq!(cache.bound(1.5, || bound(1.0)), bound(1.0));

@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn nearly_is_near_and_exact_on_its_grid() {
+    fn the_approximate_bound_is_close_and_exact_on_its_grid() {
         let state = |requests, mean| State { requests, sizes: Sizes::Exponential { mean } };
         // In order of requests but not of sizes, so that sigma is zero for some theta and not for others.
         let states = vec![state(Requests::Poisson(0.1), 1.0), state(Requests::Poisson(0.3), 2.0)];

@@ -70,7 +70,7 @@ proptest! {
     }
 
     #[test]
-    fn what_leaves_is_the_deconvolution_and_its_burst_the_backlog(alpha in arrivals(), beta in services(), t in 0.0..20.0f64) {
+    fn the_output_is_the_deconvolution_and_its_burst_the_backlog(alpha in arrivals(), beta in services(), t in 0.0..20.0f64) {
         let Ok(output) = beta.output(&alpha) else {
             prop_assert!(alpha.rate() > beta.rate());
             return Ok(());
@@ -85,7 +85,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_left_is_the_service_less_the_arrivals(alpha in arrivals(), beta in services(), t in 0.0..50.0f64) {
+    fn the_leftover_is_the_service_minus_the_arrivals(alpha in arrivals(), beta in services(), t in 0.0..50.0f64) {
         match beta.leftover(&alpha) {
             Ok(left) => {
                 for t in turns(&beta).into_iter().chain(bends(&alpha)).chain([t]) {
@@ -98,7 +98,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_left_in_order_is_a_service_less_later_arrivals(alpha in arrivals(), beta in services(), t in 0.0..50.0f64) {
+    fn the_leftover_in_order_is_the_service_minus_delayed_arrivals(alpha in arrivals(), beta in services(), t in 0.0..50.0f64) {
         match (beta.delay(&alpha), beta.leftover_in_order(&alpha)) {
             (Ok(theta), Ok(left)) => {
                 // As large as possible without falling or jumping, and never more.
@@ -115,7 +115,7 @@ proptest! {
     }
 
     #[test]
-    fn arrivals_that_are_late_are_those_of_a_longer_time(alpha in arrivals(), other in arrivals(), late in 0.0..5.0f64, t in 0.0..20.0f64) {
+    fn delayed_arrivals_are_those_of_a_longer_interval(alpha in arrivals(), other in arrivals(), late in 0.0..5.0f64, t in 0.0..20.0f64) {
         let later = alpha.delayed(late).unwrap();
         prop_assert!(near(later.arrivals(t), alpha.arrivals(t + late)));
         prop_assert!(near(alpha.min(&other).arrivals(t), alpha.arrivals(t).min(other.arrivals(t))));
@@ -248,7 +248,7 @@ proptest! {
 }
 
 #[test]
-fn a_tandem_with_cross_traffic_is_as_by_hand() {
+fn a_tandem_with_cross_traffic_matches_the_hand_calculation() {
     let flow = |rate, burst, priority, path: &[usize]| Flow {
         arrivals: bucket(rate, burst).into(),
         priority,
@@ -310,7 +310,7 @@ fn a_full_queue_has_a_bound_and_one_with_nothing_left_has_none() {
 }
 
 #[test]
-fn an_invalid_network_is_refused_by_what_is_wrong_with_it() {
+fn an_invalid_network_is_rejected_with_a_reason() {
     let flow = |path: &[usize], packet| Flow {
         arrivals: bucket(1.0, 2.0).into(),
         priority: 0,

@@ -245,7 +245,7 @@ fn a_batch_is_one_request_of_all_its_work() {
 }
 
 #[test]
-fn what_is_no_model_is_refused_with_its_reason() {
+fn invalid_models_are_rejected_with_a_reason() {
     let two = || vec![state(0.1, 1.0), state(0.2, 1.0)];
     let even = || vec![vec![0.5, 0.5], vec![0.5, 0.5]];
     let table = [
@@ -274,7 +274,7 @@ fn what_is_no_model_is_refused_with_its_reason() {
 }
 
 #[test]
-fn what_cannot_be_fitted_is_refused_with_its_reason() {
+fn invalid_traces_and_settings_are_rejected_with_a_reason() {
     let good = [Request { at: 0.0, work: 1.0 }, Request { at: 1.0, work: 1.0 }];
     let with = |change: fn(&mut FitSettings)| {
         let mut settings = FitSettings::default();

@@ -106,7 +106,7 @@ proptest! {
     }
 
     #[test]
-    fn fewer_buckets_are_above_all_of_them_by_what_is_said(trace in traces(400), count in 1usize..12, times in prop::collection::vec(0.0..1.0f64, 8)) {
+    fn a_pruned_curve_exceeds_the_full_one_by_at_most_its_error(trace in traces(400), count in 1usize..12, times in prop::collection::vec(0.0..1.0f64, 8)) {
         let curve = curve(&trace);
         let whole = curve.arrival_curve();
         let pruned = whole.pruned_to(count).unwrap();
@@ -206,7 +206,7 @@ fn times_since_1970_lose_nothing() {
 }
 
 #[test]
-fn an_invalid_trace_is_refused_by_what_is_wrong_with_it() {
+fn an_invalid_trace_is_rejected_with_a_reason() {
     let check = |rows: &[(f64, f64)], error: &str| {
         let found = RbCurve::from_arrivals(rows.iter().copied()).unwrap_err();
         assert_eq!(found.to_string(), error);
@@ -231,7 +231,7 @@ fn an_invalid_trace_is_refused_by_what_is_wrong_with_it() {
 }
 
 #[test]
-fn a_question_that_has_no_answer_is_refused_by_name() {
+fn a_query_without_an_answer_is_rejected_by_name() {
     let curve = curve(&[(0.0, 3.0), (1.0, 4.0), (2.0, 1.0)]);
     let alpha = curve.arrival_curve();
     for bad in [-1.0, f64::NAN, f64::INFINITY] {

@@ -286,7 +286,7 @@ fn empty_servers_in_sequence_are_the_slowest_of_them() {
 }
 
 #[test]
-fn what_may_exceed_is_split_by_weight() {
+fn the_excess_probability_is_split_by_weight() {
     let stages = split(99.0, &[1.0, 3.0]).unwrap();
     assert!((stages[0] - 99.75).abs() < 1e-12 && (stages[1] - 99.25).abs() < 1e-12);
     for (percentile, weights) in
@@ -297,7 +297,7 @@ fn what_may_exceed_is_split_by_weight() {
 }
 
 #[test]
-fn what_is_no_expression_is_refused_with_its_reason() {
+fn invalid_expressions_are_rejected_with_a_reason() {
     let reason = |error: &dyn std::error::Error| error.to_string();
     assert!(reason(&Expressions::new(0.0, 1).unwrap_err()).contains("step of 0 s"));
     let mut of = Expressions::new(1.0, 1).unwrap();
@@ -322,7 +322,7 @@ fn what_is_no_expression_is_refused_with_its_reason() {
 }
 
 #[test]
-fn what_is_no_network_is_refused_with_its_reason() {
+fn invalid_networks_are_rejected_with_a_reason() {
     type Change = fn(&mut Vec<Queue>, &mut Vec<Workload>);
     let table: [(Change, &str); 14] = [
         (|queues, _| queues[1].name = "s0".into(), "duplicate queue s0"),
@@ -356,7 +356,7 @@ fn what_is_no_network_is_refused_with_its_reason() {
 }
 
 #[test]
-fn dependencies_named_in_a_circle_are_one_group() {
+fn cyclic_dependencies_are_one_group() {
     let models = vec![bursty(0.1, 0.2, 0.1); 3];
     let places = [(0, 0, 0, false), (0, 0, 1, false), (0, 0, 2, false)];
     let with = |dependencies: [&[&str]; 3]| {

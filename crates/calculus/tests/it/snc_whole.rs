@@ -39,7 +39,7 @@ fn later(bound: f64, fluid: f64, by: f64) {
 }
 
 #[test]
-fn what_is_in_service_is_waited_for_at_the_rate_of_the_queue() {
+fn work_in_service_delays_at_the_rate_of_the_queue() {
     let own = workload("own", 0, &["a"], 0.0);
     let fluid = first(&[queue("a", 0.5, 0.0)], std::slice::from_ref(&own), false);
     later(first(&[queue("a", 0.5, 3.0)], std::slice::from_ref(&own), false), fluid, 6.0);
@@ -65,7 +65,7 @@ fn a_packet_is_forwarded_by_all_queues_but_the_last_at_their_own_rates() {
 }
 
 #[test]
-fn a_packet_of_what_comes_from_elsewhere_counts_but_not_at_a_whole() {
+fn a_packet_of_cross_traffic_counts_in_part() {
     let queues = [queue("a", 1.0, 0.0), queue("b", 1.0, 0.0), queue("v", 1.0, 0.0)];
     let bound = |packet| {
         let other = workload("other", 0, &["b", "v"], packet);
@@ -93,7 +93,7 @@ fn moments_within_steps_are_a_step_later_and_one_more_at_each_queue_and_end_of_i
 }
 
 #[test]
-fn work_that_is_none_is_refused_by_name() {
+fn invalid_work_is_rejected_by_name() {
     for wrong in [-1.0, f64::NAN, f64::INFINITY] {
         let own = workload("own", 0, &["a"], 0.0);
         let error = Network::new(&[queue("a", 1.0, wrong)], &[own]).unwrap_err();

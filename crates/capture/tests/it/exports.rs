@@ -94,7 +94,7 @@ fn kind() -> impl Strategy<Value = Kind> {
 
 proptest! {
     #[test]
-    fn what_exporters_tell_is_what_the_matrix_has(
+    fn every_exported_flow_is_in_the_matrix(
         flows in prop::collection::vec(exported_flow(), 1..60), kind in kind(), rate in 1..5000_u32, ip_bytes: bool
     ) {
         let size = if ip_bytes { Size::Ip } else { Size::Frame };
@@ -137,7 +137,7 @@ proptest! {
     }
 
     #[test]
-    fn sampled_packets_count_for_those_they_stand_for(
+    fn sampled_packets_count_by_their_rate(
         sent in prop::collection::vec((0..4_u8, 0..4_u8, 0..1400_usize, 1..10_000_u32, any::<bool>(), 0..3_u8), 1..30)
     ) {
         let (mut samples, mut expected) = (Vec::new(), BTreeMap::<_, (u128, f64)>::new());
@@ -234,7 +234,7 @@ fn flow() -> ExportedFlow {
 }
 
 #[test]
-fn exporters_and_their_domains_have_templates_of_their_own() {
+fn exporters_and_their_domains_have_separate_templates() {
     // One template number, laid out differently by each: the second swaps source and destination.
     let mut other = v9_template(300);
     other[8..16].copy_from_slice(&[0, 12, 0, 4, 0, 8, 0, 4]);
@@ -270,7 +270,7 @@ fn a_file_of_ipfix_messages_is_read_as_it_is() {
 }
 
 #[test]
-fn a_rate_that_nothing_tells_is_said_and_may_be_given() {
+fn an_unknown_rate_is_reported_and_can_be_set() {
     let sent = |sampling: &[Vec<u8>]| {
         let first = v9(1, 1, &[v9_template(300)]);
         let data = v9(1, 1, &[v9_data(300, &[flow()])]);
@@ -287,7 +287,7 @@ fn a_rate_that_nothing_tells_is_said_and_may_be_given() {
 }
 
 #[test]
-fn what_a_capture_of_exports_holds_besides_is_counted() {
+fn other_packets_in_a_capture_of_exports_are_counted() {
     let other = Udp { time_ns: 0, source: v4(1), destination: v4(2), ports: (5, 6), payload: 9 };
     let mut cut = Captured::whole(0, sent(v4(9), 1, 2055, &v5(&[flow(); 10], 0)));
     cut.data.truncate(200);
@@ -317,7 +317,7 @@ fn what_a_capture_of_exports_holds_besides_is_counted() {
 }
 
 #[test]
-fn a_wrong_sample_costs_no_other_and_counters_are_kept_where_they_are_asked_for() {
+fn an_invalid_sample_costs_no_other_and_counters_are_kept_on_request() {
     let udp = Udp { time_ns: 0, source: v4(1), destination: v4(2), ports: (1, 2), payload: 100 };
     let good = flow_sample(false, 4, &[sampled_frame(&udp.frame())]);
     let mut wrong = good.clone();
@@ -353,7 +353,7 @@ fn a_wrong_sample_costs_no_other_and_counters_are_kept_where_they_are_asked_for(
 }
 
 #[test]
-fn records_nested_without_end_do_not_end_the_stack() {
+fn deeply_nested_records_do_not_overflow_the_stack() {
     // Nested aggregations, which the sFlow library follows until its stack overflows.
     let mut inner = vec![0; 4];
     for _ in 0..3000 {
@@ -366,7 +366,7 @@ fn records_nested_without_end_do_not_end_the_stack() {
 }
 
 #[test]
-fn a_record_that_cannot_be_is_not_counted() {
+fn an_implausible_record_is_not_counted() {
     let forever = ExportedFlow { start_ms: BOOT_MS + 1, end_ms: BOOT_MS, ..flow() };
     let sent = datagrams(Kind::Ipfix, &[flow(), forever], 1, 1).concat();
     let matrix = read(&sent, exports(Size::Ip));
@@ -375,7 +375,7 @@ fn a_record_that_cannot_be_is_not_counted() {
 }
 
 #[test]
-fn more_bytes_than_there_can_be_are_refused_and_not_cut() {
+fn implausibly_many_bytes_are_rejected_and_not_clamped() {
     let huge = ExportedFlow { octets: u32::MAX, packets: 1, ..flow() };
     // One record is below 10^18 and two are not; then each is above.
     for (rate, counted, refused) in [(200_000_000, 1, 1), (400_000_000, 0, 2)] {
@@ -422,7 +422,7 @@ fn the_stated_error_holds_in_nineteen_of_twenty_draws() {
 }
 
 #[test]
-fn times_since_an_exporter_started_rest_on_the_options_that_say_when_it_did() {
+fn uptimes_use_the_start_time_from_options() {
     // As softflowd sends them: records have uptimes (22, 21), and options say when it started (160).
     let mut template = ipfix_template(300);
     let fields = template.len() - 8;

@@ -51,7 +51,7 @@ fn found(matrix: &Matrix) -> Sums {
 
 proptest! {
     #[test]
-    fn what_a_pcap_holds_is_what_the_matrix_has(
+    fn every_packet_of_a_pcap_is_in_the_matrix(
         sent in prop::collection::vec(udp(), 0..40), big: bool, nanoseconds: bool, snap in 42..200_usize, ip_bytes: bool
     ) {
         let frames = sent.iter().map(|udp| Captured::whole(udp.time_ns, udp.frame()).snapped(snap.max(54)));
@@ -65,7 +65,7 @@ proptest! {
     }
 
     #[test]
-    fn what_a_pcapng_holds_is_what_the_matrix_has(
+    fn every_packet_of_a_pcapng_is_in_the_matrix(
         sections in prop::collection::vec((any::<bool>(), prop::collection::vec((udp(), 0..3_u32), 0..20)), 1..4)
     ) {
         let (mut file, mut sent) = (Vec::new(), Vec::new());
@@ -97,7 +97,7 @@ proptest! {
     }
 
     #[test]
-    fn a_cut_off_file_gives_the_packets_before_and_says_so(
+    fn a_truncated_file_gives_the_packets_before_and_reports_it(
         sent in prop::collection::vec(udp(), 1..10), cut in any::<prop::sample::Index>(), gzip: bool
     ) {
         let frames: Vec<_> = sent.iter().map(|udp| Captured::whole(udp.time_ns, udp.frame())).collect();
@@ -214,7 +214,7 @@ fn every_link_layer_leads_to_the_packet() {
 }
 
 #[test]
-fn what_is_not_counted_is_counted_by_reason() {
+fn uncounted_packets_are_counted_by_reason() {
     let packet = one(v4(1), v4(2));
     let mut short_header = packet.frame();
     short_header[14] = 0x44;
@@ -236,7 +236,7 @@ fn what_is_not_counted_is_counted_by_reason() {
 }
 
 #[test]
-fn an_interface_or_a_time_that_is_not_there_is_said() {
+fn a_missing_interface_or_time_is_reported() {
     let order = Order { big: false };
     let frame = Captured::whole(0, one(v4(1), v4(2)).frame());
     let simple = [&order.w32(frame.length)[..], &frame.data].concat();
@@ -257,7 +257,7 @@ fn an_interface_or_a_time_that_is_not_there_is_said() {
 }
 
 #[test]
-fn a_wrong_block_costs_no_other() {
+fn an_invalid_block_costs_no_other() {
     let order = Order { big: true };
     let frame = Captured::whole(0, one(v4(1), v4(2)).frame());
     let mut wrong = enhanced(order, 0, 0, &frame, false);
@@ -275,7 +275,7 @@ fn a_wrong_block_costs_no_other() {
 }
 
 #[test]
-fn a_record_of_a_length_that_cannot_be_ends_the_file() {
+fn a_record_of_impossible_length_ends_the_file() {
     let frame = Captured::whole(1_000_000_000, one(v4(1), v4(2)).frame());
     let mut file = pcap(Order { big: false }, false, 1, &[frame.clone(), frame.clone(), frame]);
     let second = 24 + 16 + 142;
@@ -322,7 +322,7 @@ fn several_files_make_one_matrix_and_each_is_a_source() {
 }
 
 #[test]
-fn what_is_no_capture_is_said_so() {
+fn files_that_are_no_capture_are_rejected() {
     let cases: [(&[u8], &str); 5] = [
         (b"", "f: the file is empty"),
         (b"nf", "f: first bytes 6e660000; expected pcap, pcapng or a file of IPFIX messages"),

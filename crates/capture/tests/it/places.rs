@@ -57,7 +57,7 @@ services:
 "#;
 
 #[test]
-fn every_form_of_a_mapping_says_the_same() {
+fn every_form_of_a_mapping_means_the_same() {
     let list = [("10.0.0.1", "web0"), ("10.0.0.2", "db0"), ("10.0.1.0/24", "r1"), ("fd00::/64", "r2")];
     let csv: String = list.iter().map(|(address, name)| format!("{address},{name}\n")).collect();
     let hosts: String =
@@ -76,7 +76,7 @@ fn every_form_of_a_mapping_says_the_same() {
 }
 
 #[test]
-fn a_wrong_mapping_says_where_and_what() {
+fn an_invalid_mapping_is_rejected_with_place_and_reason() {
     let cases = [
         (
             "m.csv",
@@ -150,7 +150,7 @@ fn traffic_of_unknown_addresses_is_counted_and_listed() {
 }
 
 #[test]
-fn a_name_that_is_no_place_leaves_its_addresses_to_no_shorter_prefix() {
+fn a_name_without_a_place_hides_shorter_prefixes() {
     let mapping = Mapping::of("m.yaml", "addresses: {10.0.0.0/8: r1, 10.0.0.1: core, 10.0.0.2: r2}")
         .expect("a mapping");
     let places = Places::mapped(&mapping, |name| (name != "core").then(|| name.to_owned()));
@@ -160,7 +160,7 @@ fn a_name_that_is_no_place_leaves_its_addresses_to_no_shorter_prefix() {
 }
 
 #[test]
-fn services_are_told_by_port_then_by_place_and_others_are_their_clients() {
+fn services_match_by_port_then_by_address_and_others_are_clients() {
     let mapping = Mapping::of("m.yaml", YAML).expect("a mapping");
     let sent = [
         // A client of the web; its answer; the web at the data base; a batch host at it, which has a data base too.

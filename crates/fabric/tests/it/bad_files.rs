@@ -37,7 +37,7 @@ fn alone<const N: usize>(texts: [&str; N]) -> impl Iterator<Item = String> {
 }
 
 #[test]
-fn what_is_not_yaml_or_not_a_cluster_is_said_so() {
+fn texts_that_are_no_cluster_are_rejected() {
     let texts = [
         "",
         "# nothing but a comment",
@@ -58,7 +58,7 @@ fn what_is_not_yaml_or_not_a_cluster_is_said_so() {
 }
 
 #[test]
-fn a_wrong_value_is_named_with_its_place_and_what_was_expected() {
+fn a_wrong_value_is_named_with_its_place_and_the_expected_one() {
     let texts = with_rest([
         "rakcs: 2",
         "racks: [{rakc: 2}]",
@@ -104,7 +104,7 @@ fn a_wrong_value_is_named_with_its_place_and_what_was_expected() {
 }
 
 #[test]
-fn a_wrong_rate_or_ratio_says_how_to_write_one() {
+fn errors_about_rates_and_ratios_show_an_example() {
     let nics = ["1000", "1Gb", "fast", "-1Gbps", "0Gbps", "10gbps", "1e30Tbps", ".nan", "true", "''"];
     let nics = nics.into_iter().map(|nic| format!("nic: {nic}\nracks: 2"));
     let ratios = ["0", "-10", ".nan", ".inf", "10:1", "ten", "1e999", "[10]"];
@@ -113,7 +113,7 @@ fn a_wrong_rate_or_ratio_says_how_to_write_one() {
 }
 
 #[test]
-fn what_contradicts_itself_is_said_so() {
+fn contradictions_are_rejected() {
     let host = "nic: 1Gbps\noversubscription: 2";
     let texts = alone([
         "racks: 2",
@@ -173,7 +173,7 @@ fn what_contradicts_itself_is_said_so() {
 }
 
 #[test]
-fn hostile_texts_are_refused_at_once() {
+fn hostile_texts_are_rejected_at_once() {
     let bomb: String = (0..9)
         .map(|level| {
             let below = if level == 0 { "x".to_owned() } else { format!("*a{}", level - 1) };

@@ -120,7 +120,7 @@ fn a_hose_mesh_is_limited_at_its_hosts() {
 }
 
 #[test]
-fn the_irregular_cluster_is_what_its_comments_say() {
+fn the_irregular_cluster_matches_its_comments() {
     let cluster = example("irregular");
     let fabric = &cluster.fabric;
     let mut table = format!("{} hosts, {} racks\n", fabric.host_count(), fabric.rack_count());

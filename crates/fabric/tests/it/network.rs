@@ -122,7 +122,7 @@ proptest! {
     }
 
     #[test]
-    fn a_path_is_appended_and_what_was_there_stays(plan in plans(), from: Index, to: Index) {
+    fn a_path_is_appended_to_the_hops_before_it(plan in plans(), from: Index, to: Index) {
         let fabric = plan.load().fabric;
         let ends = [from, to].map(|host| Endpoint::Host(HostId(host.index(fabric.host_count()) as u32)));
         let once = path(&fabric, &ends);
@@ -145,7 +145,7 @@ proptest! {
     }
 
     #[test]
-    fn every_name_leads_back_to_what_it_names(plan in plans()) {
+    fn every_name_resolves_to_its_id(plan in plans()) {
         let fabric = plan.load().fabric;
         for resource in fabric.all_resources() {
             prop_assert_eq!(fabric.resource(&fabric.resource_name(resource)), Some(resource));
@@ -162,7 +162,7 @@ proptest! {
     }
 
     #[test]
-    fn every_resource_belongs_to_what_it_was_found_by(plan in plans()) {
+    fn every_resource_belongs_to_its_host_or_domain(plan in plans()) {
         let fabric = plan.load().fabric;
         let mut seen = vec![0; fabric.resource_count()];
         for host in fabric.all_hosts() {
@@ -199,7 +199,7 @@ proptest! {
     }
 
     #[test]
-    fn links_carry_what_is_below_them_divided_by_the_oversubscription(plan in plans()) {
+    fn links_carry_the_rates_below_divided_by_the_oversubscription(plan in plans()) {
         let cluster = plan.load();
         let fabric = &cluster.fabric;
         prop_assert_eq!(cluster.capacities.as_slice().len(), fabric.resource_count());

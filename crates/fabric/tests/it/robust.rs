@@ -125,7 +125,7 @@ proptest! {
 }
 
 #[test]
-fn an_example_cut_off_anywhere_loads_or_gives_one_line() {
+fn a_truncated_example_loads_or_gives_one_line() {
     for name in EXAMPLES {
         let text = example(name);
         for (end, _) in text.char_indices() {

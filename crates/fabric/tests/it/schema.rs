@@ -3,7 +3,7 @@
 use leeward_fabric::cluster::ClusterFile;
 
 #[test]
-fn the_schema_in_the_docs_is_that_of_the_code() {
+fn the_schema_in_the_docs_matches_the_code() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/cluster.schema.json");
     let schema = serde_json::to_value(schemars::schema_for!(ClusterFile)).expect("a schema is JSON");
     if std::env::var_os("LEEWARD_UPDATE").is_some() {

@@ -50,14 +50,14 @@ fn committed() -> &'static str {
 }
 
 #[test]
-fn the_committed_file_is_what_the_ledger_says() {
+fn the_committed_file_matches_the_ledger() {
     let same = committed() == built();
     assert!(same, "{} differs from what the ledger says now; if it is to: {HOW}", path().display());
 }
 
 /// Reads only the file, as a client in another language does.
 #[test]
-fn a_client_that_reads_the_file_comes_to_its_numbers() {
+fn a_client_that_reads_the_file_gets_its_numbers() {
     let file: File = serde_json::from_str(committed()).expect("the file is in its format");
     for vector in &file.vectors {
         let found = replay(vector).expect;
@@ -162,7 +162,7 @@ fn a_report_that_left_before_a_commit_clears_nothing() {
 }
 
 #[test]
-fn a_start_that_is_told_late_counts_from_when_it_was() {
+fn a_start_reported_late_counts_from_its_own_time() {
     let steps = numbers("started_late");
     // The window before the late message saw half of the start, which therefore counts twice: 10 of 410 leave with
     // the next.
@@ -236,14 +236,14 @@ fn a_counter_takes_over_from_the_sum_and_keeps_it() {
 }
 
 #[test]
-fn no_more_leaves_than_is_there_and_new_work_is_not_set_off_against_it() {
+fn leaving_work_stops_at_zero_and_new_work_does_not_offset_it() {
     numbers("relief_is_floored")[2..]
         .iter()
         .for_each(|step| assert_eq!(step.residual_bps, CAPACITY - 300 * MBPS));
 }
 
 #[test]
-fn a_transfer_leaves_when_it_would_be_over() {
+fn a_transfer_leaves_at_its_expected_end() {
     let steps = numbers("face_values_and_their_end");
     // A flow alone expects the whole link, a flow beside another one half of it.
     assert_eq!([0, 1, 2].map(|step| steps[step].share_bps), [CAPACITY, CAPACITY / 2, 666_666_667]);
@@ -255,7 +255,7 @@ fn a_transfer_leaves_when_it_would_be_over() {
 }
 
 #[test]
-fn what_never_starts_is_dropped() {
+fn work_that_never_starts_is_dropped() {
     let steps = numbers("never_started");
     let loads = [600, 600, 600, 300, 300].map(|mbps| CAPACITY - mbps * MBPS);
     assert_eq!(steps[1..].iter().map(|step| step.residual_bps).collect::<Vec<_>>(), loads);
@@ -289,7 +289,7 @@ fn a_peak_that_is_held_stays_above_what_telemetry_shows() {
 }
 
 #[test]
-fn belief_moves_every_number_at_once() {
+fn a_new_capacity_moves_every_number_at_once() {
     let steps = numbers("belief");
     assert_eq!((steps[3].unreserved_bps, steps[4].unreserved_bps), (Some(500 * MBPS), Some(-500 * MBPS)));
     assert_eq!((steps[4].residual_bps, steps[4].expected_capacity_bps), (0, Some(0)));

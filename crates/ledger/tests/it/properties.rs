@@ -191,7 +191,7 @@ proptest! {
     }
 
     #[test]
-    fn expected_capacity_is_what_sinbads_increments_leave(
+    fn expected_capacity_follows_sinbads_increments(
         measured in 0i64..2500,
         blocks in prop::collection::vec((0u64..512 << 20, 0u64..1_000_000_000), 0..12),
         released in prop::collection::vec(any::<bool>(), 12),

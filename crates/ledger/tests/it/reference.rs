@@ -256,7 +256,7 @@ impl History {
 
 proptest! {
     #[test]
-    fn the_ledger_says_what_its_log_says(
+    fn the_ledger_matches_a_recomputation_from_its_log(
         settings in settings(),
         classes in any::<bool>(),
         moves in prop::collection::vec((0u8..17, 0u64..30, any::<[u32; 4]>()), 1..40),

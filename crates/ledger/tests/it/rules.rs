@@ -41,7 +41,7 @@ fn residual(ledger: &Ledger, resource: ResourceId, now: u64) -> i64 {
 }
 
 #[test]
-fn a_transaction_that_is_refused_changes_nothing() {
+fn a_rejected_transaction_changes_nothing() {
     let (mut ledger, link) = new();
     let id = commit(&mut ledger, stream(&[link], MBPS), 0);
     let client = Some((7, 3));
@@ -87,7 +87,7 @@ fn a_transaction_that_is_refused_changes_nothing() {
 }
 
 #[test]
-fn errors_name_what_they_are_about() {
+fn errors_name_their_subject() {
     let conflict = CommitError::Conflict { resource: ResourceId(4), expected: 1, found: 2 };
     let messages = [conflict, CommitError::NoEntry(EntryId(9)), CommitError::InvalidWork(ResourceId(3))];
     assert_eq!(
@@ -137,7 +137,7 @@ fn ids_that_the_fabric_does_not_have_change_nothing() {
 }
 
 #[test]
-fn samples_that_are_not_taken_in_are_counted_by_reason() {
+fn rejected_samples_are_counted_by_reason() {
     let (mut ledger, link) = new();
     let down = ingress(ledger.fabric(), 3);
     ledger.set_health(HostId(3), false, Nanos(0));
@@ -180,7 +180,7 @@ fn promises_are_listed_by_entry_and_once_for_each_crossing() {
 }
 
 #[test]
-fn admission_on_a_capacity_that_is_not_believed_any_more_conflicts() {
+fn admission_on_an_outdated_capacity_conflicts() {
     let (mut ledger, link) = new();
     let decided = Transaction {
         add: vec![reservation(&[link], MBPS, 1400 * MBPS)],
@@ -257,7 +257,7 @@ fn many_blocks_a_nanosecond_before_a_report_fill_a_link_and_no_more() {
 }
 
 #[test]
-fn what_relieves_takes_its_rate_away_and_no_flows_and_no_reservations() {
+fn relief_removes_its_rate_but_no_flows_and_no_reservations() {
     let (mut ledger, link) = new();
     let before = &readings(&ledger, 0)[link.index()];
     for entry in [reservation(&[link], MBPS, MBPS), block(&[link], MBPS, Some(MBPS)), stream(&[link], MBPS)] {
@@ -289,7 +289,7 @@ fn measured_cross_traffic_counts_among_the_flows() {
 }
 
 #[test]
-fn a_host_that_comes_back_starts_anew() {
+fn a_host_that_comes_back_starts_from_zero() {
     let (mut ledger, _) = new();
     let link = ingress(ledger.fabric(), 0);
     let report = |ledger: &mut Ledger, second: u64, mbps: u64| {
@@ -347,7 +347,7 @@ fn a_disk_is_reported_like_a_link_in_service_time() {
 }
 
 #[test]
-fn a_host_that_was_believed_slow_and_fell_silent_counts_as_what_the_cluster_says() {
+fn a_slow_host_that_falls_silent_counts_at_the_rate_of_the_cluster_file() {
     for missing in [Missing::Strict, Missing::Sinbad] {
         let cluster = cluster(TREE);
         let mut ledger = ledger(&cluster, &LedgerSettings { missing, ..LedgerSettings::default() });
@@ -382,7 +382,7 @@ fn racks_whose_hosts_are_all_down_carry_nothing() {
 }
 
 #[test]
-fn a_snapshot_stays_as_it_was_and_says_which_requests_it_counts() {
+fn a_snapshot_never_changes_and_names_the_requests_it_counts() {
     let (mut ledger, link) = new();
     ledger.report(&[sample(link, (0, SECOND), 0)], Nanos(SECOND));
     let add = vec![stream(&[link], 100 * MBPS)];
@@ -397,7 +397,7 @@ fn a_snapshot_stays_as_it_was_and_says_which_requests_it_counts() {
 }
 
 #[test]
-fn settings_out_of_range_are_refused_by_name() {
+fn settings_out_of_range_are_rejected_by_name() {
     let default = LedgerSettings::default;
     let wrong = [
         LedgerSettings { alpha: 0.0, ..default() },
@@ -437,7 +437,7 @@ fn an_owner_whose_work_crosses_a_link_twice_is_taken_out_once() {
 }
 
 #[test]
-fn class_counters_that_come_later_start_with_what_they_say() {
+fn late_class_counters_start_at_their_first_value() {
     let (mut ledger, link) = new();
     let report = |ledger: &mut Ledger, second: u64, guaranteed: Option<u64>| {
         let window = (second * SECOND, (second + 1) * SECOND);
@@ -454,7 +454,7 @@ fn class_counters_that_come_later_start_with_what_they_say() {
 }
 
 #[test]
-fn of_a_link_with_a_history_the_last_line_says_how_old_it_is() {
+fn the_last_line_of_a_link_determines_its_age() {
     let fabric = cluster(TREE).fabric;
     let name = fabric.resource_name(downlink(&fabric));
     let check = |times: &[&str]| {

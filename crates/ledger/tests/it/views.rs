@@ -138,7 +138,7 @@ fn told(settings: &LedgerSettings, moves: &[(u64, Move)]) -> (Ledger, u64, Vec<E
 
 proptest! {
     #[test]
-    fn in_how_many_steps_time_passes_makes_no_difference(
+    fn the_number_of_time_steps_makes_no_difference(
         settings in settings(),
         moves in moves(),
         steps in prop::collection::vec(1u64..400, 1..20),
@@ -165,7 +165,7 @@ proptest! {
     }
 
     #[test]
-    fn a_what_if_shows_what_a_commit_would_bring_and_changes_nothing(
+    fn a_what_if_shows_the_effect_of_a_commit_and_changes_nothing(
         settings in settings(),
         moves in moves(),
         entries in prop::collection::vec(entry(), 1..5),
@@ -201,7 +201,7 @@ proptest! {
     }
 
     #[test]
-    fn without_an_owner_is_as_if_it_had_never_committed_what_has_not_started(
+    fn without_an_owner_its_unstarted_work_was_never_committed(
         settings in settings(),
         moves in moves(),
     ) {
@@ -235,7 +235,7 @@ proptest! {
     }
 
     #[test]
-    fn without_an_owner_is_as_if_it_had_released_all_it_has(settings in settings(), moves in moves(), id in 0u64..3) {
+    fn without_an_owner_equals_a_release_of_all_its_entries(settings in settings(), moves in moves(), id in 0u64..3) {
         let (mut ledger, now, ids) = told(&settings, &moves);
         let mut scratch = Scratch::default();
         let mut view = ledger.view(Nanos(now), &mut scratch);

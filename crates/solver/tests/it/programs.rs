@@ -20,7 +20,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn the_best_choice_of_whole_things_is_found_and_is_the_same_again(
+    fn the_best_integer_choice_is_found_and_reproducible(
         things in prop::collection::vec((1_u32..50, 1_u32..50), 1..10), most in 0_u32..150,
     ) {
         let (program, variables) = bag(&things, most);
@@ -38,7 +38,7 @@ proptest! {
 }
 
 #[test]
-fn what_has_no_solution_says_why() {
+fn a_missing_solution_has_a_reason() {
     let mut program = Program::new();
     let x = program.add(1.0, 0.0..=1.0);
     program.constrain(2.0..=ANY, &[(x, 1.0)]);
@@ -52,7 +52,7 @@ fn what_has_no_solution_says_why() {
 }
 
 #[test]
-fn a_search_that_is_cut_short_is_no_worse_than_its_start_and_says_how_far_it_may_be() {
+fn a_limited_search_is_no_worse_than_its_start_and_states_its_gap() {
     // Two knapsacks of equal weight: hard to prove for odd weights.
     let mut program = Program::new();
     let weights: Vec<f64> = (0..40).map(|i| f64::from((i * i * 7919 + 101) % 9973)).collect();

@@ -155,7 +155,7 @@ fn work_is_given_for_each_stage_and_none_for_storage_without_a_device() {
 }
 
 #[test]
-fn each_mistake_in_a_device_file_is_told_where_it_is() {
+fn each_mistake_in_a_device_file_is_reported_with_its_place() {
     let unloaded =
         |rows: &str| format!("table: [{{size_bytes: 1, read_iops: 1, write_iops: 1}}]\nunloaded: [{rows}]");
     let row = "{kind: read, size_bytes: 1, percentile: 99, seconds: 1}";
@@ -186,7 +186,7 @@ fn each_mistake_in_a_device_file_is_told_where_it_is() {
 }
 
 #[test]
-fn tables_are_refused_by_what_is_wrong_with_them() {
+fn invalid_tables_are_rejected_with_a_reason() {
     assert_eq!(Rates::new(vec![]), Err(TableError::Empty));
     for rate in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         assert!(Rates::new(vec![(1, rate)]).is_err());

@@ -7,7 +7,7 @@ use std::io::Read;
 mod synthetic;
 
 #[test]
-fn the_example_trace_is_what_its_program_writes() {
+fn the_example_trace_matches_its_program() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/slo/mail.csv.gz");
     let mut found = String::new();
     let packed = std::fs::File::open(file).unwrap();

@@ -138,7 +138,7 @@ fn a_volume_and_an_event_can_be_chosen() {
 }
 
 #[test]
-fn each_mistake_is_told_with_its_line_its_field_and_what_was_expected() {
+fn each_mistake_is_reported_with_its_line_its_field_and_the_expected_value() {
     let table = [
         ("", "t.csv: the file is empty"),
         ("seconds,kind,size\n", "t.csv: no requests; expected at least one"),
@@ -204,7 +204,7 @@ fn each_mistake_is_told_with_its_line_its_field_and_what_was_expected() {
 }
 
 #[test]
-fn a_line_of_no_dialect_is_answered_with_all_that_there_are() {
+fn an_unknown_dialect_is_rejected_with_a_list_of_all() {
     let said = wrong("time;bytes\n1;2\n");
     assert!(said.starts_with("t.csv:1: dialect: `time;bytes`: a line of no known dialect; expected one of "));
     for dialect in Dialect::ALL {
@@ -276,7 +276,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_written_in_our_dialect_reads_back_as_it_was(
+    fn a_trace_in_our_dialect_reads_back_unchanged(
         rows in proptest::collection::vec((0..1_u64 << 62, any::<bool>(), 1..=1_u64 << 30, proptest::option::of(0..1_u64 << 60)), 1..50)
     ) {
         let mut requests: Vec<Request> = rows

@@ -56,7 +56,7 @@ fn numbers_of_a_small_trace_are_those_counted_by_hand() {
 }
 
 #[test]
-fn a_number_that_a_trace_does_not_have_is_none() {
+fn an_undefined_statistic_is_none() {
     let none = summary(&[]);
     assert_eq!((none.requests, none.rate, none.mean_size, none.largest_size), (0, None, None, None));
     assert_eq!(none.work, [None; 3]);
@@ -78,7 +78,7 @@ fn no_peak_is_below_the_mean() {
 }
 
 #[test]
-fn drawn_traces_have_the_numbers_they_were_asked_for() {
+fn synthetic_traces_have_the_requested_statistics() {
     const COUNT: usize = 200_000;
     for c2 in [0.0, 0.3, 1.0, 1.3, 2.2, 14.0, 40.0] {
         let made: Vec<Request> = Synthetic::new(shape(250.0, c2), 7).unwrap().take(COUNT).collect();
@@ -119,7 +119,7 @@ fn log_normal_sizes_have_their_mean() {
 }
 
 #[test]
-fn a_shape_that_no_trace_has_names_its_field() {
+fn an_invalid_shape_is_rejected_with_its_field() {
     let wrong = |shape: Shape| Synthetic::new(shape, 0).err().expect("an error").to_string();
     let fine = || shape(1.0, 1.0);
     assert_eq!(wrong(shape(0.0, 1.0)), "rate 0: expected 1e-6 to 1e9 requests a second");
