@@ -1,8 +1,8 @@
 //! The immutable shape of a network: hosts, the domain tree, links and devices, and their positions.
 //!
-//! Hosts are numbered rack by rack and racks pod by pod, so the hosts of any domain are a range of host ids and its
-//! children a range of domain ids. Resource ids are laid out in blocks (host links or pairs, rack links, pod links,
-//! devices) and found by arithmetic; only names are looked up by hashing.
+//! Hosts are numbered rack by rack and racks pod by pod. The hosts of any domain are therefore a range of host ids,
+//! and its children a range of domain ids. Resource ids are laid out in blocks (host links or pairs, rack links, pod
+//! links, devices) and found by arithmetic; only names are looked up by hashing.
 
 use std::fmt;
 use std::ops::Range;

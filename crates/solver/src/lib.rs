@@ -4,7 +4,7 @@
 //! ```
 //! use leeward_solver::{Limits, Program};
 //!
-//! Maximise x + 2 y with x + y <= 4, x + 3 y <= 6 and integer y.
+//! // Maximise x + 2 y with x + y <= 4, x + 3 y <= 6 and integer y.
 //! let mut program = Program::new();
 //! let x = program.add(-1.0, 0.0..=f64::INFINITY);
 //! let y = program.add_whole(-2.0, 0.0..=f64::INFINITY);
@@ -20,8 +20,8 @@
 //! because HiGHS tolerates an absolute violation of a row, whatever the size of the row's numbers. It is solved by
 //! the simplex method without presolve, which at a few hundred rows takes longer than it saves.
 //!
-//! A search ends at a number of nodes and never at a time, on one thread and with a fixed seed, so that the same
-//! program always has the same solution. A solution cut short by a limit states its distance from the optimum.
+//! A search runs on one thread with a fixed seed, and ends at a number of nodes, never at a time. The same program
+//! therefore always has the same solution. A solution cut short by a limit states its distance from the optimum.
 
 use std::num::NonZeroU32;
 use std::ops::RangeInclusive;

@@ -2,9 +2,9 @@
 
 use crate::token_bucket::TokenBucket;
 
-/// A concave limit on arrivals, alpha(t) = min over i of (r_i t + b_i) (SLO section 2.3.1): in any interval of t seconds,
-/// ends included, at most alpha(t) of work arrives.
-/// Buckets are in order of decreasing rate and increasing burst, and each one is the minimum for some t.
+/// A concave limit on arrivals, alpha(t) = min over i of (r_i t + b_i) (SLO section 2.3.1): in any interval of t
+/// seconds, ends included, at most alpha(t) of work arrives. Buckets are in order of decreasing rate and increasing
+/// burst, and each one is the minimum for some t.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ArrivalCurve {
     buckets: Vec<TokenBucket>,

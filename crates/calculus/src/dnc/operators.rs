@@ -1,7 +1,7 @@
 //! Operations on arrival and service curves. Arrivals are concave, service is convex; results are exact, not sampled.
 //!
-//! Sources: the operators of SLO sections 4.2.1 and A.2 in their deterministic form; Le Boudec and Thiran, *Network Calculus*, chapters
-//! 1 and 6, for curves of several pieces.
+//! Sources: the operators of SLO sections 4.2.1 and A.2 in their deterministic form; Le Boudec and Thiran, *Network
+//! Calculus*, chapters 1 and 6, for curves of several pieces.
 
 use super::service::{RateLatency, ServiceCurve};
 use crate::curve::ArrivalCurve;
@@ -49,8 +49,8 @@ impl ServiceCurve {
     }
 
     /// Service left for other flows when `arrivals` are served first: the service minus the arrivals, at least 0. It
-    /// holds for strict service, such as a queue of constant rate, and for any order in which `arrivals` and the rest
-    /// are mixed (blind multiplexing), so it holds for higher and for equal priorities.
+    /// holds for strict service, such as a queue of constant rate, and for any order of `arrivals` and the rest
+    /// (blind multiplexing): for higher and for equal priorities.
     ///
     /// # Errors
     /// No service is left.

@@ -20,16 +20,16 @@ pub enum Chain {
     /// As released: every level is a state, visited or not, at the level's rate. The chain need not return to its
     /// first state. At most one request per step.
     Published,
-    /// Visited states only. The trace runs to its end and back again, so that each state's stationary probability is
-    /// its share of the trace and its sojourn time that of the trace, and the chain is reversible, which has a small
-    /// sigma ([`Sigma::Stationary`]). No state's rate is below the mean of its intervals, so that the model's mean
-    /// work is never below the trace's; the rate of intervals without a request is 0. Requests of a step are Poisson.
-    /// The rest of a trace after whole intervals belongs to the last of them. A trace shorter than an interval is one
+    /// Visited states only. The trace runs to its end and back again. Each state's stationary probability is then its
+    /// share of the trace, and its sojourn time that of the trace. The chain is reversible, which gives a small sigma
+    /// ([`Sigma::Stationary`]). No state's rate is below the mean of its intervals, so that the model's mean work is
+    /// never below the trace's; the rate of intervals without a request is 0. Requests of a step are Poisson. The
+    /// rest of a trace after whole intervals belongs to the last of them. A trace shorter than an interval is one
     /// shorter interval: its rate is relative to its duration.
     ///
     /// The backward run does not lower rho if steps are short against the sojourn times. For any chain, E exp(theta
     /// A) is then at most that of the symmetric part of its matrix, in the inner product weighted by its stationary
-    /// distribution, and that is the matrix of this chain.
+    /// distribution. That part is the matrix of this chain.
     Closed,
 }
 

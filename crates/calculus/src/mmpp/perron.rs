@@ -1,6 +1,6 @@
 //! The largest eigenvalue of a matrix with non-negative off-diagonal entries, and its positive vector, by Noda's
-//! inverse iteration. It converges quadratically, also when the matrix is close to diagonal (as those of slow chains
-//! in short steps are), and every step bounds the eigenvalue from above and from below.
+//! inverse iteration. It converges quadratically, also for a matrix close to diagonal, such as that of a slow chain
+//! in short steps. Every step bounds the eigenvalue from above and from below.
 //!
 //! The iteration is written here rather than taken from a linear algebra library. General eigenvalue solvers round to
 //! either side and to the norm of the matrix. A latency bound needs a value that is never below the true one, to a

@@ -147,7 +147,8 @@ proptest! {
     }
 }
 
-/// Flows over one of two first queues and one of two second ones, or over one of them; never more than the queues serve.
+/// Flows over one of two first queues and one of two second ones, or over one of them; never more than the queues
+/// serve.
 fn bipartite() -> impl Strategy<Value = Vec<Flow>> {
     let flow = (0.0..1.0f64, 0.0..5.0f64, 0u32..3, 0usize..2, 2usize..4, 0..6);
     prop::collection::vec(flow, 1..8).prop_map(|rows| {

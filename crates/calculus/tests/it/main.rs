@@ -1,4 +1,5 @@
-//! Integration tests of the calculus: properties of every analysis, replays, simulations, and values of the released code.
+//! Integration tests of the calculus: properties of every analysis, replays, simulations, and values of the released
+//! code.
 
 mod dnc;
 mod dnc_golden;

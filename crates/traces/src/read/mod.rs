@@ -92,7 +92,8 @@ impl Requests {
     /// Reads the beginning of a trace.
     ///
     /// # Errors
-    /// A first line of no known dialect; a `volume` or an event where the dialect has none; a text that is empty or cannot be read.
+    /// A first line of no known dialect; a `volume` or an event where the dialect has none; a text that is empty or
+    /// cannot be read.
     pub fn open(text: Text, settings: &ReadSettings) -> Result<Requests, InputError> {
         let mut lines = text.lines();
         // An empty text has an error of its own.

@@ -175,7 +175,7 @@ fn each_mistake_in_a_device_file_is_reported_with_its_place() {
         ("{table: [{size_bytes: 1, read_iops: 1, write_iops: 1}], outstanding_reads: 0}".into(), "d.json: outstanding_reads: 0: expected 1 to 1000000"),
         ("{table: [{size_bytes: 1, read_iops: 1, write_iops: 1}], outstanding_writes: 18446744073709551615}".into(), "d.json: outstanding_writes: 18446744073709551615: expected 1 to 1000000"),
         ("{table: [{size_bytes: 1, read_iops: 1, write_iops: 1}], outstanding_read_bytes: 0}".into(), "d.json: outstanding_read_bytes: 0: expected 1 to 1000000000000000"),
-        (unloaded(row), "d.json: unloaded: no latency of writes, but some of the other kind: expected both"),
+        (unloaded(row), "d.json: unloaded: no latencies of writes, only of the other kind: expected both"),
         (unloaded(&format!("{row},{row},{written}")), "d.json:2:68: unloaded[1].seconds: a second row of this kind, size and percentile"),
         (unloaded(&row.replace("99", "0")), "d.json:2:12: unloaded[0].percentile: percentile 0: expected one above 0 and at most 100"),
         (unloaded(&format!("{row},{}", row.replace("99, seconds: 1", "99.9, seconds: 0.5"))), "d.json:2:68: unloaded[1].seconds: 0.5 s at a percentile of 99.9, but 1 s at 99"),
