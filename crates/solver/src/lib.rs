@@ -7,7 +7,7 @@
 //! // Maximise x + 2 y with x + y <= 4, x + 3 y <= 6 and integer y.
 //! let mut program = Program::new();
 //! let x = program.add(-1.0, 0.0..=f64::INFINITY);
-//! let y = program.add_whole(-2.0, 0.0..=f64::INFINITY);
+//! let y = program.add_integer(-2.0, 0.0..=f64::INFINITY);
 //! program.constrain(f64::NEG_INFINITY..=4.0, &[(x, 1.0), (y, 1.0)]);
 //! program.constrain(f64::NEG_INFINITY..=6.0, &[(x, 1.0), (y, 3.0)]);
 //! let solution = program.minimise(Limits::default(), None)?;
@@ -129,7 +129,7 @@ impl Program {
     }
 
     /// Adds an integer variable.
-    pub fn add_whole(&mut self, cost: f64, bounds: RangeInclusive<f64>) -> Variable {
+    pub fn add_integer(&mut self, cost: f64, bounds: RangeInclusive<f64>) -> Variable {
         self.column(cost, bounds, true)
     }
 

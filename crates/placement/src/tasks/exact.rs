@@ -225,7 +225,7 @@ impl Model {
         }
         let mut program = Program::new();
         let slowest = program.add(1.0, 0.0..=f64::INFINITY);
-        let place = |_| hosts.iter().map(|_| program.add_whole(0.0, 0.0..=1.0)).collect::<Vec<Variable>>();
+        let place = |_| hosts.iter().map(|_| program.add_integer(0.0, 0.0..=1.0)).collect::<Vec<Variable>>();
         let on: Vec<Vec<Variable>> = request.tasks.iter().map(place).collect();
         let mut model = Model { program, hosts, pairs: bytes.into_iter().collect(), on };
         model.keep_to_room(request, context);

@@ -9,7 +9,7 @@ const ANY: f64 = f64::INFINITY;
 fn bag(things: &[(u32, u32)], most: u32) -> (Program, Vec<Variable>) {
     let mut program = Program::new();
     let variables: Vec<Variable> =
-        things.iter().map(|&(worth, _)| program.add_whole(-f64::from(worth), 0.0..=1.0)).collect();
+        things.iter().map(|&(worth, _)| program.add_integer(-f64::from(worth), 0.0..=1.0)).collect();
     let weights: Vec<_> =
         variables.iter().zip(things).map(|(&v, &(_, weight))| (v, f64::from(weight))).collect();
     program.constrain(-ANY..=f64::from(most), &weights);
@@ -57,7 +57,7 @@ fn a_limited_search_is_no_worse_than_its_start_and_states_its_gap() {
     let mut program = Program::new();
     let weights: Vec<f64> = (0..40).map(|i| f64::from((i * i * 7919 + 101) % 9973)).collect();
     let most = program.add(1.0, 0.0..=ANY);
-    let sides: Vec<Variable> = weights.iter().map(|_| program.add_whole(0.0, 0.0..=1.0)).collect();
+    let sides: Vec<Variable> = weights.iter().map(|_| program.add_integer(0.0, 0.0..=1.0)).collect();
     let total: f64 = weights.iter().sum();
     let mut one: Vec<_> = sides.iter().copied().zip(weights.iter().copied()).collect();
     one.push((most, -1.0));
