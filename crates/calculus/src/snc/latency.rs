@@ -74,6 +74,10 @@ fn check(percentile: f64) -> Result<(), SncError> {
 
 impl Expressions {
     /// The tightest bound on the `percentile` of the latency of `arrivals` at `service`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the percentile is not above 0 and below 100.
     pub fn latency(
         &mut self,
         arrivals: ArrivalId,
