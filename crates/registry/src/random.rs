@@ -5,7 +5,7 @@
 //! or one more source does not change the draws that both runs have in common.
 //!
 //! A stream is ChaCha with 8 rounds, which is the same on every machine, unlike the default generators of
-//! `rand`. Its key is the seed followed by the name of the kind; its stream number is the index. No two
+//! `rand`. The key is the seed followed by the name of the kind, and the stream number is the index. No two
 //! streams can coincide. Distributions come from `rand_distr`.
 
 use rand::SeedableRng;

@@ -215,8 +215,8 @@ fn one_queue(promises: Vec<Promise>) -> System {
 
 #[test]
 fn requests_in_order_are_as_the_author_of_the_program_has_them() {
-    // Two queues of 10, of which a first priority takes 0.1 s. Two flows cross both, and one crosses each;
-    // all have one priority and half of each queue.
+    // Two queues of 10; a first priority takes 0.1 s of them. Two flows cross both, and one crosses each; all
+    // have one priority and half of each queue.
     let of = |name: &str, rate: f64, priority: u32, route: &[usize]| {
         let of = demand(Stage::NetworkIn, curve(&[(rate, 1.0)]), 1.0);
         promise(name, None, vec![(of, route.to_vec(), priority)])
