@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use leeward_circuits::schedulers::{self, FixedDay, REGISTRY, known};
+use leeward_circuits::schedulers::{self, FixedDay, known};
 use leeward_circuits::{
     CircuitsError, DemandError, DemandMatrix, Evaluation, MAX_RACKS, Network, NetworkError,
 };
@@ -17,24 +17,6 @@ use serde_json::{Value, json};
 
 use crate::errors::Refused;
 use crate::simulation::as_python;
-
-/// All schedulers, with the JSON schemas of their settings.
-#[pyfunction]
-pub fn circuit_schedulers(py: Python<'_>) -> PyResult<Py<PyAny>> {
-    let all: Vec<Value> = REGISTRY
-        .iter()
-        .map(|registration| {
-            json!({
-                "name": registration.name,
-                "aliases": registration.aliases,
-                "summary": registration.summary,
-                "source": registration.source,
-                "settings": (registration.schema)(),
-            })
-        })
-        .collect();
-    as_python(py, &all)
-}
 
 /// Reads a demand matrix: a square of bytes as CSV without a header, one row per source rack.
 #[pyfunction]

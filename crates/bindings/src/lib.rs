@@ -21,6 +21,7 @@ mod packets;
 mod place;
 mod probe;
 mod records;
+mod registries;
 mod scheduler;
 mod schema;
 mod serve;
@@ -52,9 +53,7 @@ mod _native {
     #[pymodule_export]
     use crate::carried::{probe_earlier, probe_questions, probe_recognised, probe_stability};
     #[pymodule_export]
-    use crate::circuits::{
-        check_demand, circuit_schedulers, evaluate_circuits, read_days, read_demand, schedule_circuits,
-    };
+    use crate::circuits::{check_demand, evaluate_circuits, read_days, read_demand, schedule_circuits};
     #[pymodule_export]
     use crate::cluster::Cluster;
     #[pymodule_export]
@@ -64,12 +63,14 @@ mod _native {
     #[pymodule_export]
     use crate::packets::{PacketRun, PacketScenario};
     #[pymodule_export]
-    use crate::place::{place_replicas, policies};
+    use crate::place::place_replicas;
     #[pymodule_export]
     use crate::probe::{
         probe_bottlenecks, probe_calibrate, probe_cross, probe_hops, probe_listen, probe_mesh,
         probe_modelled, probe_path, probe_steady,
     };
+    #[pymodule_export]
+    use crate::registries::{circuit_schedulers, plug_ins, policies};
     #[pymodule_export]
     use crate::scheduler::Scheduler;
     #[pymodule_export]

@@ -1,4 +1,4 @@
-//! `place_replicas` and `policies`: one decision on a telemetry file, and the registered policies.
+//! `place_replicas`: one decision on a telemetry file.
 
 use std::path::PathBuf;
 
@@ -7,43 +7,14 @@ use leeward_fabric::input::{Files, InputError};
 use leeward_fabric::{Bytes, Fabric, Nanos};
 use leeward_ledger::{Clock, Ledger, LedgerSettings, read_loads};
 use leeward_placement::replicas::{self, Chain, Form, ReplicaRequest};
-use leeward_placement::{Decision, Explain, Note, Reason, Refusal, moves, tasks};
-use leeward_registry::{Registration, Registry};
+use leeward_placement::{Decision, Explain, Note, Reason, Refusal};
 use leeward_scenarios::scenario::PolicySpec;
-use leeward_slo::admit;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
 use crate::cluster::Cluster;
 use crate::errors::Refused;
 use crate::simulation::as_python;
-
-/// All policies, with the JSON schemas of their settings.
-#[pyfunction]
-pub fn policies(py: Python<'_>) -> PyResult<Py<PyAny>> {
-    let all = [
-        listed(&replicas::REGISTRY),
-        listed(&tasks::REGISTRY),
-        listed(&moves::REGISTRY),
-        listed(&admit::REGISTRY),
-    ]
-    .concat();
-    as_python(py, &all)
-}
-
-/// The policies of one registry, with its kind.
-fn listed<T: ?Sized>(registry: &Registry<T>) -> Vec<Value> {
-    let entry = |registration: &Registration<T>| {
-        json!({
-            "kind": registry.kind,
-            "name": registration.name,
-            "summary": registration.summary,
-            "source": registration.source,
-            "settings": (registration.schema)(),
-        })
-    };
-    registry.iter().map(entry).collect()
-}
 
 /// Places the replicas of one block. Links missing from the telemetry file are unknown.
 #[pyfunction]

@@ -302,6 +302,10 @@ impl Run {
 }
 
 /// Converts a value to dictionaries, lists and numbers.
+///
+/// The way through JSON text, and not a serializer that makes Python objects (pythonize), keeps one form for what
+/// Python returns and what `-o json` and the HTTP API print: fields in their order, tuples as lists, and `None` where
+/// a number is infinite or not a number.
 pub fn as_python(py: Python<'_>, value: &impl Serialize) -> PyResult<Py<PyAny>> {
     let text = serde_json::to_string(value).map_err(|error| PyRuntimeError::new_err(error.to_string()))?;
     Ok(py.import("json")?.call_method1("loads", (text,))?.unbind())
