@@ -92,6 +92,10 @@ docs: ## Build the book from docs/
 drawing: ## Draw the crates and their dependencies: docs/pictures/crates.svg
 	@scripts/crates
 
+.PHONY: tables
+tables: build ## Write the tables of policies in docs/ from the registries
+	@$(BIN)/python scripts/tables
+
 .PHONY: fmt
 fmt: build ## Format Rust and Python
 	cargo fmt --all

@@ -251,7 +251,7 @@ def rows_errors(
 def rows_stability(found: Sequence[dict[str, list[Steady]]]) -> list[Row]:
     """Rows of figure 7."""
     note = (
-        f"{SEEN} hosts that always send and {OTHERS} that are on and off for {MEAN_S:g} s in the mean, behind"
+        f"{SEEN} hosts that always send and {OTHERS} that are on and off for {MEAN_S:g} s on average, behind"
         f" one link of {{}} Mbit/s; TCP in {TIMES} windows of {EVERY_S} s, which stand for the paper's"
         " transfers of 10 s and seconds for its minutes; means over paths"
     )

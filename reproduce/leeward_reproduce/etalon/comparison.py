@@ -36,7 +36,7 @@ _CIRCUIT = (
     "of the paper's bars are read from coordinates"
 )
 _TOLD = (
-    "windows double when hosts are told of a circuit, and then depend on what they were before; by none "
+    "windows double when hosts hear of a circuit, and then depend on what they were before; by none "
     "of three rules for losses is the median at 1200 us the paper's (RFC 8985: 282 us, RFC 6675: 441 us, "
     "Linux 4.4's: 263 us)"
 )

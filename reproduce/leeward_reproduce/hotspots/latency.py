@@ -28,7 +28,7 @@ QUERIES = 100
 """Queries of each benchmark, in each interval."""
 RATIOS = (0.1, 0.3, 0.5, 0.7, 0.9)
 """Shares of computation in queries of figure 12b."""
-_FIFO = "whoever sends more waits no longer: a queue without TCP, which would share the link fairly by flow"
+_FIFO = "a sender of more waits no longer: a queue without TCP, which would share the link fairly by flow"
 _NEVER = "counted as reached where buckets end, if not before"
 _BURSTS = "bursts of C^2 3.6 and no congestion control: queues are longer than TCP would let them be"
 

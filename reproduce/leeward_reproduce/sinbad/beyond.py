@@ -115,7 +115,7 @@ def _by_remote(
                 said = f"{words}{where}: {short(base)} / {short(name)}, {remote} remote"
                 note = _wins(factors, 1.0) if name == "leeward" else ""
                 if OPT in (name, base):
-                    note = "; ".join(filter(None, [note, "sinbad-file's waiting counts, 5 s in the mean"]))
+                    note = "; ".join(filter(None, [note, "sinbad-file's waiting counts, 5 s on average"]))
                 made.append(measured(figure, said, "x", factors, None, note))
     return made
 

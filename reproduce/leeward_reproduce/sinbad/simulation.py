@@ -83,7 +83,7 @@ def _rows(figure: str, cells: Cells, base: Cells, reported: Mapping[str, float],
                 made.append(measured(figure, said, "%", values, known.get(key)))
             asked = compared(cells, ours, base, uniform, "asked")
             factors = [pair["factor"] for pair in asked]
-            note = "waiting for decisions counts, half of 10 s in the mean" if known else ""
+            note = "waiting for decisions counts, half of 10 s on average" if known else ""
             made.append(measured(figure, f"full blocks from asking: {against}", "x", factors, None, note))
             factors = _writers(cells, ours, base, uniform)
             note = "a file's blocks from placing, one after the other" if known else ""

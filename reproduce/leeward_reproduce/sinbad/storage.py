@@ -84,7 +84,7 @@ def machine_rows(results: Mapping[Sweep, Cells]) -> list[Row]:
         deviation[name] = [float(one.std()) for one in stored]
         if name == "uniform":
             total = [float(one.sum()) / 1e12 for one in stored]
-            note = "set so in the mean, before the last, long job is cut off"
+            note = "set so on average, before the last, long job is cut off"
             made.append(measured("7.4", "stored in an hour", "TB", total, paper.STORAGE_TB, note))
         said = f"standard deviation of bytes by machine after an hour, {name}"
         values = [one / 1e9 for one in deviation[name]]
