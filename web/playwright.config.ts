@@ -1,13 +1,13 @@
 import { defineConfig } from '@playwright/test'
 
-/** The system's browser; none is downloaded. */
+/** Browser of the system; Playwright downloads none. */
 const executablePath = process.env['CHROMIUM'] ?? '/usr/bin/chromium'
 
 export default defineConfig({
   testDir: 'e2e',
   forbidOnly: true,
   workers: 2,
-  // As on a machine that does much else meanwhile.
+  // Long timeouts for busy machines.
   timeout: 300_000,
   expect: { timeout: 30_000 },
   reporter: 'line',
@@ -15,7 +15,7 @@ export default defineConfig({
     viewport: { width: 1280, height: 720 },
     locale: 'en-GB',
     timezoneId: 'UTC',
-    // Containers have little shared memory.
+    // Containers have little shared memory (`--disable-dev-shm-usage`).
     launchOptions: {
       executablePath,
       args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--font-render-hinting=none'],

@@ -3,11 +3,11 @@ import { svelte } from '@sveltejs/vite-plugin-svelte'
 import { defineConfig, type Plugin } from 'vite'
 import { Mock } from './mock/server.ts'
 
-/** A service to develop against, `LEEWARD=http://127.0.0.1:7600 npm run dev`; else a simulated one. */
+/** Address of a service for `npm run dev`, such as `LEEWARD=http://127.0.0.1:7600`; without it, a simulated one. */
 const service = process.env['LEEWARD']
 
-/** Answers /v1 from a simulated cluster that goes on by itself. */
-function simulated(): Plugin {
+/** Plugin that serves /v1 from a simulated cluster with one tick per second. */
+function simulatedService(): Plugin {
   return {
     name: 'simulated-service',
     apply: 'serve',
@@ -25,7 +25,7 @@ function simulated(): Plugin {
 
 export default defineConfig({
   base: './',
-  plugins: [svelte(), ...(service || process.env['VITEST'] ? [] : [simulated()])],
+  plugins: [svelte(), ...(service || process.env['VITEST'] ? [] : [simulatedService()])],
   server: service ? { proxy: { '/v1': service } } : {},
   build: { target: 'es2022', assetsInlineLimit: 0, modulePreload: { polyfill: false } },
   test: { include: ['src/**/*.test.ts'] },

@@ -1,9 +1,9 @@
-"""Keeps a service busy for the pictures of the book, so that every page has something to show.
+"""Feeds a service with load for the pictures of the book, so that every page has content.
 
     leeward serve --cluster web/e2e/cell.yaml --interval 5s --store memory --task-policy borg --moves utp
     python web/e2e/feed.py http://127.0.0.1:7600
 
-It goes on until Ctrl-C. Maps and charts show the last hour: let it run that long before pictures are taken.
+The script runs until Ctrl-C. Maps show the last hour: let it run for an hour before you take pictures.
 """
 
 import itertools
@@ -21,9 +21,9 @@ RACK_BPS, HOST_BPS = 40e9, 10e9
 READ_BPS, WRITE_BPS = 30e9, 20e9
 INTERVAL_S = 5
 SPELL_S = 900
-"""A link is hot at most once in so long."""
+"""Period in which a link is hot at most once."""
 
-# Name, client, server, SLO, what the SSD takes over a burst, and which share of the promise is seen.
+# Name, client, server, percentile, SLO latency, SSD time of a burst, measured latency as a share of the SLO.
 WORKLOADS = (
     ("orders-db", "r0h0", "r3h2", 99.9, 0.040, "8ms", 0.35),
     ("mail-store", "r1h0", "r8h1", 99.0, 0.080, "30ms", 1.12),
@@ -54,35 +54,35 @@ def share(rack: int, way: str, at_s: float) -> float | None:
 
 def links(at_s: float) -> dict[str, float]:
     """Loads of all links, in bit/s."""
-    found = {}
+    loads = {}
     for rack in range(RACKS):
         for way, of_host in (("uplink", "egress"), ("downlink", "ingress")):
             carried = share(rack, way, at_s)
             if carried is None:
                 continue
-            found[f"r{rack}:{way}"] = carried * RACK_BPS
+            loads[f"r{rack}:{way}"] = carried * RACK_BPS
             parts = [(0.2 + random.Random(f"{rack} {way} {host}").random()) ** 2 for host in range(HOSTS)]
             for host, part in enumerate(parts):
                 bps = min(0.97 * HOST_BPS, 0.8 * carried * RACK_BPS * part / sum(parts))
-                found[f"r{rack}h{host}:{of_host}"] = bps
-    return found
+                loads[f"r{rack}h{host}:{of_host}"] = bps
+    return loads
 
 
 def devices(at_s: float) -> list[DeviceReport]:
-    """Loads of all SSDs: one in forty is hot."""
-    found: list[DeviceReport] = []
+    """Loads of all SSDs; one in forty is hot."""
+    reports: list[DeviceReport] = []
     for rack, host, at in itertools.product(range(RACKS), range(HOSTS), range(2)):
         own = random.Random(f"{rack} {host} nvme{at}")
         level, phase = 0.08 + 0.5 * own.random() ** 2, 6.283 * own.random()
         busy = min(0.97, level * (1 + 0.25 * math.sin(at_s / 300 + phase)) + 0.5 * (own.random() < 0.025))
         reads, writes = busy * READ_BPS * own.random(), busy * WRITE_BPS * own.random()
-        named: DeviceReport = {"device": f"r{rack}h{host}:nvme{at}", "busy": busy}
-        found.append(named | {"read_bps": reads, "write_bps": writes, "queue": busy / (1.02 - busy)})
-    return found
+        device: DeviceReport = {"device": f"r{rack}h{host}:nvme{at}", "busy": busy}
+        reports.append(device | {"read_bps": reads, "write_bps": writes, "queue": busy / (1.02 - busy)})
+    return reports
 
 
 def main(url: str) -> None:
-    """Places and promises at the service at `url`, and reports to it."""
+    """Places tasks, replicas and workloads at the service at `url`, and reports telemetry to it."""
     client = leeward.Client(url)
     before = datetime.now(UTC)
     hosts = [f"r{rack}h{host}" for rack, host in itertools.product(range(RACKS), range(HOSTS))]
@@ -100,13 +100,13 @@ def main(url: str) -> None:
             "network-out": [{"rate": "8MB/s", "burst": "512kB"}],
         }
         slo = {"percentile": percentile, "latency": f"{round(1e3 * latency_s)}ms"}
-        given = {"name": name, "client": host, "server": f"{server}:nvme0", "slo": slo}
-        client.promise(given | {"unloaded": "2ms", "curves": curves})
+        workload = {"name": name, "client": host, "server": f"{server}:nvme0", "slo": slo}
+        client.promise(workload | {"unloaded": "2ms", "curves": curves})
     for turn in itertools.count():
         time.sleep(INTERVAL_S)
         now = datetime.now(UTC)
         carried = links(now.timestamp())
-        # Tasks of hot racks send much, so that it is worth while to move some.
+        # Tasks in hot racks send more, so that the service advises moves.
         hot = {rack for rack in range(RACKS) if carried.get(f"r{rack}:uplink", 0) > 0.75 * RACK_BPS}
         seen = {name: promised * part for name, *_, promised, _, part in WORKLOADS if part is not None}
         client.report(
@@ -126,7 +126,7 @@ def main(url: str) -> None:
             workloads=seen,
         )
         before = now
-        # One that was advised is answered every half a minute, as made or with a reason; the others expire.
+        # Answers one advised move every half a minute, as done or with a reason; the others expire.
         waiting = list(client.migrations(state="advised")) if turn % 6 == 5 else []
         if waiting and turn % 12 == 5:
             client.answer_migration(waiting[0]["id"], "done")
@@ -137,7 +137,7 @@ def main(url: str) -> None:
 
 
 def rack_of(job: Decision) -> int:
-    """Host of its task."""
+    """Number of the rack that runs the job's task."""
     return int(job["hosts"][0][1:].partition("h")[0])
 
 

@@ -7,49 +7,50 @@ export { expect }
 
 const DIST = fileURLToPath(new URL('../dist', import.meta.url))
 
-interface Careful {
-  /** Where pages of this test come from. They end with it, and a page may ask nobody else. */
-  served: { url: string; close: () => void }[]
+interface ServerFixture {
+  /** Servers of the test's pages. They stop with the test, and pages may send requests only to them. */
+  servers: { url: string; close: () => void }[]
 }
 
-/** Tests that fail if a page says that something went wrong, or asks somebody else than where it came from. */
-export const careful = base.extend<Careful>({
-  served: async ({ page }, use) => {
-    const served: Careful['served'] = []
-    const wrong: string[] = []
+/** Test that fails if a page logs an error or sends a request to another origin. */
+export const strictTest = base.extend<ServerFixture>({
+  servers: async ({ page }, use) => {
+    const servers: ServerFixture['servers'] = []
+    const errors: string[] = []
     page.on('console', (message) => {
       const expected = /Failed to load resource|ERR_EMPTY_RESPONSE|ERR_CONNECTION|ERR_INCOMPLETE/
-      if (message.type() === 'error' && !expected.test(message.text())) wrong.push(message.text())
+      if (message.type() === 'error' && !expected.test(message.text())) errors.push(message.text())
     })
-    page.on('pageerror', (error) => wrong.push(String(error)))
+    page.on('pageerror', (error) => errors.push(String(error)))
     page.on('request', (request) => {
-      const here = served.some(({ url }) => request.url().startsWith(url))
-      if (!here && !request.url().startsWith('data:')) wrong.push(`request to ${request.url()}`)
+      const here = servers.some(({ url }) => request.url().startsWith(url))
+      if (!here && !request.url().startsWith('data:')) errors.push(`request to ${request.url()}`)
     })
-    await use(served)
-    served.forEach((server) => server.close())
-    expect(wrong, 'nothing went wrong, and nothing was asked of anyone else').toEqual([])
+    await use(servers)
+    servers.forEach((server) => server.close())
+    expect(errors, 'no errors and no requests to other origins').toEqual([])
   },
 })
 
 interface Fixtures {
-  /** Starts a service of a simulated cluster and opens a page of it. */
+  /** Starts a service of a simulated cluster and opens one of its pages. */
   open: (path?: string, options?: MockOptions) => Promise<Mock>
 }
 
-export const test = careful.extend<Fixtures>({
-  open: async ({ page, served }, use) => {
+export const test = strictTest.extend<Fixtures>({
+  open: async ({ page, servers }, use) => {
     await use(async (path = '', options = {}) => {
       const mock = new Mock(options)
       const server = await mock.serve(DIST)
-      served.push(server)
+      servers.push(server)
       await page.goto(server.url + (path ? `#/${path}` : ''))
       return mock
     })
   },
 })
-/** Whether a page is right for those who do not see it, by what a program can tell. */
-export async function accessible(page: Page): Promise<void> {
+
+/** Expects that axe finds no accessibility violations on the page. */
+export async function expectAccessible(page: Page): Promise<void> {
   const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice']
   const { violations } = await new AxeBuilder({ page }).withTags(tags).analyze()
   expect(
@@ -60,29 +61,29 @@ export async function accessible(page: Page): Promise<void> {
   ).toEqual([])
 }
 
-/** In light and dark. */
-export const BOTH = { tag: '@both' }
+/** Tag of tests that run in the light and the dark theme. */
+export const BOTH_THEMES = { tag: '@both' }
 
-/** Once the first data are there. */
-export async function live(page: Page): Promise<void> {
+/** Waits until the page is live. */
+export async function expectLive(page: Page): Promise<void> {
   await expect(page.getByRole('banner').getByRole('status')).toHaveText(/live/)
 }
 
-/** Lets a number of intervals pass, each seen by the page before the next. */
-export async function pass(mock: Mock, page: Page, ticks: number): Promise<void> {
+/** Advances the mock by a number of intervals; the page receives each before the next. */
+export async function advance(mock: Mock, page: Page, ticks: number): Promise<void> {
   for (let at = 0; at < ticks; at++) {
     mock.tick()
     await page.waitForTimeout(30)
   }
 }
 
-/** What the page's own thread computed, layout and painting included, whatever else the machine does; and what it holds. */
-export async function measuring(page: Page) {
+/** Meters of the page: CPU time of its main thread, with layout and painting, and heap size. */
+export async function meters(page: Page) {
   const browser = await page.context().newCDPSession(page)
   await browser.send('Performance.enable', { timeDomain: 'threadTicks' })
-  const metric = async (wanted: string) => {
+  const metric = async (key: string) => {
     const { metrics } = await browser.send('Performance.getMetrics')
-    return metrics.find(({ name }) => name === wanted)?.value ?? NaN
+    return metrics.find(({ name }) => name === key)?.value ?? NaN
   }
   return {
     busy_ms: async () => 1000 * (await metric('TaskDuration')),

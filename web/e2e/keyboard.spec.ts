@@ -1,9 +1,9 @@
 import type { Page } from '@playwright/test'
 import { contrast, type Rgb } from '../src/logic/colour.ts'
-import { BOTH, expect, live, pass, test } from './fixture.ts'
+import { BOTH_THEMES, expect, expectLive, advance, test } from './fixture.ts'
 
-/** What Tab comes to and marks by no line, one that is cut off at a side, or one like what is behind it. */
-async function badlyMarked(page: Page): Promise<string[]> {
+/** Elements in the tab order whose focus outline is missing, clipped at a side, or low in contrast. */
+async function badOutlines(page: Page): Promise<string[]> {
   const bad: string[] = []
   for (let at = 0; at < 25; at++) {
     await page.keyboard.press('Tab')
@@ -44,9 +44,9 @@ async function badlyMarked(page: Page): Promise<string[]> {
   return bad
 }
 
-test('from the first key to a rack and on, without a pointer', async ({ page, open }) => {
+test('the keyboard alone leads to a rack and its tabs', async ({ page, open }) => {
   const mock = await open('racks')
-  await live(page)
+  await expectLive(page)
   await page.keyboard.press('Tab')
   await expect(page.getByRole('link', { name: 'Skip to the page' })).toBeFocused()
   await page.keyboard.press('Enter')
@@ -56,7 +56,7 @@ test('from the first key to a rack and on, without a pointer', async ({ page, op
   await page.keyboard.press('Tab')
   await page.keyboard.press('Tab')
   await expect(page.locator('[data-rack=r0]')).toBeFocused()
-  // One tile is in the order of Tab, whichever was focused last.
+  // Only the last focused tile is in the tab order.
   expect(await page.locator('[data-rack][tabindex="0"]').count()).toBe(1)
   await page.keyboard.press('ArrowRight')
   await page.keyboard.press('ArrowRight')
@@ -71,8 +71,8 @@ test('from the first key to a rack and on, without a pointer', async ({ page, op
   await page.keyboard.press('ArrowLeft')
   await expect(page.locator('[data-rack=r0]')).toBeFocused()
   await page.keyboard.press('ArrowRight')
-  // A tick does not take the focus away.
-  await pass(mock, page, 2)
+  // A tick keeps the focus.
+  await advance(mock, page, 2)
   await expect(page.locator('[data-rack=r1]')).toBeFocused()
   await page.keyboard.press('Tab')
   await page.keyboard.press('Shift+Tab')
@@ -87,9 +87,9 @@ test('from the first key to a rack and on, without a pointer', async ({ page, op
   await expect(page.getByRole('tab', { name: 'Tasks' })).toHaveAttribute('aria-selected', 'true')
 })
 
-test('the map over time: arrow keys, a held moment, and the rack', async ({ page, open }) => {
+test('map over time: arrow keys move, Space holds a time, Enter opens the rack', async ({ page, open }) => {
   await open('racks')
-  await live(page)
+  await expectLive(page)
   await expect(page.getByLabel('Moment')).toBeEnabled()
   const cell = page.getByRole('grid', { name: 'Utilization of racks over time' }).getByRole('gridcell')
   await expect(cell).toHaveCount(1)
@@ -110,29 +110,29 @@ test('the map over time: arrow keys, a held moment, and the rack', async ({ page
 })
 
 test(
-  'the mark of focus is whole, and differs from what is behind it, wherever Tab comes to',
-  BOTH,
+  'the focus outline is complete and has enough contrast on every focusable element',
+  BOTH_THEMES,
   async ({ page, open }) => {
     await open('racks')
-    await live(page)
+    await expectLive(page)
     for (const path of ['racks', 'racks/r12', 'decisions/d-718-1', 'hotspots', 'workloads']) {
       await page.evaluate((path) => (location.hash = `#/${path}`), path)
-      await expect(page.getByText(/^(Reading|Asking)/)).toHaveCount(0)
-      expect(await badlyMarked(page), path).toEqual([])
+      await expect(page.getByText(/^Loading/)).toHaveCount(0)
+      expect(await badOutlines(page), path).toEqual([])
     }
     await page.evaluate(() => (location.hash = '#/racks/r12'))
     await page.getByRole('tab', { name: 'Tasks' }).click()
-    expect(await badlyMarked(page)).toEqual([])
+    expect(await badOutlines(page)).toEqual([])
     await open('racks', { token: 'sesame' })
     await page.getByRole('button', { name: 'Close' }).click()
     await expect(page.getByRole('button', { name: 'Give a token' })).toBeVisible()
-    expect(await badlyMarked(page)).toEqual([])
+    expect(await badOutlines(page)).toEqual([])
   },
 )
 
-test('colours are chosen by a button, and kept', async ({ page, open }) => {
+test('a button selects the theme, and the page keeps it', async ({ page, open }) => {
   await open('racks')
-  await live(page)
+  await expectLive(page)
   const background = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor)
   const button = page.getByRole('button', { name: /^Colours/ })
   await button.press('Enter')
@@ -140,15 +140,15 @@ test('colours are chosen by a button, and kept', async ({ page, open }) => {
   await button.press('Enter')
   expect(await background()).toBe('rgb(21, 23, 27)')
   await page.reload()
-  await live(page)
+  await expectLive(page)
   expect(await background()).toBe('rgb(21, 23, 27)')
   await expect(button).toHaveAccessibleName('Colours: dark. Change.')
 })
 
-test('who wants less motion gets none', async ({ page, open }) => {
+test('reduced motion disables transitions', async ({ page, open }) => {
   await page.emulateMedia({ reducedMotion: 'reduce' })
   await open('racks')
-  await live(page)
+  await expectLive(page)
   const transition = await page
     .locator('.half')
     .first()

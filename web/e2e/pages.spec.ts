@@ -1,7 +1,7 @@
 import type { Page } from '@playwright/test'
-import { accessible, BOTH, expect, live, pass, test } from './fixture.ts'
+import { expectAccessible, BOTH_THEMES, expect, expectLive, advance, test } from './fixture.ts'
 
-/** What the browser tells of something that moved. */
+/** Layout shift entry of the browser. */
 interface Shift {
   sources: { node: Element | null }[]
 }
@@ -16,61 +16,54 @@ const PAGES: [string, string, string | RegExp][] = [
   ['workloads', 'workloads', 'SLO workloads'],
 ]
 
-/** What is wider than its box. Tables may be on a narrow screen: they go on to the side. */
-const cut = (page: Page, tables: boolean) =>
+/** Elements that overflow their box. With `tables`, wide tables are allowed: they scroll to the side. */
+const overflows = (page: Page, tables: boolean) =>
   page.evaluate((tables) => {
     const wide = ({ scrollWidth, clientWidth }: Element) => clientWidth > 0 && scrollWidth > clientWidth + 1
-    const meant = (one: Element) => one.closest('.hidden') || (tables && one.closest('.scroll'))
-    const found = [...document.querySelectorAll<HTMLElement>('header, header *, main, main *')]
-    return found.filter((one) => wide(one) && !meant(one)).map((one) => one.outerHTML.slice(0, 120))
+    const allowed = (one: Element) => one.closest('.hidden') || (tables && one.closest('.scroll'))
+    const elements = [...document.querySelectorAll<HTMLElement>('header, header *, main, main *')]
+    return elements.filter((one) => wide(one) && !allowed(one)).map((one) => one.outerHTML.slice(0, 120))
   }, tables)
 
 for (const [name, path, heading] of PAGES)
-  test(
-    `${name}: shows itself without a scroll to the side, and is accessible`,
-    BOTH,
-    async ({ page, open }) => {
-      const mock = await open(path, { demo: true })
-      await live(page)
-      await pass(mock, page, 2)
-      await expect(page.getByRole('heading', { level: 1 })).toHaveText(heading)
-      await expect(page).toHaveTitle(/Leeward$/)
-      const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
-      expect(over).toBeLessThanOrEqual(0)
-      // Colours have come to rest.
-      await page.waitForTimeout(600)
-      await accessible(page)
-    },
-  )
+  test(`${name}: has no horizontal scroll and is accessible`, BOTH_THEMES, async ({ page, open }) => {
+    const mock = await open(path, { demo: true })
+    await expectLive(page)
+    await advance(mock, page, 2)
+    await expect(page.getByRole('heading', { level: 1 })).toHaveText(heading)
+    await expect(page).toHaveTitle(/Leeward$/)
+    const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
+    expect(over).toBeLessThanOrEqual(0)
+    // Waits for the end of colour transitions.
+    await page.waitForTimeout(600)
+    await expectAccessible(page)
+  })
 
 for (const width of [320, 390, 768, 1024])
-  test(`${width} pixels wide: no page scrolls to the side or is cut off, and whether it is live is in sight`, async ({
+  test(`${width} pixels wide: no page overflows, and the connection state is visible`, async ({
     page,
     open,
   }) => {
     await page.setViewportSize({ width, height: 800 })
     const mock = await open('racks', { demo: true })
     mock.stalled = 'the disk is full'
-    await live(page)
+    await expectLive(page)
     for (const [, path, heading] of PAGES) {
       await page.evaluate((path) => (location.hash = `#/${path}`), path)
       await expect(page.getByRole('heading', { level: 1 })).toHaveText(heading)
       await expect(page.getByRole('banner').getByRole('status')).toBeInViewport()
-      await expect(page.getByRole('banner').getByText('nothing is kept')).toBeInViewport()
-      await expect(page.getByText(/^(Reading|Asking)/)).toHaveCount(0)
+      await expect(page.getByRole('banner').getByText('store unavailable')).toBeInViewport()
+      await expect(page.getByText(/^Loading/)).toHaveCount(0)
       const over = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)
       expect(over, path).toBeLessThanOrEqual(0)
-      expect(await cut(page, width < 1024), path).toEqual([])
+      expect(await overflows(page, width < 1024), path).toEqual([])
     }
   })
 
-test('on a narrow screen what a row is of stays in sight while its table is scrolled', async ({
-  page,
-  open,
-}) => {
+test('on a narrow screen the first column stays visible while its table scrolls', async ({ page, open }) => {
   await page.setViewportSize({ width: 390, height: 800 })
   await open('workloads')
-  await live(page)
+  await expectLive(page)
   const table = page.getByRole('region', { name: 'Workloads' })
   await table.evaluate((one) => (one.scrollLeft = one.scrollWidth))
   expect(await table.evaluate((one) => one.scrollLeft)).toBeGreaterThan(300)
@@ -85,27 +78,27 @@ test('on a narrow screen what a row is of stays in sight while its table is scro
   await expect(moves.getByRole('heading')).toBeInViewport({ ratio: 1 })
 })
 
-test('nothing moves on a page while ticks come in', async ({ page, open }) => {
+test('ticks cause no layout shift', async ({ page, open }) => {
   const mock = await open('racks')
-  await live(page)
+  await expectLive(page)
   await page.waitForTimeout(500)
   await page.evaluate(() => {
     const moved: string[] = ((window as unknown as { moved: string[] }).moved = [])
     new PerformanceObserver((list) => {
       for (const entry of list.getEntries() as unknown as Shift[])
-        // A number that is set to the right begins elsewhere when it grows; no box may.
+        // Text of a right-aligned number may shift when it grows; elements may not.
         for (const { node } of entry.sources)
           if (node?.nodeType === Node.ELEMENT_NODE) moved.push(node.outerHTML)
     }).observe({ type: 'layout-shift' })
   })
-  await pass(mock, page, 10)
+  await advance(mock, page, 10)
   await page.waitForTimeout(300)
   expect(await page.evaluate(() => (window as unknown as { moved: string[] }).moved)).toEqual([])
 })
 
-test('racks: shows what is hot by mark and words, and what is not known', async ({ page, open }) => {
+test('racks: hot and unknown links have marks and text', async ({ page, open }) => {
   const mock = await open('racks')
-  await live(page)
+  await expectLive(page)
   const tiles = page.getByRole('grid', { name: 'Racks, Now' })
   await expect(tiles.getByRole('link')).toHaveCount(40)
   await expect(tiles.getByRole('link', { name: 'r7: uplink not known; downlink not known' })).toBeVisible()
@@ -120,9 +113,12 @@ test('racks: shows what is hot by mark and words, and what is not known', async 
   expect(first).toBe(racks.reduce((a, b) => (heat(b) > heat(a) ? b : a)).rack)
 })
 
-test('racks: a moment of the past is held, said to be past, and let go', async ({ page, open }) => {
+test('racks: the slider selects a past time, the heading shows it, and a button returns to now', async ({
+  page,
+  open,
+}) => {
   const mock = await open('racks')
-  await live(page)
+  await expectLive(page)
   await expect(page.getByRole('heading', { name: 'Now' })).toBeVisible()
   const slider = page.getByLabel('Moment')
   await expect(slider).toBeEnabled()
@@ -131,18 +127,18 @@ test('racks: a moment of the past is held, said to be past, and let go', async (
   await expect(heading).toBeVisible()
   const held = await heading.textContent()
   const step = mock.world.step(`2026-03-02T${held?.slice(3, 11)}Z`)
-  // A column is 30 s: the mean of three intervals that begin there, or the first of them, as the service has it.
+  // A column is 30 s; the mock returns the value of its first interval.
   const value = Math.round((mock.world.utilization(0, 0, step) ?? 0) * 100)
   await expect(page.locator('[data-rack=r0]')).toHaveAttribute('aria-label', new RegExp(`uplink ${value} %`))
-  await pass(mock, page, 6)
+  await advance(mock, page, 6)
   await expect(heading).toHaveText(held ?? '')
   await page.getByRole('button', { name: 'Back to now' }).click()
   await expect(page.getByRole('heading', { name: 'Now' })).toBeVisible()
 })
 
-test('racks: the map is read with a pointer, and a click holds the moment', async ({ page, open }) => {
+test('racks: the pointer reads the map, and a click holds the time', async ({ page, open }) => {
   await open('racks')
-  await live(page)
+  await expectLive(page)
   await expect(page.getByLabel('Moment')).toBeEnabled()
   const box = await page.locator('canvas').boundingBox()
   await page.mouse.move((box?.x ?? 0) + 300, (box?.y ?? 0) + 30)
@@ -156,7 +152,7 @@ test('a rack: hosts, tasks, replicas, devices and reservations, and links to dec
   open,
 }) => {
   await open('racks/r12')
-  await live(page)
+  await expectLive(page)
   await expect(page.getByRole('region', { name: 'r12:uplink' })).toContainText('40\u00a0Gbps')
   await expect(page.getByRole('row', { name: /r12h3/ })).toBeVisible()
   for (const [tab, text] of [
@@ -171,7 +167,7 @@ test('a rack: hosts, tasks, replicas, devices and reservations, and links to dec
   const device = (name: string) => page.getByRole('row', { name })
   await expect(device('r12h1:nvme0')).toContainText(/9\d\s%\s*hot/)
   await expect(device('r12h0:nvme1')).not.toContainText('hot')
-  await accessible(page)
+  await expectAccessible(page)
   await page.getByRole('tab', { name: 'Hosts' }).click()
   await expect(page.getByRole('row', { name: /^r12h3 / })).toContainText('sends 25\u00a0Gbps of 50\u00a0Gbps')
   await page.getByRole('tab', { name: 'Replicas' }).click()
@@ -179,39 +175,39 @@ test('a rack: hosts, tasks, replicas, devices and reservations, and links to dec
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Decisions')
 })
 
-test('decisions: come in live, are filtered, paused, and compared with another policy', async ({
+test('decisions: the list is live, filterable and pausable, and compares policies', async ({
   page,
   open,
 }) => {
   const mock = await open('decisions')
-  await live(page)
+  await expectLive(page)
   const list = page.getByRole('region', { name: 'List of decisions' })
   const before = await list.getByRole('link').first().getAttribute('href')
-  await pass(mock, page, 1)
+  await advance(mock, page, 1)
   await expect(list.getByRole('link').first()).not.toHaveAttribute('href', before ?? '')
   await page.getByRole('button', { name: 'Pause' }).click()
   const paused = await list.getByRole('link').first().getAttribute('href')
-  await pass(mock, page, 2)
+  await advance(mock, page, 2)
   await expect(page.getByRole('button', { name: /Go on \([1-9]\d* new\)/ })).toBeVisible()
   await expect(list.getByRole('link').first()).toHaveAttribute('href', paused ?? '')
   await page.getByText('replicas', { exact: true }).first().click()
   await expect(list.locator('.kind', { hasNotText: 'replicas' })).toHaveCount(0)
   await list.getByRole('link').nth(2).click()
-  const made = page.getByRole('region', { name: 'As decided', exact: true })
-  await expect(made.getByRole('row').nth(1)).toContainText('chosen')
-  await expect(made).toContainText('outranked')
-  await expect(made).toContainText('downlink')
+  const decided = page.getByRole('region', { name: 'As decided', exact: true })
+  await expect(decided.getByRole('row').nth(1)).toContainText('chosen')
+  await expect(decided).toContainText('outranked')
+  await expect(decided).toContainText('downlink')
   await page.getByLabel('What if another policy had decided?').selectOption('uniform')
   const other = page.getByRole('region', { name: 'What if: uniform', exact: true })
-  await expect(other).toContainText('What links carry played no part.')
+  await expect(other).toContainText('The policy did not use link loads.')
   await expect(other.getByRole('columnheader')).toHaveText(['Candidate', 'Verdict'])
   await expect(page.getByText(/^uniform would choose/)).toBeVisible()
-  await accessible(page)
+  await expectAccessible(page)
 })
 
-test('hotspots: with age, the last hour, and moves off the link', async ({ page, open }) => {
+test('hotspots: the table shows age, last hour and moves', async ({ page, open }) => {
   const mock = await open('hotspots')
-  await live(page)
+  await expectLive(page)
   const hot = mock.world.hotspots(mock.step)
   const table = page.getByRole('region', { name: 'Hot links', exact: true })
   await expect(table.getByRole('row')).toHaveCount(hot.length + 1)
@@ -219,7 +215,7 @@ test('hotspots: with age, the last hour, and moves off the link', async ({ page,
   await expect(oldest).toContainText(hot[0]?.link ?? '')
   await expect(oldest.getByRole('img', { name: /^From \d+ % to \d+ %$/ })).toBeVisible()
   await expect(oldest).toContainText(/\d (advised|done|refused|expired)/)
-  // One that cooled leaves, and one that became hot comes, without a reload.
+  // Cooled links leave the table and new hot links appear, without a reload.
   const names = (step: number) => mock.world.hotspots(step).map(({ link }) => link)
   const now = names(mock.step).sort().join()
   let ticks = 0
@@ -229,13 +225,16 @@ test('hotspots: with age, the last hour, and moves off the link', async ({ page,
       .join() === now
   )
     ticks++
-  await pass(mock, page, ticks)
+  await advance(mock, page, ticks)
   await expect(table.getByRole('row')).toHaveCount(names(mock.step).length + 1)
 })
 
-test('hotspots: links of hosts are apart, and not counted in the head', async ({ page, open }) => {
+test('hotspots: links of hosts have their own table and do not count in the header', async ({
+  page,
+  open,
+}) => {
   const mock = await open('hotspots')
-  await live(page)
+  await expectLive(page)
   const shared = mock.world.hotspots(mock.step).length
   const badge = page.getByRole('navigation').getByTitle(/hot links?$/)
   await expect(badge).toHaveText(String(shared))
@@ -251,12 +250,12 @@ test('hotspots: links of hosts are apart, and not counted in the head', async ({
   await own.getByRole('button', { name: 'Show 10 more' }).press('Enter')
   await expect(own.getByRole('row')).toHaveCount(61)
   await expect(own.getByText('All 60 are shown.')).toBeFocused()
-  await accessible(page)
+  await expectAccessible(page)
 })
 
-test('moves: one is answered as made, one refused with a reason', async ({ page, open }) => {
+test('moves: one is answered as done, one as refused with a reason', async ({ page, open }) => {
   await open('hotspots')
-  await live(page)
+  await expectLive(page)
   const moves = page.getByRole('region', { name: 'Moves' })
   const waiting = moves.getByRole('button', { name: 'was moved' })
   const before = await waiting.count()
@@ -267,23 +266,23 @@ test('moves: one is answered as made, one refused with a reason', async ({ page,
   await expect(moves.getByRole('row', { name: one ?? '' })).toContainText('done')
   await moves.getByRole('button', { name: `${two} stays` }).press('Enter')
   await expect(page.getByLabel('Why it stays')).toBeFocused()
-  await accessible(page)
+  await expectAccessible(page)
   await page.keyboard.type('it holds a lock')
   await page.keyboard.press('Enter')
   await expect(moves.getByRole('row', { name: two ?? '' })).toContainText(/refused\s*it holds a lock/)
   await expect(waiting).toHaveCount(before - 2)
 })
 
-test('a service that runs no demo says so', async ({ page, open }) => {
+test('the demo page reports a service without a demo', async ({ page, open }) => {
   const mock = await open('racks')
-  mock.lacks.push('demo')
+  mock.missing.push('demo')
   await page.evaluate(() => (location.hash = '#/demo'))
   await expect(page.getByText('This service runs no demo')).toBeVisible()
 })
 
-test('workloads: a missed promise comes first and says so', async ({ page, open }) => {
+test('workloads: a missed SLO is first and has a tag', async ({ page, open }) => {
   await open('workloads')
-  await live(page)
+  await expectLive(page)
   const rows = page.getByRole('region', { name: 'Workloads' }).getByRole('row')
   await expect(rows.nth(1)).toContainText('mail-store')
   await expect(rows.nth(1)).toContainText('Missed')
@@ -291,9 +290,9 @@ test('workloads: a missed promise comes first and says so', async ({ page, open 
   await expect(page.getByText('1 missed')).toBeVisible()
 })
 
-test('demo: is the first page, and tells both arms apart', async ({ page, open }) => {
+test('demo: it is the first page and shows both arms', async ({ page, open }) => {
   const mock = await open('', { demo: true })
-  await live(page)
+  await expectLive(page)
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('The same work, placed two ways')
   await expect(page.getByText(/times fewer hot racks under Leeward/)).toBeVisible()
   const demo = mock.world.demo(mock.step, mock.step)
@@ -303,28 +302,28 @@ test('demo: is the first page, and tells both arms apart', async ({ page, open }
     ).toContainText(`${arm.hot_racks} of 40 racks hot`)
 })
 
-test('without a demo the racks are the first page', async ({ page, open }) => {
+test('without a demo, racks are the first page', async ({ page, open }) => {
   await open('')
-  await live(page)
+  await expectLive(page)
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('Racks')
   await expect(page.getByRole('navigation').getByRole('link', { name: 'Demo' })).toHaveCount(0)
 })
 
-test('an empty cluster says what to do on every page', async ({ page, open }) => {
+test('every page of an empty cluster shows the next step', async ({ page, open }) => {
   await open('racks', { empty: true })
   await expect(page.getByText('This cluster has no racks.')).toBeVisible()
   for (const [name, text] of [
-    ['Hotspots', 'No link is seen, so none'],
+    ['Hotspots', 'No link is reported, so no hotspot'],
     ['Decisions', 'Nothing was decided yet'],
     ['Workloads', 'No workload was admitted'],
   ] as const) {
     await page.getByRole('navigation').getByRole('link', { name }).click()
     await expect(page.getByText(text)).toBeVisible()
-    await accessible(page)
+    await expectAccessible(page)
   }
 })
 
-test('what is not there is told, with a way on', async ({ page, open }) => {
+test('missing resources and pages have a message with a link', async ({ page, open }) => {
   await open('racks/r99')
   await expect(page.getByText('There is no such thing')).toBeVisible()
   await expect(page.getByRole('main').getByRole('link', { name: 'the racks' })).toBeVisible()

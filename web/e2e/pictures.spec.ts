@@ -1,9 +1,9 @@
 import { fileURLToPath } from 'node:url'
 import { expect, test } from '@playwright/test'
-import { live } from './fixture.ts'
+import { expectLive } from './fixture.ts'
 
-// The pictures of the book, of the service that LEEWARD names and of the demo that LEEWARD_DEMO names, which ran for a minute
-// (`leeward serve --demo --speed 120 --interval 250ms`). They are made anew by `npm run pictures`, and are no test.
+// Screenshots for the book, taken by `npm run pictures`; not a test. LEEWARD is the address of a service, LEEWARD_DEMO of a
+// demo that has run for a minute (`leeward serve --demo --speed 120 --interval 250ms`).
 
 const SERVICE = process.env['LEEWARD'] ?? ''
 const DEMO = process.env['LEEWARD_DEMO'] ?? ''
@@ -20,11 +20,11 @@ const PICTURES: [string, string, 'light' | 'dark', number][] = [
 for (const [name, path, colorScheme, height] of PICTURES)
   test(`picture of ${name}`, async ({ page }) => {
     const service = name === 'demo' ? DEMO : SERVICE
-    test.skip(!service, 'LEEWARD_DEMO names no service')
+    test.skip(!service, 'LEEWARD_DEMO is not set')
     await page.setViewportSize({ width: 1280, height })
     await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' })
     await page.goto(`${service}/#/${path}`)
-    await live(page)
+    await expectLive(page)
     if (name === 'decisions') {
       await page.getByRole('button', { name: 'Pause' }).click()
       await page.locator('.list a', { hasText: 'replicas' }).nth(2).click()
@@ -35,7 +35,7 @@ for (const [name, path, colorScheme, height] of PICTURES)
         await expect(page.getByText(/^leeward would/)).toBeVisible()
       }
     }
-    // Rates are known of two statuses that are an interval apart.
+    // Rates need two statuses at least one interval apart.
     await page.waitForTimeout(12_000)
     await page.screenshot({ path: `${FOLDER}/dashboard-${name}.png` })
   })

@@ -1,6 +1,6 @@
-"""Writes the dashboard's pictures with 256 colours each, which is a third of the bytes. Needs Pillow.
+"""Reduces the dashboard's pictures to 256 colours each, a third of the bytes. Needs Pillow.
 
-Colours of many pixels stay what they are; the others become the nearest of a few.
+The most frequent colours stay exact; the others become the nearest colour of a small palette.
 """
 
 import sys
@@ -11,7 +11,7 @@ from PIL import Image
 EXACT = 160
 
 
-def shrunk(picture: Image.Image) -> Image.Image:
+def reduce_colours(picture: Image.Image) -> Image.Image:
     counts = sorted(picture.getcolors(picture.width * picture.height), reverse=True)
     rest = Image.new("RGB", (max(1, len(counts) - EXACT), 1))
     rest.putdata([colour for _, colour in counts[EXACT:]] or [(0, 0, 0)])
@@ -22,5 +22,5 @@ def shrunk(picture: Image.Image) -> Image.Image:
 
 
 for path in sorted(Path(sys.argv[1]).glob("dashboard-*.png")):
-    shrunk(Image.open(path).convert("RGB")).save(path, optimize=True)
+    reduce_colours(Image.open(path).convert("RGB")).save(path, optimize=True)
     print(f"{path.name}: {path.stat().st_size // 1024} kB")

@@ -9,11 +9,11 @@ const TYPES: Record<string, string> = {
   '.css': 'text/css',
   '.svg': 'image/svg+xml',
 }
-/** As strict as the service sends it with the page. */
+/** Content security policy, as strict as that of the service. */
 const POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'"
 
-/** Serves the built page, and an API by `answer`, at a free port of the loopback interface. */
+/** Serves the built page and the API handler `answer` on a free port of the loopback interface. */
 export async function serve(
   dist: string,
   answer: (request: IncomingMessage, response: ServerResponse) => void,

@@ -1,4 +1,4 @@
-/** Numbers in [0, 1) that follow from a seed and any number of parts, the same on every machine. */
+/** Generator of numbers in [0, 1) from a seed and any number of parts, identical on every machine. */
 export function random(seed: number, ...parts: number[]): () => number {
   let state = seed >>> 0
   for (const part of parts) state = mix(state ^ mix(part + 0x9e3779b9))

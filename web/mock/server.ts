@@ -7,15 +7,15 @@ export interface MockOptions {
   racks?: number
   seed?: number
   demo?: boolean
-  /** What a bearer must say. */
+  /** Bearer token that requests need. */
   token?: string
-  /** No rack, decision or workload at all. */
+  /** Cluster without racks, decisions and workloads. */
   empty?: boolean
 }
 
-/** Events that a connection may resume from. */
+/** Number of events that a new connection may resume from. */
 const BUFFER = 1000
-/** The step at which the service is first asked: two hours of history are there. */
+/** First step: the service starts with two hours of history. */
 const FIRST = 720
 const POLICIES: Policies = {
   replicas: ['uniform', 'leeward', 'sinbad'].map((name) => ({ name, label: name })),
@@ -24,37 +24,37 @@ const POLICIES: Policies = {
   volumes: [],
 }
 
-/** A service of a simulated cluster. Time stands still but for `tick`. */
+/** Service of a simulated cluster. Its clock advances only with `tick`. */
 export class Mock {
   readonly world: World
   step = FIRST
-  /** Whether requests are cut off, as by a service that is gone. */
-  gone = false
-  /** Why nothing is kept; null while all is. */
+  /** Drops requests without a response, like a stopped service. */
+  down = false
+  /** Reason for which the store is unavailable; null if it is available. */
   stalled: string | null = null
-  /** What this service does not have: parts after /v1. */
-  readonly lacks: string[] = []
+  /** Resources that this service does not have: first parts of paths after /v1. */
+  readonly missing: string[] = []
   private readonly options: MockOptions
   private readonly streams = new Set<ServerResponse>()
-  private readonly sent: { id: number; text: string }[] = []
+  private readonly buffer: { id: number; text: string }[] = []
   private events = 0
-  private made: Decision[] = []
-  private readonly answered = new Map<string, { state: string; reason: string | null }>()
+  private decisions: Decision[] = []
+  private readonly answers = new Map<string, { state: string; reason: string | null }>()
 
   constructor(options: MockOptions = {}) {
     this.options = options
     this.world = new World(options.empty ? 0 : (options.racks ?? 40), options.seed ?? 1)
     if (!options.empty)
-      for (let step = FIRST - 60; step <= FIRST; step++) this.made.push(...this.world.decisions(step))
+      for (let step = FIRST - 60; step <= FIRST; step++) this.decisions.push(...this.world.decisions(step))
   }
 
-  /** Goes on by one interval, and tells all who listen. */
+  /** Advances the clock by one interval and publishes the events. */
   tick(): void {
     const before = this.world.hotspots(this.step)
     this.step++
     if (this.options.empty) return this.publish('racks', { items: [] })
     const decisions = this.world.decisions(this.step)
-    this.made.push(...decisions)
+    this.decisions.push(...decisions)
     for (const decision of decisions) this.publish('decision', decision)
     const now = this.world.hotspots(this.step)
     const until = this.world.time(this.step)
@@ -63,15 +63,15 @@ export class Mock {
     this.publish('racks', { items: this.world.all(this.step) })
   }
 
-  /** Cuts every connection; new ones are cut too until `back`. */
-  leave(): void {
-    this.gone = true
+  /** Closes every connection, and rejects new ones until `resume`. */
+  stop(): void {
+    this.down = true
     for (const stream of this.streams) stream.destroy()
     this.streams.clear()
   }
 
-  back(): void {
-    this.gone = false
+  resume(): void {
+    this.down = false
   }
 
   get listeners(): number {
@@ -81,13 +81,13 @@ export class Mock {
   publish(name: string, value: unknown): void {
     const id = ++this.events
     const text = `id: ${id}\nevent: ${name}\ndata: ${JSON.stringify(value)}\n\n`
-    this.sent.push({ id, text })
-    if (this.sent.length > BUFFER) this.sent.shift()
+    this.buffer.push({ id, text })
+    if (this.buffer.length > BUFFER) this.buffer.shift()
     for (const stream of this.streams) stream.write(text)
   }
 
   answer(request: IncomingMessage, response: ServerResponse): void {
-    if (this.gone) return void request.socket.destroy()
+    if (this.down) return void request.socket.destroy()
     const { token } = this.options
     if (token && request.headers.authorization !== `Bearer ${token}`) {
       const detail = 'Send a token of at least the role `read`, as `Authorization: Bearer TOKEN`.'
@@ -105,7 +105,7 @@ export class Mock {
 
   private find(path: string[], query: URLSearchParams): unknown {
     const [kind, name, part] = path
-    if (this.lacks.includes(kind ?? '')) return undefined
+    if (this.missing.includes(kind ?? '')) return undefined
     const { world, step } = this
     const racks = world.racks
     const rack = Number(/^r(\d+)$/.exec(name ?? '')?.[1] ?? NaN)
@@ -122,13 +122,13 @@ export class Mock {
       return this.options.demo ? world.demo(step, Math.max(FIRST - 240, step - 360)) : undefined
     if (kind === 'decisions' && !name) {
       const wanted = query.get('kind')
-      const found = this.made.filter((one) => !wanted || one.kind === wanted)
+      const found = this.decisions.filter((one) => !wanted || one.kind === wanted)
       return page(found.slice(-Number(query.get('limit') ?? 100)).reverse())
     }
     if (kind === 'decisions' && name) {
       const [, at, n] = /^d-(\d+)-(\d+)$/.exec(name) ?? []
-      const kept = this.made.find((one) => one.id === name)
-      const found = kept ?? (at ? world.decide(Number(at), Number(n), 'replicas', 'leeward') : undefined)
+      const stored = this.decisions.find((one) => one.id === name)
+      const found = stored ?? (at ? world.decide(Number(at), Number(n), 'replicas', 'leeward') : undefined)
       return found
     }
     return undefined
@@ -140,20 +140,20 @@ export class Mock {
     for await (const piece of request) text += String(piece)
     const body = JSON.parse(text) as { policy?: string; answer?: string; reason?: string }
     const [, at, n] = /^d-(\d+)-(\d+)$/.exec(name) ?? []
-    const made = this.made.find((one) => one.id === name)
-    if (kind === 'decisions' && part === 'what-if' && made)
-      return send(response, 200, this.world.decide(Number(at), Number(n), made.kind, body.policy ?? ''))
+    const decision = this.decisions.find((one) => one.id === name)
+    if (kind === 'decisions' && part === 'what-if' && decision)
+      return send(response, 200, this.world.decide(Number(at), Number(n), decision.kind, body.policy ?? ''))
     const move = this.migrations().find((one) => one.id === name)
     if (kind !== 'migrations' || !move)
       return problem(response, 'not-found', 404, 'There is no such thing', `\`${name}\` is not known here.`)
     if (move.state !== 'advised')
       return problem(response, 'answered', 409, 'It was answered before', `\`${name}\` is ${move.state}.`)
-    this.answered.set(name, { state: body.answer ?? '', reason: body.reason ?? null })
-    send(response, 200, { ...move, ...this.answered.get(name) })
+    this.answers.set(name, { state: body.answer ?? '', reason: body.reason ?? null })
+    send(response, 200, { ...move, ...this.answers.get(name) })
   }
 
   private migrations(): Migration[] {
-    return this.world.migrations(this.step).map((one) => ({ ...one, ...this.answered.get(one.id) }))
+    return this.world.migrations(this.step).map((one) => ({ ...one, ...this.answers.get(one.id) }))
   }
 
   private status(): Status {
@@ -170,22 +170,22 @@ export class Mock {
       interval_s: INTERVAL,
       hot_above: LIMIT,
       stalled: this.stalled,
-      decisions: this.made.length,
-      decided: this.made.length,
+      decisions: this.decisions.length,
+      decided: this.decisions.length,
       samples: this.world.racks * (this.world.hosts + 1) * 2 * this.step,
       waiting: 0,
       demo: this.options.demo ? { speed: 60, arms: ['leeward', 'default'] } : null,
     }
   }
 
-  /** The last hour of one link, or of those of all racks. */
+  /** History of one link, or of all rack links; by default the last hour. */
   private history(query: URLSearchParams, one: string | null = null): History {
     const { steps, from, step_s } = this.steps(query)
     const racks = Array.from({ length: this.world.racks }, (_, rack) => rack)
     const links = one ? [one] : racks.flatMap((rack) => [`r${rack}:uplink`, `r${rack}:downlink`])
     const series = links.map((link) => {
       const [rack, way] = parts(link)
-      return { link, utilization: steps.map((step) => rounded(this.world.utilization(rack, way, step))) }
+      return { link, utilization: steps.map((step) => round3(this.world.utilization(rack, way, step))) }
     })
     return { from, step_s, series }
   }
@@ -203,15 +203,16 @@ export class Mock {
     response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' })
     response.write(': connected\n\n')
     const last = request.headers['last-event-id']
-    if (last !== undefined) for (const { id, text } of this.sent) if (id > Number(last)) response.write(text)
+    if (last !== undefined)
+      for (const { id, text } of this.buffer) if (id > Number(last)) response.write(text)
     this.streams.add(response)
     request.on('close', () => this.streams.delete(response))
   }
 
-  /** Serves the built page and this API. */
+  /** Serves the built page and this API on a free port. */
   async serve(dist: string): Promise<{ url: string; close: () => void }> {
     const server = await serve(dist, (request, response) => this.answer(request, response))
-    return { url: server.url, close: () => (this.leave(), server.close()) }
+    return { url: server.url, close: () => (this.stop(), server.close()) }
   }
 }
 
@@ -223,7 +224,7 @@ function page<T>(items: T[]): Page<T> {
   return { items, next: null }
 }
 
-function rounded(value: number | null): number | null {
+function round3(value: number | null): number | null {
   return value === null ? null : Math.round(value * 1000) / 1000
 }
 

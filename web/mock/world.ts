@@ -14,9 +14,9 @@ import type {
 import { random } from './random.ts'
 
 const START = Date.UTC(2026, 2, 2, 9)
-/** Seconds between two reports. */
+/** Seconds between two steps. */
 export const INTERVAL = 10
-/** Steps within which a link becomes hot at most once. */
+/** Number of steps in which a link becomes hot at most once. */
 const WINDOW = 90
 const RACK_BPS = 40e9
 const HOST_BPS = 25e9
@@ -25,7 +25,7 @@ export const LIMIT = 0.75
 type Way = 0 | 1
 /** A rack with links of its own. */
 type Linked = Rack & { up: Link; down: Link }
-/** How often links become hot, how long they stay so, and how hot: under placement of some kind. */
+/** Load pattern of a placement: frequency and duration of hot periods, and the base utilization. */
 interface Kind {
   key: number
   often: number
@@ -38,7 +38,7 @@ const KINDS: Record<string, Kind> = {
   leeward: { key: 2, often: 0.3, long: 9, base: 0.38 },
 }
 
-/** A cluster in which racks run hot now and then and cool; every number follows from the seed and the step. */
+/** Simulated cluster with racks that become hot and cool down; the seed and the step determine every number. */
 export class World {
   constructor(
     readonly racks: number,
@@ -54,7 +54,7 @@ export class World {
     return Math.round((Date.parse(time) - START) / (INTERVAL * 1000))
   }
 
-  /** What a rack's uplink (0) or downlink (1) carries, as a share; null where nothing is reported of it. */
+  /** Utilization of a rack's uplink (0) or downlink (1); null without a report. */
   utilization(rack: number, way: Way, step: number, kind = 'cluster'): number | null {
     if (kind === 'cluster' && this.silent(rack, step)) return null
     const { key, often, long, base } = KINDS[kind] as Kind
@@ -148,7 +148,7 @@ export class World {
         HOST_BPS,
         load === null || !up ? null : Math.min(0.97, load * part),
         this.time(step),
-        // One of a rack is slower than it should be.
+        // One host per rack has a degraded link.
         {
           queue_bytes: way === 0 && up ? Math.round(2e6 * part) : null,
           full_bps: at === 3 ? 2 * HOST_BPS : null,
@@ -171,7 +171,7 @@ export class World {
 
   private device(device: string, rack: number, at: number, n: number, step: number, up: boolean): Device {
     const draw = random(this.seed, rack, at, n, 51)
-    // One of a rack is hot.
+    // One device per rack is hot.
     const level = at === 1 && n === 0 ? 0.9 : 0.1 + 0.5 * draw()
     const busy = up ? Math.min(0.99, level + 0.08 * random(this.seed, rack, at, n, step)()) : null
     return {

@@ -17,7 +17,7 @@ interface Description {
   components: { schemas: Record<string, Schema> }
 }
 
-/** The keys of an interface of types.ts. */
+/** Keys of an interface in types.ts. */
 function keys(source: ts.SourceFile, name: string): string[] {
   const found = source.statements.filter(ts.isInterfaceDeclaration).find((one) => one.name.text === name)
   return (found?.members ?? []).map((member) =>
@@ -25,25 +25,25 @@ function keys(source: ts.SourceFile, name: string): string[] {
   )
 }
 
-/** A schema whose references lead to `definitions`; in answers, every field that is described is there. */
+/** Redirects references of a schema to `definitions`. With `whole`, marks every property as required, as in responses. */
 function local(schema: unknown, whole: boolean): unknown {
   if (Array.isArray(schema)) return schema.map((one) => local(one, whole))
   if (typeof schema !== 'object' || schema === null) return schema
-  const made: Schema = {}
+  const copy: Schema = {}
   for (const [key, value] of Object.entries(schema))
-    made[key] =
+    copy[key] =
       key === '$ref' ? String(value).replace('#/components/schemas/', '#/definitions/') : local(value, whole)
-  if (whole && typeof made['properties'] === 'object')
-    made['required'] = Object.keys(made['properties'] as object)
-  return made
+  if (whole && typeof copy['properties'] === 'object')
+    copy['required'] = Object.keys(copy['properties'] as object)
+  return copy
 }
 
-/** What is wrong with a program of the types of the page, those that a service describes, and some lines of comparison. */
-function complaints(described: string, lines: string): string[] {
+/** Compiles the page's types, the service's types and assignments between them; returns the compiler errors. */
+function compilerErrors(serviceTypes: string, lines: string): string[] {
   const texts: Record<string, string> = {
     'types.ts': readFileSync(TYPES, 'utf8'),
-    'described.ts': described,
-    'compared.ts': `import type * as Page from './types'\nimport type * as Service from './described'\n${lines}`,
+    'service.ts': serviceTypes,
+    'assignments.ts': `import type * as Page from './types'\nimport type * as Service from './service'\n${lines}`,
   }
   const options: ts.CompilerOptions = {
     strict: true,
@@ -64,7 +64,7 @@ function complaints(described: string, lines: string): string[] {
     const text = host.readFile(path)
     return text === undefined ? undefined : ts.createSourceFile(path, text, target)
   }
-  const program = ts.createProgram(['/compared.ts'], options, host)
+  const program = ts.createProgram(['/assignments.ts'], options, host)
   return ts.getPreEmitDiagnostics(program).map((one) => {
     const line =
       one.file && one.start !== undefined ? one.file.getLineAndCharacterOfPosition(one.start).line : 0
@@ -73,25 +73,30 @@ function complaints(described: string, lines: string): string[] {
   })
 }
 
-async function compared(description: Description): Promise<string[]> {
+/** Differences between the page's types and an OpenAPI document; empty if they agree. */
+async function differences(description: Description): Promise<string[]> {
   const source = ts.createSourceFile('types.ts', readFileSync(TYPES, 'utf8'), ts.ScriptTarget.ES2022)
-  const described: Record<'Answers' | 'Bodies' | 'Events', Schema> = { Answers: {}, Bodies: {}, Events: {} }
-  const [lines, wrong]: [string[], string[]] = [[], []]
-  for (const key of keys(source, 'Answers')) {
+  const schemas: Record<'Responses' | 'RequestBodies' | 'Events', Schema> = {
+    Responses: {},
+    RequestBodies: {},
+    Events: {},
+  }
+  const [lines, missing]: [string[], string[]] = [[], []]
+  for (const key of keys(source, 'Responses')) {
     const [method = '', path = ''] = key.split(' ')
     const operation = description.paths[path]?.[method.toLowerCase()]
     const answer = operation?.responses['200'] ?? operation?.responses['201']
-    if (!operation || !answer) wrong.push(`${key}: the service does not have it`)
-    else described.Answers[key] = answer.content['application/json']?.schema
+    if (!operation || !answer) missing.push(`${key}: the service does not have it`)
+    else schemas.Responses[key] = answer.content['application/json']?.schema
     const body = operation?.requestBody?.content['application/json']?.schema
-    if (body) described.Bodies[key] = body
+    if (body) schemas.RequestBodies[key] = body
   }
   const events = description.paths['/v1/events']?.['get']?.responses['200']?.content['text/event-stream']
   const name = String(events?.schema['$ref']).split('/').at(-1) ?? ''
-  described.Events = description.components.schemas[name]?.['properties'] as Schema
+  schemas.Events = description.components.schemas[name]?.['properties'] as Schema
   let text = ''
-  for (const [kind, properties] of Object.entries(described)) {
-    const whole = kind !== 'Bodies'
+  for (const [kind, properties] of Object.entries(schemas)) {
+    const whole = kind !== 'RequestBodies'
     const root = { type: 'object', properties, definitions: description.components.schemas, required: [] }
     const schema = local(root, whole) as JSONSchema
     schema.required = Object.keys(properties)
@@ -100,36 +105,34 @@ async function compared(description: Description): Promise<string[]> {
     for (const key of keys(source, kind)) {
       const page = `Page.${kind}['${key}']`
       const service = `Service.${kind}.All['${key}']`
-      // Answers and events come from the service, bodies from the page.
+      // The service sends responses and events; the page sends request bodies.
       const [to, from] = whole ? [page, service] : [service, page]
-      if (!wrong.some((one) => one.startsWith(key)))
+      if (!missing.some((one) => one.startsWith(key)))
         lines.push(`export const _${lines.length}: ${to} = null! as ${from}`)
     }
   }
-  return [...wrong, ...complaints(text, lines.join('\n'))]
+  return [...missing, ...compilerErrors(text, lines.join('\n'))]
 }
 
-test('every field that the page reads or sends is described by the service, with its type', async ({
+test('the OpenAPI document has every field that the page reads or sends, with its type', async ({
   start,
 }) => {
   const service = await start('racks')
-  const description = await service.ask<Description>('GET', '/v1/openapi.json')
-  expect(await compared(description)).toEqual([])
-  // The comparison sees a field that changes its type, one that may be null, one that leaves, and an operation that does.
+  const description = await service.request<Description>('GET', '/v1/openapi.json')
+  expect(await differences(description)).toEqual([])
+  // The comparison finds a changed type, a new null, a removed field, and a removed operation.
   const changed = structuredClone(description)
   const of = (name: string) => changed.components.schemas[name]?.['properties'] as Record<string, Schema>
   of('Status')['hot_above'] = { type: 'string' }
   of('Rack')['hosts'] = { type: ['integer', 'null'] }
   delete of('Reason')['because']
   delete changed.paths['/v1/hotspots']
-  const told = (await compared(changed)).join('\n')
+  const report = (await differences(changed)).join('\n')
   for (const part of ['hot_above', "'hosts'", 'because', 'GET /v1/hotspots: the service does not have it'])
-    expect(told).toContain(part)
+    expect(report).toContain(part)
 })
 
-test('the service serves the page that was built, and lets it load and ask nothing from elsewhere', async ({
-  start,
-}) => {
+test('the service serves the built page, with a policy that forbids other origins', async ({ start }) => {
   const service = await start('racks')
   const files = readdirSync(DIST, { recursive: true, withFileTypes: true }).filter((one) => one.isFile())
   expect(files.length).toBeGreaterThan(3)
@@ -137,7 +140,7 @@ test('the service serves the page that was built, and lets it load and ask nothi
     const path = join(file.parentPath, file.name)
     const response = await service.text(path.slice(DIST.length).replace(/^\/index\.html$/, '/'))
     const same = Buffer.from(await response.arrayBuffer()).equals(readFileSync(path))
-    expect(same, `${path}: the service has another one taken in; \`make build\` takes this one in`).toBe(true)
+    expect(same, `${path}: the service embeds another version; run \`make build\``).toBe(true)
     expect(response.headers.get('content-security-policy')).toMatch(/^default-src 'none'; script-src 'self';/)
   }
 })

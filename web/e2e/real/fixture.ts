@@ -2,24 +2,24 @@ import { mkdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import type { Page } from '@playwright/test'
 import { serve } from '../../mock/files.ts'
-import { accessible, careful, expect } from '../fixture.ts'
+import { expectAccessible, strictTest, expect } from '../fixture.ts'
 import { Service } from './service.ts'
 
-export { accessible, live, measuring } from '../fixture.ts'
-export { COMMAND, even, Service } from './service.ts'
+export { expectAccessible, expectLive, meters } from '../fixture.ts'
+export { COMMAND, evenLoads, Service } from './service.ts'
 export { expect }
 
 export const DIST = fileURLToPath(new URL('../../dist', import.meta.url))
 
 interface Fixtures {
-  /** Starts a service with a cluster of examples/clusters, or a demo with null; it ends with the test. */
+  /** Starts a service with a cluster of examples/clusters, or a demo if null. The service stops with the test. */
   start: (cluster: string | null, options?: string[], token?: string) => Promise<Service>
-  /** Opens the page that was built on a service. */
+  /** Opens the built page with a service as its API. */
   visit: (service: Service, path?: string) => Promise<void>
 }
 
-/** Tests of the page on a service that runs. That the service itself serves this page is a test of its own. */
-export const test = careful.extend<Fixtures>({
+/** Test of the built page on a real service. A test of its own covers that the service serves the same page. */
+export const test = strictTest.extend<Fixtures>({
   start: async ({}, use, info) => {
     const running: Service[] = []
     mkdirSync(info.outputDir, { recursive: true })
@@ -31,16 +31,16 @@ export const test = careful.extend<Fixtures>({
     })
     await Promise.all(running.map((service) => service.stop()))
   },
-  visit: async ({ page, served }, use) => {
+  visit: async ({ page, servers }, use) => {
     await use(async (service, path = '') => {
       const server = await serve(DIST, (request, response) => service.answer(request, response))
-      served.push(server)
+      servers.push(server)
       await page.goto(server.url + (path ? `#/${path}` : ''))
     })
   },
 })
 
-/** Keeps telemetry coming until the test ends, as agents do. */
+/** Reports telemetry twice per second until the test ends, as agents do. Returns a stop function. */
 export async function feed(
   page: Page,
   service: Service,
@@ -55,12 +55,12 @@ export async function feed(
   return end
 }
 
-/** That a page is right for those who do not see it, in dark and in light. */
-export async function readable(page: Page): Promise<void> {
+/** Expects that the page is accessible in the dark and the light theme. */
+export async function expectReadable(page: Page): Promise<void> {
   for (const colorScheme of ['dark', 'light'] as const) {
     await page.emulateMedia({ colorScheme })
-    // Colours have come to rest.
+    // Waits for the end of colour transitions.
     await page.waitForTimeout(600)
-    await accessible(page)
+    await expectAccessible(page)
   }
 }

@@ -1,28 +1,41 @@
 import type { Decision } from '../../src/api/types'
-import { accessible, even, expect, feed, live, readable, type Service, test } from './fixture.ts'
+import {
+  expectAccessible,
+  evenLoads,
+  expect,
+  feed,
+  expectLive,
+  expectReadable,
+  type Service,
+  test,
+} from './fixture.ts'
 
-/** What examples/clusters/racks.yaml carries here: one link is hot, one is not seen. */
+/** Loads for examples/clusters/racks.yaml: one hot link and one link without a report. */
 function loads(): Record<string, number> {
-  const found = even(6, 8, 4e9, 5e8)
-  found['r2:downlink'] = 17e9
-  delete found['r5:uplink']
-  for (let host = 0; host < 8; host++) delete found[`r5h${host}:egress`]
-  return found
+  const loads = evenLoads(6, 8, 4e9, 5e8)
+  loads['r2:downlink'] = 17e9
+  delete loads['r5:uplink']
+  for (let host = 0; host < 8; host++) delete loads[`r5h${host}:egress`]
+  return loads
 }
 
 const block = (service: Service) =>
-  service.ask<Decision>('POST', '/v1/place/replicas', { size: '256MiB', writer: 'r0h1' })
+  service.request<Decision>('POST', '/v1/place/replicas', { size: '256MiB', writer: 'r0h1' })
 
-test('from what is hot to a rack, what was placed in it, and why', async ({ page, start, visit }) => {
+test('the overview leads to a rack, its placements, and the decision details', async ({
+  page,
+  start,
+  visit,
+}) => {
   const service = await start('racks')
   await feed(page, service, loads())
-  const made = await block(service)
-  await service.ask('POST', '/v1/place/tasks', {
+  const decision = await block(service)
+  await service.request('POST', '/v1/place/tasks', {
     job: 'count',
     app: { tasks: [{ name: 'map', cpus: 2, memory: '4GiB', egress: { mean: '1Gbps' }, tolerant: true }] },
   })
   await visit(service)
-  await live(page)
+  await expectLive(page)
   await expect(page).toHaveTitle('Racks · racks · Leeward')
   const tiles = page.getByRole('grid', { name: 'Racks, Now' })
   await expect(tiles.getByRole('link')).toHaveCount(6)
@@ -31,41 +44,41 @@ test('from what is hot to a rack, what was placed in it, and why', async ({ page
   await expect(page.locator('dl').first()).toContainText(/Hot now ?1 ?of 6 racks/)
   await expect(page.locator('dl').first()).toContainText(/Samples of links ?[1-9]/)
   await expect(page.getByText('The history was not read')).toHaveCount(0)
-  await readable(page)
+  await expectReadable(page)
 
   await tiles.getByRole('link', { name: /^r2/ }).click()
   const link = page.getByRole('region', { name: 'r2:downlink' })
   await expect(link).toContainText('20\u00a0Gbps')
   await expect(link).toContainText(/hot for/)
 
-  const rack = made.hosts[1]?.replace(/h\d+$/, '') ?? ''
+  const rack = decision.hosts[1]?.replace(/h\d+$/, '') ?? ''
   await page.evaluate((rack) => (location.hash = `#/racks/${rack}`), rack)
-  await expect(page.getByRole('row', { name: new RegExp(`^${made.hosts[1]} `) })).toContainText('up')
+  await expect(page.getByRole('row', { name: new RegExp(`^${decision.hosts[1]} `) })).toContainText('up')
   await page.getByRole('tab', { name: 'Replicas' }).click()
-  await readable(page)
-  await page.getByRole('tabpanel').getByRole('link', { name: made.id }).first().click()
+  await expectReadable(page)
+  await page.getByRole('tabpanel').getByRole('link', { name: decision.id }).first().click()
 
   const opened = page.getByRole('region', { name: 'As decided', exact: true })
-  await expect(opened.getByRole('list', { name: 'Hosts' }).getByRole('listitem')).toHaveText(made.hosts)
-  await expect(opened).toContainText(`Narrowest at ${made.limit?.at}`)
-  const reason = made.why.find((one) => one.candidate === 'r2')
+  await expect(opened.getByRole('list', { name: 'Hosts' }).getByRole('listitem')).toHaveText(decision.hosts)
+  await expect(opened).toContainText(`Narrowest at ${decision.limit?.at}`)
+  const reason = decision.why.find((one) => one.candidate === 'r2')
   expect(reason?.verdict).toBe('outranked')
   await expect(opened.getByRole('row', { name: /^r2 / })).toContainText(/outranked\s*3\sGbps\s*r2:downlink/)
   await expect(opened.getByRole('rowgroup').filter({ hasText: 'racks' }).first()).toContainText(rack)
-  await readable(page)
+  await expectReadable(page)
 })
 
-test('decisions and hotspots come in as they happen, and hotspots leave', async ({ page, start, visit }) => {
+test('decisions and hotspots appear live, and cooled hotspots leave', async ({ page, start, visit }) => {
   const service = await start('racks')
   const carried = loads()
   await feed(page, service, carried)
   await visit(service, 'decisions')
-  await live(page)
+  await expectLive(page)
   await expect(page.getByText('Nothing was decided yet')).toBeVisible()
-  const made = await block(service)
+  const decision = await block(service)
   const list = page.getByRole('region', { name: 'List of decisions' })
-  await expect(list.getByRole('link').first()).toHaveAttribute('href', `#/decisions/${made.id}`)
-  await expect(list.getByRole('link').first()).toContainText(made.hosts.join(' → '))
+  await expect(list.getByRole('link').first()).toHaveAttribute('href', `#/decisions/${decision.id}`)
+  await expect(list.getByRole('link').first()).toContainText(decision.hosts.join(' → '))
 
   await page.getByRole('navigation').getByRole('link', { name: 'Hotspots' }).click()
   const table = page.getByRole('region', { name: 'Hot links', exact: true })
@@ -73,43 +86,39 @@ test('decisions and hotspots come in as they happen, and hotspots leave', async 
   carried['r4:uplink'] = 19e9
   await expect(table.getByRole('row')).toHaveCount(3)
   await expect(table.getByRole('row').nth(2)).toContainText(/r4:uplink/)
-  await readable(page)
+  await expectReadable(page)
   carried['r2:downlink'] = 1e9
   await expect(table.getByRole('row', { name: /r2:downlink/ })).toHaveCount(0)
   await expect(table.getByRole('row')).toHaveCount(2)
 })
 
-test('a service that ends and starts again: told at once, old numbers do not look live, and nothing is lost', async ({
+test('a restart of the service: the page shows it at once, marks old data, and loses nothing', async ({
   page,
   start,
   visit,
 }) => {
   const service = await start('racks', ['--store', 'decisions.db'])
   await feed(page, service, loads())
-  const made = await block(service)
+  const decision = await block(service)
   await visit(service, 'racks')
-  await live(page)
+  await expectLive(page)
   await service.stop()
   const state = page.getByRole('banner').getByRole('status')
   await expect(state).toHaveText(/not connected/)
   await expect(page.getByRole('heading', { name: /^Last seen/ })).toBeVisible()
   await service.resume()
-  await live(page)
+  await expectLive(page)
   await expect(page.getByRole('link', { name: /^r2: .*85 %, hot/ })).toBeVisible()
   await page.getByRole('navigation').getByRole('link', { name: 'Decisions' }).click()
-  await expect(page.locator(`[href="#/decisions/${made.id}"]`)).toBeVisible()
+  await expect(page.locator(`[href="#/decisions/${decision.id}"]`)).toBeVisible()
 })
 
-test('a network whose racks have no links of their own is told so, and its hosts are seen', async ({
-  page,
-  start,
-  visit,
-}) => {
+test('a network without rack links has a message and shows its hosts', async ({ page, start, visit }) => {
   const service = await start('hose')
   await feed(page, service, { 'web-1:egress': 1e8, 'web-1:ingress': 9e8 })
   await visit(service, 'racks')
   await expect(page.getByText('have no links of their own')).toBeVisible()
-  await accessible(page)
+  await expectAccessible(page)
   await page.getByRole('link', { name: 'web-1' }).click()
   await expect(page.getByRole('row', { name: /^web-1 up 33 % 90 %/ })).toBeVisible()
 })

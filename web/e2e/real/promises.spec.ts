@@ -1,9 +1,18 @@
 import type { Decision, Workload } from '../../src/api/types'
-import { accessible, even, expect, feed, live, readable, type Service, test } from './fixture.ts'
+import {
+  expectAccessible,
+  evenLoads,
+  expect,
+  feed,
+  expectLive,
+  expectReadable,
+  type Service,
+  test,
+} from './fixture.ts'
 
-/** Promises a workload 60 ms from r0h1 to r14h2, which is in another pod. */
+/** Admits a workload with an SLO of 60 ms from r0h1 to r14h2, which is in another pod. */
 const promise = (service: Service, name: string) =>
-  service.ask<Decision>('POST', '/v1/workloads', {
+  service.request<Decision>('POST', '/v1/workloads', {
     workload: {
       name,
       client: 'r0h1',
@@ -18,7 +27,7 @@ const promise = (service: Service, name: string) =>
     },
   })
 
-test('a workload is shown with what was promised, is bound and was seen, and leads to why', async ({
+test('a workload shows its SLO, bound and measured latency, and links to its decision', async ({
   page,
   start,
   visit,
@@ -27,45 +36,41 @@ test('a workload is shown with what was promised, is bound and was seen, and lea
   const seen = { workloads: [{ workload: 'orders-db', latency_s: 0.021 }] }
   await visit(service, 'workloads')
   await expect(page.getByText('No workload was admitted')).toBeVisible()
-  const made = await promise(service, 'orders-db')
+  const decision = await promise(service, 'orders-db')
   await promise(service, 'search-index')
-  await feed(page, service, even(96, 16, 4e9, 1e9), seen)
-  await live(page)
+  await feed(page, service, evenLoads(96, 16, 4e9, 1e9), seen)
+  await expectLive(page)
   const orders = page.getByRole('row', { name: /^orders-db/ })
   const search = page.getByRole('row', { name: /^search-index/ })
   await expect(orders).toContainText(/Kept.*60\sms.*99\.9\s%.*21\sms/)
-  const kept = await service.ask<Workload>('GET', '/v1/workloads/orders-db')
+  const kept = await service.request<Workload>('GET', '/v1/workloads/orders-db')
   const bound_s = kept.bound_s ?? NaN
   expect(bound_s).toBeLessThan(0.06)
   const cells = orders.getByRole('cell')
   await expect(cells.nth(2)).toHaveText(`${Number((bound_s * 1000).toPrecision(3))}\u00a0ms`)
   await expect(cells.nth(4)).toHaveText(`${Math.round((1 - bound_s / 0.06) * 100)}\u00a0%`)
-  // Nobody says what the other takes.
+  // The other workload has no measured latency.
   await expect(search.getByRole('cell').nth(3)).toHaveText('–')
   await orders.getByText(`${kept.path.length} hops`).click()
   await expect(orders).toContainText(kept.path.join(' → '))
-  await readable(page)
+  await expectReadable(page)
 
-  // One that takes longer than was promised comes first and is told.
+  // A workload that misses its SLO is first and has a tag.
   seen.workloads.push({ workload: 'search-index', latency_s: 0.09 })
   await expect(page.getByText('1 missed')).toBeVisible()
   await expect(page.getByRole('row').nth(1)).toContainText(/search-index.*Missed.*90\sms/)
   await orders.getByRole('link', { name: 'why there' }).click()
-  await expect(page.getByRole('heading', { name: `Decision ${made.id} workload` })).toBeVisible()
+  await expect(page.getByRole('heading', { name: `Decision ${decision.id} workload` })).toBeVisible()
   await expect(page.getByRole('region', { name: 'As decided', exact: true })).toContainText(
-    `Narrowest at ${made.limit?.at}`,
+    `Narrowest at ${decision.limit?.at}`,
   )
 })
 
-test('a rack is shown with its devices, what is promised there, and the tasks that run in it', async ({
-  page,
-  start,
-  visit,
-}) => {
+test('a rack shows its devices, reservations and tasks', async ({ page, start, visit }) => {
   const service = await start('pods')
   await promise(service, 'orders-db')
   const device = { device: 'r14h2:nvme', busy: 0.93, read_bps: 12e9, write_bps: 2e9, queue: 14.5 }
-  await feed(page, service, even(96, 16, 4e9, 1e9), { devices: [device] })
+  await feed(page, service, evenLoads(96, 16, 4e9, 1e9), { devices: [device] })
   const tasks = ['read', 'sort'].map((name) => ({
     name,
     cpus: 2,
@@ -73,19 +78,19 @@ test('a rack is shown with its devices, what is promised there, and the tasks th
     egress: { mean: '1Gbps' },
     tolerant: name === 'sort',
   }))
-  const placed = await service.ask<Decision>('POST', '/v1/place/tasks', { job: 'count', app: { tasks } })
+  const placed = await service.request<Decision>('POST', '/v1/place/tasks', { job: 'count', app: { tasks } })
 
   await visit(service, 'racks/r14')
-  await live(page)
+  await expectLive(page)
   await expect(page.getByText('in p1, 16 hosts')).toBeVisible()
   await page.getByRole('tab', { name: 'Devices 16' }).click()
-  const told = page.getByRole('row', { name: /^r14h2:nvme/ })
-  await expect(told).toContainText(/93\s%\s*hot\s*14\.5\s*12\sGbps\s*2\sGbps\s*17\s%\s*4\sTB/)
+  const deviceRow = page.getByRole('row', { name: /^r14h2:nvme/ })
+  await expect(deviceRow).toContainText(/93\s%\s*hot\s*14\.5\s*12\sGbps\s*2\sGbps\s*17\s%\s*4\sTB/)
   await expect(page.getByRole('row', { name: /^r14h3:nvme/ })).toContainText('not known')
-  await accessible(page)
+  await expectAccessible(page)
   await page.getByRole('tab', { name: 'Reservations 4' }).click()
-  const held = page.getByRole('row', { name: /^orders-db r14:uplink 0 70\.4\sMbps$/ })
-  await expect(held).toBeVisible()
+  const reservation = page.getByRole('row', { name: /^orders-db r14:uplink 0 70\.4\sMbps$/ })
+  await expect(reservation).toBeVisible()
   await expect(page.getByRole('region', { name: 'r14:uplink' })).toContainText(/Reserved\s*70\.4\sMbps/)
 
   const [host, other] = placed.hosts as [string, string]

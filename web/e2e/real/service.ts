@@ -1,17 +1,17 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { createInterface } from 'node:readline'
-import { request as ask, type IncomingMessage, type ServerResponse } from 'node:http'
+import { request as forward, type IncomingMessage, type ServerResponse } from 'node:http'
 import { fileURLToPath } from 'node:url'
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url))
-/** The command that `make build` leaves, unless another is named. */
+/** Path of the command: LEEWARD_COMMAND, or the one that `make build` installs. */
 export const COMMAND = process.env['LEEWARD_COMMAND'] ?? `${ROOT}.venv/bin/leeward`
 
-/** A running `leeward serve`. It can be stopped and started again, as the same service for those who ask. */
+/** A running `leeward serve`. It can stop and start again behind the same page. */
 export class Service {
   private process: ChildProcess | null = null
   private address = ''
-  /** When the last window that was reported ended. */
+  /** End of the last reported window. */
   private until = 0
 
   private constructor(
@@ -21,9 +21,9 @@ export class Service {
   ) {}
 
   /**
-   * Starts one with a cluster of examples/clusters and options of the command. Files that it names are of `folder`.
+   * Starts a service with a cluster of examples/clusters and options of the command, in the working directory `folder`.
    *
-   * @param cluster Null for a demo, which has its own.
+   * @param cluster Name or path of a cluster file; null for a demo, which has its own cluster.
    */
   static async start(
     cluster: string | null,
@@ -44,34 +44,34 @@ export class Service {
       stdio: ['ignore', 'ignore', 'pipe'],
     })
     this.process = process
-    const told: string[] = []
+    const log: string[] = []
     for await (const line of createInterface({ input: process.stderr })) {
-      told.push(line)
+      log.push(line)
       const found = /^listening on http:\/\/(\S+)$/.exec(line)
       if (found?.[1]) {
         this.address = found[1]
-        // Later output must not fill the pipe.
+        // Drains later output, so that the pipe does not fill.
         process.stderr.resume()
         return
       }
     }
-    throw new Error(`${COMMAND} serve ${this.options.join(' ')}: ${told.join('\n')}`)
+    throw new Error(`${COMMAND} serve ${this.options.join(' ')}: ${log.join('\n')}`)
   }
 
-  /** Ends it, and waits until it has. */
+  /** Stops the service and waits for its exit. */
   async stop(): Promise<void> {
     const process = this.process
     if (!process || process.exitCode !== null || process.signalCode !== null) return
     const ended = new Promise((resolve) => process.once('exit', resolve))
     process.kill('SIGTERM')
-    // A stream that is open is told, and the service ends by itself; a test has no time for one that does not.
+    // The service closes open streams and exits by itself; the timeout kills one that does not.
     const timer = setTimeout(() => process.kill('SIGKILL'), 5000)
     await ended
     clearTimeout(timer)
   }
 
-  /** Asks for something, and fails if that is refused. */
-  async ask<T = unknown>(method: string, path: string, body?: unknown): Promise<T> {
+  /** Sends a request and returns the response; throws on an error response. */
+  async request<T = unknown>(method: string, path: string, body?: unknown): Promise<T> {
     const headers: Record<string, string> = { 'content-type': 'application/json' }
     if (this.token) headers['authorization'] = `Bearer ${this.token}`
     const init: RequestInit = { method, headers }
@@ -87,7 +87,7 @@ export class Service {
   }
 
   /**
-   * Reports what links carried in the last second, and what tasks sent out of their racks, in bits per second.
+   * Reports loads of the last second, in bits per second: of links, and of tasks (traffic out of their racks).
    *
    * @param other More fields of the report.
    */
@@ -97,7 +97,7 @@ export class Service {
     other: object = {},
   ): Promise<void> {
     this.until = Math.max(Date.now(), this.until + 1)
-    await this.ask('POST', '/v1/reports', {
+    await this.request('POST', '/v1/reports', {
       from: new Date(this.until - 1000).toISOString(),
       until: new Date(this.until).toISOString(),
       links: Object.entries(loads).map(([link, load_bps]) => ({ link, load_bps })),
@@ -110,11 +110,11 @@ export class Service {
     })
   }
 
-  /** Answers a request of the page with what the service answers. */
+  /** Forwards a request of the page to the service. */
   answer(request: IncomingMessage, response: ServerResponse): void {
     const [host, port] = this.address.split(':')
     const { url: path, method, headers } = request
-    const onward = ask({ host, port, path, method, headers }, (answer) => {
+    const onward = forward({ host, port, path, method, headers }, (answer) => {
       response.writeHead(answer.statusCode ?? 502, answer.headers)
       answer.pipe(response)
       answer.on('error', () => response.destroy())
@@ -125,18 +125,18 @@ export class Service {
   }
 }
 
-/** What the links of racks and hosts carry in a cluster of `racks` racks of `hosts` hosts, where all carry as much. */
-export function even(
+/** Equal loads for all rack links and all host links of a cluster of `racks` racks with `hosts` hosts each. */
+export function evenLoads(
   racks: number,
   hosts: number,
   rack_bps: number,
   host_bps: number,
 ): Record<string, number> {
-  const found: Record<string, number> = {}
+  const loads: Record<string, number> = {}
   for (let rack = 0; rack < racks; rack++) {
-    for (const way of ['uplink', 'downlink']) found[`r${rack}:${way}`] = rack_bps
+    for (const way of ['uplink', 'downlink']) loads[`r${rack}:${way}`] = rack_bps
     for (let host = 0; host < hosts; host++)
-      for (const way of ['egress', 'ingress']) found[`r${rack}h${host}:${way}`] = host_bps
+      for (const way of ['egress', 'ingress']) loads[`r${rack}h${host}:${way}`] = host_bps
   }
-  return found
+  return loads
 }

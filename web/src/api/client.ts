@@ -1,53 +1,56 @@
 import { Problem } from './problem'
-import type { Answers, Bodies, Page } from './types'
+import type { Responses, RequestBodies, Page } from './types'
 
-/** Most items of one answer; longer lists are asked for in parts. */
-const MOST = 1000
-/** Decisions that are asked for at once. */
-const DECISIONS = 100
+/** Page size limit of the API; the client reads longer lists page by page. */
+const PAGE_LIMIT = 1000
+/** Number of decisions in one request. */
+const DECISIONS_LIMIT = 100
 
-type Operation = keyof Answers
-type List = { [O in Operation]: Answers[O] extends Page<unknown> ? O : never }[Operation]
-type Item<O extends List> = Answers[O] extends Page<infer T> ? T : never
+type Operation = keyof Responses
+type List = { [O in Operation]: Responses[O] extends Page<unknown> ? O : never }[Operation]
+type Item<O extends List> = Responses[O] extends Page<infer T> ? T : never
 type Query = Record<string, string | number | null | undefined>
 
-/** What an operation is asked with: what stands for the names in its path, after `?`, and in its body. */
-interface Asked<O extends Operation> {
+/** Options of a request: values of the path parameters, query parameters, and the body. */
+interface RequestOptions<O extends Operation> {
   names?: Record<string, string>
   query?: Query
-  body?: O extends keyof Bodies ? Bodies[O] : never
+  body?: O extends keyof RequestBodies ? RequestBodies[O] : never
   signal?: AbortSignal | undefined
 }
 
-/** The service that served this page. Every call throws a `Problem`, and nothing else. */
+/** HTTP client of the service that served this page. Every method throws only `Problem`. */
 export class Client {
   constructor(
     private readonly token: () => string | null,
     private readonly root = '',
   ) {}
 
-  status = (signal?: AbortSignal) => this.ask('GET /v1/status', { signal })
+  status = (signal?: AbortSignal) => this.request('GET /v1/status', { signal })
   racks = (signal?: AbortSignal) => this.all('GET /v1/racks', signal)
-  rack = (rack: string, signal?: AbortSignal) => this.ask('GET /v1/racks/{rack}', { names: { rack }, signal })
+  rack = (rack: string, signal?: AbortSignal) =>
+    this.request('GET /v1/racks/{rack}', { names: { rack }, signal })
   history = (since: string, step_s: number, signal?: AbortSignal) =>
-    this.ask('GET /v1/history', { query: { kind: 'rack', since, step_s }, signal })
+    this.request('GET /v1/history', { query: { kind: 'rack', since, step_s }, signal })
   linkHistory = (link: string, since: string, step_s: number, signal?: AbortSignal) =>
-    this.ask('GET /v1/links/{link}/history', { names: { link }, query: { since, step_s }, signal })
+    this.request('GET /v1/links/{link}/history', { names: { link }, query: { since, step_s }, signal })
   decisions = (kind: string | null, signal?: AbortSignal) =>
-    this.ask('GET /v1/decisions', { query: { kind, limit: DECISIONS }, signal }).then(({ items }) => items)
+    this.request('GET /v1/decisions', { query: { kind, limit: DECISIONS_LIMIT }, signal }).then(
+      ({ items }) => items,
+    )
   decision = (id: string, signal?: AbortSignal) =>
-    this.ask('GET /v1/decisions/{id}', { names: { id }, signal })
-  policies = (signal?: AbortSignal) => this.ask('GET /v1/policies', { signal })
+    this.request('GET /v1/decisions/{id}', { names: { id }, signal })
+  policies = (signal?: AbortSignal) => this.request('GET /v1/policies', { signal })
   whatIf = (id: string, policy: string, signal?: AbortSignal) =>
-    this.ask('POST /v1/decisions/{id}/what-if', { names: { id }, body: { policy }, signal })
+    this.request('POST /v1/decisions/{id}/what-if', { names: { id }, body: { policy }, signal })
   workloads = (signal?: AbortSignal) => this.all('GET /v1/workloads', signal)
   hotspots = (signal?: AbortSignal) => this.all('GET /v1/hotspots', signal)
   migrations = (signal?: AbortSignal) => this.all('GET /v1/migrations', signal)
-  answer = (id: string, body: Bodies['POST /v1/migrations/{id}']) =>
-    this.ask('POST /v1/migrations/{id}', { names: { id }, body })
-  demo = (signal?: AbortSignal) => this.ask('GET /v1/demo', { signal })
+  answer = (id: string, body: RequestBodies['POST /v1/migrations/{id}']) =>
+    this.request('POST /v1/migrations/{id}', { names: { id }, body })
+  demo = (signal?: AbortSignal) => this.request('GET /v1/demo', { signal })
 
-  /** Opens the stream of events; the caller reads its body. */
+  /** Opens the event stream; the caller reads the returned body. */
   async events(last: string | null, signal: AbortSignal): Promise<ReadableStream<Uint8Array>> {
     const headers: Record<string, string> = { accept: 'text/event-stream' }
     if (last !== null) headers['last-event-id'] = last
@@ -60,34 +63,39 @@ export class Client {
     const items: Item<O>[] = []
     let after: string | null = null
     do {
-      const page = (await this.ask(operation, { query: { limit: MOST, after }, signal })) as Page<Item<O>>
+      const page = (await this.request(operation, { query: { limit: PAGE_LIMIT, after }, signal })) as Page<
+        Item<O>
+      >
       items.push(...page.items)
       after = page.next
     } while (after !== null)
     return items
   }
 
-  private async ask<O extends Operation>(operation: O, asked: Asked<O>): Promise<Answers[O]> {
+  private async request<O extends Operation>(
+    operation: O,
+    options: RequestOptions<O>,
+  ): Promise<Responses[O]> {
     const [method, template] = operation.split(' ') as [string, string]
-    // A name may hold any letter.
+    // A name may contain any character.
     const path = template.replace(/{(\w+)}/g, (_, name: string) =>
-      encodeURIComponent(asked.names?.[name] ?? ''),
+      encodeURIComponent(options.names?.[name] ?? ''),
     )
-    const given = Object.entries(asked.query ?? {}).filter(
+    const params = Object.entries(options.query ?? {}).filter(
       ([, value]) => value !== null && value !== undefined,
     )
-    const query = new URLSearchParams(given.map(([name, value]) => [name, String(value)])).toString()
+    const query = new URLSearchParams(params.map(([name, value]) => [name, String(value)])).toString()
     const headers: Record<string, string> = { accept: 'application/json, application/problem+json' }
     const init: RequestInit = { method }
-    if (asked.body) {
+    if (options.body) {
       headers['content-type'] = 'application/json'
-      init.body = JSON.stringify(asked.body)
+      init.body = JSON.stringify(options.body)
     }
-    if (asked.signal) init.signal = asked.signal
+    if (options.signal) init.signal = options.signal
     const response = await this.send(query ? `${path}?${query}` : path, headers, init)
     return (await response.json().catch((cause: unknown) => {
       throw Problem.unreachable(cause)
-    })) as Answers[O]
+    })) as Responses[O]
   }
 
   private async send(path: string, headers: Record<string, string>, init: RequestInit): Promise<Response> {

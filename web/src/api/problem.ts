@@ -1,8 +1,8 @@
 import type { ProblemDocument } from './types'
 
-/** Something that the service refused, or that never reached it. */
+/** An error response of the service, or a request that did not reach it. */
 export class Problem extends Error {
-  /** The word of its type; `unreachable` where there was no answer, `unreadable` where it was none of ours. */
+  /** Last part of the problem type; `unreachable` without a response, `unreadable` for a response in another format. */
   readonly word: string
   readonly status: number
   readonly title: string
@@ -19,17 +19,17 @@ export class Problem extends Error {
     this.field = field
   }
 
-  /** Whether a token, or another one, is needed. */
+  /** True if the request needs a token, or a token with another role. */
   get denied(): boolean {
     return this.status === 401 || this.status === 403
   }
 
-  /** Whether there is nothing of the kind there. */
+  /** True if the service does not have the resource. */
   get absent(): boolean {
     return this.status === 404
   }
 
-  /** Of an answer that is not a success. */
+  /** Reads the problem from a response that is not a success. */
   static async of(response: Response): Promise<Problem> {
     const text = await response.text().catch(() => '')
     const document = parse(text)
@@ -39,7 +39,7 @@ export class Problem extends Error {
         'unreadable',
         response.status,
         title,
-        'It is not the service, or something stands before it.',
+        'The response is not from a Leeward service; a proxy may be in between.',
       )
     }
     const word = document.type.replace(/^urn:leeward:problem:/, '')
@@ -47,7 +47,7 @@ export class Problem extends Error {
   }
 
   static unreachable(cause: unknown): Problem {
-    const detail = 'See whether it runs, and whether this machine reaches it.'
+    const detail = 'Check that it runs and that this machine can reach it.'
     const problem = new Problem('unreachable', 0, 'The service does not answer', detail)
     problem.cause = cause
     return problem

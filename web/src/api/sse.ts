@@ -1,14 +1,14 @@
-/** An event of a stream, as the HTML standard's "server-sent events" defines it. */
+/** An event of a stream, as defined by "server-sent events" in the HTML standard. */
 export interface ServerEvent {
   name: string
   data: string
-  /** The number to resume after; null before the first. */
+  /** Last event id, to resume after it; null before the first id. */
   id: string | null
 }
 
-/** Makes events of the pieces of text that a connection brings, wherever these are cut. */
+/** Parses events from the text chunks of a connection; an event may span several chunks. */
 export class EventReader {
-  /** How long to wait before the next connection, where the server said so. */
+  /** Reconnection delay that the server requested, in milliseconds; null if it requested none. */
   retry_ms: number | null = null
   private rest = ''
   private name = ''
@@ -16,27 +16,27 @@ export class EventReader {
   private id: string | null = null
   private first = true
 
-  /** The events that are complete with this piece. */
-  take(piece: string): ServerEvent[] {
-    if (this.first && piece !== '') {
-      piece = piece.replace(/^\uFEFF/, '')
+  /** Adds a chunk and returns the events that it completes. */
+  push(chunk: string): ServerEvent[] {
+    if (this.first && chunk !== '') {
+      chunk = chunk.replace(/^\uFEFF/, '')
       this.first = false
     }
-    const text = this.rest + piece
+    const text = this.rest + chunk
     // A CR at the end may be half of a CRLF.
-    const whole = text.endsWith('\r') ? text.slice(0, -1) : text
-    const lines = whole.split(/\r\n|\n|\r/)
-    this.rest = (lines.pop() ?? '') + text.slice(whole.length)
-    const found: ServerEvent[] = []
+    const complete = text.endsWith('\r') ? text.slice(0, -1) : text
+    const lines = complete.split(/\r\n|\n|\r/)
+    this.rest = (lines.pop() ?? '') + text.slice(complete.length)
+    const events: ServerEvent[] = []
     for (const line of lines) {
       if (line === '') {
         if (this.data.length)
-          found.push({ name: this.name || 'message', data: this.data.join('\n'), id: this.id })
+          events.push({ name: this.name || 'message', data: this.data.join('\n'), id: this.id })
         this.name = ''
         this.data = []
       } else this.field(line)
     }
-    return found
+    return events
   }
 
   private field(line: string): void {

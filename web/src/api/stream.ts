@@ -2,27 +2,27 @@ import type { Client } from './client'
 import { Problem } from './problem'
 import { EventReader, type ServerEvent } from './sse'
 
-/** The first wait after a connection was lost; each further one is twice as long. */
+/** Delay of the first retry after a lost connection; each further delay doubles. */
 const FIRST_MS = 500
 const LONGEST_MS = 15_000
-/** A stream that is silent this long, comments included, is taken for dead. */
+/** Timeout of the stream: without data or comments for this long, the client closes the connection. */
 const SILENT_MS = 45_000
 
 export interface Listener {
-  /** A connection stands; `resumed` if it goes on after the last event of the one before. */
+  /** Reports a new connection; `resumed` if it continues after the last event of the previous one. */
   opened(resumed: boolean): void
   events(events: ServerEvent[]): void
-  /** A connection was lost or not made; the next attempt comes after `wait_ms`, or never if null. */
+  /** Reports a lost or failed connection. The next attempt starts after `wait_ms`; null means no further attempt. */
   lost(problem: Problem, wait_ms: number | null): void
 }
 
-/** How long to wait before an attempt: doubled each time, and spread so that pages do not all come at once. */
+/** Retry delay in milliseconds: doubles with each attempt, with jitter so that pages do not reconnect together. */
 export function backOff(attempt: number, random: number, first = FIRST_MS): number {
   return Math.min(LONGEST_MS, first * 2 ** Math.min(attempt, 20)) * (0.75 + 0.5 * random)
 }
 
-/** Follows /v1/events until `signal` ends it. `EventSource` would not do: it cannot send a token. */
-export async function follow(client: Client, listener: Listener, signal: AbortSignal): Promise<void> {
+/** Follows /v1/events until `signal` aborts. Uses `fetch`, because `EventSource` cannot send a token. */
+export async function followEvents(client: Client, listener: Listener, signal: AbortSignal): Promise<void> {
   let last: string | null = null
   let attempt = 0
   let first = FIRST_MS
@@ -37,13 +37,13 @@ export async function follow(client: Client, listener: Listener, signal: AbortSi
       attempt = 0
       const reader = new EventReader()
       const decoder = new TextDecoder()
-      const pieces = body.getReader()
+      const chunks = body.getReader()
       for (;;) {
-        const { done, value } = await pieces.read()
+        const { done, value } = await chunks.read()
         if (done) break
         clearTimeout(timer)
         timer = setTimeout(end, SILENT_MS)
-        const events = reader.take(decoder.decode(value, { stream: true }))
+        const events = reader.push(decoder.decode(value, { stream: true }))
         last = events.at(-1)?.id ?? last
         first = reader.retry_ms ?? first
         if (events.length) listener.events(events)

@@ -1,12 +1,12 @@
 /**
- * Answers of the service under /v1, as far as the page reads them. Ids and times are strings (RFC 3339 with a zone), rates
- * are numbers of bits per second in fields `_bps`, sizes are texts (`256MiB`), and null means "not known".
+ * Responses of the service under /v1, with the fields that the page reads. Ids and times are strings (RFC 3339 with a
+ * zone). Fields `_bps` are rates in bits per second. Sizes are strings (`256MiB`). Null means "unknown".
  *
- * `e2e/real/contract.spec.ts` compares all of this with the description of a running service.
+ * `e2e/real/contract.spec.ts` compares these types with the OpenAPI document of a running service.
  */
 
-/** What is asked, and what is answered. */
-export interface Answers {
+/** Response type of each operation. */
+export interface Responses {
   'GET /v1/status': Status
   'GET /v1/racks': Page<Rack>
   'GET /v1/racks/{rack}': RackDetail
@@ -18,22 +18,22 @@ export interface Answers {
   'GET /v1/migrations': Page<Migration>
   'POST /v1/migrations/{id}': Migration
   'GET /v1/policies': Policies
-  'POST /v1/decisions/{id}/what-if': Decided
+  'POST /v1/decisions/{id}/what-if': PolicyResult
   'GET /v1/workloads': Page<Workload>
   'GET /v1/demo': Demo
 }
 
-/** What is sent with it. */
-export interface Bodies {
+/** Request body of each operation that has one. */
+export interface RequestBodies {
   'POST /v1/migrations/{id}': { answer: 'done' | 'refused'; reason?: string }
   'POST /v1/decisions/{id}/what-if': { policy: string }
 }
 
-/** What /v1/events sends, by the name of the event. */
+/** Data of each event of /v1/events, by event name. */
 export interface Events {
   decision: Decision
   racks: { items: Rack[] }
-  /** A link that became hot; or cooled, where `until` says when. */
+  /** A link that became hot, or that cooled at `until`. */
   hotspot: Hotspot & { until: string | null }
   cluster: { cluster_version: string }
   leader: { role: string; leader: string | null }
@@ -44,7 +44,7 @@ export interface Page<T> {
   next: string | null
 }
 
-/** An error, RFC 9457. `type` is `urn:leeward:problem:` and a word. */
+/** An error response, RFC 9457. `type` is `urn:leeward:problem:` and a word. */
 export interface ProblemDocument {
   type: string
   title: string
@@ -61,20 +61,20 @@ export interface Status {
   since: string
   time: string
   interval_s: number
-  /** A link is hot from this utilization on. */
+  /** Utilization from which a link is hot. */
   hot_above: number
   epoch: number
-  /** Decisions that are kept. */
+  /** Number of stored decisions. */
   decisions: number
-  /** Decisions since the service started, or the cluster or who leads changed. */
+  /** Number of decisions since the service started, or since the cluster or the leader last changed. */
   decided: number
-  /** Samples of links and devices, since then. */
+  /** Number of samples of links and devices since then. */
   samples: number
   waiting: number
-  /** `leader`, or `follower`: one that answers reads while another decides. */
+  /** `leader`, or `follower`: a replica that serves reads while the leader decides. */
   role: string
   leader: string | null
-  /** Why nothing can be kept now, so that nothing is placed; null if it can. */
+  /** Reason for which the store is unavailable, so that the service rejects placements; null if it is available. */
   stalled: string | null
   demo?: { speed: number; arms: string[] } | null
 }
@@ -91,9 +91,9 @@ export interface Link {
   reserved_bps: number
   residual_bps: number
   hot_since: string | null
-  /** What the cluster says that it carries, where less is believed. */
+  /** Capacity in the cluster file, if the service uses a lower one; else null. */
   full_bps: number | null
-  /** What waits to be sent. */
+  /** Queue of unsent data at the interface. */
   queue_bytes: number | null
 }
 
@@ -101,7 +101,7 @@ export interface Rack {
   rack: string
   pod: string | null
   hosts: number
-  /** Null where racks have no links of their own, as in a hose or a mesh. */
+  /** Null in networks without rack links, such as a hose or a mesh. */
   up: Link | null
   down: Link | null
   tasks: number
@@ -111,14 +111,14 @@ export interface Rack {
 export interface Device {
   device: string
   capacity: string | null
-  /** The share of its time in which it is busy. */
+  /** Share of time in which the device is busy. */
   busy: number | null
-  /** The share of its time that was promised. */
+  /** Share of time that is reserved for workloads with an SLO. */
   reserved: number
   hot_since: string | null
   read_bps: number | null
   write_bps: number | null
-  /** Requests that were with it in the mean. */
+  /** Requests in the queue and in service, on average. */
   queue: number | null
 }
 
@@ -127,7 +127,7 @@ export interface Host {
   up: boolean
   draining: boolean
   stored: string
-  /** What it can store; null if it has no device with a capacity. */
+  /** Storage capacity; null if the host has no device with a capacity. */
   storage: string | null
   tasks: number
   replicas: number
@@ -169,7 +169,7 @@ export interface RackDetail {
   reservations: Reservation[]
 }
 
-/** Steps of links, all beginning at `from`, which is null while nothing is known. */
+/** Time series of links. All begin at `from`, which is null before the first sample. */
 export interface History {
   from: string | null
   step_s: number
@@ -181,20 +181,20 @@ export interface Limit {
   value_bps: number
 }
 
-/** What ranks a host for a task: the first that differs decides, and less is better. */
+/** Lexicographic ranking of a host for a task: the first field that differs decides, and lower is better. */
 export interface Objectives {
-  /** The position of the task in its request. */
+  /** Position of the task in the request. */
   task: number
   in_rack: number
   balance: number
-  /** Thousandths of a processor. */
+  /** Thousandths of a CPU. */
   left: number
 }
 
 export interface Candidate {
   candidate: string
   limit: string | null
-  /** How the load of its link is known: `counter`, `derived`, `unseen`. */
+  /** Source of the link's load: `counter`, `derived` or `unseen`. */
   sight: string | null
   value_bps: number | null
   objectives?: Objectives | null
@@ -203,8 +203,8 @@ export interface Candidate {
   because: string | null
 }
 
-/** What a policy decides, or would. */
-export interface Decided {
+/** Result of a policy, for a decision or a what-if. */
+export interface PolicyResult {
   policy: string
   hosts: string[]
   limit: Limit | null
@@ -212,7 +212,7 @@ export interface Decided {
   why: Candidate[]
 }
 
-export interface Decision extends Decided {
+export interface Decision extends PolicyResult {
   id: string
   time: string
   /** `replicas`, `tasks`, ... */
@@ -242,20 +242,20 @@ export interface Migration {
   job: string | null
   from: string
   to: string
-  /** The hot link that it leaves. */
+  /** Hot link that the move relieves. */
   link: string
   /** `advised`, `done`, `refused` or `expired`. */
   state: string
   reason: string | null
 }
 
-/** A policy; `label` is what to ask for. */
+/** A policy; requests use `label`. */
 export interface Policy {
   name: string
   label: string
 }
 
-/** Policies by kind of decision. */
+/** Available policies, by kind of decision. */
 export interface Policies {
   replicas: Policy[]
   tasks: Policy[]

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { Decision, Events, Link, Rack } from '../api/types'
-import { EMPTY, KEPT, reduce, withDecisions } from './board'
+import { EMPTY, MAX_DECISIONS, reduce, withDecisions } from './board'
 
 const decision = (id: number, extra: Partial<Decision> = {}): Decision => ({
   id: `d-${id}`,
@@ -58,8 +58,8 @@ const racks = (until: string | null, hot: string | null): { items: Rack[] } => (
 })
 const event = (name: string, value: unknown) => ({ name, data: JSON.stringify(value), id: null })
 
-describe('the board after events', () => {
-  test('keeps the newest decisions, newest first, each once and as it was said last', () => {
+describe('reduce applies events to the board', () => {
+  test('decisions are sorted newest first, and the latest version of each replaces the others', () => {
     const board = reduce(
       EMPTY,
       [1, 3, 2].map((id) => event('decision', decision(id))),
@@ -70,21 +70,21 @@ describe('the board after events', () => {
     expect(after.decisions[2]).toEqual(released)
   })
 
-  test('keeps a bounded number of decisions', () => {
-    const many = Array.from({ length: KEPT + 10 }, (_, id) => decision(id))
+  test('the number of decisions has a limit', () => {
+    const many = Array.from({ length: MAX_DECISIONS + 10 }, (_, id) => decision(id))
     const kept = withDecisions([], many)
-    expect(kept).toHaveLength(KEPT)
-    expect(kept[0]?.id).toBe(`d-${KEPT + 9}`)
+    expect(kept).toHaveLength(MAX_DECISIONS)
+    expect(kept[0]?.id).toBe(`d-${MAX_DECISIONS + 9}`)
   })
 
-  test('is of the latest moment that telemetry covers; of none if nothing is seen', () => {
+  test('the time of the board is the latest telemetry time, or null without telemetry', () => {
     expect(reduce(EMPTY, [event('racks', racks('2026-03-02T09:00:01Z', null))]).at).toBe(
       Date.UTC(2026, 2, 2, 9, 0, 1),
     )
     expect(reduce(EMPTY, [event('racks', racks(null, null))]).at).toBeNull()
   })
 
-  test('drops hotspots of links that cooled, and keeps those it cannot judge', () => {
+  test('a racks event removes hotspots of cooled links and keeps hotspots of unknown links', () => {
     const hot = ['r0:uplink', 'r0:downlink', 'r9h1:egress'].map((name) => event('hotspot', hotspot(name)))
     const board = reduce(EMPTY, hot)
     const still = reduce(board, [event('racks', racks('2026-03-02T09:00:01Z', '2026-03-02T09:00:00Z'))])
@@ -93,18 +93,18 @@ describe('the board after events', () => {
     expect(cooled.hotspots.map((one) => one.link)).toEqual(['r9h1:egress', 'r0:downlink'])
   })
 
-  test('takes what is said of a hotspot again in place of what was', () => {
+  test('a later event of a hotspot replaces the earlier one', () => {
     const board = reduce(EMPTY, [event('hotspot', hotspot('a', 0.8)), event('hotspot', hotspot('a', 0.95))])
     expect(board.hotspots.map((one) => one.utilization)).toEqual([0.95])
   })
 
-  test('a link that cooled is no hotspot any more', () => {
+  test('an event with `until` removes the hotspot', () => {
     const board = reduce(EMPTY, [event('hotspot', hotspot('a')), event('hotspot', hotspot('b'))])
     const cooled = reduce(board, [event('hotspot', hotspot('a', 0.5, '2026-03-02T09:05:00Z'))])
     expect(cooled.hotspots.map((one) => one.link)).toEqual(['b'])
   })
 
-  test('racks without links of their own say nothing of any moment', () => {
+  test('racks without links set no time', () => {
     const bare = {
       items: racks('2026-03-02T09:00:01Z', null).items.map((one) => ({ ...one, up: null, down: null })),
     }
@@ -112,7 +112,7 @@ describe('the board after events', () => {
     expect([board.racks.length, board.at]).toEqual([1, null])
   })
 
-  test('notes that the cluster or the leader changed, and passes over what it does not know', () => {
+  test('a leader event counts as a change, and unknown or invalid events are ignored', () => {
     const leader = event('leader', { role: 'leader', leader: null })
     const board = reduce(EMPTY, [
       leader,

@@ -3,31 +3,31 @@ import type { ServerEvent } from '../api/sse'
 import { moment } from './format'
 import { linksOf } from './racks'
 
-/** Decisions that the page keeps. */
-export const KEPT = 500
+/** Maximum number of decisions in the page's memory. */
+export const MAX_DECISIONS = 500
 
-/** What the page knows from the stream of events. Never changed, always made anew. */
+/** State that the page builds from the event stream. Immutable: `reduce` returns a new one. */
 export interface Board {
   racks: Rack[]
-  /** The moment that the racks are of, by the service's clock, in milliseconds. */
+  /** Time of the racks' latest telemetry, by the service's clock, in milliseconds. */
   at: number | null
   /** Newest first. */
   decisions: Decision[]
   hotspots: Hotspot[]
   migrations: Migration[]
-  /** Rises when the cluster or the leader changed, so that the status is asked for anew. */
+  /** Number of cluster and leader changes. After a change, the page reads the status again. */
   changes: number
 }
 
 export const EMPTY: Board = { racks: [], at: null, decisions: [], hotspots: [], migrations: [], changes: 0 }
 
 /**
- * The board after events that came together. What is not understood is passed over; so is `missed`, since every connection
- * reads all there is anew.
+ * Applies a batch of events to the board. Ignores unknown and invalid events. Ignores `missed` too, because every new
+ * connection reads the full state again.
  */
 export function reduce(board: Board, events: ServerEvent[]): Board {
   const decisions: Decision[] = []
-  /** What was said of links since the last racks, the last word of each; null of one that cooled. */
+  /** Latest hotspot event of each link since the last racks event; null for a cooled link. */
   const hot = new Map<string, Hotspot | null>()
   for (const { name, data } of events) {
     const value = parse(data)
@@ -46,7 +46,7 @@ export function reduce(board: Board, events: ServerEvent[]): Board {
   return decisions.length ? { ...board, decisions: withDecisions(board.decisions, decisions) } : board
 }
 
-/** Takes all of `hot` in at once, and leaves it empty: of a large cluster thousands may come together. */
+/** Applies and clears `hot` in one step, because a large cluster may send thousands of hotspots at once. */
 function withHotspots(board: Board, hot: Map<string, Hotspot | null>): Board {
   if (hot.size === 0) return board
   const others = board.hotspots.filter((one) => !hot.has(one.link))
@@ -55,7 +55,7 @@ function withHotspots(board: Board, hot: Map<string, Hotspot | null>): Board {
   return { ...board, hotspots: [...newer, ...others] }
 }
 
-/** Racks of now. Hotspots on links that are no longer hot are over. */
+/** Replaces the racks and removes hotspots of links that are no longer hot. */
 export function withRacks(board: Board, racks: Rack[]): Board {
   const links = racks.flatMap(linksOf)
   const at = links.reduce<number | null>((latest, { until }) => {
@@ -69,20 +69,21 @@ export function withRacks(board: Board, racks: Rack[]): Board {
 }
 
 /**
- * Decisions with newer ones, which may be known already and say something new. Newest first, at most `KEPT`.
+ * Merges newer decisions into the list. A newer version of a known decision replaces it. Returns at most `MAX_DECISIONS`,
+ * newest first.
  *
- * @param newer In the order in which they were made.
+ * @param newer Decisions, oldest first.
  */
 export function withDecisions(decisions: Decision[], newer: Decision[]): Decision[] {
   const byId = new Map(decisions.map((decision) => [decision.id, decision]))
-  for (const decision of newer.slice(-KEPT)) byId.set(decision.id, decision)
+  for (const decision of newer.slice(-MAX_DECISIONS)) byId.set(decision.id, decision)
   const at = new Map([...byId.values()].map((one) => [one.id, moment(one.time) ?? 0]))
   return [...byId.values()]
     .sort((a, b) => (at.get(b.id) as number) - (at.get(a.id) as number) || IDS.compare(b.id, a.id))
-    .slice(0, KEPT)
+    .slice(0, MAX_DECISIONS)
 }
 
-/** Ids are numbers as texts. */
+/** Compares ids, which are strings of digits, by number. */
 const IDS = new Intl.Collator('en', { numeric: true })
 
 function parse(text: string): unknown {

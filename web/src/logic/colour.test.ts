@@ -12,7 +12,7 @@ import {
   type Theme,
 } from './colour'
 
-/** Viénot 1999 for those without M cones, Machado 2009 (severity 1) for the others, on linear light. */
+/** Simulation matrices of colour blindness on linear light: Viénot 1999 for deutan, Machado 2009 (severity 1) for others. */
 const BLIND: Record<string, number[][]> = {
   protan: [
     [0.152286, 1.052583, -0.204868],
@@ -50,19 +50,19 @@ function seen(colour: Rgb, by: number[][]): Rgb {
 describe.each(['light', 'dark'] as Theme[])('the scale of the %s theme', (theme) => {
   const tenths = Array.from({ length: 11 }, (_, at) => oklab(heat(at / 10, theme)))
 
-  test('goes one way in lightness, step by step', () => {
+  test('lightness is monotonic', () => {
     const light = scale(theme).map((colour) => oklab(colour)[0])
     const way = theme === 'light' ? -1 : 1
     for (let at = 4; at < STEPS; at++) expect(way * (light[at]! - light[at - 4]!)).toBeGreaterThan(0)
   })
 
-  test('is even: equal steps of utilization look equally far apart', () => {
+  test('equal steps of utilization have equal perceptual distance, within 10 %', () => {
     const steps = tenths.slice(1).map((lab, at) => distance(lab, tenths[at]!))
     const mean = steps.reduce((sum, step) => sum + step, 0) / steps.length
     for (const step of steps) expect(Math.abs(step / mean - 1)).toBeLessThan(0.1)
   })
 
-  test.each(Object.keys(BLIND))('keeps its order and its steps for %s eyes', (kind) => {
+  test.each(Object.keys(BLIND))('luminance stays monotonic and steps stay distinct for %s vision', (kind) => {
     const colours = Array.from({ length: 11 }, (_, at) => seen(heat(at / 10, theme), BLIND[kind]!))
     const way = theme === 'light' ? -1 : 1
     for (let at = 1; at < colours.length; at++) {
@@ -71,7 +71,7 @@ describe.each(['light', 'dark'] as Theme[])('the scale of the %s theme', (theme)
     }
   })
 
-  test('is read at 4.5 to 1 or better with black or white on it', () => {
+  test('black or white text has a contrast of at least 4.5 to 1', () => {
     for (const colour of scale(theme)) {
       const ink: Rgb = inkOn(colour) === '#000' ? [0, 0, 0] : [255, 255, 255]
       expect(contrast(colour, ink)).toBeGreaterThanOrEqual(4.5)
@@ -79,7 +79,7 @@ describe.each(['light', 'dark'] as Theme[])('the scale of the %s theme', (theme)
   })
 })
 
-test('what is out of range has the colour of the nearest end', () => {
+test('a utilization out of range has the colour of the nearest end', () => {
   expect(heat(-0.1, 'light')).toEqual(heat(0, 'light'))
   expect(heat(1.3, 'dark')).toEqual(heat(1, 'dark'))
 })

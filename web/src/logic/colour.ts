@@ -1,15 +1,15 @@
 /**
- * The colours of the heat map: one path through OKLab for each theme, walked at even speed, so that equal steps of
- * utilization are equal steps to the eye. Lightness goes one way all along, so it reads without hue, and in grey.
- * A free link is close to the page, a full one is farthest from it.
+ * Colours of the heat map: one path through OKLab for each theme, sampled at equal distances. Equal steps of utilization
+ * are therefore equal perceptual steps. Lightness is monotonic, so the scale is readable without hue and in grey. An idle
+ * link has a colour close to the page; a full link has the farthest colour.
  */
 
 export type Theme = 'light' | 'dark'
 export type Rgb = readonly [number, number, number]
-/** Lightness, green to red, blue to yellow. */
+/** OKLab coordinates: lightness, green to red, blue to yellow. */
 type Lab = readonly [number, number, number]
 
-/** Points of the paths: lightness, chroma, hue in degrees. They meet in the rust of Leeward's pictures. */
+/** Control points of the paths: lightness, chroma, hue in degrees. Both pass through the rust hue of Leeward's pictures. */
 const PATHS: Record<Theme, [number, number, number][]> = {
   light: [
     [0.965, 0.008, 95],
@@ -31,17 +31,17 @@ const PATHS: Record<Theme, [number, number, number][]> = {
   ],
 }
 
-/** Steps that a scale is kept as. */
+/** Number of colours of a scale. */
 export const STEPS = 256
 
-const SCALES: Record<Theme, Rgb[]> = { light: walk(PATHS.light), dark: walk(PATHS.dark) }
+const SCALES: Record<Theme, Rgb[]> = { light: sample(PATHS.light), dark: sample(PATHS.dark) }
 
-/** All steps of a theme's scale, from free to full. */
+/** Colours of a theme's scale, from idle to full. */
 export function scale(theme: Theme): readonly Rgb[] {
   return SCALES[theme]
 }
 
-/** The colour of a utilization; what is above 1 is as full as 1. */
+/** Returns the colour of a utilization; values above 1 have the colour of 1. */
 export function heat(utilization: number, theme: Theme): Rgb {
   const step = Math.round(Math.min(1, Math.max(0, utilization)) * (STEPS - 1))
   return SCALES[theme][step] as Rgb
@@ -51,12 +51,12 @@ export function css([r, g, b]: Rgb): string {
   return `rgb(${r} ${g} ${b})`
 }
 
-/** Black or white, whichever is easier to read on a colour; at least 4.58 to 1. */
+/** Returns black or white, the one with more contrast on a colour; the contrast is at least 4.58 to 1. */
 export function inkOn(colour: Rgb): '#000' | '#fff' {
   return contrast(colour, [0, 0, 0]) >= contrast(colour, [255, 255, 255]) ? '#000' : '#fff'
 }
 
-/** WCAG 2.2, contrast ratio. */
+/** Contrast ratio, WCAG 2.2. */
 export function contrast(a: Rgb, b: Rgb): number {
   const [low, high] = [luminance(a), luminance(b)].sort((x, y) => x - y) as [number, number]
   return (high + 0.05) / (low + 0.05)
@@ -67,7 +67,7 @@ export function luminance(colour: Rgb): number {
   return 0.2126 * r + 0.7152 * g + 0.0722 * b
 }
 
-/** OKLab (Ottosson 2020) of an sRGB colour. */
+/** Converts an sRGB colour to OKLab (Ottosson 2020). */
 export function oklab(colour: Rgb): Lab {
   const [r, g, b] = colour.map(linear) as [number, number, number]
   const l = Math.cbrt(0.4122214708 * r + 0.5363325363 * g + 0.0514459929 * b)
@@ -80,7 +80,7 @@ export function oklab(colour: Rgb): Lab {
   ]
 }
 
-/** How far apart two colours are to the eye, in OKLab. */
+/** Perceptual distance of two colours, in OKLab. */
 export function distance(a: Lab, b: Lab): number {
   return Math.hypot(a[0] - b[0], a[1] - b[1], a[2] - b[2])
 }
@@ -105,13 +105,13 @@ function rgb([L, a, b]: Lab): Rgb {
   }) as unknown as Rgb
 }
 
-/** A path at even speed: the points are joined smoothly, and the joined path is cut into parts of one length. */
-function walk(points: [number, number, number][]): Rgb[] {
+/** Joins the points with a smooth curve and samples it at equal distances. */
+function sample(points: [number, number, number][]): Rgb[] {
   const labs = points.map(([L, chroma, hue]): Lab => {
     const angle = (hue * Math.PI) / 180
     return [L, chroma * Math.cos(angle), chroma * Math.sin(angle)]
   })
-  const fine = Array.from({ length: 2001 }, (_, at) => along(labs, at / 2000))
+  const fine = Array.from({ length: 2001 }, (_, at) => interpolate(labs, at / 2000))
   const far = [0]
   for (let at = 1; at < fine.length; at++)
     far.push((far[at - 1] as number) + distance(fine[at] as Lab, fine[at - 1] as Lab))
@@ -124,8 +124,8 @@ function walk(points: [number, number, number][]): Rgb[] {
   })
 }
 
-/** A Catmull-Rom curve through points, at a share of its parts. */
-function along(points: Lab[], share: number): Lab {
+/** Point of a Catmull-Rom curve through the points, at a share in [0, 1] of its segments. */
+function interpolate(points: Lab[], share: number): Lab {
   const at = Math.min(points.length - 2, Math.floor(share * (points.length - 1)))
   const t = share * (points.length - 1) - at
   const point = (n: number) => points[Math.min(points.length - 1, Math.max(0, n))] as Lab

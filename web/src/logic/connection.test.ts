@@ -14,8 +14,8 @@ const good: Facts = {
 }
 const kind = (change: Partial<Facts>) => connectionOf({ ...good, ...change }).kind
 
-describe('only what is of now is live', () => {
-  test('a connection that brings ticks of fresh telemetry', () => {
+describe('the state is live only with current data', () => {
+  test('an open connection with recent ticks and fresh telemetry', () => {
     expect(connectionOf(good)).toEqual({ kind: 'live', short: 'live', sentence: null })
   })
   test.each<[string, Partial<Facts>, string]>([
@@ -24,12 +24,12 @@ describe('only what is of now is live', () => {
     ['with intervals of 30 s, not before 90 s', { tick: 20_000, interval_s: 30, telemetry_s: 30 }, 'live'],
     ['with telemetry that stopped', { telemetry_s: 60 }, 'old'],
     ['without telemetry', { telemetry_s: null }, 'old'],
-    ['in a network whose racks have no links to tell of', { telemetry_s: null, links: false }, 'live'],
-    ['when the connection is lost, however fresh the data', { phase: 'lost', tick: 99_999 }, 'lost'],
+    ['in a network without rack links', { telemetry_s: null, links: false }, 'live'],
+    ['after a lost connection, even with fresh data', { phase: 'lost', tick: 99_999 }, 'lost'],
     ['without access', { phase: 'denied' }, 'denied'],
   ])('%s', (_, change, expected) => expect(kind(change)).toBe(expected))
 
-  test('what is lost says how old the page is and when it tries again', () => {
+  test('a lost connection shows the age of the data and the time of the next attempt', () => {
     const lost = connectionOf({
       ...good,
       phase: 'lost',
@@ -38,7 +38,7 @@ describe('only what is of now is live', () => {
       retry: 104_000,
     })
     expect(lost.sentence?.replaceAll('\u00a0', ' ')).toBe(
-      'The service does not answer. What you see is 12 s old. Trying again in 4 s.',
+      'The service does not answer. The page shows data from 12 s ago. Trying again in 4 s.',
     )
   })
 })

@@ -1,39 +1,39 @@
 import type { Problem } from '../api/problem'
 import { age } from './format'
 
-/** What the page knows of its connection. */
+/** Inputs of the connection state. */
 export interface Facts {
   phase: 'connecting' | 'open' | 'lost' | 'denied'
   problem: Problem | null
-  /** Milliseconds, by this machine's clock. */
+  /** Current time in milliseconds, by this machine's clock. */
   now: number
-  /** When the last tick of racks came; null before the first. */
+  /** Time of the last racks data; null before the first. */
   tick: number | null
-  /** When the next attempt is made, if it is lost. */
+  /** Time of the next attempt after a lost connection; else null. */
   retry: number | null
   interval_s: number
-  /** How old the newest telemetry of racks' links is, by the service's clock; null if there is none. */
+  /** Age of the newest telemetry of rack links, by the service's clock; null without telemetry. */
   telemetry_s: number | null
-  /** Whether racks have links of their own at all. */
+  /** True if any rack has links of its own. */
   links: boolean
 }
 
 export interface Connection {
   kind: 'connecting' | 'live' | 'silent' | 'old' | 'lost' | 'denied'
-  /** Two words for the head of the page. */
+  /** At most three words for the page header. */
   short: string
-  /** What it means and what to do; null while all is well. */
+  /** Explanation and next step for the reader; null while the data is current. */
   sentence: string | null
 }
 
-/** Ticks that may fail to come before the page says so. */
-const MISSED = 3
+/** Number of missed ticks after which the page reports a silent service. */
+const MISSED_TICKS = 3
 
-/** What is told of the connection. Only `live` means that what is shown is of now. */
+/** Computes the connection state. Only `live` means that the page shows current data. */
 export function connectionOf(facts: Facts): Connection {
   const { phase, problem, now, tick, retry, interval_s, telemetry_s, links } = facts
-  const since = tick === null ? '' : ` What you see is ${age((now - tick) / 1000)} old.`
-  const patience = Math.max(5, MISSED * interval_s)
+  const since = tick === null ? '' : ` The page shows data from ${age((now - tick) / 1000)} ago.`
+  const patience = Math.max(5, MISSED_TICKS * interval_s)
   if (phase === 'denied')
     return {
       kind: 'denied',
@@ -55,7 +55,7 @@ export function connectionOf(facts: Facts): Connection {
     return {
       kind: 'silent',
       short: 'silent',
-      sentence: `The service is connected but says nothing.${since}`,
+      sentence: `The service is connected but sends no data.${since}`,
     }
   if (!links) return { kind: 'live', short: 'live', sentence: null }
   if (telemetry_s === null)
@@ -63,13 +63,13 @@ export function connectionOf(facts: Facts): Connection {
       kind: 'old',
       short: 'no telemetry',
       sentence:
-        'No link is seen: nothing was reported. Start an agent on the hosts, or give the service a Prometheus.',
+        'No link is reported. Start an agent on the hosts, or connect the service to a Prometheus server.',
     }
   if (telemetry_s > patience)
     return {
       kind: 'old',
       short: 'old telemetry',
-      sentence: `The newest report is ${age(telemetry_s)} old. See whether the agents run and reach the service.`,
+      sentence: `The newest report is ${age(telemetry_s)} old. Check that the agents run and reach the service.`,
     }
   return { kind: 'live', short: 'live', sentence: null }
 }

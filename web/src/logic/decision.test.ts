@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import type { Candidate, Decision } from '../api/types'
-import { asked, difference, levels, line, moved, purposes } from './decision'
+import { requestFields, difference, levels, formatHosts, originalHosts, taskNames } from './decision'
 
-const made = (policy: string, hosts: string[], value_bps: number | null): Decision => ({
+const decisionOf = (policy: string, hosts: string[], value_bps: number | null): Decision => ({
   id: 'd',
   kind: 'replicas',
   time: '2026-03-02T09:00:00Z',
@@ -21,34 +21,39 @@ const made = (policy: string, hosts: string[], value_bps: number | null): Decisi
   expires: null,
 })
 
-test('what changes is which hosts, and how much the narrowest link has left', () => {
-  const found = difference(made('leeward', ['a', 'b', 'c'], 8e9), made('uniform', ['a', 'd', 'e'], 2e9))
-  expect(found).toMatchObject({ left: new Set([1, 2]), taken: new Set([1, 2]), factor: 0.25 })
-  expect(found.sentence).toBe('uniform would choose 2 of 3 hosts differently.')
+test('the difference lists the hosts and the factor of residual bandwidth', () => {
+  const result = difference(
+    decisionOf('leeward', ['a', 'b', 'c'], 8e9),
+    decisionOf('uniform', ['a', 'd', 'e'], 2e9),
+  )
+  expect(result).toMatchObject({ removed: new Set([1, 2]), added: new Set([1, 2]), factor: 0.25 })
+  expect(result.sentence).toBe('uniform would choose 2 of 3 hosts differently.')
 })
 
-test('no change, another order, another single host and no place at all are told apart', () => {
-  const own = made('leeward', ['a', 'b'], 8e9)
-  expect(difference(own, made('ccp', ['a', 'b'], 8e9)).sentence).toBe('ccp would choose the same.')
-  expect(difference(own, made('ccp', ['b', 'a'], 8e9)).sentence).toBe(
+test('the sentence distinguishes no change, another order, another host and no placement', () => {
+  const own = decisionOf('leeward', ['a', 'b'], 8e9)
+  expect(difference(own, decisionOf('ccp', ['a', 'b'], 8e9)).sentence).toBe('ccp would choose the same.')
+  expect(difference(own, decisionOf('ccp', ['b', 'a'], 8e9)).sentence).toBe(
     'ccp would choose the same hosts in another order.',
   )
-  expect(difference(own, made('ccp', [], null)).sentence).toBe('ccp would place it nowhere.')
-  const one = difference(made('utp', ['a'], 1), made('borg', ['b'], 1))
+  expect(difference(own, decisionOf('ccp', [], null)).sentence).toBe('ccp would place it nowhere.')
+  const one = difference(decisionOf('utp', ['a'], 1), decisionOf('borg', ['b'], 1))
   expect(one.sentence).toBe('borg would choose b instead of a.')
 })
 
-test('there is no factor where either policy looked at no load', () => {
-  expect(difference(made('a', ['x'], null), made('b', ['y'], 1)).factor).toBeNull()
-  expect(difference(made('a', ['x'], 1), made('b', ['y'], null)).factor).toBeNull()
-  expect(difference(made('a', ['x'], 0), made('b', ['y'], 1)).factor).toBeNull()
+test('the factor is null if either policy used no load', () => {
+  expect(difference(decisionOf('a', ['x'], null), decisionOf('b', ['y'], 1)).factor).toBeNull()
+  expect(difference(decisionOf('a', ['x'], 1), decisionOf('b', ['y'], null)).factor).toBeNull()
+  expect(difference(decisionOf('a', ['x'], 0), decisionOf('b', ['y'], 1)).factor).toBeNull()
 })
 
-test('copies are alike, and each task is itself', () => {
-  const tasks = (hosts: string[]) => ({ ...made('utp', hosts, 1), kind: 'tasks' })
-  expect(difference(tasks(['a', 'b']), made('borg', ['b', 'a'], 1)).left).toEqual(new Set([0, 1]))
-  expect(difference(tasks(['a', 'a']), made('borg', ['a', 'b'], 1)).taken).toEqual(new Set([1]))
-  expect(difference(made('utp', ['a', 'b'], 1), made('borg', ['b', 'a'], 1)).left).toEqual(new Set())
+test('replicas are interchangeable, tasks are not', () => {
+  const tasks = (hosts: string[]) => ({ ...decisionOf('utp', hosts, 1), kind: 'tasks' })
+  expect(difference(tasks(['a', 'b']), decisionOf('borg', ['b', 'a'], 1)).removed).toEqual(new Set([0, 1]))
+  expect(difference(tasks(['a', 'a']), decisionOf('borg', ['a', 'b'], 1)).added).toEqual(new Set([1]))
+  expect(difference(decisionOf('utp', ['a', 'b'], 1), decisionOf('borg', ['b', 'a'], 1)).removed).toEqual(
+    new Set(),
+  )
 })
 
 const row = (candidate: string, verdict: string, task?: number): Candidate => ({
@@ -62,13 +67,13 @@ const row = (candidate: string, verdict: string, task?: number): Candidate => ({
 })
 const domain = (name: string) => (/^r\d+$/.test(name) ? 'rack' : 'host')
 
-test('candidates are told level by level, within one by verdict, and none is lost', () => {
+test('candidates are grouped by level and sorted by verdict, and none is lost', () => {
   const why = [
     ...[row('w', 'chosen'), row('r1', 'refused'), row('r2', 'outranked'), row('r3', 'chosen')],
     ...[row('a', 'outranked'), row('b', 'chosen'), row('r1', 'chosen')],
   ]
-  const found = levels(why, domain)
-  expect(found.map(({ title, rows }) => [title, ...rows.map((one) => one.candidate)])).toEqual([
+  const result = levels(why, domain)
+  expect(result.map(({ title, rows }) => [title, ...rows.map((one) => one.candidate)])).toEqual([
     ['hosts', 'w'],
     ['racks', 'r3', 'r2', 'r1'],
     ['hosts', 'b', 'a'],
@@ -76,7 +81,7 @@ test('candidates are told level by level, within one by verdict, and none is los
   ])
 })
 
-test('candidates for tasks are told task by task', () => {
+test('candidates for tasks are grouped by task', () => {
   const why = [row('a', 'chosen', 0), row('b', 'outranked', 0), row('a', 'chosen', 1), row('a', 'chosen', 7)]
   const titles = levels(why, domain, ['map', 'reduce']).map(({ title, rows }) => [title, rows.length])
   expect(titles).toEqual([
@@ -86,7 +91,7 @@ test('candidates for tasks are told task by task', () => {
   ])
 })
 
-test('what was asked is told in words, and what was not said is left out', () => {
+test('request fields are listed as text, without empty fields', () => {
   const request = {
     size: '256MiB',
     writer: null,
@@ -95,40 +100,44 @@ test('what was asked is told in words, and what was not said is left out', () =>
     transfers: [{ from: 0, to: 1, bytes: '1GiB' }],
     tags: [],
   }
-  expect(asked(request)).toEqual([
+  expect(requestFields(request)).toEqual([
     ['size', '256MiB'],
     ['fault domains', '0'],
     ['tasks', 'map, reduce'],
     ['transfers', 'from 0 to 1 bytes 1GiB'],
   ])
-  expect(asked({ many: Array.from({ length: 10 }, (_, at) => at) })).toEqual([
+  expect(requestFields({ many: Array.from({ length: 10 }, (_, at) => at) })).toEqual([
     ['many', '0, 1, 2, 3, 4, 5, 4 more'],
   ])
 })
 
-test('a workload is told by its fields, without its curves', () => {
+test('a workload is listed by its fields, without its curves', () => {
   const slo = { percentile: 99.9, latency: '60ms' }
   const curves = { storage: [{ rate: '15%', burst: '12ms' }] }
   const workload = { name: 'orders-db', client: 'r0h1', slo, curves, model: {} }
-  expect(asked({ workload })).toEqual([
+  expect(requestFields({ workload })).toEqual([
     ['name', 'orders-db'],
     ['client', 'r0h1'],
     ['slo', 'percentile 99.9 latency 60ms'],
   ])
 })
 
-test('a task that runs elsewhere than where it was placed was moved; one of which no candidates are kept was not', () => {
+test('a task on another host than the chosen one was moved; a task without stored candidates was not', () => {
   const why = [row('a', 'outranked', 0), row('b', 'chosen', 0), row('b', 'chosen', 1)]
-  expect(moved({ hosts: ['a', 'b', 'c'], why })).toEqual(['b', null, null])
-  expect(moved({ hosts: ['a'], why: [row('b', 'chosen')] })).toEqual([null])
+  expect(originalHosts({ hosts: ['a', 'b', 'c'], why })).toEqual(['b', null, null])
+  expect(originalHosts({ hosts: ['a'], why: [row('b', 'chosen')] })).toEqual([null])
 })
 
-test('a host is told with its task; a chain as a chain', () => {
-  const tasks = { ...made('utp', ['a', 'a'], 1), kind: 'tasks', request: { tasks: [{ name: 'map' }, {}] } }
-  expect(purposes(tasks)).toEqual(['map', null])
-  expect([line(tasks), line(made('ccp', ['a', 'b'], 1)), line(made('ccp', [], 1))]).toEqual([
-    'a, a',
-    'a → b',
-    'nowhere',
-  ])
+test('hosts have the names of their tasks, and replicas are shown as a chain', () => {
+  const tasks = {
+    ...decisionOf('utp', ['a', 'a'], 1),
+    kind: 'tasks',
+    request: { tasks: [{ name: 'map' }, {}] },
+  }
+  expect(taskNames(tasks)).toEqual(['map', null])
+  expect([
+    formatHosts(tasks),
+    formatHosts(decisionOf('ccp', ['a', 'b'], 1)),
+    formatHosts(decisionOf('ccp', [], 1)),
+  ]).toEqual(['a, a', 'a → b', 'nowhere'])
 })

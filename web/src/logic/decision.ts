@@ -1,46 +1,46 @@
-import type { Candidate, Decided, Decision } from '../api/types'
+import type { Candidate, PolicyResult, Decision } from '../api/types'
 
-/** Parts of a list that are told one by one. */
-const TOLD = 6
+/** Maximum number of list items in a text. */
+const MAX_ITEMS = 6
 
-/** What was asked, as pairs of a name and a text. What was not said is left out, and so are curves of a workload. */
-export function asked(request: object): [string, string][] {
+/** Lists the fields of a request as name and text. Omits empty fields and the curves of a workload. */
+export function requestFields(request: object): [string, string][] {
   const { workload } = request as { workload?: object }
-  if (workload) return asked({ ...workload, curves: null, model: null })
+  if (workload) return requestFields({ ...workload, curves: null, model: null })
   return Object.entries(request)
-    .map(([name, value]): [string, string] => [name.replaceAll('_', ' '), words(value)])
+    .map(([name, value]): [string, string] => [name.replaceAll('_', ' '), fieldText(value)])
     .filter(([, text]) => text !== '')
 }
 
-function words(value: unknown): string {
+function fieldText(value: unknown): string {
   if (value === null || value === undefined) return ''
   if (Array.isArray(value)) {
-    const more = value.length > TOLD ? [`${value.length - TOLD} more`] : []
-    return [...value.slice(0, TOLD).map(words), ...more].filter(Boolean).join(', ')
+    const more = value.length > MAX_ITEMS ? [`${value.length - MAX_ITEMS} more`] : []
+    return [...value.slice(0, MAX_ITEMS).map(fieldText), ...more].filter(Boolean).join(', ')
   }
   if (typeof value !== 'object') return String(value)
   const { name } = value as { name?: unknown }
   if (typeof name === 'string') return name
-  const parts = asked(value)
+  const parts = requestFields(value)
   return parts.map(([name, text]) => `${name} ${text}`).join(' ')
 }
 
-/** What each host of a decision is for: the names of tasks; null for copies, of which one is like the other. */
-export function purposes(decision: Decision): (string | null)[] {
+/** Task name of each host of a decision; null for replicas, which are interchangeable. */
+export function taskNames(decision: Decision): (string | null)[] {
   const { tasks } = decision.request as { tasks?: { name?: string }[] }
   return decision.hosts.map((_, at) => tasks?.[at]?.name ?? null)
 }
 
-/** Where each task was placed that was moved since; null for those that were not. */
-export function moved({ hosts, why }: Pick<Decided, 'hosts' | 'why'>): (string | null)[] {
+/** Original host of each task that was moved since the decision; null for the other tasks. */
+export function originalHosts({ hosts, why }: Pick<PolicyResult, 'hosts' | 'why'>): (string | null)[] {
   return hosts.map((host, at) => {
     const first = why.find((one) => one.verdict === 'chosen' && one.objectives?.task === at)
     return first && first.candidate !== host ? first.candidate : null
   })
 }
 
-/** Hosts as they are told on a line: a chain as one, tasks side by side. */
-export function line({ kind, hosts }: Pick<Decision, 'kind' | 'hosts'>): string {
+/** Formats hosts on one line: replicas as a chain, tasks as a list. */
+export function formatHosts({ kind, hosts }: Pick<Decision, 'kind' | 'hosts'>): string {
   return hosts.join(kind === 'replicas' ? ' → ' : ', ') || 'nowhere'
 }
 
@@ -50,63 +50,67 @@ export interface Level {
 }
 
 /**
- * Candidates level by level, as they were looked at: racks and then hosts in them, or the hosts for each task.
+ * Groups candidates by level, in the order of the search: racks and then their hosts, or the hosts for each task.
  *
- * @param domain What a candidate is: `rack`, `pod` or `host`.
- * @param tasks Names of tasks, by their position.
+ * @param domain Kind of a candidate: `rack`, `pod` or `host`.
+ * @param tasks Task names, by position.
  */
 export function levels(
   why: Candidate[],
   domain: (name: string) => string,
   tasks: (string | null)[] = [],
 ): Level[] {
-  const found: Level[] = []
+  const result: Level[] = []
   for (const one of why) {
     const task = one.objectives ? (tasks[one.objectives.task] ?? String(one.objectives.task)) : null
     const title = task === null ? `${domain(one.candidate)}s` : `hosts for ${task}`
-    const last = found.at(-1)
+    const last = result.at(-1)
     if (last?.title === title) last.rows.push(one)
-    else found.push({ title, rows: [one] })
+    else result.push({ title, rows: [one] })
   }
-  for (const level of found) level.rows = byVerdict(level.rows)
-  return found
+  for (const level of result) level.rows = byVerdict(level.rows)
+  return result
 }
 
-/** Those chosen, then those outranked, then those refused; each in its order. */
+/** Sorts candidates by verdict: chosen, outranked, refused. Stable within a verdict. */
 function byVerdict(rows: Candidate[]): Candidate[] {
   const order = ['chosen', 'outranked', 'refused']
   return [...rows].sort((a, b) => order.indexOf(a.verdict) - order.indexOf(b.verdict))
 }
 
 export interface Difference {
-  /** Places in the decision whose host the other policy would not take. */
-  left: Set<number>
-  /** Places in the other's that this one does not have. */
-  taken: Set<number>
-  /** What the other's narrowest link has left, over what this one's had; null if either looked at none. */
+  /** Positions in the decision whose host the other policy does not choose. */
+  removed: Set<number>
+  /** Positions in the other result whose host the decision does not have. */
+  added: Set<number>
+  /** Residual bandwidth of the other's bottleneck link over that of the decision; null if either used no load. */
   factor: number | null
   sentence: string
 }
 
-/** What another policy would do differently. Copies are alike, so their order is no difference; each task is itself. */
-export function difference(made: Decision, other: Decided): Difference {
-  const alike = made.kind === 'replicas'
+/** Compares a decision with another policy's result. The order of replicas does not matter; tasks compare by position. */
+export function difference(decision: Decision, other: PolicyResult): Difference {
+  const interchangeable = decision.kind === 'replicas'
   const without = (own: string[], theirs: string[]) =>
-    new Set(own.flatMap((host, at) => ((alike ? theirs.includes(host) : theirs[at] === host) ? [] : [at])))
-  const left = without(made.hosts, other.hosts)
-  const taken = without(other.hosts, made.hosts)
-  const [own, theirs] = [made.limit?.value_bps, other.limit?.value_bps]
+    new Set(
+      own.flatMap((host, at) =>
+        (interchangeable ? theirs.includes(host) : theirs[at] === host) ? [] : [at],
+      ),
+    )
+  const removed = without(decision.hosts, other.hosts)
+  const added = without(other.hosts, decision.hosts)
+  const [own, theirs] = [decision.limit?.value_bps, other.limit?.value_bps]
   const factor = own && theirs !== undefined ? theirs / own : null
-  return { left, taken, factor, sentence: sentence(made, other, left, taken) }
+  return { removed, added, factor, sentence: sentence(decision, other, removed, added) }
 }
 
-function sentence(made: Decision, other: Decided, left: Set<number>, taken: Set<number>): string {
+function sentence(decision: Decision, other: PolicyResult, removed: Set<number>, added: Set<number>): string {
   if (other.hosts.length === 0) return `${other.policy} would place it nowhere.`
-  if (left.size === 0 && taken.size === 0)
-    return made.hosts.join() === other.hosts.join()
+  if (removed.size === 0 && added.size === 0)
+    return decision.hosts.join() === other.hosts.join()
       ? `${other.policy} would choose the same.`
       : `${other.policy} would choose the same hosts in another order.`
-  if (made.hosts.length === 1 && other.hosts.length === 1)
-    return `${other.policy} would choose ${other.hosts[0]} instead of ${made.hosts[0]}.`
-  return `${other.policy} would choose ${taken.size} of ${other.hosts.length} hosts differently.`
+  if (decision.hosts.length === 1 && other.hosts.length === 1)
+    return `${other.policy} would choose ${other.hosts[0]} instead of ${decision.hosts[0]}.`
+  return `${other.policy} would choose ${added.size} of ${other.hosts.length} hosts differently.`
 }

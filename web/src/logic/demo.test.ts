@@ -17,12 +17,12 @@ const of = (leeward: (number | null)[], other: (number | null)[]): Demo => ({
 const said = (...both: [(number | null)[], (number | null)[]]) =>
   verdict(of(...both)).replaceAll('\u00a0', ' ')
 
-test('means are over the steps that both arms have', () => {
+test('means use only the steps that both arms have', () => {
   expect(means(of([0.1, null, 0.3], [0.4, 0.9, 0.6, 1]))).toEqual({ leeward: 0.2, other: 0.5, seconds: 20 })
   expect(means(of([], [0.1]))).toBeNull()
 })
 
-test('the verdict is told whichever way it goes', () => {
+test('the verdict covers wins, ties, losses and missing data', () => {
   expect(said([0.1, 0.1], [0.4, 0.6])).toBe('5 times fewer hot racks under Leeward, over the last 20 s.')
   expect(said([0.2], [0.2])).toBe('As many hot racks under both, over the last 10 s.')
   expect(said([0.6], [0.2])).toBe('3 times more hot racks under Leeward, over the last 10 s.')

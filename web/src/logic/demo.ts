@@ -1,13 +1,13 @@
 import type { Demo } from '../api/types'
 import { duration } from './format'
 
-/** How an arm is called, and its colour, as in all pictures of the project. */
+/** Title and colour of each arm, as in all pictures of the project. */
 export const ARMS: Record<string, { title: string; colour: string }> = {
   leeward: { title: 'Leeward', colour: '--rust' },
   default: { title: 'Default', colour: '--grey' },
 }
 
-/** Mean shares of hot racks over the same steps: those known of both arms. */
+/** Mean shares of hot racks over the steps that are known for both arms. */
 export function means(demo: Demo): { leeward: number; other: number; seconds: number } | null {
   const of = (name: string) => demo.history.arms.find((arm) => arm.name === name)?.hot_share ?? []
   const [leeward, other] = [of('leeward'), of('default')]
@@ -22,7 +22,7 @@ export function means(demo: Demo): { leeward: number; other: number; seconds: nu
   return n ? { leeward: sum / n, other: sumOther / n, seconds: n * demo.history.step_s } : null
 }
 
-/** What came out, in one sentence, whichever way it went. */
+/** Summarizes the comparison in one sentence, for either outcome. */
 export function verdict(demo: Demo): string {
   const mean = means(demo)
   if (!mean || (mean.leeward === 0 && mean.other === 0)) return 'No rack was hot under either yet.'

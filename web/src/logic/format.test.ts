@@ -3,7 +3,7 @@ import { age, clock, count, duration, many, moment, percentile, perSecond, rate,
 
 const plain = (text: string) => text.replaceAll('\u00a0', ' ')
 
-describe('numbers have a unit, and three digits that count', () => {
+describe('numbers have a unit and three significant digits', () => {
   test.each([
     [0, '0 bps'],
     [999, '999 bps'],
@@ -36,7 +36,7 @@ describe('numbers have a unit, and three digits that count', () => {
     ['1500000001B', '1.5 GB'],
     ['much', 'much'],
     [null, '–'],
-  ])('a size of %s', (text, told) => expect(plain(size(text))).toBe(told))
+  ])('a size of %s', (text, formatted) => expect(plain(size(text))).toBe(formatted))
 
   test.each([
     ['0B', '0 B'],
@@ -44,7 +44,9 @@ describe('numbers have a unit, and three digits that count', () => {
     ['6923893661KiB', '7.09 TB'],
     ['7.09TB', '7.09 TB'],
     [null, '–'],
-  ])('a size of %s in units of a thousand', (text, told) => expect(plain(size(text, true))).toBe(told))
+  ])('a size of %s in units of a thousand', (text, formatted) =>
+    expect(plain(size(text, true))).toBe(formatted),
+  )
 
   test('ages are whole seconds and never negative', () => {
     expect(plain(age(3.4))).toBe('3 s')
@@ -63,12 +65,12 @@ describe('numbers have a unit, and three digits that count', () => {
   })
 })
 
-test('what is not known is a dash, whatever it is a number of', () => {
+test('unknown numbers of every kind are a dash', () => {
   for (const text of [rate, share, duration, age, perSecond, count, clock])
     expect([text(null), text(undefined), text(NaN), text(Infinity)]).toEqual(['–', '–', '–', '–'])
 })
 
-test('times are read with their zone', () => {
+test('times are parsed with their zone', () => {
   expect(moment('2026-03-02T09:00:00+01:00')).toBe(Date.UTC(2026, 2, 2, 8))
   expect(moment(null)).toBeNull()
   expect(moment('yesterday')).toBeNull()

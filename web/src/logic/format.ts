@@ -1,4 +1,4 @@
-/** Numbers for people, each with its unit. What is not known is a dash. */
+/** Formats numbers for readers, with units. Unknown values are a dash. */
 
 export const UNKNOWN = '–'
 /** Keeps a number and its unit on one line. */
@@ -8,7 +8,7 @@ type Maybe = number | null | undefined
 
 const known = (value: Maybe): value is number => typeof value === 'number' && Number.isFinite(value)
 
-/** Three digits that count, without zeros at the end: 1.25, 12.5, 125, 1250. */
+/** Three significant digits, without trailing zeros: 1.25, 12.5, 125, 1250. */
 function digits(value: number): string {
   const size = Math.abs(value)
   const places = size === 0 ? 0 : Math.max(0, 2 - Math.floor(Math.log10(size) + 1e-12))
@@ -24,15 +24,15 @@ export function rate(bps: Maybe): string {
     [1e6, 'Mbps'],
     [1e3, 'kbps'],
   ]
-  // As much as the next unit's number would round up to 1000.
+  // A value from 999.5 of a unit on would round up to 1000, so it takes the next unit.
   const [size, unit] = units.find(([size]) => Math.abs(bps) >= size * 0.9995) ?? [1, 'bps']
   return digits(bps / size) + GAP + unit
 }
 
 /**
- * A size as the service writes it, `256MiB` or to the byte, in the largest unit of its kind: 256 MiB, 7.09 TB.
+ * Formats a size of the API, such as `256MiB` or a number of bytes, in the largest unit of its kind: 256 MiB, 7.09 TB.
  *
- * @param decimal Whether it is told in units of a thousand whatever its kind, so that those of a column compare.
+ * @param decimal Uses decimal units for binary sizes too, so that the sizes of a column compare.
  */
 export function size(text: string | null | undefined, decimal = false): string {
   const [, number, unit] = /^([\d.]+)([KMGTP]i?)?B$/.exec(text ?? '') ?? []
@@ -45,13 +45,13 @@ export function size(text: string | null | undefined, decimal = false): string {
   return digits(value) + GAP + (at === 0 ? '' : 'KMGTP'[at - 1] + mark) + 'B'
 }
 
-/** A share: 83 %. Small ones keep a digit. */
+/** A share: 83 %. `places` is the number of decimals. */
 export function share(value: Maybe, places = 0): string {
   if (!known(value)) return UNKNOWN
   return (value * 100).toFixed(places) + GAP + '%'
 }
 
-/** A time that something takes: 14 ms, 2.5 s, 12 min, 3.2 h, 4 d. */
+/** A duration: 14 ms, 2.5 s, 12 min, 3.2 h, 4 d. */
 export function duration(seconds: Maybe): string {
   if (!known(seconds)) return UNKNOWN
   const size = Math.abs(seconds)
@@ -64,24 +64,24 @@ export function duration(seconds: Maybe): string {
   return digits(Math.round(seconds / 8640) / 10) + GAP + 'd'
 }
 
-/** How long ago, in whole steps, so that it does not flicker: 8 s, 3 min. */
+/** An age, in whole seconds or larger steps so that it does not flicker: 8 s, 3 min. */
 export function age(seconds: Maybe): string {
   if (!known(seconds)) return UNKNOWN
   return duration(seconds < 119.5 ? Math.max(0, Math.round(seconds)) : seconds)
 }
 
-/** A number without a unit, of three digits that count: 2.35. */
+/** A number without a unit, with three significant digits: 2.35. */
 export function number(value: Maybe): string {
   return known(value) ? digits(value) : UNKNOWN
 }
 
-/** How often: 12.5 /s. */
+/** A rate per second: 12.5 /s. */
 export function perSecond(value: Maybe): string {
   if (!known(value)) return UNKNOWN
   return (value >= 1000 ? count(Math.round(value)) : digits(value)) + GAP + '/s'
 }
 
-/** A number of things: 12,500. */
+/** A count: 12,500. */
 export function count(value: Maybe): string {
   return known(value) ? value.toLocaleString('en', { maximumFractionDigits: 0 }) : UNKNOWN
 }
@@ -91,7 +91,7 @@ export function times(value: Maybe): string {
   return known(value) ? `${digits(value)} times` : UNKNOWN
 }
 
-/** A moment of the day, where the reader is: 14:03:20. */
+/** A time of day in the reader's zone: 14:03:20. */
 export function clock(ms: Maybe, seconds = true): string {
   if (!known(ms)) return UNKNOWN
   const at = new Date(ms)
@@ -99,13 +99,13 @@ export function clock(ms: Maybe, seconds = true): string {
   return [at.getHours(), at.getMinutes(), ...(seconds ? [at.getSeconds()] : [])].map(two).join(':')
 }
 
-/** The milliseconds of an RFC 3339 time; null if there is none. */
+/** Parses an RFC 3339 time to milliseconds since the epoch; null if it is missing or invalid. */
 export function moment(text: string | null | undefined): number | null {
   const ms = text ? Date.parse(text) : NaN
   return Number.isNaN(ms) ? null : ms
 }
 
-/** `one rack`, `3 racks`. */
+/** A count with its noun: `1 rack`, `3 racks`. */
 export function many(value: number, word: string): string {
   return `${count(value)} ${word}${value === 1 ? '' : 's'}`
 }

@@ -40,8 +40,8 @@ const up = (history: LinkHistory, columns = 100) =>
     Number.isNaN(x) ? null : Number(x.toFixed(3)),
   )
 
-describe('what was kept and what comes live fall into the same columns', () => {
-  test('live ticks go on where the history ends, and fill its last column as a mean', () => {
+describe('stored history and live ticks share the same columns', () => {
+  test('live ticks continue after the history and update its last column as a mean', () => {
     const history = new LinkHistory(10_000, 100)
     history.load({ from: iso(T), step_s: 10, series: [{ link: 'r0:uplink', utilization: [0.1, 0.2, 0.3] }] })
     history.add(T + 29_000, [rack(0.5)])
@@ -51,7 +51,7 @@ describe('what was kept and what comes live fall into the same columns', () => {
     expect(history.grid(100).from).toBe(T)
   })
 
-  test('a history that begins between columns goes where most of each step is', () => {
+  test("a history that begins between columns uses the column of each step's middle", () => {
     const history = new LinkHistory(10_000, 100)
     history.load({
       from: iso(T + 3_000),
@@ -75,14 +75,14 @@ describe('what was kept and what comes live fall into the same columns', () => {
     expect(up(long)).toEqual([0.2, 0.2, 0.2, null, null, null, 0.5, 0.5, 0.5])
   })
 
-  test('a gap of time is a gap in the map, and not bridged', () => {
+  test('a gap of time is a gap in the map', () => {
     const history = new LinkHistory(10_000, 100)
     history.add(T, [rack(0.5)])
     history.add(T + 40_000, [rack(0.6)])
     expect(up(history)).toEqual([0.5, null, null, null, 0.6])
   })
 
-  test('an unknown load is a gap, not a load of nothing', () => {
+  test('an unknown load is a gap, not zero', () => {
     const history = new LinkHistory(10_000, 100)
     history.add(T, [rack(0.5)])
     history.add(T + 10_000, [rack(null)])
@@ -90,14 +90,14 @@ describe('what was kept and what comes live fall into the same columns', () => {
     expect(up(history)).toEqual([0.5, null, 0.6])
   })
 
-  test('a tick that comes late changes nothing', () => {
+  test('a late tick changes nothing', () => {
     const history = new LinkHistory(10_000, 100)
     history.add(T + 20_000, [rack(0.5)])
     history.add(T, [rack(0.9)])
     expect(up(history)).toEqual([0.5])
   })
 
-  test('no more columns are kept than asked for, and links that appear later line up', () => {
+  test('the number of columns has a limit, and links that appear later are aligned', () => {
     const history = new LinkHistory(10_000, 3)
     for (let at = 0; at < 5; at++) history.add(T + at * 10_000, [rack(at / 10, at === 4 ? 0.9 : null)])
     expect(up(history)).toEqual([0.2, 0.3, 0.4])
@@ -108,7 +108,7 @@ describe('what was kept and what comes live fall into the same columns', () => {
   })
 })
 
-test('the hot share counts what is known, and is unknown of nothing', () => {
+test('the hot share counts known samples only, and is null without any', () => {
   const history = new LinkHistory(10_000, 10)
   expect(hotShare(history.grid(10), 0.75)).toBeNull()
   history.add(T, [rack(0.75, 0.1)])

@@ -2,9 +2,9 @@ import type { History, Rack } from '../api/types'
 import { moment } from './format'
 import { linksOf } from './racks'
 
-/** What the time map shows: for every link a utilization for each step of time, NaN where it is not known. */
+/** Data of the time map: the utilization of every link for each time step, NaN if unknown. */
 export interface Grid {
-  /** When the first column begins, in milliseconds. */
+  /** Start of the first column, in milliseconds. */
   from: number
   step: number
   columns: number
@@ -12,8 +12,8 @@ export interface Grid {
 }
 
 /**
- * Links over time, in columns of one length that begin at whole multiples of it, so that what the service kept
- * and what came live since fall into the same columns. Holds a bounded number of columns; old ones leave.
+ * History of link utilization in columns of equal length. Columns begin at multiples of their length, so stored history
+ * and live ticks use the same columns. The number of columns has a limit; the oldest are dropped.
  */
 export class LinkHistory {
   readonly step: number
@@ -21,24 +21,24 @@ export class LinkHistory {
   private first = 0
   private columns = 0
   private rows = new Map<string, Float32Array>()
-  /** How many samples the last column has of each link. */
+  /** Number of samples of each link in the last column. */
   private counts = new Map<string, number>()
 
   /**
-   * @param step Milliseconds of a column.
-   * @param most Columns to keep.
+   * @param step Length of a column in milliseconds.
+   * @param most Maximum number of columns.
    */
   constructor(step: number, most: number) {
     this.step = step
     this.most = most
   }
 
-  /** The column that a moment is in, counted from the epoch. */
+  /** Index of the column that contains a time, counted from the epoch. */
   private column(ms: number): number {
     return Math.floor(ms / this.step)
   }
 
-  /** Takes what the service kept in place of what is here. Its steps need not begin or be as long as these. */
+  /** Replaces the content with a history of the service. Its steps may have another start and another length. */
   load(history: History): void {
     const from = moment(history.from)
     this.rows.clear()
@@ -48,7 +48,7 @@ export class LinkHistory {
     if (from === null || length === 0 || !(history.step_s > 0)) return
     const step = history.step_s * 1000
     this.first = this.column(from)
-    // The middle of a step says which column it is in; a longer step fills all columns that it covers.
+    // The middle of a step selects its column; a step longer than a column fills all columns that it covers.
     const span = (at: number): [number, number] => {
       const begin = from + at * step
       if (step <= this.step) return [this.column(begin + step / 2), this.column(begin + step / 2)]
@@ -72,7 +72,7 @@ export class LinkHistory {
     }
   }
 
-  /** Takes a tick of live racks in. A moment before the last column is too late and changes nothing. */
+  /** Adds a live tick. A time before the last column is too late and changes nothing. */
   add(ms: number, racks: Rack[]): void {
     const column = this.column(ms)
     if (this.columns === 0) this.first = column
@@ -93,7 +93,7 @@ export class LinkHistory {
       }
   }
 
-  /** Makes columns up to one, unknown at first, and lets old ones go. */
+  /** Adds unknown columns up to `column`, and drops the oldest beyond the limit. */
   private extend(column: number): void {
     const first = Math.max(this.first, column - this.most + 1)
     const columns = column - first + 1
@@ -112,7 +112,7 @@ export class LinkHistory {
     return row
   }
 
-  /** The last columns of all links. */
+  /** Returns the last columns of all links. */
   grid(columns: number): Grid {
     const shown = Math.min(columns, this.columns)
     const rows = new Map<string, Float32Array>()
@@ -121,7 +121,7 @@ export class LinkHistory {
   }
 }
 
-/** The share of link intervals that are known and hot; null if none is known. */
+/** Share of hot samples among the known ones; null if none is known. */
 export function hotShare(grid: Grid, limit: number): number | null {
   let hot = 0
   let known = 0

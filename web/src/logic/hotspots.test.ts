@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Hotspot, Link, Migration, Rack } from '../api/types'
-import { counted, movesOff, parted } from './hotspots'
+import { headerCount, movesByLink, groupHotspots } from './hotspots'
 
 const hot = (link: string, since = '2026-03-02T09:00:00Z'): Hotspot => ({
   link,
@@ -21,32 +21,32 @@ const LINK = { link: 'r0:uplink' } as Link
 const HOT = [hot('r0h1:egress'), hot('r10:uplink'), hot('p0:downlink'), hot('r2:uplink'), hot('r0h2:ingress')]
 const names = (hotspots: Hotspot[]) => hotspots.map(({ link }) => link)
 
-test('a host’s own link is no hotspot of the racks', () => {
-  const { shared, own } = parted(HOT, true)
+test('links of hosts are separate from shared links', () => {
+  const { shared, own } = groupHotspots(HOT, true)
   expect(names(shared)).toEqual(['p0:downlink', 'r2:uplink', 'r10:uplink'])
   expect(names(own)).toEqual(['r0h1:egress', 'r0h2:ingress'])
-  expect(counted(HOT, [rack(null), rack(LINK)])).toBe(3)
+  expect(headerCount(HOT, [rack(null), rack(LINK)])).toBe(3)
 })
 
-test('where racks have no links, those of hosts are what there is', () => {
-  expect(names(parted(HOT, false).own)).toEqual([])
-  expect(parted(HOT, false).shared).toHaveLength(5)
-  expect(counted(HOT, [rack(null)])).toBe(5)
+test('links of hosts count as shared if racks have no links', () => {
+  expect(names(groupHotspots(HOT, false).own)).toEqual([])
+  expect(groupHotspots(HOT, false).shared).toHaveLength(5)
+  expect(headerCount(HOT, [rack(null)])).toBe(5)
 })
 
-test('the longest hot come first, however their times are written', () => {
-  const found = [
+test('hotspots are sorted by time, for every notation of it', () => {
+  const hotspots = [
     hot('a:uplink', '2026-03-02T09:00:05.5Z'),
     hot('b:uplink', '2026-03-02T09:00:05Z'),
     hot('c:uplink', '2026-03-02T10:00:04+01:00'),
   ]
-  expect(names(parted(found, true).shared)).toEqual(['c:uplink', 'b:uplink', 'a:uplink'])
+  expect(names(groupHotspots(hotspots, true).shared)).toEqual(['c:uplink', 'b:uplink', 'a:uplink'])
 })
 
 test('moves are counted by link and state', () => {
   const move = (link: string, state: string) => ({ link, state }) as Migration
   const moves = [move('a', 'done'), move('b', 'expired'), move('a', 'advised'), move('a', 'advised')]
-  expect([...movesOff(moves)]).toEqual([
+  expect([...movesByLink(moves)]).toEqual([
     ['a', '2 advised, 1 done'],
     ['b', '1 expired'],
   ])

@@ -1,12 +1,12 @@
 import type { Hotspot, Migration, Rack } from '../api/types'
 import { moment } from './format'
-import { linked } from './racks'
+import { haveLinks } from './racks'
 
-/** Hot links, each list with the longest hot first. */
-export interface Parted {
-  /** What many hosts share: links of racks and of pods. */
+/** Hot links in two groups, each sorted by the start time, oldest first. */
+export interface HotspotGroups {
+  /** Links of racks and pods, which many hosts share. */
   shared: Hotspot[]
-  /** A host's own. One task fills such a link, and slows nobody else by it. */
+  /** Links of hosts. A single task may fill one, without slowing other hosts. */
   own: Hotspot[]
 }
 
@@ -14,17 +14,17 @@ function ofHost(link: string): boolean {
   return link.endsWith(':egress') || link.endsWith(':ingress')
 }
 
-/** How many hot links the head tells of: those that are shared, as on the map of racks; all where none is. */
-export function counted(hotspots: Hotspot[], racks: Rack[]): number {
-  return linked(racks) ? hotspots.filter(({ link }) => !ofHost(link)).length : hotspots.length
+/** Number of hot links for the page header: shared links only, or all links if racks have none. */
+export function headerCount(hotspots: Hotspot[], racks: Rack[]): number {
+  return haveLinks(racks) ? hotspots.filter(({ link }) => !ofHost(link)).length : hotspots.length
 }
 
 /**
- * Hot links by whom they slow.
+ * Groups hot links into shared links and links of hosts.
  *
- * @param apart Whether racks have links of their own; where they do not, all are shared.
+ * @param apart True if racks have links of their own; else all hot links count as shared.
  */
-export function parted(hotspots: Hotspot[], apart: boolean): Parted {
+export function groupHotspots(hotspots: Hotspot[], apart: boolean): HotspotGroups {
   const since = new Map(hotspots.map((one) => [one.link, moment(one.since) ?? 0]))
   const inOrder = [...hotspots].sort(
     (a, b) => (since.get(a.link) as number) - (since.get(b.link) as number) || NAMES.compare(a.link, b.link),
@@ -39,14 +39,14 @@ const NAMES = new Intl.Collator('en', { numeric: true })
 
 const STATES = ['advised', 'done', 'refused', 'expired']
 
-/** How many moves of which state leave each link, in words: `2 advised, 1 done`. */
-export function movesOff(moves: Migration[]): Map<string, string> {
+/** Summary of the moves off each link, by state: `2 advised, 1 done`. */
+export function movesByLink(moves: Migration[]): Map<string, string> {
   const counts = new Map<string, Map<string, number>>()
   for (const { link, state } of moves) {
     const states = counts.get(link) ?? new Map<string, number>()
     counts.set(link, states.set(state, (states.get(state) ?? 0) + 1))
   }
-  const told = (states: Map<string, number>) =>
+  const summary = (states: Map<string, number>) =>
     STATES.flatMap((state) => (states.has(state) ? [`${states.get(state)} ${state}`] : [])).join(', ')
-  return new Map([...counts].map(([link, states]) => [link, told(states)]))
+  return new Map([...counts].map(([link, states]) => [link, summary(states)]))
 }

@@ -1,7 +1,7 @@
 import type { Link, Rack } from '../api/types'
 import type { Grid } from './history'
 
-/** A rack as the maps show it: utilizations of one moment, null where not known. */
+/** A rack on the maps: utilizations at one time, null if unknown. */
 export interface Cell {
   rack: string
   pod: string | null
@@ -12,19 +12,19 @@ export interface Cell {
 
 export type Order = 'name' | 'heat'
 
-/** The links that a rack has of its own. */
+/** Links of a rack; empty in networks without rack links. */
 export function linksOf({ up, down }: Rack): Link[] {
   return [up, down].filter((link) => link !== null)
 }
 
-/** Whether any rack has a link of its own; in a hose or a mesh none has, and what limits is at the hosts. */
-export function linked(racks: Rack[]): boolean {
+/** True if any rack has links of its own. In a hose or a mesh none has, and host links are the bottlenecks. */
+export function haveLinks(racks: Rack[]): boolean {
   return racks.some((rack) => linksOf(rack).length > 0)
 }
 
 /**
- * Racks of now. Hot is what the service says is: it judges by the last window, and a utilization is a mean that follows
- * windows.
+ * Cells of the live racks. The service decides which links are hot, by the last window; the utilization is a moving mean
+ * over windows.
  */
 export function cells(racks: Rack[]): Cell[] {
   const of = (link: Link | null) => link?.utilization ?? null
@@ -38,27 +38,29 @@ export function cells(racks: Rack[]): Cell[] {
   }))
 }
 
-/** Of racks of which utilizations alone are known: hot from a limit on. */
-export function judged(rack: Omit<Cell, 'hot'>, limit: number): Cell {
+/** Adds the hot flags to a rack of which only utilizations are known: hot from `limit` on. */
+export function withHotFlags(rack: Omit<Cell, 'hot'>, limit: number): Cell {
   return { ...rack, hot: { up: (rack.up ?? 0) >= limit, down: (rack.down ?? 0) >= limit } }
 }
 
-/** Racks of a column of the history. */
+/** Cells of the racks in one column of the history. */
 export function cellsAt(racks: Rack[], grid: Grid, column: number, limit: number): Cell[] {
   const at = (link: Link | null) => {
     const value = link ? grid.rows.get(link.link)?.[column] : undefined
     return value === undefined || Number.isNaN(value) ? null : value
   }
-  return racks.map(({ rack, pod, up, down }) => judged({ rack, pod, up: at(up), down: at(down) }, limit))
+  return racks.map(({ rack, pod, up, down }) =>
+    withHotFlags({ rack, pod, up: at(up), down: at(down) }, limit),
+  )
 }
 
-/** The higher of both directions; null if neither is known. */
+/** Higher utilization of both directions; null if neither is known. */
 export function hottest({ up, down }: Pick<Cell, 'up' | 'down'>): number | null {
   return up === null ? down : down === null ? up : Math.max(up, down)
 }
 
-/** Names with their numbers in order, r2 before r10; or the hottest first, those not known last. */
-export function ordered<T extends Cell>(racks: T[], order: Order): T[] {
+/** Sorts racks by name with numeric order (r2 before r10), or by heat with unknown last. */
+export function sortRacks<T extends Cell>(racks: T[], order: Order): T[] {
   const byName = (a: T, b: T) => NAMES.compare(a.rack, b.rack)
   if (order === 'name') return [...racks].sort(byName)
   const heat = new Map(racks.map((rack) => [rack, hottest(rack) ?? -1]))
@@ -67,26 +69,26 @@ export function ordered<T extends Cell>(racks: T[], order: Order): T[] {
 
 const NAMES = new Intl.Collator('en', { numeric: true })
 
-/** How many racks have a hot link, and how many have a link that is known. */
-export function hotNow(racks: Cell[]): { hot: number; known: number } {
+/** Number of racks with a hot link, and number of racks with a known link. */
+export function countHot(racks: Cell[]): { hot: number; known: number } {
   const known = racks.filter((rack) => hottest(rack) !== null).length
   return { hot: racks.filter(({ hot }) => hot.up || hot.down).length, known }
 }
 
-/** A share in whole percents that does not reach the limit by being rounded. */
-export function percents(value: number, limit: number): number {
+/** Rounds a share to whole percent. A share below the limit stays below it after rounding. */
+export function wholePercent(value: number, limit: number): number {
   const rounded = Math.round(value * 100)
   return value < limit && rounded >= limit * 100 ? Math.ceil(limit * 100) - 1 : rounded
 }
 
-/** A direction in words: `uplink 83 %, hot`. */
-export function spoken(word: string, value: number | null, hot: boolean, limit: number): string {
+/** Describes one direction: `uplink 83 %, hot`. */
+export function describeLink(word: string, value: number | null, hot: boolean, limit: number): string {
   if (value === null) return `${word} not known`
-  return `${word} ${percents(value, limit)} %${hot ? ', hot' : ''}`
+  return `${word} ${wholePercent(value, limit)} %${hot ? ', hot' : ''}`
 }
 
-/** How many columns of tiles fit, so that all racks show in a box if that is at all possible. */
-export function tiling(
+/** Layout of tiles: the largest tiles with which all racks fit in a box, or the smallest ones if none fit. */
+export function tileLayout(
   count: number,
   width: number,
   height: number,
@@ -98,7 +100,7 @@ export function tiling(
   for (let size = most; size >= least; size--) {
     const fitting = Math.max(1, Math.floor(width / size))
     const rows = Math.ceil(count / fitting)
-    // Rows of the same length, and as wide as there is room.
+    // Use rows of equal length and the full width.
     const columns = Math.ceil(count / rows)
     best = { columns, wide: Math.min(most, Math.floor(width / columns)), tall: Math.floor(size * TALL) }
     if (rows * best.tall <= height) break
@@ -106,5 +108,5 @@ export function tiling(
   return best
 }
 
-/** Height over width of a tile, at most. */
+/** Maximum ratio of a tile's height to its width. */
 export const TALL = 1

@@ -1,63 +1,63 @@
-/** Draws racks over time: a row for each rack, a column for each step, uplinks left and downlinks right. */
+/** Draws racks over time: one row per rack, one column per step, uplinks on the left and downlinks on the right. */
 
 import { heat, inkOn, scale, STEPS, type Theme } from '../logic/colour'
 import type { Grid } from '../logic/history'
 
-/** Where things are on the canvas, in pixels. */
-export interface Places {
+/** Layout of the canvas, in pixels. */
+export interface Layout {
   width: number
-  /** Of one row. */
+  /** Height of one row. */
   row: number
-  /** Where the maps begin. */
+  /** Left edge of each map. */
   maps: [number, number]
-  /** Of each map. */
+  /** Width of each map. */
   across: number
-  /** How far down the rows are scrolled, and how much of them shows. */
+  /** Scroll offset of the rows, and their visible height. */
   top: number
   height: number
 }
 
 export interface Row {
   rack: string
-  /** Names of the links. */
+  /** Names of the uplink and the downlink. */
   links: [string, string]
 }
 
-/** Letters take this much. */
+/** Width of the rack names. */
 const LABEL = 52
 const BETWEEN = 20
 
-export function placed(width: number, racks: number, height: number, top: number): Places {
+export function layout(width: number, racks: number, height: number, top: number): Layout {
   const across = Math.max(10, (width - LABEL - BETWEEN) / 2)
   const row = Math.max(4, Math.min(22, Math.floor(height / Math.max(1, racks))))
   const shown = Math.min(height, racks * row)
   return { width, row, maps: [LABEL, LABEL + across + BETWEEN], across, top, height: shown }
 }
 
-/** Shades of the theme as pixels, ready to be written. */
+/** Colours of each theme as pixel values. */
 const PIXELS: Record<Theme, Uint32Array> = { light: pixels('light'), dark: pixels('dark') }
 
 function pixels(theme: Theme): Uint32Array {
   return Uint32Array.from(scale(theme), ([r, g, b]) => (255 << 24) | (b << 16) | (g << 8) | r)
 }
 
-/** What is drawn besides the scale, as the style sheet has it; to ask that would cost more than the drawing. */
+/** Colours besides the scale, copied from the style sheet: reading computed styles would cost more than drawing. */
 const COLOURS: Record<Theme, { letters: string; page: string; hatch: [string, string] }> = {
   light: { letters: '#625b54', page: '#ffffff', hatch: ['#e9e4dc', '#a49b91'] },
   dark: { letters: '#aaa7a1', page: '#1c1f24', hatch: ['#23272d', '#6d747f'] },
 }
 
-/** Draws those of the rows that show. */
+/** Draws the visible rows. */
 export function draw(
   canvas: HTMLCanvasElement,
   all: Row[],
   grid: Grid,
-  places: Places,
+  layout: Layout,
   limit: number,
   theme: Theme,
 ): void {
   const context = canvas.getContext('2d')
-  const { width, height, row, top } = places
+  const { width, height, row, top } = layout
   if (!context || height === 0) return
   const dense = devicePixelRatio || 1
   const size: [number, number] = [Math.round(width * dense), Math.round(height * dense)]
@@ -69,16 +69,16 @@ export function draw(
   context.translate(0, first * row - top)
   labels(context, rows, first, row, theme)
   const tall = rows.length * row
-  places.maps.forEach((left, way) => {
+  layout.maps.forEach((left, way) => {
     context.fillStyle = hatch(context, theme)
-    context.fillRect(left, 0, places.across, tall)
+    context.fillRect(left, 0, layout.across, tall)
     if (grid.columns === 0) return
     context.imageSmoothingEnabled = false
-    context.drawImage(image(rows, way as 0 | 1, grid, theme), left, 0, places.across, tall)
-    marks(context, rows, way as 0 | 1, grid, places, left, limit, theme)
+    context.drawImage(image(rows, way as 0 | 1, grid, theme), left, 0, layout.across, tall)
+    marks(context, rows, way as 0 | 1, grid, layout, left, limit, theme)
     context.fillStyle = COLOURS[theme].page
     if (row >= 8)
-      for (let at = 1; at < rows.length; at++) context.fillRect(left, at * row - 0.5, places.across, 1)
+      for (let at = 1; at < rows.length; at++) context.fillRect(left, at * row - 0.5, layout.across, 1)
   })
 }
 
@@ -97,17 +97,17 @@ function labels(
   rows.forEach(({ rack }, at) => {
     if ((first + at) % every !== 0) return
     const middle = (at + 0.5) * row
-    // The first one whole, where a row is lower than its letters.
+    // Keeps the first name inside the canvas if a row is lower than its text.
     context.fillText(rack, LABEL - 8, first + at === 0 ? Math.max(6, middle) : middle, LABEL - 8)
   })
 }
 
-/** One pixel a cell; nothing where it is not known, so that the hatching shows through. */
+/** Image with one pixel per cell; unknown cells stay transparent, so that the hatching is visible. */
 function image(rows: Row[], way: 0 | 1, grid: Grid, theme: Theme): OffscreenCanvas {
   const canvas = new OffscreenCanvas(grid.columns, rows.length)
   const context = canvas.getContext('2d') as OffscreenCanvasRenderingContext2D
-  const made = context.createImageData(grid.columns, rows.length)
-  const cells = new Uint32Array(made.data.buffer)
+  const pixels = context.createImageData(grid.columns, rows.length)
+  const cells = new Uint32Array(pixels.data.buffer)
   const shades = PIXELS[theme]
   rows.forEach(({ links }, at) => {
     const values = grid.rows.get(links[way])
@@ -120,17 +120,17 @@ function image(rows: Row[], way: 0 | 1, grid: Grid, theme: Theme): OffscreenCanv
         ] as number
     }
   })
-  context.putImageData(made, 0, 0)
+  context.putImageData(pixels, 0, 0)
   return canvas
 }
 
-/** A line through the times at which a link was hot, for those who do not see it by colour. */
+/** Draws a line over the hot cells of each link, for readers who do not see the colour. */
 function marks(
   context: CanvasRenderingContext2D,
   rows: Row[],
   way: 0 | 1,
   grid: Grid,
-  { row, across }: Places,
+  { row, across }: Layout,
   left: number,
   limit: number,
   theme: Theme,
@@ -153,7 +153,7 @@ function marks(
   })
 }
 
-/** The hatching of what is not known; made once for each theme. */
+/** Hatching of unknown cells, created once per theme. */
 const HATCHES: Partial<Record<Theme, CanvasPattern | null>> = {}
 
 function hatch(context: CanvasRenderingContext2D, theme: Theme): CanvasPattern | string {

@@ -1,86 +1,86 @@
 import { Client } from '../api/client'
 import type { Problem } from '../api/problem'
 import type { ServerEvent } from '../api/sse'
-import { follow, type Listener } from '../api/stream'
+import { followEvents, type Listener } from '../api/stream'
 import type { History, Policies, Status } from '../api/types'
 import { tick as rendered } from 'svelte'
 import { EMPTY, reduce, withDecisions, withRacks, type Board } from '../logic/board'
 import { connectionOf, type Connection } from '../logic/connection'
 import { moment } from '../logic/format'
-import { linked } from '../logic/racks'
+import { haveLinks } from '../logic/racks'
 
 const TOKEN = 'leeward-token'
 const HOUR_MS = 3_600_000
-/** Steps in which the last hour of a link is shown, in seconds. */
+/** Step of the last hour of a link, in seconds. */
 export const HOUR_STEP_S = 30
-/** How often the status is asked for: what no event tells. */
+/** Interval between status requests; the status has fields that no event contains. */
 const STATUS_MS = 5000
-/** Statuses, or intervals if they are longer, that rates are told of. */
-const RATES = 4
-/** Decisions may come by the thousand a second; what comes within this long is shown together. */
-const TOGETHER_MS = 200
+/** Averaging window of the rates, in status requests, or in reporting intervals if these are longer. */
+const RATE_WINDOW = 4
+/** Batching delay: thousands of decisions may arrive per second, and one render shows a batch. */
+const BATCH_MS = 200
 
-/** What all pages share: the service, what it streams, and how well it is heard. */
+/** State that all pages share: the client, the streamed data, and the connection. */
 class App implements Listener {
   readonly client = new Client(() => this.token)
   status = $state.raw<Status | null>(null)
   board = $state.raw<Board>(EMPTY)
-  /** Policies that can be asked what they would have decided; none of a service that does not tell. */
+  /** Policies available for what-if requests; null if the service does not list them. */
   policies = $state.raw<Policies | null>(null)
-  /** Rises with every connection: what pages asked for before may have missed something. */
+  /** Number of connections. Pages reload their data after each new one, because events may be missing. */
   connections = $state(0)
-  /** Decisions, and samples of links, a second; null until there were two statuses. */
+  /** Decisions and samples per second; null before the second status. */
   rates = $state.raw<{ decisions: number; samples: number } | null>(null)
-  /** This machine's clock, every second. */
+  /** This machine's clock, updated every second. */
   now = $state(Date.now())
-  /** Whether the reader is asked for a token. */
-  asking = $state(false)
+  /** True while the token dialog is open. */
+  tokenDialogOpen = $state(false)
 
   private phase = $state<'connecting' | 'open' | 'lost' | 'denied'>('connecting')
   private problem = $state.raw<Problem | null>(null)
-  private ticked = $state<number | null>(null)
+  private lastTick = $state<number | null>(null)
   private retry = $state<number | null>(null)
-  /** What the service's clock is ahead of this machine's, in milliseconds. */
-  private ahead = $state(0)
+  /** Offset of the service's clock from this machine's, in milliseconds. */
+  private clockOffset = $state(0)
   private token = $state<string | null>(sessionStorage.getItem(TOKEN))
   private running: AbortController | null = null
   private changes = 0
   private statuses: Status[] = []
-  private heard: ServerEvent[] = []
-  /** Which connection this is; each loss counts too. */
-  private stream = 0
-  private waiting: ReturnType<typeof setTimeout> | undefined
+  private pending: ServerEvent[] = []
+  /** Number of the current connection. Losses count too, so that late responses of old connections are ignored. */
+  private generation = 0
+  private flushTimer: ReturnType<typeof setTimeout> | undefined
 
   readonly connection: Connection = $derived(
     connectionOf({
       phase: this.phase,
       problem: this.problem,
       now: this.now,
-      tick: this.ticked,
+      tick: this.lastTick,
       retry: this.retry,
       interval_s: this.status?.interval_s ?? 1,
       telemetry_s: this.telemetry_s,
-      links: linked(this.board.racks),
+      links: haveLinks(this.board.racks),
     }),
   )
   readonly live: boolean = $derived(this.connection.kind === 'live')
-  /** Links are hot from this utilization on. */
+  /** Utilization from which a link is hot. */
   readonly limit: number = $derived(this.status?.hot_above ?? 0.75)
 
-  /** Whether the service's clock is known; the status itself changes all the time. */
-  readonly known: boolean = $derived(this.status !== null)
+  /** True once the service's clock is known; unlike the status, it changes only once. */
+  readonly clockKnown: boolean = $derived(this.status !== null)
 
   /** The service's clock. */
   get time(): number {
-    return this.now + this.ahead
+    return this.now + this.clockOffset
   }
 
-  /** The time that was so many milliseconds ago. */
+  /** Time `ms` milliseconds ago, by the service's clock, as RFC 3339. */
   ago(ms: number): string {
     return new Date(this.time - ms).toISOString()
   }
 
-  /** How long ago something was, in seconds; null if it never was. */
+  /** Seconds since `time`, by the service's clock; null without a time. */
   since(time: string | null): number | null {
     const ms = moment(time)
     return ms === null ? null : (this.time - ms) / 1000
@@ -90,7 +90,7 @@ class App implements Listener {
     return this.client.linkHistory(link, this.ago(HOUR_MS), HOUR_STEP_S, signal)
   }
 
-  /** How old the newest report is, in seconds; null if there is none. */
+  /** Age of the newest telemetry of rack links, in seconds; null without telemetry. */
   get telemetry_s(): number | null {
     return this.board.at === null ? null : Math.max(0, (this.time - this.board.at) / 1000)
   }
@@ -99,37 +99,40 @@ class App implements Listener {
     return this.token !== null
   }
 
-  /** Begins to follow the service, anew if it does already. */
+  /** Starts to follow the service; restarts if it already does. */
   start(): void {
     this.running?.abort()
-    this.stream++
+    this.generation++
     this.running = new AbortController()
     this.phase = 'connecting'
     this.problem = null
     const { signal } = this.running
-    void follow(this.client, this, signal)
+    void followEvents(this.client, this, signal)
     const clock = setInterval(() => (this.now = Date.now()), 1000)
-    const asks = setInterval(() => void this.ask(), STATUS_MS)
-    // Two soon after each other, so that rates are known.
-    const second = setTimeout(() => void this.ask(), STATUS_MS / 4)
-    signal.addEventListener('abort', () => (clearInterval(clock), clearInterval(asks), clearTimeout(second)))
+    const statuses = setInterval(() => void this.readStatus(), STATUS_MS)
+    // Reads a second status soon, because rates need two.
+    const second = setTimeout(() => void this.readStatus(), STATUS_MS / 4)
+    signal.addEventListener(
+      'abort',
+      () => (clearInterval(clock), clearInterval(statuses), clearTimeout(second)),
+    )
   }
 
-  /** Takes a token for this session of the browser; null forgets it. */
+  /** Stores a token for this browser session and reconnects; null removes the token. */
   login(token: string | null): void {
     this.token = token
     if (token === null) sessionStorage.removeItem(TOKEN)
     else sessionStorage.setItem(TOKEN, token)
-    this.asking = false
+    this.tokenDialogOpen = false
     this.start()
   }
 
   opened(): void {
-    void this.catchUp(++this.stream)
+    void this.catchUp(++this.generation)
   }
 
   lost(problem: Problem, wait_ms: number | null): void {
-    this.stream++
+    this.generation++
     this.fail(problem, wait_ms)
   }
 
@@ -138,34 +141,34 @@ class App implements Listener {
     this.problem = problem
     this.phase = wait_ms === null ? 'denied' : 'lost'
     this.retry = wait_ms === null ? null : this.now + wait_ms
-    if (wait_ms === null) this.asking = true
+    if (wait_ms === null) this.tokenDialogOpen = true
   }
 
   events(events: ServerEvent[]): void {
-    this.heard.push(...events)
-    if (events.some((event) => event.name === 'racks')) this.take()
-    else this.waiting ??= setTimeout(() => this.take(), TOGETHER_MS)
+    this.pending.push(...events)
+    if (events.some((event) => event.name === 'racks')) this.flush()
+    else this.flushTimer ??= setTimeout(() => this.flush(), BATCH_MS)
   }
 
-  /** Takes in what was heard. */
-  private take(): void {
-    clearTimeout(this.waiting)
-    this.waiting = undefined
-    const events = this.heard
-    this.heard = []
+  /** Applies the pending events to the board. */
+  private flush(): void {
+    clearTimeout(this.flushTimer)
+    this.flushTimer = undefined
+    const events = this.pending
+    this.pending = []
     const began = performance.now()
     this.board = reduce(this.board, events)
     if (this.board.changes !== this.changes) {
       this.changes = this.board.changes
-      void this.ask()
+      void this.readStatus()
     }
     if (!events.some((event) => event.name === 'racks')) return
-    this.now = this.ticked = Date.now()
-    void measured(began)
+    this.now = this.lastTick = Date.now()
+    void recordTick(began)
   }
 
-  /** Reads what was before the stream, or while there was none. Nothing is live before. */
-  private async catchUp(stream: number): Promise<void> {
+  /** Reads the full state after a connection. The page is not live before this succeeds. */
+  private async catchUp(generation: number): Promise<void> {
     const signal = this.running?.signal
     try {
       const [racks, decisions, hotspots, migrations] = await Promise.all([
@@ -173,36 +176,37 @@ class App implements Listener {
         this.client.decisions(null, signal),
         this.client.hotspots(signal),
         this.client.migrations(signal),
-        this.ask(),
+        this.readStatus(),
       ])
-      if (stream !== this.stream) return
-      const told = withDecisions(decisions, this.board.decisions)
-      const board = { ...this.board, hotspots, migrations, decisions: told }
+      if (generation !== this.generation) return
+      const merged = withDecisions(decisions, this.board.decisions)
+      const board = { ...this.board, hotspots, migrations, decisions: merged }
       const read = withRacks(board, racks)
-      // A tick of this connection may have been faster than the answer.
+      // A tick of this connection may arrive before the response.
       const newer = this.board.at !== null && read.at !== null && read.at < this.board.at
       this.board = newer ? board : read
       this.phase = 'open'
       this.problem = null
-      this.now = this.ticked = Date.now()
+      this.now = this.lastTick = Date.now()
       this.connections++
       void this.client.policies(signal).then(
         (found) => (this.policies = found),
         () => {},
       )
     } catch (problem) {
-      if (stream !== this.stream || signal?.aborted) return
+      if (generation !== this.generation || signal?.aborted) return
       const { denied } = problem as Problem
       this.fail(problem as Problem, denied ? null : STATUS_MS)
-      if (!denied) setTimeout(() => stream === this.stream && void this.catchUp(stream), STATUS_MS)
+      if (!denied)
+        setTimeout(() => generation === this.generation && void this.catchUp(generation), STATUS_MS)
     }
   }
 
-  /** Rates over several statuses: of one interval they would be nothing, or all of its reports at once. */
-  private counted(status: Status): { decisions: number; samples: number } | null {
+  /** Adds a status and returns the rates over the window. Rates over one interval would jump between zero and a burst. */
+  private updateRates(status: Status): { decisions: number; samples: number } | null {
     const of = ({ time }: Status) => (moment(time) ?? 0) / 1000
-    const patience = RATES * Math.max(STATUS_MS / 1000, status.interval_s)
-    const within = (one: Status) => one.since === status.since && of(status) - of(one) <= patience
+    const window_s = RATE_WINDOW * Math.max(STATUS_MS / 1000, status.interval_s)
+    const within = (one: Status) => one.since === status.since && of(status) - of(one) <= window_s
     this.statuses = [...this.statuses.filter(within), status]
     const first = this.statuses[0] ?? status
     const passed = of(status) - of(first)
@@ -211,19 +215,19 @@ class App implements Listener {
     return { decisions: rate(status.decided, first.decided), samples: rate(status.samples, first.samples) }
   }
 
-  private async ask(): Promise<void> {
-    const asked = Date.now()
+  private async readStatus(): Promise<void> {
+    const sent = Date.now()
     const status = await this.client.status(this.running?.signal).catch(() => null)
     if (!status) return
     const time = moment(status.time)
-    if (time !== null) this.ahead = time - (asked + Date.now()) / 2
-    this.rates = this.counted(status)
+    if (time !== null) this.clockOffset = time - (sent + Date.now()) / 2
+    this.rates = this.updateRates(status)
     this.status = status
   }
 }
 
-/** Notes how long the page took over a tick, as the performance entry `tick`. */
-async function measured(began: number): Promise<void> {
+/** Records the processing and render time of a tick as the performance entry `tick`. */
+async function recordTick(began: number): Promise<void> {
   await rendered()
   performance.clearMeasures('tick')
   performance.measure('tick', { start: began, end: performance.now() })

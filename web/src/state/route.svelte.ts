@@ -1,4 +1,4 @@
-/** Where the reader is: the parts after `#/`. Works wherever the page is served from. */
+/** Current route: the parts of the address after `#/`. Independent of the path that serves the page. */
 class Route {
   parts = $state.raw<string[]>(read())
 
@@ -29,7 +29,8 @@ function read(): string[] {
     })
 }
 
-export function to(...parts: string[]): string {
+/** Link to a route. */
+export function href(...parts: string[]): string {
   return '#/' + parts.map(encodeURIComponent).join('/')
 }
 

@@ -4,19 +4,19 @@ export type Choice = 'system' | Theme
 const KEY = 'leeward-theme'
 const NEXT: Record<Choice, Choice> = { system: 'light', light: 'dark', dark: 'system' }
 
-/** Light or dark: as the system has it, unless chosen here. Kept for this browser. */
+/** Light or dark theme: the system's, or the reader's choice, which `localStorage` keeps. */
 class ThemeState {
   choice = $state<Choice>('system')
   private system = $state<Theme>('light')
-  readonly shown: Theme = $derived(this.choice === 'system' ? this.system : this.choice)
+  readonly current: Theme = $derived(this.choice === 'system' ? this.system : this.choice)
 
   constructor() {
     const query = matchMedia('(prefers-color-scheme: dark)')
     const read = () => (this.system = query.matches ? 'dark' : 'light')
     read()
     query.addEventListener('change', read)
-    const kept = localStorage.getItem(KEY)
-    if (kept === 'light' || kept === 'dark') this.set(kept)
+    const stored = localStorage.getItem(KEY)
+    if (stored === 'light' || stored === 'dark') this.set(stored)
   }
 
   next(): void {

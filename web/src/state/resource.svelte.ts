@@ -1,18 +1,18 @@
 import type { Problem } from '../api/problem'
 
-/** What one request answers, asked for again and again. A failure keeps what was there before. */
-export class Loaded<T> {
+/** Response of one request that may repeat. A failure keeps the previous value. */
+export class Resource<T> {
   value = $state.raw<T | null>(null)
   problem = $state.raw<Problem | null>(null)
 
-  /** Asks now and then every `every_s` seconds while the page is seen. Returns what ends that; fits `$effect`. */
-  follow(ask: (signal: AbortSignal) => Promise<T>, every_s: number | null = null): () => void {
+  /** Sends the request now, and then every `every_s` seconds while the page is visible. Returns a stop function for `$effect`. */
+  poll(request: (signal: AbortSignal) => Promise<T>, every_s: number | null = null): () => void {
     const running = new AbortController()
     let timer: ReturnType<typeof setTimeout> | undefined
     const once = async () => {
       if (!document.hidden || (this.value === null && this.problem === null)) {
         try {
-          const value = await ask(running.signal)
+          const value = await request(running.signal)
           if (running.signal.aborted) return
           this.value = value
           this.problem = null
@@ -27,7 +27,7 @@ export class Loaded<T> {
     return () => (running.abort(), clearTimeout(timer))
   }
 
-  /** Forgets what was there, as for another thing of the same kind. */
+  /** Removes the value and the problem, before a request for another resource. */
   clear(): void {
     this.value = null
     this.problem = null
