@@ -8,7 +8,7 @@ from typing import Any
 
 from leeward import _native
 from leeward._age import MAX_AGE, clock
-from leeward.data import advised, found
+from leeward.data import advised, data_folder
 from leeward.errors import MOST_SEED, InputError, names, whole_number
 from leeward.simulation import of_policy
 
@@ -156,7 +156,7 @@ def place_tasks(
             square=square,
             cpus=cpus,
             memory=memory,
-            data=found(),
+            data=data_folder(),
             telemetry=telemetry,
             exclude=names(exclude),
             tags=names(tags),

@@ -15,7 +15,7 @@ from os import PathLike
 
 from leeward import _native
 from leeward._native import Run, Scenario
-from leeward.data import advised, found
+from leeward.data import advised, data_folder
 from leeward.errors import MOST_SEED, InputError, names, whole_number
 
 TABLES = (
@@ -37,7 +37,7 @@ def read_scenario(path: str | PathLike[str], data: str | PathLike[str] | None = 
     Raises:
         InputError: The scenario or its cluster is invalid.
     """
-    return Scenario.from_file(path, data or found())
+    return Scenario.from_file(path, data or data_folder())
 
 
 def simulate(

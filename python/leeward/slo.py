@@ -16,7 +16,7 @@ import pyarrow
 import yaml
 
 from leeward._native import Cluster, SloWorkloads, check_slo, file_text, pack_slo
-from leeward.data import found
+from leeward.data import data_folder
 from leeward.errors import MOST_SEED, InputError, whole_number
 
 METHODS = ("dnc", "priority-meister", "plp", "snc", "best")
@@ -124,7 +124,7 @@ def load(
     Raises:
         InputError: The file, or a file that it names, is invalid.
     """
-    return Workloads(SloWorkloads(fspath(file), Cluster(cluster), data=data or found()))
+    return Workloads(SloWorkloads(fspath(file), Cluster(cluster), data=data or data_folder()))
 
 
 def check(
@@ -172,7 +172,7 @@ def check(
     return check_slo(
         fspath(file),
         Cluster(cluster),
-        data=data or found(),
+        data=data or data_folder(),
         method=method,
         over=over,
         order=order,
@@ -221,7 +221,7 @@ def pack(
     result: dict[str, Any] = pack_slo(
         fspath(file),
         Cluster(cluster),
-        data=data or found(),
+        data=data or data_folder(),
         limits=limits,
         settings=settings if isinstance(settings, str) else yaml.safe_dump(dict(settings)),
         fast=fast,

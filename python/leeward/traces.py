@@ -8,7 +8,7 @@
 from os import PathLike, fspath
 
 from leeward._native import Trace
-from leeward.data import found
+from leeward.data import data_folder
 from leeward.errors import InputError
 
 STAGES = ("network-in", "storage", "network-out")
@@ -54,7 +54,7 @@ def open_trace(
     overhead, payload, other = network or (None, None, None)
     return Trace(
         fspath(path),
-        data=data or found(),
+        data=data or data_folder(),
         dialect=dialect,
         event=event,
         volume=volume,

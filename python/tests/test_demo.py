@@ -48,7 +48,7 @@ class Elsewhere:
     def end(self, job: Job) -> None:
         pass
 
-    def seen(self, carried_bps: Numbers, jobs: Sequence[Job]) -> list[Move]:
+    def report(self, carried_bps: Numbers, jobs: Sequence[Job]) -> list[Move]:
         assert (carried_bps <= NETWORK.capacity_bps).all()
         return [(jobs[0].number, 0, len(jobs) % len(NETWORK.hosts))] if jobs else []
 

@@ -12,7 +12,7 @@ from leeward.cli.options import given_by, listed, place, whole
 from leeward.cli.output import Format, FormatOption, print_json, print_table
 from leeward.cli.progress import progress
 from leeward.cli.simulate import STEPS, steps
-from leeward.cli.sweep import resumable, told
+from leeward.cli.sweep import remarks_to_stderr, resumable
 
 SHORT_HELP = "Measure a paper's figures again, beside its own."
 EXAMPLES = """\b
@@ -101,7 +101,7 @@ def reproduce(
     figures = listed(figure)
     flags = {name: f"--{name}" for name in ("seeds", "jobs", "horizon", "out")}
     folder = out or Path(f"reproduce-{paper}")
-    with told(), given_by(figures="--figure", paper="PAPER", **flags), resumable(folder):
+    with remarks_to_stderr(), given_by(figures="--figure", paper="PAPER", **flags), resumable(folder):
         by = perform.check(paper, figures, seeds, jobs, folder, horizon)
         print(by.words, file=sys.stderr)
         count = max(perform.runs(paper, figures, seeds), 1)

@@ -69,14 +69,14 @@ def _experiments(chosen: Mapping[str, Figure]) -> list[Experiment]:
 
 def _absent_trace() -> str | None:
     """First missing public trace."""
-    folder = data.found()
+    folder = data.data_folder()
     absent = [name for name in TRACES if folder is None or not (folder / name).is_file()]
     return absent[0] if absent else None
 
 
 def make(
     chosen: Mapping[str, Figure],
-    by: kept.Made,
+    by: kept.Inputs,
     jobs: int | None,
     out: Path,
     keep: bool,

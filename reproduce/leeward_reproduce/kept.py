@@ -27,7 +27,7 @@ PICTURES, SWEEPS = "pictures", "sweeps"
 
 
 @dataclass(frozen=True)
-class Made:
+class Inputs:
     """Inputs of rows."""
 
     paper: str
@@ -54,12 +54,12 @@ class Made:
         return " and ".join(few + short)
 
 
-def making(paper: str, seeds: int, horizon: str | None) -> Made:
+def current_inputs(paper: str, seeds: int, horizon: str | None) -> Inputs:
     """Inputs with this version."""
-    return Made(paper, __version__, seeds, None if horizon is None else horizon.strip())
+    return Inputs(paper, __version__, seeds, None if horizon is None else horizon.strip())
 
 
-def marked(rows: Sequence[Row], by: Made) -> list[Row]:
+def marked(rows: Sequence[Row], by: Inputs) -> list[Row]:
     """Rows of runs, whose notes mark a first look."""
     if not by.look:
         return list(rows)
@@ -70,7 +70,7 @@ def marked(rows: Sequence[Row], by: Made) -> list[Row]:
     ]
 
 
-def earlier(out: Path, by: Made) -> list[Row]:
+def earlier(out: Path, by: Inputs) -> list[Row]:
     """Rows in a folder.
 
     Raises:
@@ -87,17 +87,17 @@ def earlier(out: Path, by: Made) -> list[Row]:
     if not {ROWS, RESULTS} & set(here):
         return []
     try:
-        before = Made(**json.loads((out / RUN).read_text(encoding="utf-8")))
+        before = Inputs(**json.loads((out / RUN).read_text(encoding="utf-8")))
         rows = [Row(**row) for row in json.loads((out / ROWS).read_text(encoding="utf-8"))]
     except (OSError, ValueError, TypeError):
         raise _wrong(out, f"holds figures of which `{RUN}` does not say how they were made") from None
     if before != by:
-        name = next(one.name for one in fields(Made) if getattr(before, one.name) != getattr(by, one.name))
+        name = next(one.name for one in fields(Inputs) if getattr(before, one.name) != getattr(by, one.name))
         raise _wrong(out, f"holds figures of {before.words}; expected the same {name}, or another folder")
     return rows
 
 
-def write(out: Path, by: Made, titles: Mapping[str, str], rows: Sequence[Row]) -> None:
+def write(out: Path, by: Inputs, titles: Mapping[str, str], rows: Sequence[Row]) -> None:
     """Adds figures to a folder of the same reproduction, or replaces them.
 
     Args:

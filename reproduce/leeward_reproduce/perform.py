@@ -87,7 +87,7 @@ def check(
     jobs: int | None,
     out: str | PathLike[str] | None,
     horizon: str | None,
-) -> kept.Made:
+) -> kept.Inputs:
     """Checks the arguments of `reproduce`, and returns the inputs of its rows.
 
     Raises:
@@ -98,7 +98,7 @@ def check(
     runs_at_once(jobs)
     if horizon is not None:
         PAPERS[paper].check_horizon(horizon)
-    by = kept.making(paper, seeds, horizon)
+    by = kept.current_inputs(paper, seeds, horizon)
     if out is not None:
         kept.earlier(Path(out), by)
     return by

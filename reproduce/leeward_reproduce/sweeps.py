@@ -153,7 +153,7 @@ def perform(
         progress: Called with the number of a cell and the completed share of it, from several threads.
     """
     store = Store(out / wanted.name)
-    variants = plan.variants(wanted.scenario, data.found(), axes(wanted.settings(horizon)))
+    variants = plan.variants(wanted.scenario, data.data_folder(), axes(wanted.settings(horizon)))
     planned = plan.cells(variants, wanted.policies, wanted.seeds(seeds))
     left = sweep.unfinished(store, planned, wanted.tables)
     # Sweeps may share a folder, so that a table of all cells belongs to none of them.

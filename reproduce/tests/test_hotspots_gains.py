@@ -109,7 +109,7 @@ def test_experiments_count_among_the_runs_and_figures_share_them() -> None:
 
 def test_what_is_planted_in_a_made_up_fleet_is_found_to_the_interval() -> None:
     truth, samples, tables = fleet.planted(1, 1)
-    found = fleet.found(samples, tables)
+    found = fleet.analyze_fleet(samples, tables)
     assert (found.hot, found.owned) == (truth.hot, truth.owned)
     assert found.storage == pytest.approx(truth.storage)
     assert found.jobs == pytest.approx(truth.jobs)

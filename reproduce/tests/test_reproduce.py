@@ -303,14 +303,14 @@ def test_what_rows_were_made_with_stands_beside_them(made: tuple[Path, list[Row]
 
 
 def test_a_reproduction_is_no_first_look() -> None:
-    whole = kept.making("sinbad", kept.SEEDS, None)
+    whole = kept.current_inputs("sinbad", kept.SEEDS, None)
     row = measured("8", "it", "x", [1.0])
     assert (whole.look, kept.marked([row], whole)) == ("", [row])
     assert "first look" not in whole.words
 
 
 def test_figures_of_one_reproduction_are_put_beside_each_other(tmp_path: Path) -> None:
-    by, titles = kept.making("sinbad", 10, None), {"4": "four", "8": "eight", "12": "twelve"}
+    by, titles = kept.current_inputs("sinbad", 10, None), {"4": "four", "8": "eight", "12": "twelve"}
     four, eight = measured("4", "it", "x", [1.0]), measured("8", "it", "x", [1.0])
     again, twelve = measured("8", "it", "x", [2.0]), measured("12", "it", "x", [3.0])
     kept.write(tmp_path, by, titles, [eight, twelve])
@@ -331,7 +331,7 @@ def test_figures_of_one_reproduction_are_put_beside_each_other(tmp_path: Path) -
 def test_figures_of_another_reproduction_are_refused_before_anything_is_run(
     tmp_path: Path, run: Run, seeds: int, horizon: str | None, version: str | None, what: str
 ) -> None:
-    by = kept.making("sinbad", seeds, horizon)
+    by = kept.current_inputs("sinbad", seeds, horizon)
     by = replace(by, leeward=version or by.leeward)
     kept.write(tmp_path / "out", by, {"8": "eight"}, [measured("8", "it", "x", [1.0])])
     before = {path: path.read_bytes() for path in (tmp_path / "out").iterdir()}

@@ -96,12 +96,12 @@ class _Driving:
             self._thread.join(LAST_WORDS_S)
 
     def _drive(self, url: str) -> None:
-        from leeward.demo.live import made, run
+        from leeward.demo.live import build_driver, run
 
         client = Client(url, patience_s=1.0)
         try:
             step_s = self._speed * self._interval_s
-            driver = made(client, self._policy, self._cell, self._seed, step_s, self._interval_s)
+            driver = build_driver(client, self._policy, self._cell, self._seed, step_s, self._interval_s)
             run(client, driver, self._interval_s, self._stop, _tell)
         except UnreachableError as error:
             # A service that is stopping answers no more; otherwise the failure is an error.

@@ -66,7 +66,7 @@ def sweep(
     if backend != "threading":
         waiting = f"{what} on {backend}: progress shows when a run ends"
     with (
-        told(),
+        remarks_to_stderr(),
         _pointed(),
         given_by(policies="--policy", seeds="--seeds", settings="--set", backend="--backend", out="--out"),
         resumable(out),
@@ -132,7 +132,7 @@ def _pointed() -> Iterator[None]:
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def remarks_to_stderr() -> Iterator[None]:
     """Prints remarks of a sweep on its folder on stderr."""
     log, handler = logging.getLogger("leeward.sweep"), logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(message)s"))

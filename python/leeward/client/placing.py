@@ -9,7 +9,7 @@ from leeward.client.shapes import Decision
 from leeward.errors import names
 
 
-class Asked(TypedDict, total=False):
+class PlacementOptions(TypedDict, total=False):
     """Optional fields of every placement."""
 
     lasts: str | None
@@ -37,7 +37,7 @@ class Placing(Asker):
         blocks_left: int = 1,
         exclude: Sequence[str] | str = (),
         tags: Sequence[str] | str = (),
-        **asked: Unpack[Asked],
+        **asked: Unpack[PlacementOptions],
     ) -> Decision:
         """Decides the hosts of the copies of a block; they count until they are released.
 
@@ -52,7 +52,7 @@ class Placing(Asker):
             blocks_left: Number of blocks of the file that are yet to be written, this one included.
             exclude: Hosts, racks and pods that must not hold a copy.
             tags: Tags that hosts must have.
-            **asked: Lifetime and client of the request, as in `Asked`.
+            **asked: Lifetime and client of the request, as in `PlacementOptions`.
 
         Raises:
             RefusedError: The policy finds no placement.
@@ -80,7 +80,7 @@ class Placing(Asker):
         job: str | None = None,
         exclude: Sequence[str] | str = (),
         tags: Sequence[str] | str = (),
-        **asked: Unpack[Asked],
+        **asked: Unpack[PlacementOptions],
     ) -> Decision:
         """Decides the hosts of tasks; they count until they are released.
 
@@ -89,7 +89,7 @@ class Placing(Asker):
             job: Job of the tasks, which are spread over racks.
             exclude: Hosts, racks and pods that must not run a task.
             tags: Tags that hosts must have.
-            **asked: Lifetime and client of the request, as in `Asked`.
+            **asked: Lifetime and client of the request, as in `PlacementOptions`.
 
         Raises:
             RefusedError: The policy finds no placement.
@@ -104,12 +104,12 @@ class Placing(Asker):
         }
         return self._place("/v1/place/tasks", body, **asked)
 
-    def promise(self, workload: Mapping[str, Any], **asked: Unpack[Asked]) -> Decision:
+    def promise(self, workload: Mapping[str, Any], **asked: Unpack[PlacementOptions]) -> Decision:
         """Grants a workload its SLO on the server of its volume, if it can be kept, until it is released.
 
         Args:
             workload: Fields as in a file of workloads, with `server` and without names of files.
-            **asked: Lifetime and client of the request, as in `Asked`.
+            **asked: Lifetime and client of the request, as in `PlacementOptions`.
 
         Raises:
             RefusedError: Its SLO, or that of another, would not be kept.
@@ -118,7 +118,7 @@ class Placing(Asker):
         """
         return self._place("/v1/workloads", {"workload": dict(workload)}, **asked)
 
-    def place_volume(self, workload: Mapping[str, Any], **asked: Unpack[Asked]) -> Decision:
+    def place_volume(self, workload: Mapping[str, Any], **asked: Unpack[PlacementOptions]) -> Decision:
         """Finds a server for the volume of a workload without `server`, and grants its SLO."""
         return self._place("/v1/place/volumes", {"workload": dict(workload)}, **asked)
 

@@ -4,7 +4,7 @@ Leeward contains none of them. Scenarios name their files `data:SET/FILE`; `leew
 them.
 """
 
-from leeward.data.folder import folder, found
+from leeward.data.folder import data_folder, folder
 from leeward.data.registry import NO_LICENCE, TraceFile, TraceSet, advised, find, sets
 
 __all__ = [
@@ -12,8 +12,8 @@ __all__ = [
     "TraceFile",
     "TraceSet",
     "advised",
+    "data_folder",
     "find",
     "folder",
-    "found",
     "sets",
 ]

@@ -26,7 +26,7 @@ def folder() -> Path:
         raise InputError("LEEWARD_DATA", None, None, None, f"not set, and {error}") from error
 
 
-def found() -> Path | None:
+def data_folder() -> Path | None:
     """Folder of the `data:...` files of scenarios, if there is one."""
     try:
         path = folder()

@@ -8,7 +8,7 @@ controller and by a scheduler that sees no network.
 from importlib.resources import files
 from pathlib import Path
 
-from leeward.data import found
+from leeward.data import data_folder
 
 TRACES = ("fb2010-coflow/FB2010-1Hr-150-0.txt", "swim-facebook/FB-2010_samples_24_times_1hr_0.tsv.gz")
 """Files of the scenario from traces, below the folder of traces."""
@@ -18,7 +18,7 @@ SETS = " ".join(name.partition("/")[0] for name in TRACES)
 
 def scenario_file() -> tuple[Path, str]:
     """Scenario to show, and the reason for it: traces where they are at hand."""
-    folder, data = Path(str(files(__name__))), found()
+    folder, data = Path(str(files(__name__))), data_folder()
     if data is None:
         why = f"arrivals are generated; `leeward data get {SETS}` fetches real ones"
         return folder / "generated.yaml", why

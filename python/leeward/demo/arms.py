@@ -29,7 +29,7 @@ class Placer(Protocol):
     def end(self, job: Job) -> None:
         """Ends a placed job."""
 
-    def seen(self, carried_bps: Numbers, jobs: Sequence[Job]) -> list[Move]:
+    def report(self, carried_bps: Numbers, jobs: Sequence[Job]) -> list[Move]:
         """Reports the loads of links since the last report; returns the moves of tasks.
 
         Args:
@@ -54,13 +54,13 @@ class Blind:
         """See `Placer`."""
         self._scheduler.end(job.number)
 
-    def seen(self, carried_bps: Numbers, jobs: Sequence[Job]) -> list[Move]:
+    def report(self, carried_bps: Numbers, jobs: Sequence[Job]) -> list[Move]:
         """No task moves."""
         del carried_bps, jobs
         return []
 
 
-class Asked:
+class ControllerPlacer:
     """A controller over HTTP; it gets loads of links and requests, and its moves are carried out."""
 
     def __init__(
@@ -109,7 +109,7 @@ class Asked:
         del self._jobs[decision]
         self._client.release(decision)
 
-    def seen(self, carried_bps: Numbers, jobs: Sequence[Job]) -> list[Move]:
+    def report(self, carried_bps: Numbers, jobs: Sequence[Job]) -> list[Move]:
         """See `Placer`."""
         self._carried_bps = carried_bps
         self._report(self._rates(jobs))

@@ -79,7 +79,7 @@ class Driver:
             self._used[arm.name] = carried / self.network.capacity_bps
             self._hot[arm.name].append(self.hot_share(arm.name) if self.full else None)
             # A move of this step takes effect by the next step.
-            arm.move(arm.placer.seen(carried, list(jobs.values())))
+            arm.move(arm.placer.report(carried, list(jobs.values())))
 
     def _place(self, job: Job) -> None:
         placed = []

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from leeward._native import Cluster
 from leeward.client import Client
-from leeward.demo.arms import Asked, Blind, Placer
+from leeward.demo.arms import Blind, ControllerPlacer, Placer
 from leeward.demo.cell import Cell, Network
 from leeward.demo.driver import Driver
 
@@ -16,7 +16,9 @@ LATE = 2.0
 """Intervals of delay before a warning."""
 
 
-def made(client: Client, policy: str, cell: Cell, seed: int, step_s: float, interval_s: float) -> Driver:
+def build_driver(
+    client: Client, policy: str, cell: Cell, seed: int, step_s: float, interval_s: float
+) -> Driver:
     """A driver with the two arms `default` and `leeward`, the second of which uses a controller.
 
     Args:
@@ -29,11 +31,11 @@ def made(client: Client, policy: str, cell: Cell, seed: int, step_s: float, inte
     """
     cluster = Cluster(cell.cluster)
     network = Network.of(cluster)
-    asked = Asked(client, network, policy, interval_s)
-    placers: dict[str, Placer] = {"default": Blind(cluster, BASELINE, seed), "leeward": asked}
+    placer = ControllerPlacer(client, network, policy, interval_s)
+    placers: dict[str, Placer] = {"default": Blind(cluster, BASELINE, seed), "leeward": placer}
     driver = Driver(cell, network, placers, seed, step_s)
     # The first report says that the empty cell carries no load.
-    asked.seen(driver.utilization("leeward"), [])
+    placer.report(driver.utilization("leeward"), [])
     return driver
 
 

@@ -47,7 +47,7 @@ class Numbers:
     texts: Any
 
 
-class Kept:
+class Rows:
     """Valid rows of a batch; others are counted with a reason."""
 
     def __init__(self, file: Path, first: int, rows: int, discards: Discards) -> None:

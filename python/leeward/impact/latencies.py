@@ -19,7 +19,7 @@ from leeward._heads import head as read_head
 from leeward.errors import InputError
 from leeward.impact import columns
 from leeward.impact.bins import MOST, Whole, bins
-from leeward.impact.columns import Kept
+from leeward.impact.columns import Rows
 from leeward.impact.operations import ENDS, SIDES, NoLinksError, Places, Rules
 from leeward.impact.settings import MILLION
 from leeward.telemetry import Discards
@@ -216,7 +216,7 @@ class _Reader:
     def clean(self, plan: _Plan, batch: Any, first: int) -> Any:
         """Valid rows of a batch; others are counted."""
         made, rows = self._made, batch.num_rows
-        kept = Kept(plan.file, first, rows, made.discards)
+        kept = Rows(plan.file, first, rows, made.discards)
         column = {name: batch.column(at) for at, name in enumerate(plan.columns)}
         _check_unit(plan, column[plan.time])
         end = columns.micros(column[plan.time], TIMES[plan.time])
@@ -267,7 +267,7 @@ class _Reader:
         )
         return whole.take(pyarrow.array(at))
 
-    def _span(self, kept: Kept, column: Mapping[str, Any], of: tuple[str, float], missing: str | None) -> Any:
+    def _span(self, kept: Rows, column: Mapping[str, Any], of: tuple[str, float], missing: str | None) -> Any:
         """A column of time spans in whole nanoseconds."""
         name, unit = of
         read = columns.numbers(column[name])
@@ -277,7 +277,7 @@ class _Reader:
         kept.drop("too-long", ns > LONGEST_S * 1e9, name, read.texts)
         return numpy.where(kept.rows, ns, 0.0).astype(numpy.int64)
 
-    def _optional(self, kept: Kept, column: Mapping[str, Any], name: str, unit: float, most: float) -> Any:
+    def _optional(self, kept: Rows, column: Mapping[str, Any], name: str, unit: float, most: float) -> Any:
         """A column of whole numbers from 0, null for unknown ones."""
         if name not in column:
             return pyarrow.nulls(len(kept.rows), pyarrow.int64())
@@ -288,7 +288,7 @@ class _Reader:
         whole = numpy.where(kept.rows, values, 0.0).astype(numpy.int64)
         return pyarrow.array(whole, mask=read.missing)
 
-    def _crossed(self, plan: _Plan, kept: Kept, operation: Any, column: Mapping[str, Any], first: int) -> Any:
+    def _crossed(self, plan: _Plan, kept: Rows, operation: Any, column: Mapping[str, Any], first: int) -> Any:
         """Number of each row's set of links."""
         rows = len(kept.rows)
         codes = [self._operations.of(operation, str)]
@@ -356,7 +356,7 @@ class _Reader:
             self._made.routes.append(found)
         return self._routes[found]
 
-    def _count_fast(self, kept: Kept, routes: Any, size: Any, latency_ns: Any) -> None:
+    def _count_fast(self, kept: Rows, routes: Any, size: Any, latency_ns: Any) -> None:
         """Counts rows whose bytes no links can have carried in the time."""
         if size.null_count == len(size):
             return

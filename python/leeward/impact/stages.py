@@ -20,7 +20,7 @@ from leeward._heads import files
 from leeward._heads import head as read_head
 from leeward.errors import InputError
 from leeward.impact import columns
-from leeward.impact.columns import Kept
+from leeward.impact.columns import Rows
 from leeward.impact.latencies import LONGEST_S
 from leeward.impact.settings import MILLION
 from leeward.telemetry import Discards, Engine
@@ -65,13 +65,13 @@ def read(path: str | Path, folder: Path, discards: Discards) -> Path:
             units = [span for span in spans if span is not None]
             first = 0
             for batch in columns.batches(head, [*_NAMES, *(name for name, _ in units)]):
-                kept = Kept(file, first, batch.num_rows, discards)
+                kept = Rows(file, first, batch.num_rows, discards)
                 writer.write_table(_clean(kept, batch, units))
                 first += batch.num_rows
     return made
 
 
-def _clean(kept: Kept, batch: Any, units: list[tuple[str, float]]) -> Any:
+def _clean(kept: Rows, batch: Any, units: list[tuple[str, float]]) -> Any:
     names = [columns.texts(batch.column(at)) for at in range(len(_NAMES))]
     for name in names:
         kept.drop("stage-without-name", name.is_null().to_numpy(zero_copy_only=False))

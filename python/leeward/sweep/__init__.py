@@ -79,7 +79,7 @@ def run(
     """
     if tables and out is None:
         raise InputError("tables", None, None, None, "a folder is needed to keep them in: `out`")
-    made = plan.variants(scenario, data or traces.found(), axes(settings or {}))
+    made = plan.variants(scenario, data or traces.data_folder(), axes(settings or {}))
     read = made[0].read()
     chosen = read.policies if policies is None else names(policies)
     if seeds is not None:

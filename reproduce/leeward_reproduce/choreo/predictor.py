@@ -72,7 +72,7 @@ def abilene() -> Score | None:
     Raises:
         InputError: The file is not the expected one.
     """
-    folder = data.found()
+    folder = data.data_folder()
     if folder is None or not (folder / ABILENE).is_file():
         return None
     try:

@@ -31,7 +31,7 @@ BESIDE_SEEDS, LONG_SEEDS = 3, 1
 
 
 @dataclass(frozen=True)
-class Written:
+class WriteRun:
     """A run. Times of writes of full blocks and of the job are in ms."""
 
     writes: Any
@@ -47,7 +47,7 @@ class Written:
 
 
 @lru_cache(maxsize=512)
-def written(seed: int, horizon: str, policy: str, kind: str, size: str = "400MiB") -> Written:
+def run_writes(seed: int, horizon: str, policy: str, kind: str, size: str = "400MiB") -> WriteRun:
     """Files of `size` from 64 mappers.
 
     Args:
@@ -75,7 +75,7 @@ def written(seed: int, horizon: str, policy: str, kind: str, size: str = "400MiB
     files = numpy.array([ended[blocks["file"] == file].max() for file in range(FILES)])
     of_rack = numpy.zeros((RACKS, RACKS))
     numpy.add.at(of_rack, (blocks["writer_rack"], blocks["copy_rack"]), 1)
-    return Written(
+    return WriteRun(
         1e3 * (ended - blocks["began_s"])[full],
         1e3 * float(files.max()),
         float(8 * blocks["bytes"].sum() / GIB / files.mean() / 2),
@@ -86,21 +86,21 @@ def written(seed: int, horizon: str, policy: str, kind: str, size: str = "400MiB
     )
 
 
-def systems(seed: int, horizon: str) -> dict[str, Written]:
+def systems(seed: int, horizon: str) -> dict[str, WriteRun]:
     """The paper's six systems."""
     return {
-        name + kind: written(seed, horizon, POLICIES[name], kind)
+        name + kind: run_writes(seed, horizon, POLICIES[name], kind)
         for name in ("HDFS", "reHDFS")
         for kind in KINDS
     }
 
 
-def beside(seed: int, horizon: str) -> dict[str, dict[str, Written]]:
+def beside(seed: int, horizon: str) -> dict[str, dict[str, WriteRun]]:
     """Leeward beside reHDFS: the paper's job, the same with a turn in it, and one of several turns."""
 
-    def of(policies: dict[str, str], most: int, size: str = "400MiB") -> dict[str, Written]:
+    def of(policies: dict[str, str], most: int, size: str = "400MiB") -> dict[str, WriteRun]:
         return {
-            name + kind: written(seed, horizon, policy, kind, size)
+            name + kind: run_writes(seed, horizon, policy, kind, size)
             for name, policy in policies.items()
             for kind in KINDS
             if seed <= most

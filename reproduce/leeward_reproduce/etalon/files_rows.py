@@ -7,14 +7,14 @@ import numpy
 
 from leeward_reproduce.etalon import paper
 from leeward_reproduce.etalon.comparison import row
-from leeward_reproduce.etalon.files import BESIDE_SEEDS, KINDS, LONG_SEEDS, Written
+from leeward_reproduce.etalon.files import BESIDE_SEEDS, KINDS, LONG_SEEDS, WriteRun
 from leeward_reproduce.rows import Row, measured, reference
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Systems = Sequence[dict[str, Written]]
-Beside = Sequence[dict[str, dict[str, Written]]]
+Systems = Sequence[dict[str, WriteRun]]
+Beside = Sequence[dict[str, dict[str, WriteRun]]]
 
 _COLOURS = {"HDFS": "#1f5fa8", "reHDFS": "#c25a00", "leeward": "#2f7d32"}
 _EVEN = (
@@ -33,13 +33,13 @@ _ELSE = "the paper's switch counts what Hadoop sends besides files, 2 to 5 GiB; 
 _JOB = "of MapReduce's whole job, with what it takes to begin and to end; ours is of writes alone"
 
 
-def _share(one: Written, percent: float) -> float:
+def _share(one: WriteRun, percent: float) -> float:
     return float(numpy.percentile(one.writes, percent))
 
 
 def files(outcomes: Systems) -> list[Row]:
     """Figures 19 to 22."""
-    gains: tuple[tuple[str, float, Callable[[Written], float]], ...] = (
+    gains: tuple[tuple[str, float, Callable[[WriteRun], float]], ...] = (
         ("median", paper.FILES_GAINS[0], lambda one: _share(one, 50)),
         ("p99", paper.FILES_GAINS[1], lambda one: _share(one, 99)),
         ("longest", paper.FILES_GAINS[2], lambda one: _share(one, 100)),
@@ -57,7 +57,7 @@ def files(outcomes: Systems) -> list[Row]:
     ]
     shorter = [100 * (1 - one["reHDFS"].job / one["HDFS"].job) for one in outcomes]
     rows.append(reference("19", "job shorter under reHDFS", "%", shorter, paper.FILES_JOB, _JOB))
-    quantities: tuple[tuple[str, str, Sequence[float], str, Callable[[Written], float]], ...] = (
+    quantities: tuple[tuple[str, str, Sequence[float], str, Callable[[WriteRun], float]], ...] = (
         ("figure 20, p99 of writes", "ms", paper.FILES_TAILS, _EVEN, lambda one: _share(one, 99)),
         ("figure 21, aggregate throughput", "Gb/s", paper.FILES_GBPS, _RATE, lambda one: one.gbps),
         ("figure 22, sent by packets", "GiB", paper.FILES_PACKETS, _ELSE, lambda one: one.packet_gib),
@@ -85,7 +85,7 @@ def beside(outcomes: Beside) -> list[Row]:
             f"seed {LONG_SEEDS} alone; more than one block in a hundred is under way at a turn",
         ),
     }
-    quantities: tuple[tuple[str, str, Callable[[Written], float]], ...] = (
+    quantities: tuple[tuple[str, str, Callable[[WriteRun], float]], ...] = (
         ("p99 of writes", "ms", lambda one: _share(one, 99)),
         ("aggregate throughput", "Gb/s", lambda one: one.gbps),
         ("other racks with copies of a rack", "", lambda one: one.racks),
@@ -124,7 +124,7 @@ def picture(outcomes: Systems) -> "Figure":
     at = numpy.arange(len(paper.FILES_SYSTEMS))
     colours = [_COLOURS[system.split("+")[0]] for system in paper.FILES_SYSTEMS]
 
-    def mean(get: Callable[[Written], float]) -> list[float]:
+    def mean(get: Callable[[WriteRun], float]) -> list[float]:
         return [float(numpy.mean([get(one[system]) for one in outcomes])) for system in paper.FILES_SYSTEMS]
 
     bars = (

@@ -107,7 +107,7 @@ def planted(seed: int, days: int) -> tuple[Fleet, Samples, Tables]:
     return truth, Samples(engine, engine.table(table), links, racks, INTERVAL_MS), tables
 
 
-def found(samples: Samples, tables: Tables) -> Fleet:
+def analyze_fleet(samples: Samples, tables: Tables) -> Fleet:
     """Results of `leeward.hotspots`."""
     made = analyze(samples, Settings(), tables)
     counts = dict.fromkeys(HOT, (0, 0))
@@ -127,7 +127,7 @@ def found(samples: Samples, tables: Tables) -> Fleet:
 
 def _run(seed: int, short: bool) -> Fleet:
     _, samples, tables = planted(seed, SHORT_DAYS if short else DAYS)
-    return found(samples, tables)
+    return analyze_fleet(samples, tables)
 
 
 FLEET = Experiment("fleet", _run)

@@ -50,7 +50,7 @@ Outcome = dict[str, Any]
 
 def study(released: bool = False) -> Study:
     """Drawn traces; with models as released or Leeward's."""
-    folder = data.found()
+    folder = data.data_folder()
     if folder is None:
         raise FileNotFoundError(world.absent())
     return _study(folder / world.SET / world.PROFILE, TRACES, SMALL, SECONDS, SEED, released)

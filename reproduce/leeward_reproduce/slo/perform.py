@@ -284,7 +284,7 @@ def check_horizon(horizon: str) -> None:
 
 def make(
     chosen: Mapping[str, Figure],
-    by: kept.Made,
+    by: kept.Inputs,
     jobs: int | None,
     out: Path,
     keep: bool,

@@ -19,7 +19,7 @@ Outcome = list[dict[str, float]] | None
 
 def table(_: int) -> Outcome:
     """Rows of the profile; None without it. It is the same for every seed."""
-    folder = data.found()
+    folder = data.data_folder()
     path = folder / world.SET / world.PROFILE if folder else None
     if path is None or not path.is_file():
         return None
@@ -69,6 +69,6 @@ def picture(rows: Sequence[Row]) -> "Figure":
 
 def constants() -> Any:
     """Inputs of the outcomes."""
-    folder = data.found()
+    folder = data.data_folder()
     path = folder / world.SET / world.PROFILE if folder else None
     return [SIZES, path.stat().st_size if path and path.is_file() else None]

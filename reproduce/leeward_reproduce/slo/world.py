@@ -53,7 +53,7 @@ Pairs = list[tuple[int, float]]
 
 def absent() -> str | None:
     """First missing file in the folder of traces; None if all are present."""
-    folder = data.found()
+    folder = data.data_folder()
     if folder is None or not (folder / SET / PROFILE).is_file() or not _files(folder / SET):
         return f"{SET} with its traces and {PROFILE}"
     return None
@@ -61,7 +61,7 @@ def absent() -> str | None:
 
 def study(released: bool = False) -> Study:
     """Traces of the folder; with models as released or Leeward's."""
-    folder = data.found()
+    folder = data.data_folder()
     if folder is None:
         raise FileNotFoundError(absent())
     return _study(folder / SET, released)
@@ -88,13 +88,13 @@ def _loads(folder: Path) -> list[float]:
 
 def loads() -> list[float]:
     """Mean load of each trace on the device."""
-    folder = data.found()
+    folder = data.data_folder()
     return _loads(folder / SET) if folder else []
 
 
 def inputs() -> list[tuple[str, int]]:
     """Traces by name, with their sizes: the identity of earlier results."""
-    folder = data.found()
+    folder = data.data_folder()
     return [(path.name, path.stat().st_size) for path in _files(folder / SET)] if folder else []
 
 
@@ -150,7 +150,7 @@ def feasible(slos: tuple[float, ...], ways: tuple[str, ...] = (COMPACTOR,), part
     """Traces and SLOs that fit on a server alone under each of some methods: others would be refused."""
     pairs: Pairs = []
     for slo in slos:
-        fits = [_fits(data.found(), slo, way, part) for way in ways]
+        fits = [_fits(data.data_folder(), slo, way, part) for way in ways]
         pairs += [(trace, slo) for trace, of in enumerate(zip(*fits, strict=True)) if all(of)]
     return pairs
 
