@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, Mutex};
 
-use leeward_circuits::schedulers::{self, FixedDay, known};
+use leeward_circuits::schedulers::{self, FixedDay, fixed_schedule};
 use leeward_circuits::{
     CircuitsError, DemandError, DemandMatrix, Evaluation, MAX_RACKS, Network, NetworkError,
 };
-use leeward_circuits::{Promises, Schedule, Scheduler, check, evaluate};
+use leeward_circuits::{Guarantees, Schedule, Scheduler, check, evaluate};
 use leeward_fabric::input::{Files, InputError, read_matrix, read_text, read_yaml};
 use leeward_fabric::{Bandwidth, Nanos};
 use leeward_registry::RegistryError;
@@ -74,7 +74,7 @@ pub fn schedule_circuits(
     let made = schedulers::REGISTRY.make(&spec.name, settings).map_err(|error| refused(error.into()))?;
     let label = if spec.settings.is_empty() { made.name().to_owned() } else { spec.label.clone() };
     let make = |demand: &DemandMatrix, network: &Network| made.schedule(demand, network);
-    scheduled(py, &demand, &network, made.promises(), make, &label)
+    scheduled(py, &demand, &network, made.guarantees(), make, &label)
 }
 
 /// Demand that a user's days serve.
@@ -87,8 +87,9 @@ pub fn evaluate_circuits(
     name: &str,
 ) -> PyResult<Py<PyAny>> {
     let days = fixed(days);
-    let make = |demand: &DemandMatrix, network: &Network| known(demand.racks(), network.night(), &days);
-    scheduled(py, &demand, &network, Promises::default(), make, name)
+    let make =
+        |demand: &DemandMatrix, network: &Network| fixed_schedule(demand.racks(), network.night(), &days);
+    scheduled(py, &demand, &network, Guarantees::default(), make, name)
 }
 
 /// Days of a file with `days`, in the form of `evaluate_circuits`.
@@ -148,8 +149,8 @@ impl Scheduler for OwnScheduler {
     }
 
     /// Days given by the user have any length.
-    fn promises(&self) -> Promises {
-        Promises::default()
+    fn guarantees(&self) -> Guarantees {
+        Guarantees::default()
     }
 
     fn schedule(&self, demand: &DemandMatrix, network: &Network) -> Result<Schedule, CircuitsError> {
@@ -158,7 +159,7 @@ impl Scheduler for OwnScheduler {
             *self.raised.lock().expect("no thread panics here") = Some(error);
             CircuitsError::Unfit { name: self.name.clone(), problem }
         })?;
-        known(demand.racks(), network.night(), &fixed(days))
+        fixed_schedule(demand.racks(), network.night(), &fixed(days))
     }
 }
 
@@ -166,7 +167,7 @@ fn scheduled(
     py: Python<'_>,
     demand: &[Vec<f64>],
     network: &[String; 5],
-    promises: Promises,
+    guarantees: Guarantees,
     make: impl Fn(&DemandMatrix, &Network) -> Result<Schedule, CircuitsError> + Send + Sync,
     label: &str,
 ) -> PyResult<Py<PyAny>> {
@@ -175,7 +176,7 @@ fn scheduled(
         let network = read_network(network)?;
         let schedule = make(&demand, &network).map_err(refused)?;
         let broken = |error| Refused(InputError::new(label, error));
-        check(&schedule, demand.racks(), &network, promises).map_err(broken)?;
+        check(&schedule, demand.racks(), &network, guarantees).map_err(broken)?;
         let served = evaluate(&schedule, &demand, &network).map_err(broken)?;
         Ok(described(label, &schedule, &served, &network))
     })?;

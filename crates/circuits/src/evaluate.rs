@@ -2,7 +2,7 @@
 
 use leeward_fabric::Nanos;
 
-use crate::{DemandMatrix, Network, Promises, Schedule};
+use crate::{DemandMatrix, Guarantees, Network, Schedule};
 
 /// Demand that a schedule serves, and demand that it leaves to the packet switch.
 #[derive(Clone, PartialEq, Debug)]
@@ -51,7 +51,7 @@ pub fn evaluate(
     schedule: &Schedule,
     demand: &DemandMatrix,
     network: &Network,
-) -> Result<Evaluation, Invalid> {
+) -> Result<Evaluation, Violation> {
     let racks = demand.racks();
     of_racks(schedule, racks)?;
     let mut left = demand.bytes().to_vec();
@@ -80,7 +80,7 @@ pub fn evaluate(
 
 /// Violation found in a schedule.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-pub enum Invalid {
+pub enum Violation {
     /// A number of racks that differs from the demand's.
     #[error("a schedule of {found} racks: must be {expected}, as many as the demand has")]
     Racks {
@@ -136,31 +136,31 @@ pub fn check(
     schedule: &Schedule,
     racks: usize,
     network: &Network,
-    promises: Promises,
-) -> Result<(), Invalid> {
+    guarantees: Guarantees,
+) -> Result<(), Violation> {
     of_racks(schedule, racks)?;
     if schedule.night() != network.night() {
-        return Err(Invalid::Night { found: schedule.night(), expected: network.night() });
+        return Err(Violation::Night { found: schedule.night(), expected: network.night() });
     }
     let mut end = Nanos(0);
     for (day, of) in schedule.days().iter().enumerate() {
         end = end.plus(schedule.night()).plus(of.length);
-        if promises.within_week && end > network.week() {
-            return Err(Invalid::Week { day, end, week: network.week() });
+        if guarantees.within_week && end > network.week() {
+            return Err(Violation::Week { day, end, week: network.week() });
         }
-        if promises.min_day && of.length < network.min_day() {
-            return Err(Invalid::MinDay { day, length: of.length, min_day: network.min_day() });
+        if guarantees.min_day && of.length < network.min_day() {
+            return Err(Violation::MinDay { day, length: of.length, min_day: network.min_day() });
         }
     }
-    match if promises.all_pairs { schedule.unlinked() } else { None } {
-        Some((source_rack, destination)) => Err(Invalid::Pair { source_rack, destination }),
+    match if guarantees.all_pairs { schedule.unlinked() } else { None } {
+        Some((source_rack, destination)) => Err(Violation::Pair { source_rack, destination }),
         None => Ok(()),
     }
 }
 
-fn of_racks(schedule: &Schedule, expected: usize) -> Result<(), Invalid> {
+fn of_racks(schedule: &Schedule, expected: usize) -> Result<(), Violation> {
     let found = schedule.racks();
-    if found == expected { Ok(()) } else { Err(Invalid::Racks { found, expected }) }
+    if found == expected { Ok(()) } else { Err(Violation::Racks { found, expected }) }
 }
 
 impl Schedule {

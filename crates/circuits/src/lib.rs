@@ -25,7 +25,7 @@
 //! let network = Network::default();
 //! let scheduler = schedulers::REGISTRY.make("eclipse", "")?;
 //! let schedule = scheduler.schedule(&demand, &network)?;
-//! check(&schedule, demand.racks(), &network, scheduler.promises())?;
+//! check(&schedule, demand.racks(), &network, scheduler.guarantees())?;
 //! let result = evaluate(&schedule, &demand, &network)?;
 //! assert_eq!((schedule.days().len(), result.served, result.left.total()), (1, 27_000_000, 0));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -43,7 +43,7 @@ pub mod switch;
 pub mod timers;
 
 pub use demand::{DemandError, DemandMatrix, MAX_BYTES, MAX_RACKS};
-pub use evaluate::{CircuitServed, DayServed, Evaluation, Invalid, check, evaluate};
+pub use evaluate::{CircuitServed, DayServed, Evaluation, Violation, check, evaluate};
 pub use network::{Network, NetworkError};
 pub use schedule::{Day, Matching, MatchingError, Schedule, ScheduleError};
-pub use schedulers::{CircuitsError, Promises, Scheduler};
+pub use schedulers::{CircuitsError, Guarantees, Scheduler};

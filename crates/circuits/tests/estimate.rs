@@ -10,7 +10,7 @@ const FLOWS: usize = 6;
 
 /// An operation on a flow.
 #[derive(Clone, Copy, Debug)]
-enum Doing {
+enum Operation {
     Write(u64),
     /// Sends a range of the written bytes, for the first time or again, from `back` bytes before the highest byte sent.
     Send {
@@ -21,14 +21,14 @@ enum Doing {
     Open(usize, usize),
 }
 
-fn doing() -> impl Strategy<Value = (usize, Doing)> {
-    let doing = prop_oneof![
-        (1_u64..100_000).prop_map(Doing::Write),
-        (0_u64..30_000, 1_u64..9_000).prop_map(|(back, bytes)| Doing::Send { back, bytes }),
-        Just(Doing::Close),
-        (0..RACKS, 0..RACKS).prop_map(|(source, destination)| Doing::Open(source, destination)),
+fn operation() -> impl Strategy<Value = (usize, Operation)> {
+    let operation = prop_oneof![
+        (1_u64..100_000).prop_map(Operation::Write),
+        (0_u64..30_000, 1_u64..9_000).prop_map(|(back, bytes)| Operation::Send { back, bytes }),
+        Just(Operation::Close),
+        (0..RACKS, 0..RACKS).prop_map(|(source, destination)| Operation::Open(source, destination)),
     ];
-    (0..FLOWS, doing)
+    (0..FLOWS, operation)
 }
 
 /// Reference model of a flow: its bytes written and sent.
@@ -43,34 +43,34 @@ struct Plain {
 proptest! {
     #[test]
     fn what_is_left_is_written_and_not_yet_seen_whatever_is_sent_again_and_closed(
-        doings in prop::collection::vec(doing(), 1..300),
+        operations in prop::collection::vec(operation(), 1..300),
     ) {
         let mut adus = Adus::new(RACKS);
         let mut plain: [Option<Plain>; FLOWS] = [None; FLOWS];
-        for (flow, doing) in doings {
-            match (doing, &mut plain[flow]) {
-                (Doing::Open(source, destination), plain @ None) => {
+        for (flow, operation) in operations {
+            match (operation, &mut plain[flow]) {
+                (Operation::Open(source, destination), plain @ None) => {
                     adus.open(flow, source, destination).expect("a flow that is closed");
                     *plain = Some(Plain { source, destination, written: 0, sent: 0 });
                 }
-                (Doing::Open(source, destination), Some(_)) => {
+                (Operation::Open(source, destination), Some(_)) => {
                     prop_assert_eq!(adus.open(flow, source, destination), Err(EstimateError::Open { flow }));
                 }
-                (Doing::Write(bytes), Some(plain)) => {
+                (Operation::Write(bytes), Some(plain)) => {
                     adus.write(flow, bytes).expect("an open flow");
                     plain.written += bytes;
                 }
-                (Doing::Write(bytes), None) => {
+                (Operation::Write(bytes), None) => {
                     prop_assert_eq!(adus.write(flow, bytes), Err(EstimateError::NotOpen { flow }));
                 }
-                (Doing::Send { back, bytes }, Some(plain)) => {
+                (Operation::Send { back, bytes }, Some(plain)) => {
                     let start = plain.sent.saturating_sub(back);
                     let end = (start + bytes).min(plain.written);
                     adus.seen(flow, end);
                     plain.sent = plain.sent.max(end);
                 }
-                (Doing::Send { bytes, .. }, None) => adus.seen(flow, bytes),
-                (Doing::Close, plain) => {
+                (Operation::Send { bytes, .. }, None) => adus.seen(flow, bytes),
+                (Operation::Close, plain) => {
                     adus.close(flow);
                     *plain = None;
                 }

@@ -121,7 +121,7 @@ fn eclipse_serves_what_the_reference_of_its_algorithm_does() {
             let demand = demand(instance);
             let scheduler = REGISTRY.make("eclipse", "").unwrap();
             let schedule = scheduler.schedule(&demand, &network).unwrap();
-            check(&schedule, demand.racks(), &network, scheduler.promises()).unwrap();
+            check(&schedule, demand.racks(), &network, scheduler.guarantees()).unwrap();
             let served = evaluate(&schedule, &demand, &network).unwrap().served;
             let expected = instance["eclipse"]["served_bytes"].as_u64().unwrap();
             println!("{file} {name}: {served} of {expected}, {} days", schedule.days().len());

@@ -75,7 +75,7 @@ proptest! {
             let mut go = |switch: &mut Switch<u64>, now: u64, event: Event<u64>| {
                 switch.step(Nanos(now), event, &mut all).expect("a right event");
                 let of = switch.balance();
-                prop_assert_eq!(of.entered, of.by_packet + of.by_circuit + of.dropped + switch.held());
+                prop_assert_eq!(of.entered, of.by_packet + of.by_circuit + of.dropped + switch.buffered_bytes());
                 Ok(())
             };
             for &(wait, source, ahead, bytes, burst) in &steps {
@@ -92,7 +92,7 @@ proptest! {
                 now += week;
                 go(&mut switch, now, Event::Wake)?;
             }
-            prop_assert_eq!(switch.held(), 0);
+            prop_assert_eq!(switch.buffered_bytes(), 0);
             all.retain(|output| !matches!(output, Output::Circuit { .. }));
             prop_assert_eq!(all.len() as u64, sent);
             Ok(all)

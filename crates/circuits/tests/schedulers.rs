@@ -2,8 +2,8 @@
 
 use leeward_circuits::schedulers::REGISTRY;
 use leeward_circuits::{
-    CircuitsError, Day, DayServed, DemandMatrix, Invalid, Matching, Network, Promises, Schedule, Scheduler,
-    check, evaluate,
+    CircuitsError, Day, DayServed, DemandMatrix, Guarantees, Matching, Network, Schedule, Scheduler,
+    Violation, check, evaluate,
 };
 use leeward_fabric::{Bandwidth, Nanos};
 use proptest::prelude::*;
@@ -63,7 +63,7 @@ proptest! {
                 Err(CircuitsError::Unfit { .. }) => continue,
                 Err(error) => return Err(TestCaseError::fail(format!("{}: {error}", registration.name))),
             };
-            let promises = scheduler.promises();
+            let promises = scheduler.guarantees();
             let checked = check(&schedule, demand.racks(), &network, promises);
             prop_assert!(checked.is_ok(), "{}: {}", registration.name, checked.unwrap_err());
             let result = evaluate(&schedule, &demand, &network).unwrap();
@@ -211,8 +211,8 @@ fn a_schedule_that_breaks_a_promise_is_found_out() {
         matching: Matching::new(sources).unwrap(),
         length: Nanos(us * 1000),
     };
-    let all = Promises { within_week: true, min_day: true, all_pairs: true };
-    let says = |days: Vec<Day>, racks: usize, promises: Promises| {
+    let all = Guarantees { within_week: true, min_day: true, all_pairs: true };
+    let says = |days: Vec<Day>, racks: usize, promises: Guarantees| {
         let schedule = Schedule::new(2, network.night(), days).unwrap();
         check(&schedule, racks, &network, promises).map_err(|invalid| invalid.to_string())
     };
@@ -224,11 +224,11 @@ fn a_schedule_that_breaks_a_promise_is_found_out() {
     assert_eq!(says(vec![both(), day(vec![None, None], 179)], 2, all), Err(short.to_owned()));
     let late = "day 3 ends at 2.08ms: must be within the week of 2ms";
     assert_eq!(says(vec![both(), both(), both(), both()], 2, all), Err(late.to_owned()));
-    assert_eq!(says(vec![both(), both(), both(), both()], 2, Promises::default()), Ok(()));
+    assert_eq!(says(vec![both(), both(), both(), both()], 2, Guarantees::default()), Ok(()));
     let alone = "no day has a circuit from rack 1 to rack 0: every pair must have one";
     assert_eq!(says(vec![day(vec![None, Some(0)], 500)], 2, all), Err(alone.to_owned()));
     let schedule = Schedule::new(2, Nanos(5), vec![both()]).unwrap();
-    let night = Invalid::Night { found: Nanos(5), expected: network.night() };
+    let night = Violation::Night { found: Nanos(5), expected: network.night() };
     assert_eq!(check(&schedule, 2, &network, all), Err(night));
 }
 
@@ -240,8 +240,8 @@ impl Scheduler for Everything {
         "everything"
     }
 
-    fn promises(&self) -> Promises {
-        Promises { within_week: true, ..Promises::default() }
+    fn guarantees(&self) -> Guarantees {
+        Guarantees { within_week: true, ..Guarantees::default() }
     }
 
     fn schedule(&self, demand: &DemandMatrix, network: &Network) -> Result<Schedule, CircuitsError> {
@@ -259,7 +259,7 @@ fn a_users_scheduler_is_one_like_any_other() {
     let network = Network::default();
     let scheduler: Box<dyn Scheduler> = Box::new(Everything);
     let schedule = scheduler.schedule(&demand, &network).unwrap();
-    check(&schedule, 2, &network, scheduler.promises()).unwrap();
+    check(&schedule, 2, &network, scheduler.guarantees()).unwrap();
     let result = evaluate(&schedule, &demand, &network).unwrap();
     assert_eq!((result.served, result.left.get(1, 0)), (29_800_000, 10_200_000));
     assert_eq!((result.packets_take, result.pairs), (Nanos(8_160_000), 2));

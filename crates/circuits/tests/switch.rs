@@ -95,9 +95,12 @@ fn days_weeks_and_rates_are_those_of_table_1_exactly() {
     assert_eq!(second.first(), Some(&(200_000 + 2 * 7_200 + 2 * 5_000)));
     assert_eq!(second.len(), 1_200_000_usize.div_ceil(7_200));
     let balance = switch.balance();
-    assert_eq!(balance.entered, balance.by_packet + balance.by_circuit + balance.dropped + switch.held());
+    assert_eq!(
+        balance.entered,
+        balance.by_packet + balance.by_circuit + balance.dropped + switch.buffered_bytes()
+    );
     assert_eq!(balance.dropped, 0);
-    assert_eq!(switch.carried(0, 1, Via::Circuit), weeks * 1_800_000);
+    assert_eq!(switch.sent_bytes(0, 1, Via::Circuit), weeks * 1_800_000);
 }
 
 #[test]
@@ -154,7 +157,7 @@ fn packets_sent_back_go_first_and_are_lost_beyond_five() {
     out.extend(step(&mut switch, 100_000_000, Event::Wake));
     let delivered = latencies(&out, Via::Packet);
     assert_eq!(delivered.len(), 7 * 64, "large packets are few enough on the uplink for five places");
-    assert_eq!(switch.held(), 0);
+    assert_eq!(switch.buffered_bytes(), 0);
 
     // An uplink holds many small packets; the night keeps all packets that come back.
     for sent in 0..64 {
@@ -291,27 +294,27 @@ fn bad_settings_and_events_are_told() {
         switch.step(Nanos(9), Event::Wake, &mut out),
         Err(SwitchError::Backwards { now: Nanos(9), before: Nanos(10) })
     );
-    assert!(out.is_empty() && switch.held() == 0 && switch.balance().entered == 0);
+    assert!(out.is_empty() && switch.buffered_bytes() == 0 && switch.balance().entered == 0);
 }
 
 #[derive(Clone, Debug)]
-enum Doing {
+enum Operation {
     Send { source: u32, destination: u32, bytes: u32 },
     Wait(u64),
     Capacity { source: usize, destination: usize, packets: u32 },
     Week(Vec<(u64, Vec<u32>)>),
 }
 
-fn doings(racks: u32) -> impl Strategy<Value = Vec<Doing>> {
+fn operations(racks: u32) -> impl Strategy<Value = Vec<Operation>> {
     let bytes = prop_oneof![Just(MTU), Just(52), 1_u32..10_000];
     let day = (1_000_u64..300_000, Just((0..racks).collect::<Vec<u32>>()).prop_shuffle());
     prop::collection::vec(
         prop_oneof![
-            20 => (0..racks, 0..racks, bytes).prop_map(|(source, destination, bytes)| Doing::Send { source, destination, bytes }),
-            8 => prop_oneof![0_u64..20_000, 0_u64..200].prop_map(Doing::Wait),
+            20 => (0..racks, 0..racks, bytes).prop_map(|(source, destination, bytes)| Operation::Send { source, destination, bytes }),
+            8 => prop_oneof![0_u64..20_000, 0_u64..200].prop_map(Operation::Wait),
             1 => (0..racks as usize, 0..racks as usize, 1_u32..20)
-                .prop_map(|(source, destination, packets)| Doing::Capacity { source, destination, packets }),
-            1 => prop::collection::vec(day, 1..4).prop_map(Doing::Week),
+                .prop_map(|(source, destination, packets)| Operation::Capacity { source, destination, packets }),
+            1 => prop::collection::vec(day, 1..4).prop_map(Operation::Week),
         ],
         1..400,
     )
@@ -330,7 +333,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, ..ProptestConfig::default() })]
 
     #[test]
-    fn bytes_in_are_delivered_queued_or_dropped_at_every_moment(doings in doings(5), seed_rate in 1_u64..3, resizing: bool) {
+    fn bytes_in_are_delivered_queued_or_dropped_at_every_moment(operations in operations(5), seed_rate in 1_u64..3, resizing: bool) {
         let settings = Settings {
             packet_rate: Bandwidth(10_000_000_000 / seed_rate + 7),
             resize: resizing.then(|| Resize::new(4, 12, Nanos(50_000)).expect("in order")),
@@ -343,19 +346,19 @@ proptest! {
         let mut last_at = 0;
         let mut circuits = [[false; 5]; 5];
         let mut out = Vec::new();
-        for doing in doings {
-            let event = match doing {
-                Doing::Send { source, destination, bytes } => {
+        for operation in operations {
+            let event = match operation {
+                Operation::Send { source, destination, bytes } => {
                     sent += 1;
                     entered += u64::from(bytes);
                     Event::Arrive(packet(sent, source, destination, bytes))
                 }
-                Doing::Wait(time) => {
+                Operation::Wait(time) => {
                     now += time;
                     Event::Wake
                 }
-                Doing::Capacity { source, destination, packets } => Event::SetCapacity { source, destination, packets },
-                Doing::Week(days) => Event::NewWeek(week(5, &days)),
+                Operation::Capacity { source, destination, packets } => Event::SetCapacity { source, destination, packets },
+                Operation::Week(days) => Event::NewWeek(week(5, &days)),
             };
             out.clear();
             switch.step(Nanos(now), event, &mut out).expect("a right event");
@@ -382,7 +385,7 @@ proptest! {
             prop_assert_eq!(balance.entered, entered);
             prop_assert_eq!(balance.by_packet + balance.by_circuit, came);
             prop_assert_eq!(balance.dropped, lost);
-            prop_assert_eq!(entered, came + lost + switch.held());
+            prop_assert_eq!(entered, came + lost + switch.buffered_bytes());
             prop_assert!(switch.wake_at().is_none_or(|at| at.0 > now), "nothing is due");
             for (source, circuits) in circuits.iter().enumerate() {
                 for (destination, &up) in circuits.iter().enumerate() {
@@ -419,7 +422,7 @@ proptest! {
                 }
             }
             out.extend(step(&mut switch, 100_000_000, Event::Wake));
-            assert_eq!(switch.held(), 0);
+            assert_eq!(switch.buffered_bytes(), 0);
             let mut next = [0; 5];
             let mut overtaken = 0;
             // Packets of the packet switch that arrive after a higher number came by circuit were overtaken.

@@ -101,7 +101,7 @@ impl Routing for Hoho {
 }
 
 /// Arrival times of packets that are at each rack at the beginning of the week and may still take all their circuits. Calls
-/// `gets_on` for each day, rack and number of remaining circuits where a packet takes the circuit, from the last day of the
+/// `admit` for each day, rack and number of remaining circuits where a packet takes the circuit, from the last day of the
 /// week to the first.
 ///
 /// A packet that takes `hops` circuits waits less than a week for each. The search therefore unrolls one week more than `hops`,
@@ -110,7 +110,7 @@ fn arrivals(
     onward: &[Vec<Option<usize>>],
     destination: usize,
     hops: u8,
-    mut gets_on: impl FnMut(usize, usize, u8),
+    mut admit: impl FnMut(usize, usize, u8),
 ) -> Vec<Arrival> {
     let racks = onward.first().map_or(0, Vec::len);
     // By remaining circuits: arrivals from each rack at the beginning of the day after the current one.
@@ -128,7 +128,7 @@ fn arrivals(
                     (arrives, more.saturating_add(1))
                 };
                 if by < next[usize::from(left)][rack] {
-                    gets_on(day, rack, left);
+                    admit(day, rack, left);
                     next[usize::from(left)][rack] = by;
                 }
             }

@@ -90,7 +90,7 @@ impl Routes {
     #[inline]
     pub fn queue(&self, source: usize, destination: usize, number: u64) -> usize {
         match self.rule {
-            Rule::Spread { seed } if destination != source => drawn(self.racks, seed, source, number),
+            Rule::Spread { seed } if destination != source => draw_rack(self.racks, seed, source, number),
             _ => destination,
         }
     }
@@ -98,7 +98,7 @@ impl Routes {
     /// Returns true if the plan admits a packet with `left` remaining circuits to its rack's circuit on `day`. The circuit does
     /// not lead to `destination`.
     #[inline]
-    pub fn gets_on(&self, left: u8, day: usize, rack: usize, destination: usize) -> bool {
+    pub fn admits(&self, left: u8, day: usize, rack: usize, destination: usize) -> bool {
         let Rule::Planned { sets, words } = &self.rule else { return false };
         if left == 0 || left > self.most_hops {
             return false;
@@ -110,7 +110,7 @@ impl Routes {
 
 /// Intermediate rack for the `number`th packet of a source. Each round visits every other rack once, in the order a + b i
 /// modulo their number, with a and b drawn for the round.
-fn drawn(racks: usize, seed: u64, source: usize, number: u64) -> usize {
+fn draw_rack(racks: usize, seed: u64, source: usize, number: u64) -> usize {
     let others = racks as u64 - 1;
     let (round, place) = (number / others, number % others);
     let draw = splitmix(splitmix(seed ^ splitmix(source as u64)) ^ round);
@@ -146,7 +146,7 @@ mod tests {
             let source = source % racks;
             let others = racks as u64 - 1;
             let mut seen: Vec<usize> =
-                (0..others).map(|place| drawn(racks, seed, source, round * others + place)).collect();
+                (0..others).map(|place| draw_rack(racks, seed, source, round * others + place)).collect();
             seen.sort_unstable();
             let expected: Vec<usize> = (0..racks).filter(|&rack| rack != source).collect();
             prop_assert_eq!(seen, expected);

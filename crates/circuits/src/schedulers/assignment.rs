@@ -120,11 +120,13 @@ mod tests {
     use super::*;
 
     /// Largest sum over all permutations of columns, by exhaustive search.
-    fn tried(racks: usize, weights: &[i64], row: usize, taken: u32) -> i64 {
+    fn exhaustive(racks: usize, weights: &[i64], row: usize, taken: u32) -> i64 {
         let free = (0..racks).filter(|column| taken >> column & 1 == 0);
-        free.map(|column| weights[row * racks + column] + tried(racks, weights, row + 1, taken | 1 << column))
-            .max()
-            .unwrap_or(0)
+        free.map(|column| {
+            weights[row * racks + column] + exhaustive(racks, weights, row + 1, taken | 1 << column)
+        })
+        .max()
+        .unwrap_or(0)
     }
 
     proptest! {
@@ -132,7 +134,7 @@ mod tests {
         fn no_matching_weighs_more(racks in 1usize..7, drawn in prop::collection::vec(0i64..20, 36)) {
             let weights = &drawn[..racks * racks];
             let mut assignment = Assignment::new(racks);
-            prop_assert_eq!(assignment.solve(weights), tried(racks, weights, 0, 0));
+            prop_assert_eq!(assignment.solve(weights), exhaustive(racks, weights, 0, 0));
             let mut columns = assignment.column_of().to_vec();
             columns.sort_unstable();
             prop_assert_eq!(columns, (0..racks as u32).collect::<Vec<_>>());

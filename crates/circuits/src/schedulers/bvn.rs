@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::solstice::{Slices, align, water_fill};
 use super::times::{Times, unit_of};
-use super::{CircuitsError, Promises, Scheduler};
+use super::{CircuitsError, Guarantees, Scheduler};
 use crate::{Day, DemandMatrix, Matching, Network, Schedule};
 
 /// Settings of `bvn`.
@@ -49,8 +49,8 @@ impl Scheduler for Bvn {
         NAME
     }
 
-    fn promises(&self) -> Promises {
-        Promises { within_week: true, ..Promises::default() }
+    fn guarantees(&self) -> Guarantees {
+        Guarantees { within_week: true, ..Guarantees::default() }
     }
 
     fn schedule(&self, demand: &DemandMatrix, network: &Network) -> Result<Schedule, CircuitsError> {

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::assignment::Assignment;
 use super::times::{Times, unit_of};
-use super::{CircuitsError, Promises, Scheduler};
+use super::{CircuitsError, Guarantees, Scheduler};
 use crate::{Day, DemandMatrix, Matching, Network, Schedule};
 
 /// Settings of `eclipse`.
@@ -54,8 +54,8 @@ impl Scheduler for Eclipse {
         NAME
     }
 
-    fn promises(&self) -> Promises {
-        Promises { within_week: true, min_day: self.0.keep_min_day, all_pairs: false }
+    fn guarantees(&self) -> Guarantees {
+        Guarantees { within_week: true, min_day: self.0.keep_min_day, all_pairs: false }
     }
 
     fn schedule(&self, demand: &DemandMatrix, network: &Network) -> Result<Schedule, CircuitsError> {

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::rotor::ring;
-use super::{CircuitsError, Promises, Scheduler};
+use super::{CircuitsError, Guarantees, Scheduler};
 use crate::{Day, DemandMatrix, Matching, MatchingError, Network, Schedule};
 
 /// Settings of `fixed`: either `rings` or `days`. Default one ring, from each rack to the next.
@@ -32,11 +32,11 @@ pub struct FixedDay {
 
 /// The `fixed` scheduler.
 #[derive(Clone, Debug)]
-pub struct Fixed(Known);
+pub struct Fixed(Plan);
 
 /// Days as the settings give them.
 #[derive(Clone, Debug)]
-enum Known {
+enum Plan {
     Rings(Vec<u32>),
     Days(Vec<FixedDay>),
 }
@@ -73,8 +73,8 @@ impl Fixed {
             FixedSettings { days: Some(of), .. } if of.is_empty() => {
                 wrong("days", "none: expected one at least")
             }
-            FixedSettings { days: Some(days), .. } => Ok(Fixed(Known::Days(days))),
-            FixedSettings { rings, .. } => Ok(Fixed(Known::Rings(rings.unwrap_or_else(|| vec![1])))),
+            FixedSettings { days: Some(days), .. } => Ok(Fixed(Plan::Days(days))),
+            FixedSettings { rings, .. } => Ok(Fixed(Plan::Rings(rings.unwrap_or_else(|| vec![1])))),
         }
     }
 }
@@ -105,16 +105,16 @@ impl Scheduler for Fixed {
     }
 
     /// Days given by the user have any length.
-    fn promises(&self) -> Promises {
-        let ours = matches!(self.0, Known::Rings(_));
-        Promises { within_week: ours, min_day: ours, all_pairs: false }
+    fn guarantees(&self) -> Guarantees {
+        let ours = matches!(self.0, Plan::Rings(_));
+        Guarantees { within_week: ours, min_day: ours, all_pairs: false }
     }
 
     fn schedule(&self, demand: &DemandMatrix, network: &Network) -> Result<Schedule, CircuitsError> {
         let racks = demand.racks();
         match &self.0 {
-            Known::Rings(of) => Ok(Schedule::new(racks, network.night(), rings(of, racks, network)?)?),
-            Known::Days(days) => known(racks, network.night(), days),
+            Plan::Rings(of) => Ok(Schedule::new(racks, network.night(), rings(of, racks, network)?)?),
+            Plan::Days(days) => fixed_schedule(racks, network.night(), days),
         }
     }
 }
@@ -124,11 +124,11 @@ impl Scheduler for Fixed {
 /// # Errors
 /// Returns the first invalid day: a rack that does not exist, a circuit from a rack to itself, two circuits at one port, or a
 /// length of 0.
-pub fn known(racks: usize, night: Nanos, days: &[FixedDay]) -> Result<Schedule, CircuitsError> {
-    let day = |(day, known): (usize, &FixedDay)| {
-        let matching = matching(racks, &known.circuits);
+pub fn fixed_schedule(racks: usize, night: Nanos, days: &[FixedDay]) -> Result<Schedule, CircuitsError> {
+    let day = |(day, given): (usize, &FixedDay)| {
+        let matching = matching(racks, &given.circuits);
         let matching = matching.map_err(|error| CircuitsError::Matching { day, error })?;
-        Ok(Day { matching, length: known.length })
+        Ok(Day { matching, length: given.length })
     };
     let days = days.iter().enumerate().map(day).collect::<Result<_, CircuitsError>>()?;
     Ok(Schedule::new(racks, night, days)?)

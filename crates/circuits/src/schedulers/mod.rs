@@ -16,7 +16,7 @@ use leeward_registry::{Registry, RegistryError};
 
 pub use bvn::{Bvn, BvnSettings};
 pub use eclipse::{Eclipse, EclipseSettings};
-pub use fixed::{Fixed, FixedDay, FixedSettings, known};
+pub use fixed::{Fixed, FixedDay, FixedSettings, fixed_schedule};
 pub use opera::{Opera, OperaSettings};
 pub use rotor::{Rotor, RotorSettings};
 pub use solstice::{Etalon, EtalonSettings, Paper, PaperSettings, Prepare, Solstice, SolsticeSettings};
@@ -29,7 +29,7 @@ pub trait Scheduler: Send + Sync {
     fn name(&self) -> &str;
 
     /// Guarantees that every schedule of this scheduler keeps.
-    fn promises(&self) -> Promises;
+    fn guarantees(&self) -> Guarantees;
 
     /// Computes the schedule of the week for this demand.
     ///
@@ -40,7 +40,7 @@ pub trait Scheduler: Send + Sync {
 
 /// Guarantees that every schedule of a scheduler keeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Promises {
+pub struct Guarantees {
     /// A schedule is no longer than the network's week.
     pub within_week: bool,
     /// No day is shorter than the network's minimum day.
@@ -90,7 +90,7 @@ pub const REGISTRY: Registry<dyn Scheduler> = Registry {
     noun: "scheduler",
     kind: None,
     entries: &[
-        solstice::OURS,
+        solstice::SOLSTICE,
         solstice::ETALON,
         solstice::PAPER,
         eclipse::REGISTRATION,

@@ -18,7 +18,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::rotor::{check_day, day_of};
-use super::{CircuitsError, Promises, Scheduler};
+use super::{CircuitsError, Guarantees, Scheduler};
 use crate::{Day, DemandMatrix, Matching, Network, Schedule};
 
 /// Settings of `opera`.
@@ -73,8 +73,8 @@ impl Scheduler for Opera {
     }
 
     /// A week is one round, of any length.
-    fn promises(&self) -> Promises {
-        Promises { all_pairs: true, ..Promises::default() }
+    fn guarantees(&self) -> Guarantees {
+        Guarantees { all_pairs: true, ..Guarantees::default() }
     }
 
     fn schedule(&self, demand: &DemandMatrix, network: &Network) -> Result<Schedule, CircuitsError> {

@@ -8,7 +8,7 @@ use leeward_registry::{Registration, schema, setting_error, settings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{CircuitsError, Promises, Scheduler};
+use super::{CircuitsError, Guarantees, Scheduler};
 use crate::{Day, DemandMatrix, Matching, Network, Schedule};
 
 /// Settings of `rotor`.
@@ -65,8 +65,8 @@ impl Scheduler for Rotor {
     }
 
     /// A week is one round, of any length.
-    fn promises(&self) -> Promises {
-        Promises { all_pairs: true, ..Promises::default() }
+    fn guarantees(&self) -> Guarantees {
+        Guarantees { all_pairs: true, ..Guarantees::default() }
     }
 
     fn schedule(&self, demand: &DemandMatrix, network: &Network) -> Result<Schedule, CircuitsError> {

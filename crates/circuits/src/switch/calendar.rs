@@ -10,7 +10,7 @@ use crate::timers::NEVER;
 
 /// An event at a time of the week.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(super) enum Turn {
+pub(super) enum CalendarEvent {
     /// A day ends: its circuits go down.
     End { day: u32 },
     /// The night before a day begins: its pairs leave the packet path.
@@ -26,8 +26,8 @@ pub(super) enum Turn {
 /// A week that repeats.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Calendar {
-    /// Events by time; events at the same time are in the order of [`Turn`].
-    pub(super) turns: Vec<(u64, Turn)>,
+    /// Events by time; events at the same time are in the order of [`CalendarEvent`].
+    pub(super) events: Vec<(u64, CalendarEvent)>,
     /// At the beginning of the week: the pairs with a large queue, and the pairs whose circuit is announced.
     pub(super) big_at_first: Vec<(u32, u32)>,
     pub(super) marked_at_first: Vec<(u32, u32)>,
@@ -50,10 +50,10 @@ impl Calendar {
             calendar.days.push((first, calendar.circuits.len()));
             let (start, end) = (at + schedule.night().0, at + schedule.night().0 + of.length.0);
             let day = day as u32;
-            calendar.turns.extend([
-                (at, Turn::Night { day }),
-                (start, Turn::Day { day }),
-                (end, Turn::End { day }),
+            calendar.events.extend([
+                (at, CalendarEvent::Night { day }),
+                (start, CalendarEvent::Day { day }),
+                (end, CalendarEvent::End { day }),
             ]);
             calendar.ends.push(end);
             at = end;
@@ -64,9 +64,9 @@ impl Calendar {
                 if lead.at_first {
                     calendar.big_at_first.push((source, destination));
                 }
-                calendar.turns.extend(lead.turns.iter().map(|&(at, on)| {
+                calendar.events.extend(lead.turns.iter().map(|&(at, on)| {
                     let packets = if on { resize.big() } else { resize.small() };
-                    (at, Turn::Capacity { source, destination, packets })
+                    (at, CalendarEvent::Capacity { source, destination, packets })
                 }));
             }
         }
@@ -76,12 +76,12 @@ impl Calendar {
                 if lead.at_first {
                     calendar.marked_at_first.push((source, destination));
                 }
-                calendar
-                    .turns
-                    .extend(lead.turns.iter().map(|&(at, on)| (at, Turn::Mark { source, destination, on })));
+                calendar.events.extend(
+                    lead.turns.iter().map(|&(at, on)| (at, CalendarEvent::Mark { source, destination, on })),
+                );
             }
         }
-        calendar.turns.sort_unstable();
+        calendar.events.sort_unstable();
         calendar
     }
 
@@ -154,28 +154,28 @@ impl<P: Copy> Switch<P> {
     fn set_calendar(&mut self) {
         let at = self
             .calendar
-            .turns
-            .get(self.next_turn)
+            .events
+            .get(self.next_event)
             .map_or(NEVER, |&(at, _)| self.week_began.saturating_add(at));
         self.set(CALENDAR, 0, at);
     }
 
     /// Handles all events due at `now`, including the beginning of the next week, before any link moves.
-    pub(super) fn turn(&mut self, now: u64, out: &mut Vec<Output<P>>) {
+    pub(super) fn run_calendar(&mut self, now: u64, out: &mut Vec<Output<P>>) {
         let mut moved = false;
         loop {
-            while let Some(&(at, turn)) = self.calendar.turns.get(self.next_turn) {
+            while let Some(&(at, event)) = self.calendar.events.get(self.next_event) {
                 if self.week_began.saturating_add(at) > now {
                     break;
                 }
-                self.next_turn += 1;
-                moved |= self.do_turn(turn, now, out);
+                self.next_event += 1;
+                moved |= self.apply(event, now, out);
             }
-            if self.next_turn < self.calendar.turns.len() || self.week_began + self.calendar.length > now {
+            if self.next_event < self.calendar.events.len() || self.week_began + self.calendar.length > now {
                 break;
             }
             self.week_began += self.calendar.length;
-            self.next_turn = 0;
+            self.next_event = 0;
             if let Some(week) = self.next_week.take() {
                 self.adopt(week);
             }
@@ -187,10 +187,10 @@ impl<P: Copy> Switch<P> {
     }
 
     /// Handles one event. Returns true if a link may now take a packet that it could not take before.
-    fn do_turn(&mut self, turn: Turn, now: u64, out: &mut Vec<Output<P>>) -> bool {
+    fn apply(&mut self, event: CalendarEvent, now: u64, out: &mut Vec<Output<P>>) -> bool {
         let racks = self.racks.len();
-        match turn {
-            Turn::End { day } => {
+        match event {
+            CalendarEvent::End { day } => {
                 for at in self.calendar.circuits_of(day) {
                     let (source, destination) = self.calendar.circuit(at);
                     self.racks[destination].circuit_from = None;
@@ -200,14 +200,14 @@ impl<P: Copy> Switch<P> {
                 }
                 true
             }
-            Turn::Night { day } => {
+            CalendarEvent::Night { day } => {
                 for at in self.calendar.circuits_of(day) {
                     let (source, destination) = self.calendar.circuit(at);
                     self.off.put(source, destination, self.settings.packet_path_off);
                 }
                 false
             }
-            Turn::Day { day } => {
+            CalendarEvent::Day { day } => {
                 self.day = day;
                 let until = self.week_began.saturating_add(self.calendar.end_of(day));
                 for at in self.calendar.circuits_of(day) {
@@ -219,11 +219,11 @@ impl<P: Copy> Switch<P> {
                 }
                 true
             }
-            Turn::Capacity { source, destination, packets } => {
+            CalendarEvent::Capacity { source, destination, packets } => {
                 self.voqs[source as usize * racks + destination as usize].capacity = packets;
                 false
             }
-            Turn::Mark { source, destination, on } => {
+            CalendarEvent::Mark { source, destination, on } => {
                 self.announced.put(source as usize, destination as usize, on);
                 false
             }

@@ -14,12 +14,12 @@ pub(super) struct Detours {
     /// For each rack, next destination in turn among those that its circuit does not lead to.
     turns: Vec<u32>,
     /// With offers: traffic on its way to each rack, by that rack and then the packets' destination.
-    promised: Vec<Promised>,
+    reserved: Vec<Reservation>,
 }
 
 /// Packets and bytes that a rack has accepted and that have not arrived yet.
 #[derive(Clone, Copy, Debug, Default)]
-struct Promised {
+struct Reservation {
     packets: u32,
     bytes: u64,
 }
@@ -35,25 +35,25 @@ impl Detours {
 
     /// Records that a packet of a rack's queue has started on the circuit to a rack.
     #[inline]
-    pub(super) fn began(&mut self, source: usize, queue: usize, to: usize, bytes: u32) {
+    pub(super) fn start(&mut self, source: usize, queue: usize, to: usize, bytes: u32) {
         if queue == to {
             return;
         }
         let racks = self.turns.len();
         self.turns[source] = if queue + 1 == racks { 0 } else { queue as u32 + 1 };
         if let Rule::Offered { .. } = self.routes.rule() {
-            let promised = &mut self.promised[to * racks + queue];
-            promised.packets += 1;
-            promised.bytes += u64::from(bytes);
+            let reserved = &mut self.reserved[to * racks + queue];
+            reserved.packets += 1;
+            reserved.bytes += u64::from(bytes);
         }
     }
 
     /// Records that a packet for `destination` has arrived at a rack that forwards it.
     #[inline]
-    fn came(&mut self, rack: usize, destination: usize, bytes: u32) {
-        let promised = &mut self.promised[rack * self.turns.len() + destination];
-        promised.packets = promised.packets.saturating_sub(1);
-        promised.bytes = promised.bytes.saturating_sub(u64::from(bytes));
+    fn arrive(&mut self, rack: usize, destination: usize, bytes: u32) {
+        let reserved = &mut self.reserved[rack * self.turns.len() + destination];
+        reserved.packets = reserved.packets.saturating_sub(1);
+        reserved.bytes = reserved.bytes.saturating_sub(u64::from(bytes));
     }
 }
 
@@ -64,10 +64,10 @@ impl<P: Copy> Switch<P> {
         if found != expected {
             return Err(SwitchError::Routes { found, expected });
         }
-        let promised = vec![Promised::default(); racks * racks];
+        let reserved = vec![Reservation::default(); racks * racks];
         self.detours = match routes.rule() {
             Rule::Direct => None,
-            _ => Some(Box::new(Detours { routes, sent: vec![0; racks], turns: vec![0; racks], promised })),
+            _ => Some(Box::new(Detours { routes, sent: vec![0; racks], turns: vec![0; racks], reserved })),
         };
         Ok(())
     }
@@ -75,7 +75,7 @@ impl<P: Copy> Switch<P> {
     /// Next packet on the circuit from a rack to another: packets of the pair come first, then packets that travel over the
     /// other rack.
     #[inline]
-    pub(super) fn gets_on(&self, source: usize, to: usize) -> Option<(usize, Part)> {
+    pub(super) fn next_for_circuit(&self, source: usize, to: usize) -> Option<(usize, Part)> {
         let own = &self.voqs[self.pair(source, to)];
         if !own.is_empty() {
             return Some((to, own.first()));
@@ -83,7 +83,7 @@ impl<P: Copy> Switch<P> {
         let detours = self.detours.as_ref()?;
         match detours.routes.rule() {
             Rule::Direct | Rule::Spread { .. } => None,
-            Rule::Offered { carries } => self.in_turn(detours, source, |destination| {
+            Rule::Offered { carries } => self.next_in_turn(detours, source, |destination| {
                 let pair = self.pair(source, destination);
                 let bytes = self.next_bytes(pair, Part::Main)?;
                 let onward = self.pair(to, destination);
@@ -92,23 +92,23 @@ impl<P: Copy> Switch<P> {
                 (to != source && !runs && self.has_room(detours, onward, bytes, carries[onward]))
                     .then_some(Part::Main)
             }),
-            Rule::Planned { .. } => self.in_turn(detours, source, |destination| {
+            Rule::Planned { .. } => self.next_in_turn(detours, source, |destination| {
                 let voq = &self.voqs[self.pair(source, destination)];
                 [Part::Loss, Part::Relay, Part::Main].into_iter().find(|&part| {
                     let (queue, day) = (voq.part(part), self.day as usize);
                     let Some((packet, _)) = self.store.first(queue) else { return false };
-                    let trail = self.store.trail(queue);
-                    let left = detours.routes.most_hops().saturating_sub(trail.len());
-                    detours.routes.gets_on(left, day, source, destination)
+                    let trace = self.store.trace(queue);
+                    let left = detours.routes.most_hops().saturating_sub(trace.len());
+                    detours.routes.admits(left, day, source, destination)
                         && packet.source as usize != to
-                        && !trail.has(to)
+                        && !trace.has(to)
                 })
             }),
         }
     }
 
     /// First destination in turn with a packet at the rack that may take the circuit, and the part of its queue.
-    fn in_turn(
+    fn next_in_turn(
         &self,
         detours: &Detours,
         source: usize,
@@ -130,18 +130,18 @@ impl<P: Copy> Switch<P> {
 
     /// Returns true if a rack can forward `bytes` more to a destination on the next day of its circuit there.
     fn has_room(&self, detours: &Detours, pair: usize, bytes: u32, carries: u64) -> bool {
-        let (voq, promised) = (&self.voqs[pair], detours.promised[pair]);
-        voq.bytes + promised.bytes + u64::from(bytes) <= carries
-            && voq.relay.len() + promised.packets < self.settings.relay_capacity
+        let (voq, reserved) = (&self.voqs[pair], detours.reserved[pair]);
+        voq.bytes + reserved.bytes + u64::from(bytes) <= carries
+            && voq.relay.len() + reserved.packets < self.settings.relay_capacity
     }
 
     /// Moves the packet at the end of a circuit into that rack's queue for the packet's destination.
-    pub(super) fn pass_on(&mut self, rack: usize, now: u64, out: &mut Vec<Output<P>>) {
+    pub(super) fn forward(&mut self, rack: usize, now: u64, out: &mut Vec<Output<P>>) {
         let on = self.racks[rack].on_circuit;
         let Some((&packet, _)) = self.store.first(&on) else { return };
         let destination = packet.destination as usize;
         if let Some(detours) = &mut self.detours {
-            detours.came(rack, destination, packet.bytes);
+            detours.arrive(rack, destination, packet.bytes);
         }
         self.store.pass(&on, rack);
         let pair = self.pair(rack, destination);

@@ -77,7 +77,7 @@ impl<P: Copy> Switch<P> {
         rack.up_turn = if destination + 1 == racks { 0 } else { destination as u32 + 1 };
         rack.up = rack.up.after(now, bytes);
         let free = rack.up.free_at();
-        self.raised += u64::from(bytes);
+        self.uplink_bytes += u64::from(bytes);
         let out = free.saturating_add(self.settings.uplink_delay.0);
         self.launch((source, destination), part, On::Uplink, bytes, out);
         let more = self.waiting.next(source, 0, Some(&self.off)).is_some();
@@ -147,7 +147,7 @@ impl<P: Copy> Switch<P> {
         let free = rack.down.free_at();
         let first = rack.on_down.is_empty();
         self.store.shift(&mut self.inner[pair], &mut rack.on_down, free.saturating_add(delay));
-        self.carried[pair][Via::Packet as usize] += u64::from(bytes);
+        self.sent_bytes[pair][Via::Packet as usize] += u64::from(bytes);
         if self.inner[pair].is_empty() {
             self.inside.put(destination, source, false);
         }
@@ -163,7 +163,7 @@ impl<P: Copy> Switch<P> {
     pub(super) fn begin_circuit(&mut self, to: usize, now: u64) {
         let begun = self.racks[to].circuit_from.and_then(|source| {
             let source = source as usize;
-            let (queue, part) = self.gets_on(source, to)?;
+            let (queue, part) = self.next_for_circuit(source, to)?;
             let bytes = self.next_bytes(self.pair(source, queue), part)?;
             let rack = &self.racks[to];
             let after = rack.circuit.after(now, bytes);
@@ -178,11 +178,11 @@ impl<P: Copy> Switch<P> {
         let out = free.saturating_add(self.settings.circuit_delay.0);
         self.launch((source, queue), part, On::CircuitTo(to), bytes, out);
         let pair = self.pair(source, to);
-        self.carried[pair][Via::Circuit as usize] += u64::from(bytes);
+        self.sent_bytes[pair][Via::Circuit as usize] += u64::from(bytes);
         let more = match &mut self.detours {
             None => !self.voqs[pair].is_empty(),
             Some(detours) => {
-                detours.began(source, queue, to, bytes);
+                detours.start(source, queue, to, bytes);
                 self.waiting.next(source, 0, None).is_some()
             }
         };
@@ -199,10 +199,10 @@ impl<P: Copy> Switch<P> {
             && let Some((packet, _)) = self.store.first(queue)
             && packet.destination as usize != destination
         {
-            self.pass_on(destination, now, out);
+            self.forward(destination, now, out);
             return;
         }
-        let hops = self.store.trail(queue).len() + 1;
+        let hops = self.store.trace(queue).len() + 1;
         let popped = self.store.pop(queue);
         self.next_out(kind, destination);
         let Some(packet) = popped else { return };

@@ -24,11 +24,11 @@ mod calendar;
 mod detours;
 mod events;
 mod links;
+mod packet_trace;
 mod queues;
 mod resize;
 mod ring;
 mod settings;
-mod trail;
 
 use leeward_fabric::Nanos;
 
@@ -144,7 +144,7 @@ pub struct Switch<P> {
     /// For each source: destinations to which its circuit is announced.
     announced: Sets,
     calendar: Calendar,
-    next_turn: usize,
+    next_event: usize,
     week_began: u64,
     next_week: Option<Calendar>,
     /// Last day that began.
@@ -153,9 +153,9 @@ pub struct Switch<P> {
     detours: Option<Box<Detours>>,
     balance: Balance,
     /// Bytes that started on a downlink and on a circuit, by source, then destination.
-    carried: Vec<[u64; 2]>,
+    sent_bytes: Vec<[u64; 2]>,
     /// Bytes that started on an uplink.
-    raised: u64,
+    uplink_bytes: u64,
 }
 
 /// Kinds of alarms in the order in which simultaneous ones are handled: the calendar, which has one alarm; then for each rack
@@ -207,14 +207,14 @@ impl<P: Copy> Switch<P> {
             inside: Sets::new(racks, racks),
             announced: Sets::new(racks, racks),
             calendar: Calendar::default(),
-            next_turn: 0,
+            next_event: 0,
             week_began: 0,
             next_week: None,
             day: 0,
             detours: None,
             balance: Balance::default(),
-            carried: vec![[0; 2]; racks * racks],
-            raised: 0,
+            sent_bytes: vec![[0; 2]; racks * racks],
+            uplink_bytes: 0,
             settings,
         })
     }
@@ -237,7 +237,7 @@ impl<P: Copy> Switch<P> {
     }
 
     /// Bytes on links and in queues, counted packet by packet.
-    pub fn held(&self) -> u64 {
+    pub fn buffered_bytes(&self) -> u64 {
         let voqs = self.voqs.iter().flat_map(|voq| [&voq.main, &voq.relay, &voq.loss]);
         let links = self.racks.iter().flat_map(|rack| [&rack.on_up, &rack.on_down, &rack.on_circuit]);
         let queues = voqs.chain(&self.inner).chain(links);
@@ -262,16 +262,16 @@ impl<P: Copy> Switch<P> {
     }
 
     /// Bytes that have started on uplinks to the packet switch. A packet that the packet switch sends back counts each time.
-    pub fn raised(&self) -> u64 {
-        self.raised
+    pub fn uplink_bytes(&self) -> u64 {
+        self.uplink_bytes
     }
 
     /// Bytes of a pair that started on the last link of the packet switch, or on circuits.
     ///
     /// # Panics
     /// Panics if either rack does not exist.
-    pub fn carried(&self, source: usize, destination: usize, via: Via) -> u64 {
-        self.carried[self.pair(source, destination)][via as usize]
+    pub fn sent_bytes(&self, source: usize, destination: usize, via: Via) -> u64 {
+        self.sent_bytes[self.pair(source, destination)][via as usize]
     }
 
     /// Returns true if a circuit from one rack to the other is up.
@@ -365,7 +365,7 @@ impl<P: Copy> Switch<P> {
             let alarm = self.timers.first();
             let rack = alarm & ((1 << self.shift) - 1);
             match alarm >> self.shift {
-                CALENDAR => self.turn(at, out),
+                CALENDAR => self.run_calendar(at, out),
                 DOWN_FREE => self.begin_down(rack, at),
                 UP_FREE => self.begin_up(rack, at),
                 CIRCUIT_FREE => self.begin_circuit(rack, at),

@@ -2,7 +2,7 @@
 //! without allocation once the store has held the largest number of packets.
 
 use super::Packet;
-use super::trail::Trail;
+use super::packet_trace::PacketTrace;
 
 const NONE: u32 = u32::MAX;
 
@@ -20,7 +20,7 @@ struct Slot<P> {
     out: u64,
     next: u32,
     /// Racks that forwarded the packet.
-    trail: Trail,
+    trace: PacketTrace,
 }
 
 /// A first-in first-out queue.
@@ -60,7 +60,7 @@ impl<P: Copy> Store<P> {
     /// Appends a packet to a queue.
     #[inline]
     pub(super) fn push(&mut self, queue: &mut Queue, packet: Packet<P>, out: u64) {
-        let slot = Slot { packet, out, next: NONE, trail: Trail::default() };
+        let slot = Slot { packet, out, next: NONE, trace: PacketTrace::default() };
         let at = self.free;
         let at = if at == NONE {
             self.slots.push(slot);
@@ -131,15 +131,15 @@ impl<P: Copy> Store<P> {
 
     /// Racks that forwarded the first packet of a queue.
     #[inline]
-    pub(super) fn trail(&self, queue: &Queue) -> Trail {
-        self.slots.get(queue.head as usize).map_or(Trail::default(), |slot| slot.trail)
+    pub(super) fn trace(&self, queue: &Queue) -> PacketTrace {
+        self.slots.get(queue.head as usize).map_or(PacketTrace::default(), |slot| slot.trace)
     }
 
     /// Records that a rack forwards the first packet of a queue.
     #[inline]
     pub(super) fn pass(&mut self, queue: &Queue, rack: usize) {
         if let Some(slot) = self.slots.get_mut(queue.head as usize) {
-            slot.trail = slot.trail.and(rack);
+            slot.trace = slot.trace.with(rack);
         }
     }
 

@@ -53,7 +53,7 @@ impl Plant<'_> {
         let Some(placer) = &mut self.placer else { return };
         let switch = &self.switch;
         let carried =
-            |from, to| switch.carried(from, to, Via::Packet) + switch.carried(from, to, Via::Circuit);
+            |from, to| switch.sent_bytes(from, to, Via::Packet) + switch.sent_bytes(from, to, Via::Circuit);
         placer.report(Nanos(self.now), carried);
         let next = self.now + placer.every().0;
         self.schedule(next, Timer::Report);

@@ -258,7 +258,7 @@ impl<'a> Plant<'a> {
         for flow in 0..self.flows.len() {
             self.record_flow(flow);
         }
-        self.records.raised_bytes = self.switch.raised();
+        self.records.raised_bytes = self.switch.uplink_bytes();
         &self.records
     }
 
@@ -275,7 +275,7 @@ impl<'a> Plant<'a> {
 
     /// Returns the bytes that hosts have sent to the switch and that are neither delivered nor lost.
     pub fn in_switch(&self) -> u64 {
-        self.switch.held()
+        self.switch.buffered_bytes()
     }
 
     /// Returns the sender of a live flow.

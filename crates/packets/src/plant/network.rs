@@ -115,7 +115,7 @@ impl Plant<'_> {
         up: bool,
         at: Nanos,
     ) -> Result<(), PlantError> {
-        let carried = self.switch.carried(source, destination, Via::Circuit);
+        let carried = self.switch.sent_bytes(source, destination, Via::Circuit);
         if up {
             self.days[destination] = (at.0, carried);
         } else {

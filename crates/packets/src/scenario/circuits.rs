@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use leeward_circuits::routing::{self, Routes};
-use leeward_circuits::schedulers::{self, known};
+use leeward_circuits::schedulers::{self, fixed_schedule};
 use leeward_circuits::{CircuitsError, DemandMatrix, Network, Schedule, Scheduler, check};
 use leeward_fabric::Nanos;
 use leeward_fabric::input::InputError;
@@ -72,7 +72,7 @@ fn of_days(of: &SchedulerFile, file: &PacketsFile) -> Result<Circuits, InputErro
     if days.is_empty() {
         return Err(wrong("scheduler.days", "none: expected one at least"));
     }
-    let schedule = known(file.network.racks, of.night, days)
+    let schedule = fixed_schedule(file.network.racks, of.night, days)
         .map_err(|error| wrong("scheduler.days", error.to_string()))?;
     let network = network(of, file, schedule.length(), Nanos(0))?;
     let routes = routes(&schedule, &network, file)?;
@@ -100,7 +100,7 @@ fn scheduled(
         let message = format!("`{name}` makes schedules of demand: expected voq, adu, socket or oracle");
         return Err(wrong("scheduler.demand", message));
     }
-    check(&schedule, racks, &network, scheduler.promises())
+    check(&schedule, racks, &network, scheduler.guarantees())
         .map_err(|error| wrong("scheduler", error.to_string()))?;
     let routes = routes(&schedule, &network, file)?;
     Ok(Circuits::Fixed(schedule, Arc::new(routes)))

@@ -206,7 +206,7 @@ impl Scenario {
         let made = DemandMatrix::new(racks, bytes.to_vec()).map_err(|error| error.to_string())?;
         let schedule = scheduler.schedule(&made, network).map_err(|error| error.to_string())?;
         if !schedule.days().is_empty() {
-            check(&schedule, racks, network, scheduler.promises()).map_err(|error| error.to_string())?;
+            check(&schedule, racks, network, scheduler.guarantees()).map_err(|error| error.to_string())?;
             return Ok(schedule);
         }
         let matching = Matching::new(vec![None; racks]).map_err(|error| error.to_string())?;

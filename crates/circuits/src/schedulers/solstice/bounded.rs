@@ -23,7 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::matcher::{Matcher, NONE};
 use super::super::times::{Times, unit_of};
-use super::super::{CircuitsError, Promises, Scheduler};
+use super::super::{CircuitsError, Guarantees, Scheduler};
 use super::fill;
 use crate::demand::sums;
 use crate::{Day, DemandMatrix, Matching, Network, Schedule};
@@ -66,8 +66,8 @@ impl Scheduler for Solstice {
         NAME
     }
 
-    fn promises(&self) -> Promises {
-        Promises { within_week: true, min_day: true, all_pairs: false }
+    fn guarantees(&self) -> Guarantees {
+        Guarantees { within_week: true, min_day: true, all_pairs: false }
     }
 
     fn schedule(&self, demand: &DemandMatrix, network: &Network) -> Result<Schedule, CircuitsError> {
@@ -85,7 +85,7 @@ impl Scheduler for Solstice {
             threshold /= 2;
         }
         week.stretch();
-        let day = |(day, found): (usize, Found)| {
+        let day = |(day, found): (usize, DayPlan)| {
             let matching =
                 Matching::new(found.sources).map_err(|error| CircuitsError::Matching { day, error })?;
             Ok(Day { matching, length: times.nanos(found.length) })
@@ -96,7 +96,7 @@ impl Scheduler for Solstice {
 }
 
 /// A day: the source of each destination, and its length without its night.
-struct Found {
+struct DayPlan {
     sources: Vec<Option<u32>>,
     length: u64,
 }
@@ -115,7 +115,7 @@ struct Week {
     source_of: Vec<u32>,
     free: Vec<usize>,
     pairs: Vec<(u64, usize, usize)>,
-    days: Vec<Found>,
+    days: Vec<DayPlan>,
 }
 
 impl Week {
@@ -226,7 +226,7 @@ impl Week {
             }
         }
         self.time -= length + self.times.night;
-        self.days.push(Found { sources, length });
+        self.days.push(DayPlan { sources, length });
     }
 
     /// Gives leftover time repeatedly to the day in which the most circuits can use it. Time that no circuit can use goes to

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::matcher::NONE;
 use super::super::times::{Times, unit_of};
-use super::super::{CircuitsError, Promises, Scheduler};
+use super::super::{CircuitsError, Guarantees, Scheduler};
 use super::fill;
 use crate::demand::sums;
 use crate::{Day, DemandMatrix, Matching, Network, Schedule};
@@ -77,20 +77,20 @@ impl Scheduler for Etalon {
     }
 
     /// No guarantee of a minimum day: this solver counts the night before a day as part of it.
-    fn promises(&self) -> Promises {
-        Promises { within_week: true, ..Promises::default() }
+    fn guarantees(&self) -> Guarantees {
+        Guarantees { within_week: true, ..Guarantees::default() }
     }
 
     fn schedule(&self, demand: &DemandMatrix, network: &Network) -> Result<Schedule, CircuitsError> {
         let times = Times::of(NAME, network, self.0.unit, demand.racks())?;
         let (racks, budget) = (demand.racks(), times.budget());
-        let request = prepared(&self.0, demand, budget);
+        let request = prepare(&self.0, demand, budget);
         let mut stuffed = fill::align(&fill::water_fill(racks, &request, budget), times.unit_bytes);
-        let mut list = listed(racks, demand.bytes(), &request, budget);
+        let mut list = list_entries(racks, demand.bytes(), &request, budget);
         fill::stuff(racks, &mut stuffed, &mut list);
         let mut days = decompose(racks, &mut stuffed, list, times);
         fit(racks, &mut days, times);
-        let day = |(day, found): (usize, Found)| {
+        let day = |(day, found): (usize, DayPlan)| {
             let matching = Matching::new(found.source_of.into_iter().map(Some).collect())
                 .map_err(|error| CircuitsError::Matching { day, error })?;
             Ok(Day { matching, length: times.nanos(found.length - times.night) })
@@ -101,7 +101,7 @@ impl Scheduler for Etalon {
 }
 
 /// Demand that Etalon's element requests from its solver.
-fn prepared(settings: &EtalonSettings, demand: &DemandMatrix, budget: u64) -> Vec<u64> {
+fn prepare(settings: &EtalonSettings, demand: &DemandMatrix, budget: u64) -> Vec<u64> {
     let mut request = demand.bytes().to_vec();
     let small = settings.small.0;
     let filters = match settings.prepare {
@@ -123,7 +123,7 @@ fn prepared(settings: &EtalonSettings, demand: &DemandMatrix, budget: u64) -> Ve
 
 /// A day: its circuits, and its length with the night before it.
 #[derive(Clone, Debug)]
-pub(super) struct Found {
+pub(super) struct DayPlan {
     /// Source of each destination.
     pub(super) source_of: Vec<u32>,
     /// Length of the day and the night before it.
@@ -135,7 +135,7 @@ pub(super) struct Found {
 /// The solver keeps entries in a list and removes an entry by moving the last one into its place. It first removes the entries
 /// that `prepare` leaves out, by row and column. A later pass lists the entries again and removes those that want no more than
 /// the common share.
-pub(super) fn listed(racks: usize, demand: &[u64], request: &[u64], budget: u64) -> Vec<u32> {
+pub(super) fn list_entries(racks: usize, demand: &[u64], request: &[u64], budget: u64) -> Vec<u32> {
     let mut list: Vec<u32> = (0..).zip(demand).filter(|&(_, &entry)| entry > 0).map(|(at, _)| at).collect();
     let mut place = vec![0u32; demand.len()];
     for (to, &at) in (0..).zip(&list) {
@@ -175,7 +175,7 @@ pub(super) fn listed(racks: usize, demand: &[u64], request: &[u64], budget: u64)
 /// `list` holds the positive entries of `stuffed`. The released solver visits a destination's sources in an order that starts
 /// from this list and changes as entries leave, and so does this function. On return `stuffed` holds the demand that the days
 /// leave.
-pub(super) fn decompose(racks: usize, stuffed: &mut [u64], mut list: Vec<u32>, times: Times) -> Vec<Found> {
+pub(super) fn decompose(racks: usize, stuffed: &mut [u64], mut list: Vec<u32>, times: Times) -> Vec<DayPlan> {
     let (base, mut threshold) = (times.base(), times.first_threshold());
     let mut place = vec![0u32; stuffed.len()];
     for (to, &at) in (0..).zip(&list) {
@@ -207,7 +207,7 @@ pub(super) fn decompose(racks: usize, stuffed: &mut [u64], mut list: Vec<u32>, t
                     }
                 }
             }
-            days.push(Found { source_of: search.source_of.clone(), length: up + times.night });
+            days.push(DayPlan { source_of: search.source_of.clone(), length: up + times.night });
         }
         threshold /= 2;
     }
@@ -286,10 +286,10 @@ impl Search {
 ///
 /// Without days, one ring is up for the week. If days are too short, all get longer by the same time. If they are too long, the
 /// shortest are dropped until the week has room for as many days of the minimum length, and the others are shortened in turns.
-pub(super) fn fit(racks: usize, days: &mut Vec<Found>, times: Times) {
+pub(super) fn fit(racks: usize, days: &mut Vec<DayPlan>, times: Times) {
     if days.is_empty() {
         let source_of = (1..=racks as u32).map(|next| next % racks as u32).collect();
-        days.push(Found { source_of, length: times.week });
+        days.push(DayPlan { source_of, length: times.week });
         return;
     }
     let total: u64 = days.iter().map(|day| day.length).sum();
@@ -313,7 +313,7 @@ pub(super) fn fit(racks: usize, days: &mut Vec<Found>, times: Times) {
 }
 
 /// Takes one unit in turn from each day above the minimum length until all fit into the week.
-fn shorten(days: &mut [Found], times: Times) {
+fn shorten(days: &mut [DayPlan], times: Times) {
     let total: u64 = days.iter().map(|day| day.length).sum();
     let mut excess = total.saturating_sub(times.week);
     while excess > 0 {
@@ -361,13 +361,13 @@ mod tests {
                 };
                 let steps = &instance["rng_invariant"];
                 let request =
-                    prepared(&EtalonSettings { prepare, ..EtalonSettings::default() }, &demand, budget);
+                    prepare(&EtalonSettings { prepare, ..EtalonSettings::default() }, &demand, budget);
                 assert_eq!(request, square(&steps["request"]), "{name}");
                 let cut = fill::water_fill(racks, &request, budget);
                 assert_eq!(cut, square(&steps["demand_norm_down"]), "{name}");
                 let mut units = fill::align(&cut, unit_bytes);
                 assert_eq!(units, square(&steps["target_units"]), "{name}");
-                let mut list = listed(racks, demand.bytes(), &request, budget);
+                let mut list = list_entries(racks, demand.bytes(), &request, budget);
                 fill::stuff(racks, &mut units, &mut list);
                 assert_eq!(units, square(&instance["rand_zero"]["stuffed_units"]), "{name}");
             }

@@ -9,7 +9,7 @@ pub use bounded::{Solstice, SolsticeSettings};
 pub use etalon::{Etalon, EtalonSettings, Prepare};
 pub use paper::{Paper, PaperSettings};
 
-pub(super) use bounded::REGISTRATION as OURS;
+pub(super) use bounded::REGISTRATION as SOLSTICE;
 pub(super) use etalon::REGISTRATION as ETALON;
 pub(super) use fill::{align, water_fill};
 pub(super) use paper::{REGISTRATION as PAPER, Slices};

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::super::matcher::{Matcher, NONE};
-use super::super::{CircuitsError, Promises, Scheduler};
+use super::super::{CircuitsError, Guarantees, Scheduler};
 use super::fill;
 use crate::demand::sums;
 use crate::{Day, DemandMatrix, Matching, Network, Schedule};
@@ -42,8 +42,8 @@ impl Scheduler for Paper {
         NAME
     }
 
-    fn promises(&self) -> Promises {
-        Promises::default()
+    fn guarantees(&self) -> Guarantees {
+        Guarantees::default()
     }
 
     fn schedule(&self, demand: &DemandMatrix, network: &Network) -> Result<Schedule, CircuitsError> {

@@ -4,13 +4,13 @@ use crate::routing::MOST_HOPS;
 
 /// At most three racks: their number in the two highest bits, then ten bits per rack, the last rack lowest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Trail(u32);
+pub(super) struct PacketTrace(u32);
 
 const RACK: u32 = 10;
 const MOST: u8 = 3;
 const _: () = assert!(MOST == MOST_HOPS - 1 && super::settings::MOST_RACKS <= 1 << RACK);
 
-impl Trail {
+impl PacketTrace {
     /// Number of racks in the trace.
     #[inline]
     pub(super) fn len(self) -> u8 {
@@ -26,9 +26,9 @@ impl Trail {
 
     /// Returns the trace with one more rack. A full trace forgets its first rack; no routing reaches that length.
     #[inline]
-    pub(super) fn and(self, rack: usize) -> Trail {
+    pub(super) fn with(self, rack: usize) -> PacketTrace {
         let racks = (self.0 << RACK | rack as u32) & ((1 << (3 * RACK)) - 1);
-        Trail(u32::from((self.len() + 1).min(MOST)) << (3 * RACK) | racks)
+        PacketTrace(u32::from((self.len() + 1).min(MOST)) << (3 * RACK) | racks)
     }
 }
 
@@ -40,14 +40,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_trail_has_the_racks_that_were_put_on_it(
+        fn a_trace_has_the_racks_that_were_added(
             racks in prop::collection::vec(0_usize..1024, 0..=3),
             other in 0_usize..1024,
         ) {
-            let trail = racks.iter().fold(Trail::default(), |trail, &rack| trail.and(rack));
-            prop_assert_eq!(usize::from(trail.len()), racks.len());
-            prop_assert!(racks.iter().all(|&rack| trail.has(rack)));
-            prop_assert_eq!(trail.has(other), racks.contains(&other));
+            let trace = racks.iter().fold(PacketTrace::default(), |trace, &rack| trace.with(rack));
+            prop_assert_eq!(usize::from(trace.len()), racks.len());
+            prop_assert!(racks.iter().all(|&rack| trace.has(rack)));
+            prop_assert_eq!(trace.has(other), racks.contains(&other));
         }
     }
 }
