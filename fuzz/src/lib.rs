@@ -10,8 +10,8 @@ use leeward_prometheus::Ear;
 use leeward_records::Clock;
 use leeward_fabric::input::{InputError, Text, read_yaml};
 use leeward_fabric::{Cluster, Nanos};
-use leeward_probe::control::{self, Answer, Ask, Order, Outcome};
-use leeward_probe::{Collector, Head, Limits, ProbeError, Sent, Train, estimate};
+use leeward_probe::control::{self, Reply, Request, Order, Outcome};
+use leeward_probe::{Collector, Head, Limits, ProbeError, SendStatistics, Train, estimate};
 use leeward_scenarios::workload::{Loaded, Source};
 use serde::de::DeserializeOwned;
 
@@ -40,28 +40,28 @@ pub fn request(bytes: &[u8]) {
 pub fn conversation(mut bytes: &[u8]) {
     let (mut train, mut asked) = (Train::default(), Order::Hops {});
     loop {
-        let Some(ask) = heard::<Ask>(&mut bytes) else { return };
+        let Some(ask) = heard::<Request>(&mut bytes) else { return };
         let mut written = Vec::new();
         control::write(&mut written, &ask).expect("what was read is not too long");
-        assert_eq!(control::read::<Ask>(&mut &written[..]).expect("it was written"), ask);
+        assert_eq!(control::read::<Request>(&mut &written[..]).expect("it was written"), ask);
         match ask {
-            Ask::ReceiveTrain { train: one } if one.check(&Limits::default()).is_ok() => train = one,
-            Ask::Measure { order, .. } => asked = order,
+            Request::ReceiveTrain { train: one } if one.check(&Limits::default()).is_ok() => train = one,
+            Request::Measure { order, .. } => asked = order,
             _ => {}
         }
-        match heard::<Answer>(&mut bytes) {
-            Some(Answer::Received { received }) => {
-                let sent = Sent { packets: train.total_packets(), busy_ns: 1_000, waited_ns: 0 };
+        match heard::<Reply>(&mut bytes) {
+            Some(Reply::Received { received }) => {
+                let sent = SendStatistics { packets: train.total_packets(), busy_ns: 1_000, waited_ns: 0 };
                 match estimate(&train, &sent, &received, Some(1_000)) {
                     Ok(estimate) => estimate.check(&train).expect("it is made of a report that was checked"),
                     Err(error) => short(&error.to_string()),
                 }
             }
-            Some(Answer::Measured { outcome }) => match outcome.check(&asked) {
+            Some(Reply::Measured { outcome }) => match outcome.check(&asked) {
                 Ok(()) => shown(&outcome),
                 Err(error) => short(&error.to_string()),
             },
-            Some(Answer::Refused { message }) => {
+            Some(Reply::Refused { message }) => {
                 short(&ProbeError::refused("10.0.0.1", &message).to_string())
             }
             Some(_) => {}

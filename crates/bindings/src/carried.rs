@@ -1,10 +1,10 @@
 //! Probe evaluation of traffic carried by something else: the packet simulator.
 
 use leeward_packets::TrainRecord;
-use leeward_probe::bottleneck::{Question, between_four, from_one};
+use leeward_probe::bottleneck::{PathPair, between_four, from_one};
 use leeward_probe::stability::{Sample, stability};
 use leeward_probe::survey::{self, EARLIER_NS, Experiment};
-use leeward_probe::{Collector, Estimate, Head, ProbeError, Sent, Train, Transferred, estimate};
+use leeward_probe::{Collector, Estimate, Head, ProbeError, SendStatistics, Train, TransferReport, estimate};
 use pyo3::prelude::*;
 use serde_json::json;
 
@@ -12,7 +12,7 @@ use crate::probe::{lags_of, raised, transfer_of};
 use crate::simulation::as_python;
 
 /// A pair of paths, and the bytes of every 10 ms: of the first path alone, of the first beside the second, of the second.
-type Carried = (Question, Vec<u64>, Vec<u64>, Vec<u64>);
+type Carried = (PathPair, Vec<u64>, Vec<u64>, Vec<u64>);
 
 /// Estimate from a train sent in the packet simulator; `None` if too little arrived.
 pub fn train_estimate(of: &TrainRecord) -> Option<Estimate> {
@@ -28,13 +28,13 @@ pub fn train_estimate(of: &TrainRecord) -> Option<Estimate> {
         collector.packet(Some(Head { session: 0, burst, number }), train.bytes as usize, arrival.at.0);
     }
     // Handing packets to a NIC takes no simulated time, so the sender has no rate of its own.
-    let sent = Sent { packets: of.sent, ..Sent::default() };
+    let sent = SendStatistics { packets: of.sent, ..SendStatistics::default() };
     estimate(&train, &sent, &collector.finish(0), None).ok()
 }
 
 /// Pairs of paths of a bottleneck survey: between four hosts, and from one.
 #[pyfunction]
-pub fn probe_questions(hosts: usize, pairs: usize, seed: u64) -> (Vec<Question>, Vec<Question>) {
+pub fn probe_questions(hosts: usize, pairs: usize, seed: u64) -> (Vec<PathPair>, Vec<PathPair>) {
     (between_four(hosts, pairs, seed), from_one(hosts, pairs, seed))
 }
 
@@ -56,7 +56,7 @@ pub fn probe_recognised(
     let of = |given: Vec<Carried>| -> Result<Vec<Experiment>, ProbeError> {
         let experiment = |(question, alone, beside, other): Carried| {
             let [alone, beside, other] =
-                [alone, beside, other].map(|slots| Transferred { duration_ns, slots: vec![slots] });
+                [alone, beside, other].map(|slots| TransferReport { duration_ns, slots: vec![slots] });
             Experiment::of(question, &alone, &beside, &other)
         };
         given.into_iter().map(experiment).collect()

@@ -9,8 +9,8 @@ use leeward_probe::control::{Listener, Place, Secret};
 use leeward_probe::link::{Link, send};
 use leeward_probe::mesh::{Shape, rounds};
 use leeward_probe::stability::Stability;
-use leeward_probe::survey::{self, Host, Progress, Schedule};
-use leeward_probe::{Limits, ProbeError, Train, Transfer, estimate, told};
+use leeward_probe::survey::{self, Host, ProgressObserver, Schedule};
+use leeward_probe::{Limits, ProbeError, Train, Transfer, estimate, report};
 use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use serde_json::json;
@@ -55,7 +55,7 @@ pub fn probe_path(
 ) -> PyResult<Py<PyAny>> {
     let (place, train, secret) = (place(source)?, train_of(train)?, Secret(secret));
     let made = surveyed(py, progress, |progress| {
-        told::path((source, &place), (to, to), &train, times, &secret, progress)
+        report::path((source, &place), (to, to), &train, times, &secret, progress)
     })?;
     as_python(py, &made)
 }
@@ -83,8 +83,8 @@ pub fn probe_mesh(
             return Err(refused("shape", format!("`{other}`: expected pipe or hose")));
         }
     };
-    let meshing = told::Meshing { train, at_once, hops, shape, name: name.to_owned() };
-    let made = surveyed(py, progress, |progress| told::mesh(&hosts, &meshing, &Secret(secret), progress))?;
+    let options = report::MeshOptions { train, at_once, hops, shape, name: name.to_owned() };
+    let made = surveyed(py, progress, |progress| report::mesh(&hosts, &options, &Secret(secret), progress))?;
     as_python(py, &made)
 }
 
@@ -98,7 +98,7 @@ pub fn probe_hops(
 ) -> PyResult<Py<PyAny>> {
     let hosts = hosts_of(hosts);
     let placed = surveyed(py, progress, |progress| survey::topology(&hosts, &Secret(secret), progress))?;
-    as_python(py, &told::Topology::new(&hosts, &placed))
+    as_python(py, &report::Topology::new(&hosts, &placed))
 }
 
 /// Searches for shared bottlenecks, with `hops` also at the uplinks of racks.
@@ -115,9 +115,9 @@ pub fn probe_bottlenecks(
     progress: Option<Py<PyAny>>,
 ) -> PyResult<Py<PyAny>> {
     let (hosts, each) = (hosts_of(hosts), transfer_of(duration)?);
-    let looking = told::Looking { each, pairs, seed, hops };
+    let options = report::BottleneckOptions { each, pairs, seed, hops };
     let found =
-        surveyed(py, progress, |progress| told::bottlenecks(&hosts, &looking, &Secret(secret), progress))?;
+        surveyed(py, progress, |progress| report::bottlenecks(&hosts, &options, &Secret(secret), progress))?;
     as_python(py, &found)
 }
 
@@ -283,14 +283,14 @@ pub fn probe_modelled(
     }
     let (sent, received) = send(&train, line_bps, Link { rate_bps, bucket_bytes, queue_bytes }, |_, _| true);
     let made = estimate(&train, &sent, &received, None).map_err(raised)?;
-    as_python(py, &told::Path::measured("line", "link", &made))
+    as_python(py, &report::Path::measured("line", "link", &made))
 }
 
 /// Runs a survey while other Python threads continue; reports each step to `progress` and checks for interrupts.
 fn surveyed<T: Send>(
     py: Python<'_>,
     progress: Option<Py<PyAny>>,
-    survey: impl FnOnce(&mut Progress<'_>) -> Result<T, ProbeError> + Send,
+    survey: impl FnOnce(&mut ProgressObserver<'_>) -> Result<T, ProbeError> + Send,
 ) -> PyResult<T> {
     let mut stopped: Option<PyErr> = None;
     let made = py.detach(|| {

@@ -81,11 +81,11 @@ fn meet_above(a: Path, b: Path, group: &[usize]) -> bool {
 }
 
 /// Two paths to test at the same time.
-pub type Question = (Path, Path);
+pub type PathPair = (Path, Path);
 
 /// Draws up to `count` pairs of paths between four distinct hosts, by a seed; fewer if there are not as many.
-pub fn between_four(hosts: usize, count: usize, seed: u64) -> Vec<Question> {
-    let fits = |((a, b), (c, d)): &Question| {
+pub fn between_four(hosts: usize, count: usize, seed: u64) -> Vec<PathPair> {
+    let fits = |((a, b), (c, d)): &PathPair| {
         // Each pair of paths once, in one order.
         a < c && a != b && c != d && b != c && a != d && b != d
     };
@@ -93,33 +93,33 @@ pub fn between_four(hosts: usize, count: usize, seed: u64) -> Vec<Question> {
 }
 
 /// Draws up to `count` pairs of paths from one source to two destinations, by a seed; fewer if there are not as many.
-pub fn from_one(hosts: usize, count: usize, seed: u64) -> Vec<Question> {
-    let fits = |((a, b), (c, d)): &Question| a == c && a != b && a != d && b < d;
+pub fn from_one(hosts: usize, count: usize, seed: u64) -> Vec<PathPair> {
+    let fits = |((a, b), (c, d)): &PathPair| a == c && a != b && a != d && b < d;
     draw(hosts, count, seed, fits)
 }
 
 /// Number of hosts up to which all pairs are listed before some are drawn.
 const LISTED: usize = 16;
 
-fn draw(hosts: usize, count: usize, seed: u64, fits: impl Fn(&Question) -> bool) -> Vec<Question> {
+fn draw(hosts: usize, count: usize, seed: u64, fits: impl Fn(&PathPair) -> bool) -> Vec<PathPair> {
     let mut random = ChaCha8Rng::seed_from_u64(seed);
     if hosts > LISTED {
         let mut drawn = BTreeSet::new();
-        let mut questions = Vec::new();
+        let mut pairs = Vec::new();
         // With more hosts there are tens of thousands of pairs, and at least one in three draws fits.
         for _ in 0..count.saturating_mul(1000) {
-            if questions.len() == count {
+            if pairs.len() == count {
                 break;
             }
             let [a, b, c, d] = [0; 4].map(|_: usize| random.random_range(0..hosts));
             let candidates = [((a, b), (c, d)), ((a, b), (a, d))];
-            let question = candidates.into_iter().find(|question| fits(question));
-            questions.extend(question.filter(|&question| drawn.insert(question)));
+            let pair = candidates.into_iter().find(|pair| fits(pair));
+            pairs.extend(pair.filter(|&pair| drawn.insert(pair)));
         }
-        return questions;
+        return pairs;
     }
     let paths = || (0..hosts).flat_map(|a| (0..hosts).map(move |b| (a, b)));
-    let mut all: Vec<Question> =
+    let mut all: Vec<PathPair> =
         paths().flat_map(|one| paths().map(move |other| (one, other))).filter(|q| fits(q)).collect();
     let count = count.min(all.len());
     for at in 0..count {
@@ -132,7 +132,7 @@ fn draw(hosts: usize, count: usize, seed: u64, fits: impl Fn(&Question) -> bool)
 
 /// One pair for each rack that shows whether its uplink is a bottleneck: two of its hosts send to two hosts in other racks. The
 /// result stands for all paths out of the rack.
-pub fn out_of_racks(racks: &[Vec<usize>]) -> Vec<(usize, Question)> {
+pub fn out_of_racks(racks: &[Vec<usize>]) -> Vec<(usize, PathPair)> {
     let ask = |(rack, hosts): (usize, &Vec<usize>)| {
         let others = racks.iter().enumerate().filter(|&(other, _)| other != rack);
         let outside: Vec<usize> = others.flat_map(|(_, hosts)| hosts.iter().copied()).take(2).collect();
@@ -146,9 +146,9 @@ pub fn out_of_racks(racks: &[Vec<usize>]) -> Vec<(usize, Question)> {
 
 /// Result of an experiment with two paths at the same time.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Tried {
+pub struct PairResult {
     /// The two paths.
-    pub question: Question,
+    pub pair: PathPair,
     /// True if the rate of the first path fell significantly.
     pub shares: bool,
     /// Sum of both rates relative to the first path's rate alone.
@@ -184,8 +184,8 @@ pub struct Protocol {
 }
 
 /// Summarizes experiments between four hosts and from one source.
-pub fn recognise(between_four: &[Tried], from_one: &[Tried]) -> Protocol {
-    let count = |tried: &[Tried]| (tried.len(), tried.iter().filter(|one| one.shares).count());
+pub fn recognise(between_four: &[PairResult], from_one: &[PairResult]) -> Protocol {
+    let count = |results: &[PairResult]| (results.len(), results.iter().filter(|one| one.shares).count());
     let share = |(all, some): (usize, usize)| (all > 0).then(|| some as f64 / all as f64);
     let (four, one) = (count(between_four), count(from_one));
     let sum = mean(&from_one.iter().map(|one| one.sum).collect::<Vec<_>>());
@@ -236,19 +236,19 @@ mod tests {
         assert!(asked.iter().all(|&(_, (one, other))| meet_at_rack(one, other, &racks)));
     }
 
-    fn tried(shares: impl IntoIterator<Item = bool>, sum: f64) -> Vec<Tried> {
-        shares.into_iter().map(|shares| Tried { question: ((0, 1), (0, 2)), shares, sum }).collect()
+    fn results(shares: impl IntoIterator<Item = bool>, sum: f64) -> Vec<PairResult> {
+        shares.into_iter().map(|shares| PairResult { pair: ((0, 1), (0, 2)), shares, sum }).collect()
     }
 
     #[test]
     fn networks_are_recognised() {
-        let kind = |four: &[Tried], one: &[Tried]| recognise(four, one).kind;
-        let (never, always) = (tried([false; 20], 2.0), tried([true; 20], 1.0));
+        let kind = |four: &[PairResult], one: &[PairResult]| recognise(four, one).kind;
+        let (never, always) = (results([false; 20], 2.0), results([true; 20], 1.0));
         assert_eq!(kind(&never, &always), Some(Kind::Hose));
         assert_eq!(kind(&never, &never), Some(Kind::Pipe));
         assert_eq!(kind(&always, &always), Some(Kind::Inside));
-        assert_eq!(kind(&never, &tried((0..20).map(|i| i % 2 == 0), 1.3)), Some(Kind::Mixed));
-        assert_eq!(kind(&never, &tried([true; 20], 0.5)), Some(Kind::Mixed));
+        assert_eq!(kind(&never, &results((0..20).map(|i| i % 2 == 0), 1.3)), Some(Kind::Mixed));
+        assert_eq!(kind(&never, &results([true; 20], 0.5)), Some(Kind::Mixed));
         assert_eq!((kind(&[], &always), kind(&never, &[])), (None, None));
     }
 

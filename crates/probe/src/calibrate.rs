@@ -14,7 +14,7 @@ pub const SLACK: f64 = 0.02;
 
 /// A train and its error on each path, as a share of the bulk transfer's rate.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Tried {
+pub struct TrainErrors {
     /// Train.
     pub train: Train,
     /// `|train - bulk| / bulk` for each path.
@@ -43,12 +43,12 @@ pub fn grid(base: &Train) -> Vec<Train> {
 
 /// Scores trains and returns the index of the cheapest one (by bytes, then by total pause) whose mean error is within [`SLACK`]
 /// of the smallest. Ignores trains without errors; returns `None` if no train is left.
-pub fn choose(tried: &[Tried]) -> Option<(Vec<Score>, usize)> {
-    let score = |one: &Tried| {
+pub fn choose(results: &[TrainErrors]) -> Option<(Vec<Score>, usize)> {
+    let score = |one: &TrainErrors| {
         let (train, paths) = (one.train, one.errors.len());
         mean(&one.errors).map(|mean| Score { train, paths, mean, deviation: deviation(&one.errors) })
     };
-    let scores: Vec<Score> = tried.iter().filter_map(score).collect();
+    let scores: Vec<Score> = results.iter().filter_map(score).collect();
     let least = scores.iter().map(|score| score.mean).min_by(f64::total_cmp)?;
     let good = |&at: &usize| scores[at].mean <= least + SLACK;
     let cost = |train: &Train| (train.total_bytes(), u64::from(train.bursts) * train.gap_ns);
@@ -65,12 +65,12 @@ mod tests {
     #[test]
     fn the_cheapest_of_the_good_ones_is_taken() {
         let errors = [0.30, 0.20, 0.11, 0.10, 0.09, 0.095, 0.10];
-        let tried: Vec<_> = grid(&Train::default())[..7]
+        let results: Vec<_> = grid(&Train::default())[..7]
             .iter()
             .zip(errors)
-            .map(|(&train, error)| Tried { train, errors: vec![error, error] })
+            .map(|(&train, error)| TrainErrors { train, errors: vec![error, error] })
             .collect();
-        let (scores, best) = choose(&tried).unwrap();
+        let (scores, best) = choose(&results).unwrap();
         assert_eq!((scores.len(), scores[best].train.packets, scores[best].deviation), (7, 200, Some(0.0)));
         assert_eq!(choose(&[]), None);
     }
@@ -79,8 +79,8 @@ mod tests {
         #[test]
         fn none_is_cheaper_and_as_good(errors in prop::collection::vec(0.0..1.0, 21)) {
             let made = grid(&Train::default()).into_iter().zip(errors);
-            let tried: Vec<_> = made.map(|(train, error)| Tried { train, errors: vec![error] }).collect();
-            let (scores, best) = choose(&tried).unwrap();
+            let results: Vec<_> = made.map(|(train, error)| TrainErrors { train, errors: vec![error] }).collect();
+            let (scores, best) = choose(&results).unwrap();
             let least = scores.iter().map(|score| score.mean).fold(f64::INFINITY, f64::min);
             prop_assert!(scores[best].mean <= least + SLACK);
             for score in scores.iter().filter(|score| score.mean <= least + SLACK) {

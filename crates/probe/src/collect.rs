@@ -31,7 +31,7 @@ pub struct Burst {
 /// Received packets of a train.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Received {
+pub struct TrainReport {
     /// One entry for each announced burst.
     pub bursts: Vec<Burst>,
     /// Number of packets received more than once.
@@ -42,7 +42,7 @@ pub struct Received {
     pub overrun: u64,
 }
 
-impl Received {
+impl TrainReport {
     /// Number of distinct packets received.
     pub fn packets(&self) -> u64 {
         self.bursts.iter().map(|burst| u64::from(burst.received)).sum()
@@ -119,9 +119,9 @@ impl Collector {
     }
 
     /// Returns the result; `overrun` is the number of packets that the receiver's socket dropped.
-    pub fn finish(self, overrun: u64) -> Received {
+    pub fn finish(self, overrun: u64) -> TrainReport {
         let bursts = self.at_ns.chunks(self.train.packets as usize).map(burst).collect();
-        Received { bursts, duplicates: self.duplicates, strangers: self.strangers, overrun }
+        TrainReport { bursts, duplicates: self.duplicates, strangers: self.strangers, overrun }
     }
 }
 
@@ -208,7 +208,7 @@ mod tests {
             let bursts = bursts.into_iter().map(|(received, lowest, highest, first_ns, last_ns)| {
                 Burst { received, lowest, highest, first_ns, last_ns, ..Burst::default() }
             });
-            let received = Received { bursts: bursts.collect(), duplicates: 0, strangers: 0, overrun: 0 };
+            let received = TrainReport { bursts: bursts.collect(), duplicates: 0, strangers: 0, overrun: 0 };
             if received.check(&TRAIN).is_ok() {
                 prop_assert!(received.packets() <= TRAIN.total_packets());
             }

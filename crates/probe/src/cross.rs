@@ -20,17 +20,17 @@ pub struct Cross {
 
 impl Cross {
     /// Computes the equivalent from the path's rate and the rate of one connection; both must be positive.
-    pub fn known(path_bps: f64, seen_bps: f64) -> Cross {
+    pub fn from_path_rate(path_bps: f64, seen_bps: f64) -> Cross {
         Cross { connections: (path_bps / seen_bps - 1.0).max(0.0), path_bps }
     }
 
     /// Computes the equivalent for an unknown path rate: one connection alone gets `one_bps`, each of two gets `each_bps`. With
     /// these as x and y, `c = (2y - x)/(x - y)` and `c1 = x (c + 1)`. Returns `None` if the second connection took no more than
     /// noise, so that no shared link limits the two.
-    pub fn unknown(one_bps: f64, each_bps: f64) -> Option<Cross> {
+    pub fn from_two_rates(one_bps: f64, each_bps: f64) -> Option<Cross> {
         let (x, y) = (one_bps, each_bps);
-        let told = x > 0.0 && y > 0.0 && x - y > TELLING * x;
-        told.then(|| {
+        let valid = x > 0.0 && y > 0.0 && x - y > TELLING * x;
+        valid.then(|| {
             let connections = ((2.0 * y - x) / (x - y)).max(0.0);
             Cross { connections, path_bps: x * (connections + 1.0) }
         })
@@ -45,14 +45,14 @@ impl Cross {
     /// gets 450 of 1,000 Mb/s has one competitor; at 90 Mb/s there may be ten or eleven.
     pub fn plausible(&self, wrong: f64) -> (f64, f64) {
         let seen = self.each_bps(1);
-        let at = |seen: f64| Cross::known(self.path_bps, seen).connections;
+        let at = |seen: f64| Cross::from_path_rate(self.path_bps, seen).connections;
         (at(seen * (1.0 + wrong)), at(seen * (1.0 - wrong.clamp(0.0, 0.99))))
     }
 }
 
 /// Equivalent over time, from the throughput of one connection in time windows. A window without data gives `None`.
 pub fn over_time(path_bps: f64, windows_bps: &[f64]) -> Vec<Option<f64>> {
-    let one = |&seen: &f64| (seen > 0.0).then(|| Cross::known(path_bps, seen).connections);
+    let one = |&seen: &f64| (seen > 0.0).then(|| Cross::from_path_rate(path_bps, seen).connections);
     windows_bps.iter().map(one).collect()
 }
 
@@ -64,21 +64,21 @@ mod tests {
 
     #[test]
     fn the_examples_of_the_paper() {
-        assert_eq!(Cross::known(1e9, 250e6).connections, 3.0);
-        assert_eq!(Cross::known(1e9, 450e6).plausible(0.1).0.round(), 1.0);
-        assert_eq!(Cross::known(1e9, 450e6).plausible(0.1).1.round(), 1.0);
-        let (least, most) = Cross::known(1e9, 90e6).plausible(0.1);
+        assert_eq!(Cross::from_path_rate(1e9, 250e6).connections, 3.0);
+        assert_eq!(Cross::from_path_rate(1e9, 450e6).plausible(0.1).0.round(), 1.0);
+        assert_eq!(Cross::from_path_rate(1e9, 450e6).plausible(0.1).1.round(), 1.0);
+        let (least, most) = Cross::from_path_rate(1e9, 90e6).plausible(0.1);
         assert!(least < 10.0 && most > 11.0);
         // 100 Mb/s of other traffic on a path of 1000 Mb/s: no connection is found, and two connections get 450 each.
-        let light = Cross::known(900e6, 900e6);
+        let light = Cross::from_path_rate(900e6, 900e6);
         assert_eq!((light.connections, light.each_bps(2)), (0.0, 450e6));
     }
 
     #[test]
     fn a_second_connection_that_takes_nothing_tells_nothing() {
-        assert_eq!(Cross::unknown(1e9, 1e9), None);
-        assert_eq!(Cross::unknown(1e9, 1.2e9), None);
-        assert_eq!(Cross::unknown(0.0, 0.0), None);
+        assert_eq!(Cross::from_two_rates(1e9, 1e9), None);
+        assert_eq!(Cross::from_two_rates(1e9, 1.2e9), None);
+        assert_eq!(Cross::from_two_rates(0.0, 0.0), None);
         assert_eq!(over_time(1e9, &[5e8, 0.0]), [Some(1.0), None]);
     }
 
@@ -87,10 +87,10 @@ mod tests {
         fn links_that_divide_evenly_are_found_out(path in 1e6..1e11, others in 0..40_u32, own in 1..20_u32) {
             let shared = |own: u32| path / f64::from(others + own);
             let close = |a: f64, b: f64| (a - b).abs() <= 1e-6 * b.max(1.0);
-            let known = Cross::known(path, shared(1));
+            let known = Cross::from_path_rate(path, shared(1));
             prop_assert!(close(known.connections, f64::from(others)), "{known:?}");
             prop_assert!(close(known.each_bps(own), shared(own)));
-            let found = Cross::unknown(shared(1), shared(2)).unwrap();
+            let found = Cross::from_two_rates(shared(1), shared(2)).unwrap();
             prop_assert!(close(found.connections, f64::from(others)), "{found:?}");
             prop_assert!(close(found.path_bps, path), "{found:?}");
             let (least, most) = found.plausible(0.05);
@@ -99,7 +99,7 @@ mod tests {
 
         #[test]
         fn any_rates_give_numbers(one: f64, each: f64) {
-            if let Some(found) = Cross::unknown(one, each).filter(|_| one.is_finite()) {
+            if let Some(found) = Cross::from_two_rates(one, each).filter(|_| one.is_finite()) {
                 prop_assert!(found.connections >= 0.0 && found.connections < 51.0, "{found:?}");
             }
         }

@@ -59,7 +59,7 @@ impl ProbeError {
 
     /// Error for a peer's refusal, with the start of its message on one line, since a peer may send anything.
     pub fn refused(peer: impl Into<String>, message: &str) -> ProbeError {
-        ProbeError::Refused { peer: peer.into(), message: beginning(message) }
+        ProbeError::Refused { peer: peer.into(), message: excerpt(message) }
     }
 
     /// Error for a system error about `what`.
@@ -81,7 +81,7 @@ impl ProbeError {
 const LONGEST: usize = 200;
 
 /// Start of a foreign text on one line.
-pub(crate) fn beginning(text: &str) -> String {
+pub(crate) fn excerpt(text: &str) -> String {
     let text = text.trim();
     let shown: String =
         text.chars().take(LONGEST).map(|letter| if letter.is_control() { ' ' } else { letter }).collect();

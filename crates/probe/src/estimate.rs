@@ -20,7 +20,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::collect::{Burst, Received};
+use crate::collect::{Burst, TrainReport};
 use crate::error::ProbeError;
 use crate::train::Train;
 
@@ -34,7 +34,7 @@ const TCP_OVER_UDP: u32 = 12;
 /// Sending statistics of a train.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Sent {
+pub struct SendStatistics {
     /// Number of packets that the system accepted.
     pub packets: u64,
     /// Time within bursts in nanoseconds, without waits.
@@ -120,7 +120,7 @@ fn span(burst: &Burst, train: &Train, overran: bool) -> Option<(f64, f64)> {
 }
 
 /// Returns true if packets missing between received ones took no time, so that a full queue before the link dropped them.
-fn overran(received: &Received) -> bool {
+fn overran(received: &TrainReport) -> bool {
     let some = received.bursts.iter().filter(|burst| burst.received >= 2);
     let [mut steps, mut steps_ns, mut jumps, mut jumps_ns, mut missing] = [0.0; 5];
     for burst in some {
@@ -142,8 +142,8 @@ fn overran(received: &Received) -> bool {
 /// that no receiver of this train can have produced.
 pub fn estimate(
     train: &Train,
-    sent: &Sent,
-    received: &Received,
+    sent: &SendStatistics,
+    received: &TrainReport,
     rtt_ns: Option<u64>,
 ) -> Result<Estimate, ProbeError> {
     received.check(train)?;

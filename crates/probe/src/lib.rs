@@ -2,15 +2,15 @@
 //!
 //! ```text
 //!                 survey: meshes, bottlenecks, calibration; one path for longer
-//!                    | Order                              ^ Estimate, Transferred, hops
+//!                    | Order                              ^ Estimate, TransferReport, hops
 //!                    v                                    |
 //!                 control: hosts that listen, and agree on Train and Transfer
-//!                    |                                    ^ Received
+//!                    |                                    ^ TrainReport
 //!                    v                                    |
 //!                 sockets: sendmmsg, recvmmsg, kernel timestamps, error queues
 //!
-//! Received --estimate--> rate        Transferred --cross, bottleneck--> competing connections, shared links
-//! hops --topology--> racks           rates --mesh--> a cluster file; --calibrate, stability--> how far to trust them
+//! TrainReport --estimate--> rate     TransferReport --cross, bottleneck--> competing connections, shared links
+//! hops --topology--> racks           rates --mesh--> a cluster file; --calibrate, stability--> their accuracy
 //! all of it --report--> output of commands and of the service
 //! ```
 //!
@@ -30,19 +30,19 @@ mod estimate;
 pub mod link;
 pub mod mesh;
 mod numbers;
+pub mod report;
 mod sockets;
 pub mod stability;
 pub mod survey;
-pub mod told;
 pub mod topology;
 mod train;
-mod transferred;
+mod transfer_report;
 mod wire;
 
-pub use collect::{Burst, Collector, Received};
+pub use collect::{Burst, Collector, TrainReport};
 pub use error::ProbeError;
-pub use estimate::{Estimate, MATHIS_C, NEAR, Sent, estimate};
+pub use estimate::{Estimate, MATHIS_C, NEAR, SendStatistics, estimate};
 pub use numbers::{deviation, mean, quantile};
 pub use train::{Limits, Train, Transfer};
-pub use transferred::{SLOT_NS, Transferred};
+pub use transfer_report::{SLOT_NS, TransferReport};
 pub use wire::{HEADER, Head};

@@ -4,13 +4,13 @@
 
 use std::collections::VecDeque;
 
-use crate::collect::{Collector, Received};
-use crate::estimate::Sent;
+use crate::collect::{Collector, TrainReport};
+use crate::estimate::SendStatistics;
 use crate::train::Train;
 use crate::wire::Head;
 
 /// Bytes of Ethernet, IP and UDP headers around a packet's payload.
-pub const AROUND: u64 = 42;
+pub const HEADER_BYTES: u64 = 42;
 
 /// Parameters of a link.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -72,9 +72,9 @@ pub fn send(
     line_bps: f64,
     link: Link,
     mut arrives: impl FnMut(u32, u32) -> bool,
-) -> (Sent, Received) {
+) -> (SendStatistics, TrainReport) {
     const SESSION: u64 = 1;
-    let bytes = u64::from(train.bytes) + AROUND;
+    let bytes = u64::from(train.bytes) + HEADER_BYTES;
     let apart = bytes as f64 * 8e9 / line_bps;
     let mut shaper = Shaper::new(link);
     let mut collector = Collector::new(SESSION, *train);
@@ -90,7 +90,7 @@ pub fn send(
         now += train.gap_ns as f64;
     }
     let busy_ns = (train.total_packets() as f64 * apart) as u64;
-    (Sent { packets: train.total_packets(), busy_ns, waited_ns: 0 }, collector.finish(0))
+    (SendStatistics { packets: train.total_packets(), busy_ns, waited_ns: 0 }, collector.finish(0))
 }
 
 #[cfg(test)]

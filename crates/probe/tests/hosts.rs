@@ -6,11 +6,12 @@ use std::sync::LazyLock;
 use std::thread;
 
 use leeward_probe::control::{
-    Answer, Ask, Listener, MOST_BYTES, Order, Outcome, Peer, Place, Secret, Stop, VERSION, order, read, write,
+    Listener, MOST_BYTES, Order, Outcome, Peer, Place, Reply, Request, Secret, Stop, VERSION, order, read,
+    write,
 };
 use leeward_probe::mesh::Shape;
 use leeward_probe::survey::{self, Host as Named, Schedule};
-use leeward_probe::{Estimate, Limits, ProbeError, Train, Transfer, Transferred};
+use leeward_probe::{Estimate, Limits, ProbeError, Train, Transfer, TransferReport};
 use proptest::prelude::*;
 use serde_json::json;
 
@@ -99,12 +100,12 @@ fn absurd_trains_are_refused_by_who_would_receive_them() {
     let b = Host::start(None);
     let mut peer = Peer::greet(&b.at, &Secret::default()).unwrap();
     let train = Train { bursts: 1000, packets: 10_000, ..Train::default() };
-    let error = peer.ask(&Ask::ReceiveTrain { train }, std::time::Duration::ZERO).unwrap_err();
+    let error = peer.request(&Request::ReceiveTrain { train }, std::time::Duration::ZERO).unwrap_err();
     assert!(error.to_string().contains("expected at most 536870912"), "{error}");
     let transfer = Transfer { duration_ns: u64::MAX, connections: 1 };
-    let error = peer.ask(&Ask::ReceiveTransfer { transfer }, std::time::Duration::ZERO).unwrap_err();
+    let error = peer.request(&Request::ReceiveTransfer { transfer }, std::time::Duration::ZERO).unwrap_err();
     assert!(error.to_string().contains("expected 0.1 to 60 s"), "{error}");
-    assert_eq!(peer.ask(&Ask::Ping {}, std::time::Duration::ZERO).unwrap(), Answer::Pong {});
+    assert_eq!(peer.request(&Request::Ping {}, std::time::Duration::ZERO).unwrap(), Reply::Pong {});
 }
 
 #[test]
@@ -117,7 +118,7 @@ fn what_is_not_of_the_protocol_is_told_so_and_hurts_nobody() {
         let _ = stream.read_to_end(&mut Vec::new());
     }
     let mut peer = Peer::greet(&b.at, &Secret::default()).unwrap();
-    let error = peer.ask(&Ask::Ended {}, std::time::Duration::ZERO).unwrap_err();
+    let error = peer.request(&Request::Ended {}, std::time::Duration::ZERO).unwrap_err();
     assert!(error.to_string().contains("not to be said now"), "{error}");
     assert!(order(&Place::Here, &b.at, &TRAIN, &Secret::default()).is_ok());
 }
@@ -140,21 +141,21 @@ fn what_a_host_says_that_cannot_be_is_refused_at_once_in_a_short_line() {
         spread: None,
     };
     // A receiver would count slots of this duration for years.
-    let long = Transferred { duration_ns: u64::MAX, slots: vec![vec![1; 100]] };
+    let long = TransferReport { duration_ns: u64::MAX, slots: vec![vec![1; 100]] };
     let lies = [
-        (TRAIN, Answer::Measured { outcome: Outcome::Train { estimate } }),
-        (Order::Transfer { transfer }, Answer::Measured { outcome: Outcome::Transfer { transferred: long } }),
-        (TRAIN, Answer::Measured { outcome: Outcome::Hops { hops: Some(1) } }),
-        (TRAIN, Answer::Hello { version: VERSION }),
-        (TRAIN, Answer::Refused { message: "no\n".repeat(10_000) }),
+        (TRAIN, Reply::Measured { outcome: Outcome::Train { estimate } }),
+        (Order::Transfer { transfer }, Reply::Measured { outcome: Outcome::Transfer { transferred: long } }),
+        (TRAIN, Reply::Measured { outcome: Outcome::Hops { hops: Some(1) } }),
+        (TRAIN, Reply::Hello { version: VERSION }),
+        (TRAIN, Reply::Refused { message: "no\n".repeat(10_000) }),
     ];
     for (asked, lie) in lies {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let place: Place = listener.local_addr().unwrap().to_string().parse().unwrap();
         let liar = thread::spawn(move || {
             let (mut stream, _) = listener.accept().unwrap();
-            for answer in [Answer::Hello { version: VERSION }, lie] {
-                read::<Ask>(&mut stream).unwrap();
+            for answer in [Reply::Hello { version: VERSION }, lie] {
+                read::<Request>(&mut stream).unwrap();
                 write(&mut stream, &answer).unwrap();
             }
         });
@@ -252,7 +253,7 @@ fn a_host_that_is_gone_leaves_holes_in_a_mesh_and_no_cluster() {
     hosts.extend(named(&there));
     (hosts[1].name, hosts[2].name) = ("h1".to_owned(), "h2".to_owned());
     let meshed = survey::mesh(&hosts, &SHORT, 8, &Secret::default(), &mut |_, _| Ok(())).unwrap();
-    let failed = |path: &&survey::Measured| path.error.is_some();
+    let failed = |path: &&survey::PathMeasurement| path.error.is_some();
     let failed: Vec<_> = meshed.paths.iter().filter(failed).map(|path| path.pair).collect();
     assert_eq!(failed, [(0, 1), (0, 2), (1, 0), (2, 0)]);
     let error = meshed.mesh().cluster("loopback", Shape::Pipe, None).unwrap_err();
@@ -390,8 +391,8 @@ proptest! {
         let mut heard = Vec::new();
         let _ = stream.read_to_end(&mut heard);
         let mut from = &heard[..];
-        while let Ok(answer) = read::<Answer>(&mut from) {
-            prop_assert!(matches!(answer, Answer::Refused { .. }), "{answer:?}");
+        while let Ok(answer) = read::<Reply>(&mut from) {
+            prop_assert!(matches!(answer, Reply::Refused { .. }), "{answer:?}");
         }
         let secret = Secret(Some("a secret of ours".to_owned()));
         let peer = Peer::greet(&HOST.at, &secret);

@@ -77,7 +77,7 @@ fn competing_connections_are_counted() {
                 (one.rate_bps(), crossed)
             });
             carried.push((one + crossed) / path);
-            Cross::known(path, one).connections
+            Cross::from_path_rate(path, one).connections
         });
         println!("{others} others: c = {count:.2}, of the path all carry {carried:.2?}");
         // The other connections get the rest of the capacity; otherwise the count has no meaning.

@@ -1,12 +1,14 @@
 //! Trains over a simulated link with a known rate return that rate.
 
-use leeward_probe::link::{AROUND, Link, send};
-use leeward_probe::{Collector, Estimate, Head, MATHIS_C, ProbeError, Received, Sent, Train, estimate};
+use leeward_probe::link::{HEADER_BYTES, Link, send};
+use leeward_probe::{
+    Collector, Estimate, Head, MATHIS_C, ProbeError, SendStatistics, Train, TrainReport, estimate,
+};
 use proptest::prelude::*;
 
 /// Payload rate of a link.
 fn payload(link: Link, train: &Train) -> f64 {
-    link.rate_bps * f64::from(train.bytes) / (f64::from(train.bytes) + AROUND as f64)
+    link.rate_bps * f64::from(train.bytes) / (f64::from(train.bytes) + HEADER_BYTES as f64)
 }
 
 fn near(a: f64, b: f64, share: f64) -> bool {
@@ -21,7 +23,7 @@ fn trains() -> impl Strategy<Value = Train> {
 proptest! {
     #[test]
     fn a_link_without_a_bucket_gives_its_rate_back(train in trains(), rate_bps in 1e6..9e8) {
-        let link = Link { rate_bps, bucket_bytes: f64::from(train.bytes) + AROUND as f64, queue_bytes: 1 << 30 };
+        let link = Link { rate_bps, bucket_bytes: f64::from(train.bytes) + HEADER_BYTES as f64, queue_bytes: 1 << 30 };
         let (sent, received) = send(&train, 1e10, link, |_, _| true);
         let made = estimate(&train, &sent, &received, Some(100_000)).unwrap();
         // The first packet leaves at once on the bucket's content, like every first packet after a pause.
@@ -51,7 +53,7 @@ proptest! {
     fn losses_behind_the_link_cost_their_share_wherever_they_are(
         train in trains(), rate_bps in 1e6..9e8, lost in prop::collection::vec(any::<bool>(), 8000),
     ) {
-        let link = Link { rate_bps, bucket_bytes: f64::from(train.bytes) + AROUND as f64, queue_bytes: 1 << 30 };
+        let link = Link { rate_bps, bucket_bytes: f64::from(train.bytes) + HEADER_BYTES as f64, queue_bytes: 1 << 30 };
         let (sent, received) = send(&train, 1e10, link, |burst, number| {
             !lost[(burst * train.packets + number) as usize]
         });
@@ -71,7 +73,7 @@ proptest! {
     fn a_queue_that_a_train_overruns_does_not_hide_the_rate(
         train in trains(), rate_bps in 1e7..4e8, queue_bytes in 20_000..100_000_u64,
     ) {
-        let link = Link { rate_bps, bucket_bytes: f64::from(train.bytes) + AROUND as f64, queue_bytes };
+        let link = Link { rate_bps, bucket_bytes: f64::from(train.bytes) + HEADER_BYTES as f64, queue_bytes };
         let (sent, received) = send(&train, 1e10, link, |_, _| true);
         let made = estimate(&train, &sent, &received, Some(10_000_000)).unwrap();
         if made.overran {
@@ -104,8 +106,8 @@ proptest! {
             let steps = received.saturating_sub(2);
             leeward_probe::Burst { received, lowest, highest, first_ns, last_ns, steps, steps_ns: busy_ns, jumps_ns: overrun }
         });
-        let received = Received { bursts: bursts.collect(), duplicates: 0, strangers: 0, overrun };
-        let sent = Sent { packets, busy_ns, waited_ns: 0 };
+        let received = TrainReport { bursts: bursts.collect(), duplicates: 0, strangers: 0, overrun };
+        let sent = SendStatistics { packets, busy_ns, waited_ns: 0 };
         if let Ok(made) = estimate(&train, &sent, &received, rtt) {
             let Estimate { rate_bps, train_bps, loss, .. } = made;
             prop_assert!(rate_bps.is_finite() && train_bps.is_finite() && rate_bps >= 0.0, "{made:?}");
@@ -124,7 +126,7 @@ fn lost_ends_are_made_up_for() {
         let at = 1_000_000 + u64::from(number) * 10_000;
         collector.packet(Some(Head { session: 1, burst: 0, number }), 1000, at);
     }
-    let sent = Sent { packets: 11, busy_ns: 10_000, waited_ns: 0 };
+    let sent = SendStatistics { packets: 11, busy_ns: 10_000, waited_ns: 0 };
     let made = estimate(&train, &sent, &collector.finish(0), None).unwrap();
     let expected = 1000.0 * 8.0 * 10.0 * (7.0 / 11.0) / 100e-6;
     assert!(near(made.rate_bps, expected, 1e-12), "{made:?} {expected}");
@@ -134,7 +136,7 @@ fn lost_ends_are_made_up_for() {
 #[test]
 fn too_little_is_no_rate() {
     let train = Train { bursts: 2, packets: 10, bytes: 1000, gap_ns: 0 };
-    let sent = Sent { packets: 20, busy_ns: 10_000, waited_ns: 0 };
+    let sent = SendStatistics { packets: 20, busy_ns: 10_000, waited_ns: 0 };
     let none = estimate(&train, &sent, &Collector::new(1, train).finish(0), None).unwrap_err();
     assert!(none.to_string().contains("none of 20 packets arrived"), "{none}");
     let mut collector = Collector::new(1, train);
@@ -152,7 +154,7 @@ fn what_the_receiver_overran_is_not_lost_on_the_network() {
     for number in 0..5 {
         collector.packet(Some(Head { session: 1, burst: 0, number }), 1000, u64::from(number) * 10);
     }
-    let sent = Sent { packets: 10, busy_ns: 10, waited_ns: 0 };
+    let sent = SendStatistics { packets: 10, busy_ns: 10, waited_ns: 0 };
     let made = estimate(&train, &sent, &collector.finish(3), Some(100)).unwrap();
     assert!(near(made.loss, 0.2, 1e-12), "{made:?}");
 }

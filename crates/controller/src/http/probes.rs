@@ -10,7 +10,7 @@ use leeward_fabric::Nanos;
 use leeward_fabric::input::excerpt;
 use leeward_probe::mesh::Shape;
 use leeward_probe::survey::check_bottlenecks;
-use leeward_probe::{Limits, ProbeError, Train, Transfer, told};
+use leeward_probe::{Limits, ProbeError, Train, Transfer, report};
 use leeward_records::Clock;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -183,7 +183,7 @@ impl ProbeBody {
                     ShapeBody::Pipe => Shape::Pipe,
                     ShapeBody::Hose => Shape::Hose,
                 };
-                let meshing = told::Meshing { train: train.read()?, at_once, hops, shape, name };
+                let meshing = report::MeshOptions { train: train.read()?, at_once, hops, shape, name };
                 (Wish::Mesh(meshing), hosts, (2, MOST_HOSTS), keep)
             }
             ProbeBody::Bottlenecks { hosts, duration, pairs, seed, hops } => {
@@ -191,7 +191,7 @@ impl ProbeBody {
                 let each = Transfer { duration_ns: duration.0, connections: 1 };
                 check_bottlenecks(&each).map_err(wrong)?;
                 let pairs = bounded("pairs", pairs.unwrap_or(20), MOST_TIMES)?;
-                let looking = told::Looking { each, pairs, seed: seed.unwrap_or(1), hops };
+                let looking = report::BottleneckOptions { each, pairs, seed: seed.unwrap_or(1), hops };
                 (Wish::Bottlenecks(looking), hosts, (3, MOST_HOSTS), false)
             }
         };
@@ -321,7 +321,7 @@ async fn over<E>(edge: &Edge, by: &Client, made: Result<Result<Found, ProbeError
 
 /// Stores a mesh in a new version of the cluster. On a version conflict, it applies the mesh to the new
 /// version.
-async fn kept(edge: &Edge, by: &Client, mesh: &told::Mesh) -> Result<u64, String> {
+async fn kept(edge: &Edge, by: &Client, mesh: &report::Mesh) -> Result<u64, String> {
     let mut last = String::new();
     for _ in 0..TRIES {
         let version = edge.handle.cluster();

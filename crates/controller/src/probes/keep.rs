@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use leeward_probe::{quantile, told};
+use leeward_probe::{quantile, report};
 use serde_json::{Value, json};
 
 /// Shape of the cluster file that a measured mesh fits: `pipe` or `hose`.
@@ -24,7 +24,7 @@ pub fn can_keep(file: &Value) -> Result<&'static str, String> {
 ///
 /// # Errors
 /// A message for a mesh that does not fit; the file may then be partly changed and must not be used.
-pub fn with_mesh(file: &mut Value, mesh: &told::Mesh) -> Result<(), String> {
+pub fn with_mesh(file: &mut Value, mesh: &report::Mesh) -> Result<(), String> {
     let shape = can_keep(file)?;
     let mut rates: BTreeMap<&str, Vec<(&str, f64)>> = BTreeMap::new();
     for path in &mesh.paths {
@@ -95,22 +95,22 @@ mod tests {
     use super::*;
 
     /// A mesh between these hosts, with the rate of each pair from its positions.
-    fn mesh(hosts: &[&str], rate: impl Fn(usize, usize) -> Option<f64>) -> told::Mesh {
+    fn mesh(hosts: &[&str], rate: impl Fn(usize, usize) -> Option<f64>) -> report::Mesh {
         let mut paths = Vec::new();
         for (i, from) in hosts.iter().enumerate() {
             for (j, to) in hosts.iter().enumerate().filter(|&(j, _)| j != i) {
                 let path = json!({ "from": from, "to": to, "rate_bps": rate(i, j) });
                 let text = |field: &str| path[field].as_str().unwrap_or_default().to_owned();
                 let rate_bps = path["rate_bps"].as_f64();
-                paths.push(told::Path {
+                paths.push(report::Path {
                     from: text("from"),
                     to: text("to"),
                     rate_bps,
-                    ..told::Path::default()
+                    ..report::Path::default()
                 });
             }
         }
-        told::Mesh { hosts: Vec::new(), paths, topology: None, cluster: None }
+        report::Mesh { hosts: Vec::new(), paths, topology: None, cluster: None }
     }
 
     fn capacity(file: &Value, name: &str) -> Load {

@@ -7,8 +7,8 @@ use std::{io, thread};
 
 use leeward_fabric::Nanos;
 use leeward_probe::control::{Place, Secret};
-use leeward_probe::survey::{Host, Progress};
-use leeward_probe::{ProbeError, Train, told};
+use leeward_probe::survey::{Host, ProgressObserver};
+use leeward_probe::{ProbeError, Train, report};
 use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::sync::oneshot;
@@ -22,9 +22,9 @@ pub enum Wish {
     /// One path from the first host to the second, with this number of trains.
     Path(Train, usize),
     /// Every path between the hosts.
-    Mesh(told::Meshing),
+    Mesh(report::MeshOptions),
     /// Paths that reduce each other's rate.
-    Bottlenecks(told::Looking),
+    Bottlenecks(report::BottleneckOptions),
 }
 
 /// Kind of a survey.
@@ -57,11 +57,11 @@ impl Wish {
 #[schemars(rename = "ProbeResult")]
 pub enum Found {
     /// Results of each train over a path.
-    Path(Vec<told::Path>),
+    Path(Vec<report::Path>),
     /// Rates of a mesh.
-    Mesh(told::Mesh),
+    Mesh(report::Mesh),
     /// Result of a search for bottlenecks.
-    Bottlenecks(told::Bottlenecks),
+    Bottlenecks(report::Bottlenecks),
 }
 
 /// State of a survey.
@@ -146,17 +146,17 @@ impl Survey {
             (course.done, course.steps) = (done, steps);
             if self.cancelled.load(Ordering::Acquire) { Err(ProbeError::Stopped) } else { Ok(()) }
         };
-        let tell: &mut Progress<'_> = &mut tell;
+        let tell: &mut ProgressObserver<'_> = &mut tell;
         match (wish, hosts) {
             (Wish::Path(train, times), [from, to]) => {
                 let begins = Place::Host(from.address.clone());
                 let (from, to) = ((from.name.as_str(), &begins), (to.name.as_str(), to.address.as_str()));
-                told::path(from, to, train, *times, secret, tell).map(Found::Path)
+                report::path(from, to, train, *times, secret, tell).map(Found::Path)
             }
             (Wish::Path(..), _) => Err(ProbeError::Nothing("a path has two ends".to_owned())),
-            (Wish::Mesh(meshing), hosts) => told::mesh(hosts, meshing, secret, tell).map(Found::Mesh),
+            (Wish::Mesh(meshing), hosts) => report::mesh(hosts, meshing, secret, tell).map(Found::Mesh),
             (Wish::Bottlenecks(looking), hosts) => {
-                told::bottlenecks(hosts, looking, secret, tell).map(Found::Bottlenecks)
+                report::bottlenecks(hosts, looking, secret, tell).map(Found::Bottlenecks)
             }
         }
     }

@@ -7,7 +7,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use super::frame;
-use super::message::{Answer, Ask, Order, Outcome, VERSION};
+use super::message::{Order, Outcome, Reply, Request, VERSION};
 use super::source;
 use crate::error::ProbeError;
 use crate::sockets::clock::Clock;
@@ -100,10 +100,10 @@ impl Peer {
     /// [`ProbeError::Protocol`] if the host does not speak this protocol.
     pub fn greet(host: &str, secret: &Secret) -> Result<Peer, ProbeError> {
         let mut peer = Peer { name: host.to_owned(), stream: connect(host)? };
-        let hello = Ask::Hello { version: VERSION, secret: secret.0.clone() };
-        match peer.ask(&hello, Duration::ZERO)? {
-            Answer::Hello { version: VERSION } => Ok(peer),
-            Answer::Hello { version } => {
+        let hello = Request::Hello { version: VERSION, secret: secret.0.clone() };
+        match peer.request(&hello, Duration::ZERO)? {
+            Reply::Hello { version: VERSION } => Ok(peer),
+            Reply::Hello { version } => {
                 let message = format!("speaks version {version} of the protocol, we {VERSION}");
                 Err(ProbeError::Protocol { peer: peer.name, message })
             }
@@ -125,7 +125,7 @@ impl Peer {
     /// # Errors
     ///
     /// Returns the system's error or the host's refusal.
-    pub fn ask(&mut self, ask: &Ask, takes: Duration) -> Result<Answer, ProbeError> {
+    pub fn request(&mut self, request: &Request, takes: Duration) -> Result<Reply, ProbeError> {
         let wrong = |error: io::Error| match error.kind() {
             io::ErrorKind::InvalidData => {
                 ProbeError::Protocol { peer: self.name.clone(), message: error.to_string() }
@@ -135,8 +135,8 @@ impl Peer {
         self.stream.set_read_timeout(Some(takes + PATIENCE)).map_err(wrong)?;
         frame::write(&mut self.stream, ask).map_err(wrong)?;
         match frame::read(&mut self.stream).map_err(wrong)? {
-            Answer::Busy {} => Err(ProbeError::Busy { peer: self.name.clone() }),
-            Answer::Refused { message } => Err(ProbeError::refused(&self.name, &message)),
+            Reply::Busy {} => Err(ProbeError::Busy { peer: self.name.clone() }),
+            Reply::Refused { message } => Err(ProbeError::refused(&self.name, &message)),
             answer => Ok(answer),
         }
     }
@@ -145,13 +145,13 @@ impl Peer {
     ///
     /// # Errors
     ///
-    /// Fails as [`ask`](Self::ask) does.
+    /// Fails as [`request`](Self::request) does.
     pub fn rtt_ns(&mut self) -> Result<u64, ProbeError> {
         let mut shortest = u64::MAX;
         for _ in 0..PINGS {
             let clock = Clock::start();
-            match self.ask(&Ask::Ping {}, Duration::ZERO)? {
-                Answer::Pong {} => shortest = shortest.min(clock.ns()),
+            match self.request(&Request::Ping {}, Duration::ZERO)? {
+                Reply::Pong {} => shortest = shortest.min(clock.ns()),
                 other => return Err(self.unexpected(&other)),
             }
         }
@@ -159,7 +159,7 @@ impl Peer {
     }
 
     /// Error for a reply that does not match the request.
-    pub(super) fn unexpected(&self, answer: &Answer) -> ProbeError {
+    pub(super) fn unexpected(&self, answer: &Reply) -> ProbeError {
         let text = serde_json::to_string(answer).unwrap_or_default();
         let text: String = text.chars().take(60).collect();
         let message = format!("an answer that was not asked for: {text}");
@@ -195,9 +195,9 @@ fn remote(host: &str, to: &str, order: &Order, secret: &Secret) -> Result<Outcom
         Order::Transfer { transfer } => Duration::from_nanos(transfer.duration_ns),
         Order::Train { .. } | Order::Hops {} => Duration::ZERO,
     };
-    let ask = Ask::Measure { to: to.to_owned(), order: *order };
-    match peer.ask(&ask, takes + SLACK)? {
-        Answer::Measured { outcome } => {
+    let ask = Request::Measure { to: to.to_owned(), order: *order };
+    match peer.request(&ask, takes + SLACK)? {
+        Reply::Measured { outcome } => {
             outcome.check(order)?;
             Ok(outcome)
         }

@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::error::beginning;
+use crate::error::excerpt;
 
 /// Maximum length of a message. The report of a one-minute transfer over 16 connections is shorter.
 pub const MOST_BYTES: u32 = 4 << 20;
@@ -57,7 +57,7 @@ pub fn read_at_most<T: DeserializeOwned>(from: &mut impl Read, most: u32) -> io:
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
     }
-    serde_json::from_slice(&bytes).map_err(|error| invalid(beginning(&error.to_string())))
+    serde_json::from_slice(&bytes).map_err(|error| invalid(excerpt(&error.to_string())))
 }
 
 fn invalid(message: String) -> io::Error {
@@ -69,11 +69,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::control::{Answer, Ask, Order};
+    use crate::control::{Order, Reply, Request};
     use crate::train::{Train, Transfer};
 
     /// Any request.
-    fn asks() -> impl Strategy<Value = Ask> {
+    fn asks() -> impl Strategy<Value = Request> {
         let train = any::<[u32; 3]>().prop_flat_map(|[bursts, packets, bytes]| {
             any::<u64>().prop_map(move |gap_ns| Train { bursts, packets, bytes, gap_ns })
         });
@@ -85,13 +85,13 @@ mod tests {
             Just(Order::Hops {}),
         ];
         prop_oneof![
-            any::<(u32, Option<String>)>().prop_map(|(version, secret)| Ask::Hello { version, secret }),
-            Just(Ask::Ping {}),
-            Just(Ask::Ended {}),
-            any::<u64>().prop_map(|session| Ask::Data { session }),
-            train.prop_map(|train| Ask::ReceiveTrain { train }),
-            transfer.prop_map(|transfer| Ask::ReceiveTransfer { transfer }),
-            (any::<String>(), order).prop_map(|(to, order)| Ask::Measure { to, order }),
+            any::<(u32, Option<String>)>().prop_map(|(version, secret)| Request::Hello { version, secret }),
+            Just(Request::Ping {}),
+            Just(Request::Ended {}),
+            any::<u64>().prop_map(|session| Request::Data { session }),
+            train.prop_map(|train| Request::ReceiveTrain { train }),
+            transfer.prop_map(|transfer| Request::ReceiveTransfer { transfer }),
+            (any::<String>(), order).prop_map(|(to, order)| Request::Measure { to, order }),
         ]
     }
 
@@ -100,9 +100,9 @@ mod tests {
         let mut sent = (FIRST_BYTES + 1).to_be_bytes().to_vec();
         sent.extend(b" ".repeat(FIRST_BYTES as usize - 6));
         sent.extend(br#"{"ping"#);
-        let error = read_at_most::<Ask>(&mut &sent[..], FIRST_BYTES).expect_err("it is too long");
+        let error = read_at_most::<Request>(&mut &sent[..], FIRST_BYTES).expect_err("it is too long");
         assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{error}");
-        let error = read::<Ask>(&mut &sent[..]).expect_err("it is cut off");
+        let error = read::<Request>(&mut &sent[..]).expect_err("it is cut off");
         assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof, "{error}");
     }
 
@@ -116,28 +116,28 @@ mod tests {
             asked.iter().for_each(|ask| write(&mut bytes, ask).unwrap());
             let mut from = &bytes[..];
             for ask in &asked {
-                prop_assert_eq!(&read::<Ask>(&mut from).unwrap(), ask);
+                prop_assert_eq!(&read::<Request>(&mut from).unwrap(), ask);
             }
             prop_assert!(from.is_empty());
             let mut from = &bytes[..cut.index(bytes.len() + 1)];
-            let heard: Vec<Ask> = std::iter::from_fn(|| read(&mut from).ok()).collect();
+            let heard: Vec<Request> = std::iter::from_fn(|| read(&mut from).ok()).collect();
             prop_assert_eq!(&heard[..], &asked[..heard.len()]);
         }
 
         #[test]
         fn any_bytes_are_a_message_or_an_error(bytes: Vec<u8>) {
-            let _ = read::<Ask>(&mut &bytes[..]);
+            let _ = read::<Request>(&mut &bytes[..]);
             let mut framed = (bytes.len() as u32).to_be_bytes().to_vec();
             framed.extend(&bytes);
-            let _ = read::<Answer>(&mut &framed[..]);
+            let _ = read::<Reply>(&mut &framed[..]);
         }
 
         #[test]
         fn json_of_any_form_is_a_message_or_an_error(text in r#"\{"(ask|answer)":"[a-z_]{1,12}"(,"[a-z]{1,8}":[0-9{}\[\]a-z"]{0,9})?\}"#) {
             let mut framed = (text.len() as u32).to_be_bytes().to_vec();
             framed.extend(text.as_bytes());
-            let _ = read::<Ask>(&mut &framed[..]);
-            let _ = read::<Answer>(&mut &framed[..]);
+            let _ = read::<Request>(&mut &framed[..]);
+            let _ = read::<Reply>(&mut &framed[..]);
         }
     }
 
@@ -146,15 +146,15 @@ mod tests {
         let text = format!(r#"{{"ask":"{}\n"}}"#, "x".repeat(100_000));
         let mut framed = (text.len() as u32).to_be_bytes().to_vec();
         framed.extend(text.as_bytes());
-        let told = read::<Ask>(&mut &framed[..]).unwrap_err().to_string();
+        let told = read::<Request>(&mut &framed[..]).unwrap_err().to_string();
         assert!(told.len() < 300 && !told.contains('\n'), "{told}");
     }
 
     #[test]
     fn a_length_alone_is_refused_or_waited_for_in_vain() {
-        let error = read::<Ask>(&mut &[0xff_u8; 8][..]).unwrap_err();
+        let error = read::<Request>(&mut &[0xff_u8; 8][..]).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidData);
-        let error = read::<Ask>(&mut &[0, 1, 0, 0, b'{'][..]).unwrap_err();
+        let error = read::<Request>(&mut &[0, 1, 0, 0, b'{'][..]).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
     }
 }

@@ -12,13 +12,13 @@ use std::time::Duration;
 
 use super::client::Secret;
 use super::frame;
-use super::message::{Answer, Ask, Order, VERSION};
+use super::message::{Order, Reply, Request, VERSION};
 use super::source;
 use crate::error::ProbeError;
 use crate::sockets::clock::Clock;
 use crate::sockets::{bulk, train as packets};
 use crate::train::{Limits, Train, Transfer};
-use crate::transferred::Transferred;
+use crate::transfer_report::TransferReport;
 
 /// Maximum silence on a connection.
 const IDLE: Duration = Duration::from_secs(15);
@@ -115,12 +115,12 @@ impl Listener {
                 }
             };
             // Connections of a transfer arrive one by one while its control connection waits, so there is room for both.
-            let Some(seat) = Seat::take(&self.shared) else { continue };
+            let Some(permit) = ConnectionPermit::take(&self.shared) else { continue };
             let named = thread::Builder::new().name("leeward-probe".to_owned());
             // An error ends only this connection, and its peer notices. The same holds if the thread cannot start.
             let _ = named.spawn(move || {
-                let seat = seat;
-                serve(&seat.0, stream)
+                let permit = permit;
+                serve(&permit.0, stream)
             });
         }
         Ok(())
@@ -128,37 +128,37 @@ impl Listener {
 }
 
 /// One of the limited number of connections; released on drop.
-struct Seat(Arc<Shared>);
+struct ConnectionPermit(Arc<Shared>);
 
-impl Seat {
-    fn take(shared: &Arc<Shared>) -> Option<Seat> {
-        let seat = Seat(shared.clone());
+impl ConnectionPermit {
+    fn take(shared: &Arc<Shared>) -> Option<ConnectionPermit> {
+        let permit = ConnectionPermit(shared.clone());
         let there = shared.peers.fetch_add(1, Ordering::AcqRel);
         // On refusal the value is dropped and releases its count.
-        (there < shared.limits.peers).then_some(seat)
+        (there < shared.limits.peers).then_some(permit)
     }
 }
 
-impl Drop for Seat {
+impl Drop for ConnectionPermit {
     fn drop(&mut self) {
         self.0.peers.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
 /// Reader with a deadline for all its data. Without it, a peer that sends single bytes could hold a connection for hours.
-struct Hurried<'a> {
+struct DeadlineReader<'a> {
     stream: &'a TcpStream,
     clock: Clock,
     within: Duration,
 }
 
-impl Hurried<'_> {
-    fn new(stream: &TcpStream, within: Duration) -> Hurried<'_> {
-        Hurried { stream, clock: Clock::start(), within }
+impl DeadlineReader<'_> {
+    fn new(stream: &TcpStream, within: Duration) -> DeadlineReader<'_> {
+        DeadlineReader { stream, clock: Clock::start(), within }
     }
 }
 
-impl Read for Hurried<'_> {
+impl Read for DeadlineReader<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let left = self.within.saturating_sub(Duration::from_nanos(self.clock.ns()));
         if left.is_zero() {
@@ -174,7 +174,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 /// Draws a number that strangers cannot guess.
-fn draw() -> u64 {
+fn random_session() -> u64 {
     std::hash::RandomState::new().build_hasher().finish()
 }
 
@@ -182,10 +182,10 @@ fn serve(shared: &Shared, mut stream: TcpStream) -> io::Result<()> {
     stream.set_nonblocking(false)?;
     stream.set_nodelay(true)?;
     stream.set_write_timeout(Some(IDLE))?;
-    let first = frame::read_at_most(&mut Hurried::new(&stream, GREETING), frame::FIRST_BYTES)?;
+    let first = frame::read_at_most(&mut DeadlineReader::new(&stream, GREETING), frame::FIRST_BYTES)?;
     stream.set_read_timeout(Some(IDLE))?;
     match first {
-        Ask::Data { session } => {
+        Request::Data { session } => {
             let waits = lock(&shared.transfers).get(&session).cloned();
             // Data connections without a transfer are closed.
             if let Some(waits) = waits {
@@ -193,20 +193,20 @@ fn serve(shared: &Shared, mut stream: TcpStream) -> io::Result<()> {
             }
             return Ok(());
         }
-        Ask::Hello { version, secret } => {
+        Request::Hello { version, secret } => {
             if version != VERSION {
                 let message = format!("speaks version {VERSION} of the protocol, not {version}");
-                return frame::write(&mut stream, &Answer::Refused { message });
+                return frame::write(&mut stream, &Reply::Refused { message });
             }
-            if !same(shared.secret.0.as_deref(), secret.as_deref()) {
+            if !equal_in_constant_time(shared.secret.0.as_deref(), secret.as_deref()) {
                 let message = "the secret is another one; give the same to all hosts".to_owned();
-                return frame::write(&mut stream, &Answer::Refused { message });
+                return frame::write(&mut stream, &Reply::Refused { message });
             }
-            frame::write(&mut stream, &Answer::Hello { version: VERSION })?;
+            frame::write(&mut stream, &Reply::Hello { version: VERSION })?;
         }
         _ => {
             let message = "expected `hello` first".to_owned();
-            return frame::write(&mut stream, &Answer::Refused { message });
+            return frame::write(&mut stream, &Reply::Refused { message });
         }
     }
     loop {
@@ -214,7 +214,7 @@ fn serve(shared: &Shared, mut stream: TcpStream) -> io::Result<()> {
             Ok(ask) => answer(shared, &mut stream, ask)?,
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
                 let message = format!("no message that it knows: {error}");
-                return frame::write(&mut stream, &Answer::Refused { message });
+                return frame::write(&mut stream, &Reply::Refused { message });
             }
             Err(error) => return Err(error),
         };
@@ -223,30 +223,30 @@ fn serve(shared: &Shared, mut stream: TcpStream) -> io::Result<()> {
 }
 
 /// Compares two texts in time independent of the position of the first difference.
-fn same(ours: Option<&str>, theirs: Option<&str>) -> bool {
+fn equal_in_constant_time(ours: Option<&str>, theirs: Option<&str>) -> bool {
     let Some(ours) = ours else { return true };
     let theirs = theirs.unwrap_or_default();
     let differ = ours.bytes().zip(theirs.bytes()).fold(0, |differ, (a, b)| differ | (a ^ b));
     ours.len() == theirs.len() && differ == 0
 }
 
-fn answer(shared: &Shared, stream: &mut TcpStream, ask: Ask) -> io::Result<Answer> {
+fn answer(shared: &Shared, stream: &mut TcpStream, ask: Request) -> io::Result<Reply> {
     let made = match ask {
-        Ask::Ping {} => Ok(Answer::Pong {}),
-        Ask::ReceiveTrain { train } => receive_train(shared, stream, train),
-        Ask::ReceiveTransfer { transfer } => receive_transfer(shared, stream, transfer),
-        Ask::Measure { to, order } => measure(shared, &to, &order),
-        Ask::Hello { .. } | Ask::Data { .. } | Ask::Ended {} => {
+        Request::Ping {} => Ok(Reply::Pong {}),
+        Request::ReceiveTrain { train } => receive_train(shared, stream, train),
+        Request::ReceiveTransfer { transfer } => receive_transfer(shared, stream, transfer),
+        Request::Measure { to, order } => measure(shared, &to, &order),
+        Request::Hello { .. } | Request::Data { .. } | Request::Ended {} => {
             Err(ProbeError::Nothing("this was not to be said now".to_owned()))
         }
     };
     Ok(made.unwrap_or_else(|error| match error {
-        ProbeError::Busy { .. } => Answer::Busy {},
-        error => Answer::Refused { message: error.to_string() },
+        ProbeError::Busy { .. } => Reply::Busy {},
+        error => Reply::Refused { message: error.to_string() },
     }))
 }
 
-fn measure(shared: &Shared, to: &str, order: &Order) -> Result<Answer, ProbeError> {
+fn measure(shared: &Shared, to: &str, order: &Order) -> Result<Reply, ProbeError> {
     let outcome = match order {
         Order::Train { .. } => {
             let Ok(_alone) = shared.sending.try_lock() else {
@@ -258,10 +258,10 @@ fn measure(shared: &Shared, to: &str, order: &Order) -> Result<Answer, ProbeErro
             source::measure(to, order, &shared.limits, &shared.secret)?
         }
     };
-    Ok(Answer::Measured { outcome })
+    Ok(Reply::Measured { outcome })
 }
 
-fn receive_train(shared: &Shared, stream: &mut TcpStream, train: Train) -> Result<Answer, ProbeError> {
+fn receive_train(shared: &Shared, stream: &mut TcpStream, train: Train) -> Result<Reply, ProbeError> {
     train.check(&shared.limits)?;
     let Ok(_alone) = shared.receiving.try_lock() else {
         return Err(ProbeError::Busy { peer: String::new() });
@@ -270,8 +270,8 @@ fn receive_train(shared: &Shared, stream: &mut TcpStream, train: Train) -> Resul
     // Same port number as the connection's, so that a firewall needs one rule.
     let address = stream.local_addr().map_err(wrong)?;
     let receiver = packets::Receiver::bind(address, &train).map_err(wrong)?;
-    let (session, port) = (draw(), receiver.address().map_err(wrong)?.port());
-    frame::write(stream, &Answer::Ready { port, session }).map_err(wrong)?;
+    let (session, port) = (random_session(), receiver.address().map_err(wrong)?.port());
+    frame::write(stream, &Reply::Ready { port, session }).map_err(wrong)?;
     let ended = AtomicBool::new(false);
     thread::scope(|scope| {
         let receiving = scope.spawn(|| receiver.receive(session, train, &ended, TRAIN_NS));
@@ -282,7 +282,7 @@ fn receive_train(shared: &Shared, stream: &mut TcpStream, train: Train) -> Resul
         ended.store(true, Ordering::Release);
         let received = receiving.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         match heard.map_err(wrong)? {
-            Ask::Ended {} => Ok(Answer::Received { received: received.map_err(wrong)? }),
+            Request::Ended {} => Ok(Reply::Received { received: received.map_err(wrong)? }),
             _ => Err(ProbeError::Nothing("expected `ended` after a train".to_owned())),
         }
     })
@@ -292,16 +292,16 @@ fn receive_transfer(
     shared: &Shared,
     stream: &mut TcpStream,
     transfer: Transfer,
-) -> Result<Answer, ProbeError> {
+) -> Result<Reply, ProbeError> {
     transfer.check(&shared.limits)?;
     let wrong = |error| ProbeError::system("receiving", &error);
-    let session = draw();
+    let session = random_session();
     let (sender, streams) = channel();
     lock(&shared.transfers).insert(session, sender);
     let made = collect(stream, &transfer, session, &streams);
     lock(&shared.transfers).remove(&session);
     let slots = made.map_err(wrong)?;
-    Ok(Answer::Transferred { transferred: Transferred { duration_ns: transfer.duration_ns, slots } })
+    Ok(Reply::Transferred { transferred: TransferReport { duration_ns: transfer.duration_ns, slots } })
 }
 
 fn collect(
@@ -311,7 +311,7 @@ fn collect(
     streams: &Receiver<TcpStream>,
 ) -> io::Result<Vec<Vec<u64>>> {
     let port = stream.local_addr()?.port();
-    frame::write(stream, &Answer::Ready { port, session })?;
+    frame::write(stream, &Reply::Ready { port, session })?;
     let mut connected = Vec::new();
     for _ in 0..transfer.connections {
         let next = streams.recv_timeout(IDLE).map_err(|_| io::Error::from(io::ErrorKind::TimedOut))?;
@@ -330,7 +330,7 @@ fn collect(
             .collect::<io::Result<Vec<_>>>()
     })?;
     match frame::read(stream)? {
-        Ask::Ended {} => Ok(slots),
+        Request::Ended {} => Ok(slots),
         _ => Err(io::Error::new(io::ErrorKind::InvalidData, "expected `ended` after a transfer")),
     }
 }

@@ -2,11 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::collect::Received;
+use crate::collect::TrainReport;
 use crate::error::ProbeError;
 use crate::estimate::Estimate;
 use crate::train::{Train, Transfer};
-use crate::transferred::Transferred;
+use crate::transfer_report::TransferReport;
 
 /// Protocol version. Hosts of different versions do not measure each other.
 pub const VERSION: u32 = 1;
@@ -14,7 +14,7 @@ pub const VERSION: u32 = 1;
 /// Request to a listening host. The first request on a connection is `hello`, or `data` on a data connection of a transfer.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "ask", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Ask {
+pub enum Request {
     /// Greeting with the peer's credentials.
     Hello {
         /// Protocol version.
@@ -71,7 +71,7 @@ pub enum Order {
 /// Reply of a listening host.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Answer {
+pub enum Reply {
     /// Reply to a greeting.
     Hello {
         /// Protocol version.
@@ -89,12 +89,12 @@ pub enum Answer {
     /// Report of a received train.
     Received {
         /// Report by burst.
-        received: Received,
+        received: TrainReport,
     },
     /// Report of a received transfer.
     Transferred {
         /// Report by slot.
-        transferred: Transferred,
+        transferred: TransferReport,
     },
     /// Result of a measurement.
     Measured {
@@ -122,7 +122,7 @@ pub enum Outcome {
     /// Throughput.
     Transfer {
         /// Report of a bulk transfer.
-        transferred: Transferred,
+        transferred: TransferReport,
     },
     /// Distance to the destination.
     Hops {

@@ -24,5 +24,5 @@ mod source;
 pub use client::{DEFAULT_PORT, Peer, Place, Secret, order};
 pub use frame::{MOST_BYTES, read, write};
 pub use listener::{Listener, Stop};
-pub use message::{Answer, Ask, Order, Outcome, VERSION};
+pub use message::{Order, Outcome, Reply, Request, VERSION};
 pub use source::measure;

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::client::{Peer, Secret, connect};
 use super::frame;
-use super::message::{Answer, Ask, Order, Outcome};
+use super::message::{Order, Outcome, Reply, Request};
 use crate::error::ProbeError;
 use crate::estimate::estimate;
 use crate::sockets::{bulk, hops, train as packets};
@@ -36,8 +36,8 @@ fn train_to(to: &str, train: &Train, limits: &Limits, secret: &Secret) -> Result
     train.check(limits)?;
     let mut peer = Peer::greet(to, secret)?;
     let rtt_ns = peer.rtt_ns()?;
-    let (port, session) = match peer.ask(&Ask::ReceiveTrain { train: *train }, Duration::ZERO)? {
-        Answer::Ready { port, session } => (port, session),
+    let (port, session) = match peer.request(&Request::ReceiveTrain { train: *train }, Duration::ZERO)? {
+        Reply::Ready { port, session } => (port, session),
         other => return Err(peer.unexpected(&other)),
     };
     let address = SocketAddr::new(peer.address()?.ip(), port);
@@ -46,8 +46,8 @@ fn train_to(to: &str, train: &Train, limits: &Limits, secret: &Secret) -> Result
         .and_then(|socket| socket.connect(address).map(|()| socket))
         .and_then(|socket| packets::send(&socket, session, train))
         .map_err(|error| ProbeError::system(to, &error))?;
-    match peer.ask(&Ask::Ended {}, COUNTING)? {
-        Answer::Received { received } => {
+    match peer.request(&Request::Ended {}, COUNTING)? {
+        Reply::Received { received } => {
             let estimate = estimate(train, &sent, &received, Some(rtt_ns))?;
             Ok(Outcome::Train { estimate })
         }
@@ -64,15 +64,15 @@ fn transfer_to(
     transfer.check(limits)?;
     let mut peer = Peer::greet(to, secret)?;
     // The receiver replies with the session at once, and with the report after all data connections have ended.
-    let session = match peer.ask(&Ask::ReceiveTransfer { transfer: *transfer }, Duration::ZERO)? {
-        Answer::Ready { session, .. } => session,
+    let session = match peer.request(&Request::ReceiveTransfer { transfer: *transfer }, Duration::ZERO)? {
+        Reply::Ready { session, .. } => session,
         other => return Err(peer.unexpected(&other)),
     };
     let wrong = |error| ProbeError::system(to, &error);
     let mut streams = Vec::new();
     for _ in 0..transfer.connections {
         let mut stream = connect(to)?;
-        frame::write(&mut stream, &Ask::Data { session }).map_err(wrong)?;
+        frame::write(&mut stream, &Request::Data { session }).map_err(wrong)?;
         streams.push(stream);
     }
     thread::scope(|scope| {
@@ -84,8 +84,8 @@ fn transfer_to(
         }
         Ok(())
     })?;
-    match peer.ask(&Ask::Ended {}, COUNTING)? {
-        Answer::Transferred { transferred } => {
+    match peer.request(&Request::Ended {}, COUNTING)? {
+        Reply::Transferred { transferred } => {
             transferred.check(transfer)?;
             Ok(Outcome::Transfer { transferred })
         }

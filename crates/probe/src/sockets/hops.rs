@@ -96,8 +96,8 @@ fn answer(socket: &UdpSocket) -> io::Result<Option<Answer>> {
                 Err(Errno::EAGAIN | Errno::EINTR) => continue,
                 Err(error) => return Err(error.into()),
             };
-        for told in message.cmsgs()? {
-            let error = match told {
+        for control in message.cmsgs()? {
+            let error = match control {
                 ControlMessageOwned::Ipv4RecvErr(error, _) | ControlMessageOwned::Ipv6RecvErr(error, _) => {
                     error
                 }

@@ -14,8 +14,8 @@ use nix::sys::socket::{
 use nix::sys::time::TimeSpec;
 
 use super::clock::Clock;
-use crate::collect::{Collector, Received};
-use crate::estimate::Sent;
+use crate::collect::{Collector, TrainReport};
+use crate::estimate::SendStatistics;
 use crate::train::Train;
 use crate::wire::{HEADER, Head};
 
@@ -36,7 +36,7 @@ const QUIET_NS: u64 = 500_000_000;
 /// # Errors
 ///
 /// Returns the system's error; [`io::ErrorKind::TimedOut`] if the interface accepts nothing for ten seconds.
-pub fn send(socket: &UdpSocket, session: u64, train: &Train) -> io::Result<Sent> {
+pub fn send(socket: &UdpSocket, session: u64, train: &Train) -> io::Result<SendStatistics> {
     // Best effort: with the default buffer there are more waits, and the result accounts for them.
     let forced = setsockopt(socket, sockopt::SndBufForce, &SEND_BUFFER);
     forced.or_else(|_| setsockopt(socket, sockopt::SndBuf, &SEND_BUFFER))?;
@@ -44,7 +44,7 @@ pub fn send(socket: &UdpSocket, session: u64, train: &Train) -> io::Result<Sent>
     let mut heads = vec![[0; HEADER]; train.packets as usize];
     let mut batch = MultiHeaders::<()>::preallocate(BATCH, None);
     let clock = Clock::start();
-    let mut sent = Sent::default();
+    let mut sent = SendStatistics::default();
     for burst in 0..train.bursts {
         for (number, head) in (0..).zip(&mut heads) {
             Head { session, burst, number }.write(head);
@@ -128,7 +128,7 @@ impl Receiver {
         train: Train,
         ended: &AtomicBool,
         most_ns: u64,
-    ) -> io::Result<Received> {
+    ) -> io::Result<TrainReport> {
         let mut collector = Collector::new(session, train);
         let clock = Clock::start();
         let (mut overrun, mut last) = (0, 0);

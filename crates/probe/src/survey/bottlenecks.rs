@@ -7,14 +7,15 @@ use std::time::Duration;
 use serde::Serialize;
 
 use super::mesh::several;
-use super::{Host, Progress, joined, transfer};
+use super::{Host, ProgressObserver, join, transfer};
 use crate::bottleneck::{
-    Comparison, Path, Protocol, Question, Tried, between_four, compare, from_one, out_of_racks, recognise,
+    Comparison, PairResult, Path, PathPair, Protocol, between_four, compare, from_one, out_of_racks,
+    recognise,
 };
 use crate::control::Secret;
 use crate::error::ProbeError;
 use crate::train::{Limits, Transfer};
-use crate::transferred::Transferred;
+use crate::transfer_report::TransferReport;
 
 /// Slots per window for comparing throughput: a quarter of a second, over which TCP's variations average out.
 const WINDOW: usize = 25;
@@ -29,7 +30,7 @@ const LEAST_NS: u64 = 1_500_000_000;
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Experiment {
     /// The two paths, by hosts.
-    pub question: Question,
+    pub pair: PathPair,
     /// Rate of the first transfer alone and beside the second.
     pub comparison: Comparison,
     /// Sum of both rates relative to the first transfer's rate alone.
@@ -98,17 +99,17 @@ pub fn bottlenecks(
     count: usize,
     seed: u64,
     secret: &Secret,
-    progress: &mut Progress<'_>,
+    progress: &mut ProgressObserver<'_>,
 ) -> Result<Bottlenecks, ProbeError> {
-    several(hosts, 3)?;
+    check_hosts(hosts, 3)?;
     check_bottlenecks(each)?;
     let longer = longer(each);
     let four = between_four(hosts.len(), count, seed);
     let one = from_one(hosts.len(), count, seed);
     let out = racks.map(out_of_racks).unwrap_or_default();
-    let questions = || four.iter().chain(&one).chain(out.iter().map(|(_, question)| question));
-    let paths: std::collections::BTreeSet<Path> = questions().map(|&(path, _)| path).collect();
-    let steps = paths.len() + questions().count();
+    let pairs = || four.iter().chain(&one).chain(out.iter().map(|(_, pair)| pair));
+    let paths: std::collections::BTreeSet<Path> = pairs().map(|&(path, _)| path).collect();
+    let steps = paths.len() + pairs().count();
     let mut done = 0;
     let (mut alone, mut errors) = (BTreeMap::new(), Vec::new());
     let carry =
@@ -122,16 +123,16 @@ pub fn bottlenecks(
         done += 1;
         progress(done, steps)?;
     }
-    let mut experiment = |question: &Question| -> Option<Result<Experiment, ProbeError>> {
-        let (first, second) = *question;
+    let mut experiment = |pair: &PathPair| -> Option<Result<Experiment, ProbeError>> {
+        let (first, second) = *pair;
         let tried = alone.get(&first).map(|alone| {
             let (beside, other) = thread::scope(|scope| {
                 let other = scope.spawn(|| carry(second, &longer));
                 thread::sleep(Duration::from_nanos(EARLIER_NS));
                 let beside = carry(first, each);
-                (beside, joined(other.join()))
+                (beside, join(other.join()))
             });
-            Experiment::of(*question, alone, &beside?, &other?)
+            Experiment::of(*pair, alone, &beside?, &other?)
         });
         done += 1;
         if let Err(stopped) = progress(done, steps) {
@@ -146,10 +147,10 @@ pub fn bottlenecks(
         }
     };
     let mut all =
-        |questions: &[Question]| questions.iter().filter_map(&mut experiment).collect::<Result<Vec<_>, _>>();
+        |pairs: &[PathPair]| pairs.iter().filter_map(&mut experiment).collect::<Result<Vec<_>, _>>();
     let (between_four, from_one) = (all(&four)?, all(&one)?);
-    let uplinks = out.iter().filter_map(|(rack, question)| {
-        let made = experiment(question)?;
+    let uplinks = out.iter().filter_map(|(rack, pair)| {
+        let made = experiment(pair)?;
         Some(made.map(|experiment| {
             let bottleneck = experiment.comparison.shares;
             RackUplink { rack: *rack, experiment, bottleneck }
@@ -172,22 +173,22 @@ impl Experiment {
     ///
     /// Fails as [`compare`] does.
     pub fn of(
-        question: Question,
-        alone: &Transferred,
-        beside: &Transferred,
-        other: &Transferred,
+        pair: PathPair,
+        alone: &TransferReport,
+        beside: &TransferReport,
+        other: &TransferReport,
     ) -> Result<Experiment, ProbeError> {
         let comparison = compare(&alone.windows_bps(WINDOW), &beside.windows_bps(WINDOW))?;
         let sum = (beside.rate_bps() + other.rate_beside(beside, EARLIER_NS)) / comparison.alone_bps;
-        Ok(Experiment { question, comparison, sum })
+        Ok(Experiment { pair, comparison, sum })
     }
 }
 
 /// Summarizes experiments between four hosts and from one source.
 pub fn protocol(between_four: &[Experiment], from_one: &[Experiment]) -> Protocol {
-    let tried = |experiments: &[Experiment]| -> Vec<Tried> {
+    let tried = |experiments: &[Experiment]| -> Vec<PairResult> {
         let one =
-            |one: &Experiment| Tried { question: one.question, shares: one.comparison.shares, sum: one.sum };
+            |one: &Experiment| PairResult { pair: one.pair, shares: one.comparison.shares, sum: one.sum };
         experiments.iter().map(one).collect()
     };
     recognise(&tried(between_four), &tried(from_one))

@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use super::{Host, Progress, train, transfer};
-use crate::calibrate::{Score, Tried, choose};
+use super::{Host, ProgressObserver, train, transfer};
+use crate::calibrate::{Score, TrainErrors, choose};
 use crate::control::Secret;
 use crate::error::ProbeError;
 use crate::train::{Limits, Train, Transfer};
@@ -32,21 +32,21 @@ pub fn calibrate(
     grid: &[Train],
     bulk: &Transfer,
     secret: &Secret,
-    progress: &mut Progress<'_>,
+    progress: &mut ProgressObserver<'_>,
 ) -> Result<Calibration, ProbeError> {
     for one in grid {
         one.check(&Limits::default())?;
     }
     let steps = paths.len() * (grid.len() + 1);
     let mut done = 0;
-    let mut tried: Vec<_> = grid.iter().map(|&train| Tried { train, errors: Vec::new() }).collect();
+    let mut results: Vec<_> = grid.iter().map(|&train| TrainErrors { train, errors: Vec::new() }).collect();
     let (mut bulk_bps, mut errors) = (Vec::new(), Vec::new());
     for (from, to) in paths {
         let truth = transfer(&from.place(), &to.address, bulk, secret)?.rate_bps();
         bulk_bps.push(truth);
         done += 1;
         progress(done, steps)?;
-        for one in &mut tried {
+        for one in &mut results {
             match train(&from.place(), &to.address, &one.train, secret) {
                 Ok(estimate) => one.errors.push((estimate.rate_bps / truth - 1.0).abs()),
                 Err(error) => errors.push(error.to_string()),
@@ -55,7 +55,7 @@ pub fn calibrate(
             progress(done, steps)?;
         }
     }
-    let Some((scores, best)) = choose(&tried) else {
+    let Some((scores, best)) = choose(&results) else {
         let why = errors.first().cloned().unwrap_or_else(|| "no paths, or no trains".to_owned());
         return Err(ProbeError::Nothing(why));
     };

@@ -4,7 +4,7 @@ use std::thread;
 
 use serde::Serialize;
 
-use super::{Host, Progress, hops, joined, train};
+use super::{Host, ProgressObserver, hops, join, train};
 use crate::control::Secret;
 use crate::error::ProbeError;
 use crate::estimate::Estimate;
@@ -14,7 +14,7 @@ use crate::train::Train;
 
 /// Measurement of one path.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Measured {
+pub struct PathMeasurement {
     /// Hosts by number: from, to.
     pub pair: (usize, usize),
     /// Estimate from the train; `None` if the measurement failed.
@@ -25,14 +25,14 @@ pub struct Measured {
 
 /// Measurements of all paths between hosts.
 #[derive(Clone, PartialEq, Debug, Serialize)]
-pub struct Meshed {
+pub struct MeshMeasurement {
     /// Hosts.
     pub hosts: Vec<Host>,
     /// Every ordered pair, by its first host and then its second.
-    pub paths: Vec<Measured>,
+    pub paths: Vec<PathMeasurement>,
 }
 
-impl Meshed {
+impl MeshMeasurement {
     /// Rates of the mesh. A missing rate is not a number, so that no cluster file is made from it.
     pub fn mesh(&self) -> Mesh {
         let count = self.hosts.len();
@@ -57,10 +57,10 @@ pub fn mesh(
     what: &Train,
     at_once: usize,
     secret: &Secret,
-    progress: &mut Progress<'_>,
-) -> Result<Meshed, ProbeError> {
+    progress: &mut ProgressObserver<'_>,
+) -> Result<MeshMeasurement, ProbeError> {
     what.check(&crate::train::Limits::default())?;
-    several(hosts, 2)?;
+    check_hosts(hosts, 2)?;
     let total = hosts.len() * (hosts.len() - 1);
     let mut paths = Vec::with_capacity(total);
     for round in rounds(hosts.len()) {
@@ -69,22 +69,22 @@ pub fn mesh(
                 let one = |&(from, to): &(usize, usize)| {
                     let made = train(&hosts[from].place(), &hosts[to].address, what, secret);
                     let error = made.as_ref().err().map(ProbeError::to_string);
-                    Measured { pair: (from, to), estimate: made.ok(), error }
+                    PathMeasurement { pair: (from, to), estimate: made.ok(), error }
                 };
                 let running: Vec<_> = some.iter().map(|pair| scope.spawn(move || one(pair))).collect();
-                running.into_iter().map(|running| joined(running.join())).collect::<Vec<_>>()
+                running.into_iter().map(|running| join(running.join())).collect::<Vec<_>>()
             });
             paths.extend(measured);
             progress(paths.len(), total)?;
         }
     }
     paths.sort_by_key(|path| path.pair);
-    Ok(Meshed { hosts: hosts.to_vec(), paths })
+    Ok(MeshMeasurement { hosts: hosts.to_vec(), paths })
 }
 
 /// Hop counts between hosts and the tree that fits them.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize)]
-pub struct Placed {
+pub struct HopMeasurement {
     /// Hops from each host to each other; `None` without a reply, and from a host to itself.
     pub hops: Vec<Vec<Option<u8>>>,
     /// Position of the hosts in the tree.
@@ -96,8 +96,12 @@ pub struct Placed {
 /// # Errors
 ///
 /// Returns the error that prevents counting, and [`ProbeError::Stopped`] if the caller stops the survey.
-pub fn topology(hosts: &[Host], secret: &Secret, progress: &mut Progress<'_>) -> Result<Placed, ProbeError> {
-    several(hosts, 2)?;
+pub fn topology(
+    hosts: &[Host],
+    secret: &Secret,
+    progress: &mut ProgressObserver<'_>,
+) -> Result<HopMeasurement, ProbeError> {
+    check_hosts(hosts, 2)?;
     let total = hosts.len() * (hosts.len() - 1);
     let mut counted = vec![vec![None; hosts.len()]; hosts.len()];
     let mut done = 0;
@@ -106,7 +110,7 @@ pub fn topology(hosts: &[Host], secret: &Secret, progress: &mut Progress<'_>) ->
             let one = |from: usize, to: usize| hops(&hosts[from].place(), &hosts[to].address, secret);
             let running: Vec<_> =
                 round.iter().map(|&(from, to)| (from, to, scope.spawn(move || one(from, to)))).collect();
-            running.into_iter().map(|(from, to, one)| (from, to, joined(one.join()))).collect::<Vec<_>>()
+            running.into_iter().map(|(from, to, one)| (from, to, join(one.join()))).collect::<Vec<_>>()
         });
         for (from, to, hops) in found {
             counted[from][to] = hops?;
@@ -115,11 +119,11 @@ pub fn topology(hosts: &[Host], secret: &Secret, progress: &mut Progress<'_>) ->
         progress(done, total)?;
     }
     let topology = fit(&counted);
-    Ok(Placed { hops: counted, topology })
+    Ok(HopMeasurement { hops: counted, topology })
 }
 
 /// Rejects too few hosts, and two hosts with the same name or address.
-pub(super) fn several(hosts: &[Host], least: usize) -> Result<(), ProbeError> {
+pub(super) fn check_hosts(hosts: &[Host], least: usize) -> Result<(), ProbeError> {
     if hosts.len() < least {
         let message = format!("{} given: expected at least {least}", hosts.len());
         return Err(ProbeError::setting("hosts", message));

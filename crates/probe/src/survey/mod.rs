@@ -15,17 +15,17 @@ use crate::control::{Order, Outcome, Place, Secret, order};
 use crate::error::ProbeError;
 use crate::estimate::Estimate;
 use crate::train::{Limits, Train, Transfer};
-use crate::transferred::Transferred;
+use crate::transfer_report::TransferReport;
 
 pub use bottlenecks::{
     Bottlenecks, EARLIER_NS, Experiment, RackUplink, bottlenecks, check_bottlenecks, protocol,
 };
 pub use calibration::{Calibration, calibrate};
-pub use mesh::{Measured, Meshed, Placed, mesh, topology};
+pub use mesh::{HopMeasurement, MeshMeasurement, PathMeasurement, mesh, topology};
 pub use path::{CrossTraffic, Schedule, Steadiness, cross, steadiness};
 
 /// Progress callback with the number of completed steps and of all steps; an error stops the survey.
-pub type Progress<'a> = dyn FnMut(usize, usize) -> Result<(), ProbeError> + 'a;
+pub type ProgressObserver<'a> = dyn FnMut(usize, usize) -> Result<(), ProbeError> + 'a;
 
 /// A host that takes part in a survey.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, JsonSchema)]
@@ -66,7 +66,7 @@ pub fn transfer(
     to: &str,
     transfer: &Transfer,
     secret: &Secret,
-) -> Result<Transferred, ProbeError> {
+) -> Result<TransferReport, ProbeError> {
     transfer.check(&Limits::default())?;
     match order(from, to, &Order::Transfer { transfer: *transfer }, secret)? {
         Outcome::Transfer { transferred } => Ok(transferred),
@@ -87,6 +87,6 @@ pub fn hops(from: &Place, to: &str, secret: &Secret) -> Result<Option<u8>, Probe
 }
 
 /// Result of a thread; a panic in it continues here.
-fn joined<T>(made: std::thread::Result<T>) -> T {
+fn join<T>(made: std::thread::Result<T>) -> T {
     made.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }

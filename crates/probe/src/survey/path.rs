@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::{Progress, train, transfer};
+use super::{ProgressObserver, train, transfer};
 use crate::control::{Place, Secret};
 use crate::cross::{Cross, over_time};
 use crate::error::ProbeError;
@@ -48,7 +48,7 @@ pub fn cross(
     duration_ns: u64,
     path_bps: Option<f64>,
     secret: &Secret,
-    progress: &mut Progress<'_>,
+    progress: &mut ProgressObserver<'_>,
 ) -> Result<CrossTraffic, ProbeError> {
     if let Some(path) = path_bps.filter(|path| !(1.0..1e18).contains(path)) {
         return Err(ProbeError::setting("path_bps", format!("{path}: expected a positive rate")));
@@ -58,18 +58,18 @@ pub fn cross(
     progress(1, steps)?;
     let one_bps = one.rate_bps();
     let (each_bps, cross) = match path_bps {
-        Some(path) => (None, Some(Cross::known(path, one_bps))),
+        Some(path) => (None, Some(Cross::from_path_rate(path, one_bps))),
         None => {
             let two = transfer(from, to, &Transfer { duration_ns, connections: 2 }, secret)?;
             progress(2, steps)?;
             let each = two.rate_bps() / 2.0;
-            (Some(each), Cross::unknown(one_bps, each))
+            (Some(each), Cross::from_two_rates(one_bps, each))
         }
     };
     let windows = one.windows_bps(WINDOW);
     let ends = quantile(&windows, 0.1).zip(quantile(&windows, 0.9)).filter(|&(low, _)| low > 0.0);
     let plausible = cross.zip(ends).map(|(cross, (low, high))| {
-        let at = |seen| Cross::known(cross.path_bps, seen).connections;
+        let at = |seen| Cross::from_path_rate(cross.path_bps, seen).connections;
         (at(high), at(low))
     });
     let over_time = cross.map_or_else(Vec::new, |cross| over_time(cross.path_bps, &windows));
@@ -111,7 +111,7 @@ pub fn steadiness(
     what: &Train,
     schedule: &Schedule,
     secret: &Secret,
-    progress: &mut Progress<'_>,
+    progress: &mut ProgressObserver<'_>,
 ) -> Result<Steadiness, ProbeError> {
     let &Schedule { every_ns, times, .. } = schedule;
     let clock = Clock::start();

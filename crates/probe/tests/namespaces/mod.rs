@@ -15,7 +15,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread;
 
 use leeward_probe::control::{Listener, Order, Outcome, Place, Secret, Stop, order};
-use leeward_probe::{Estimate, Limits, Train, Transfer, Transferred};
+use leeward_probe::{Estimate, Limits, Train, Transfer, TransferReport};
 
 /// Distinct names for the networks of one process.
 static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -238,7 +238,7 @@ impl Network {
         to: (usize, usize),
         seconds: f64,
         connections: u32,
-    ) -> Transferred {
+    ) -> TransferReport {
         let transfer = Transfer { duration_ns: (seconds * 1e9) as u64, connections };
         match self.order(from, to, &Order::Transfer { transfer }) {
             Outcome::Transfer { transferred } => transferred,

@@ -13,7 +13,7 @@ const BEGINNING: f64 = 0.1;
 /// Bytes received over each connection of a transfer.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Transferred {
+pub struct TransferReport {
     /// Duration of sending in nanoseconds.
     pub duration_ns: u64,
     /// For each connection the bytes of each slot of [`SLOT_NS`] from the beginning of the transfer. Bytes after its end have
@@ -21,7 +21,7 @@ pub struct Transferred {
     pub slots: Vec<Vec<u64>>,
 }
 
-impl Transferred {
+impl TransferReport {
     /// Slots of the sending time without the beginning.
     fn steady(&self) -> std::ops::Range<usize> {
         let whole = (self.duration_ns / SLOT_NS) as usize;
@@ -40,7 +40,7 @@ impl Transferred {
 
     /// Total throughput of all connections in bits per second, over the counted slots of another transfer that began `after_ns`
     /// nanoseconds later.
-    pub fn rate_beside(&self, other: &Transferred, after_ns: u64) -> f64 {
+    pub fn rate_beside(&self, other: &TransferReport, after_ns: u64) -> f64 {
         let (steady, after) = (other.steady(), (after_ns / SLOT_NS) as usize);
         self.slots.iter().map(|slots| rate(slots, steady.start + after..steady.end + after)).sum()
     }
@@ -98,7 +98,7 @@ mod tests {
         let mut slots = vec![125_000; 100];
         slots[..10].fill(9_999_999);
         slots.extend([77; 50]);
-        let seen = Transferred { duration_ns: 1_000_000_000, slots: vec![slots; 2] };
+        let seen = TransferReport { duration_ns: 1_000_000_000, slots: vec![slots; 2] };
         assert_eq!(seen.rates_bps(), [1e8, 1e8]);
         assert_eq!(seen.rate_bps(), 2e8);
         assert_eq!(seen.windows_bps(20), [2e8; 4]);
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn a_report_of_another_time_is_refused_at_once() {
-        let seen = Transferred { duration_ns: u64::MAX, slots: vec![vec![1; 100]] };
+        let seen = TransferReport { duration_ns: u64::MAX, slots: vec![vec![1; 100]] };
         let asked = Transfer { duration_ns: 1_000_000_000, connections: 1 };
         let refused = seen.check(&asked).unwrap_err().to_string();
         assert!(refused.ends_with("s reported of a transfer of 1 s"), "{refused}");
@@ -118,7 +118,7 @@ mod tests {
     #[test]
     fn what_a_longer_transfer_gets_alone_is_not_what_it_gets_beside_another() {
         let second =
-            |slots: Vec<u64>, count: u64| Transferred { duration_ns: count * SLOT_NS, slots: vec![slots] };
+            |slots: Vec<u64>, count: u64| TransferReport { duration_ns: count * SLOT_NS, slots: vec![slots] };
         let first = second(vec![62_500; 100], 100);
         let mut slots = vec![125_000; 150];
         slots[25..125].fill(62_500);
@@ -129,13 +129,13 @@ mod tests {
 
     #[test]
     fn nothing_is_no_rate() {
-        let seen = Transferred { duration_ns: 1_000_000_000, slots: vec![vec![]] };
+        let seen = TransferReport { duration_ns: 1_000_000_000, slots: vec![vec![]] };
         let asked = Transfer { duration_ns: 1_000_000_000, connections: 1 };
         assert_eq!(
             seen.check(&asked),
             Err(ProbeError::Nothing("nothing arrived of the transfer".to_owned()))
         );
-        let none = Transferred { duration_ns: 0, slots: vec![vec![1]] };
+        let none = TransferReport { duration_ns: 0, slots: vec![vec![1]] };
         assert_eq!((none.rate_bps(), none.windows_bps(0).len()), (0.0, 0));
     }
 }

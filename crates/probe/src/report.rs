@@ -9,7 +9,7 @@ use crate::control::{Place, Secret};
 use crate::error::ProbeError;
 use crate::estimate::Estimate;
 use crate::mesh::Shape;
-use crate::survey::{self, Experiment, Host, Placed, Progress};
+use crate::survey::{self, Experiment, HopMeasurement, Host, ProgressObserver};
 use crate::train::{Train, Transfer};
 
 /// Measurement of a path by a train. If it failed, all fields except `from`, `to` and `error` are null.
@@ -102,7 +102,8 @@ pub struct Ends {
 
 /// Rate of a transfer alone and beside another.
 #[derive(Clone, PartialEq, Debug, Serialize, JsonSchema)]
-pub struct Tried {
+#[schemars(rename = "Tried")]
+pub struct PairResult {
     /// Path of the transfer.
     pub path: Ends,
     /// Path of the other transfer.
@@ -129,7 +130,7 @@ pub struct Uplink {
     /// True if paths out of the rack share the uplink as a bottleneck.
     pub bottleneck: bool,
     /// Experiment that stands for all paths out of the rack.
-    pub experiment: Tried,
+    pub experiment: PairResult,
 }
 
 /// Paths that slow each other down.
@@ -138,9 +139,9 @@ pub struct Bottlenecks {
     /// Hosts.
     pub hosts: Vec<Host>,
     /// Experiments with pairs of paths between four distinct hosts.
-    pub between_four: Vec<Tried>,
+    pub between_four: Vec<PairResult>,
     /// Experiments with pairs of paths from one source.
-    pub from_one: Vec<Tried>,
+    pub from_one: Vec<PairResult>,
     /// Number of experiments between four hosts with a significant fall.
     pub between_four_share: usize,
     /// Number of experiments from one source with a significant fall.
@@ -186,7 +187,7 @@ impl Path {
 
 impl Topology {
     /// Reports the position of hosts by hop counts.
-    pub fn new(hosts: &[Host], placed: &Placed) -> Topology {
+    pub fn new(hosts: &[Host], placed: &HopMeasurement) -> Topology {
         let name = |host: &usize| hosts[*host].name.clone();
         let groups =
             |groups: &[Vec<usize>]| groups.iter().map(|group| group.iter().map(name).collect()).collect();
@@ -217,7 +218,7 @@ pub fn path(
     train: &Train,
     times: usize,
     secret: &Secret,
-    progress: &mut Progress<'_>,
+    progress: &mut ProgressObserver<'_>,
 ) -> Result<Vec<Path>, ProbeError> {
     let mut made = Vec::new();
     for number in 0..times {
@@ -229,7 +230,7 @@ pub fn path(
 
 /// Parameters of a mesh survey and of its cluster file.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Meshing {
+pub struct MeshOptions {
     /// Train for each path.
     pub train: Train,
     /// Maximum number of simultaneous trains.
@@ -249,14 +250,14 @@ pub struct Meshing {
 /// Fails as [`survey::mesh`] and [`survey::topology`] do; a single path that fails is no error.
 pub fn mesh(
     hosts: &[Host],
-    meshing: &Meshing,
+    options: &MeshOptions,
     secret: &Secret,
-    progress: &mut Progress<'_>,
+    progress: &mut ProgressObserver<'_>,
 ) -> Result<Mesh, ProbeError> {
-    let placed = counted(meshing.hops, hosts, secret, progress)?;
-    let meshed = survey::mesh(hosts, &meshing.train, meshing.at_once, secret, progress)?;
+    let placed = count_hops(options.hops, hosts, secret, progress)?;
+    let meshed = survey::mesh(hosts, &options.train, options.at_once, secret, progress)?;
     let racks = placed.as_ref().map(|placed| &placed.topology.racks[..]);
-    let path = |path: &survey::Measured| {
+    let path = |path: &survey::PathMeasurement| {
         let (from, to) = path.pair;
         Path::new(&hosts[from].name, &hosts[to].name, path.estimate.as_ref(), path.error.as_deref())
     };
@@ -264,13 +265,13 @@ pub fn mesh(
         hosts: hosts.to_vec(),
         paths: meshed.paths.iter().map(path).collect(),
         topology: placed.as_ref().map(|placed| Topology::new(hosts, placed)),
-        cluster: meshed.mesh().cluster(&meshing.name, meshing.shape, racks).ok(),
+        cluster: meshed.mesh().cluster(&options.name, options.shape, racks).ok(),
     })
 }
 
 /// Parameters of a bottleneck survey.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Looking {
+pub struct BottleneckOptions {
     /// Transfer of each experiment.
     pub each: Transfer,
     /// Number of pairs of paths between four hosts, and of pairs from one source.
@@ -288,19 +289,19 @@ pub struct Looking {
 /// Fails as [`survey::bottlenecks`] and [`survey::topology`] do.
 pub fn bottlenecks(
     hosts: &[Host],
-    looking: &Looking,
+    options: &BottleneckOptions,
     secret: &Secret,
-    progress: &mut Progress<'_>,
+    progress: &mut ProgressObserver<'_>,
 ) -> Result<Bottlenecks, ProbeError> {
-    let Looking { each, pairs, seed, hops } = looking;
-    let placed = counted(*hops, hosts, secret, progress)?;
+    let BottleneckOptions { each, pairs, seed, hops } = options;
+    let placed = count_hops(*hops, hosts, secret, progress)?;
     let racks = placed.as_ref().map(|placed| &placed.topology.racks[..]);
     let found = survey::bottlenecks(hosts, racks, each, *pairs, *seed, secret, progress)?;
     let ends =
         |(from, to): (usize, usize)| Ends { from: hosts[from].name.clone(), to: hosts[to].name.clone() };
-    let tried = |one: &Experiment| Tried {
-        path: ends(one.question.0),
-        beside: ends(one.question.1),
+    let result = |one: &Experiment| PairResult {
+        path: ends(one.pair.0),
+        beside: ends(one.pair.1),
         alone_bps: one.comparison.alone_bps,
         beside_bps: one.comparison.beside_bps,
         noise_bps: one.comparison.noise_bps,
@@ -311,12 +312,12 @@ pub fn bottlenecks(
     let uplink = |one: &survey::RackUplink| Uplink {
         rack: one.rack,
         bottleneck: one.bottleneck,
-        experiment: tried(&one.experiment),
+        experiment: result(&one.experiment),
     };
     Ok(Bottlenecks {
         hosts: hosts.to_vec(),
-        between_four: found.between_four.iter().map(tried).collect(),
-        from_one: found.from_one.iter().map(tried).collect(),
+        between_four: found.between_four.iter().map(result).collect(),
+        from_one: found.from_one.iter().map(result).collect(),
         between_four_share: found.protocol.between_four.1,
         from_one_share: found.protocol.from_one.1,
         sum: found.protocol.sum,
@@ -328,12 +329,12 @@ pub fn bottlenecks(
 }
 
 /// Counts hops before a survey, if requested. The callback can stop it; the steps reported to it are those of the survey.
-fn counted(
+fn count_hops(
     wanted: bool,
     hosts: &[Host],
     secret: &Secret,
-    progress: &mut Progress<'_>,
-) -> Result<Option<Placed>, ProbeError> {
+    progress: &mut ProgressObserver<'_>,
+) -> Result<Option<HopMeasurement>, ProbeError> {
     let mut heard = |_, total| progress(0, total);
     wanted.then(|| survey::topology(hosts, secret, &mut heard)).transpose()
 }
