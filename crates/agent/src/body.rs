@@ -63,12 +63,12 @@ pub struct Device {
 
 /// Reply to an accepted report.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Deserialize)]
-pub struct Taken {
+pub struct Acceptance {
     /// Number of links with new data.
     pub links: u64,
     /// Number of parts without new data.
     #[serde(default)]
-    pub skipped: Skipped,
+    pub skipped: SkippedParts,
     /// Devices that the cluster does not have.
     #[serde(default)]
     pub unknown_devices: Vec<String>,
@@ -77,7 +77,7 @@ pub struct Taken {
 /// Parts of a report without new data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
 #[serde(default)]
-pub struct Skipped {
+pub struct SkippedParts {
     /// Parts that end at or before the controller's last data.
     pub stale: u64,
     /// Parts of a host that is down.
@@ -86,7 +86,7 @@ pub struct Skipped {
 
 /// Rejection of a report.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Refused {
+pub struct Rejection {
     /// Reason as text.
     pub why: String,
     /// Retry delay that the controller requested, if any.

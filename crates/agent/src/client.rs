@@ -9,7 +9,7 @@ use leeward_fabric::input::{InputError, excerpt, read_text};
 use serde::Deserialize;
 use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, TlsProvider, parse_pem};
 
-use crate::body::{Refused, Report, Taken};
+use crate::body::{Acceptance, Rejection, Report};
 use crate::settings::{Settings, token};
 
 /// Timeout of a report; by then the next report has newer data.
@@ -57,7 +57,7 @@ fn authorities(ca: Option<&str>) -> Result<Vec<Certificate<'static>>, InputError
 }
 
 /// Description of a transport error.
-fn told(error: &ureq::Error) -> String {
+fn describe(error: &ureq::Error) -> String {
     let error = match error {
         ureq::Error::Timeout(_) => return format!("no answer in {} s", PATIENCE.as_secs()),
         ureq::Error::Io(error) => error,
@@ -121,24 +121,24 @@ impl Client {
     ///
     /// # Errors
     /// Returns the reason for which the report was not accepted.
-    pub fn send(&self, report: &Report) -> Result<Taken, Refused> {
-        let refused = |why: String| Refused { why, after: None };
+    pub fn send(&self, report: &Report) -> Result<Acceptance, Rejection> {
+        let refused = |why: String| Rejection { why, after: None };
         let body = serde_json::to_string(report).map_err(|error| refused(error.to_string()))?;
         let mut request = self.agent.post(&self.reports).header("content-type", "application/json");
         if let Some(file) = &self.token {
             let token = token(file).map_err(|error| refused(error.to_string()))?;
             request = request.header("authorization", format!("Bearer {token}"));
         }
-        let mut response = request.send(body).map_err(|error| refused(told(&error)))?;
+        let mut response = request.send(body).map_err(|error| refused(describe(&error)))?;
         let after = response.headers().get("retry-after").and_then(|after| after.to_str().ok()?.parse().ok());
         let after = after.map(|seconds: u32| Nanos(u64::from(seconds) * Nanos::SECOND.0));
         let status = response.status();
         let text = response.body_mut().with_config().limit(LONGEST).read_to_string();
-        let text = text.map_err(|error| refused(told(&error)))?;
+        let text = text.map_err(|error| refused(describe(&error)))?;
         if status.as_u16() != 200 {
             let detail = serde_json::from_str(&text).map(|problem: Problem| excerpt(&problem.detail));
             let why = format!("{status}: {}", detail.unwrap_or_else(|_| excerpt(text.trim())));
-            return Err(Refused { why, after });
+            return Err(Rejection { why, after });
         }
         let strange = |_| refused(format!("no answer of a controller: {}", excerpt(text.trim())));
         serde_json::from_str(&text).map_err(strange)

@@ -34,7 +34,7 @@ struct Last {
 }
 
 /// Bytes between two counts; `None` if the counter was reset or decreased.
-fn counted(before: Count, after: Count) -> Option<u64> {
+fn increase(before: Count, after: Count) -> Option<u64> {
     if after.packets < before.packets {
         return None;
     }
@@ -122,13 +122,13 @@ fn between(last: &Last, now: &Last) -> Result<Window, Gap> {
         return Err(Gap::ClockSet);
     }
     if began.keys().any(|index| !now.counts.contains_key(index)) {
-        return Err(Gap::Went);
+        return Err(Gap::Disappeared);
     }
     let mut bytes = [0_u64; 2];
     for (index, after) in &now.counts {
-        let before = began.get(index).ok_or(Gap::Came)?;
+        let before = began.get(index).ok_or(Gap::Appeared)?;
         for (way, sum) in bytes.iter_mut().enumerate() {
-            *sum = sum.saturating_add(counted(before[way], after[way]).ok_or(Gap::Reset)?);
+            *sum = sum.saturating_add(increase(before[way], after[way]).ok_or(Gap::Reset)?);
         }
     }
     let work = |after: &Disk| {
@@ -243,12 +243,16 @@ mod tests {
         assert_eq!(egress(meter.take(&one(2_000, 950, 10))), Ok(50));
         let mut two = one(3_000, 960, 11);
         two.interfaces.push(interface(2, "eth1", count(5_000, 50), count(0, 0)));
-        assert_eq!(egress(meter.take(&two)), Err(Gap::Came), "what it carried before is not of this window");
+        assert_eq!(
+            egress(meter.take(&two)),
+            Err(Gap::Appeared),
+            "what it carried before is not of this window"
+        );
         two.at = Nanos(4_000_000_000);
         two.wall = Nanos(1_004_000_000_000);
         two.interfaces[1].sent = count(5_700, 51);
         assert_eq!(egress(meter.take(&two)), Ok(700));
-        assert_eq!(egress(meter.take(&one(5_000, 960, 11))), Err(Gap::Went));
+        assert_eq!(egress(meter.take(&one(5_000, 960, 11))), Err(Gap::Disappeared));
         assert_eq!(egress(meter.take(&one(6_000, 970, 12))), Ok(10));
         assert_eq!(egress(meter.take(&reading(7_000, vec![]))), Err(Gap::NoInterface));
         assert!(egress(meter.take(&one(8_000, 980, 13))).is_err(), "it came again");
@@ -353,7 +357,7 @@ mod tests {
         let mut meter = Meter::new(["eth0", "eth1"].map(str::to_owned));
         let taken = [(1_000, "eth2"), (2_000, "wan0"), (3_000, "eth1"), (4_000, "wan0")]
             .map(|(at, second)| meter.take(&two(at, second)).map(|window| window.egress));
-        assert_eq!(taken, [missing("eth1"), missing("eth1"), Err(Gap::Came), Ok(200_000)]);
+        assert_eq!(taken, [missing("eth1"), missing("eth1"), Err(Gap::Appeared), Ok(200_000)]);
     }
 
     #[test]
@@ -389,7 +393,7 @@ mod tests {
             ((long, 5), (long - 1, 6), None),
             ((500, 5), (0, 0), None),
         ] {
-            let counted = counted(count(before.0, before.1), count(after.0, after.1));
+            let counted = increase(count(before.0, before.1), count(after.0, after.1));
             assert_eq!(counted, expected, "{before:?} {after:?}");
         }
     }

@@ -32,7 +32,7 @@ pub struct Disk {
 
 /// Work of a disk between two readings.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Work {
+pub struct DiskWork {
     /// Kernel name.
     pub disk: String,
     /// Share of the time in which it was busy, from 0 to 1.
@@ -48,30 +48,30 @@ pub struct Work {
 }
 
 /// Increase of a counter of milliseconds; the kernel lets it wrap at 2^32.
-fn went(before: u64, after: u64) -> u64 {
+fn increase(before: u64, after: u64) -> u64 {
     let wraps = after < before && before <= u64::from(u32::MAX);
     if wraps { (1 << 32) - before + after } else { after.saturating_sub(before) }
 }
 
 /// Work of a disk in a time; `None` if the disk was replaced, its counters were reset, or it is not counted.
-pub(crate) fn between(before: &Disk, after: &Disk, took: Nanos) -> Option<Work> {
+pub(crate) fn between(before: &Disk, after: &Disk, took: Nanos) -> Option<DiskWork> {
     if !(before.counted && after.counted) {
         return None;
     }
     let read = after.read.checked_sub(before.read)?;
     let written = after.written.checked_sub(before.written)?;
     after.served.checked_sub(before.served)?;
-    let (busy_ms, took_ms) = (went(before.busy_ms, after.busy_ms), took.0 / 1_000_000);
+    let (busy_ms, took_ms) = (increase(before.busy_ms, after.busy_ms), took.0 / 1_000_000);
     if busy_ms > took_ms + took_ms / 10 + TICK_MS {
         return None;
     }
     let seconds = took.as_secs_f64();
-    Some(Work {
+    Some(DiskWork {
         disk: after.name.clone(),
         busy: (busy_ms as f64 / 1_000.0 / seconds).min(1.0),
         read_bps: 8.0 * read as f64 / seconds,
         write_bps: 8.0 * written as f64 / seconds,
-        queue: went(before.waited_ms, after.waited_ms) as f64 / 1_000.0 / seconds,
+        queue: increase(before.waited_ms, after.waited_ms) as f64 / 1_000.0 / seconds,
         in_flight: after.in_flight,
     })
 }

@@ -16,7 +16,7 @@ pub enum Event {
         dropped: u64,
     },
     /// A report was not accepted.
-    Refused {
+    Rejected {
         /// Reason.
         why: String,
         /// Time until the next attempt.
@@ -27,9 +27,9 @@ pub enum Event {
     /// A reading without a window.
     Gap(Gap),
     /// Interfaces could not be read.
-    Unread(String),
+    InterfacesUnreadable(String),
     /// Other data could not be read and is missing from reports.
-    Less(String),
+    Unreadable(String),
     /// A selected disk does not exist.
     NoDisk(String),
     /// The kernel does not count this disk's work.
@@ -47,7 +47,7 @@ impl fmt::Display for Event {
             Event::Reports { dropped } => {
                 write!(f, "reports are taken in; windows that were dropped before: {dropped}")
             }
-            Event::Refused { why, wait } => {
+            Event::Rejected { why, wait } => {
                 write!(f, "not reported: {why}; again in {:.1} s", wait.as_secs_f64())
             }
             Event::Stale => f.write_str(
@@ -55,8 +55,10 @@ impl fmt::Display for Event {
                  or this machine's clock is behind",
             ),
             Event::Gap(gap) => write!(f, "nothing to report: {gap}"),
-            Event::Unread(why) => write!(f, "nothing to report: interfaces cannot be read: {why}"),
-            Event::Less(why) => write!(f, "not in reports: {why}"),
+            Event::InterfacesUnreadable(why) => {
+                write!(f, "nothing to report: interfaces cannot be read: {why}")
+            }
+            Event::Unreadable(why) => write!(f, "not in reports: {why}"),
             Event::NoDisk(disk) => {
                 write!(
                     f,

@@ -3,7 +3,7 @@
 //! ```text
 //!      machine --Reading--> Reporter --Report--> client --HTTP--> controller
 //! (sysfs, netlink)          |      ^                |
-//!                 Meter, Pace      '--- Answer -----'
+//!      Meter, ReportSchedule       '---- Reply -----'
 //! ```
 //!
 //! [`Reporter`] is a plain state machine: times, readings, replies and random numbers in, reports and [`Event`]s out.
@@ -21,23 +21,23 @@ mod counters;
 mod disks;
 mod event;
 mod machine;
-mod pace;
 mod queues;
 mod reading;
 mod report;
+mod report_schedule;
 mod run;
 mod settings;
 mod window;
 
-pub use body::{Device, Link, Probe, Refused, Report, Skipped, Taken};
+pub use body::{Acceptance, Device, Link, Probe, Rejection, Report, SkippedParts};
 pub use client::Client;
 pub use counters::Meter;
-pub use disks::{Disk, Work};
+pub use disks::{Disk, DiskWork};
 pub use event::Event;
 pub use machine::Machine;
-pub use pace::Pace;
 pub use reading::{Count, Interface, Reading};
 pub use report::{Disks, Reporter};
-pub use run::{Stopped, run};
-pub use settings::{Given, Settings};
+pub use report_schedule::ReportSchedule;
+pub use run::{StopReason, run};
+pub use settings::{Arguments, Settings};
 pub use window::{Gap, Window};

@@ -156,8 +156,8 @@ mod tests {
     use super::*;
     use crate::body::Device;
     use crate::counters::Meter;
-    use crate::pace::Pace;
     use crate::report::{Disks, Reporter};
+    use crate::report_schedule::ReportSchedule;
 
     /// A machine below a temporary folder, and a function that writes files there.
     fn machine() -> (Machine, impl Fn(&str, &str)) {
@@ -307,9 +307,9 @@ mod tests {
             write(&format!("sys/block/{disk}/device/vendor"), "");
             write(&format!("sys/block/{disk}/queue/iostats"), "1");
         }
-        let pace = Pace::new(Nanos::SECOND, Nanos(0), 0.0);
+        let schedule = ReportSchedule::new(Nanos::SECOND, Nanos(0), 0.0);
         let disks = Disks::new([("sdb".to_owned(), "disk0".to_owned())]);
-        let mut reporter = Reporter::new("r0h1".to_owned(), Meter::new([]), disks, pace);
+        let mut reporter = Reporter::new("r0h1".to_owned(), Meter::new([]), disks, schedule);
         for second in [0, 2] {
             for file in ["rx_bytes", "rx_packets", "tx_bytes", "tx_packets"] {
                 write(&format!("sys/class/net/eth0/statistics/{file}"), &(1_000_000 * second).to_string());

@@ -5,16 +5,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use leeward_fabric::Nanos;
 
-use crate::body::{Device, Link, Probe, Refused, Report, Skipped, Taken};
+use crate::body::{Acceptance, Device, Link, Probe, Rejection, Report, SkippedParts};
 use crate::counters::Meter;
-use crate::disks::{Disk, Work};
+use crate::disks::{Disk, DiskWork};
 use crate::event::Event;
-use crate::pace::Pace;
 use crate::reading::Reading;
+use crate::report_schedule::ReportSchedule;
 use crate::window::{Gap, Window};
 
 /// Maximum number of one-time messages, so that a controller with ever new messages cannot fill the log.
-const MOST_BESIDES: usize = 256;
+const MOST_ONCE: usize = 256;
 
 /// Disks to report, and their names in the cluster.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -57,14 +57,14 @@ pub struct Reporter {
     disks: Disks,
     /// Port of the measurement listener, if any.
     probe: Option<u16>,
-    pace: Pace,
+    schedule: ReportSchedule,
     /// Last window and the work of its devices, until it is sent or replaced.
     window: Option<(Window, Vec<Device>)>,
     dropped: u64,
     /// Last logged event; an event is logged again only after a different one.
-    told: Option<Event>,
+    last_event: Option<Event>,
     /// Messages that are logged once each.
-    besides: BTreeSet<String>,
+    once: BTreeSet<String>,
 }
 
 fn text(at: Nanos) -> String {
@@ -73,19 +73,19 @@ fn text(at: Nanos) -> String {
 
 impl Reporter {
     /// Creates a reporter for a host.
-    pub fn new(host: String, meter: Meter, disks: Disks, pace: Pace) -> Reporter {
-        let (probe, window, dropped, told, besides) = (None, None, 0, None, BTreeSet::new());
-        Reporter { host, meter, disks, probe, pace, window, dropped, told, besides }
+    pub fn new(host: String, meter: Meter, disks: Disks, schedule: ReportSchedule) -> Reporter {
+        let (probe, window, dropped, last_event, once) = (None, None, 0, None, BTreeSet::new());
+        Reporter { host, meter, disks, probe, schedule, window, dropped, last_event, once }
     }
 
     /// Sets the port of the host's measurement listener, if any.
-    pub fn probed_at(self, probe: Option<u16>) -> Reporter {
+    pub fn with_probe(self, probe: Option<u16>) -> Reporter {
         Reporter { probe, ..self }
     }
 
     /// Time of the next reading.
     pub fn next(&mut self, now: Nanos, random: f64) -> Nanos {
-        self.pace.next(now, random)
+        self.schedule.next(now, random)
     }
 
     /// Processes a reading.
@@ -95,7 +95,7 @@ impl Reporter {
         let left_over = self.disks.left_over(&reading.disks);
         let mut events: Vec<Event> = match self.meter.take(reading) {
             Ok(window) => {
-                let device = |work: &Work| {
+                let device = |work: &DiskWork| {
                     let named = |disk: &&Disk| disk.name == work.disk && left_over != Some(disk);
                     let disk = reading.disks.iter().find(named)?;
                     let name = self.disks.device(disk)?;
@@ -113,27 +113,27 @@ impl Reporter {
                 Vec::new()
             }
             Err(Gap::First) => Vec::new(),
-            Err(gap) => self.tell(Event::Gap(gap)).into_iter().collect(),
+            Err(gap) => self.changed(Event::Gap(gap)).into_iter().collect(),
         };
         let missing = self.disks.missing(&reading.disks).cloned().map(Event::NoDisk);
         let uncounted = |disk: &&Disk| !disk.counted && self.disks.device(disk).is_some();
         let uncounted =
             reading.disks.iter().filter(uncounted).map(|disk| Event::NotCounted(disk.name.clone()));
-        let unread = reading.unread.iter().cloned().map(Event::Less);
+        let unread = reading.unread.iter().cloned().map(Event::Unreadable);
         let left_over = left_over.map(|disk| Event::LeftOver(disk.name.clone()));
         let less: Vec<Event> = unread.chain(missing).chain(uncounted).chain(left_over).collect();
-        events.extend(self.besides(less));
+        events.extend(self.first_time(less));
         events
     }
 
     /// Records that interfaces could not be read.
     pub fn unread(&mut self, why: String) -> Option<Event> {
-        self.tell(Event::Unread(why))
+        self.changed(Event::InterfacesUnreadable(why))
     }
 
     /// Report to send now, if any.
     pub fn report(&mut self, now: Nanos) -> Option<Report> {
-        if !self.pace.may_send(now) {
+        if !self.schedule.may_send(now) {
             return None;
         }
         let (window, devices) = self.window.take()?;
@@ -150,44 +150,46 @@ impl Reporter {
 
     /// Processes the reply to a report. If the reply was lost, the report may have been accepted; the next report then still
     /// has new data.
-    pub fn answered(&mut self, now: Nanos, answer: Result<Taken, Refused>, random: f64) -> Vec<Event> {
+    pub fn answered(&mut self, now: Nanos, answer: Result<Acceptance, Rejection>, random: f64) -> Vec<Event> {
         match answer {
             Ok(taken) => {
-                self.pace.succeeded();
+                self.schedule.succeeded();
                 let dropped = std::mem::take(&mut self.dropped);
                 // On a host without links nothing is accepted and nothing is stale.
-                let stale = taken.links == 0 && taken.skipped != Skipped::default();
+                let stale = taken.links == 0 && taken.skipped != SkippedParts::default();
                 let event = if stale { Event::Stale } else { Event::Reports { dropped } };
-                let mut events: Vec<Event> = self.tell(event).into_iter().collect();
-                events.extend(self.besides(taken.unknown_devices.into_iter().map(Event::NoDevice).collect()));
+                let mut events: Vec<Event> = self.changed(event).into_iter().collect();
+                events.extend(
+                    self.first_time(taken.unknown_devices.into_iter().map(Event::NoDevice).collect()),
+                );
                 events
             }
-            Err(Refused { why, after }) => {
+            Err(Rejection { why, after }) => {
                 self.dropped += 1;
-                let wait = self.pace.failed(now, after, random);
-                let event = Event::Refused { why, wait };
-                self.told = Some(event.clone());
+                let wait = self.schedule.failed(now, after, random);
+                let event = Event::Rejected { why, wait };
+                self.last_event = Some(event.clone());
                 vec![event]
             }
         }
     }
 
     /// Events of this list that were not logged before.
-    fn besides(&mut self, mut events: Vec<Event>) -> Vec<Event> {
-        events.retain(|event| self.besides.len() < MOST_BESIDES && self.besides.insert(event.to_string()));
+    fn first_time(&mut self, mut events: Vec<Event>) -> Vec<Event> {
+        events.retain(|event| self.once.len() < MOST_ONCE && self.once.insert(event.to_string()));
         events
     }
 
-    fn tell(&mut self, event: Event) -> Option<Event> {
-        let same = match (&self.told, &event) {
+    fn changed(&mut self, event: Event) -> Option<Event> {
+        let same = match (&self.last_event, &event) {
             // The number of dropped windows is logged with the first accepted report only.
             (Some(Event::Reports { .. }), Event::Reports { .. }) => true,
-            (told, event) => told.as_ref() == Some(event),
+            (last, event) => last.as_ref() == Some(event),
         };
         if same {
             return None;
         }
-        self.told = Some(event.clone());
+        self.last_event = Some(event.clone());
         Some(event)
     }
 }
@@ -215,8 +217,8 @@ mod tests {
     }
 
     fn reporter() -> Reporter {
-        let pace = Pace::new(Nanos::SECOND, Nanos(0), 0.0);
-        Reporter::new("r0h1".to_owned(), Meter::new([]), Disks::default(), pace)
+        let schedule = ReportSchedule::new(Nanos::SECOND, Nanos(0), 0.0);
+        Reporter::new("r0h1".to_owned(), Meter::new([]), Disks::default(), schedule)
     }
 
     #[test]
@@ -236,7 +238,7 @@ mod tests {
     #[test]
     fn of_an_absent_controller_nothing_is_left_but_how_many_windows_were_dropped() {
         let mut reporter = reporter();
-        let refused = || Err(Refused { why: "nobody is there".to_owned(), after: None });
+        let refused = || Err(Rejection { why: "nobody is there".to_owned(), after: None });
         let (mut sent, mut told) = (0, 0);
         for second in 0..1_000 {
             let now = Nanos(second * Nanos::SECOND.0);
@@ -250,8 +252,8 @@ mod tests {
         reporter.read(&reading(2_000, 2_000_000));
         assert!(reporter.report(Nanos(2_000 * Nanos::SECOND.0)).is_some());
         let taken = |links| {
-            let skipped = Skipped { stale: 2 - links, down: 0 };
-            Ok(Taken { links, skipped, unknown_devices: Vec::new() })
+            let skipped = SkippedParts { stale: 2 - links, down: 0 };
+            Ok(Acceptance { links, skipped, unknown_devices: Vec::new() })
         };
         let events = reporter.answered(Nanos(0), taken(2), 0.5);
         // 1,000 windows were made, and only the last one was accepted.
@@ -297,7 +299,8 @@ mod tests {
             let Device { busy, write_bps, queue, .. } = devices[0];
             assert_eq!((busy, write_bps, queue), (0.25, 1e6, 0.5));
             let unknown_devices = || vec![names[0].to_owned()];
-            let taken = || Ok(Taken { links: 2, unknown_devices: unknown_devices(), ..Taken::default() });
+            let taken =
+                || Ok(Acceptance { links: 2, unknown_devices: unknown_devices(), ..Acceptance::default() });
             let told = reporter.answered(Nanos(2), taken(), 0.5);
             assert_eq!(told[1..], [Event::NoDevice(names[0].to_owned())]);
             assert_eq!(reporter.answered(Nanos(3), taken(), 0.5), []);

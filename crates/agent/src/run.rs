@@ -14,22 +14,22 @@ use crate::clock::{Clock, random};
 use crate::counters::Meter;
 use crate::event::Event;
 use crate::machine::Machine;
-use crate::pace::Pace;
 use crate::report::{Disks, Reporter};
+use crate::report_schedule::ReportSchedule;
 use crate::settings::Settings;
 
 /// Reason of an unrequested stop.
 #[derive(Debug)]
-pub enum Stopped<E> {
+pub enum StopReason<E> {
     /// Invalid settings.
     Input(InputError),
     /// The log callback failed.
-    Told(E),
+    Output(E),
 }
 
-impl<E> From<InputError> for Stopped<E> {
+impl<E> From<InputError> for StopReason<E> {
     fn from(error: InputError) -> Self {
-        Stopped::Input(error)
+        StopReason::Input(error)
     }
 }
 
@@ -37,11 +37,11 @@ impl<E> From<InputError> for Stopped<E> {
 /// several controllers a line begins with the controller's URL.
 ///
 /// # Errors
-/// Returns the reason of the stop; see [`Stopped`].
+/// Returns the reason of the stop; see [`StopReason`].
 pub fn run<E>(
     settings: &Arc<Settings>,
     mut tell: impl FnMut(&str) -> Result<(), E>,
-) -> Result<Infallible, Stopped<E>> {
+) -> Result<Infallible, StopReason<E>> {
     let clients: Vec<Client> =
         settings.controllers.iter().map(|url| Client::new(settings, url)).collect::<Result<_, _>>()?;
     let mut probe = None;
@@ -66,17 +66,17 @@ pub fn run<E>(
         // This sender keeps the channel open.
         let Ok((url, event)) = told.recv() else { unreachable!("{events:?} is held") };
         let line = if several { format!("{url}: {event}") } else { event.to_string() };
-        tell(&line).map_err(Stopped::Told)?;
+        tell(&line).map_err(StopReason::Output)?;
     }
 }
 
 /// Reads and reports to one controller, independent of others, until nothing receives events any more.
 fn report_to(client: &Client, settings: &Settings, probe: Option<u16>, events: &Sender<(String, Event)>) {
     let (mut machine, clock) = (Machine::default(), Clock::start());
-    let pace = Pace::new(settings.interval, clock.now(), random());
+    let schedule = ReportSchedule::new(settings.interval, clock.now(), random());
     let meter = Meter::new(settings.interfaces.iter().cloned());
     let disks = Disks::new(settings.devices.iter().cloned());
-    let mut reporter = Reporter::new(settings.host.clone(), meter, disks, pace).probed_at(probe);
+    let mut reporter = Reporter::new(settings.host.clone(), meter, disks, schedule).with_probe(probe);
     loop {
         let mut happened = match machine.read(clock.now(), Clock::wall()) {
             Ok(reading) => reporter.read(&reading),

@@ -13,7 +13,7 @@ const SHORTEST: Nanos = Nanos(10_000_000);
 
 /// Command line arguments as typed.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Given {
+pub struct Arguments {
     /// `--controller`, one entry each.
     pub controllers: Vec<String>,
     /// `--host`; default: the machine's name.
@@ -78,7 +78,7 @@ impl Settings {
     ///
     /// # Errors
     /// Returns an [`InputError`] with the invalid option or file.
-    pub fn new(given: Given) -> Result<Settings, InputError> {
+    pub fn new(given: Arguments) -> Result<Settings, InputError> {
         let wrong = |option: &str, message: String| InputError::new(option, message);
         let controllers = controllers(&given.controllers)?;
         let host = match given.host {
@@ -179,10 +179,10 @@ mod tests {
             std::fs::write(&file, text).expect("a file");
             Some(file.display().to_string())
         };
-        let right = || Given {
+        let right = || Arguments {
             controllers: vec!["https://leeward:7600/".to_owned(), "http://other:7600".to_owned()],
             host: Some("r0h0".to_owned()),
-            ..Given::default()
+            ..Arguments::default()
         };
         let settings = Settings::new(right()).expect("it is right");
         assert_eq!(settings.controllers, ["https://leeward:7600", "http://other:7600"]);
@@ -191,24 +191,24 @@ mod tests {
         let open = || Some("0.0.0.0:7601".to_owned());
         let several = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect();
         let cases = [
-            (Given { controllers: several(&[]), ..right() }, "--controller"),
-            (Given { controllers: several(&["leeward:7600"]), ..right() }, "--controller"),
-            (Given { controllers: several(&["http://"]), ..right() }, "--controller"),
-            (Given { controllers: several(&["https://a@b\r\n"]), ..right() }, "--controller"),
-            (Given { controllers: several(&["http://a", "http://a/"]), ..right() }, "--controller"),
-            (Given { devices: several(&["/dev/sda"]), ..right() }, "--device"),
-            (Given { devices: several(&["sda="]), ..right() }, "--device"),
-            (Given { devices: several(&["sda=a b"]), ..right() }, "--device"),
-            (Given { devices: several(&["sda=disk0", "sdb=disk0"]), ..right() }, "--device"),
-            (Given { host: Some("r0:h0".to_owned()), ..right() }, "--host"),
-            (Given { interval: Some("1".to_owned()), ..right() }, "--interval"),
-            (Given { interval: Some("0s".to_owned()), ..right() }, "--interval"),
-            (Given { token_file: spaced.clone(), ..right() }, spaced.as_deref().expect("a name")),
-            (Given { probe_listen: open(), ..right() }, "--probe-listen"),
-            (Given { probe_listen: Some("here".to_owned()), ..right() }, "--probe-listen"),
-            (Given { secret: spaced.clone(), ..right() }, "--secret"),
+            (Arguments { controllers: several(&[]), ..right() }, "--controller"),
+            (Arguments { controllers: several(&["leeward:7600"]), ..right() }, "--controller"),
+            (Arguments { controllers: several(&["http://"]), ..right() }, "--controller"),
+            (Arguments { controllers: several(&["https://a@b\r\n"]), ..right() }, "--controller"),
+            (Arguments { controllers: several(&["http://a", "http://a/"]), ..right() }, "--controller"),
+            (Arguments { devices: several(&["/dev/sda"]), ..right() }, "--device"),
+            (Arguments { devices: several(&["sda="]), ..right() }, "--device"),
+            (Arguments { devices: several(&["sda=a b"]), ..right() }, "--device"),
+            (Arguments { devices: several(&["sda=disk0", "sdb=disk0"]), ..right() }, "--device"),
+            (Arguments { host: Some("r0:h0".to_owned()), ..right() }, "--host"),
+            (Arguments { interval: Some("1".to_owned()), ..right() }, "--interval"),
+            (Arguments { interval: Some("0s".to_owned()), ..right() }, "--interval"),
+            (Arguments { token_file: spaced.clone(), ..right() }, spaced.as_deref().expect("a name")),
+            (Arguments { probe_listen: open(), ..right() }, "--probe-listen"),
+            (Arguments { probe_listen: Some("here".to_owned()), ..right() }, "--probe-listen"),
+            (Arguments { secret: spaced.clone(), ..right() }, "--secret"),
             (
-                Given { probe_listen: open(), secret: empty.clone(), ..right() },
+                Arguments { probe_listen: open(), secret: empty.clone(), ..right() },
                 empty.as_deref().expect("a name"),
             ),
         ];
@@ -216,8 +216,8 @@ mod tests {
             let error = Settings::new(given).err().expect("it is wrong");
             assert!(error.file == at && !error.to_string().contains("my secret"), "{at}: {error}");
         }
-        assert!(Settings::new(Given { probe_listen: open(), secret: spaced, ..right() }).is_ok());
-        let named = Settings::new(Given { devices: several(&["sda=disk0", "nvme0n1"]), ..right() });
+        assert!(Settings::new(Arguments { probe_listen: open(), secret: spaced, ..right() }).is_ok());
+        let named = Settings::new(Arguments { devices: several(&["sda=disk0", "nvme0n1"]), ..right() });
         let named = named.map(|settings| settings.devices).expect("they are right");
         assert_eq!(
             named,

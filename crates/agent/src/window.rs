@@ -5,7 +5,7 @@ use std::fmt;
 use leeward_fabric::Nanos;
 use leeward_fabric::input::excerpt;
 
-use crate::disks::Work;
+use crate::disks::DiskWork;
 
 /// Total traffic of the interfaces between two readings, and the work of disks.
 #[derive(Clone, PartialEq, Debug)]
@@ -23,7 +23,7 @@ pub struct Window {
     /// Bytes queued for sending now, including cards below bonds; `None` if unknown for one of them.
     pub queued: Option<u64>,
     /// Work of each disk that was present at both ends.
-    pub disks: Vec<Work>,
+    pub disks: Vec<DiskWork>,
 }
 
 impl Window {
@@ -44,9 +44,9 @@ pub enum Gap {
     /// A selected interface does not exist; the traffic of the others is not all of the host's.
     Missing(String),
     /// An interface appeared, so its earlier traffic is unknown.
-    Came,
+    Appeared,
     /// An interface disappeared, and its last traffic with it.
-    Went,
+    Disappeared,
     /// Counters were reset.
     Reset,
     /// The wall clock was set.
@@ -62,8 +62,8 @@ impl fmt::Display for Gap {
             }
             Gap::First => "counters are read for the first time",
             Gap::NoInterface => "there is no interface to watch",
-            Gap::Came => "an interface came",
-            Gap::Went => "an interface went",
+            Gap::Appeared => "an interface came",
+            Gap::Disappeared => "an interface went",
             Gap::Reset => "counters began anew",
             Gap::ClockSet => "the wall clock was set",
         })

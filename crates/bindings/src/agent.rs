@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use leeward_agent::{Given, Settings, Stopped, run};
+use leeward_agent::{Arguments, Settings, StopReason, run};
 use pyo3::prelude::*;
 
 use crate::errors::Refused;
@@ -10,7 +10,7 @@ use crate::errors::Refused;
 /// Command line arguments as a dict.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
-pub struct Said {
+pub struct AgentArguments {
     controllers: Vec<String>,
     host: Option<String>,
     interfaces: Vec<String>,
@@ -22,21 +22,30 @@ pub struct Said {
     secret: Option<String>,
 }
 
-impl From<Said> for Given {
-    fn from(said: Said) -> Given {
-        let Said { controllers, host, interfaces, devices, interval, token_file, ca, probe_listen, secret } =
-            said;
-        Given { controllers, host, interfaces, devices, interval, token_file, ca, probe_listen, secret }
+impl From<AgentArguments> for Arguments {
+    fn from(arguments: AgentArguments) -> Arguments {
+        let AgentArguments {
+            controllers,
+            host,
+            interfaces,
+            devices,
+            interval,
+            token_file,
+            ca,
+            probe_listen,
+            secret,
+        } = arguments;
+        Arguments { controllers, host, interfaces, devices, interval, token_file, ca, probe_listen, secret }
     }
 }
 
 /// Reads interfaces and disks and reports their loads until the process ends. `tell` receives one line per event.
 #[pyfunction]
-pub fn run_agent(py: Python<'_>, said: Said, tell: Py<PyAny>) -> PyResult<()> {
-    let settings = Arc::new(Settings::new(said.into()).map_err(Refused)?);
+pub fn run_agent(py: Python<'_>, arguments: AgentArguments, tell: Py<PyAny>) -> PyResult<()> {
+    let settings = Arc::new(Settings::new(arguments.into()).map_err(Refused)?);
     let told = |line: &str| Python::attach(|py| tell.call1(py, (line,))).map(drop);
     match py.detach(|| run(&settings, told)) {
-        Err(Stopped::Input(error)) => Err(Refused(error).into()),
-        Err(Stopped::Told(error)) => Err(error),
+        Err(StopReason::Input(error)) => Err(Refused(error).into()),
+        Err(StopReason::Output(error)) => Err(error),
     }
 }

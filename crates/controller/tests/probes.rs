@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use leeward_agent::Given;
+use leeward_agent::Arguments;
 use leeward_controller::ProbeSettings;
 use leeward_probe::Limits;
 use leeward_probe::control::{Listener, Secret, Stop};
@@ -144,13 +144,13 @@ fn a_mesh_that_is_kept_makes_a_version_of_the_cluster_and_one_that_lacks_a_path_
 
 /// Starts an agent that runs until the process ends. The agent listens on a free port and reports it.
 fn agent(server: &Server, host: &str) {
-    let given = Given {
+    let given = Arguments {
         controllers: vec![server.url("")],
         host: Some(host.to_owned()),
         interfaces: vec!["lo".to_owned()],
         interval: Some("100ms".to_owned()),
         probe_listen: Some("127.0.0.1:0".to_owned()),
-        ..Given::default()
+        ..Arguments::default()
     };
     let settings = Arc::new(leeward_agent::Settings::new(given).expect("they are right"));
     thread::spawn(move || leeward_agent::run(&settings, |_| Ok::<(), ()>(())).map(drop));

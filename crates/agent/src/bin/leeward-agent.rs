@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use clap::Parser;
-use leeward_agent::{Given, Settings, Stopped, run};
+use leeward_agent::{Arguments, Settings, StopReason, run};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -64,13 +64,13 @@ fn main() -> ExitCode {
     let Options { controllers, host, interfaces, devices, interval, token_file, ca, probe_listen, secret } =
         Options::parse();
     let given =
-        Given { controllers, host, interfaces, devices, interval, token_file, ca, probe_listen, secret };
+        Arguments { controllers, host, interfaces, devices, interval, token_file, ca, probe_listen, secret };
     let settings = match Settings::new(given) {
         Ok(settings) => Arc::new(settings),
         Err(error) => return failed(2, error),
     };
     match run(&settings, |line| writeln!(io::stderr(), "{line}")) {
-        Err(Stopped::Input(error)) => failed(2, error),
-        Err(Stopped::Told(error)) => failed(1, error),
+        Err(StopReason::Input(error)) => failed(2, error),
+        Err(StopReason::Output(error)) => failed(1, error),
     }
 }

@@ -12,7 +12,7 @@ const LONGEST: Nanos = Nanos(60_000_000_000);
 
 /// Report schedule of one agent.
 #[derive(Clone, Debug)]
-pub struct Pace {
+pub struct ReportSchedule {
     interval: Nanos,
     /// Next time without jitter; all such times differ by multiples of the interval.
     beat: Nanos,
@@ -25,11 +25,11 @@ fn part(of: Nanos, share: f64) -> Nanos {
     Nanos((of.0 as f64 * share) as u64)
 }
 
-impl Pace {
+impl ReportSchedule {
     /// Creates a schedule that begins within one interval from `now`. All `random` arguments are in [0, 1).
-    pub fn new(interval: Nanos, now: Nanos, random: f64) -> Pace {
+    pub fn new(interval: Nanos, now: Nanos, random: f64) -> ReportSchedule {
         let beat = now.plus(part(interval, random));
-        Pace { interval, beat, failures: 0, quiet_until: now }
+        ReportSchedule { interval, beat, failures: 0, quiet_until: now }
     }
 
     /// Time of the next reading after `now`. Missed times are skipped, since two readings at once give no window.
@@ -81,12 +81,12 @@ mod tests {
             offset in 0.0_f64..1.0,
         ) {
             let interval = Nanos(interval);
-            let mut pace = Pace::new(interval, Nanos(start), offset);
+            let mut schedule = ReportSchedule::new(interval, Nanos(start), offset);
             let first = pace.beat;
             prop_assert!(first.0 - start <= interval.0);
             let mut now = Nanos(start);
             for (random, late) in steps {
-                let next = pace.next(now, random);
+                let next = schedule.next(now, random);
                 prop_assert!(next > now && next.0 - now.0 <= 2 * interval.0 + 1);
                 let phase = (next.0 - first.0) % interval.0;
                 prop_assert!(phase as f64 <= JITTER * interval.0 as f64, "its own rhythm is kept: {}", phase);
@@ -99,18 +99,18 @@ mod tests {
             randoms in prop::collection::vec(0.0_f64..1.0, 1..60),
             asked in prop::option::of(0_u64..1 << 62),
         ) {
-            let mut pace = Pace::new(Nanos::SECOND, Nanos(0), 0.0);
+            let mut schedule = ReportSchedule::new(Nanos::SECOND, Nanos(0), 0.0);
             let mut expected = Nanos::SECOND.0;
             for random in randoms {
-                let wait = pace.failed(Nanos(7), None, random);
+                let wait = schedule.failed(Nanos(7), None, random);
                 prop_assert!(wait.0 >= expected / 2 && wait.0 <= expected);
-                prop_assert!(!pace.may_send(Nanos(6).plus(wait)) && pace.may_send(Nanos(7).plus(wait)));
+                prop_assert!(!schedule.may_send(Nanos(6).plus(wait)) && schedule.may_send(Nanos(7).plus(wait)));
                 expected = (2 * expected).min(LONGEST.0);
             }
-            let wait = pace.failed(Nanos(7), asked.map(Nanos), 0.9);
+            let wait = schedule.failed(Nanos(7), asked.map(Nanos), 0.9);
             prop_assert!(asked.is_none_or(|asked| wait.0 >= asked.min(LONGEST.0)) && wait.0 <= 2 * LONGEST.0);
-            pace.succeeded();
-            prop_assert!(pace.failed(Nanos(7), None, 1.0 - 1e-9) <= Nanos::SECOND);
+            schedule.succeeded();
+            prop_assert!(schedule.failed(Nanos(7), None, 1.0 - 1e-9) <= Nanos::SECOND);
         }
     }
 }
