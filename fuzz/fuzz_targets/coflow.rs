@@ -1,12 +1,4 @@
 //! Coflow traces, plain or gzip.
 #![no_main]
 
-use std::sync::LazyLock;
-
-use leeward_scenarios::workload::Source;
-use libfuzzer_sys::fuzz_target;
-
-static SOURCE: LazyLock<Source> =
-    LazyLock::new(|| leeward_fuzz::source("{coflow: {file: f, spread: hosts}}"));
-
-fuzz_target!(|bytes: &[u8]| leeward_fuzz::read(&SOURCE, bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| leeward_fuzzing::coflow(bytes));

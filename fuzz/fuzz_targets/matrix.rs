@@ -1,11 +1,4 @@
 //! Square traffic matrices, plain or gzip.
 #![no_main]
 
-use std::sync::LazyLock;
-
-use leeward_scenarios::workload::Source;
-use libfuzzer_sys::fuzz_target;
-
-static SOURCE: LazyLock<Source> = LazyLock::new(|| leeward_fuzz::source("{matrix: {file: f, every: 30s}}"));
-
-fuzz_target!(|bytes: &[u8]| leeward_fuzz::read(&SOURCE, bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| leeward_fuzzing::matrix(bytes));

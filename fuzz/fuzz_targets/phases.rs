@@ -1,12 +1,4 @@
 //! SWIM traces of jobs that shuffle, plain or gzip.
 #![no_main]
 
-use std::sync::LazyLock;
-
-use leeward_scenarios::workload::Source;
-use libfuzzer_sys::fuzz_target;
-
-static SOURCE: LazyLock<Source> =
-    LazyLock::new(|| leeward_fuzz::source("{swim: {file: f, bytes_per_writer: 1TB, phases: {mappers: 4}}}"));
-
-fuzz_target!(|bytes: &[u8]| leeward_fuzz::read(&SOURCE, bytes));
+libfuzzer_sys::fuzz_target!(|bytes: &[u8]| leeward_fuzzing::phases(bytes));

@@ -1,0 +1,127 @@
+//! Targets for messages from the network: requests to the service, replies of Prometheus, and measuring hosts.
+
+use std::collections::BTreeMap;
+
+use leeward_controller::{Beside, understand};
+use leeward_fabric::Nanos;
+use leeward_probe::control::{self, Order, Outcome, Reply, Request};
+use leeward_probe::{Collector, Head, Limits, ProbeError, SendStatistics, Train, estimate};
+use leeward_prometheus::Ear;
+use leeward_records::Clock;
+use serde::de::DeserializeOwned;
+
+use crate::{CLUSTER, CLUSTER_TEXT, one_line, short};
+
+/// Messages and train packets that measuring hosts read from each other.
+pub fn probe(bytes: &[u8]) {
+    conversation(bytes);
+    packets(bytes);
+}
+
+/// Reads a request as the service does. An error is one short line and never an internal error of the service.
+pub fn request(bytes: &[u8]) {
+    let clock = Clock::new("2020-01-01T00:00:00Z".parse().expect("a time"), || Nanos(0));
+    let beside = Beside { cluster: &CLUSTER, text: CLUSTER_TEXT, clock: &clock };
+    if let Some(Err((status, detail))) = understand(bytes, &beside) {
+        assert!((400..500).contains(&status), "{status}: {detail}");
+        short(&detail);
+    }
+}
+
+/// Reads a conversation of measuring hosts: requests of one and replies of the other, in turn. A request survives writing and
+/// reading; a reply that passes its check can be shown.
+fn conversation(mut bytes: &[u8]) {
+    let (mut train, mut asked) = (Train::default(), Order::Hops {});
+    loop {
+        let Some(request) = next_message::<Request>(&mut bytes) else { return };
+        let mut written = Vec::new();
+        control::write(&mut written, &request).expect("what was read is not too long");
+        assert_eq!(control::read::<Request>(&mut &written[..]).expect("it was written"), request);
+        match request {
+            Request::ReceiveTrain { train: one } if one.check(&Limits::default()).is_ok() => train = one,
+            Request::Measure { order, .. } => asked = order,
+            _ => {}
+        }
+        match next_message::<Reply>(&mut bytes) {
+            Some(Reply::Received { received }) => {
+                let sent = SendStatistics { packets: train.total_packets(), busy_ns: 1_000, waited_ns: 0 };
+                match estimate(&train, &sent, &received, Some(1_000)) {
+                    Ok(estimate) => estimate.check(&train).expect("it is made of a report that was checked"),
+                    Err(error) => short(&error.to_string()),
+                }
+            }
+            Some(Reply::Measured { outcome }) => match outcome.check(&asked) {
+                Ok(()) => check_outcome(&outcome),
+                Err(error) => short(&error.to_string()),
+            },
+            Some(Reply::Refused { message }) => short(&ProbeError::refused("10.0.0.1", &message).to_string()),
+            Some(_) => {}
+            None => return,
+        }
+    }
+}
+
+/// Next message; `None` after an error, which must be one short line.
+fn next_message<T: DeserializeOwned>(bytes: &mut &[u8]) -> Option<T> {
+    control::read(bytes).map_err(|error| short(&error.to_string())).ok()
+}
+
+/// Checks that a result can be shown: its rates are finite numbers.
+fn check_outcome(outcome: &Outcome) {
+    let rates = match outcome {
+        Outcome::Train { estimate } => vec![estimate.rate_bps, estimate.train_bps],
+        Outcome::Transfer { transferred } => {
+            let mut rates = transferred.windows_bps(10);
+            rates.push(transferred.rate_bps());
+            rates
+        }
+        Outcome::Hops { .. } => Vec::new(),
+    };
+    assert!(rates.iter().all(|rate| rate.is_finite() && *rate >= 0.0), "{rates:?}");
+}
+
+/// Receives packets, each after two bytes with its length and eight with its arrival time. The receiver's report must be a
+/// possible one.
+fn packets(mut bytes: &[u8]) {
+    let train = Train { bursts: 3, packets: 5, bytes: 64, gap_ns: 0 };
+    let mut collector = Collector::new(1, train);
+    while let Some((head, rest)) = bytes.split_first_chunk::<10>() {
+        let [a, b, at @ ..] = *head;
+        let length = usize::from(u16::from_be_bytes([a, b])).min(rest.len());
+        let (packet, rest) = rest.split_at(length);
+        collector.packet(Head::read(packet), packet.len(), u64::from_be_bytes(at));
+        bytes = rest;
+    }
+    let received = collector.finish(0);
+    received.check(&train).expect("it was received");
+    assert!(received.packets() <= train.total_packets());
+}
+
+/// Reads a map file and the replies of a Prometheus to it, separated by empty lines. Reported loads are valid and their times
+/// follow each other.
+pub fn answer(bytes: &[u8]) {
+    let mut parts = Vec::new();
+    let mut rest = bytes;
+    while let Some(end) = rest.windows(2).position(|two| two == b"\n\n") {
+        parts.push(&rest[..end]);
+        rest = &rest[end + 2..];
+    }
+    parts.push(rest);
+    let Ok(map) = std::str::from_utf8(parts[0]) else { return };
+    let mut ear = match Ear::new("map", map, &CLUSTER, Nanos(15 * Nanos::SECOND.0)) {
+        Ok(ear) => ear,
+        Err(error) => return one_line(&error),
+    };
+    let mut ends = BTreeMap::new();
+    for round in parts[1..].chunks(ear.questions()) {
+        match ear.hear(round) {
+            Ok(windows) => {
+                for (link, from, until, load) in windows {
+                    let end = ends.insert(link, until).unwrap_or_default();
+                    assert!(end <= from && from < until && load.0 >= 0, "{link:?} {from} {until} {load:?}");
+                }
+            }
+            Err(error) => short(&error),
+        }
+    }
+}
