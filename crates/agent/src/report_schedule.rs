@@ -82,7 +82,7 @@ mod tests {
         ) {
             let interval = Nanos(interval);
             let mut schedule = ReportSchedule::new(interval, Nanos(start), offset);
-            let first = pace.beat;
+            let first = schedule.beat;
             prop_assert!(first.0 - start <= interval.0);
             let mut now = Nanos(start);
             for (random, late) in steps {

@@ -5,12 +5,10 @@
 //! carry. They also check that our result lies within the range of a thousand shuffled runs. Shuffles are not imitated, so the
 //! tests do not compare shuffled days one by one.
 
-mod golden_support;
-
-use golden_support::{files, square};
-use leeward_circuits::schedulers::REGISTRY;
+use leeward_circuits::schedulers::make;
 use leeward_circuits::{Day, DemandMatrix, Matching, Network, Schedule, check, evaluate};
 use leeward_fabric::{Bandwidth, Nanos};
+use leeward_testing::golden::{documents, square};
 use serde_json::Value;
 
 fn network(params: &Value) -> Network {
@@ -55,14 +53,16 @@ fn scheduled(instance: &Value, network: &Network) -> Schedule {
 
 /// Instances of all files, with a label.
 fn instances() -> Vec<(String, Network, Value)> {
-    let all = files("solstice_").into_iter().flat_map(|(file, content)| {
-        let network = network(&content["params"]);
-        let instances = content["instances"].as_array().unwrap().clone();
-        instances.into_iter().map(move |instance| {
-            let name = format!("{file}: {} {}", instance["name"], instance["mode"]);
-            (name, network, instance)
-        })
-    });
+    let all = documents("circuits", |name| name.starts_with("solstice_")).into_iter().flat_map(
+        |(file, content)| {
+            let network = network(&content["params"]);
+            let instances = content["instances"].as_array().unwrap().clone();
+            instances.into_iter().map(move |instance| {
+                let name = format!("{file}: {} {}", instance["name"], instance["mode"]);
+                (name, network, instance)
+            })
+        },
+    );
     all.collect()
 }
 
@@ -114,7 +114,7 @@ fn ours_is_within_what_shuffled_runs_of_the_released_solver_had() {
 
 #[test]
 fn eclipse_serves_what_the_reference_of_its_algorithm_does() {
-    for (file, content) in files("eclipse_ref_") {
+    for (file, content) in documents("circuits", |name| name.starts_with("eclipse_ref_")) {
         let network = network(&content["params"]);
         for instance in content["instances"].as_array().unwrap() {
             let name = instance["name"].as_str().unwrap();
@@ -133,7 +133,7 @@ fn eclipse_serves_what_the_reference_of_its_algorithm_does() {
 #[test]
 fn the_published_solstice_takes_about_as_long_as_its_reference() {
     let (mut all, mut of_all) = (0.0, 0.0);
-    for (file, content) in files("eclipse_ref_") {
+    for (file, content) in documents("circuits", |name| name.starts_with("eclipse_ref_")) {
         let network = network(&content["params"]);
         for instance in content["instances"].as_array().unwrap() {
             let name = instance["name"].as_str().unwrap();
@@ -160,7 +160,7 @@ fn the_published_solstice_takes_about_as_long_as_its_reference() {
 #[test]
 fn partial_matchings_serve_what_perfect_ones_do_or_more() {
     let (mut ours, mut etalons, mut eclipses) = (0.0, 0.0, 0.0);
-    for (file, content) in files("eclipse_ref_") {
+    for (file, content) in documents("circuits", |name| name.starts_with("eclipse_ref_")) {
         let network = network(&content["params"]);
         for instance in content["instances"].as_array().unwrap() {
             let demand = demand(instance);

@@ -3,7 +3,9 @@
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use leeward_probe::control::{
     Listener, MOST_BYTES, Order, Outcome, Peer, Place, Reply, Request, Secret, Stop, VERSION, order, read,
@@ -73,15 +75,53 @@ fn hops_are_counted() {
     assert_eq!(made, Outcome::Hops { hops: Some(1) });
 }
 
+/// A connection to a host that is ready to receive a train and stays busy until [`end_train`].
+fn begin_train(host: &Host) -> Peer {
+    let mut peer = Peer::greet(&host.at, &Secret::default()).unwrap();
+    let reply = peer.request(&receive_train(), Duration::ZERO).unwrap();
+    assert!(matches!(reply, Reply::Ready { .. }), "{reply:?}");
+    peer
+}
+
+fn end_train(mut peer: Peer) {
+    let reply = peer.request(&Request::Ended {}, Duration::from_secs(10)).unwrap();
+    assert!(matches!(reply, Reply::Received { .. }), "{reply:?}");
+}
+
+fn receive_train() -> Request {
+    let Order::Train { train } = TRAIN else { unreachable!("a train") };
+    Request::ReceiveTrain { train }
+}
+
 #[test]
 fn trains_to_one_host_wait_for_each_other() {
-    let hosts = [Host::start(None), Host::start(None), Host::start(None)];
-    let b = Host::start(None);
+    let (a, b) = (Host::start(None), Host::start(None));
+    let first = begin_train(&b);
+    // While the host receives a train, it accepts no other.
+    let mut second = Peer::greet(&b.at, &Secret::default()).unwrap();
+    let busy = second.request(&receive_train(), Duration::ZERO).unwrap_err();
+    assert!(matches!(busy, ProbeError::Busy { .. }), "{busy}");
+    // Trains from here and from another host wait until the first one ends, and then follow one after the other.
+    let ended = AtomicBool::new(false);
     thread::scope(|scope| {
-        for host in &hosts {
-            scope.spawn(|| order(&host.place(), &b.at, &TRAIN, &Secret::default()).unwrap());
+        let waiting = [Place::Here, a.place()].map(|from| {
+            let (b, ended) = (&b, &ended);
+            scope.spawn(move || {
+                let outcome = order(&from, &b.at, &TRAIN, &Secret::default()).unwrap();
+                (outcome, ended.load(Ordering::SeqCst))
+            })
+        });
+        thread::sleep(Duration::from_millis(800));
+        ended.store(true, Ordering::SeqCst);
+        end_train(first);
+        for order in waiting {
+            let (outcome, after_the_first) = order.join().unwrap();
+            assert!(matches!(outcome, Outcome::Train { .. }), "{outcome:?}");
+            assert!(after_the_first, "a train was received during another one");
         }
     });
+    // The host is free again.
+    end_train(begin_train(&b));
 }
 
 #[test]
@@ -100,12 +140,12 @@ fn absurd_trains_are_refused_by_who_would_receive_them() {
     let b = Host::start(None);
     let mut peer = Peer::greet(&b.at, &Secret::default()).unwrap();
     let train = Train { bursts: 1000, packets: 10_000, ..Train::default() };
-    let error = peer.request(&Request::ReceiveTrain { train }, std::time::Duration::ZERO).unwrap_err();
+    let error = peer.request(&Request::ReceiveTrain { train }, Duration::ZERO).unwrap_err();
     assert!(error.to_string().contains("expected at most 536870912"), "{error}");
     let transfer = Transfer { duration_ns: u64::MAX, connections: 1 };
-    let error = peer.request(&Request::ReceiveTransfer { transfer }, std::time::Duration::ZERO).unwrap_err();
+    let error = peer.request(&Request::ReceiveTransfer { transfer }, Duration::ZERO).unwrap_err();
     assert!(error.to_string().contains("expected 0.1 to 60 s"), "{error}");
-    assert_eq!(peer.request(&Request::Ping {}, std::time::Duration::ZERO).unwrap(), Reply::Pong {});
+    assert_eq!(peer.request(&Request::Ping {}, Duration::ZERO).unwrap(), Reply::Pong {});
 }
 
 #[test]
@@ -118,7 +158,7 @@ fn what_is_not_of_the_protocol_is_told_so_and_hurts_nobody() {
         let _ = stream.read_to_end(&mut Vec::new());
     }
     let mut peer = Peer::greet(&b.at, &Secret::default()).unwrap();
-    let error = peer.request(&Request::Ended {}, std::time::Duration::ZERO).unwrap_err();
+    let error = peer.request(&Request::Ended {}, Duration::ZERO).unwrap_err();
     assert!(error.to_string().contains("not to be said now"), "{error}");
     assert!(order(&Place::Here, &b.at, &TRAIN, &Secret::default()).is_ok());
 }
@@ -177,7 +217,7 @@ fn connections_have_seats_that_are_free_again_when_they_end() {
     drop(seated);
     // The host soon notices that they have disconnected.
     let again = (0..100).any(|_| {
-        thread::sleep(std::time::Duration::from_millis(20));
+        thread::sleep(Duration::from_millis(20));
         greet().is_ok()
     });
     assert!(again);
@@ -196,14 +236,14 @@ fn who_sends_a_byte_now_and_then_keeps_no_seat() {
     stream.write_all(&1_000_u32.to_be_bytes()).unwrap();
     // Half a minute of single bytes, each within the idle timeout.
     let kept = (0..150).take_while(|_| {
-        thread::sleep(std::time::Duration::from_millis(200));
+        thread::sleep(Duration::from_millis(200));
         let _ = stream.write_all(b" ");
         let read = stream.read(&mut [0; 64]);
         read.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
     });
     assert!((15..75).contains(&kept.count()));
     let seated = (0..100).any(|_| {
-        thread::sleep(std::time::Duration::from_millis(20));
+        thread::sleep(Duration::from_millis(20));
         Peer::greet(&at, &Secret::default()).is_ok()
     });
     assert!(seated, "its seat is free");
@@ -384,7 +424,7 @@ proptest! {
     ) {
         static HOST: LazyLock<Host> = LazyLock::new(|| Host::start(Some("a secret of ours")));
         let mut stream = TcpStream::connect(&HOST.at).unwrap();
-        stream.set_read_timeout(Some(std::time::Duration::from_secs(10))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
         // The host may close the connection before everything is sent.
         let _ = messages.iter().try_for_each(|message| stream.write_all(message));
         let _ = stream.shutdown(Shutdown::Write);

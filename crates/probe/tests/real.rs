@@ -9,17 +9,15 @@ use leeward_probe::control::{Order, Outcome, Secret};
 use leeward_probe::cross::Cross;
 use leeward_probe::survey::{Host, bottlenecks};
 use leeward_probe::{Train, Transfer, topology};
-use namespaces::{Network, cannot, has, median};
+use leeward_testing::require;
+use namespaces::{Network, available, installed, median};
 
 /// Creates a network, or ends the test with a printed reason.
 macro_rules! network {
     ($racks:expr) => {
-        match cannot() {
-            Some(why) => {
-                println!("skipped: {why}");
-                return;
-            }
-            None => {
+        match require("network namespaces", available()) {
+            None => return,
+            Some(()) => {
                 let mut network = Network::racks($racks);
                 network.listen();
                 network
@@ -30,10 +28,7 @@ macro_rules! network {
 
 #[test]
 fn trains_at_100_mbps_are_within_15_percent_of_iperf3() {
-    if !has("iperf3") {
-        println!("skipped: iperf3 is not installed");
-        return;
-    }
+    let Some(()) = require("iperf3", installed("iperf3")) else { return };
     let network = network!(&[2]);
     network.limit_host((0, 0), 100);
     let tcp = network.iperf3((0, 0), (0, 1), 4);

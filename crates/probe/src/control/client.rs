@@ -133,7 +133,7 @@ impl Peer {
             _ => ProbeError::system(&self.name, &error),
         };
         self.stream.set_read_timeout(Some(takes + PATIENCE)).map_err(wrong)?;
-        frame::write(&mut self.stream, ask).map_err(wrong)?;
+        frame::write(&mut self.stream, request).map_err(wrong)?;
         match frame::read(&mut self.stream).map_err(wrong)? {
             Reply::Busy {} => Err(ProbeError::Busy { peer: self.name.clone() }),
             Reply::Refused { message } => Err(ProbeError::refused(&self.name, &message)),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::clock::Clock;
 use crate::train::Transfer;
-use crate::transferred::SLOT_NS;
+use crate::transfer_report::SLOT_NS;
 
 const CHUNK: usize = 128 << 10;
 /// Time after its end in which a transfer may still arrive.

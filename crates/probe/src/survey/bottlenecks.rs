@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-use super::mesh::several;
+use super::mesh::check_hosts;
 use super::{Host, ProgressObserver, join, transfer};
 use crate::bottleneck::{
     Comparison, PairResult, Path, PathPair, Protocol, between_four, compare, from_one, out_of_racks,

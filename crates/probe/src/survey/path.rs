@@ -13,7 +13,7 @@ use crate::numbers::quantile;
 use crate::sockets::clock::Clock;
 use crate::stability::{Sample, Stability, stability};
 use crate::train::{Train, Transfer};
-use crate::transferred::SLOT_NS;
+use crate::transfer_report::SLOT_NS;
 
 /// Slots per window for the count of connections over time: 100 ms. The paper uses 10 ms, at which TCP's own bursts show.
 const WINDOW: usize = 10;

@@ -33,15 +33,15 @@ pub struct Network {
     _alone: MutexGuard<'static, ()>,
 }
 
-/// Reason why networks cannot be created here; `None` if they can. Determined once for all tests of a process.
-pub fn cannot() -> Option<String> {
-    static TRIED: OnceLock<Option<String>> = OnceLock::new();
-    TRIED.get_or_init(tried).clone()
+/// Tells if networks can be created here, or why not. Determined once for all tests of a process.
+pub fn available() -> Result<(), String> {
+    static AVAILABLE: OnceLock<Result<(), String>> = OnceLock::new();
+    AVAILABLE.get_or_init(try_one).clone()
 }
 
-fn tried() -> Option<String> {
+fn try_one() -> Result<(), String> {
     if !nix::unistd::geteuid().is_root() {
-        return Some("namespaces need root".to_owned());
+        return Err("they need root".to_owned());
     }
     // Another process may try at the same time.
     let name = format!("lwprobe-{}-try", std::process::id());
@@ -57,12 +57,13 @@ fn tried() -> Option<String> {
             )
         });
     let _ = run("ip", &["netns", "del", &name]);
-    made.err()
+    made
 }
 
-/// Returns true if a program is installed.
-pub fn has(program: &str) -> bool {
-    Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok()
+/// Tells if a program is installed.
+pub fn installed(program: &str) -> Result<(), &'static str> {
+    let run = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    run.map(drop).map_err(|_| "it is not installed")
 }
 
 fn run(program: &str, arguments: &[&str]) -> Result<(), String> {

@@ -84,7 +84,7 @@ impl Scheduler for Etalon {
     fn schedule(&self, demand: &DemandMatrix, network: &Network) -> Result<Schedule, CircuitsError> {
         let times = Times::of(NAME, network, self.0.unit, demand.racks())?;
         let (racks, budget) = (demand.racks(), times.budget());
-        let request = prepare(&self.0, demand, budget);
+        let request = prepare_demand(&self.0, demand, budget);
         let mut stuffed = fill::align(&fill::water_fill(racks, &request, budget), times.unit_bytes);
         let mut list = list_entries(racks, demand.bytes(), &request, budget);
         fill::stuff(racks, &mut stuffed, &mut list);
@@ -101,7 +101,7 @@ impl Scheduler for Etalon {
 }
 
 /// Demand that Etalon's element requests from its solver.
-fn prepare(settings: &EtalonSettings, demand: &DemandMatrix, budget: u64) -> Vec<u64> {
+fn prepare_demand(settings: &EtalonSettings, demand: &DemandMatrix, budget: u64) -> Vec<u64> {
     let mut request = demand.bytes().to_vec();
     let small = settings.small.0;
     let filters = match settings.prepare {
@@ -334,17 +334,14 @@ fn shorten(days: &mut [DayPlan], times: Times) {
 }
 
 #[cfg(test)]
-#[path = "../../../tests/golden_support/mod.rs"]
-mod golden_support;
-
-#[cfg(test)]
 mod tests {
-    use super::golden_support::{files, square};
+    use leeward_testing::golden::{documents, square};
+
     use super::*;
 
     #[test]
     fn demand_is_prepared_cut_aligned_and_stuffed_as_in_the_released_solver() {
-        for (file, content) in files("solstice_") {
+        for (file, content) in documents("circuits", |name| name.starts_with("solstice_")) {
             let params = &content["params"];
             let number = |name: &str| params[name].as_u64().unwrap();
             let (unit_bytes, budget) =
@@ -361,7 +358,7 @@ mod tests {
                 };
                 let steps = &instance["rng_invariant"];
                 let request =
-                    prepare(&EtalonSettings { prepare, ..EtalonSettings::default() }, &demand, budget);
+                    prepare_demand(&EtalonSettings { prepare, ..EtalonSettings::default() }, &demand, budget);
                 assert_eq!(request, square(&steps["request"]), "{name}");
                 let cut = fill::water_fill(racks, &request, budget);
                 assert_eq!(cut, square(&steps["demand_norm_down"]), "{name}");

@@ -1,0 +1,80 @@
+//! Support for the tests of all crates; a dev-dependency only.
+//!
+//! * [`require`] skips a test whose environment is missing; under CI it fails instead, so that no test is lost unnoticed.
+//! * [`golden`] finds and reads reference results of released code, [`trace_folder`] public traces. Neither is part of the
+//!   repository, so their tests are skipped without them, under CI too.
+
+use std::ffi::OsStr;
+use std::fmt::Display;
+use std::path::PathBuf;
+
+pub mod golden;
+
+/// Returns the environment that a test needs. Without it, prints the reason of the skip and returns `None`.
+///
+/// # Panics
+/// Panics without the environment if CI runs the test: the variable `CI` is set, and neither empty nor `false`.
+pub fn require<T>(what: &str, found: Result<T, impl Display>) -> Option<T> {
+    require_unless(is_ci(std::env::var_os("CI").as_deref()), what, found)
+}
+
+fn is_ci(variable: Option<&OsStr>) -> bool {
+    variable.is_some_and(|value| !value.is_empty() && value != "false" && value != "0")
+}
+
+fn require_unless<T>(fails: bool, what: &str, found: Result<T, impl Display>) -> Option<T> {
+    match found {
+        Ok(environment) => Some(environment),
+        Err(why) if fails => panic!("{what} is required under CI: {why}"),
+        Err(why) => {
+            println!("skipped: no {what}: {why}");
+            None
+        }
+    }
+}
+
+/// Folder `part` of the public traces, which the variable `LEEWARD_DATA` names. Without the variable, or without the folder,
+/// prints that the test is skipped and returns `None`.
+pub fn trace_folder(part: &str) -> Option<PathBuf> {
+    let Some(data) = std::env::var_os("LEEWARD_DATA").map(PathBuf::from) else {
+        println!("skipped: LEEWARD_DATA does not name the folder of traces");
+        return None;
+    };
+    let folder = data.join(part);
+    if !folder.is_dir() {
+        println!("skipped: there is no {part} in the folder of traces");
+        return None;
+    }
+    Some(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_environment_is_a_skip_at_home() {
+        assert_eq!(require_unless(false, "PostgreSQL", Err::<u8, _>("not installed")), None);
+        assert_eq!(require_unless(false, "PostgreSQL", Ok::<_, String>(1)), Some(1));
+    }
+
+    #[test]
+    #[should_panic = "PostgreSQL is required under CI: not installed"]
+    fn a_missing_environment_is_a_failure_under_ci() {
+        require_unless(true, "PostgreSQL", Err::<u8, _>("not installed"));
+    }
+
+    #[test]
+    fn an_environment_that_exists_is_used_under_ci() {
+        assert_eq!(require_unless(true, "PostgreSQL", Ok::<_, String>(1)), Some(1));
+    }
+
+    #[test]
+    fn ci_is_announced_by_its_variable() {
+        let announced = |value: Option<&str>| is_ci(value.map(OsStr::new));
+        assert!(announced(Some("true")) && announced(Some("1")));
+        assert!(
+            !announced(None) && !announced(Some("")) && !announced(Some("false")) && !announced(Some("0"))
+        );
+    }
+}
