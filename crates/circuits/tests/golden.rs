@@ -5,7 +5,7 @@
 //! carry. They also check that our result lies within the range of a thousand shuffled runs. Shuffles are not imitated, so the
 //! tests do not compare shuffled days one by one.
 
-use leeward_circuits::schedulers::make;
+use leeward_circuits::schedulers::REGISTRY;
 use leeward_circuits::{Day, DemandMatrix, Matching, Network, Schedule, check, evaluate};
 use leeward_fabric::{Bandwidth, Nanos};
 use leeward_testing::golden::{documents, square};

@@ -9,11 +9,11 @@ use leeward_fabric::input::{Files, InputError, Text};
 use leeward_fabric::{Cluster, Nanos};
 use leeward_ledger::{Clock, read_loads};
 use leeward_placement::moves::Fleet;
-use leeward_placement::replicas::{self, REGISTRY};
+use leeward_placement::replicas::REGISTRY;
 use leeward_placement::tasks::App;
+use leeward_scenarios::scenario::{PolicySpec, Scenario};
 use leeward_slo::bound::{Method, bounds};
 use leeward_slo::file::Workloads;
-use leeward_scenarios::scenario::{PolicySpec, Scenario};
 use leeward_traces::device::Device;
 use leeward_traces::read::{ReadSettings, Requests};
 use leeward_traces::{Kind, NetworkWork, Request, Stage, Work};
@@ -99,12 +99,12 @@ pub fn policy(bytes: &[u8]) {
     let text = utf8_prefix(bytes);
     match text.parse::<PolicySpec>() {
         Ok(spec) => {
-            drop(replicas::make(&spec.name, &spec.settings).map_err(|error| short(&error.to_string())))
+            drop(REGISTRY.make(&spec.name, &spec.settings).map_err(|error| short(&error.to_string())))
         }
         Err(error) => short(&error),
     }
-    for policy in REGISTRY {
-        drop(replicas::make(policy.name, text).map_err(|error| short(&error.to_string())));
+    for policy in REGISTRY.iter() {
+        drop(REGISTRY.make(policy.name, text).map_err(|error| short(&error.to_string())));
     }
 }
 
