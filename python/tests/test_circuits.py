@@ -125,8 +125,8 @@ def test_what_else_is_wrong_is_told_by_argument() -> None:
         "days: day 0: a circuit from rack 2 to itself"
     )
     assert says(lambda *_: [("0s", [(0, 1)])]) == "days: day 0: a length of 0: must be above 0"
-    assert says("fixed:days=[]") == "scheduler: fixed.days: none: expected one at least"
-    assert says("fixed:rings=[]") == "scheduler: fixed.rings: none: expected one at least"
+    assert says("fixed:days=[]") == "scheduler: fixed.days: empty: expected at least one"
+    assert says("fixed:rings=[]") == "scheduler: fixed.rings: empty: expected at least one"
     assert says(lambda *_: [("long", [])]).startswith("days: day 0: expected a length such as 180us")
     assert says(lambda *_: [(-1.0, [(0, 1)])]).startswith("days: day 0: expected a length from 0")
 
@@ -223,7 +223,7 @@ def test_the_command_measures_days_of_a_file(run: Run, demand: str, tmp_path: Pa
     assert (shown.returncode, shown.stderr) == (2, said)
     # The measurement happens only on request.
     for text, said in (
-        ("days: []", "days.yaml: days: none: expected one at least"),
+        ("days: []", "days.yaml: days: empty: expected at least one"),
         ("{}", "days.yaml:1:1: days: missing"),
         ("rings: [1]", "days.yaml:1:1: rings: unknown field"),
         ("", "days.yaml: the file is empty"),

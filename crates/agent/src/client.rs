@@ -50,7 +50,7 @@ fn authorities(ca: Option<&str>) -> Result<Vec<Certificate<'static>>, InputError
     }
     let found = rustls_native_certs::load_native_certs();
     if found.certs.is_empty() {
-        let message = "the system has no certificates of authorities; give the file of the controller's";
+        let message = "the system has no certificate authorities; give a file with the controller's";
         return Err(InputError::new("--ca", message));
     }
     Ok(found.certs.iter().map(|one| Certificate::from_der(one).to_owned()).collect())
@@ -59,19 +59,19 @@ fn authorities(ca: Option<&str>) -> Result<Vec<Certificate<'static>>, InputError
 /// Description of a transport error.
 fn describe(error: &ureq::Error) -> String {
     let error = match error {
-        ureq::Error::Timeout(_) => return format!("no answer in {} s", PATIENCE.as_secs()),
+        ureq::Error::Timeout(_) => return format!("timeout after {} s", PATIENCE.as_secs()),
         ureq::Error::Io(error) => error,
         error => return excerpt(&error.to_string()),
     };
     match error.get_ref().and_then(|inner| inner.downcast_ref()) {
         Some(rustls::Error::InvalidCertificate(why)) => {
-            return format!("its certificate is not trusted ({why}); --ca names who vouches for it");
+            return format!("certificate not trusted ({why}); --ca names a file with its authority");
         }
         Some(error) => return excerpt(&error.to_string()),
         None => {}
     }
     match error.kind() {
-        ErrorKind::ConnectionRefused => "nobody listens there".to_owned(),
+        ErrorKind::ConnectionRefused => "connection refused".to_owned(),
         ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset => "the connection was closed".to_owned(),
         _ => excerpt(&error.to_string()),
     }
@@ -100,10 +100,7 @@ impl Client {
             config.tls_config(tls.build())
         } else if settings.ca.is_some() && !settings.controllers.iter().any(|url| url.starts_with("https://"))
         {
-            return Err(InputError::new(
-                "--ca",
-                "no URL of a controller is https, so nothing is vouched for",
-            ));
+            return Err(InputError::new("--ca", "no controller URL is https, so no certificate is checked"));
         } else {
             config
         };
@@ -140,7 +137,7 @@ impl Client {
             let why = format!("{status}: {}", detail.unwrap_or_else(|_| excerpt(text.trim())));
             return Err(Rejection { why, after });
         }
-        let strange = |_| refused(format!("no answer of a controller: {}", excerpt(text.trim())));
+        let strange = |_| refused(format!("not a reply of a controller: {}", excerpt(text.trim())));
         serde_json::from_str(&text).map_err(strange)
     }
 }

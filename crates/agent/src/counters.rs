@@ -351,7 +351,7 @@ mod tests {
             let window = meter.take(&two(2_000, second)).map(|window| window.egress);
             assert_eq!(window, expected, "{names:?}");
         }
-        let told = "interface `eht1` is not there; /sys/class/net lists those that are";
+        let told = "interface `eht1` does not exist; /sys/class/net lists the existing ones";
         assert_eq!(Gap::Missing("eht1".to_owned()).to_string(), told);
         // The interface appears later: its earlier traffic is in no window, and afterwards both are in one.
         let mut meter = Meter::new(["eth0", "eth1"].map(str::to_owned));

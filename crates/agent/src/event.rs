@@ -43,16 +43,16 @@ pub enum Event {
 impl fmt::Display for Event {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Event::Reports { dropped: 0 } => write!(f, "reports are taken in"),
+            Event::Reports { dropped: 0 } => write!(f, "reports accepted"),
             Event::Reports { dropped } => {
-                write!(f, "reports are taken in; windows that were dropped before: {dropped}")
+                write!(f, "reports accepted; windows dropped before: {dropped}")
             }
             Event::Rejected { why, wait } => {
-                write!(f, "not reported: {why}; again in {:.1} s", wait.as_secs_f64())
+                write!(f, "report failed: {why}; retry in {:.1} s", wait.as_secs_f64())
             }
             Event::Stale => f.write_str(
-                "reports say nothing new: another agent reports for this host, it is known to be down, \
-                 or this machine's clock is behind",
+                "reports have no new data: another agent reports for this host, the host is down, or this machine's \
+                 clock is behind",
             ),
             Event::Gap(gap) => write!(f, "nothing to report: {gap}"),
             Event::InterfacesUnreadable(why) => {
@@ -62,7 +62,7 @@ impl fmt::Display for Event {
             Event::NoDisk(disk) => {
                 write!(
                     f,
-                    "not in reports: disk `{}` is not there; /sys/block lists those that are",
+                    "not in reports: disk `{}` does not exist; /sys/block lists the existing ones",
                     excerpt(disk)
                 )
             }
@@ -70,15 +70,15 @@ impl fmt::Display for Event {
                 let disk = excerpt(disk);
                 write!(
                     f,
-                    "not in reports: disk `{disk}` is not counted: queue/iostats of it in /sys/block is 0, and 1 has it counted"
+                    "not in reports: disk `{disk}` is not counted: its queue/iostats in /sys/block is 0; set it to 1"
                 )
             }
             Event::LeftOver(disk) => {
                 let disk = excerpt(disk);
                 write!(
                     f,
-                    "not in reports: disk `{disk}` would be taken for the only one, since the others are not counted; --device \
-                     {disk}=NAME says what the cluster calls it"
+                    "not in reports: disk `{disk}` would look like the only one, since the others are not counted; name it with --device \
+                     {disk}=NAME"
                 )
             }
             Event::NoDevice(name) => {
@@ -86,8 +86,8 @@ impl fmt::Display for Event {
                     (excerpt(name), excerpt(name.split_once(':').map_or("", |(_, disk)| disk)));
                 write!(
                     f,
-                    "not taken in: the cluster has no device `{name}`; --device {disk}=NAME says what it calls the disk, and \
-                     disks that no --device names are left out"
+                    "not accepted: the cluster has no device `{name}`; --device {disk}=NAME gives the disk's name in the cluster, \
+                     and disks without a --device are left out"
                 )
             }
         }

@@ -63,7 +63,7 @@ impl Machine {
             Err(error) => Err(error.to_string()),
         };
         let queues = queues.unwrap_or_else(|why| {
-            unread.push(format!("what waits at interfaces: {why}"));
+            unread.push(format!("queue lengths of interfaces: {why}"));
             BTreeMap::new()
         });
         let mut interfaces = Vec::new();

@@ -106,14 +106,14 @@ impl Settings {
                 .parse()
                 .map_err(|_| wrong("--probe-listen", format!("`{}`: {expected}", excerpt(text))))?;
             if shared.is_none() && !address.ip().is_loopback() {
-                let message = "without a secret everyone who reaches it could order measurements; give one with --secret";
+                let message = "without a secret anyone who reaches it could request measurements; give one with --secret";
                 return Err(wrong("--probe-listen", format!("`{}`: {message}", excerpt(text))));
             }
             Ok((address, Secret(shared.clone())))
         });
         let probe = probe.transpose()?;
         if probe.is_none() && given.secret.is_some() {
-            return Err(wrong("--secret", "it is for measurements; give --probe-listen too".to_owned()));
+            return Err(wrong("--secret", "only for measurements; give --probe-listen too".to_owned()));
         }
         let (interfaces, token, ca) = (given.interfaces, given.token_file, given.ca);
         Ok(Settings { controllers, host, interfaces, devices, interval, token, ca, probe })
@@ -136,7 +136,7 @@ fn controllers(given: &[String]) -> Result<Vec<String>, InputError> {
             return Err(wrong(format!("`{}`: {expected}", excerpt(text))));
         }
         if found.iter().any(|other| other == url) {
-            return Err(wrong(format!("`{}`: it is there twice", excerpt(text))));
+            return Err(wrong(format!("`{}`: given twice", excerpt(text))));
         }
         found.push(url.to_owned());
     }
@@ -160,7 +160,7 @@ fn devices(given: &[String]) -> Result<Vec<(String, String)>, InputError> {
             return Err(wrong("expected DISK=NAME with the name of a device in the cluster file"));
         }
         if found.iter().any(|(other, called)| other == disk || called == name) {
-            return Err(wrong("a disk is one device; it is there twice"));
+            return Err(wrong("a disk is one device; it is given twice"));
         }
         found.push((disk.to_owned(), name.to_owned()));
     }

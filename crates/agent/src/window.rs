@@ -58,13 +58,16 @@ impl fmt::Display for Gap {
         f.write_str(match self {
             Gap::Missing(name) => {
                 let name = excerpt(name);
-                return write!(f, "interface `{name}` is not there; /sys/class/net lists those that are");
+                return write!(
+                    f,
+                    "interface `{name}` does not exist; /sys/class/net lists the existing ones"
+                );
             }
-            Gap::First => "counters are read for the first time",
-            Gap::NoInterface => "there is no interface to watch",
-            Gap::Appeared => "an interface came",
-            Gap::Disappeared => "an interface went",
-            Gap::Reset => "counters began anew",
+            Gap::First => "first reading of the counters",
+            Gap::NoInterface => "no interface to watch",
+            Gap::Appeared => "an interface appeared",
+            Gap::Disappeared => "an interface disappeared",
+            Gap::Reset => "counters were reset",
             Gap::ClockSet => "the wall clock was set",
         })
     }

@@ -179,10 +179,10 @@ fn each_controller_is_reported_to_and_one_that_is_away_keeps_the_others_from_not
     let more = ["--controller", away, "--controller", &second, "--interval", "20ms"];
     let mut agent = Agent::start(first, &more);
     let mut missing: Vec<String> = [
-        format!("http://{first}: reports are taken in"),
-        format!("{away}: not reported: nobody listens there; again in "),
-        format!("{second}: reports are taken in"),
-        format!("{second}: not taken in: the cluster has no device `r0h1:vda`; --device vda=NAME"),
+        format!("http://{first}: reports accepted"),
+        format!("{away}: report failed: connection refused; retry in "),
+        format!("{second}: reports accepted"),
+        format!("{second}: not accepted: the cluster has no device `r0h1:vda`; --device vda=NAME"),
     ]
     .into();
     for line in agent.written() {
@@ -219,7 +219,7 @@ fn a_controller_that_hangs_up_is_tried_less_and_less_and_then_told_what_is_new()
         })
         .collect();
     assert!(waits[5] >= 0.3 && waits[5] <= 0.7, "{waits:?}");
-    let line = written.find(|line| line.starts_with("reports are taken in")).expect("a line");
+    let line = written.find(|line| line.starts_with("reports accepted")).expect("a line");
     let dropped = line.rsplit(' ').next().and_then(|number| number.parse::<u64>().ok());
     assert!(dropped.is_some_and(|dropped| (6..200).contains(&dropped)), "{line}");
     // Each report has new data, and none repeats a dropped window.
@@ -245,12 +245,12 @@ fn answers_of_any_kind_are_told_in_a_line_and_outlived() {
     let mut agent = Agent::start(address, &["--interval", "10ms"]);
     let mut written = agent.written();
     let lines: Vec<String> = (0..last).map(|_| written.next().expect("a line")).collect();
-    for (line, part) in lines.iter().zip(["no such link", "busy", "no answer of a controller", "301", "", ""])
+    for (line, part) in lines.iter().zip(["no such link", "busy", "not a reply of a controller", "301", "", ""])
     {
-        assert!(line.starts_with("not reported: ") && line.contains(part), "{line}");
+        assert!(line.starts_with("report failed: ") && line.contains(part), "{line}");
         assert!(line.len() < 300 && !line.contains('\u{1b}'), "{line}");
     }
-    assert!(written.next().expect("a line").starts_with("reports are taken in"));
+    assert!(written.next().expect("a line").starts_with("reports accepted"));
     assert!(told.recv_timeout(SOON).is_ok());
 }
 
@@ -312,8 +312,8 @@ fn https_is_spoken_with_who_is_vouched_for_and_nobody_else() {
             }
         }
     });
-    let distrusted = "not reported: its certificate is not trusted (";
-    for (ca, told) in [(&wrong, distrusted), (&right, "reports are taken in")] {
+    let distrusted = "report failed: certificate not trusted (";
+    for (ca, told) in [(&wrong, distrusted), (&right, "reports accepted")] {
         let mut agent = Agent::at(&url, &["--interval", "20ms", "--ca", ca]);
         let line = agent.written().next().expect("a line");
         assert!(line.starts_with(told), "{line}");
@@ -332,7 +332,7 @@ fn it_takes_part_in_measurements_if_it_is_told_to() {
         let address = free.expect("a port");
         let mut agent = Agent::start(at, &["--interval", "50ms", "--probe-listen", &address.to_string()]);
         let line = agent.written().next().expect("a line");
-        assert!(line.starts_with("reports are taken in") || line.contains("give another port"), "{line}");
+        assert!(line.starts_with("reports accepted") || line.contains("choose another port"), "{line}");
         line.starts_with("reports").then_some((agent, address))
     });
     let (_agent, address) = started.expect("a port that stays free");

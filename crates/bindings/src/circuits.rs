@@ -98,7 +98,7 @@ pub fn read_days(py: Python<'_>, path: &str) -> PyResult<OwnDays> {
     let read = || -> Result<OwnDays, InputError> {
         let file: DaysFile = read_yaml(path, &read_text(path)?)?;
         if file.days.is_empty() {
-            return Err(InputError::new(path, "none: expected one at least").in_field("days"));
+            return Err(InputError::new(path, "empty: expected at least one").in_field("days"));
         }
         Ok(file.days.into_iter().map(|day| (day.length.0, day.circuits)).collect())
     };

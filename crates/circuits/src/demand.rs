@@ -61,7 +61,7 @@ pub enum DemandError {
         bytes: u64,
     },
     /// A sum above [`MAX_BYTES`].
-    #[error("row {row}, column {column}: with this entry the sum is beyond {MAX_BYTES} bytes")]
+    #[error("row {row}, column {column}: the sum exceeds {MAX_BYTES} bytes")]
     Sum {
         /// Source rack of the first entry above the limit.
         row: usize,
@@ -193,7 +193,7 @@ mod tests {
         let own = "row 1, column 1: 7 bytes of a rack for itself, which cross no switch: must be 0";
         assert_eq!(says(&[&[0.0, 5.0], &[1.0, 7.0]]), own);
         let sum = says(&[&[0.0, 9e18], &[9e18, 0.0]]);
-        assert_eq!(sum, "row 1, column 0: with this entry the sum is beyond 9223372036854775807 bytes");
+        assert_eq!(sum, "row 1, column 0: the sum exceeds 9223372036854775807 bytes");
         let entries = DemandMatrix::new(2, vec![0; 3]).unwrap_err().to_string();
         assert_eq!(entries, "3 entries: must be 4, for 2 racks");
     }

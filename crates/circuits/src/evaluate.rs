@@ -108,7 +108,7 @@ pub enum Violation {
         week: Nanos,
     },
     /// A day shorter than the minimum.
-    #[error("day {day}: a length of {length}: must be {min_day} at least")]
+    #[error("day {day}: a length of {length}: must be at least {min_day}")]
     MinDay {
         /// Day, from 0.
         day: usize,

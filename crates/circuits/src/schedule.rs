@@ -133,7 +133,7 @@ pub enum ScheduleError {
         day: usize,
     },
     /// A total length beyond 64-bit nanoseconds.
-    #[error("day {day}: with it the schedule is longer than time can be counted")]
+    #[error("day {day}: the schedule is too long for 64-bit nanoseconds")]
     Endless {
         /// First day beyond the limit, from 0.
         day: usize,

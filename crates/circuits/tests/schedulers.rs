@@ -177,10 +177,10 @@ fn what_cannot_be_scheduled_is_said_with_what_was_expected() {
     assert!(rings.contains("12 rings: days of 146.666us, after nights of 20us in a week of 2ms"), "{rings}");
     let itself = "days: [{length: 1ms, circuits: [[0, 1], [2, 2]]}]";
     assert_eq!(says("fixed", itself), "day 0: a circuit from rack 2 to itself: expected another rack");
-    assert!(says("fixed", "days: []").ends_with("days: none: expected one at least"));
-    assert!(says("fixed", "rings: []").ends_with("rings: none: expected one at least"));
+    assert!(says("fixed", "days: []").ends_with("days: empty: expected at least one"));
+    assert!(says("fixed", "rings: []").ends_with("rings: empty: expected at least one"));
     let both = says("fixed", "{rings: [1], days: [{length: 1ms, circuits: []}]}");
-    assert!(both.ends_with("beside `rings`: expected one of them"), "{both}");
+    assert!(both.ends_with("given together with `rings`: expected one of them"), "{both}");
     assert!(says("eclipse", "unit: 0s").contains("unit: 0s: expected a time above 0"));
     let unit = "solstice: night: 20us: must be a whole number of units of 15us (setting `unit`)";
     assert_eq!(says("solstice", "unit: 15us"), unit);
@@ -200,7 +200,7 @@ fn a_network_too_slow_for_its_units_is_refused() {
     }
     let quiet = Network::new(Bandwidth(1 << 30), Bandwidth(1), us(0), us(20), us(0)).unwrap();
     let said = REGISTRY.make("rotor", "").unwrap().schedule(&demand, &quiet).unwrap_err().to_string();
-    let expected = "rotor: without nights and minimum days, expected how long a day is (setting `day`)";
+    let expected = "rotor: without nights and minimum days the setting `day` is required";
     assert_eq!(said, expected);
 }
 

@@ -289,7 +289,7 @@ fn bad_settings_and_events_are_told() {
     );
     assert_eq!(tell(0, Event::NewWeek(strobe(4))), "schedule of 4 racks: must be of 8");
     let empty = Schedule::new(8, Nanos(20_000), Vec::new()).expect("a schedule");
-    assert_eq!(tell(10, Event::NewWeek(empty)), "schedule without days: must have one at least");
+    assert_eq!(tell(10, Event::NewWeek(empty)), "schedule without days: must have at least one");
     assert_eq!(
         switch.step(Nanos(9), Event::Wake, &mut out),
         Err(SwitchError::Backwards { now: Nanos(9), before: Nanos(10) })

@@ -51,11 +51,12 @@ pub fn compare(alone_bps: &[f64], beside_bps: &[f64]) -> Result<Comparison, Prob
     let enough = alone_bps.len() >= LEAST_WINDOWS;
     let means = mean(alone_bps).zip(mean(beside_bps)).zip(deviation(alone_bps)).filter(|_| enough);
     let Some(((alone_bps, beside_bps), noise_bps)) = means else {
-        let message = format!("{} windows of a transfer alone: too few to know its noise", alone_bps.len());
+        let message =
+            format!("{} windows of a transfer alone: too few to estimate its noise", alone_bps.len());
         return Err(ProbeError::Nothing(message));
     };
     if alone_bps <= 0.0 {
-        return Err(ProbeError::Nothing("nothing arrived of a transfer alone".to_owned()));
+        return Err(ProbeError::Nothing("no data of the transfer alone arrived".to_owned()));
     }
     let fell_bps = alone_bps - beside_bps;
     let fall = fell_bps / alone_bps;

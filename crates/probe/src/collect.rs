@@ -62,7 +62,7 @@ impl TrainReport {
             let numbers = burst.lowest <= burst.highest && burst.highest < train.packets;
             let span = numbers && burst.received <= burst.highest - burst.lowest + 1;
             if !span || burst.first_ns > burst.last_ns || burst.steps >= burst.received {
-                let message = format!("burst {index} cannot have been received so: {burst:?}");
+                let message = format!("impossible burst {index}: {burst:?}");
                 return Err(ProbeError::Nothing(message));
             }
         }

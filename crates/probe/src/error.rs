@@ -30,7 +30,7 @@ pub enum ProbeError {
         message: String,
     },
     /// A peer is busy with another measurement; a later retry may succeed.
-    #[error("{peer}: a measurement is under way there")]
+    #[error("{peer}: busy with another measurement")]
     Busy {
         /// Address of the peer.
         peer: String,
@@ -66,10 +66,10 @@ impl ProbeError {
     pub fn system(what: impl ToString, error: &io::Error) -> ProbeError {
         let hint = match error.kind() {
             io::ErrorKind::ConnectionRefused => {
-                "nobody listens there; start `leeward probe listen`".to_owned()
+                "connection refused; is `leeward probe listen` running there?".to_owned()
             }
-            io::ErrorKind::AddrInUse => "somebody listens there already; give another port".to_owned(),
-            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => "no answer in time".to_owned(),
+            io::ErrorKind::AddrInUse => "address already in use; choose another port".to_owned(),
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => "timeout".to_owned(),
             io::ErrorKind::UnexpectedEof => "the connection was closed".to_owned(),
             _ => error.to_string(),
         };

@@ -93,13 +93,13 @@ impl Estimate {
         let packets = [("received", self.received), ("sent", self.sent)];
         let most = train.total_packets();
         let no_count = packets.into_iter().find(|&(_, count)| count > most);
-        let no_count = no_count.map(|(name, count)| format!("{name} {count}: expected {most} at most"));
+        let no_count = no_count.map(|(name, count)| format!("{name} {count}: expected at most {most}"));
         let spread = self.spread.filter(|spread| !(spread.is_finite() && *spread >= 0.0));
         let no_spread = spread.map(|spread| format!("spread {spread}: expected a number from 0"));
         let no_loss = (!(0.0..=1.0).contains(&self.loss))
             .then(|| format!("loss {}: expected a share from 0 to 1", self.loss));
         match no_rate.or(no_count).or(no_spread).or(no_loss) {
-            Some(wrong) => Err(ProbeError::Nothing(format!("a path cannot have been measured so: {wrong}"))),
+            Some(wrong) => Err(ProbeError::Nothing(format!("impossible estimate: {wrong}"))),
             None => Ok(()),
         }
     }
@@ -166,7 +166,7 @@ pub fn estimate(
         }
     }
     if time <= 0.0 {
-        let message = format!("{arrived} of {} packets arrived, too few to tell a rate", sent.packets);
+        let message = format!("{arrived} of {} packets arrived, too few for an estimate", sent.packets);
         return Err(ProbeError::Nothing(message));
     }
     let train_bps = bits / (time / 1e9);

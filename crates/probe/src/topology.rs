@@ -68,13 +68,13 @@ pub fn fit(hops: &[Vec<Option<u8>>]) -> Topology {
     for i in 0..count {
         for j in (0..count).filter(|&j| j != i) {
             match (at(i, j), at(j, i)) {
-                (None, _) => misfit((i, j), None, "nothing answered".to_owned()),
+                (None, _) => misfit((i, j), None, "no reply".to_owned()),
                 (Some(hops), _) if !LENGTHS.contains(&hops) => {
                     let why = "hops of a tree are 1, 2, 4, 6 or 8: some are hidden, or it is no tree";
                     misfit((i, j), Some(hops), why.to_owned());
                 }
                 (Some(there), Some(back)) if i < j && there != back => {
-                    misfit((i, j), Some(there), format!("{back} hops the other way"));
+                    misfit((i, j), Some(there), format!("{back} hops in the other direction"));
                 }
                 _ => {}
             }
@@ -89,7 +89,8 @@ pub fn fit(hops: &[Vec<Option<u8>>]) -> Topology {
             for (at, &i) in group.iter().enumerate() {
                 for &j in &group[at + 1..] {
                     if let Some(hops) = apart(i, j).filter(|&hops| hops > most) {
-                        let why = format!("others place both in one {what}, where hops are at most {most}");
+                        let why =
+                            format!("other pairs place both in one {what}, which has at most {most} hops");
                         misfit((i, j), Some(hops), why);
                     }
                 }

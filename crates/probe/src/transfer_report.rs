@@ -73,7 +73,7 @@ impl TransferReport {
             return Err(ProbeError::Nothing("more bytes reported than any link carries".to_owned()));
         }
         if self.rate_bps() <= 0.0 {
-            return Err(ProbeError::Nothing("nothing arrived of the transfer".to_owned()));
+            return Err(ProbeError::Nothing("no data of the transfer arrived".to_owned()));
         }
         Ok(())
     }
@@ -133,7 +133,7 @@ mod tests {
         let asked = Transfer { duration_ns: 1_000_000_000, connections: 1 };
         assert_eq!(
             seen.check(&asked),
-            Err(ProbeError::Nothing("nothing arrived of the transfer".to_owned()))
+            Err(ProbeError::Nothing("no data of the transfer arrived".to_owned()))
         );
         let none = TransferReport { duration_ns: 0, slots: vec![vec![1]] };
         assert_eq!((none.rate_bps(), none.windows_bps(0).len()), (0.0, 0));

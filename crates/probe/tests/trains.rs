@@ -144,7 +144,7 @@ fn too_little_is_no_rate() {
         collector.packet(Some(Head { session: 1, burst, number: 4 }), 1000, 77);
     }
     let few = estimate(&train, &sent, &collector.finish(0), None).unwrap_err();
-    assert_eq!(few, ProbeError::Nothing("2 of 20 packets arrived, too few to tell a rate".to_owned()));
+    assert_eq!(few, ProbeError::Nothing("2 of 20 packets arrived, too few for an estimate".to_owned()));
 }
 
 #[test]

@@ -17,40 +17,40 @@ Examples:
   leeward-agent --controller https://leeward:7600 --token-file token \\
       --probe-listen 10.0.1.7:7601 --secret /etc/leeward/probe.secret
 
-It runs until it is terminated, and goes on trying while a controller is away.
+The agent runs until it is terminated, and retries while a controller is unavailable.
 
-Exit codes: 1 something failed while it ran; 2 what it was given is wrong.";
+Exit codes: 1 failure at run time; 2 invalid arguments.";
 
-/// Report what this host's interfaces carry and its disks do to a controller.
+/// Report the traffic of this host's interfaces and the work of its disks to controllers.
 #[derive(Parser)]
 #[command(name = "leeward-agent", version, after_help = EXAMPLES)]
 struct Options {
-    /// A controller's URL, http or https; each of several that share a store is reported to.
+    /// URL of a controller, http or https; give each controller that shares a store.
     #[arg(long = "controller", value_name = "URL", required = true)]
     controllers: Vec<String>,
-    /// The host's name in the cluster [default: the machine's name].
+    /// Name of the host in the cluster [default: the machine's name].
     #[arg(long, value_name = "NAME")]
     host: Option<String>,
-    /// An interface to watch; may be given several times [default: all that are physical].
+    /// Interface to watch; may be given several times [default: all physical ones].
     #[arg(long = "interface", value_name = "NAME")]
     interfaces: Vec<String>,
-    /// A disk to report, and what the cluster calls it if that is another name; may be given several times [default: all that
-    /// are physical].
+    /// Disk to report, and its name in the cluster if that differs; may be given several times [default: all physical
+    /// ones].
     #[arg(long = "device", value_name = "DISK[=NAME]")]
     devices: Vec<String>,
-    /// Time between reports, the controller's [default: 1s].
+    /// Time between reports; use the controller's interval [default: 1s].
     #[arg(long, value_name = "TIME")]
     interval: Option<String>,
     /// File with a token of role report.
     #[arg(long, value_name = "FILE")]
     token_file: Option<String>,
-    /// File with certificates of those who vouch for the controller [default: the system's].
+    /// File with the certificate authorities of the controller [default: the system's].
     #[arg(long, value_name = "FILE")]
     ca: Option<String>,
-    /// Take part in measurements here.
+    /// Address on which to take part in measurements.
     #[arg(long, value_name = "HOST:PORT")]
     probe_listen: Option<String>,
-    /// File with the secret that hosts share for measurements.
+    /// File with the hosts' shared secret for measurements.
     #[arg(long, value_name = "FILE")]
     secret: Option<String>,
 }

@@ -65,13 +65,13 @@ impl Fixed {
         let wrong = |field, message| Err(setting_error(NAME, field, message));
         match settings {
             FixedSettings { rings: Some(_), days: Some(_) } => {
-                wrong("days", "beside `rings`: expected one of them")
+                wrong("days", "given together with `rings`: expected one of them")
             }
             FixedSettings { rings: Some(of), .. } if of.is_empty() => {
-                wrong("rings", "none: expected one at least")
+                wrong("rings", "empty: expected at least one")
             }
             FixedSettings { days: Some(of), .. } if of.is_empty() => {
-                wrong("days", "none: expected one at least")
+                wrong("days", "empty: expected at least one")
             }
             FixedSettings { days: Some(days), .. } => Ok(Fixed(Plan::Days(days))),
             FixedSettings { rings, .. } => Ok(Fixed(Plan::Rings(rings.unwrap_or_else(|| vec![1])))),
@@ -83,7 +83,7 @@ impl Fixed {
 fn rings(rings: &[u32], racks: usize, network: &Network) -> Result<Vec<Day>, CircuitsError> {
     if let Some(step) = rings.iter().find(|&&step| (step as usize).is_multiple_of(racks)) {
         let message =
-            format!("{step}: expected no multiple of the {racks} racks, whose circuits lead nowhere");
+            format!("{step}: a multiple of the {racks} racks, so each circuit would lead to its own rack");
         return Err(setting_error(NAME, "rings", message).into());
     }
     let share = network.week().0 / rings.len() as u64;

@@ -55,7 +55,7 @@ pub(super) fn day_of(scheduler: &str, set: Option<Nanos>, network: &Network) -> 
     if day > Nanos(0) {
         return Ok(day);
     }
-    let problem = "without nights and minimum days, expected how long a day is (setting `day`)".to_owned();
+    let problem = "without nights and minimum days the setting `day` is required".to_owned();
     Err(CircuitsError::Unfit { name: scheduler.to_owned(), problem })
 }
 

@@ -157,7 +157,7 @@ pub enum SwitchError {
         expected: (usize, usize),
     },
     /// A schedule of length 0.
-    #[error("schedule without days: must have one at least")]
+    #[error("schedule without days: must have at least one")]
     NoDays,
     /// A capacity of 0.
     #[error("capacity from rack {source_rack} to {destination} of 0 packets: must be at least 1")]

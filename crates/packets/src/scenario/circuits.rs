@@ -70,7 +70,7 @@ fn of_days(of: &SchedulerFile, file: &PacketsFile) -> Result<Circuits, InputErro
         return Err(wrong("scheduler.demand", "days of a file are made of none: expected no `demand`"));
     }
     if days.is_empty() {
-        return Err(wrong("scheduler.days", "none: expected one at least"));
+        return Err(wrong("scheduler.days", "empty: expected at least one"));
     }
     let schedule = fixed_schedule(file.network.racks, of.night, days)
         .map_err(|error| wrong("scheduler.days", error.to_string()))?;

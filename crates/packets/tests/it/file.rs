@@ -371,7 +371,7 @@ fn what_is_wrong_is_told_with_its_field() {
         ),
         ("give_up: 0s\n", "rdcn.yaml: give_up: 0s: must be above 0"),
         ("scheduler: {}\n", "scheduler: expected `name` or `days`"),
-        ("scheduler: {days: []}\n", "scheduler.days: none: expected one at least"),
+        ("scheduler: {days: []}\n", "scheduler.days: empty: expected at least one"),
         (
             "scheduler: {name: strobe, days: [{length: 1ms, circuits: [[0, 1]]}]}\n",
             "scheduler.days: beside `name`: expected one of them",

@@ -104,7 +104,7 @@ impl Peer {
         match peer.request(&hello, Duration::ZERO)? {
             Reply::Hello { version: VERSION } => Ok(peer),
             Reply::Hello { version } => {
-                let message = format!("speaks version {version} of the protocol, we {VERSION}");
+                let message = format!("protocol version {version}, expected {VERSION}");
                 Err(ProbeError::Protocol { peer: peer.name, message })
             }
             other => Err(peer.unexpected(&other)),
@@ -162,7 +162,7 @@ impl Peer {
     pub(super) fn unexpected(&self, answer: &Reply) -> ProbeError {
         let text = serde_json::to_string(answer).unwrap_or_default();
         let text: String = text.chars().take(60).collect();
-        let message = format!("an answer that was not asked for: {text}");
+        let message = format!("unexpected reply: {text}");
         ProbeError::Protocol { peer: self.name.clone(), message }
     }
 }

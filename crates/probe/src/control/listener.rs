@@ -195,11 +195,11 @@ fn serve(shared: &Shared, mut stream: TcpStream) -> io::Result<()> {
         }
         Request::Hello { version, secret } => {
             if version != VERSION {
-                let message = format!("speaks version {VERSION} of the protocol, not {version}");
+                let message = format!("protocol version {VERSION} required, not {version}");
                 return frame::write(&mut stream, &Reply::Refused { message });
             }
             if !equal_in_constant_time(shared.secret.0.as_deref(), secret.as_deref()) {
-                let message = "the secret is another one; give the same to all hosts".to_owned();
+                let message = "wrong secret; all hosts need the same one".to_owned();
                 return frame::write(&mut stream, &Reply::Refused { message });
             }
             frame::write(&mut stream, &Reply::Hello { version: VERSION })?;
@@ -213,7 +213,7 @@ fn serve(shared: &Shared, mut stream: TcpStream) -> io::Result<()> {
         let answer = match frame::read(&mut stream) {
             Ok(ask) => answer(shared, &mut stream, ask)?,
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                let message = format!("no message that it knows: {error}");
+                let message = format!("unknown message: {error}");
                 return frame::write(&mut stream, &Reply::Refused { message });
             }
             Err(error) => return Err(error),
@@ -237,7 +237,7 @@ fn answer(shared: &Shared, stream: &mut TcpStream, ask: Request) -> io::Result<R
         Request::ReceiveTransfer { transfer } => receive_transfer(shared, stream, transfer),
         Request::Measure { to, order } => measure(shared, &to, &order),
         Request::Hello { .. } | Request::Data { .. } | Request::Ended {} => {
-            Err(ProbeError::Nothing("this was not to be said now".to_owned()))
+            Err(ProbeError::Nothing("unexpected message".to_owned()))
         }
     };
     Ok(made.unwrap_or_else(|error| match error {

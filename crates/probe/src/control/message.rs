@@ -142,7 +142,7 @@ impl Outcome {
             (Order::Train { train }, Outcome::Train { estimate }) => estimate.check(train),
             (Order::Transfer { transfer }, Outcome::Transfer { transferred }) => transferred.check(transfer),
             (Order::Hops {}, Outcome::Hops { .. }) => Ok(()),
-            _ => Err(ProbeError::Nothing("an answer to another order".to_owned())),
+            _ => Err(ProbeError::Nothing("reply to another request".to_owned())),
         }
     }
 }

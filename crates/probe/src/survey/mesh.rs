@@ -132,9 +132,9 @@ pub(super) fn check_hosts(hosts: &[Host], least: usize) -> Result<(), ProbeError
         let twice = |other: &&Host| other.name == host.name || other.address == host.address;
         if let Some(other) = hosts[..at].iter().find(twice) {
             let message = if other.name == host.name {
-                format!("two are called `{}`", host.name)
+                format!("duplicate name `{}`", host.name)
             } else {
-                format!("`{}` and `{}` are both {}", other.name, host.name, host.address)
+                format!("`{}` and `{}` have the same address {}", other.name, host.name, host.address)
             };
             return Err(ProbeError::setting("hosts", message));
         }

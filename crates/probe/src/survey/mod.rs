@@ -52,7 +52,7 @@ pub fn train(from: &Place, to: &str, train: &Train, secret: &Secret) -> Result<E
     train.check(&Limits::default())?;
     match order(from, to, &Order::Train { train: *train }, secret)? {
         Outcome::Train { estimate } => Ok(estimate),
-        _ => Err(ProbeError::Nothing("an answer to another order".to_owned())),
+        _ => Err(ProbeError::Nothing("reply to another request".to_owned())),
     }
 }
 
@@ -70,7 +70,7 @@ pub fn transfer(
     transfer.check(&Limits::default())?;
     match order(from, to, &Order::Transfer { transfer: *transfer }, secret)? {
         Outcome::Transfer { transferred } => Ok(transferred),
-        _ => Err(ProbeError::Nothing("an answer to another order".to_owned())),
+        _ => Err(ProbeError::Nothing("reply to another request".to_owned())),
     }
 }
 
@@ -82,7 +82,7 @@ pub fn transfer(
 pub fn hops(from: &Place, to: &str, secret: &Secret) -> Result<Option<u8>, ProbeError> {
     match order(from, to, &Order::Hops {}, secret)? {
         Outcome::Hops { hops } => Ok(hops),
-        _ => Err(ProbeError::Nothing("an answer to another order".to_owned())),
+        _ => Err(ProbeError::Nothing("reply to another request".to_owned())),
     }
 }
 
