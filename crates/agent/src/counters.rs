@@ -169,7 +169,7 @@ mod tests {
     proptest! {
         /// Counters of 32 or 64 bits with any start value, read at any times.
         #[test]
-        fn what_is_counted_is_the_sum_of_windows_times_rates(
+        fn counted_bytes_are_the_sum_of_windows_times_rates(
             begins in [0_u64..1 << 32, 0_u64..1 << 32],
             bits in prop_oneof![Just(32_u32), Just(64)],
             steps in prop::collection::vec((1_u64..100_000, 0_u64..1 << 32, 0_u64..1 << 32, any::<bool>()), 1..40),
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_known_makes_no_window_and_the_next_one_is_right_again() {
+    fn unknown_traffic_makes_no_window_and_the_next_one_is_right() {
         let one = |at, bytes, packets| {
             reading(at, vec![interface(1, "eth0", count(bytes, packets), count(bytes, packets))])
         };
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn speeds_and_queues_are_those_of_all_that_are_watched_or_not_known() {
+    fn speeds_and_queues_are_sums_of_watched_interfaces_or_unknown() {
         let two = |at: u64, speeds: [Option<u64>; 2]| {
             let one = |number: usize| Interface {
                 speed_bps: speeds[number],
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_at_a_bond_or_bridge_waits_at_the_cards_below() {
+    fn queues_of_bonds_and_bridges_are_those_of_their_cards() {
         // Two cards in a bond in a bridge, a virtual machine's port beside the bond, and a third card by itself.
         let all = |at: u64| {
             let one = |index, name: &str, master, physical, queued| Interface {
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_name_without_an_interface_would_carry_is_missed_and_the_name_told() {
+    fn a_missing_interface_makes_no_window_and_is_named() {
         let two = |at: u64, second: &str| {
             let sent = count(100 * at, at);
             reading(at, vec![interface(1, "eth0", sent, sent), interface(2, second, sent, sent)])
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wall_clock_that_is_slewed_is_not_taken_for_one_that_was_set() {
+    fn a_slewed_wall_clock_is_not_a_set_one() {
         let minutes = 60 * Nanos::SECOND.0;
         for (took, drift, right) in [
             (Nanos::SECOND.0, 90_000_000, true),
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn a_counter_that_fell_has_wrapped_or_begun_anew() {
+    fn a_counter_that_fell_has_wrapped_or_was_reset() {
         let (short, long) = (1 << 32, u64::MAX);
         for (before, after, expected) in [
             ((500, 5), (700, 6), Some(200)),

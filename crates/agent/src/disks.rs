@@ -107,7 +107,7 @@ mod tests {
     proptest! {
         /// Counters with any start value, including shortly before they wrap.
         #[test]
-        fn what_disks_did_is_the_sum_over_windows(
+        fn disk_work_is_the_sum_over_windows(
             begins in 0_u64..1 << 32,
             steps in prop::collection::vec((1_u64..100_000, 0.0_f64..1.0, 0_u64..1 << 30, 0_u64..100_000), 1..40),
         ) {
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_the_kernel_is_read_and_a_disk_that_began_anew_says_nothing() {
+    fn a_kernel_line_is_parsed_and_a_reset_disk_gives_no_work() {
         let line = " 254       0 vda 3704 1 193538 1061 1022 1389 42384 1417 2 1996 2479 0 0 0 0 3 1\n";
         let read = disk(line).expect("a disk");
         let (served, bytes) = (3_704 + 1_022, (193_538 * SECTOR, 42_384 * SECTOR));

@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn interfaces_are_read_and_what_is_no_interface_is_left_out() {
+    fn interfaces_are_read_and_other_entries_are_left_out() {
         let (mut machine, write_below) = machine();
         let write = |path: &str, text: &str| write_below(&format!("sys/class/net/{path}"), text);
         assert!(machine.read(Nanos(1), Nanos(2)).is_err());
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn a_speed_is_known_of_a_card_alone_and_asked_for_when_its_link_came_anew() {
+    fn speeds_are_read_from_cards_and_again_after_link_changes() {
         let (mut machine, write) = machine();
         for file in ["rx_bytes", "rx_packets", "tx_bytes", "tx_packets"] {
             write(&format!("sys/class/net/eth0/statistics/{file}"), "7");
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_or_name_that_comes_back_is_another_one_s() {
+    fn reused_indices_and_names_get_new_values() {
         let (mut machine, write) = machine();
         let line = |name: &str| format!("8 0 {name} 1 0 2 0 3 0 4 0 5 6 7 0 0 0 0 0 0\n");
         let mut read = |index: &str, speed: &str, disk: &str, removable: &str| {
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn disks_are_drives_and_neither_parts_of_them_nor_what_is_made_of_them() {
+    fn physical_disks_are_drives_without_partitions_and_arrays() {
         let (mut machine, write) = machine();
         write("sys/class/net/none", "");
         for (file, text) in
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_that_the_kernel_does_not_count_says_so_and_its_parts_with_it() {
+    fn uncounted_disks_are_marked_with_their_partitions() {
         let (mut machine, write) = machine();
         write("sys/class/net/none", "");
         let line = |name: &str| format!("8 0 {name} 1 0 2 0 3 0 4 0 5 6 7 0 0 0 0 0 0\n");
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn what_files_of_interfaces_and_disks_say_is_in_reports() {
+    fn reports_have_the_content_of_the_files_of_interfaces_and_disks() {
         let (mut machine, write) = machine();
         for (file, text) in
             [("ifindex", "2"), ("operstate", "up"), ("carrier_changes", "1"), ("speed", "10000")]
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn this_machine_is_read_with_its_queues_and_disks() {
+    fn this_machine_is_readable_with_queues_and_disks() {
         let read = Machine::default().read(Nanos(1), Nanos(2)).expect("it is Linux");
         assert!(read.unread.is_empty(), "{:?}", read.unread);
         let loopback = read.interfaces.iter().find(|one| one.name == "lo").expect("it is everywhere");

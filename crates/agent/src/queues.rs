@@ -93,7 +93,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_taken_in_or_refused(bytes: Vec<u8>, length in 0_u32..64) {
+        fn any_bytes_are_parsed_or_rejected(bytes: Vec<u8>, length in 0_u32..64) {
             let _ = take(&bytes, &mut BTreeMap::new());
             let framed = [&length.to_ne_bytes()[..], &36_u16.to_ne_bytes(), &bytes].concat();
             let _ = take(&framed, &mut BTreeMap::new());
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn the_outermost_discipline_of_an_interface_says_how_much_waits() {
+    fn the_outermost_discipline_gives_the_backlog() {
         let of = |index: i32, parent: TcHandle, backlog: u32| {
             let mut one = TcMessage::with_index(index);
             one.header.parent = parent;

@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn of_an_absent_controller_nothing_is_left_but_how_many_windows_were_dropped() {
+    fn after_an_outage_only_the_number_of_dropped_windows_is_reported() {
         let mut reporter = reporter();
         let refused = || Err(Rejection { why: "nobody is there".to_owned(), after: None });
         let (mut sent, mut told) = (0, 0);
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn disks_are_reported_as_the_cluster_calls_them_and_what_is_in_the_way_is_told_once() {
+    fn disks_are_reported_by_their_cluster_names_and_problems_are_logged_once() {
         let disk = |name: &str, second: u64| Disk {
             name: name.to_owned(),
             physical: !name.starts_with("md"),
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_disk_that_is_not_counted_is_left_out_and_told_once_and_the_last_of_several_is_nobody_s_only_one() {
+    fn uncounted_disks_are_left_out_and_logged_once_and_a_single_counted_one_is_not_reported_alone() {
         let disks = |counted: &[(&str, bool)]| -> Vec<Disk> {
             let disk = |&(name, counted): &(&str, bool)| Disk {
                 name: name.to_owned(),

@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_wrong_is_told_by_its_option_and_secrets_are_not_repeated() {
+    fn errors_name_their_option_and_never_quote_secrets() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = |name: &str, text: &str| {
             let file = folder.path().join(name);

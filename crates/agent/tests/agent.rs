@@ -171,7 +171,7 @@ fn reports_come_every_interval_and_cost_little() {
 }
 
 #[test]
-fn each_controller_is_reported_to_and_one_that_is_away_keeps_the_others_from_nothing() {
+fn each_controller_gets_reports_even_if_another_is_unavailable() {
     let (first, heard) = controller(|_| response("200 OK", TAKEN));
     let unknown = r#"{"epoch":1,"links":2,"devices":0,"skipped":{},"unknown_devices":["r0h1:vda"]}"#;
     let (second, heard_too) = controller(move |_| response("200 OK", unknown));
@@ -206,7 +206,7 @@ fn each_controller_is_reported_to_and_one_that_is_away_keeps_the_others_from_not
 }
 
 #[test]
-fn a_controller_that_hangs_up_is_tried_less_and_less_and_then_told_what_is_new() {
+fn retries_slow_down_while_a_controller_hangs_up_and_then_only_new_data_is_sent() {
     let answer = |number| if number < 6 { String::new() } else { response("200 OK", TAKEN) };
     let (address, told) = controller(answer);
     let mut agent = Agent::start(address, &["--interval", "20ms"]);
@@ -228,7 +228,7 @@ fn a_controller_that_hangs_up_is_tried_less_and_less_and_then_told_what_is_new()
 }
 
 #[test]
-fn answers_of_any_kind_are_told_in_a_line_and_outlived() {
+fn replies_of_any_kind_are_logged_in_one_line_and_survived() {
     let strange = [
         response("422 Unprocessable Entity", r#"{"detail":"`r0h1:egress`: no such link"}"#),
         response("503 Service Unavailable", "busy\u{1b}[31m\nbusy"),
@@ -245,7 +245,8 @@ fn answers_of_any_kind_are_told_in_a_line_and_outlived() {
     let mut agent = Agent::start(address, &["--interval", "10ms"]);
     let mut written = agent.written();
     let lines: Vec<String> = (0..last).map(|_| written.next().expect("a line")).collect();
-    for (line, part) in lines.iter().zip(["no such link", "busy", "not a reply of a controller", "301", "", ""])
+    for (line, part) in
+        lines.iter().zip(["no such link", "busy", "not a reply of a controller", "301", "", ""])
     {
         assert!(line.starts_with("report failed: ") && line.contains(part), "{line}");
         assert!(line.len() < 300 && !line.contains('\u{1b}'), "{line}");
@@ -255,7 +256,7 @@ fn answers_of_any_kind_are_told_in_a_line_and_outlived() {
 }
 
 #[test]
-fn what_is_wrong_is_told_in_a_line_with_code_2() {
+fn invalid_arguments_give_one_line_and_exit_code_2() {
     let run = |arguments: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_leeward-agent"));
         let mut agent = Agent(command.args(arguments).stderr(Stdio::piped()).spawn().expect("it runs"));
@@ -283,7 +284,7 @@ fn what_is_wrong_is_told_in_a_line_with_code_2() {
 }
 
 #[test]
-fn https_is_spoken_with_who_is_vouched_for_and_nobody_else() {
+fn https_needs_a_trusted_certificate() {
     let folder = tempfile::tempdir().expect("a folder");
     let certificate = |name: &str| {
         let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");
@@ -324,7 +325,7 @@ fn https_is_spoken_with_who_is_vouched_for_and_nobody_else() {
 }
 
 #[test]
-fn it_takes_part_in_measurements_if_it_is_told_to() {
+fn the_agent_takes_part_in_measurements_on_request() {
     let (at, _told) = controller(|_| response("200 OK", TAKEN));
     // Another process may take a free port before the agent does; the test then tries another one.
     let started = (0..10).find_map(|_| {

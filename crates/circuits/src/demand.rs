@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_demand_is_named_by_row_and_column() {
+    fn invalid_demands_are_rejected_by_row_and_column() {
         let says = |rows: &[&[f64]]| DemandMatrix::from_rows(rows).unwrap_err().to_string();
         assert_eq!(says(&[&[0.0]]), "a demand of 1 racks: must be 2 to 2048");
         assert_eq!(says(&[&[0.0, 1.0], &[1.0]]), "row 1: 1 columns: must be 2, as many as there are rows");

@@ -70,7 +70,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn packets_back_to_back_take_what_their_sum_takes(
+        fn packets_back_to_back_take_the_time_of_their_sum(
             rate in 1_u64..400_000_000_000,
             packets in prop::collection::vec(1_u32..10_000, 1..200),
         ) {

@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_no_network_is_named() {
+    fn invalid_networks_are_rejected() {
         let says = |circuit, packet, night, week, min_day| {
             let times = [night, week, min_day].map(|us: u64| Nanos(us * 1000));
             let made = Network::new(Bandwidth(circuit), Bandwidth(packet), times[0], times[1], times[2]);
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn a_circuit_carries_what_its_rate_says() {
+    fn a_circuit_carries_bytes_at_its_rate() {
         let network = Network::default();
         assert_eq!(network.carries(Nanos(180_000)), 1_800_000);
         assert_eq!(network.takes(10_001), Nanos(1001));

@@ -42,7 +42,7 @@ struct Plain {
 
 proptest! {
     #[test]
-    fn what_is_left_is_written_and_not_yet_seen_whatever_is_sent_again_and_closed(
+    fn the_rest_is_written_minus_seen_despite_retransmissions_and_closes(
         operations in prop::collection::vec(operation(), 1..300),
     ) {
         let mut adus = Adus::new(RACKS);
@@ -87,7 +87,7 @@ proptest! {
     }
 
     #[test]
-    fn queues_tell_of_no_more_than_they_hold(sends in prop::collection::vec((0..RACKS as u32, 0..RACKS as u32), 1..200)) {
+    fn queue_estimates_are_limited_by_queue_contents(sends in prop::collection::vec((0..RACKS as u32, 0..RACKS as u32), 1..200)) {
         let mut switch = Switch::new(Settings::etalon(RACKS)).expect("right settings");
         let mut out = Vec::new();
         for (source, destination) in sends {
@@ -110,7 +110,7 @@ proptest! {
 }
 
 #[test]
-fn bytes_seen_before_they_are_told_of_count_once() {
+fn bytes_seen_before_they_are_written_count_once() {
     let mut adus = Adus::new(2);
     adus.open(3, 0, 1).expect("a flow");
     adus.seen(3, 500);
@@ -120,7 +120,7 @@ fn bytes_seen_before_they_are_told_of_count_once() {
 }
 
 #[test]
-fn racks_that_are_not_there_are_told() {
+fn missing_racks_are_rejected() {
     assert_eq!(
         Adus::new(2).open(0, 0, 2).expect_err("no rack").to_string(),
         "destination rack 2 of 2, numbered from 0"

@@ -80,7 +80,7 @@ fn days_of_etalons_solstice_are_those_of_the_released_solver() {
 }
 
 #[test]
-fn days_of_the_released_solver_carry_what_it_says_shuffled_or_not() {
+fn days_of_the_released_solver_carry_its_own_count_shuffled_or_not() {
     for (name, network, instance) in instances() {
         let request = matrix(&instance["rng_invariant"]["request"]);
         for run in ["rand_zero", "glibc_srand1"].map(|run| &instance[run]) {
@@ -99,7 +99,7 @@ fn days_of_the_released_solver_carry_what_it_says_shuffled_or_not() {
 }
 
 #[test]
-fn ours_is_within_what_shuffled_runs_of_the_released_solver_had() {
+fn our_schedules_lie_within_the_range_of_shuffled_runs_of_the_released_solver() {
     for (name, network, instance) in instances() {
         let request = matrix(&instance["rng_invariant"]["request"]);
         let schedule = scheduled(&instance, &network);
@@ -113,7 +113,7 @@ fn ours_is_within_what_shuffled_runs_of_the_released_solver_had() {
 }
 
 #[test]
-fn eclipse_serves_what_the_reference_of_its_algorithm_does() {
+fn eclipse_serves_as_much_as_its_reference() {
     for (file, content) in documents("circuits", |name| name.starts_with("eclipse_ref_")) {
         let network = network(&content["params"]);
         for instance in content["instances"].as_array().unwrap() {
@@ -158,7 +158,7 @@ fn the_published_solstice_takes_about_as_long_as_its_reference() {
 }
 
 #[test]
-fn partial_matchings_serve_what_perfect_ones_do_or_more() {
+fn partial_matchings_serve_at_least_as_much_as_perfect_ones() {
     let (mut ours, mut etalons, mut eclipses) = (0.0, 0.0, 0.0);
     for (file, content) in documents("circuits", |name| name.starts_with("eclipse_ref_")) {
         let network = network(&content["params"]);

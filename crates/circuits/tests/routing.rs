@@ -53,7 +53,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(96))]
 
     #[test]
-    fn no_byte_is_lost_or_doubled_and_no_way_is_longer_than_it_may_be(
+    fn no_byte_is_lost_or_duplicated_and_no_path_is_too_long(
         racks in 2_usize..8,
         which in 0_usize..4,
         seed in 0_u64..100,
@@ -119,7 +119,7 @@ proptest! {
     }
 
     #[test]
-    fn hoho_arrives_as_early_as_any_way_over_the_schedule_unrolled_in_time(
+    fn hoho_arrives_as_early_as_any_path_over_the_unrolled_schedule(
         racks in 3_usize..9,
         order in prop::collection::vec(1_usize..9, 0..12),
         most_hops in 1_u8..=MOST_HOPS,
@@ -228,7 +228,7 @@ fn each_routing_has_the_rate_that_theory_gives_it() {
 }
 
 #[test]
-fn vlb_sends_as_many_packets_of_a_rack_by_each_other_one() {
+fn vlb_spreads_packets_evenly_over_intermediate_racks() {
     let schedule = rotor(8);
     let mut switch = switch(circuits_alone(8, 64, 1024), &schedule, routes("vlb", "{seed: 5}", &schedule));
     let mut out = Vec::new();
@@ -244,7 +244,7 @@ fn vlb_sends_as_many_packets_of_a_rack_by_each_other_one() {
 }
 
 #[test]
-fn rotorlb_lets_nothing_else_on_a_circuit_while_its_own_pair_waits() {
+fn rotorlb_serves_a_circuits_own_pair_first() {
     let racks = 8;
     let schedule = rotor(racks);
     let mut switch = switch(circuits_alone(racks, 1024, 1024), &schedule, routes("rotorlb", "", &schedule));
@@ -275,7 +275,7 @@ fn rotorlb_lets_nothing_else_on_a_circuit_while_its_own_pair_waits() {
 }
 
 #[test]
-fn a_packet_that_missed_its_day_still_comes() {
+fn a_packet_that_missed_its_day_still_arrives() {
     // More than a day's capacity at once: packets that the plan has no room for continue as packets that are there then.
     let schedule = rotor(6);
     let mut switch = switch(circuits_alone(6, 4096, 4096), &schedule, routes("hoho", "", &schedule));
@@ -291,7 +291,7 @@ fn a_packet_that_missed_its_day_still_comes() {
 }
 
 #[test]
-fn what_no_routing_can_do_is_told() {
+fn impossible_routings_are_rejected() {
     let says = |name: &str, schedule: &Schedule| {
         let made = routing::REGISTRY.make(name, "").expect("a routing").routes(schedule, &Network::default());
         made.map(drop).map_err(|error| error.to_string())

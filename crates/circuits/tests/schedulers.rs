@@ -53,7 +53,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_schedule_keeps_what_is_promised_and_serves_what_it_does_not_leave(
+    fn every_schedule_keeps_its_guarantees_and_its_demand_balance(
         demand in demands(), network in networks()
     ) {
         for registration in REGISTRY {
@@ -127,7 +127,7 @@ fn partial_matchings_serve_about_what_eclipse_does_with_the_same_shortest_day_an
 }
 
 #[test]
-fn packets_can_carry_what_the_published_solstice_leaves() {
+fn packets_can_carry_the_rest_of_the_published_solstice() {
     let racks = 12;
     let entry = |at: usize| ((at / racks != at % racks) as u64) * (at as u64 * 7_919_993 % 5_000_000);
     let demand = DemandMatrix::new(racks, (0..racks * racks).map(entry).collect()).unwrap();
@@ -148,7 +148,7 @@ fn strobe_is_a_round_of_seven_days_among_eight_racks() {
 }
 
 #[test]
-fn what_cannot_be_scheduled_is_said_with_what_was_expected() {
+fn impossible_schedules_are_rejected_with_the_expected_values() {
     let demand = DemandMatrix::new(3, vec![0, 1, 1, 1, 0, 1, 1, 1, 0]).unwrap();
     let network = Network::default();
     let says = |name: &str, settings: &str| match REGISTRY.make(name, settings) {
@@ -190,7 +190,7 @@ fn what_cannot_be_scheduled_is_said_with_what_was_expected() {
 }
 
 #[test]
-fn a_network_too_slow_for_its_units_is_refused() {
+fn a_network_too_slow_for_its_units_is_rejected() {
     let demand = DemandMatrix::new(2, vec![0, 1, 1, 0]).unwrap();
     let us = |time: u64| Nanos(time * 1000);
     let network = Network::new(Bandwidth(1_000_000), Bandwidth(1), us(20), us(2000), us(180)).unwrap();
@@ -205,7 +205,7 @@ fn a_network_too_slow_for_its_units_is_refused() {
 }
 
 #[test]
-fn a_schedule_that_breaks_a_promise_is_found_out() {
+fn a_schedule_that_breaks_a_guarantee_is_detected() {
     let network = Network::default();
     let day = |sources: Vec<Option<u32>>, us: u64| Day {
         matching: Matching::new(sources).unwrap(),
@@ -254,7 +254,7 @@ impl Scheduler for Everything {
 }
 
 #[test]
-fn a_users_scheduler_is_one_like_any_other() {
+fn a_user_defined_scheduler_works_like_a_registered_one() {
     let demand = DemandMatrix::new(2, vec![0, 10_000_000, 30_000_000, 0]).unwrap();
     let network = Network::default();
     let scheduler: Box<dyn Scheduler> = Box::new(Everything);

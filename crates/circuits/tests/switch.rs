@@ -260,7 +260,7 @@ fn a_new_schedule_starts_when_the_week_ends() {
 }
 
 #[test]
-fn bad_settings_and_events_are_told() {
+fn invalid_settings_and_events_are_rejected() {
     let good = Settings::etalon(8);
     let with = |settings| Switch::<u64>::new(settings).expect_err("wrong settings").to_string();
     assert_eq!(with(Settings { racks: 0, ..good.clone() }), "0 racks: must be 1 to 1024");

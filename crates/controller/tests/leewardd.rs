@@ -85,7 +85,7 @@ fn token(folder: &Path, name: &str, more: &[&str]) -> String {
 }
 
 #[test]
-fn what_is_wrong_is_told_in_a_line_with_code_2() {
+fn invalid_arguments_give_one_line_and_exit_code_2() {
     let folder = folder();
     std::fs::write(folder.path().join("wrong.yaml"), "cluster: c.yaml\nlimit: 1\n").expect("a file");
     let cases: [(&[&str], &str); 4] = [

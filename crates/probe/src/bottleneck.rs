@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn one_question_stands_for_a_rack() {
+    fn one_pair_stands_for_a_rack() {
         let asked = out_of_racks(&[vec![0, 1, 2], vec![3], vec![4, 5]]);
         assert_eq!(asked, [(0, ((0, 3), (1, 4))), (2, ((4, 0), (5, 1)))]);
         assert_eq!(out_of_racks(&[vec![0, 1, 2]]), []);
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn networks_are_recognised() {
+    fn kinds_of_networks_are_recognised() {
         let kind = |four: &[PairResult], one: &[PairResult]| recognise(four, one).kind;
         let (never, always) = (results([false; 20], 2.0), results([true; 20], 1.0));
         assert_eq!(kind(&never, &always), Some(Kind::Hose));
@@ -255,7 +255,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn questions_are_what_they_should_be_and_none_twice(hosts in 0..40_usize, count in 0..40_usize, seed: u64) {
+        fn pairs_are_valid_and_distinct(hosts in 0..40_usize, count in 0..40_usize, seed: u64) {
             let four = between_four(hosts, count, seed);
             let one = from_one(hosts, count, seed);
             for &((a, b), (c, d)) in &four {

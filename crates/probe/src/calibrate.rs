@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_cheapest_of_the_good_ones_is_taken() {
+    fn the_cheapest_accurate_train_is_chosen() {
         let errors = [0.30, 0.20, 0.11, 0.10, 0.09, 0.095, 0.10];
         let results: Vec<_> = grid(&Train::default())[..7]
             .iter()
@@ -77,7 +77,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn none_is_cheaper_and_as_good(errors in prop::collection::vec(0.0..1.0, 21)) {
+        fn no_cheaper_train_is_as_accurate(errors in prop::collection::vec(0.0..1.0, 21)) {
             let made = grid(&Train::default()).into_iter().zip(errors);
             let results: Vec<_> = made.map(|(train, error)| TrainErrors { train, errors: vec![error] }).collect();
             let (scores, best) = choose(&results).unwrap();

@@ -158,7 +158,7 @@ mod tests {
     const TRAIN: Train = Train { bursts: 3, packets: 70, bytes: 100, gap_ns: 0 };
 
     #[test]
-    fn what_belongs_to_another_train_is_left_out() {
+    fn packets_of_other_trains_are_ignored() {
         let mut collector = Collector::new(5, TRAIN);
         let head = Head { session: 5, burst: 2, number: 69 };
         collector.packet(Some(head), 100, 10);

@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_connection_that_takes_nothing_tells_nothing() {
+    fn a_second_connection_without_effect_gives_no_estimate() {
         assert_eq!(Cross::from_two_rates(1e9, 1e9), None);
         assert_eq!(Cross::from_two_rates(1e9, 1.2e9), None);
         assert_eq!(Cross::from_two_rates(0.0, 0.0), None);
@@ -84,7 +84,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn links_that_divide_evenly_are_found_out(path in 1e6..1e11, others in 0..40_u32, own in 1..20_u32) {
+        fn evenly_shared_links_are_recognised(path in 1e6..1e11, others in 0..40_u32, own in 1..20_u32) {
             let shared = |own: u32| path / f64::from(others + own);
             let close = |a: f64, b: f64| (a - b).abs() <= 1e-6 * b.max(1.0);
             let known = Cross::from_path_rate(path, shared(1));

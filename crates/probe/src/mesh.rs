@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_pair_has_its_turn_once_and_no_host_two_at_a_time() {
+    fn every_pair_is_measured_once_and_no_host_twice_at_a_time() {
         for hosts in 0..24 {
             let rounds = rounds(hosts);
             let mut all = BTreeSet::new();

@@ -25,7 +25,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn small_samples_have_what_can_be_said_of_them() {
+    fn small_samples_have_partial_statistics() {
         assert_eq!((mean(&[]), deviation(&[1.0]), quantile(&[], 0.5)), (None, None, None));
         assert_eq!((mean(&[1.0, 3.0]), deviation(&[1.0, 3.0])), (Some(2.0), Some(2_f64.sqrt())));
         let five = [5.0, 1.0, 4.0, 2.0, 3.0];

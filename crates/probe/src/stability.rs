@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn the_error_is_a_share_of_what_is_there_now() {
+    fn the_error_is_relative_to_the_current_rate() {
         let samples = [(0, 8e8), (10, 1e9), (21, 5e8)].map(|(at_ns, rate_bps)| Sample { at_ns, rate_bps });
         assert_eq!(errors(&samples, 10, 1), [0.2, 1.0]);
         assert_eq!(errors(&samples, 10, 0), [0.2]);

@@ -143,7 +143,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn trees_are_found_out(
+        fn trees_are_recognised(
             places in prop::collection::vec((0..3_u8, 0..3_u8, 0..3_u8), 1..20), core in prop::sample::select(vec![6, 8]),
         ) {
             let found = fit(&tree(&places, core));
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_said() {
+    fn misfits_are_described() {
         let mut hops = tree(&[(0, 0, 0), (0, 0, 1), (0, 1, 0), (1, 0, 0)], 6);
         (hops[0][3], hops[1][3], hops[2][3]) = (Some(5), None, Some(8));
         let said: Vec<_> = fit(&hops).misfits.into_iter().map(|one| (one.pair, one.hops)).collect();

@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_beginning_and_what_comes_late_do_not_count() {
+    fn the_beginning_and_late_bytes_do_not_count() {
         let mut slots = vec![125_000; 100];
         slots[..10].fill(9_999_999);
         slots.extend([77; 50]);
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_longer_transfer_gets_alone_is_not_what_it_gets_beside_another() {
+    fn the_time_alone_of_a_longer_transfer_does_not_count() {
         let second =
             |slots: Vec<u64>, count: u64| TransferReport { duration_ns: count * SLOT_NS, slots: vec![slots] };
         let first = second(vec![62_500; 100], 100);
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_no_rate() {
+    fn an_empty_transfer_has_no_rate() {
         let seen = TransferReport { duration_ns: 1_000_000_000, slots: vec![vec![]] };
         let asked = Transfer { duration_ns: 1_000_000_000, connections: 1 };
         assert_eq!(

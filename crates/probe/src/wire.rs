@@ -56,7 +56,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(session: u64, burst: u32, number: u32, padding in 0..100_usize) {
+        fn written_headers_are_read_back(session: u64, burst: u32, number: u32, padding in 0..100_usize) {
             let head = Head { session, burst, number };
             let mut packet = [0; HEADER];
             head.write(&mut packet);

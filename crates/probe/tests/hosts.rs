@@ -59,7 +59,7 @@ fn a_path_is_measured_from_here_and_between_two_others() {
 }
 
 #[test]
-fn a_transfer_is_told_slot_by_slot_and_connection_by_connection() {
+fn a_transfer_is_reported_by_slot_and_connection() {
     let (a, b) = (Host::start(None), Host::start(None));
     let transfer = Order::Transfer { transfer: Transfer { duration_ns: 300_000_000, connections: 3 } };
     let made = order(&a.place(), &b.at, &transfer, &Secret::default()).unwrap();
@@ -125,7 +125,7 @@ fn trains_to_one_host_wait_for_each_other() {
 }
 
 #[test]
-fn only_who_knows_the_secret_is_heard() {
+fn a_wrong_secret_is_refused() {
     let b = Host::start(Some("wind"));
     let told = |secret: Option<&str>| order(&Place::Here, &b.at, &TRAIN, &Secret(secret.map(str::to_owned)));
     assert!(told(Some("wind")).is_ok());
@@ -136,7 +136,7 @@ fn only_who_knows_the_secret_is_heard() {
 }
 
 #[test]
-fn absurd_trains_are_refused_by_who_would_receive_them() {
+fn receivers_refuse_trains_out_of_range() {
     let b = Host::start(None);
     let mut peer = Peer::greet(&b.at, &Secret::default()).unwrap();
     let train = Train { bursts: 1000, packets: 10_000, ..Train::default() };
@@ -149,7 +149,7 @@ fn absurd_trains_are_refused_by_who_would_receive_them() {
 }
 
 #[test]
-fn what_is_not_of_the_protocol_is_told_so_and_hurts_nobody() {
+fn protocol_violations_are_refused_and_harmless() {
     let b = Host::start(None);
     for bytes in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0, 0, 0, 2, b'{', b'}'], &[0; 64], &[0xff; 64]] {
         let mut stream = TcpStream::connect(&b.at).unwrap();
@@ -164,7 +164,7 @@ fn what_is_not_of_the_protocol_is_told_so_and_hurts_nobody() {
 }
 
 #[test]
-fn what_a_host_says_that_cannot_be_is_refused_at_once_in_a_short_line() {
+fn impossible_replies_are_refused_at_once_in_a_short_line() {
     let transfer = Transfer { duration_ns: 1_000_000_000, connections: 1 };
     let estimate = Estimate {
         rate_bps: -1.0,
@@ -206,7 +206,7 @@ fn what_a_host_says_that_cannot_be_is_refused_at_once_in_a_short_line() {
 }
 
 #[test]
-fn connections_have_seats_that_are_free_again_when_they_end() {
+fn the_connection_limit_frees_when_connections_end() {
     let limits = Limits { peers: 2, ..Limits::default() };
     let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), limits, Secret::default()).unwrap();
     let (at, stop) = (listener.address().unwrap().to_string(), listener.stop());
@@ -226,7 +226,7 @@ fn connections_have_seats_that_are_free_again_when_they_end() {
 }
 
 #[test]
-fn who_sends_a_byte_now_and_then_keeps_no_seat() {
+fn slow_senders_do_not_hold_connections() {
     let limits = Limits { peers: 1, ..Limits::default() };
     let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), limits, Secret::default()).unwrap();
     let (at, stop) = (listener.address().unwrap().to_string(), listener.stop());
@@ -252,7 +252,7 @@ fn who_sends_a_byte_now_and_then_keeps_no_seat() {
 }
 
 #[test]
-fn nobody_there_is_said_with_the_address() {
+fn a_refused_connection_is_reported_with_its_address() {
     let gone = Host::start(None).at.clone();
     let error = order(&Place::Here, &gone, &TRAIN, &Secret::default()).unwrap_err();
     assert_eq!(
@@ -272,7 +272,7 @@ fn named(hosts: &[Host]) -> Vec<Named> {
 const SHORT: Train = Train { bursts: 2, packets: 40, bytes: 1472, gap_ns: 1_000_000 };
 
 #[test]
-fn a_mesh_is_measured_whole_and_says_how_far_it_is() {
+fn a_mesh_is_measured_completely_with_progress() {
     let hosts = [Host::start(None), Host::start(None), Host::start(None)];
     let mut said = Vec::new();
     let mut progress = |done, total| {
@@ -304,7 +304,7 @@ fn a_host_that_is_gone_leaves_holes_in_a_mesh_and_no_cluster() {
 }
 
 #[test]
-fn surveys_stop_when_they_are_told_to() {
+fn surveys_stop_on_request() {
     let hosts = [Host::start(None), Host::start(None), Host::start(None)];
     let mut stop = |_, _| Err(ProbeError::Stopped);
     let made = survey::mesh(&named(&hosts), &SHORT, 1, &Secret::default(), &mut stop);
@@ -312,7 +312,7 @@ fn surveys_stop_when_they_are_told_to() {
 }
 
 #[test]
-fn one_path_is_looked_at_for_longer() {
+fn one_path_is_surveyed_over_time() {
     let b = Host::start(None);
     let secret = Secret::default();
     let schedule = Schedule { every_ns: 20_000_000, times: 4, lags_ns: vec![20_000_000, 10_000_000_000] };
@@ -328,7 +328,7 @@ fn one_path_is_looked_at_for_longer() {
 }
 
 #[test]
-fn a_host_that_goes_away_does_not_take_what_was_measured_with_it() {
+fn measurements_survive_a_host_that_leaves() {
     let mut b = Some(Host::start(None));
     let to = b.as_ref().unwrap().at.clone();
     let schedule = Schedule { every_ns: 20_000_000, times: 3, lags_ns: vec![20_000_000] };
@@ -358,7 +358,7 @@ fn trains_are_calibrated_against_a_transfer() {
 }
 
 #[test]
-fn a_host_that_goes_away_leaves_the_experiments_that_were_made() {
+fn experiments_survive_a_host_that_leaves() {
     let (a, b) = (Host::start(None), Host::start(None));
     let mut gone = Some(Host::start(None));
     let hosts: Vec<_> = [("a", &a), ("b", &b), ("c", gone.as_ref().unwrap())]
@@ -380,7 +380,7 @@ fn a_host_that_goes_away_leaves_the_experiments_that_were_made() {
 }
 
 #[test]
-fn what_cannot_be_surveyed_is_told_before_anything_is_sent() {
+fn invalid_surveys_are_rejected_before_anything_is_sent() {
     let one = Named { name: "a".to_owned(), address: "127.0.0.1:1".to_owned() };
     let secret = Secret::default();
     let error = |hosts: &[Named]| {
@@ -422,7 +422,7 @@ fn sent() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
-    fn who_does_not_know_the_secret_is_refused_whatever_they_send_and_the_host_goes_on(
+    fn arbitrary_messages_without_the_secret_are_refused_and_the_host_goes_on(
         messages in prop::collection::vec(sent(), 0..6),
     ) {
         static HOST: LazyLock<Host> = LazyLock::new(|| Host::start(Some("a secret of ours")));

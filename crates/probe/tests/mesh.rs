@@ -41,7 +41,7 @@ proptest! {
 }
 
 #[test]
-fn what_was_not_measured_is_named() {
+fn missing_rates_are_named_in_the_error() {
     let rates_bps = vec![vec![0.0, 1e9], vec![f64::NAN, 0.0]];
     let mesh = Mesh { hosts: vec!["a".to_owned(), "b".to_owned()], rates_bps };
     let error = mesh.cluster("net", Shape::Pipe, None).unwrap_err();

@@ -135,7 +135,7 @@ fn a_hose_is_recognised_by_the_protocol_of_the_paper() {
 }
 
 #[test]
-fn hops_tell_the_racks() {
+fn hop_counts_reveal_racks() {
     let network = network!(&[2, 2]);
     let hosts = network.hosts();
     let hops: Vec<Vec<_>> = hosts

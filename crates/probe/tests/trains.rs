@@ -32,7 +32,7 @@ proptest! {
     }
 
     #[test]
-    fn what_a_bucket_holds_adds_to_the_rate_and_no_more(
+    fn a_bucket_adds_at_most_its_content_to_the_rate(
         train in trains(), rate_bps in 1e7..9e8, bucket in 2_000.0..500_000.0,
     ) {
         let link = Link { rate_bps, bucket_bytes: bucket, queue_bytes: 1 << 30 };
@@ -90,7 +90,7 @@ proptest! {
     }
 
     #[test]
-    fn what_arrives_as_it_was_sent_is_flagged(train in trains(), rate_bps in 1e6..9e8) {
+    fn arrival_at_the_sending_rate_is_flagged_as_sender_limited(train in trains(), rate_bps in 1e6..9e8) {
         let link = Link { rate_bps: 1e11, bucket_bytes: 3_000.0, queue_bytes: 1 << 30 };
         let (sent, received) = send(&train, rate_bps, link, |_, _| true);
         prop_assert!(estimate(&train, &sent, &received, None).unwrap().sender_limited);
@@ -134,7 +134,7 @@ fn lost_ends_are_made_up_for() {
 }
 
 #[test]
-fn too_little_is_no_rate() {
+fn too_few_packets_give_no_rate() {
     let train = Train { bursts: 2, packets: 10, bytes: 1000, gap_ns: 0 };
     let sent = SendStatistics { packets: 20, busy_ns: 10_000, waited_ns: 0 };
     let none = estimate(&train, &sent, &Collector::new(1, train).finish(0), None).unwrap_err();
@@ -148,7 +148,7 @@ fn too_little_is_no_rate() {
 }
 
 #[test]
-fn what_the_receiver_overran_is_not_lost_on_the_network() {
+fn packets_dropped_by_the_receiver_are_not_network_loss() {
     let train = Train { bursts: 1, packets: 10, bytes: 1000, gap_ns: 0 };
     let mut collector = Collector::new(1, train);
     for number in 0..5 {

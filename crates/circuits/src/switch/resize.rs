@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn small_above_big_is_told() {
+    fn small_above_big_is_rejected() {
         let error = Resize::new(129, 128, Nanos(0)).expect_err("the wrong way round");
         assert_eq!(error.to_string(), "resize: small 129 packets, big 128: small must not be above big");
         assert_eq!(Resize::new(0, 128, Nanos(0)), Err(ResizeError::Nothing));

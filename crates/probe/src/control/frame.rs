@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stranger_is_not_read_further_than_a_greeting_is_long() {
+    fn unauthenticated_messages_are_limited_to_the_length_of_a_greeting() {
         let mut sent = (FIRST_BYTES + 1).to_be_bytes().to_vec();
         sent.extend(b" ".repeat(FIRST_BYTES as usize - 6));
         sent.extend(br#"{"ping"#);
@@ -108,7 +108,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_asked_is_heard_one_after_the_other_and_what_is_cut_off_is_not(
+        fn messages_are_read_in_order_and_truncated_ones_are_not(
             asked in prop::collection::vec(asks(), 0..8),
             cut in any::<prop::sample::Index>(),
         ) {
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_told_in_a_short_line() {
+    fn malformed_messages_give_a_short_error() {
         let text = format!(r#"{{"ask":"{}\n"}}"#, "x".repeat(100_000));
         let mut framed = (text.len() as u32).to_be_bytes().to_vec();
         framed.extend(text.as_bytes());
@@ -151,7 +151,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_alone_is_refused_or_waited_for_in_vain() {
+    fn a_length_without_content_is_an_error() {
         let error = read::<Request>(&mut &[0xff_u8; 8][..]).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::InvalidData);
         let error = read::<Request>(&mut &[0, 1, 0, 0, b'{'][..]).unwrap_err();

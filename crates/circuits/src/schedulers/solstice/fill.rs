@@ -184,7 +184,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn levels_give_what_passes_do(
+        fn levels_equal_passes(
             racks in 2usize..7, drawn in prop::collection::vec(0u64..60, 36), budget in 6u64..200
         ) {
             let demand: Vec<u64> = drawn[..racks * racks].iter().map(|&entry| entry.saturating_sub(15)).collect();
