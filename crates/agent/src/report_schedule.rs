@@ -2,6 +2,9 @@
 //!
 //! Agents on thousands of hosts must not report at the same time, neither in normal operation nor when a controller comes back.
 //! Readings of each agent have their own offset, every report has some jitter, and every retry delay has more.
+//!
+//! Hand-written although back-off crates exist: those sleep or read a clock themselves, while this schedule takes times and
+//! random numbers as arguments, combines readings with retries, and honors the delay that a controller requests.
 
 use leeward_fabric::Nanos;
 

@@ -1,4 +1,6 @@
 //! Mean, standard deviation and quantiles of samples.
+//!
+//! Hand-written: three formulas do not justify a statistics crate.
 
 /// Mean; `None` without samples.
 pub fn mean(samples: &[f64]) -> Option<f64> {

@@ -1,4 +1,7 @@
 //! Maximum-weight matchings by shortest augmenting paths (the Hungarian method), for any square matrix of weights.
+//!
+//! Hand-written: `eclipse` solves many problems of one size per schedule, so the buffers are reused between calls, and ties are
+//! broken by index, so that schedules stay reproducible. Graph libraries promise neither.
 
 use super::matcher::NONE;
 

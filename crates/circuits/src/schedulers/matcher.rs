@@ -3,6 +3,9 @@
 //! The possible sources of a destination are words of 64 bits, so one step of a search examines 64 sources. The matching stays
 //! valid while edges are added and removed. Sources visited by a failed search cannot be on any later augmenting path, so later
 //! searches skip them.
+//!
+//! Hand-written: the schedulers remove and add edges between searches and keep the matching, while graph libraries compute each
+//! matching from an empty one.
 
 /// Marks a rack without a partner.
 pub(super) const NONE: u32 = u32::MAX;
