@@ -1,6 +1,6 @@
 //! Measurements on real kernels, between namespaces whose links `tc` limits. They need root and print a note without it.
 
-mod namespaces;
+mod support;
 
 use std::thread;
 
@@ -10,7 +10,7 @@ use leeward_probe::cross::Cross;
 use leeward_probe::survey::{Host, bottlenecks};
 use leeward_probe::{Train, Transfer, topology};
 use leeward_testing::require;
-use namespaces::{Network, available, installed, median};
+use support::{Network, available, installed, median};
 
 /// Creates a network, or ends the test with a printed reason.
 macro_rules! network {
