@@ -1,10 +1,11 @@
 //! Squares of bytes as apps: accepted input, and the position of errors.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use leeward_fabric::input::Files;
 use leeward_fabric::{Bytes, Cpus};
 use leeward_placement::tasks::{App, Task};
+use leeward_testing::trace_folder;
 use proptest::prelude::*;
 
 fn folder(name: &str) -> PathBuf {
@@ -57,15 +58,9 @@ fn a_square_is_refused_at_the_first_transfer_too_many() {
 
 #[test]
 fn the_matrices_of_mpi_programs_are_apps() {
-    let Some(data) = std::env::var_os("LEEWARD_DATA").map(PathBuf::from) else {
-        println!("skipped: LEEWARD_DATA does not name the folder of traces");
-        return;
-    };
-    if !data.join("mpi-comm-matrices").is_dir() {
-        println!("skipped: there is no mpi-comm-matrices in the folder of traces");
-        return;
-    }
-    let files = Files { data: Some(data), ..Files::default() };
+    let Some(folder) = trace_folder("mpi-comm-matrices") else { return };
+    let data = folder.parent().map(Path::to_path_buf);
+    let files = Files { data, ..Files::default() };
     for name in ["amg", "btmz", "cg", "lulesh"] {
         let file = format!("data:mpi-comm-matrices/{name}-64.size.csv");
         let app = App::from_square(&file, &files, Task::default()).expect("a square");

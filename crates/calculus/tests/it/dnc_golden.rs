@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::support::reference::{close, each, lines, number};
 use leeward_calculus::{ArrivalCurve, Flow, Network, Packets, TokenBucket, Unbounded};
+use leeward_testing::golden;
 use serde_json::Value;
 
 fn text(value: &Value) -> &str {
@@ -19,10 +20,11 @@ type Analysis = fn(&Network) -> Vec<Result<f64, Unbounded>>;
 
 #[test]
 fn flows_and_clients_are_delayed_as_in_the_released_code() {
-    let Some(folder) = crate::support::reference::folder() else { return };
+    let Some(folder) = golden::folder("qos") else { return };
     let mut compared = 0;
-    for (name, input) in crate::support::reference::files(folder.join("dnc"), ".in.json") {
-        let output = crate::support::reference::json(folder.join("dnc").join(name.replace(".in.", ".out.")));
+    for path in golden::files(&folder.join("dnc"), |name| name.ends_with(".in.json")) {
+        let (name, input) = (golden::name(&path), golden::json(&path));
+        let output = golden::json(&folder.join("dnc").join(name.replace(".in.", ".out.")));
         let queues: BTreeMap<&str, usize> = each(&input["queues"])
             .iter()
             .enumerate()
@@ -63,9 +65,10 @@ fn flows_and_clients_are_delayed_as_in_the_released_code() {
 
 #[test]
 fn shapers_delay_as_in_the_released_code() {
-    let Some(folder) = crate::support::reference::folder() else { return };
+    let Some(folder) = golden::folder("qos") else { return };
     let (mut compared, mut overloads) = (0, 0);
-    for (name, expected) in crate::support::reference::files(folder.join("rb"), "json") {
+    for path in golden::files(&folder.join("rb"), |name| name.ends_with("json")) {
+        let (name, expected) = (golden::name(&path), golden::json(&path));
         if name == "profileSSD.json" {
             continue;
         }

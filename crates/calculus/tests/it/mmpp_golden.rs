@@ -1,7 +1,8 @@
 //! Models and their bounds against those of the authors' released code (`golden/qos/mmbp`).
 
-use crate::support::{files, golden, json, model, trace};
+use crate::support::{model, trace};
 use leeward_calculus::mmpp::{FitSettings, Sigma, Sizes, fit};
+use leeward_testing::golden;
 
 fn close(ours: f64, theirs: f64, tolerance: f64, what: &str) {
     assert!((ours - theirs).abs() <= tolerance * theirs.abs(), "{what}: {ours} against {theirs}");
@@ -9,9 +10,9 @@ fn close(ours: f64, theirs: f64, tolerance: f64, what: &str) {
 
 #[test]
 fn fits_of_the_traces_are_the_published_ones() {
-    let Some(folder) = golden("mmbp") else { return };
-    for path in files(&folder, ".json") {
-        let theirs = json(&path);
+    let Some(folder) = golden::folder("qos/mmbp") else { return };
+    for path in golden::files(&folder, |name| name.ends_with(".json")) {
+        let theirs = golden::json(&path);
         let incoming = theirs["estimator"]["type"] == "networkIn";
         let packed =
             folder.with_file_name("traces").join(format!("{}.gz", theirs["trace"].as_str().unwrap()));
@@ -36,9 +37,9 @@ fn fits_of_the_traces_are_the_published_ones() {
 
 #[test]
 fn bounds_of_the_published_models_are_the_published_ones() {
-    let Some(folder) = golden("mmbp") else { return };
-    for path in files(&folder, ".json") {
-        let theirs = json(&path);
+    let Some(folder) = golden::folder("qos/mmbp") else { return };
+    for path in golden::files(&folder, |name| name.ends_with(".json")) {
+        let theirs = golden::json(&path);
         let ours = model(&theirs["arrivalInfo"], Sigma::Zero);
         for bound in theirs["bounds"].as_array().unwrap() {
             let theta = bound["theta"].as_f64().unwrap();

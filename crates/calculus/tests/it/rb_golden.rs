@@ -5,6 +5,7 @@ use std::path::Path;
 
 use crate::support::reference::{close, each, lines, number};
 use leeward_calculus::RbCurve;
+use leeward_testing::golden;
 use serde_json::Value;
 
 /// Work of a request, by resource: bytes into or out of a server, or seconds of an SSD (SLO section 2.3.2).
@@ -45,10 +46,11 @@ fn trace(folder: &Path, name: &str, estimator: &str, ssd: &Value) -> Vec<(u64, f
 
 #[test]
 fn curves_of_the_reference_traces_are_those_of_the_released_code() {
-    let Some(folder) = crate::support::reference::folder() else { return };
-    let ssd = crate::support::reference::json(folder.join("rb/profileSSD.json"));
+    let Some(folder) = golden::folder("qos") else { return };
+    let ssd = golden::json(&folder.join("rb/profileSSD.json"));
     let mut points = 0;
-    for (name, expected) in crate::support::reference::files(folder.join("rb"), "json") {
+    for path in golden::files(&folder.join("rb"), |name| name.ends_with("json")) {
+        let (name, expected) = (golden::name(&path), golden::json(&path));
         if name == "profileSSD.json" {
             continue;
         }

@@ -1,9 +1,10 @@
 //! Bounds against those of the authors' released code (`golden/qos/snc`, `mmbp` and `bench`): with the same models
 //! never above theirs, and without a bound where they have none.
 
-use crate::support::{STEP, files, golden, json, model, network};
+use crate::support::{STEP, model, network};
 use leeward_calculus::mmpp::Sigma;
 use leeward_calculus::snc::{Analysis, Expressions, Latency};
+use leeward_testing::golden;
 use serde_json::Value;
 
 /// No bound is above the published one by more than this, relatively.
@@ -48,12 +49,12 @@ fn compare(name: &str, input: &Value, output: &Value, lyapunov: bool) -> String 
 
 #[test]
 fn networks_are_bounded_no_worse_than_published() {
-    let Some(folder) = golden("snc") else { return };
-    for path in files(&folder, ".in.json") {
+    let Some(folder) = golden::folder("qos/snc") else { return };
+    for path in golden::files(&folder, |name| name.ends_with(".in.json")) {
         let name = path.file_name().unwrap().to_str().unwrap().replace(".in.json", "");
-        let output = json(&folder.join(format!("{name}.out.json")));
+        let output = golden::json(&folder.join(format!("{name}.out.json")));
         for lyapunov in [false, true] {
-            let found = compare(&name, &json(&path), &output, lyapunov);
+            let found = compare(&name, &golden::json(&path), &output, lyapunov);
             println!("{name}, lyapunov {lyapunov}: {found}");
         }
     }
@@ -61,7 +62,7 @@ fn networks_are_bounded_no_worse_than_published() {
 
 #[test]
 fn the_inputs_of_the_timing_runs_are_bounded_no_worse_than_published() {
-    let Some(folder) = golden("bench") else { return };
+    let Some(folder) = golden::folder("qos/bench") else { return };
     for (input, output) in [
         ("snc_10.in.json", "snc_10.out.json"),
         ("snc_10_dep.in.json", "snc_10_dep.out.json"),
@@ -69,7 +70,12 @@ fn the_inputs_of_the_timing_runs_are_bounded_no_worse_than_published() {
         ("snc_180.in.json.gz", "snc_180.out.json"),
     ] {
         for lyapunov in [false, true] {
-            let found = compare(input, &json(&folder.join(input)), &json(&folder.join(output)), lyapunov);
+            let found = compare(
+                input,
+                &golden::json(&folder.join(input)),
+                &golden::json(&folder.join(output)),
+                lyapunov,
+            );
             println!("{input}, lyapunov {lyapunov}: {found}");
         }
     }
@@ -77,9 +83,9 @@ fn the_inputs_of_the_timing_runs_are_bounded_no_worse_than_published() {
 
 #[test]
 fn a_single_queue_is_bounded_no_worse_than_published() {
-    let Some(folder) = golden("mmbp") else { return };
-    for path in files(&folder, ".json") {
-        let theirs = json(&path);
+    let Some(folder) = golden::folder("qos/mmbp") else { return };
+    for path in golden::files(&folder, |name| name.ends_with(".json")) {
+        let theirs = golden::json(&path);
         for case in theirs["single_queue_latency"].as_array().unwrap() {
             let mut of = Expressions::new(STEP, 1).unwrap();
             let model = of.model(&model(&theirs["arrivalInfo"], Sigma::Zero)).unwrap();

@@ -1,8 +1,9 @@
 //! Bounds of fitted models against a replay of the traces they were fitted to (`golden/qos/traces`).
 
-use crate::support::{files, golden, trace};
+use crate::support::trace;
 use leeward_calculus::mmpp::{FitSettings, Request, fit};
 use leeward_calculus::snc::Expressions;
+use leeward_testing::golden;
 
 const PERCENTILE: f64 = 99.9;
 
@@ -33,10 +34,10 @@ fn bound(trace: &[Request], settings: &FitSettings, by_request: bool, rate: f64)
 
 #[test]
 fn replayed_traces_stay_below_the_bounds_of_their_models() {
-    let Some(folder) = golden("traces") else { return };
+    let Some(folder) = golden::folder("qos/traces") else { return };
     println!("{:<32} {:<5} {:>12} {:>12} {:>12}", "trace", "load", "replayed", "bound", "published");
     let (mut all, mut short) = (0, 0);
-    for path in files(&folder, ".get.csv.gz") {
+    for path in golden::files(&folder, |name| name.ends_with(".get.csv.gz")) {
         for incoming in [true, false] {
             let trace = trace(&path, incoming);
             let seconds = trace.last().unwrap().at.max(1.0);

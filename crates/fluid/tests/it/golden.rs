@@ -1,11 +1,9 @@
 //! Reference results for whole workloads, flow by flow. They are not part of the project: the tests read them
 //! from the folder in `LEEWARD_SHARED`, and report a skip without it.
 
-use std::io::Read;
-use std::path::PathBuf;
-
 use leeward_fabric::Hop;
 use leeward_fluid::Network;
+use leeward_testing::golden;
 
 use crate::support::hop;
 
@@ -59,16 +57,7 @@ impl Layout {
 }
 
 fn rows(name: &str) -> Option<Vec<Vec<String>>> {
-    let Some(shared) = std::env::var_os("LEEWARD_SHARED") else {
-        eprintln!(
-            "skipped: LEEWARD_SHARED is not set, so there is no golden/fluid/{name}.csv.gz to compare with"
-        );
-        return None;
-    };
-    let path = PathBuf::from(shared).join("golden/fluid").join(format!("{name}.csv.gz"));
-    let file = std::fs::File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    let mut text = String::new();
-    flate2::read::GzDecoder::new(file).read_to_string(&mut text).unwrap();
+    let text = golden::text(&golden::folder("fluid")?.join(format!("{name}.csv.gz")));
     Some(text.lines().skip(1).map(|line| line.split(',').map(String::from).collect()).collect())
 }
 

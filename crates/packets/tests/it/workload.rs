@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use flate2::read::GzDecoder;
 use leeward_fabric::Nanos;
 use leeward_packets::workload::collective::Collective;
 use leeward_packets::workload::lists::{self, Transfer};
 use leeward_packets::workload::pipeline::{ANSWERS, DATA, Dfsio, Pipeline};
 use leeward_packets::workload::rings::{BIG, Rings};
 use leeward_packets::workload::{Driver, Flow, Piece, Place, Workload, WorkloadError};
+use leeward_testing::golden;
 use proptest::prelude::*;
 
 fn place(rack: u32, host: u32) -> Place {
@@ -271,15 +271,9 @@ fn rings_offer_a_third_of_each_switch() {
 
 #[test]
 fn rings_are_as_the_authors_drew_them() {
-    let Some(shared) = std::env::var_os("LEEWARD_SHARED") else {
-        println!("skipped: LEEWARD_SHARED does not say where the authors' flows are");
-        return;
-    };
+    let Some(folder) = golden::folder("circuits") else { return };
     for (rings, spread) in [(1, 0.03), (2, 0.03)] {
-        let path = std::path::Path::new(&shared)
-            .join(format!("golden/circuits/workload_etalon_{rings}ring.json.gz"));
-        let file = std::fs::File::open(path).unwrap();
-        let read: serde_json::Value = serde_json::from_reader(GzDecoder::new(file)).unwrap();
+        let read = golden::json(&folder.join(format!("workload_etalon_{rings}ring.json.gz")));
         let row = |row: &serde_json::Value| {
             let number = |at: usize| row[at].as_f64().unwrap();
             let [source, destination] =

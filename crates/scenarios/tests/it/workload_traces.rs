@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use leeward_fabric::input::Files;
 use leeward_scenarios::workload::{Inputs, Workload};
+use leeward_testing::trace_folder;
 
 use crate::support::workload::{check, sinbad, source, tree};
 
@@ -12,11 +13,8 @@ const DAY: f64 = 24.0 * HOUR;
 
 /// Returns the folder of traces, or prints the reason for a skip.
 fn files() -> Option<Inputs> {
-    let data = std::env::var_os("LEEWARD_DATA").map(PathBuf::from);
-    if data.is_none() {
-        println!("skipped: LEEWARD_DATA does not name the folder of traces");
-    }
-    data.map(|data| Inputs { files: Files { base: PathBuf::new(), data: Some(data) }, tables: None })
+    trace_folder("")
+        .map(|data| Inputs { files: Files { base: PathBuf::new(), data: Some(data) }, tables: None })
 }
 
 fn output(workload: &Workload) -> f64 {

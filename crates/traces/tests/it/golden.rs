@@ -4,18 +4,11 @@ use std::path::PathBuf;
 
 use leeward_calculus::RbCurve;
 use leeward_fabric::input::Files;
+use leeward_testing::{golden, trace_folder};
 use leeward_traces::device::Device;
 use leeward_traces::read::{Dialect, ReadSettings, Requests};
 use leeward_traces::{NetworkWork, Request, Stage, Work};
 use serde_json::Value;
-
-fn shared() -> Option<PathBuf> {
-    let shared = std::env::var_os("LEEWARD_SHARED");
-    if shared.is_none() {
-        eprintln!("skipped: LEEWARD_SHARED is not set, so there is nothing to compare with");
-    }
-    shared.map(PathBuf::from)
-}
 
 fn read(path: &str) -> Vec<Request> {
     let text = Files::default().open(path).unwrap();
@@ -26,7 +19,7 @@ fn read(path: &str) -> Vec<Request> {
 
 #[test]
 fn curves_of_the_reference_traces_are_those_of_the_released_code() {
-    let Some(folder) = shared().map(|shared| shared.join("golden/qos")) else { return };
+    let Some(folder) = golden::folder("qos") else { return };
     let device = Device::read(folder.join("rb/profileSSD.json").to_str().unwrap()).unwrap();
     assert_eq!((device.outstanding.reads, device.outstanding.writes), (Some(48), Some(96)));
     let mut points = 0;
@@ -59,7 +52,7 @@ fn curves_of_the_reference_traces_are_those_of_the_released_code() {
 
 #[test]
 fn every_released_trace_is_read_to_its_end() {
-    let Some(folder) = shared().map(|shared| shared.join("data/zhu-workloadcompactor")) else { return };
+    let Some(folder) = trace_folder("zhu-workloadcompactor") else { return };
     let device = Device::read(folder.join("profileSSD.txt").to_str().unwrap()).unwrap();
     let mut requests = 0;
     for entry in std::fs::read_dir(&folder).unwrap() {

@@ -2,52 +2,15 @@
 
 pub mod reference;
 
-use std::io::Read;
-use std::path::PathBuf;
+use std::path::Path;
 
 use leeward_calculus::mmpp::{Mmpp, Request, Requests, Sigma, Sizes, State};
 use leeward_calculus::snc::{Network, Queue, Stage, Workload, priorities_by_objective};
+use leeward_testing::golden;
 use serde_json::Value;
 
 /// The step of the released models, seconds.
 pub const STEP: f64 = 1e-5;
-
-/// The folder of the goldens; prints that it skips if there is none.
-pub fn golden(part: &str) -> Option<PathBuf> {
-    let Some(shared) = std::env::var_os("LEEWARD_SHARED") else {
-        println!("skipped: LEEWARD_SHARED is not set, so there is no golden/qos/{part} to compare with");
-        return None;
-    };
-    Some(PathBuf::from(shared).join("golden/qos").join(part))
-}
-
-/// Every file of a folder with this ending, in order of name.
-pub fn files(folder: &PathBuf, ending: &str) -> Vec<PathBuf> {
-    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.to_str().unwrap().ends_with(ending))
-        .collect();
-    files.sort();
-    assert!(!files.is_empty(), "{}: no {ending}", folder.display());
-    files
-}
-
-/// The text of a file, decompressed if needed.
-pub fn text(path: &PathBuf) -> String {
-    let bytes = std::fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    if path.extension().is_none_or(|ending| ending != "gz") {
-        return String::from_utf8(bytes).unwrap();
-    }
-    let mut text = String::new();
-    flate2::read::GzDecoder::new(&bytes[..]).read_to_string(&mut text).unwrap();
-    text
-}
-
-/// A JSON file.
-pub fn json(path: &PathBuf) -> Value {
-    serde_json::from_str(&text(path)).unwrap()
-}
 
 /// The model of an `arrivalInfo`.
 pub fn model(info: &Value, sigma: Sigma) -> Mmpp {
@@ -66,8 +29,8 @@ pub fn model(info: &Value, sigma: Sigma) -> Mmpp {
 }
 
 /// A trace of `ns,size,Get|Put` with the work that the released estimator of either direction assigns to a request.
-pub fn trace(path: &PathBuf, incoming: bool) -> Vec<Request> {
-    text(path)
+pub fn trace(path: &Path, incoming: bool) -> Vec<Request> {
+    golden::text(path)
         .lines()
         .map(|line| {
             let mut fields = line.split(',');

@@ -1,34 +1,7 @@
 //! Reads reference values from the folder `LEEWARD_SHARED`; prints that it skips if the variable is not set.
 
-use std::path::PathBuf;
-
 use leeward_calculus::TokenBucket;
 use serde_json::Value;
-
-/// The folder of reference values; `None`, with a message, if there is none.
-pub fn folder() -> Option<PathBuf> {
-    let shared = std::env::var_os("LEEWARD_SHARED");
-    if shared.is_none() {
-        eprintln!("skipped: LEEWARD_SHARED is not set, so there is nothing to compare with");
-    }
-    Some(PathBuf::from(shared?).join("golden/qos"))
-}
-
-/// The files of a folder with this ending, in order of name, with their content.
-pub fn files(folder: PathBuf, ending: &str) -> Vec<(String, Value)> {
-    let entries = std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
-    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let mut names: Vec<String> = names.filter(|name| name.ends_with(ending)).collect();
-    names.sort();
-    let read = |name: &String| json(folder.join(name));
-    names.iter().map(|name| (name.clone(), read(name))).collect()
-}
-
-/// A file of JSON.
-pub fn json(path: PathBuf) -> Value {
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
 
 /// A number, or infinity for the text "inf".
 pub fn number(value: &Value) -> f64 {
