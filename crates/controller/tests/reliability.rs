@@ -10,6 +10,7 @@ use std::process::Command;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use leeward_testing::require;
 use leewardd::{Process, command, placers};
 use serde_json::{Value, json};
 
@@ -296,10 +297,8 @@ fn on_a_small_disk(folder: &std::path::Path, room: &str) -> Option<Process> {
     std::fs::create_dir(&disk).expect("a folder");
     let mount = format!("mount -t tmpfs -o size={room} tmpfs {}", disk.display());
     let tried = Command::new("unshare").args(["-m", "sh", "-c", &mount]).output();
-    if !tried.is_ok_and(|tried| tried.status.success()) {
-        eprintln!("skipped: no small disk: `unshare -m` and `mount` need root");
-        return None;
-    }
+    let mounts = tried.is_ok_and(|tried| tried.status.success());
+    require("small disk", mounts.then_some(()).ok_or("`unshare -m` and `mount` need root"))?;
     let service = command(folder, "disk/store.db");
     let mut mounted = Command::new("unshare");
     mounted.args(["-m", "sh", "-c", &format!("{mount} && exec \"$@\""), "sh"]).arg(service.get_program());

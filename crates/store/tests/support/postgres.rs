@@ -14,6 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use leeward_store::{Database, Durability, Postgres, StoreError};
+use leeward_testing::require;
 use tempfile::TempDir;
 
 /// A server with one database per caller.
@@ -103,10 +104,7 @@ impl Server {
 
     /// A server that was never started.
     fn made(options: Vec<String>, port: Option<u16>) -> Option<Server> {
-        let Some(programs) = programs() else {
-            eprintln!("skipped: no PostgreSQL: as root, apt-get install postgresql");
-            return None;
-        };
+        let programs = require("PostgreSQL", programs().ok_or("as root, apt-get install postgresql"))?;
         let folder = tempfile::tempdir().expect("a folder");
         if let Some((user, group)) = somebody() {
             chown(folder.path(), Some(user), Some(group)).expect("root may give things away");
