@@ -1,21 +1,21 @@
 //! Re-placement of apps by the engine: ledger and pool are as if the app had been placed there at first.
 
 use leeward_engine::{Answer, Ask, Engine, Input, Output, Policies, Replaced};
-use leeward_fabric::{Bytes, Cluster, Cpus, HostId, Load, Nanos, ResourceId};
-use leeward_ledger::{Ledger, LedgerSettings, Scratch};
+use leeward_fabric::{Bytes, Cpus, HostId, Load, Nanos, ResourceId};
+use leeward_ledger::Scratch;
 use leeward_placement::tasks::{AppRequest, Task, Transfer, Worth};
 use leeward_placement::{Explain, Refusal, tasks};
+use leeward_testing::clusters::{cluster, ledger};
 use proptest::prelude::*;
 
 const WORTH: Worth = Worth { pause: Nanos(1_000_000_000), margin: 0.1 };
 
 fn engine(policy: &str) -> Engine {
     let text = "shape: hose\nhosts: 6\nnic: 800Mbps\ncpus: 2\n";
-    let cluster = Cluster::from_text("test", text).expect("the test writes a right cluster");
-    let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, LedgerSettings::default());
+    let ledger = ledger(&cluster(text));
     let tasks = Some(tasks::REGISTRY.make(policy, "").expect("a policy of the registry"));
     let policies = Policies { tasks, ..Policies::default() };
-    Engine::new(ledger.expect("defaults are right"), policies, 7, Explain::Off)
+    Engine::new(ledger, policies, 7, Explain::Off)
 }
 
 fn app(id: u64, transfers: &[(u32, u32, u64)]) -> AppRequest {

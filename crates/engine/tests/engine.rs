@@ -1,22 +1,20 @@
 //! The engine from the outside: inputs with times in, answers out.
 
 use leeward_engine::{Answer, Ask, Engine, Input, Output, Placed};
-use leeward_fabric::{Bytes, Cluster, HostId, Load, Nanos, ResourceId};
-use leeward_ledger::{Ledger, LedgerSettings, Sample};
+use leeward_fabric::{Bytes, HostId, Load, Nanos, ResourceId};
+use leeward_ledger::Sample;
 use leeward_placement::replicas::{self, Chain, Layout, ReplicaRequest};
 use leeward_placement::{Constraints, Explain, Refusal};
+use leeward_testing::clusters::{cluster, ledger, racks_of_four};
 use proptest::prelude::*;
 
 const BLOCK: Bytes = Bytes(256 << 20);
 const SECOND: Nanos = Nanos::SECOND;
 
 fn engine(racks: u32, devices: &str, policy: &str, settings: &str) -> Engine {
-    let text =
-        format!("racks: {racks}\nhosts_per_rack: 4\nnic: 1Gbps\noversubscription: 2\ndevices: {devices}\n");
-    let cluster = Cluster::from_text("test", &text).expect("the test writes a right cluster");
-    let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, LedgerSettings::default());
+    let ledger = ledger(&cluster(&racks_of_four(racks, devices)));
     let policy = replicas::REGISTRY.make(policy, settings).expect("a policy of the registry");
-    Engine::new(ledger.expect("defaults are right"), policy, 7, Explain::Off)
+    Engine::new(ledger, policy, 7, Explain::Off)
 }
 
 fn idle(engine: &Engine, until: Nanos) -> Vec<Sample> {

@@ -2,29 +2,28 @@
 
 use leeward_engine::{About, Answer, Ask, Engine, Input, Output, Policies, Published};
 use leeward_fabric::{Bytes, Cluster, HostId, Load, Nanos, ResourceId, ResourceKind};
-use leeward_ledger::{Ledger, LedgerSettings, Owner, OwnerKind, Sample, Scratch};
+use leeward_ledger::{Owner, OwnerKind, Sample, Scratch};
 use leeward_placement::replicas::{self, Form};
 use leeward_placement::tasks::{self, AppRequest, Class, Task, Traffic, Transfer};
 use leeward_placement::{Explain, Peer};
+use leeward_testing::clusters::{self, racks_of_four};
 use proptest::prelude::*;
 
 const NOW: Nanos = Nanos(10 * Nanos::SECOND.0);
 
 fn cluster() -> Cluster {
-    let text = "racks: 5\nhosts_per_rack: 4\nnic: 1Gbps\noversubscription: 2\n\
-                devices: [{read: 50MB/s, write: 50MB/s, capacity: 1TB}]\n";
-    Cluster::from_text("test", text).expect("the test writes a right cluster")
+    clusters::cluster(&racks_of_four(5, "[{read: 50MB/s, write: 50MB/s, capacity: 1TB}]"))
 }
 
 /// An engine with reported loads of links at these shares, and these policies.
 fn engine(cluster: &Cluster, shares: &[u8], blocks: &str, apps: &str) -> Engine {
-    let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, LedgerSettings::default());
+    let ledger = clusters::ledger(cluster);
     let policies = Policies {
         replicas: Some(replicas::REGISTRY.make(blocks, "").expect("a policy of the registry")),
         tasks: Some(tasks::REGISTRY.make(apps, "").expect("a policy of the registry")),
         ..Policies::default()
     };
-    let mut engine = Engine::new(ledger.expect("defaults are right"), policies, 7, Explain::Top(8));
+    let mut engine = Engine::new(ledger, policies, 7, Explain::Top(8));
     let links = cluster.fabric.all_resources();
     let links = links.filter(|&link| cluster.fabric.kind(link) != ResourceKind::Device);
     let sample = |(at, resource): (usize, ResourceId)| {

@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use leeward_engine::{
     Advice, Answer, Ask, Availability, Engine, HistorySettings, Input, Output, Policies, Rates,
 };
-use leeward_fabric::{
-    BITS_PER_BYTE, Bytes, Cluster, Cpus, DomainId, Fabric, Hop, HostId, Load, Nanos, ResourceId,
-};
+use leeward_fabric::{BITS_PER_BYTE, Bytes, Cpus, DomainId, Fabric, Hop, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::{Demand, Entry, Fade, Ledger, LedgerSettings, Owner, OwnerKind, Sample, Scratch, Sign};
 use leeward_placement::tasks::{AppRequest, Task, TaskId, Traffic};
 use leeward_placement::{Explain, Refusal, moves, tasks};
+use leeward_testing::clusters::{cluster, ledger};
 use proptest::prelude::*;
 
 const INTERVAL: Nanos = Nanos(30_000_000_000);
@@ -23,7 +22,7 @@ fn engine(racks: u32, policy: &str, cooldown: Nanos) -> Engine {
 
 fn engine_with(racks: u32, policy: &str, cooldown: Nanos, history: Option<HistorySettings>) -> Engine {
     let text = format!("racks: {racks}\nhosts_per_rack: 4\nnic: 1Gbps\nrack_link: 1Gbps\ncpus: 4\n");
-    let cluster = Cluster::from_text("test", &text).expect("the test writes a right cluster");
+    let cluster = cluster(&text);
     let settings = LedgerSettings { interval: INTERVAL, ..LedgerSettings::default() };
     let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, settings).expect("they are right");
     let policies = Policies {
@@ -289,10 +288,7 @@ fn an_app_placed_under_a_number_that_still_runs_takes_its_place() {
 
 #[test]
 fn what_nobody_decides_is_refused() {
-    let cluster = Cluster::from_text("test", "racks: 1\nhosts_per_rack: 1\nnic: 1Gbps\noversubscription: 1");
-    let cluster = cluster.expect("the test writes a right cluster");
-    let ledger =
-        Ledger::new(cluster.fabric, &cluster.capacities, LedgerSettings::default()).expect("defaults");
+    let ledger = ledger(&cluster("racks: 1\nhosts_per_rack: 1\nnic: 1Gbps\noversubscription: 1"));
     let mut engine = Engine::new(ledger, Policies::default(), 1, Explain::Off);
     assert_eq!(place(&mut engine, Nanos(0), task(0, 0, 1)), Err(Refusal::NoPolicy { kind: "tasks" }));
 }

@@ -5,10 +5,8 @@ mod world;
 use leeward_fabric::{Bytes, DomainId, HostId, Nanos, ResourceKind};
 use leeward_placement::replicas::{self, Layout, ReplicaRequest};
 use leeward_placement::{Candidate, Constraints, Limit, Refusal};
+use leeward_testing::clusters::RACKS_WITH_SMALL_DISKS as SMALL;
 use world::{World, request};
-
-const SMALL: &str = "racks: 6\nhosts_per_rack: 4\nnic: 1Gbps\noversubscription: 2\n\
-    devices: [{read: 50MB/s, write: 50MB/s, capacity: 1GiB}]\n";
 
 #[test]
 fn uniform_draws_every_remote_host_as_often() {

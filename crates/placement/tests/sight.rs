@@ -7,13 +7,12 @@ use std::collections::BTreeSet;
 use leeward_fabric::{DomainId, HostId, Nanos, ResourceId, ResourceKind};
 use leeward_placement::replicas::ReplicaRequest;
 use leeward_placement::{Candidate, Constraint, Constraints, Note, Refusal, Verdict};
+use leeward_testing::clusters::RACKS_WITH_SMALL_DISKS as TREE;
 use world::{World, request};
 
 /// The policies that rank candidates by their load.
 const RANKING: [&str; 3] = ["sinbad", "sinbad-file", "leeward"];
 
-const TREE: &str = "racks: 6\nhosts_per_rack: 4\nnic: 1Gbps\noversubscription: 2\n\
-    devices: [{read: 50MB/s, write: 50MB/s, capacity: 1GiB}]\n";
 const HOSE: &str = "shape: hose\nhosts: 6\nnic: 1Gbps\ndevices: [{read: 5GB/s, write: 5GB/s}]\n";
 const PIPE: &str = "shape: pipe\nhosts: 6\npair: 1Gbps\ndevices: [{read: 5GB/s, write: 5GB/s}]\n";
 

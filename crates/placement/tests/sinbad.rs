@@ -6,15 +6,9 @@ use leeward_fabric::{Bytes, HostId, Nanos, ResourceId, ResourceKind};
 use leeward_ledger::Scratch;
 use leeward_placement::replicas::ReplicaRequest;
 use leeward_placement::{Note, Refusal, Verdict};
+use leeward_testing::clusters::{RACKS_WITH_FAST_DISKS as FAST, RACKS_WITH_SMALL_DISKS as SMALL};
 use proptest::prelude::*;
 use world::{BLOCK, NOW, World, request};
-
-/// Fast disks and slow links, so that no link is capped by a disk.
-const FAST: &str = "racks: 6\nhosts_per_rack: 4\nnic: 1Gbps\noversubscription: 2\n\
-    devices: [{read: 5GB/s, write: 5GB/s}]\n";
-
-const SMALL: &str = "racks: 6\nhosts_per_rack: 4\nnic: 1Gbps\noversubscription: 2\n\
-    devices: [{read: 50MB/s, write: 50MB/s, capacity: 1GiB}]\n";
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]

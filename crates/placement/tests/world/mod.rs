@@ -3,10 +3,11 @@
 
 use std::sync::Arc;
 
-use leeward_fabric::{Bytes, Cluster, Fabric, HostId, Load, Nanos, ResourceId};
-use leeward_ledger::{Ledger, LedgerSettings, Sample, Scratch};
+use leeward_fabric::{Bytes, Fabric, HostId, Load, Nanos, ResourceId};
+use leeward_ledger::{Ledger, Sample, Scratch};
 use leeward_placement::replicas::{self, Chain, Layout, ReplicaRequest};
 use leeward_placement::{Constraints, Context, Decision, Explain, Policy, Pool, Refusal};
+use leeward_testing::clusters;
 
 pub const NOW: Nanos = Nanos(1_500_000_000);
 pub const BLOCK: Bytes = Bytes(256 << 20);
@@ -20,9 +21,8 @@ pub struct World {
 
 impl World {
     pub fn new(cluster: &str) -> World {
-        let cluster = Cluster::from_text("test", cluster).expect("the test writes a right cluster");
-        let settings = LedgerSettings::default();
-        let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, settings).expect("defaults");
+        let cluster = clusters::cluster(cluster);
+        let ledger = clusters::ledger(&cluster);
         World { pool: Pool::new(cluster.fabric.clone()), fabric: cluster.fabric, ledger }
     }
 

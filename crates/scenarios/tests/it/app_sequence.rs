@@ -3,11 +3,12 @@
 use leeward_fabric::{Bytes, Cluster, Cpus};
 use leeward_placement::tasks::{self, AppRequest, Task, Transfer};
 use leeward_scenarios::driver::{AppArrival, AppRun, run_apps};
+use leeward_testing::clusters::cluster;
 use proptest::prelude::*;
 
 fn hose(hosts: usize, cpus: u64) -> Cluster {
     let text = format!("shape: hose\nhosts: {hosts}\nnic: 800Mbps\ncpus: {cpus}\n");
-    Cluster::from_text("test", &text).expect("the test writes a right cluster")
+    cluster(&text)
 }
 
 /// An app of tasks of one processor each, and its matrix in MB.
@@ -52,7 +53,7 @@ fn a_policy_decides_on_what_it_believes_and_the_network_carries_what_is_true() {
     let cluster = |rates: [u32; 3]| {
         let host = |at: usize| format!("  - {{name: h{at}, nic: {{up: {}Mbps, down: 10Gbps}}}}\n", rates[at]);
         let text = format!("shape: hose\ncpus: 1\nhosts:\n{}", (0..3).map(host).collect::<String>());
-        Cluster::from_text("test", &text).expect("the test writes a right cluster")
+        cluster(&text)
     };
     let (truth, belief) = (cluster([800, 80, 80]), cluster([80, 800, 80]));
     let arrivals = [app(0.0, 2, &[(0, 1, 100)])];
@@ -90,7 +91,7 @@ proptest! {
         for policy in ["choreo", "random", "round-robin", "minimum-machines", "leeward"] {
             // With fast links into hosts, only links out of hosts limit, as in the paper's model.
             let text = "shape: hose\nhosts: 6\nnic: {up: 800Mbps, down: 100Gbps}\ncpus: 2\n";
-            let cluster = Cluster::from_text("test", text).expect("the test writes a right cluster");
+            let cluster = cluster(text);
             let runs = run(&cluster, policy, &[app(0.0, 6, &sends)]);
             let (seconds, forecast) = (runs[0].seconds.expect("it ends"), runs[0].forecast);
             prop_assert!((seconds - forecast).abs() <= 1e-9 + 1e-6 * forecast, "{policy}: {seconds} {forecast}");
