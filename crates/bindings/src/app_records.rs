@@ -8,7 +8,7 @@ use leeward_fabric::Fabric;
 use leeward_scenarios::record::{App, Record};
 use pyo3::prelude::*;
 
-use crate::cluster::table;
+use crate::arrow_table::table;
 use crate::records::{ArrowTable, counts, ids, maybe_times, texts, times};
 
 pub fn apps(record: &Record, fabric: &Fabric) -> PyResult<ArrowTable> {

@@ -11,7 +11,8 @@ use leeward_fabric::input::{InputError, excerpt};
 use leeward_fabric::{DomainId, Fabric};
 use pyo3::prelude::*;
 
-use crate::cluster::{Cluster, table};
+use crate::arrow_table::table;
+use crate::cluster::Cluster;
 use crate::errors::Refused;
 
 /// Number of records between two checks for a user's interrupt.

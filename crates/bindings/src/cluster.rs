@@ -2,18 +2,19 @@
 
 use std::sync::Arc;
 
-use arrow_array::{ArrayRef, Int32Array, Int64Array, RecordBatch, StringArray};
+use arrow_array::{ArrayRef, Int32Array, Int64Array, StringArray};
 use arrow_pyarrow::{PyArrowType, Table};
 use leeward_fabric::input::InputError;
-use leeward_fabric::{Endpoint, ResourceKind, Shape};
+use leeward_fabric::{Endpoint, Shape};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyMapping, PyString, PyTuple};
 
+use crate::arrow_table::table;
 use crate::cluster_tables;
 use crate::describe::Description;
 use crate::errors::Refused;
-use crate::names;
+use crate::names::{self, kind_name};
 
 /// A network: hosts, racks, pods, links and devices with their capacities. Immutable.
 #[pyclass(frozen, module = "leeward")]
@@ -182,27 +183,4 @@ impl Cluster {
     fn __repr__(&self) -> String {
         format!("<Cluster {}: {} hosts in {} racks>", self.name(), self.hosts(), self.racks())
     }
-}
-
-/// Name of a kind of resource, as in a cluster's table of resources.
-pub fn kind_name(kind: ResourceKind) -> &'static str {
-    match kind {
-        ResourceKind::HostEgress => "host_egress",
-        ResourceKind::HostIngress => "host_ingress",
-        ResourceKind::RackUplink => "rack_uplink",
-        ResourceKind::RackDownlink => "rack_downlink",
-        ResourceKind::PodUplink => "pod_uplink",
-        ResourceKind::PodDownlink => "pod_downlink",
-        ResourceKind::Pair => "pair",
-        ResourceKind::Device => "device",
-    }
-}
-
-/// Creates a `pyarrow.Table` from columns.
-pub fn table<const N: usize>(columns: [(&str, ArrayRef); N]) -> PyResult<PyArrowType<Table>> {
-    let refuse = |error: arrow_schema::ArrowError| PyValueError::new_err(error.to_string());
-    let nullable = columns.map(|(name, array)| (name, array, true));
-    let batch = RecordBatch::try_from_iter_with_nullable(nullable).map_err(refuse)?;
-    let schema = batch.schema();
-    Ok(PyArrowType(Table::try_new(vec![batch], schema).map_err(refuse)?))
 }

@@ -7,7 +7,7 @@ use arrow_pyarrow::{PyArrowType, Table};
 use leeward_fabric::{Cluster, DomainId, Fabric, HostId, RackKind, ResourceId, ResourceKind};
 use pyo3::prelude::*;
 
-use crate::cluster::table;
+use crate::arrow_table::table;
 
 /// Thousandths per processor.
 const THOUSANDTHS: f64 = 1000.0;

@@ -9,8 +9,8 @@ use leeward_fabric::{
 use pyo3::prelude::*;
 use serde::Serialize;
 
-use crate::cluster::kind_name;
 use crate::errors::Refused;
+use crate::names::kind_name;
 
 /// Description of a cluster. Equal links and equal devices share one line.
 #[derive(Serialize)]

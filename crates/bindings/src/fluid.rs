@@ -11,7 +11,8 @@ use leeward_fluid::{Finished, FluidError, Network};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::cluster::{Cluster, table};
+use crate::arrow_table::table;
+use crate::cluster::Cluster;
 use crate::errors::Refused;
 use crate::flows::Flows;
 

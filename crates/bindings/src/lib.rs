@@ -6,6 +6,7 @@
 
 mod agent;
 mod app_records;
+mod arrow_table;
 mod capture;
 mod carried;
 mod circuits;

@@ -47,3 +47,17 @@ pub fn endpoint(fabric: &Fabric, name: &str) -> Option<Endpoint> {
         Direction::Write => Endpoint::DeviceWrite(host, index),
     })
 }
+
+/// Name of a kind of resource, as in a cluster's table of resources.
+pub fn kind_name(kind: ResourceKind) -> &'static str {
+    match kind {
+        ResourceKind::HostEgress => "host_egress",
+        ResourceKind::HostIngress => "host_ingress",
+        ResourceKind::RackUplink => "rack_uplink",
+        ResourceKind::RackDownlink => "rack_downlink",
+        ResourceKind::PodUplink => "pod_uplink",
+        ResourceKind::PodDownlink => "pod_downlink",
+        ResourceKind::Pair => "pair",
+        ResourceKind::Device => "device",
+    }
+}

@@ -10,9 +10,9 @@ use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::prelude::*;
 use serde_json::json;
 
+use crate::arrow_table::table;
 use crate::carried::train_estimate;
 use crate::circuits::{OwnScheduler, Raised};
-use crate::cluster::table;
 use crate::errors::Refused;
 use crate::records::{ArrowTable, counts, ids, maybe_times, texts, times};
 use crate::simulation::as_python;

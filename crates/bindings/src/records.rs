@@ -10,7 +10,8 @@ use leeward_fabric::{Fabric, HostId};
 use leeward_scenarios::record::{CellInterval, Job, Read, Record, Task};
 use pyo3::prelude::*;
 
-use crate::cluster::{kind_name, table};
+use crate::arrow_table::table;
+use crate::names::kind_name;
 
 pub type ArrowTable = PyArrowType<Table>;
 

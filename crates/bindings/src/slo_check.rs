@@ -13,7 +13,8 @@ use leeward_traces::Stage;
 use pyo3::prelude::*;
 use serde_json::{Value, json};
 
-use crate::cluster::{Cluster, table};
+use crate::arrow_table::table;
+use crate::cluster::Cluster;
 use crate::errors::Refused;
 use crate::records::{ArrowTable, texts, times};
 use crate::simulation::as_python;

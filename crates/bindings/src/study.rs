@@ -9,13 +9,12 @@ use leeward_traces::Stage;
 use leeward_traces::device::Device;
 use leeward_traces::synthetic::Sizes;
 use pyo3::prelude::*;
-use serde::Deserialize;
 
 use crate::errors::Refused;
 use crate::simulation::as_python;
 use crate::study_records::{
     Asked, AskedAdmission, AskedBounds, AskedCache, AskedFirstFit, AskedTails, Bounded, Made, Outcome,
-    Peaked, Peaks, Replayed,
+    Peaked, Peaks, Replayed, read,
 };
 
 /// A draw as Python has it: trace, start, SLO in seconds.
@@ -284,10 +283,6 @@ pub fn study_visits(seed: u64, count: usize, stay: f64) -> Result<Vec<(usize, bo
 
 fn of_python(draws: Vec<Drawn>) -> Vec<Draw> {
     draws.into_iter().map(|(trace, start, slo)| Draw { trace, start, slo }).collect()
-}
-
-pub fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Refused> {
-    serde_json::from_str(text).map_err(|error| Refused(InputError::new("study", error)))
 }
 
 fn named(part: &str) -> Result<Part, Refused> {

@@ -12,8 +12,9 @@ use serde_json::{Value, json};
 
 use crate::errors::Refused;
 use crate::simulation::as_python;
-use crate::study::{read, refused};
+use crate::study::refused;
 use crate::study_records::Machines;
+use crate::study_records::read;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -2,12 +2,17 @@
 
 use leeward_calculus::mmpp::FitSettings;
 use leeward_experiments::{Enforcement, Peak, PromiseOutcome, Shape, TraceSettings};
+use leeward_fabric::input::InputError;
 use leeward_slo::bound::{BoundSettings, Method};
 use leeward_slo::pack::PackSettings;
 use serde::{Deserialize, Serialize};
 
 use crate::errors::Refused;
-use crate::study::read;
+
+/// Parses a request in JSON.
+pub fn read<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, Refused> {
+    serde_json::from_str(text).map_err(|error| Refused(InputError::new("study", error)))
+}
 
 /// Request for a packing.
 #[derive(Deserialize)]
