@@ -351,8 +351,8 @@ mod tests {
             let window = meter.take(&two(2_000, second)).map(|window| window.egress);
             assert_eq!(window, expected, "{names:?}");
         }
-        let told = "interface `eht1` does not exist; /sys/class/net lists the existing ones";
-        assert_eq!(Gap::Missing("eht1".to_owned()).to_string(), told);
+        let message = "interface `eht1` does not exist; /sys/class/net lists the existing ones";
+        assert_eq!(Gap::Missing("eht1".to_owned()).to_string(), message);
         // The interface appears later: its earlier traffic is in no window, and afterwards both are in one.
         let mut meter = Meter::new(["eth0", "eth1"].map(str::to_owned));
         let taken = [(1_000, "eth2"), (2_000, "wan0"), (3_000, "eth1"), (4_000, "wan0")]

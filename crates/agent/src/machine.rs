@@ -321,8 +321,8 @@ mod tests {
             write("proc/diskstats", &(line + "8 0 sda 9 0 9 9 9 0 9 9 9 9 9\n"));
             let at = Nanos(second * Nanos::SECOND.0);
             let read = machine.read(at, at.plus(Nanos::SECOND)).expect("it is there");
-            let told = reporter.read(&read);
-            assert_eq!(told.len(), usize::from(second == 0), "of queues there is no kernel: {told:?}");
+            let events = reporter.read(&read);
+            assert_eq!(events.len(), usize::from(second == 0), "of queues there is no kernel: {events:?}");
         }
         let report = reporter.report(Nanos(2)).expect("a window");
         let [egress, ingress] = &report.links;

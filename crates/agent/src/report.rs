@@ -239,16 +239,16 @@ mod tests {
     fn after_an_outage_only_the_number_of_dropped_windows_is_reported() {
         let mut reporter = reporter();
         let refused = || Err(Rejection { why: "nobody is there".to_owned(), after: None });
-        let (mut sent, mut told) = (0, 0);
+        let (mut sent, mut events) = (0, 0);
         for second in 0..1_000 {
             let now = Nanos(second * Nanos::SECOND.0);
             reporter.read(&reading(second, 1_000 * second));
             if reporter.report(now).is_some() {
                 sent += 1;
-                told += reporter.answered(now, refused(), 0.5).len();
+                events += reporter.answered(now, refused(), 0.5).len();
             }
         }
-        assert!(sent == told && (15..60).contains(&sent), "the waits grow: {sent}");
+        assert!(sent == events && (15..60).contains(&sent), "the waits grow: {sent}");
         reporter.read(&reading(2_000, 2_000_000));
         assert!(reporter.report(Nanos(2_000 * Nanos::SECOND.0)).is_some());
         let taken = |links| {
@@ -260,7 +260,7 @@ mod tests {
         assert_eq!(events, [Event::Reports { dropped: 999 }]);
         reporter.read(&reading(2_001, 2_000_000));
         assert!(reporter.report(Nanos(2_001 * Nanos::SECOND.0)).is_some());
-        assert_eq!(reporter.answered(Nanos(0), taken(2), 0.5), [], "it is told once");
+        assert_eq!(reporter.answered(Nanos(0), taken(2), 0.5), [], "it is logged once");
         assert_eq!(reporter.answered(Nanos(0), taken(0), 0.5), [Event::Stale]);
     }
 
@@ -286,12 +286,12 @@ mod tests {
         ] {
             let missing = given.missing(&disks(0)).count();
             let mut reporter = Reporter { disks: given, ..reporter() };
-            let told = reporter.read(&Reading { disks: disks(0), ..reading(0, 1_000) });
-            assert_eq!(told.len(), missing, "{told:?}");
+            let events = reporter.read(&Reading { disks: disks(0), ..reading(0, 1_000) });
+            assert_eq!(events.len(), missing, "{events:?}");
             assert_eq!(
                 reporter.read(&Reading { disks: disks(2), ..reading(2, 2_000) }),
                 [],
-                "it is told once"
+                "it is logged once"
             );
             let devices = reporter.report(Nanos(2)).expect("a window").devices;
             let names: Vec<_> = devices.iter().map(|device| device.device.as_str()).collect();
@@ -301,8 +301,8 @@ mod tests {
             let unknown_devices = || vec![names[0].to_owned()];
             let taken =
                 || Ok(Acceptance { links: 2, unknown_devices: unknown_devices(), ..Acceptance::default() });
-            let told = reporter.answered(Nanos(2), taken(), 0.5);
-            assert_eq!(told[1..], [Event::NoDevice(names[0].to_owned())]);
+            let events = reporter.answered(Nanos(2), taken(), 0.5);
+            assert_eq!(events[1..], [Event::NoDevice(names[0].to_owned())]);
             assert_eq!(reporter.answered(Nanos(3), taken(), 0.5), []);
         }
     }
@@ -320,7 +320,7 @@ mod tests {
         };
         let own = |name: &str| vec![(name.to_owned(), "disk0".to_owned())];
         let (idle, left) = (Event::NotCounted("sda".to_owned()), Event::LeftOver("sdb".to_owned()));
-        for (given, there, expected, told) in [
+        for (given, there, expected, events) in [
             (vec![], disks(&[("sda", true)]), vec!["r0h1:sda"], vec![]),
             (vec![], disks(&[("sda", false)]), vec![], vec![idle.clone()]),
             (vec![], disks(&[("sda", false), ("sdb", true)]), vec![], vec![idle.clone(), left]),
@@ -334,7 +334,7 @@ mod tests {
             (own("sda"), disks(&[("sda", false), ("sdb", true)]), vec![], vec![idle]),
         ] {
             let mut reporter = Reporter { disks: Disks::new(given), ..reporter() };
-            assert_eq!(reporter.read(&Reading { disks: there.clone(), ..reading(0, 1_000) }), told);
+            assert_eq!(reporter.read(&Reading { disks: there.clone(), ..reading(0, 1_000) }), events);
             assert_eq!(reporter.read(&Reading { disks: there, ..reading(2, 2_000) }), []);
             let devices = reporter.report(Nanos(2)).expect("a window").devices;
             let names: Vec<_> = devices.iter().map(|device| device.device.as_str()).collect();

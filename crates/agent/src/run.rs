@@ -55,7 +55,7 @@ pub fn run<E>(
         serving.map_err(|error| InputError::new("--probe-listen", error))?;
     }
     let several = clients.len() > 1;
-    let (events, told) = channel();
+    let (events, receiver) = channel();
     for client in clients {
         let (settings, events) = (settings.clone(), events.clone());
         let named = thread::Builder::new().name("leeward-reports".to_owned());
@@ -64,7 +64,7 @@ pub fn run<E>(
     }
     loop {
         // This sender keeps the channel open.
-        let Ok((url, event)) = told.recv() else { unreachable!("{events:?} is held") };
+        let Ok((url, event)) = receiver.recv() else { unreachable!("{events:?} is held") };
         let line = if several { format!("{url}: {event}") } else { event.to_string() };
         tell(&line).map_err(StopReason::Output)?;
     }
@@ -78,15 +78,15 @@ fn report_to(client: &Client, settings: &Settings, probe: Option<u16>, events: &
     let disks = Disks::new(settings.devices.iter().cloned());
     let mut reporter = Reporter::new(settings.host.clone(), meter, disks, schedule).with_probe(probe);
     loop {
-        let mut happened = match machine.read(clock.now(), Clock::wall()) {
+        let mut new_events = match machine.read(clock.now(), Clock::wall()) {
             Ok(reading) => reporter.read(&reading),
             Err(error) => reporter.unread(error.to_string()).into_iter().collect(),
         };
         if let Some(report) = reporter.report(clock.now()) {
             let answer = client.send(&report);
-            happened.extend(reporter.answered(clock.now(), answer, random()));
+            new_events.extend(reporter.answered(clock.now(), answer, random()));
         }
-        for event in happened {
+        for event in new_events {
             if events.send((client.url().to_owned(), event)).is_err() {
                 return;
             }

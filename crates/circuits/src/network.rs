@@ -154,8 +154,8 @@ mod tests {
     fn invalid_networks_are_rejected() {
         let says = |circuit, packet, night, week, min_day| {
             let times = [night, week, min_day].map(|us: u64| Nanos(us * 1000));
-            let made = Network::new(Bandwidth(circuit), Bandwidth(packet), times[0], times[1], times[2]);
-            made.unwrap_err().to_string()
+            let network = Network::new(Bandwidth(circuit), Bandwidth(packet), times[0], times[1], times[2]);
+            network.unwrap_err().to_string()
         };
         assert_eq!(says(0, 1, 20, 2000, 0), "circuit rate: 0bps: must be above 0 and at most 100Tbps");
         assert_eq!(says(1, 0, 20, 2000, 0), "packet rate: 0bps: must be above 0 and at most 100Tbps");

@@ -35,8 +35,8 @@ fn conversation(mut bytes: &[u8]) {
     loop {
         let Some(request) = next_message::<Request>(&mut bytes) else { return };
         let mut written = Vec::new();
-        control::write(&mut written, &request).expect("what was read is not too long");
-        assert_eq!(control::read::<Request>(&mut &written[..]).expect("it was written"), request);
+        control::write(&mut written, &request).expect("the length of a read message");
+        assert_eq!(control::read::<Request>(&mut &written[..]).expect("a written message"), request);
         match request {
             Request::ReceiveTrain { train: one } if one.check(&Limits::default()).is_ok() => train = one,
             Request::Measure { order, .. } => asked = order,
@@ -46,7 +46,7 @@ fn conversation(mut bytes: &[u8]) {
             Some(Reply::Received { received }) => {
                 let sent = SendStatistics { packets: train.total_packets(), busy_ns: 1_000, waited_ns: 0 };
                 match estimate(&train, &sent, &received, Some(1_000)) {
-                    Ok(estimate) => estimate.check(&train).expect("it is made of a report that was checked"),
+                    Ok(estimate) => estimate.check(&train).expect("its report was checked"),
                     Err(error) => short(&error.to_string()),
                 }
             }

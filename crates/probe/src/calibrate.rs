@@ -78,8 +78,8 @@ mod tests {
     proptest! {
         #[test]
         fn no_cheaper_train_is_as_accurate(errors in prop::collection::vec(0.0..1.0, 21)) {
-            let made = grid(&Train::default()).into_iter().zip(errors);
-            let results: Vec<_> = made.map(|(train, error)| TrainErrors { train, errors: vec![error] }).collect();
+            let trains = grid(&Train::default()).into_iter().zip(errors);
+            let results: Vec<_> = trains.map(|(train, error)| TrainErrors { train, errors: vec![error] }).collect();
             let (scores, best) = choose(&results).unwrap();
             let least = scores.iter().map(|score| score.mean).fold(f64::INFINITY, f64::min);
             prop_assert!(scores[best].mean <= least + SLACK);

@@ -220,12 +220,12 @@ pub fn path(
     secret: &Secret,
     progress: &mut ProgressObserver<'_>,
 ) -> Result<Vec<Path>, ProbeError> {
-    let mut made = Vec::new();
+    let mut paths = Vec::new();
     for number in 0..times {
-        made.push(Path::measured(from.0, to.0, &survey::train(from.1, to.1, train, secret)?));
+        paths.push(Path::measured(from.0, to.0, &survey::train(from.1, to.1, train, secret)?));
         progress(number + 1, times)?;
     }
-    Ok(made)
+    Ok(paths)
 }
 
 /// Parameters of a mesh survey and of its cluster file.
@@ -335,6 +335,6 @@ fn count_hops(
     secret: &Secret,
     progress: &mut ProgressObserver<'_>,
 ) -> Result<Option<HopMeasurement>, ProbeError> {
-    let mut heard = |_, total| progress(0, total);
-    wanted.then(|| survey::topology(hosts, secret, &mut heard)).transpose()
+    let mut observer = |_, total| progress(0, total);
+    wanted.then(|| survey::topology(hosts, secret, &mut observer)).transpose()
 }

@@ -82,8 +82,8 @@ mod tests {
         let samples = [(0, 8e8), (10, 1e9), (21, 5e8)].map(|(at_ns, rate_bps)| Sample { at_ns, rate_bps });
         assert_eq!(errors(&samples, 10, 1), [0.2, 1.0]);
         assert_eq!(errors(&samples, 10, 0), [0.2]);
-        let said = stability(&samples, 10, 1).unwrap();
-        assert_eq!((said.pairs, said.median, said.mean, said.p95), (2, 0.2, 0.6, 1.0));
+        let errors = stability(&samples, 10, 1).unwrap();
+        assert_eq!((errors.pairs, errors.median, errors.mean, errors.p95), (2, 0.2, 0.6, 1.0));
         assert_eq!(stability(&samples, 100, 1), None);
     }
 }

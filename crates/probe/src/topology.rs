@@ -174,8 +174,8 @@ mod tests {
     fn misfits_are_described() {
         let mut hops = tree(&[(0, 0, 0), (0, 0, 1), (0, 1, 0), (1, 0, 0)], 6);
         (hops[0][3], hops[1][3], hops[2][3]) = (Some(5), None, Some(8));
-        let said: Vec<_> = fit(&hops).misfits.into_iter().map(|one| (one.pair, one.hops)).collect();
-        assert_eq!(said, [((0, 3), Some(5)), ((1, 3), None), ((2, 3), Some(8))]);
+        let misfits: Vec<_> = fit(&hops).misfits.into_iter().map(|one| (one.pair, one.hops)).collect();
+        assert_eq!(misfits, [((0, 3), Some(5)), ((1, 3), None), ((2, 3), Some(8))]);
         // Hosts 0 and 1 share a rack, and 1 and 2; but 0 and 2 are far apart.
         let chain = [[1, 2, 6], [2, 1, 2], [6, 2, 1]].map(|row| row.map(Some).to_vec());
         let found = fit(&chain);

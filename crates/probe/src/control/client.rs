@@ -159,8 +159,8 @@ impl Peer {
     }
 
     /// Error for a reply that does not match the request.
-    pub(super) fn unexpected(&self, answer: &Reply) -> ProbeError {
-        let text = serde_json::to_string(answer).unwrap_or_default();
+    pub(super) fn unexpected(&self, reply: &Reply) -> ProbeError {
+        let text = serde_json::to_string(reply).unwrap_or_default();
         let text: String = text.chars().take(60).collect();
         let message = format!("unexpected reply: {text}");
         ProbeError::Protocol { peer: self.name.clone(), message }
@@ -173,18 +173,18 @@ impl Peer {
 ///
 /// Returns the error that prevents the measurement at either end.
 pub fn order(from: &Place, to: &str, order: &Order, secret: &Secret) -> Result<Outcome, ProbeError> {
-    let mut tried = 0;
+    let mut retries = 0;
     loop {
-        let made = match from {
+        let result = match from {
             Place::Here => source::measure(to, order, &Limits::default(), secret),
             Place::Host(host) => remote(host, to, order, secret),
         };
-        match made {
-            Err(ProbeError::Busy { .. }) if tried < RETRIES => {
-                tried += 1;
+        match result {
+            Err(ProbeError::Busy { .. }) if retries < RETRIES => {
+                retries += 1;
                 std::thread::sleep(RETRY);
             }
-            made => return made,
+            result => return result,
         }
     }
 }
@@ -195,8 +195,8 @@ fn remote(host: &str, to: &str, order: &Order, secret: &Secret) -> Result<Outcom
         Order::Transfer { transfer } => Duration::from_nanos(transfer.duration_ns),
         Order::Train { .. } | Order::Hops {} => Duration::ZERO,
     };
-    let ask = Request::Measure { to: to.to_owned(), order: *order };
-    match peer.request(&ask, takes + SLACK)? {
+    let request = Request::Measure { to: to.to_owned(), order: *order };
+    match peer.request(&request, takes + SLACK)? {
         Reply::Measured { outcome } => {
             outcome.check(order)?;
             Ok(outcome)

@@ -73,7 +73,7 @@ mod tests {
     use crate::train::{Train, Transfer};
 
     /// Any request.
-    fn asks() -> impl Strategy<Value = Request> {
+    fn requests() -> impl Strategy<Value = Request> {
         let train = any::<[u32; 3]>().prop_flat_map(|[bursts, packets, bytes]| {
             any::<u64>().prop_map(move |gap_ns| Train { bursts, packets, bytes, gap_ns })
         });
@@ -109,19 +109,19 @@ mod tests {
     proptest! {
         #[test]
         fn messages_are_read_in_order_and_truncated_ones_are_not(
-            asked in prop::collection::vec(asks(), 0..8),
+            requests in prop::collection::vec(requests(), 0..8),
             cut in any::<prop::sample::Index>(),
         ) {
             let mut bytes = Vec::new();
-            asked.iter().for_each(|ask| write(&mut bytes, ask).unwrap());
+            requests.iter().for_each(|request| write(&mut bytes, request).unwrap());
             let mut from = &bytes[..];
-            for ask in &asked {
-                prop_assert_eq!(&read::<Request>(&mut from).unwrap(), ask);
+            for request in &requests {
+                prop_assert_eq!(&read::<Request>(&mut from).unwrap(), request);
             }
             prop_assert!(from.is_empty());
             let mut from = &bytes[..cut.index(bytes.len() + 1)];
-            let heard: Vec<Request> = std::iter::from_fn(|| read(&mut from).ok()).collect();
-            prop_assert_eq!(&heard[..], &asked[..heard.len()]);
+            let messages: Vec<Request> = std::iter::from_fn(|| read(&mut from).ok()).collect();
+            prop_assert_eq!(&messages[..], &requests[..messages.len()]);
         }
 
         #[test]
@@ -146,8 +146,8 @@ mod tests {
         let text = format!(r#"{{"ask":"{}\n"}}"#, "x".repeat(100_000));
         let mut framed = (text.len() as u32).to_be_bytes().to_vec();
         framed.extend(text.as_bytes());
-        let told = read::<Request>(&mut &framed[..]).unwrap_err().to_string();
-        assert!(told.len() < 300 && !told.contains('\n'), "{told}");
+        let error = read::<Request>(&mut &framed[..]).unwrap_err().to_string();
+        assert!(error.len() < 300 && !error.contains('\n'), "{error}");
     }
 
     #[test]

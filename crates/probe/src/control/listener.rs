@@ -210,15 +210,15 @@ fn serve(shared: &Shared, mut stream: TcpStream) -> io::Result<()> {
         }
     }
     loop {
-        let answer = match frame::read(&mut stream) {
-            Ok(ask) => answer(shared, &mut stream, ask)?,
+        let reply = match frame::read(&mut stream) {
+            Ok(request) => reply(shared, &mut stream, request)?,
             Err(error) if error.kind() == io::ErrorKind::InvalidData => {
                 let message = format!("unknown message: {error}");
                 return frame::write(&mut stream, &Reply::Refused { message });
             }
             Err(error) => return Err(error),
         };
-        frame::write(&mut stream, &answer)?;
+        frame::write(&mut stream, &reply)?;
     }
 }
 
@@ -230,8 +230,8 @@ fn equal_in_constant_time(ours: Option<&str>, theirs: Option<&str>) -> bool {
     ours.len() == theirs.len() && differ == 0
 }
 
-fn answer(shared: &Shared, stream: &mut TcpStream, ask: Request) -> io::Result<Reply> {
-    let made = match ask {
+fn reply(shared: &Shared, stream: &mut TcpStream, request: Request) -> io::Result<Reply> {
+    let result = match request {
         Request::Ping {} => Ok(Reply::Pong {}),
         Request::ReceiveTrain { train } => receive_train(shared, stream, train),
         Request::ReceiveTransfer { transfer } => receive_transfer(shared, stream, transfer),
@@ -240,7 +240,7 @@ fn answer(shared: &Shared, stream: &mut TcpStream, ask: Request) -> io::Result<R
             Err(ProbeError::Nothing("unexpected message".to_owned()))
         }
     };
-    Ok(made.unwrap_or_else(|error| match error {
+    Ok(result.unwrap_or_else(|error| match error {
         ProbeError::Busy { .. } => Reply::Busy {},
         error => Reply::Refused { message: error.to_string() },
     }))
@@ -275,13 +275,13 @@ fn receive_train(shared: &Shared, stream: &mut TcpStream, train: Train) -> Resul
     let ended = AtomicBool::new(false);
     thread::scope(|scope| {
         let receiving = scope.spawn(|| receiver.receive(session, train, &ended, TRAIN_NS));
-        let heard = stream.set_read_timeout(Some(Duration::from_nanos(TRAIN_NS)));
-        let heard = heard.and_then(|()| frame::read(stream));
+        let message = stream.set_read_timeout(Some(Duration::from_nanos(TRAIN_NS)));
+        let message = message.and_then(|()| frame::read(stream));
         let _ = stream.set_read_timeout(Some(IDLE));
         // Whatever the message was, the sender has finished.
         ended.store(true, Ordering::Release);
         let received = receiving.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        match heard.map_err(wrong)? {
+        match message.map_err(wrong)? {
             Request::Ended {} => Ok(Reply::Received { received: received.map_err(wrong)? }),
             _ => Err(ProbeError::Nothing("expected `ended` after a train".to_owned())),
         }
@@ -298,9 +298,9 @@ fn receive_transfer(
     let session = random_session();
     let (sender, streams) = channel();
     lock(&shared.transfers).insert(session, sender);
-    let made = collect(stream, &transfer, session, &streams);
+    let result = collect(stream, &transfer, session, &streams);
     lock(&shared.transfers).remove(&session);
-    let slots = made.map_err(wrong)?;
+    let slots = result.map_err(wrong)?;
     Ok(Reply::Transferred { transferred: TransferReport { duration_ns: transfer.duration_ns, slots } })
 }
 

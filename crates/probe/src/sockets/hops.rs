@@ -40,7 +40,7 @@ pub fn count(address: SocketAddr) -> io::Result<Option<u8>> {
     let any: SocketAddr = if address.is_ipv4() { ([0; 4], 0).into() } else { ([0_u16; 8], 0).into() };
     let mut silent = 0;
     for hops in 1..=MOST {
-        let mut heard = false;
+        let mut replied = false;
         for attempt in 0..TRIES {
             // A socket per datagram, so that a late reply to an earlier datagram is not mistaken for its own.
             let socket = UdpSocket::bind(any)?;
@@ -55,14 +55,14 @@ pub fn count(address: SocketAddr) -> io::Result<Option<u8>> {
             socket.send_to(&[0; 32], SocketAddr::new(address.ip(), port))?;
             match answer(&socket)? {
                 Some(Answer::Arrived) => return Ok(Some(hops)),
-                Some(Answer::Died) => heard = true,
+                Some(Answer::Died) => replied = true,
                 None => {}
             }
-            if heard {
+            if replied {
                 break;
             }
         }
-        silent = if heard { 0 } else { silent + 1 };
+        silent = if replied { 0 } else { silent + 1 };
         if silent == SILENT {
             break;
         }

@@ -218,9 +218,9 @@ mod tests {
         });
         assert_eq!((sent.packets, received.packets() + received.overrun), (300, 300), "{received:?}");
         assert_eq!(received.strangers, 0);
-        let made = estimate(&train, &sent, &received, Some(100_000)).unwrap();
-        assert!(made.rate_bps > 1e7, "{made:?}");
-        assert_eq!(made.loss, 0.0);
+        let estimate = estimate(&train, &sent, &received, Some(100_000)).unwrap();
+        assert!(estimate.rate_bps > 1e7, "{estimate:?}");
+        assert_eq!(estimate.loss, 0.0);
     }
 
     #[test]

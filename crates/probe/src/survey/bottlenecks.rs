@@ -125,7 +125,7 @@ pub fn bottlenecks(
     }
     let mut experiment = |pair: &PathPair| -> Option<Result<Experiment, ProbeError>> {
         let (first, second) = *pair;
-        let tried = alone.get(&first).map(|alone| {
+        let result = alone.get(&first).map(|alone| {
             let (beside, other) = thread::scope(|scope| {
                 let other = scope.spawn(|| carry(second, &longer));
                 thread::sleep(Duration::from_nanos(EARLIER_NS));
@@ -138,7 +138,7 @@ pub fn bottlenecks(
         if let Err(stopped) = progress(done, steps) {
             return Some(Err(stopped));
         }
-        match tried? {
+        match result? {
             Ok(experiment) => Some(Ok(experiment)),
             Err(error) => {
                 errors.push(error.to_string());
@@ -150,8 +150,8 @@ pub fn bottlenecks(
         |pairs: &[PathPair]| pairs.iter().filter_map(&mut experiment).collect::<Result<Vec<_>, _>>();
     let (between_four, from_one) = (all(&four)?, all(&one)?);
     let uplinks = out.iter().filter_map(|(rack, pair)| {
-        let made = experiment(pair)?;
-        Some(made.map(|experiment| {
+        let result = experiment(pair)?;
+        Some(result.map(|experiment| {
             let bottleneck = experiment.comparison.shares;
             RackUplink { rack: *rack, experiment, bottleneck }
         }))
@@ -186,10 +186,10 @@ impl Experiment {
 
 /// Summarizes experiments between four hosts and from one source.
 pub fn protocol(between_four: &[Experiment], from_one: &[Experiment]) -> Protocol {
-    let tried = |experiments: &[Experiment]| -> Vec<PairResult> {
+    let results = |experiments: &[Experiment]| -> Vec<PairResult> {
         let one =
             |one: &Experiment| PairResult { pair: one.pair, shares: one.comparison.shares, sum: one.sum };
         experiments.iter().map(one).collect()
     };
-    recognise(&tried(between_four), &tried(from_one))
+    recognise(&results(between_four), &results(from_one))
 }

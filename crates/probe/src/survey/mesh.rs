@@ -67,9 +67,9 @@ pub fn mesh(
         for some in round.chunks(at_once.max(1)) {
             let measured = thread::scope(|scope| {
                 let one = |&(from, to): &(usize, usize)| {
-                    let made = train(&hosts[from].place(), &hosts[to].address, what, secret);
-                    let error = made.as_ref().err().map(ProbeError::to_string);
-                    PathMeasurement { pair: (from, to), estimate: made.ok(), error }
+                    let result = train(&hosts[from].place(), &hosts[to].address, what, secret);
+                    let error = result.as_ref().err().map(ProbeError::to_string);
+                    PathMeasurement { pair: (from, to), estimate: result.ok(), error }
                 };
                 let running: Vec<_> = some.iter().map(|pair| scope.spawn(move || one(pair))).collect();
                 running.into_iter().map(|running| join(running.join())).collect::<Vec<_>>()

@@ -87,6 +87,6 @@ pub fn hops(from: &Place, to: &str, secret: &Secret) -> Result<Option<u8>, Probe
 }
 
 /// Result of a thread; a panic in it continues here.
-fn join<T>(made: std::thread::Result<T>) -> T {
-    made.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+fn join<T>(result: std::thread::Result<T>) -> T {
+    result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
 }
