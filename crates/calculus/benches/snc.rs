@@ -17,6 +17,7 @@ use std::time::Instant;
 
 use leeward_calculus::mmpp::{Mmpp, Requests, Sigma, Sizes, State};
 use leeward_calculus::snc::{Analysis, Network, Queue, Stage, Workload, priorities_by_objective};
+use leeward_testing::golden;
 use support::STEP;
 
 const RUNS: usize = 7;
@@ -57,14 +58,14 @@ fn main() {
     }
     // No two models are the same, so that workloads share nothing.
     time("180 workloads, every model its own", || built(180, 0, 1e-3), false, AUTHORS[2].2);
-    let Some(folder) = support::golden("bench") else { return };
+    let Some(folder) = golden::folder("qos/bench") else { return };
     for (file, authors) in [
         ("snc_10.in.json", AUTHORS[0].2),
         ("snc_50.in.json", AUTHORS[1].2),
         ("snc_180.in.json.gz", AUTHORS[2].2),
         ("snc_10_dep.in.json", AUTHORS[3].2),
     ] {
-        let input = support::json(&folder.join(file));
+        let input = golden::json(&folder.join(file));
         time(file, || support::network(&input), false, authors);
         time(&format!("{file}, Lyapunov"), || support::network(&input), true, authors);
     }
