@@ -16,6 +16,7 @@ use leeward_calculus::{ArrivalCurve, Packets, RbCurve};
 use leeward_slo::limits::{Compactor, Limiting, Problem};
 use leeward_slo::pack::{Client, Event, PackSettings, Packing, Request, Site};
 use leeward_slo::{Demand, Promise, Queue, Slo, System, Workload};
+use leeward_testing::golden;
 use leeward_traces::Stage;
 
 /// Workloads, fast first fit, servers tried at once, and the released code's result with one thread: servers,
@@ -36,7 +37,7 @@ const CASES: [(usize, bool, usize, &str, &str); 12] = [
 ];
 
 fn main() {
-    let folder = reference::shared::folder();
+    let folder = golden::folder("qos");
     let thousand = match &folder {
         Some(folder) => {
             reference::workloads(folder, &reference::topology(&folder.join("bench/topo_1000.json.gz")))

@@ -8,7 +8,8 @@ use leeward_slo::System;
 use leeward_slo::limits::{
     Compactor, CompactorSettings, Limiting, NoLimits, Problem, Queues, Unsettled, bounds, settle,
 };
-use reference::shared::{self, number};
+use leeward_testing::golden;
+use reference::shared::number;
 
 /// Sum of rates as shares of the first queues' capacities.
 fn objective(system: &System) -> f64 {
@@ -35,10 +36,11 @@ fn choose(system: &mut System, way: &Compactor) -> Result<(), NoLimits> {
 
 #[test]
 fn least_rates_are_those_of_the_released_code() {
-    let Some(folder) = shared::folder() else { return };
+    let Some(folder) = golden::folder("qos") else { return };
     let (mut feasible, mut infeasible) = (0, 0);
-    for (name, input) in shared::files(folder.join("compactor"), ".in.json") {
-        let output = shared::json(folder.join("compactor").join(name.replace(".in.", ".out.")));
+    for path in golden::files(&folder.join("compactor"), |name| name.ends_with(".in.json")) {
+        let (name, input) = (golden::name(&path), golden::json(&path));
+        let output = golden::json(&folder.join("compactor").join(name.replace(".in.", ".out.")));
         let expected = number(&output["workload_compactor"]["lp_objective_sum_r_over_bw"]);
         let mut system = reference::system(&input);
         match choose(&mut system, &released()) {
@@ -82,9 +84,10 @@ fn by_network(system: &System) -> Vec<f64> {
 
 #[test]
 fn limits_of_the_first_queues_alone_miss_slos_behind_them_and_settled_limits_of_all_queues_do_not() {
-    let Some(folder) = shared::folder() else { return };
+    let Some(folder) = golden::folder("qos") else { return };
     let mut kept = 0;
-    for (name, input) in shared::files(folder.join("compactor"), ".in.json") {
+    for path in golden::files(&folder.join("compactor"), |name| name.ends_with(".in.json")) {
+        let (name, input) = (golden::name(&path), golden::json(&path));
         let mut system = reference::system(&input);
         let all: Vec<usize> = (0..system.promises.len()).collect();
         if name.starts_with("w08") {

@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 use leeward_slo::Workload;
 use leeward_slo::pack::{Event, PackSettings, Packing, Request};
-use reference::shared::{self, each};
+use leeward_testing::golden;
+use reference::shared::each;
 use reference::text;
 use serde_json::Value;
 
@@ -32,7 +33,7 @@ fn pack(folder: &Path, file: &str, fast: bool) -> Packing {
 
 #[test]
 fn examples_take_about_as_many_servers_as_with_the_released_code() {
-    let Some(folder) = shared::folder() else { return };
+    let Some(folder) = golden::folder("qos") else { return };
     // Least rates are equal but not unique; the configured ones determine the servers that fast first fit
     // skips.
     let cases = [
@@ -53,7 +54,7 @@ fn examples_take_about_as_many_servers_as_with_the_released_code() {
 
 #[test]
 fn the_example_of_arrivals_and_departures_ends_with_the_same_workloads_placed() {
-    let Some(folder) = shared::folder() else { return };
+    let Some(folder) = golden::folder("qos") else { return };
     let topology = reference::topology(&folder.join("placement/topo-example.txt"));
     let events = std::fs::read_to_string(folder.join("placement/event-example.txt")).unwrap();
     let workloads = reference::workloads(&folder, &topology);

@@ -8,6 +8,7 @@ mod systems;
 use leeward_calculus::ArrivalCurve;
 use leeward_slo::System;
 use leeward_slo::bound::{BoundSettings, Method, Unit, bounds};
+use leeward_testing::golden;
 use leeward_traces::Stage;
 use serde_json::Value;
 use shared::{close, each, lines, number};
@@ -42,11 +43,12 @@ fn system(input: &Value) -> System {
 
 #[test]
 fn curves_are_the_lesser_of_the_released_analyses_and_the_program_is_bounded_where_they_are() {
-    let Some(folder) = shared::folder() else { return };
+    let Some(folder) = golden::folder("qos") else { return };
     let settings = BoundSettings { unit: Unit::Fluid, ..BoundSettings::default() };
     let (mut compared, mut above, mut worst) = (0, 0, 0.0f64);
-    for (name, input) in shared::files(folder.join("dnc"), ".in.json") {
-        let output = shared::json(folder.join("dnc").join(name.replace(".in.", ".out.")));
+    for path in golden::files(&folder.join("dnc"), |name| name.ends_with(".in.json")) {
+        let (name, input) = (golden::name(&path), golden::json(&path));
+        let output = golden::json(&folder.join("dnc").join(name.replace(".in.", ".out.")));
         let system = system(&input);
         let curves = bounds(&system, Method::Dnc, settings);
         let program = bounds(&system, Method::PriorityMeister, settings);

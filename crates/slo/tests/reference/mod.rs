@@ -11,6 +11,7 @@ use std::sync::Arc;
 use leeward_calculus::{ArrivalCurve, TokenBucket};
 use leeward_slo::pack::{Client, Site};
 use leeward_slo::{Demand, Promise, Queue, Slo, System, Workload};
+use leeward_testing::golden;
 use leeward_traces::Stage;
 use serde_json::Value;
 use shared::{each, lines, number};
@@ -105,17 +106,7 @@ pub fn workloads(folder: &Path, topology: &Value) -> Vec<Workload> {
 
 /// A topology of the released code, compressed or not.
 pub fn topology(path: &Path) -> Value {
-    let text = match path.extension() {
-        Some(extension) if extension == "gz" => {
-            let file =
-                std::fs::File::open(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-            let mut text = String::new();
-            std::io::Read::read_to_string(&mut flate2::read::GzDecoder::new(file), &mut text).expect("text");
-            text
-        }
-        _ => std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display())),
-    };
-    serde_json::from_str(&text).expect("JSON")
+    golden::json(path)
 }
 
 /// The topology's clients, with one slot per virtual machine, and its servers with one SSD each, on links of
