@@ -86,3 +86,11 @@ pub fn square(rows: &Value) -> Vec<u64> {
 pub fn array(value: &Value) -> &[Value] {
     value.as_array().expect("an array")
 }
+
+/// A number, or infinity for the text "inf".
+///
+/// # Panics
+/// Panics if the value is neither.
+pub fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| value.as_str().expect("a number or inf").parse().expect("inf"))
+}

@@ -1,14 +1,10 @@
 //! Tandems against values by hand, and against those of the author's own program (`golden/qos/peers_panco_tandem.json`).
 
-#[path = "../../../../calculus/tests/it/support/reference.rs"]
-#[allow(dead_code, reason = "each test uses some of it")]
-mod shared;
-
 use leeward_calculus::{ArrivalCurve, Crossing, RateLatency, Server, ServiceCurve, Tandem, TokenBucket};
 use leeward_solver::SolverError;
+use leeward_testing::golden::{self, array as each, number};
 use proptest::prelude::*;
 use serde_json::Value;
-use shared::{each, number};
 
 use super::program::{Delays, longest};
 
@@ -51,8 +47,8 @@ fn two_servers_are_as_by_hand() {
 
 #[test]
 fn tandems_are_as_the_author_of_the_program_has_them() {
-    let Some(folder) = shared::folder() else { return };
-    let given = shared::json(folder.join("peers_panco_tandem.json"));
+    let Some(folder) = golden::folder("qos") else { return };
+    let given = golden::json(&folder.join("peers_panco_tandem.json"));
     let mut compared = 0;
     for given in each(&given) {
         let bucket = |rate: &Value, burst: &Value| TokenBucket::new(number(rate), number(burst)).unwrap();
