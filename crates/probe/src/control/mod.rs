@@ -19,10 +19,12 @@ mod client;
 mod frame;
 mod listener;
 mod message;
+mod order;
 mod source;
 
-pub use client::{DEFAULT_PORT, Peer, Place, Secret, order};
+pub use client::{DEFAULT_PORT, Peer, Secret};
 pub use frame::{MOST_BYTES, read, write};
 pub use listener::{Listener, Stop};
 pub use message::{Order, Outcome, Reply, Request, VERSION};
+pub use order::{Place, order};
 pub use source::measure;
