@@ -83,17 +83,17 @@ test('ticks cause no layout shift', async ({ page, open }) => {
   await expectLive(page)
   await page.waitForTimeout(500)
   await page.evaluate(() => {
-    const moved: string[] = ((window as unknown as { moved: string[] }).moved = [])
+    const shifts: string[] = ((window as unknown as { shifts: string[] }).shifts = [])
     new PerformanceObserver((list) => {
       for (const entry of list.getEntries() as unknown as Shift[])
         // Text of a right-aligned number may shift when it grows; elements may not.
         for (const { node } of entry.sources)
-          if (node?.nodeType === Node.ELEMENT_NODE) moved.push(node.outerHTML)
+          if (node?.nodeType === Node.ELEMENT_NODE) shifts.push(node.outerHTML)
     }).observe({ type: 'layout-shift' })
   })
   await advance(mock, page, 10)
   await page.waitForTimeout(300)
-  expect(await page.evaluate(() => (window as unknown as { moved: string[] }).moved)).toEqual([])
+  expect(await page.evaluate(() => (window as unknown as { shifts: string[] }).shifts)).toEqual([])
 })
 
 test('racks: hot and unknown links have marks and text', async ({ page, open }) => {
@@ -125,13 +125,13 @@ test('racks: the slider selects a past time, the heading shows it, and a button 
   await slider.fill('40')
   const heading = page.getByRole('heading', { name: /^At \d\d:\d\d:\d\d, not now$/ })
   await expect(heading).toBeVisible()
-  const held = await heading.textContent()
-  const step = mock.world.step(`2026-03-02T${held?.slice(3, 11)}Z`)
+  const title = await heading.textContent()
+  const step = mock.world.step(`2026-03-02T${title?.slice(3, 11)}Z`)
   // A column is 30 s; the mock returns the value of its first interval.
   const value = Math.round((mock.world.utilization(0, 0, step) ?? 0) * 100)
   await expect(page.locator('[data-rack=r0]')).toHaveAttribute('aria-label', new RegExp(`uplink ${value} %`))
   await advance(mock, page, 6)
-  await expect(heading).toHaveText(held ?? '')
+  await expect(heading).toHaveText(title ?? '')
   await page.getByRole('button', { name: 'Back to now' }).click()
   await expect(page.getByRole('heading', { name: 'Now' })).toBeVisible()
 })

@@ -12,6 +12,7 @@ EXACT = 160
 
 
 def reduce_colours(picture: Image.Image) -> Image.Image:
+    """Returns the picture with 256 colours: the `EXACT` most frequent ones, and a palette for the others."""
     counts = sorted(picture.getcolors(picture.width * picture.height), reverse=True)
     rest = Image.new("RGB", (max(1, len(counts) - EXACT), 1))
     rest.putdata([colour for _, colour in counts[EXACT:]] or [(0, 0, 0)])

@@ -121,8 +121,8 @@ export class Mock {
     if (kind === 'demo')
       return this.options.demo ? world.demo(step, Math.max(FIRST - 240, step - 360)) : undefined
     if (kind === 'decisions' && !name) {
-      const wanted = query.get('kind')
-      const found = this.decisions.filter((one) => !wanted || one.kind === wanted)
+      const kindFilter = query.get('kind')
+      const found = this.decisions.filter((one) => !kindFilter || one.kind === kindFilter)
       return page(found.slice(-Number(query.get('limit') ?? 100)).reverse())
     }
     if (kind === 'decisions' && name) {

@@ -121,13 +121,13 @@ test('the OpenAPI document has every field that the page reads or sends, with it
   const description = await service.request<Description>('GET', '/v1/openapi.json')
   expect(await differences(description)).toEqual([])
   // The comparison finds a changed type, a new null, a removed field, and a removed operation.
-  const changed = structuredClone(description)
-  const of = (name: string) => changed.components.schemas[name]?.['properties'] as Record<string, Schema>
+  const variant = structuredClone(description)
+  const of = (name: string) => variant.components.schemas[name]?.['properties'] as Record<string, Schema>
   of('Status')['hot_above'] = { type: 'string' }
   of('Rack')['hosts'] = { type: ['integer', 'null'] }
   delete of('Reason')['because']
-  delete changed.paths['/v1/hotspots']
-  const report = (await differences(changed)).join('\n')
+  delete variant.paths['/v1/hotspots']
+  const report = (await differences(variant)).join('\n')
   for (const part of ['hot_above', "'hosts'", 'because', 'GET /v1/hotspots: the service does not have it'])
     expect(report).toContain(part)
 })

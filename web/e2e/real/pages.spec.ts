@@ -58,13 +58,13 @@ test('the overview leads to a rack, its placements, and the decision details', a
   await expectReadable(page)
   await page.getByRole('tabpanel').getByRole('link', { name: decision.id }).first().click()
 
-  const opened = page.getByRole('region', { name: 'As decided', exact: true })
-  await expect(opened.getByRole('list', { name: 'Hosts' }).getByRole('listitem')).toHaveText(decision.hosts)
-  await expect(opened).toContainText(`Narrowest at ${decision.limit?.at}`)
+  const decided = page.getByRole('region', { name: 'As decided', exact: true })
+  await expect(decided.getByRole('list', { name: 'Hosts' }).getByRole('listitem')).toHaveText(decision.hosts)
+  await expect(decided).toContainText(`Narrowest at ${decision.limit?.at}`)
   const reason = decision.why.find((one) => one.candidate === 'r2')
   expect(reason?.verdict).toBe('outranked')
-  await expect(opened.getByRole('row', { name: /^r2 / })).toContainText(/outranked\s*3\sGbps\s*r2:downlink/)
-  await expect(opened.getByRole('rowgroup').filter({ hasText: 'racks' }).first()).toContainText(rack)
+  await expect(decided.getByRole('row', { name: /^r2 / })).toContainText(/outranked\s*3\sGbps\s*r2:downlink/)
+  await expect(decided.getByRole('rowgroup').filter({ hasText: 'racks' }).first()).toContainText(rack)
   await expectReadable(page)
 })
 

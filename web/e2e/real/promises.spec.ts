@@ -43,16 +43,16 @@ test('a workload shows its SLO, bound and measured latency, and links to its dec
   const orders = page.getByRole('row', { name: /^orders-db/ })
   const search = page.getByRole('row', { name: /^search-index/ })
   await expect(orders).toContainText(/Kept.*60\sms.*99\.9\s%.*21\sms/)
-  const kept = await service.request<Workload>('GET', '/v1/workloads/orders-db')
-  const bound_s = kept.bound_s ?? NaN
+  const workload = await service.request<Workload>('GET', '/v1/workloads/orders-db')
+  const bound_s = workload.bound_s ?? NaN
   expect(bound_s).toBeLessThan(0.06)
   const cells = orders.getByRole('cell')
   await expect(cells.nth(2)).toHaveText(`${Number((bound_s * 1000).toPrecision(3))}\u00a0ms`)
   await expect(cells.nth(4)).toHaveText(`${Math.round((1 - bound_s / 0.06) * 100)}\u00a0%`)
   // The other workload has no measured latency.
   await expect(search.getByRole('cell').nth(3)).toHaveText('–')
-  await orders.getByText(`${kept.path.length} hops`).click()
-  await expect(orders).toContainText(kept.path.join(' → '))
+  await orders.getByText(`${workload.path.length} hops`).click()
+  await expect(orders).toContainText(workload.path.join(' → '))
   await expectReadable(page)
 
   // A workload that misses its SLO is first and has a tag.
@@ -78,7 +78,10 @@ test('a rack shows its devices, reservations and tasks', async ({ page, start, v
     egress: { mean: '1Gbps' },
     tolerant: name === 'sort',
   }))
-  const placed = await service.request<Decision>('POST', '/v1/place/tasks', { job: 'count', app: { tasks } })
+  const decision = await service.request<Decision>('POST', '/v1/place/tasks', {
+    job: 'count',
+    app: { tasks },
+  })
 
   await visit(service, 'racks/r14')
   await expectLive(page)
@@ -93,7 +96,7 @@ test('a rack shows its devices, reservations and tasks', async ({ page, start, v
   await expect(reservation).toBeVisible()
   await expect(page.getByRole('region', { name: 'r14:uplink' })).toContainText(/Reserved\s*70\.4\sMbps/)
 
-  const [host, other] = placed.hosts as [string, string]
+  const [host, other] = decision.hosts as [string, string]
   await page.evaluate((rack) => (location.hash = `#/racks/${rack}`), host.replace(/h\d+$/, ''))
   await page.getByRole('tab', { name: 'Tasks' }).click()
   await expect(page.getByRole('row', { name: `read count ${host} no 1\u00a0Gbps 0\u00a0bps` })).toBeVisible()

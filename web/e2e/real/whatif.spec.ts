@@ -25,9 +25,9 @@ test('a what-if uses the current ledger, appears beside the decision, and commit
   const choice = page.getByLabel('What if another policy had decided?')
   // The list excludes the policy that decided.
   await expect(choice.getByRole('option', { name: decision.policy, exact: true })).toHaveCount(0)
-  const answered = page.waitForResponse(/\/what-if$/)
+  const response = page.waitForResponse(/\/what-if$/)
   await choice.selectOption('leeward')
-  const answer = (await (await answered).json()) as PolicyResult
+  const answer = (await (await response).json()) as PolicyResult
   const other = page.getByRole('region', { name: 'What if: leeward', exact: true })
   await expect(other.getByRole('list', { name: 'Hosts' }).locator('.only')).toHaveCount(2)
   expect(answer.hosts.filter((host) => host.startsWith(`${rack}h`))).toEqual([])
@@ -42,6 +42,6 @@ test('a what-if uses the current ledger, appears beside the decision, and commit
   await choice.selectOption('uniform')
   await expect(page.getByText(/^uniform would choose/)).toBeVisible()
   expect((await service.request<Status>('GET', '/v1/status')).decided).toBe(1)
-  const kept = await service.request<Decision>('GET', `/v1/decisions/${decision.id}`)
-  expect(kept.hosts).toEqual(decision.hosts)
+  const stored = await service.request<Decision>('GET', `/v1/decisions/${decision.id}`)
+  expect(stored.hosts).toEqual(decision.hosts)
 })

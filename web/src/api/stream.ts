@@ -10,10 +10,10 @@ const SILENT_MS = 45_000
 
 export interface Listener {
   /** Reports a new connection; `resumed` if it continues after the last event of the previous one. */
-  opened(resumed: boolean): void
-  events(events: ServerEvent[]): void
+  onOpen(resumed: boolean): void
+  onEvents(events: ServerEvent[]): void
   /** Reports a lost or failed connection. The next attempt starts after `wait_ms`; null means no further attempt. */
-  lost(problem: Problem, wait_ms: number | null): void
+  onLost(problem: Problem, wait_ms: number | null): void
 }
 
 /** Retry delay in milliseconds: doubles with each attempt, with jitter so that pages do not reconnect together. */
@@ -33,7 +33,7 @@ export async function followEvents(client: Client, listener: Listener, signal: A
     let timer = setTimeout(end, SILENT_MS)
     try {
       const body = await client.events(last, connection.signal)
-      listener.opened(last !== null)
+      listener.onOpen(last !== null)
       attempt = 0
       const reader = new EventReader()
       const decoder = new TextDecoder()
@@ -46,15 +46,15 @@ export async function followEvents(client: Client, listener: Listener, signal: A
         const events = reader.push(decoder.decode(value, { stream: true }))
         last = events.at(-1)?.id ?? last
         first = reader.retry_ms ?? first
-        if (events.length) listener.events(events)
+        if (events.length) listener.onEvents(events)
       }
       throw Problem.unreachable('the stream ended')
     } catch (cause) {
       if (signal.aborted) return
       const problem = cause instanceof Problem ? cause : Problem.unreachable(cause)
-      if (problem.denied) return listener.lost(problem, null)
+      if (problem.denied) return listener.onLost(problem, null)
       const wait = backOff(attempt++, Math.random(), first)
-      listener.lost(problem, wait)
+      listener.onLost(problem, wait)
       await pause(wait, signal)
     } finally {
       clearTimeout(timer)

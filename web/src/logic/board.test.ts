@@ -72,9 +72,9 @@ describe('reduce applies events to the board', () => {
 
   test('the number of decisions has a limit', () => {
     const many = Array.from({ length: MAX_DECISIONS + 10 }, (_, id) => decision(id))
-    const kept = withDecisions([], many)
-    expect(kept).toHaveLength(MAX_DECISIONS)
-    expect(kept[0]?.id).toBe(`d-${MAX_DECISIONS + 9}`)
+    const list = withDecisions([], many)
+    expect(list).toHaveLength(MAX_DECISIONS)
+    expect(list[0]?.id).toBe(`d-${MAX_DECISIONS + 9}`)
   })
 
   test('the time of the board is the latest telemetry time, or null without telemetry', () => {

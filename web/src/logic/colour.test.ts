@@ -31,7 +31,7 @@ const BLIND: Record<string, number[][]> = {
   ],
 }
 
-function seen(colour: Rgb, by: number[][]): Rgb {
+function simulate(colour: Rgb, by: number[][]): Rgb {
   const linear = colour.map((x) =>
     x / 255 <= 0.04045 ? x / 255 / 12.92 : ((x / 255 + 0.055) / 1.055) ** 2.4,
   )
@@ -63,7 +63,7 @@ describe.each(['light', 'dark'] as Theme[])('the scale of the %s theme', (theme)
   })
 
   test.each(Object.keys(BLIND))('luminance stays monotonic and steps stay distinct for %s vision', (kind) => {
-    const colours = Array.from({ length: 11 }, (_, at) => seen(heat(at / 10, theme), BLIND[kind]!))
+    const colours = Array.from({ length: 11 }, (_, at) => simulate(heat(at / 10, theme), BLIND[kind]!))
     const way = theme === 'light' ? -1 : 1
     for (let at = 1; at < colours.length; at++) {
       expect(way * (luminance(colours[at]!) - luminance(colours[at - 1]!))).toBeGreaterThan(0)

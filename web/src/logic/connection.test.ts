@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import { Problem } from '../api/problem'
-import { connectionOf, type Facts } from './connection'
+import { connectionOf, type ConnectionInputs } from './connection'
 
-const good: Facts = {
+const good: ConnectionInputs = {
   phase: 'open',
   problem: null,
   now: 100_000,
@@ -12,13 +12,13 @@ const good: Facts = {
   telemetry_s: 1,
   links: true,
 }
-const kind = (change: Partial<Facts>) => connectionOf({ ...good, ...change }).kind
+const kind = (change: Partial<ConnectionInputs>) => connectionOf({ ...good, ...change }).kind
 
 describe('the state is live only with current data', () => {
   test('an open connection with recent ticks and fresh telemetry', () => {
     expect(connectionOf(good)).toEqual({ kind: 'live', short: 'live', sentence: null })
   })
-  test.each<[string, Partial<Facts>, string]>([
+  test.each<[string, Partial<ConnectionInputs>, string]>([
     ['before the first tick', { tick: null }, 'connecting'],
     ['after three intervals without one', { tick: 94_000 }, 'silent'],
     ['with intervals of 30 s, not before 90 s', { tick: 20_000, interval_s: 30, telemetry_s: 30 }, 'live'],

@@ -2,7 +2,7 @@ import type { Problem } from '../api/problem'
 import { age } from './format'
 
 /** Inputs of the connection state. */
-export interface Facts {
+export interface ConnectionInputs {
   phase: 'connecting' | 'open' | 'lost' | 'denied'
   problem: Problem | null
   /** Current time in milliseconds, by this machine's clock. */
@@ -30,10 +30,10 @@ export interface Connection {
 const MISSED_TICKS = 3
 
 /** Computes the connection state. Only `live` means that the page shows current data. */
-export function connectionOf(facts: Facts): Connection {
+export function connectionOf(facts: ConnectionInputs): Connection {
   const { phase, problem, now, tick, retry, interval_s, telemetry_s, links } = facts
   const since = tick === null ? '' : ` The page shows data from ${age((now - tick) / 1000)} ago.`
-  const patience = Math.max(5, MISSED_TICKS * interval_s)
+  const timeout_s = Math.max(5, MISSED_TICKS * interval_s)
   if (phase === 'denied')
     return {
       kind: 'denied',
@@ -51,7 +51,7 @@ export function connectionOf(facts: Facts): Connection {
   }
   if (phase === 'connecting') return { kind: 'connecting', short: 'connecting', sentence: null }
   if (tick === null) return { kind: 'connecting', short: 'waiting for data', sentence: null }
-  if (now - tick > patience * 1000)
+  if (now - tick > timeout_s * 1000)
     return {
       kind: 'silent',
       short: 'silent',
@@ -65,7 +65,7 @@ export function connectionOf(facts: Facts): Connection {
       sentence:
         'No link is reported. Start an agent on the hosts, or connect the service to a Prometheus server.',
     }
-  if (telemetry_s > patience)
+  if (telemetry_s > timeout_s)
     return {
       kind: 'old',
       short: 'old telemetry',

@@ -14,7 +14,7 @@ const of = (leeward: (number | null)[], other: (number | null)[]): Demo => ({
     ],
   },
 })
-const said = (...both: [(number | null)[], (number | null)[]]) =>
+const sentence = (...both: [(number | null)[], (number | null)[]]) =>
   verdict(of(...both)).replaceAll('\u00a0', ' ')
 
 test('means use only the steps that both arms have', () => {
@@ -23,10 +23,10 @@ test('means use only the steps that both arms have', () => {
 })
 
 test('the verdict covers wins, ties, losses and missing data', () => {
-  expect(said([0.1, 0.1], [0.4, 0.6])).toBe('5 times fewer hot racks under Leeward, over the last 20 s.')
-  expect(said([0.2], [0.2])).toBe('As many hot racks under both, over the last 10 s.')
-  expect(said([0.6], [0.2])).toBe('3 times more hot racks under Leeward, over the last 10 s.')
-  expect(said([0], [0.2])).toBe('No rack was hot under Leeward over the last 10 s.')
-  expect(said([0], [0])).toBe('No rack was hot under either yet.')
-  expect(said([], [])).toBe('No rack was hot under either yet.')
+  expect(sentence([0.1, 0.1], [0.4, 0.6])).toBe('5 times fewer hot racks under Leeward, over the last 20 s.')
+  expect(sentence([0.2], [0.2])).toBe('As many hot racks under both, over the last 10 s.')
+  expect(sentence([0.6], [0.2])).toBe('3 times more hot racks under Leeward, over the last 10 s.')
+  expect(sentence([0], [0.2])).toBe('No rack was hot under Leeward over the last 10 s.')
+  expect(sentence([0], [0])).toBe('No rack was hot under either yet.')
+  expect(sentence([], [])).toBe('No rack was hot under either yet.')
 })

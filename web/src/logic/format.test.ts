@@ -1,5 +1,17 @@
 import { describe, expect, test } from 'vitest'
-import { age, clock, count, duration, many, moment, percentile, perSecond, rate, share, size } from './format'
+import {
+  age,
+  clock,
+  count,
+  duration,
+  quantity,
+  moment,
+  percentile,
+  perSecond,
+  rate,
+  share,
+  size,
+} from './format'
 
 const plain = (text: string) => text.replaceAll('\u00a0', ' ')
 
@@ -61,7 +73,7 @@ describe('numbers have a unit and three significant digits', () => {
     expect(plain(perSecond(10_000))).toBe('10,000 /s')
     expect(plain(percentile(0.999))).toBe('99.9 %')
     expect(plain(percentile(99.9))).toBe('99.9 %')
-    expect([many(1, 'rack'), many(1200, 'rack')]).toEqual(['1 rack', '1,200 racks'])
+    expect([quantity(1, 'rack'), quantity(1200, 'rack')]).toEqual(['1 rack', '1,200 racks'])
   })
 })
 

@@ -6,7 +6,7 @@ const GAP = '\u00a0'
 
 type Maybe = number | null | undefined
 
-const known = (value: Maybe): value is number => typeof value === 'number' && Number.isFinite(value)
+const isKnown = (value: Maybe): value is number => typeof value === 'number' && Number.isFinite(value)
 
 /** Three significant digits, without trailing zeros: 1.25, 12.5, 125, 1250. */
 function digits(value: number): string {
@@ -17,7 +17,7 @@ function digits(value: number): string {
 
 /** A rate: 9.4 Gbps. */
 export function rate(bps: Maybe): string {
-  if (!known(bps)) return UNKNOWN
+  if (!isKnown(bps)) return UNKNOWN
   const units: [number, string][] = [
     [1e12, 'Tbps'],
     [1e9, 'Gbps'],
@@ -47,13 +47,13 @@ export function size(text: string | null | undefined, decimal = false): string {
 
 /** A share: 83 %. `places` is the number of decimals. */
 export function share(value: Maybe, places = 0): string {
-  if (!known(value)) return UNKNOWN
+  if (!isKnown(value)) return UNKNOWN
   return (value * 100).toFixed(places) + GAP + '%'
 }
 
 /** A duration: 14 ms, 2.5 s, 12 min, 3.2 h, 4 d. */
 export function duration(seconds: Maybe): string {
-  if (!known(seconds)) return UNKNOWN
+  if (!isKnown(seconds)) return UNKNOWN
   const size = Math.abs(seconds)
   if (size === 0) return `0${GAP}s`
   if (size < 0.9995e-3) return digits(seconds * 1e6) + GAP + 'us'
@@ -66,34 +66,34 @@ export function duration(seconds: Maybe): string {
 
 /** An age, in whole seconds or larger steps so that it does not flicker: 8 s, 3 min. */
 export function age(seconds: Maybe): string {
-  if (!known(seconds)) return UNKNOWN
+  if (!isKnown(seconds)) return UNKNOWN
   return duration(seconds < 119.5 ? Math.max(0, Math.round(seconds)) : seconds)
 }
 
 /** A number without a unit, with three significant digits: 2.35. */
 export function number(value: Maybe): string {
-  return known(value) ? digits(value) : UNKNOWN
+  return isKnown(value) ? digits(value) : UNKNOWN
 }
 
 /** A rate per second: 12.5 /s. */
 export function perSecond(value: Maybe): string {
-  if (!known(value)) return UNKNOWN
+  if (!isKnown(value)) return UNKNOWN
   return (value >= 1000 ? count(Math.round(value)) : digits(value)) + GAP + '/s'
 }
 
 /** A count: 12,500. */
 export function count(value: Maybe): string {
-  return known(value) ? value.toLocaleString('en', { maximumFractionDigits: 0 }) : UNKNOWN
+  return isKnown(value) ? value.toLocaleString('en', { maximumFractionDigits: 0 }) : UNKNOWN
 }
 
 /** A factor: 2.4 times. */
 export function times(value: Maybe): string {
-  return known(value) ? `${digits(value)} times` : UNKNOWN
+  return isKnown(value) ? `${digits(value)} times` : UNKNOWN
 }
 
 /** A time of day in the reader's zone: 14:03:20. */
 export function clock(ms: Maybe, seconds = true): string {
-  if (!known(ms)) return UNKNOWN
+  if (!isKnown(ms)) return UNKNOWN
   const at = new Date(ms)
   const two = (value: number) => String(value).padStart(2, '0')
   return [at.getHours(), at.getMinutes(), ...(seconds ? [at.getSeconds()] : [])].map(two).join(':')
@@ -106,7 +106,7 @@ export function moment(text: string | null | undefined): number | null {
 }
 
 /** A count with its noun: `1 rack`, `3 racks`. */
-export function many(value: number, word: string): string {
+export function quantity(value: number, word: string): string {
   return `${count(value)} ${word}${value === 1 ? '' : 's'}`
 }
 

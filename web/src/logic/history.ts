@@ -57,18 +57,18 @@ export class LinkHistory {
     this.extend(span(length - 1)[1])
     for (const { link, utilization } of history.series) {
       const row = this.row(link)
-      const counted = new Uint16Array(row.length)
+      const samples = new Uint16Array(row.length)
       utilization.forEach((value, at) => {
         if (value === null) return
         const [low, high] = span(at)
         for (let column = low; column <= high; column++) {
           const place = column - this.first
           if (place < 0 || place >= row.length) continue
-          const n = (counted[place] as number)++
+          const n = (samples[place] as number)++
           row[place] = n === 0 ? value : (row[place] as number) + (value - (row[place] as number)) / (n + 1)
         }
       })
-      this.counts.set(link, counted[row.length - 1] ?? 0)
+      this.counts.set(link, samples[row.length - 1] ?? 0)
     }
   }
 

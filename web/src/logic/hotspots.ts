@@ -10,28 +10,28 @@ export interface HotspotGroups {
   own: Hotspot[]
 }
 
-function ofHost(link: string): boolean {
+function isHostLink(link: string): boolean {
   return link.endsWith(':egress') || link.endsWith(':ingress')
 }
 
 /** Number of hot links for the page header: shared links only, or all links if racks have none. */
 export function headerCount(hotspots: Hotspot[], racks: Rack[]): number {
-  return haveLinks(racks) ? hotspots.filter(({ link }) => !ofHost(link)).length : hotspots.length
+  return haveLinks(racks) ? hotspots.filter(({ link }) => !isHostLink(link)).length : hotspots.length
 }
 
 /**
  * Groups hot links into shared links and links of hosts.
  *
- * @param apart True if racks have links of their own; else all hot links count as shared.
+ * @param rackLinks True if racks have links of their own; else all hot links count as shared.
  */
-export function groupHotspots(hotspots: Hotspot[], apart: boolean): HotspotGroups {
+export function groupHotspots(hotspots: Hotspot[], rackLinks: boolean): HotspotGroups {
   const since = new Map(hotspots.map((one) => [one.link, moment(one.since) ?? 0]))
   const inOrder = [...hotspots].sort(
     (a, b) => (since.get(a.link) as number) - (since.get(b.link) as number) || NAMES.compare(a.link, b.link),
   )
   return {
-    shared: inOrder.filter(({ link }) => !apart || !ofHost(link)),
-    own: inOrder.filter(({ link }) => apart && ofHost(link)),
+    shared: inOrder.filter(({ link }) => !rackLinks || !isHostLink(link)),
+    own: inOrder.filter(({ link }) => rackLinks && isHostLink(link)),
   }
 }
 

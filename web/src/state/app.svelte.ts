@@ -127,11 +127,11 @@ class App implements Listener {
     this.start()
   }
 
-  opened(): void {
+  onOpen(): void {
     void this.catchUp(++this.generation)
   }
 
-  lost(problem: Problem, wait_ms: number | null): void {
+  onLost(problem: Problem, wait_ms: number | null): void {
     this.generation++
     this.fail(problem, wait_ms)
   }
@@ -144,7 +144,7 @@ class App implements Listener {
     if (wait_ms === null) this.tokenDialogOpen = true
   }
 
-  events(events: ServerEvent[]): void {
+  onEvents(events: ServerEvent[]): void {
     this.pending.push(...events)
     if (events.some((event) => event.name === 'racks')) this.flush()
     else this.flushTimer ??= setTimeout(() => this.flush(), BATCH_MS)
@@ -179,8 +179,8 @@ class App implements Listener {
         this.readStatus(),
       ])
       if (generation !== this.generation) return
-      const merged = withDecisions(decisions, this.board.decisions)
-      const board = { ...this.board, hotspots, migrations, decisions: merged }
+      const allDecisions = withDecisions(decisions, this.board.decisions)
+      const board = { ...this.board, hotspots, migrations, decisions: allDecisions }
       const read = withRacks(board, racks)
       // A tick of this connection may arrive before the response.
       const newer = this.board.at !== null && read.at !== null && read.at < this.board.at
@@ -209,9 +209,9 @@ class App implements Listener {
     const within = (one: Status) => one.since === status.since && of(status) - of(one) <= window_s
     this.statuses = [...this.statuses.filter(within), status]
     const first = this.statuses[0] ?? status
-    const passed = of(status) - of(first)
-    if (passed < status.interval_s || passed <= 0) return null
-    const rate = (now: number, then: number) => Math.max(0, now - then) / passed
+    const elapsed_s = of(status) - of(first)
+    if (elapsed_s < status.interval_s || elapsed_s <= 0) return null
+    const rate = (now: number, then: number) => Math.max(0, now - then) / elapsed_s
     return { decisions: rate(status.decided, first.decided), samples: rate(status.samples, first.samples) }
   }
 
