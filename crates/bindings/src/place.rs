@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use leeward_engine::{Answer, Ask, Engine, Input, Output, Placed};
+use leeward_engine::{CommittedDecision, Engine, Input, Output};
 use leeward_fabric::input::{Files, InputError};
 use leeward_fabric::{Bytes, Fabric, Nanos};
 use leeward_ledger::{Clock, Ledger, LedgerSettings, read_loads};
@@ -80,7 +80,7 @@ fn decide(
     clock: Option<(f64, f64)>,
     interval: Nanos,
     request: ReplicaRequest,
-) -> Result<Result<Placed<Chain>, Refusal>, InputError> {
+) -> Result<Result<CommittedDecision<Chain>, Refusal>, InputError> {
     let fabric = engine.ledger().fabric().clone();
     let mut outputs = Vec::new();
     let mut now = Nanos(0);
@@ -91,14 +91,14 @@ fn decide(
         now = until;
         engine.handle(now, Input::Report(&samples), &mut outputs);
     }
-    engine.handle(now, Input::Ask(0, Ask::Replicas(request)), &mut outputs);
+    engine.handle(now, Input::PlaceReplicas(0, request), &mut outputs);
     // A policy that batches blocks decides at the end of its interval.
     while let Some(at) = waits_until(&outputs) {
         outputs.retain(|output| !matches!(output, Output::WakeAt(_)));
         engine.handle(at, Input::Wake, &mut outputs);
     }
     let answer = outputs.into_iter().find_map(|output| match output {
-        Output::Answer(_, Answer::Replicas(answer)) => Some(answer),
+        Output::ReplicasPlaced(_, answer) => Some(answer),
         _ => None,
     });
     Ok(answer.expect("the engine answers at once, or asks to be woken until it has"))
@@ -106,7 +106,7 @@ fn decide(
 
 /// Time of the next call; `None` once the request is answered.
 fn waits_until(outputs: &[Output]) -> Option<Nanos> {
-    let answered = outputs.iter().any(|output| matches!(output, Output::Answer(..)));
+    let answered = outputs.iter().any(|output| matches!(output, Output::ReplicasPlaced(..)));
     let wake = outputs.iter().rev().find_map(|output| match output {
         Output::WakeAt(at) => Some(*at),
         _ => None,
@@ -114,9 +114,9 @@ fn waits_until(outputs: &[Output]) -> Option<Nanos> {
     wake.filter(|_| !answered)
 }
 
-fn describe(fabric: &Fabric, policy: &str, answer: Result<Placed<Chain>, Refusal>) -> Value {
+fn describe(fabric: &Fabric, policy: &str, answer: Result<CommittedDecision<Chain>, Refusal>) -> Value {
     match answer {
-        Ok(Placed { decision: Decision { choice, basis, why, .. }, .. }) => json!({
+        Ok(CommittedDecision { decision: Decision { choice, basis, why, .. }, .. }) => json!({
             "policy": policy,
             "hosts": choice.iter().map(|&host| fabric.host_name(host)).collect::<Vec<_>>(),
             "refused": null,

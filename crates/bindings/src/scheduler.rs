@@ -1,8 +1,8 @@
 //! `Scheduler`: a task policy without load information, for one request after the other.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use leeward_engine::{Answer, Ask, Engine, Input, Output, Policies};
+use leeward_engine::{Engine, Input, Policies};
 use leeward_fabric::input::{Files, InputError};
 use leeward_fabric::{Fabric, Nanos};
 use leeward_ledger::{Ledger, LedgerSettings};
@@ -42,27 +42,21 @@ impl Scheduler {
     fn place(&self, number: u64, job: u64, app: &str) -> Result<Option<Vec<String>>, Refused> {
         let app = App::from_text("app", app, &Files::default()).map_err(Refused)?;
         let request = AppRequest { id: number, job, ..app.request };
-        let outputs = self.tell(Input::Ask(number, Ask::Tasks(request)));
-        let hosts = outputs.into_iter().find_map(|output| match output {
-            Output::Answer(_, Answer::Tasks(answer)) => answer.ok().map(|placed| placed.decision.choice),
-            _ => None,
-        });
+        let placed = self.engine().place_app(Nanos(0), request, &mut Vec::new());
+        let hosts = placed.ok().map(|placed| placed.decision.choice);
         let name = |host| self.fabric.host_name(host).to_owned();
         Ok(hosts.map(|hosts| hosts.into_iter().map(name).collect()))
     }
 
     /// Ends an app.
     fn end(&self, number: u64) {
-        self.tell(Input::Ended(number));
+        self.engine().handle(Nanos(0), Input::Ended(number), &mut Vec::new());
     }
 }
 
 impl Scheduler {
-    /// Outputs of the engine for an input. Without load information nothing fades, so all inputs have the same time.
-    fn tell(&self, input: Input<'_>) -> Vec<Output> {
-        let mut outputs = Vec::new();
-        let mut engine = self.engine.lock().unwrap_or_else(PoisonError::into_inner);
-        engine.handle(Nanos(0), input, &mut outputs);
-        outputs
+    /// The engine. Without load information nothing fades, so all inputs have the same time.
+    fn engine(&self) -> MutexGuard<'_, Engine> {
+        self.engine.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use leeward_engine::{Answer, Ask, Engine, Input, Output, Placed, Policies};
+use leeward_engine::{CommittedDecision, Engine, Policies};
 use leeward_fabric::input::{Files, InputError};
 use leeward_fabric::{Bytes, Cpus, Fabric, HostId, Load, Nanos};
 use leeward_ledger::{Ledger, LedgerSettings, Scratch, read_loads};
@@ -210,14 +210,12 @@ fn asked(app: &AppRequest, together: bool) -> impl Iterator<Item = AppRequest> +
     whole.into_iter().chain(apart.filter(move |_| !together))
 }
 
-fn ask(engine: &mut Engine, now: Nanos, request: AppRequest) -> Result<Placed<Assignment>, Refusal> {
-    let mut outputs = Vec::new();
-    engine.handle(now, Input::Ask(request.id, Ask::Tasks(request)), &mut outputs);
-    let answer = outputs.into_iter().find_map(|output| match output {
-        Output::Answer(_, Answer::Tasks(answer)) => Some(answer),
-        _ => None,
-    });
-    answer.expect("the engine answers about tasks at once")
+fn ask(
+    engine: &mut Engine,
+    now: Nanos,
+    request: AppRequest,
+) -> Result<CommittedDecision<Assignment>, Refusal> {
+    engine.place_app(now, request, &mut Vec::new())
 }
 
 /// State for predicting the end of an app's transfers: the network before the placement.
@@ -254,14 +252,14 @@ fn describe(
     fabric: &Fabric,
     policy: &str,
     app: &App,
-    answers: Vec<(usize, Result<Placed<Assignment>, Refusal>)>,
+    answers: Vec<(usize, Result<CommittedDecision<Assignment>, Refusal>)>,
     forecast: Option<Forecast>,
 ) -> Value {
     let (mut placed, mut refused, mut why) = (BTreeMap::new(), Vec::new(), Vec::new());
     let (mut hosts, mut basis, mut first) = (Vec::new(), None::<Basis>, 0);
     for (count, answer) in answers {
         match answer {
-            Ok(Placed { decision, .. }) => {
+            Ok(CommittedDecision { decision, .. }) => {
                 for (at, &host) in (first..).zip(&decision.choice) {
                     placed.insert(at, fabric.host_name(host));
                 }

@@ -14,7 +14,7 @@ use crate::message::{Availability, Rates};
 const HOUR: Nanos = Nanos(3_600_000_000_000);
 
 /// A task that runs, or is being moved.
-pub(crate) struct Placed {
+pub(crate) struct RunningTask {
     pub id: TaskId,
     pub host: HostId,
     pub job: u64,
@@ -35,7 +35,7 @@ pub(crate) struct Placed {
     counted: Option<Nanos>,
 }
 
-impl Placed {
+impl RunningTask {
     /// Creates a newly placed task of a request.
     pub fn new(
         request: &AppRequest,
@@ -43,11 +43,11 @@ impl Placed {
         demand: Task,
         host: HostId,
         entries: Vec<EntryId>,
-    ) -> Placed {
+    ) -> RunningTask {
         let AppRequest { id: app, job, transfers, constraints, .. } = request;
         let (id, job, tags) = (TaskId { app: *app, index }, *job, constraints.tags);
         let movable = demand.tolerant && transfers.is_empty() && constraints.only_tags();
-        Placed {
+        RunningTask {
             id,
             host,
             job,
@@ -69,7 +69,7 @@ impl Placed {
 
     /// Returns the task as a move policy sees it; `job` is the position of its job's budget.
     fn running(&self, job: u32) -> Running {
-        let Placed { id: task, host, demand, tags, .. } = *self;
+        let RunningTask { id: task, host, demand, tags, .. } = *self;
         let Rates { egress_bps, ingress_bps } = self.rates.unwrap_or_else(|| Rates {
             egress_bps: demand.egress_in_all().mean_bps,
             ingress_bps: demand.ingress_in_all().mean_bps,
@@ -105,7 +105,7 @@ struct Job {
 pub(crate) struct Cell {
     places: HashMap<TaskId, Place>,
     /// Tasks by rack, in adjacent memory: those of a hot rack are scanned after each report.
-    racks: Vec<Vec<Placed>>,
+    racks: Vec<Vec<RunningTask>>,
     /// Number of tasks on each host.
     on: Vec<u32>,
     /// Jobs with tasks, and jobs with a stated availability.
@@ -123,13 +123,13 @@ impl Cell {
     }
 
     /// Adds a running task. No running task may have this id.
-    pub fn insert(&mut self, fabric: &Fabric, placed: Placed) {
+    pub fn insert(&mut self, fabric: &Fabric, placed: RunningTask) {
         debug_assert!(!self.places.contains_key(&placed.id), "{:?} runs already", placed.id);
         self.jobs.entry(placed.job).or_default().tasks += 1;
         self.put(fabric, placed);
     }
 
-    pub fn remove(&mut self, id: TaskId) -> Option<Placed> {
+    pub fn remove(&mut self, id: TaskId) -> Option<RunningTask> {
         let placed = self.take(id)?;
         if let Some(job) = self.jobs.get_mut(&placed.job) {
             job.down.remove(&id);
@@ -141,7 +141,7 @@ impl Cell {
         Some(placed)
     }
 
-    fn put(&mut self, fabric: &Fabric, placed: Placed) {
+    fn put(&mut self, fabric: &Fabric, placed: RunningTask) {
         let rack = fabric.rack_of(placed.host);
         let tasks = &mut self.racks[rack.index()];
         self.places.insert(placed.id, Place { rack, at: tasks.len() as u32 });
@@ -149,7 +149,7 @@ impl Cell {
         tasks.push(placed);
     }
 
-    fn take(&mut self, id: TaskId) -> Option<Placed> {
+    fn take(&mut self, id: TaskId) -> Option<RunningTask> {
         let Place { rack, at } = self.places.remove(&id)?;
         let tasks = &mut self.racks[rack.index()];
         let placed = tasks.swap_remove(at as usize);
@@ -160,7 +160,7 @@ impl Cell {
         Some(placed)
     }
 
-    pub fn get(&self, id: TaskId) -> Option<&Placed> {
+    pub fn get(&self, id: TaskId) -> Option<&RunningTask> {
         let Place { rack, at } = self.places.get(&id)?;
         self.racks[rack.index()].get(*at as usize)
     }
@@ -208,7 +208,7 @@ impl Cell {
     }
 
     /// A moved task runs again.
-    pub fn is_up(&mut self, id: TaskId) {
+    pub fn mark_up(&mut self, id: TaskId) {
         let job = self.get(id).map(|placed| placed.job);
         let job = job.and_then(|job| self.jobs.get_mut(&job));
         job.into_iter().for_each(|job| {
@@ -237,7 +237,7 @@ impl Cell {
 
     /// Reverts the last move of a task: it is on `host`, with these entries, and the eviction does not count.
     /// Returns the entries at its target.
-    pub fn take_back(
+    pub fn undo_move(
         &mut self,
         fabric: &Fabric,
         id: TaskId,

@@ -1,8 +1,9 @@
 //! The engine.
 
-mod again;
+mod cancel_move;
+mod decisions;
+mod reevaluate;
 mod resume;
-mod stays;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,12 +12,12 @@ use leeward_fabric::{Bytes, DomainId, HostId, Load, Nanos};
 use leeward_ledger::{EntryId, Ledger, Scratch};
 use leeward_placement::moves::{MoveRequest, Running};
 use leeward_placement::replicas::{Chain, ReplicaRequest};
-use leeward_placement::tasks::{self, AppRequest, Assignment, Task, TaskId, Traffic};
-use leeward_placement::{Context, Decision, Explain, Peer, Policy, Pool, Rating, Refusal, Request};
+use leeward_placement::tasks::{AppRequest, HostRating, Peer, TaskId, TaskPolicy, Traffic};
+use leeward_placement::{Context, Decision, Explain, Policy, Pool, Refusal, Request};
 
 use crate::cell::Cell;
 use crate::history::{History, HistorySettings};
-use crate::message::{Advice, Answer, Ask, Input, Output, Placed, Rates};
+use crate::message::{Advice, CommittedDecision, Input, Output, Rates};
 
 /// Policies by kind. Requests of a kind without a policy are refused.
 #[derive(Default)]
@@ -24,7 +25,7 @@ pub struct Policies {
     /// Policy for the copies of blocks.
     pub replicas: Option<Box<dyn Policy<ReplicaRequest>>>,
     /// Policy for the hosts of tasks.
-    pub tasks: Option<Box<dyn Policy<AppRequest>>>,
+    pub tasks: Option<Box<dyn TaskPolicy>>,
     /// Policy for the tasks that leave hot racks, after each report.
     pub moves: Option<Box<dyn Policy<MoveRequest>>>,
     /// Time for which a moved task is not moved again. Zero without moves.
@@ -47,7 +48,7 @@ pub struct Engine {
     pool: Pool,
     /// Policies except the one for tasks, which published views share.
     policies: Policies,
-    tasks: Option<Arc<dyn Policy<AppRequest>>>,
+    tasks: Option<Arc<dyn TaskPolicy>>,
     cell: Cell,
     history: Option<History>,
     /// Requests that wait for a joint decision, by due time.
@@ -81,7 +82,7 @@ impl Engine {
     }
 
     /// Policy for tasks.
-    pub(crate) fn tasks(&self) -> Option<&Arc<dyn Policy<AppRequest>>> {
+    pub(crate) fn tasks(&self) -> Option<&Arc<dyn TaskPolicy>> {
         self.tasks.as_ref()
     }
 
@@ -103,9 +104,7 @@ impl Engine {
     /// Processes an input and appends the resulting outputs. A time before the last one counts as the last
     /// one.
     pub fn handle(&mut self, now: Nanos, input: Input<'_>, out: &mut Vec<Output>) {
-        self.now = self.now.max(now);
-        let now = self.now;
-        self.ledger.advance(now);
+        let now = self.advance(now);
         match input {
             Input::Report(samples) => {
                 let discarded = self.ledger.report(samples, now);
@@ -114,24 +113,7 @@ impl Engine {
                 }
                 self.relieve(out);
             }
-            Input::Ask(ask, Ask::Replicas(request)) => self.ask(ask, request, out),
-            Input::Ask(ask, Ask::Tasks(request)) => {
-                let answer = self.place_tasks(request);
-                out.push(Output::Answer(ask, Answer::Tasks(answer)));
-            }
-            Input::Ask(ask, Ask::Found(found)) => {
-                let (request, decision) = *found;
-                let answer = self.settle_found(&request, decision);
-                out.push(Output::Answer(ask, Answer::Found(answer)));
-            }
-            Input::Ask(ask, Ask::Again(left, worth)) => {
-                let answer = self.place_again(&left, worth);
-                out.push(Output::Answer(ask, Answer::Again(answer)));
-            }
-            Input::Ask(ask, Ask::Promise(change)) => {
-                let answer = self.ledger.commit(change, now);
-                out.push(Output::Answer(ask, Answer::Promise(answer)));
-            }
+            Input::PlaceReplicas(number, request) => self.queue_replicas(number, request, out),
             Input::CrossTraffic(seen) => {
                 seen.iter()
                     .for_each(|&(resource, flows)| self.ledger.set_cross_traffic(resource, flows, now));
@@ -139,11 +121,11 @@ impl Engine {
             Input::Ended(app) => self.end(app),
             Input::Job(job, availability) => self.cell.set_availability(job, availability),
             Input::Rates(rates) => self.note(rates),
-            Input::Up(task) => self.cell.is_up(task),
-            Input::Stays(task, host) => self.stays(task, host),
+            Input::TaskRestarted(task) => self.cell.mark_up(task),
+            Input::MoveCancelled(task, host) => self.cancel_move(task, host),
             Input::Started(entries) => entries.iter().for_each(|&entry| self.ledger.mark_started(entry, now)),
             Input::Release(entries) => self.ledger.release(entries, now),
-            Input::Believe(resource, capacity) => self.ledger.set_capacity(resource, capacity, now),
+            Input::SetCapacity(resource, capacity) => self.ledger.set_capacity(resource, capacity, now),
             Input::Health(host, up) => {
                 self.pool.set_up(host, up);
                 self.ledger.set_health(host, up, now);
@@ -153,6 +135,19 @@ impl Engine {
             Input::Unstored(host, bytes) => self.pool.discard(host, bytes),
             Input::Wake => {}
         }
+        self.finish(out);
+    }
+
+    /// Advances the clock and the ledger. Returns the time, which never goes back.
+    fn advance(&mut self, now: Nanos) -> Nanos {
+        self.now = self.now.max(now);
+        self.ledger.advance(self.now);
+        self.now
+    }
+
+    /// Ends a turn: decides the batches that are due, and asks for the next call.
+    fn finish(&mut self, out: &mut Vec<Output>) {
+        let now = self.now;
         while let Some(entry) = self.queue.first_entry().filter(|entry| *entry.key() <= now) {
             let batch = entry.remove();
             self.decide(batch, out);
@@ -164,16 +159,16 @@ impl Engine {
 
     /// Decides at once, or queues the request for a joint decision, until the next multiple of its waiting
     /// time.
-    fn ask(&mut self, ask: u64, request: ReplicaRequest, out: &mut Vec<Output>) {
+    fn queue_replicas(&mut self, number: u64, request: ReplicaRequest, out: &mut Vec<Output>) {
         let Some(policy) = &self.policies.replicas else {
             let refusal = Refusal::NoPolicy { kind: ReplicaRequest::KIND };
-            return out.push(Output::Answer(ask, Answer::Replicas(Err(refusal))));
+            return out.push(Output::ReplicasPlaced(number, Err(refusal)));
         };
-        match policy.waits(&request) {
-            Nanos(0) => self.decide(vec![(ask, request)], out),
+        match policy.batching_delay(&request) {
+            Nanos(0) => self.decide(vec![(number, request)], out),
             Nanos(interval) => {
                 let due = Nanos((self.now.0 / interval + 1).saturating_mul(interval));
-                self.queue.entry(due).or_default().push((ask, request));
+                self.queue.entry(due).or_default().push((number, request));
             }
         }
     }
@@ -181,15 +176,15 @@ impl Engine {
     /// Decides a batch on the current ledger, and commits it. If an earlier block of the batch took the last
     /// room of a host, the later one is decided again.
     fn decide(&mut self, batch: Vec<(u64, ReplicaRequest)>, out: &mut Vec<Output>) {
-        let (asks, requests): (Vec<u64>, Vec<ReplicaRequest>) = batch.into_iter().unzip();
+        let (numbers, requests): (Vec<u64>, Vec<ReplicaRequest>) = batch.into_iter().unzip();
         let decisions = self.place(&requests);
-        for ((ask, request), mut decision) in asks.into_iter().zip(&requests).zip(decisions) {
+        for ((number, request), mut decision) in numbers.into_iter().zip(&requests).zip(decisions) {
             let fits = |host: &HostId| self.pool.fits(*host, request.size);
             if decision.as_ref().is_ok_and(|decision| !decision.choice.iter().all(fits)) {
                 decision = self.place(std::slice::from_ref(request)).remove(0);
             }
             let answer = decision.map(|decision| self.commit(decision, request.size));
-            out.push(Output::Answer(ask, Answer::Replicas(answer)));
+            out.push(Output::ReplicasPlaced(number, answer));
         }
     }
 
@@ -200,21 +195,26 @@ impl Engine {
         policy.place(batch, &mut Context { view, pool, seed, explain })
     }
 
-    fn commit(&mut self, mut decision: Decision<Chain>, size: Bytes) -> Placed<Chain> {
+    fn commit(&mut self, mut decision: Decision<Chain>, size: Bytes) -> CommittedDecision<Chain> {
         let change = std::mem::take(&mut decision.change);
         let entries = self.ledger.commit(change, self.now);
         let entries = entries.expect(BEST_EFFORT);
         decision.choice.iter().for_each(|&host| self.pool.store(host, size));
-        Placed { decision, entries }
+        CommittedDecision { decision, entries }
     }
 
     /// Scores hosts for the single task of a request, by the policy for tasks; `None` if there is none, or it
     /// does not score hosts. Nothing changes.
-    pub fn rate(&mut self, request: &AppRequest, peers: &[Peer], hosts: &[HostId]) -> Option<Vec<Rating>> {
+    pub fn score_hosts(
+        &mut self,
+        request: &AppRequest,
+        peers: &[Peer],
+        hosts: &[HostId],
+    ) -> Option<Vec<HostRating>> {
         let view = &mut self.ledger.view(self.now, &mut self.scratch);
         let (pool, seed, explain) = (&self.pool, self.seed, self.explain);
         let policy = self.tasks.as_ref()?;
-        policy.rate(request, peers, hosts, &Context { view, pool, seed, explain })
+        policy.score_hosts(request, peers, hosts, &Context { view, pool, seed, explain })
     }
 
     /// Records the current rates of tasks.
@@ -227,55 +227,9 @@ impl Engine {
         }
     }
 
-    fn place_tasks(&mut self, mut request: AppRequest) -> Result<Placed<Assignment>, Refusal> {
-        let Some(policy) = &self.tasks else {
-            return Err(Refusal::NoPolicy { kind: AppRequest::KIND });
-        };
-        // Observed rates of the job may change before a task is moved, so the stated demand is kept.
-        let stated = self.history.as_ref().map(|history| {
-            let seen = history.estimate(request.job, self.now);
-            let demands = request.tasks.iter().map(|task| task.raised(seen)).collect();
-            std::mem::replace(&mut request.tasks, demands)
-        });
-        let view = &mut self.ledger.view(self.now, &mut self.scratch);
-        let (pool, seed, explain) = (&self.pool, self.seed, self.explain);
-        let mut context = Context { view, pool, seed, explain };
-        let decision = policy.place(std::slice::from_ref(&request), &mut context).remove(0)?;
-        Ok(self.settle(&request, stated.as_deref(), decision))
-    }
-
     /// Estimated number of host and link lookups of the policy for tasks to decide a request.
-    pub fn looks(&self, request: &AppRequest) -> u64 {
-        self.tasks.as_ref().map_or(0, |policy| policy.looks(request, self.ledger.fabric()))
-    }
-
-    /// Commits the placement of an app that was decided elsewhere, as work that starts now; `None` if a host
-    /// cannot take its task any more.
-    fn settle_found(
-        &mut self,
-        request: &AppRequest,
-        mut decision: Decision<Assignment>,
-    ) -> Option<Placed<Assignment>> {
-        debug_assert!(self.history.is_none(), "what was found elsewhere was placed by what its tasks state");
-        let starts = decision.change.add.iter_mut().map(|entry| &mut entry.starts);
-        starts.for_each(|starts| *starts = starts.map(|_| self.now));
-        let fits = tasks::still_fits(&self.pool, request, &decision.choice);
-        fits.then(|| self.settle(request, None, decision))
-    }
-
-    /// Commits the placement of an app, whose tasks are on their hosts from now on. A running app of the same
-    /// number ends first. `stated` has the demands of its tasks, if they were placed by other demands.
-    fn settle(
-        &mut self,
-        request: &AppRequest,
-        stated: Option<&[Task]>,
-        mut decision: Decision<Assignment>,
-    ) -> Placed<Assignment> {
-        self.end(request.id);
-        let change = std::mem::take(&mut decision.change);
-        let entries = self.ledger.commit(change, self.now).expect(BEST_EFFORT);
-        self.seat(request, stated, &decision.choice, &entries);
-        Placed { decision, entries }
+    pub fn cost_estimate(&self, request: &AppRequest) -> u64 {
+        self.tasks.as_ref().map_or(0, |policy| policy.cost_estimate(request, self.ledger.fabric()))
     }
 
     fn end(&mut self, app: u64) {
@@ -312,7 +266,7 @@ impl Engine {
         }
         let (pool, seed, explain) = (&self.pool, self.seed, self.explain);
         let mut context = Context { view, pool, seed, explain };
-        let decided = policy.place(std::slice::from_ref(&request), &mut context).remove(0);
+        let decided = policy.place_one(&request, &mut context);
         let Ok(mut decision) = decided else { return };
         let entries = self.ledger.commit(std::mem::take(&mut decision.change), self.now).expect(BEST_EFFORT);
         let mut entries = entries.into_iter();
@@ -331,7 +285,7 @@ impl Engine {
             advice.push(Advice { task: running.task, from, to: one.to, link: one.link });
         }
         if !advice.is_empty() {
-            out.push(Output::Advise(advice));
+            out.push(Output::MovesAdvised(advice));
         }
     }
 

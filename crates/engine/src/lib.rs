@@ -13,9 +13,9 @@ mod cell;
 mod engine;
 mod history;
 mod message;
-mod published;
+mod snapshot;
 
 pub use engine::{Engine, Policies};
 pub use history::HistorySettings;
-pub use message::{Advice, Answer, Ask, Availability, Input, Output, Placed, Rates, Replaced};
-pub use published::{About, Published};
+pub use message::{Advice, Availability, CommittedDecision, Input, Output, Rates, Reevaluation};
+pub use snapshot::{EngineSnapshot, SnapshotScope};

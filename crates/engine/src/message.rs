@@ -1,9 +1,9 @@
 //! Inputs of the engine, and its outputs.
 
 use leeward_fabric::{Bytes, HostId, Load, Nanos, ResourceId};
-use leeward_ledger::{CommitError, DiscardedSamples, EntryId, Sample, Transaction};
+use leeward_ledger::{DiscardedSamples, EntryId, Sample};
 use leeward_placement::replicas::{Chain, ReplicaRequest};
-use leeward_placement::tasks::{AppRequest, Assignment, TaskId, Worth};
+use leeward_placement::tasks::{Assignment, TaskId};
 use leeward_placement::{Decision, Refusal};
 
 /// An input of the engine.
@@ -11,14 +11,14 @@ use leeward_placement::{Decision, Refusal};
 pub enum Input<'a> {
     /// A telemetry report.
     Report(&'a [Sample]),
-    /// A request; the number identifies its answer.
-    Ask(u64, Ask),
+    /// Place the copies of a block; the number identifies the answer, [`Output::ReplicasPlaced`].
+    PlaceReplicas(u64, ReplicaRequest),
     /// Work of these entries started.
     Started(&'a [EntryId]),
     /// Work of these entries ended.
     Release(&'a [EntryId]),
     /// Believed capacity of a resource from now on.
-    Believe(ResourceId, Load),
+    SetCapacity(ResourceId, Load),
     /// State of a host: true if it is up.
     Health(HostId, bool),
     /// Drain of a host: true if it takes no new work.
@@ -37,9 +37,9 @@ pub enum Input<'a> {
     /// Current rates of tasks; without them, the mean of the stated demand counts.
     Rates(&'a [(TaskId, Rates)]),
     /// A moved task runs again.
-    Up(TaskId),
+    TaskRestarted(TaskId),
     /// The move of a task was cancelled: it still runs on this host.
-    Stays(TaskId, HostId),
+    MoveCancelled(TaskId, HostId),
     /// The requested wake-up time has come.
     Wake,
 }
@@ -62,50 +62,18 @@ pub struct Rates {
     pub ingress_bps: u64,
 }
 
-/// A request, by kind.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Ask {
-    /// Place the copies of a block.
-    Replicas(ReplicaRequest),
-    /// Place the tasks of an app.
-    Tasks(AppRequest),
-    /// Commit the placement of tasks decided elsewhere ([`crate::Published::place`]), if it still fits. That
-    /// decision used the stated demands, without the history of the job.
-    Found(Box<(AppRequest, Decision<Assignment>)>),
-    /// Consider a move of a running app, given with all its tasks and their remaining transfers.
-    Again(AppRequest, Worth),
-    /// Commit a promise decided elsewhere, if the promises of its expected queues have not changed since.
-    Promise(Transaction),
-}
-
 /// An output of the engine.
 #[derive(Clone, PartialEq, Debug)]
-#[expect(clippy::large_enum_variant, reason = "most outputs are answers")]
+#[expect(clippy::large_enum_variant, reason = "most outputs are placements")]
 pub enum Output {
-    /// Answer to a request.
-    Answer(u64, Answer),
+    /// Answer to [`Input::PlaceReplicas`]: the placement, or the reason for a refusal.
+    ReplicasPlaced(u64, Result<CommittedDecision<Chain>, Refusal>),
     /// Tasks to move, in this order; the ledger has recorded the moves already.
-    Advise(Vec<Advice>),
+    MovesAdvised(Vec<Advice>),
     /// Samples of a report that were rejected.
     Discarded(DiscardedSamples),
     /// Time at which to call again, if nothing happens before.
     WakeAt(Nanos),
-}
-
-/// An answer, by kind of request.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Answer {
-    /// Placement of a block's copies, or the reason for a refusal.
-    Replicas(Result<Placed<Chain>, Refusal>),
-    /// Placement of tasks, or the reason for a refusal.
-    Tasks(Result<Placed<Assignment>, Refusal>),
-    /// Committed placement; `None` if a host cannot take its task any more, and nothing was done.
-    Found(Option<Placed<Assignment>>),
-    /// New placement of an app, if it is worth the cost; or the reason for a refusal, in which case the app
-    /// stays.
-    Again(Result<Replaced, Refusal>),
-    /// Entries of the whole promise in the ledger; or the conflicting change, and no entry is in the ledger.
-    Promise(Result<Vec<EntryId>, CommitError>),
 }
 
 /// Advice to move a task.
@@ -123,7 +91,7 @@ pub struct Advice {
 
 /// A decision committed to the ledger.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Placed<C> {
+pub struct CommittedDecision<C> {
     /// The decision.
     pub decision: Decision<C>,
     /// Entries committed for it; release them when its work ends.
@@ -131,12 +99,12 @@ pub struct Placed<C> {
 }
 
 /// Outcome of the re-placement of an app. Times are predictions in seconds, infinite if a link has no
-/// capacity; see [`leeward_placement::tasks::Again`].
+/// capacity; see [`leeward_placement::tasks::Alternative`].
 #[derive(Clone, PartialEq, Debug)]
-pub struct Replaced {
+pub struct Reevaluation {
     /// New placement; `None` if the app stays. The ledger has the new entries already, and the former ones
     /// are released.
-    pub placed: Option<Placed<Assignment>>,
+    pub placed: Option<CommittedDecision<Assignment>>,
     /// Remaining time without the move.
     pub stays: f64,
     /// Remaining time after the move, without the cost.

@@ -1,6 +1,6 @@
 //! The engine from the outside: inputs with times in, answers out.
 
-use leeward_engine::{Answer, Ask, Engine, Input, Output, Placed};
+use leeward_engine::{CommittedDecision, Engine, Input, Output};
 use leeward_fabric::{Bytes, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::Sample;
 use leeward_placement::replicas::{self, Chain, Layout, ReplicaRequest};
@@ -24,8 +24,8 @@ fn idle(engine: &Engine, until: Nanos) -> Vec<Sample> {
     resources.map(sample).collect()
 }
 
-fn ask(id: u64) -> Ask {
-    Ask::Replicas(ReplicaRequest {
+fn block(id: u64) -> ReplicaRequest {
+    ReplicaRequest {
         id,
         file: id,
         writer: Some(HostId(0)),
@@ -35,12 +35,12 @@ fn ask(id: u64) -> Ask {
         blocks_left: 1,
         fault_domains: 1,
         constraints: Constraints::default(),
-    })
+    }
 }
 
-fn answers(out: &[Output]) -> Vec<(u64, Result<Placed<Chain>, Refusal>)> {
+fn answers(out: &[Output]) -> Vec<(u64, Result<CommittedDecision<Chain>, Refusal>)> {
     let answer = |output: &Output| match output {
-        Output::Answer(id, Answer::Replicas(answer)) => Some((*id, answer.clone())),
+        Output::ReplicasPlaced(id, answer) => Some((*id, answer.clone())),
         _ => None,
     };
     out.iter().filter_map(answer).collect()
@@ -54,7 +54,7 @@ fn requests_that_wait_are_answered_together_at_the_end_of_their_interval() {
     let mut out = Vec::new();
     engine.handle(SECOND, Input::Report(&idle(&engine, SECOND)), &mut out);
     for (id, at) in [(1, 1_100), (2, 1_500), (3, 1_999)] {
-        engine.handle(Nanos(at * 1_000_000), Input::Ask(id, ask(id)), &mut out);
+        engine.handle(Nanos(at * 1_000_000), Input::PlaceReplicas(id, block(id)), &mut out);
     }
     assert!(answers(&out).is_empty());
     let wake = out.iter().rev().find_map(|output| match output {
@@ -78,9 +78,8 @@ fn requests_that_wait_are_answered_together_at_the_end_of_their_interval() {
 fn small_blocks_do_not_wait() {
     let mut engine = engine(6, DISK, "sinbad", "interval: 2s");
     let mut out = Vec::new();
-    let Ask::Replicas(request) = ask(1) else { unreachable!("it asks for replicas") };
-    let small = Ask::Replicas(ReplicaRequest { size: Bytes(1), ..request });
-    engine.handle(SECOND, Input::Ask(1, small), &mut out);
+    let small = ReplicaRequest { size: Bytes(1), ..block(1) };
+    engine.handle(SECOND, Input::PlaceReplicas(1, small), &mut out);
     assert_eq!(answers(&out).len(), 1);
 }
 
@@ -92,7 +91,7 @@ fn a_batch_never_fills_a_host_beyond_its_room() {
     let mut out = Vec::new();
     engine.handle(SECOND, Input::Report(&idle(&engine, SECOND)), &mut out);
     for id in 0..8 {
-        engine.handle(SECOND, Input::Ask(id, ask(id)), &mut out);
+        engine.handle(SECOND, Input::PlaceReplicas(id, block(id)), &mut out);
     }
     engine.handle(Nanos(2 * SECOND.0), Input::Report(&idle(&engine, Nanos(2 * SECOND.0))), &mut out);
     let answers = answers(&out);
@@ -116,12 +115,12 @@ fn a_drained_host_takes_nothing_and_a_failed_one_neither() {
             if host == 4 { Input::Health(HostId(host), false) } else { Input::Drain(HostId(host), true) };
         engine.handle(SECOND, input, &mut out);
     }
-    engine.handle(SECOND, Input::Ask(1, ask(1)), &mut out);
+    engine.handle(SECOND, Input::PlaceReplicas(1, block(1)), &mut out);
     let (_, refused) = answers(&out).remove(0);
     assert!(matches!(refused, Err(Refusal::NoCandidate { .. })), "no host of the other rack is left");
     engine.handle(SECOND, Input::Drain(HostId(5), false), &mut out);
     engine.handle(SECOND, Input::Drain(HostId(7), false), &mut out);
-    engine.handle(SECOND, Input::Ask(2, ask(2)), &mut out);
+    engine.handle(SECOND, Input::PlaceReplicas(2, block(2)), &mut out);
     let (_, placed) = answers(&out).remove(1);
     let mut hosts = placed.expect("two hosts are left").decision.choice;
     hosts.sort();
@@ -137,7 +136,7 @@ proptest! {
             engine.handle(SECOND, Input::Report(&idle(&engine, SECOND)), &mut out);
             for id in 0..count {
                 let later = if together { 0 } else { id };
-                engine.handle(Nanos(SECOND.0 + later), Input::Ask(id, ask(id)), &mut out);
+                engine.handle(Nanos(SECOND.0 + later), Input::PlaceReplicas(id, block(id)), &mut out);
             }
             let mut racks = [0u32; 8];
             for (_, answer) in answers(&out) {
@@ -156,7 +155,7 @@ proptest! {
             let mut out = Vec::new();
             engine.handle(SECOND, Input::Report(&idle(&engine, SECOND)), &mut out);
             for (i, &id) in ids.iter().enumerate() {
-                engine.handle(Nanos(SECOND.0 + i as u64 * 300_000_000), Input::Ask(id, ask(id)), &mut out);
+                engine.handle(Nanos(SECOND.0 + i as u64 * 300_000_000), Input::PlaceReplicas(id, block(id)), &mut out);
             }
             engine.handle(Nanos(10 * SECOND.0), Input::Wake, &mut out);
             out

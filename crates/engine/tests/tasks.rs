@@ -2,9 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use leeward_engine::{
-    Advice, Answer, Ask, Availability, Engine, HistorySettings, Input, Output, Policies, Rates,
-};
+use leeward_engine::{Advice, Availability, Engine, HistorySettings, Input, Output, Policies, Rates};
 use leeward_fabric::{BITS_PER_BYTE, Bytes, Cpus, DomainId, Fabric, Hop, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::{Demand, Entry, Fade, Ledger, LedgerSettings, Owner, OwnerKind, Sample, Scratch, Sign};
 use leeward_placement::tasks::{AppRequest, Task, TaskId, Traffic};
@@ -61,14 +59,7 @@ fn samples(engine: &Engine, sent: &BTreeMap<u64, u64>, at: Nanos) -> Vec<Sample>
 }
 
 fn place(engine: &mut Engine, at: Nanos, request: AppRequest) -> Result<HostId, Refusal> {
-    let mut out = Vec::new();
-    engine.handle(at, Input::Ask(request.id, Ask::Tasks(request)), &mut out);
-    out.into_iter()
-        .find_map(|output| match output {
-            Output::Answer(_, Answer::Tasks(answer)) => Some(answer.map(|placed| placed.decision.choice[0])),
-            _ => None,
-        })
-        .expect("an ask is answered")
+    engine.place_app(at, request, &mut Vec::new()).map(|placed| placed.decision.choice[0])
 }
 
 /// Reports rates and loads; returns the advised moves.
@@ -82,7 +73,7 @@ fn interval(engine: &mut Engine, sent: &BTreeMap<u64, u64>, at: Nanos) -> Vec<Ad
     let samples = samples(engine, sent, at);
     engine.handle(at, Input::Report(&samples), &mut out);
     let advice = out.into_iter().filter_map(|output| match output {
-        Output::Advise(advice) => Some(advice),
+        Output::MovesAdvised(advice) => Some(advice),
         _ => None,
     });
     advice.flatten().collect()
@@ -132,7 +123,7 @@ fn churn(
             prop_assert!(by_job.values().all(|rounds| within(rounds) <= most as usize));
         }
         for Advice { task, .. } in advice {
-            engine.handle(at(round), Input::Up(task), &mut Vec::new());
+            engine.handle(at(round), Input::TaskRestarted(task), &mut Vec::new());
         }
     }
     Ok(count)
@@ -246,7 +237,7 @@ fn an_engine_whose_moves_are_refused_says_the_same_as_one_that_advises_none() {
     for round in 2..30 {
         assert_eq!(interval(&mut alone, &sent, at(round)), Vec::new());
         for Advice { task, from, .. } in interval(&mut asked, &sent, at(round)) {
-            asked.handle(at(round), Input::Stays(task, from), &mut Vec::new());
+            asked.handle(at(round), Input::MoveCancelled(task, from), &mut Vec::new());
             assert_eq!(asked.host_of(task), Some(from));
             refused += 1;
         }

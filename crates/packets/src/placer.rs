@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use leeward_engine::{Answer, Ask, Engine, Input, Output};
+use leeward_engine::{Engine, Input, Output};
 use leeward_fabric::input::InputError;
 use leeward_fabric::{Bytes, Cluster, DomainId, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::{EntryId, Ledger, LedgerSettings, Sample};
@@ -60,7 +60,7 @@ impl Placer {
             bytes: u64::MAX,
             left: 1,
         };
-        let waits = made.waits(&request(0, &of, replicas, hosts_per_rack));
+        let waits = made.batching_delay(&request(0, &of, replicas, hosts_per_rack));
         if waits > Nanos(0) {
             let message = format!("`{}` lets blocks wait for {waits}: expected interval=0s", policy.label);
             return Err(wrong(message));
@@ -103,10 +103,10 @@ impl Placer {
     /// Returns the reason if the policy finds no placement.
     pub fn begins(&mut self, now: Nanos, number: usize, block: &Block) -> Result<Vec<Place>, String> {
         let request = request(number, block, self.replicas, self.hosts_per_rack);
-        let input = Input::Ask(number as u64, Ask::Replicas(request));
+        let input = Input::PlaceReplicas(number as u64, request);
         self.engine.handle(now.plus(self.every), input, &mut self.out);
         let answer = self.out.drain(..).find_map(|output| match output {
-            Output::Answer(_, Answer::Replicas(answer)) => Some(answer),
+            Output::ReplicasPlaced(_, answer) => Some(answer),
             _ => None,
         });
         let placed = answer.expect("a policy that lets nothing wait answers").map_err(|no| no.to_string())?;

@@ -174,7 +174,8 @@ fn turns() {
                 for task in &mut request.tasks {
                     task.egress[1] = Traffic { mean_bps: 5_000_000, peak_bps: 20_000_000 };
                 }
-                (transfers, looks) = (request.transfers.len(), policy.looks(&request, ledger.fabric()));
+                (transfers, looks) =
+                    (request.transfers.len(), policy.cost_estimate(&request, ledger.fabric()));
                 let mut scratch = Scratch::default();
                 let view = &mut ledger.view(Nanos::SECOND, &mut scratch);
                 let mut context = Context { view, pool: &pool, seed: 1, explain: Explain::Top(8) };

@@ -27,6 +27,6 @@ pub use constraints::{Constraint, Constraints};
 pub use decision::{
     Basis, Candidate, Considered, Decision, Limit, Note, Objectives, Refusal, Sight, Verdict,
 };
-pub use policy::{Context, Explain, Peer, Policy, Rating, Request};
+pub use policy::{Context, Explain, Policy, Request};
 pub use pool::Pool;
 pub use reason::Reason;

@@ -1,9 +1,9 @@
 //! The policy trait, and creation of policies by name.
 
-use leeward_fabric::{Fabric, HostId, Load, Nanos, ResourceId};
+use leeward_fabric::Nanos;
 use leeward_ledger::View;
 
-use crate::{Constraint, Decision, Pool, Refusal};
+use crate::{Decision, Pool, Refusal};
 
 /// A kind of request that policies decide.
 pub trait Request {
@@ -18,60 +18,31 @@ pub trait Policy<Q: Request>: Send + Sync {
     /// Name in the registry.
     fn name(&self) -> &'static str;
 
+    /// Decides one request.
+    ///
+    /// # Errors
+    /// Returns the reason for which the request gets no placement.
+    fn place_one(&self, request: &Q, context: &mut Context<'_, '_>) -> Result<Decision<Q::Choice>, Refusal>;
+
     /// Decides a batch. Returns one answer per request, in the order of requests, whatever order the policy
-    /// serves them in.
-    fn place(&self, batch: &[Q], context: &mut Context<'_, '_>) -> Vec<Result<Decision<Q::Choice>, Refusal>>;
+    /// serves them in. Here each request sees the load of those before it.
+    fn place(&self, batch: &[Q], context: &mut Context<'_, '_>) -> Vec<Result<Decision<Q::Choice>, Refusal>> {
+        let mut answers = Vec::with_capacity(batch.len());
+        for (at, request) in batch.iter().enumerate() {
+            let answer = self.place_one(request, context);
+            if at + 1 < batch.len() {
+                let entries = answer.iter().flat_map(|decision| &decision.change.add);
+                entries.for_each(|entry| context.view.add(entry));
+            }
+            answers.push(answer);
+        }
+        answers
+    }
 
     /// Time for which a request waits to be decided together with others; 0 for an immediate decision.
-    fn waits(&self, _request: &Q) -> Nanos {
+    fn batching_delay(&self, _request: &Q) -> Nanos {
         Nanos(0)
     }
-
-    /// Estimated number of host and link lookups to decide `request`, about ten nanoseconds each. 0 stands
-    /// for a negligible number. Callers that block others while they decide check it first.
-    fn looks(&self, _request: &Q, _fabric: &Fabric) -> u64 {
-        0
-    }
-
-    /// Scores each of `hosts` by this policy's objectives, for a request that also communicates with `peers`;
-    /// `None` if the policy does not rank single hosts. The method decides nothing, and ignores objectives
-    /// that span several requests.
-    fn rate(
-        &self,
-        _request: &Q,
-        _peers: &[Peer],
-        _hosts: &[HostId],
-        _context: &Context<'_, '_>,
-    ) -> Option<Vec<Rating>> {
-        None
-    }
-}
-
-/// Running work that the request to place will communicate with.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Peer {
-    /// Host of the peer.
-    pub host: HostId,
-    /// Traffic from the request to the peer, in bit/s.
-    pub egress_bps: u64,
-    /// Traffic from the peer to the request, in bit/s.
-    pub ingress_bps: u64,
-}
-
-/// Score of a host.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Rating {
-    /// The host.
-    pub host: HostId,
-    /// Largest load of the host or its links with the request, as a share: less is better, and above 1 is
-    /// overload. Infinite without capacity.
-    pub loaded: f64,
-    /// The limiting link, if the policy uses links.
-    pub limit: Option<ResourceId>,
-    /// Capacity left on that link, in bit/s; negative for an overload.
-    pub left: Option<Load>,
-    /// Reason for which the host cannot take the request.
-    pub refused: Option<Constraint>,
 }
 
 /// Input of a decision.

@@ -65,7 +65,8 @@ fn sinbad_file_serves_the_file_with_the_least_left_first() {
     let by_arrival = world.place("sinbad", "", &batch);
     assert_eq!(rack(&by_arrival[0]), DomainId(4));
     assert_ne!(rack(&by_file[0]), DomainId(4));
-    let waits = |name, settings| replicas::REGISTRY.make(name, settings).expect("a policy").waits(&batch[0]);
+    let waits =
+        |name, settings| replicas::REGISTRY.make(name, settings).expect("a policy").batching_delay(&batch[0]);
     assert_eq!((waits("sinbad-file", ""), waits("sinbad", "")), (Nanos::SECOND, Nanos(0)));
 }
 

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use leeward_fabric::{Bytes, Cpus, HostId, Load, Nanos};
 use leeward_ledger::Scratch;
 use leeward_placement::tasks::{
-    self, AppRequest, Assignment, Estimate, REGISTRY, Task, Traffic, Transfer, completion,
+    self, AppRequest, Assignment, Estimate, REGISTRY, Task, TaskPolicy, Traffic, Transfer, completion,
 };
-use leeward_placement::{Considered, Constraint, Context, Decision, Explain, Policy, Refusal, Verdict};
+use leeward_placement::{Considered, Constraint, Context, Decision, Explain, Refusal, Verdict};
 use leeward_registry::Registration;
 use proptest::prelude::*;
 use world::{NOW, World};
@@ -174,7 +174,7 @@ proptest! {
         }
         world.report(|_| 0.5);
         world.pool.occupy(HostId(1), 9, Cpus(occupied), Bytes(1 << 30));
-        let here = |one: &&Registration<dyn Policy<AppRequest>>| shape == 0 || !PROACTIVE.contains(&one.name);
+        let here = |one: &&Registration<dyn TaskPolicy>| shape == 0 || !PROACTIVE.contains(&one.name);
         for registration in REGISTRY.iter().filter(here) {
             let answer = world.assign(registration.name, "", &app);
             prop_assert_eq!(&answer, &world.assign(registration.name, "", &app), "{}", registration.name);

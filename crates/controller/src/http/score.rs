@@ -5,8 +5,8 @@ use axum::extract::State;
 use axum::response::IntoResponse;
 use leeward_fabric::input::excerpt;
 use leeward_fabric::{Bytes, Cpus, Fabric, HostId};
-use leeward_placement::tasks::{AppRequest, Class, Task, Traffic};
-use leeward_placement::{Constraints, Peer, Rating};
+use leeward_placement::Constraints;
+use leeward_placement::tasks::{AppRequest, Class, HostRating, Peer, Task, Traffic};
 use leeward_service::Score;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -131,7 +131,7 @@ pub struct HostScore {
 }
 
 impl HostScore {
-    fn of(host: &str, rating: &Rating, limit: Option<String>) -> HostScore {
+    fn of(host: &str, rating: &HostRating, limit: Option<String>) -> HostScore {
         let left = (1.0 - rating.loaded).clamp(0.0, 1.0);
         HostScore {
             host: host.to_owned(),

@@ -38,7 +38,7 @@ impl Engine {
         entries: Vec<Entry>,
     ) -> Result<Vec<EntryId>, CommitError> {
         let ids = self.recommit(at, entries)?;
-        self.seat(request, None, hosts, &ids);
+        self.assign(request, None, hosts, &ids);
         Ok(ids)
     }
 
@@ -58,7 +58,7 @@ impl Engine {
 
     /// Puts the tasks of an app on their hosts. `entries` has the entries of its transfers first, then each
     /// task's own.
-    pub(super) fn seat(
+    pub(super) fn assign(
         &mut self,
         request: &AppRequest,
         stated: Option<&[Task]>,
@@ -77,7 +77,7 @@ impl Engine {
             }
             self.pool.occupy(host, request.job, task.cpus, task.memory);
             let demand = stated.map_or(*task, |stated| stated[index as usize]);
-            let placed = cell::Placed::new(request, index, demand, host, kept);
+            let placed = cell::RunningTask::new(request, index, demand, host, kept);
             self.cell.insert(self.pool.fabric(), placed);
         }
     }

@@ -124,28 +124,25 @@ impl Policy<MoveRequest> for Reactive {
         self.name
     }
 
-    fn place(
+    fn place_one(
         &self,
-        batch: &[MoveRequest],
+        request: &MoveRequest,
         context: &mut Context<'_, '_>,
-    ) -> Vec<Result<Decision<Moves>, Refusal>> {
-        let decide = |request: &MoveRequest| {
-            let choice = self.choose(request, context);
-            let (fabric, now) = (context.pool.fabric(), context.view.now());
-            let arrivals = choice.moves.iter().flat_map(|one| {
-                let task = &request.running[one.at as usize];
-                let bears = task.bears();
-                let (egress, ingress) = (bears.egress_in_all(), bears.ingress_in_all());
-                streams(fabric, owner(task), egress, ingress, one.to, Sign::Adds, now)
-            });
-            let change = Transaction { add: arrivals.collect(), ..Transaction::default() };
-            let links = choice.moves.iter().flat_map(|one| rack_links(fabric, one.to).chain([one.link]));
-            let oldest = oldest_of(context.view, links);
-            let (epoch, policy) = (context.view.epoch(), self.name);
-            let basis = Basis { epoch, oldest, policy, note: None, gap: None, estimate: None };
-            Ok(Decision { choice, change, basis, why: Vec::new() })
-        };
-        batch.iter().map(decide).collect()
+    ) -> Result<Decision<Moves>, Refusal> {
+        let choice = self.choose(request, context);
+        let (fabric, now) = (context.pool.fabric(), context.view.now());
+        let arrivals = choice.moves.iter().flat_map(|one| {
+            let task = &request.running[one.at as usize];
+            let bears = task.bears();
+            let (egress, ingress) = (bears.egress_in_all(), bears.ingress_in_all());
+            streams(fabric, owner(task), egress, ingress, one.to, Sign::Adds, now)
+        });
+        let change = Transaction { add: arrivals.collect(), ..Transaction::default() };
+        let links = choice.moves.iter().flat_map(|one| rack_links(fabric, one.to).chain([one.link]));
+        let oldest = oldest_of(context.view, links);
+        let (epoch, policy) = (context.view.epoch(), self.name);
+        let basis = Basis { epoch, oldest, policy, note: None, gap: None, estimate: None };
+        Ok(Decision { choice, change, basis, why: Vec::new() })
     }
 }
 

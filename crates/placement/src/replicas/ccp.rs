@@ -163,16 +163,13 @@ impl Policy<ReplicaRequest> for Ccp {
         "ccp"
     }
 
-    fn place(
+    fn place_one(
         &self,
-        batch: &[ReplicaRequest],
+        request: &ReplicaRequest,
         context: &mut Context<'_, '_>,
-    ) -> Vec<Result<Decision<Chain>, Refusal>> {
+    ) -> Result<Decision<Chain>, Refusal> {
         let guideline = Guideline::of(self.settings.uplink_per_tb, context.pool, context.view);
-        let place = |request: &ReplicaRequest| {
-            let copies = self.choose(request, guideline.ok_or(Refusal::NoStorage)?, context)?;
-            Ok(by_rule(self.name(), request, copies, context))
-        };
-        batch.iter().map(place).collect()
+        let copies = self.choose(request, guideline.ok_or(Refusal::NoStorage)?, context)?;
+        Ok(by_rule(self.name(), request, copies, context))
     }
 }

@@ -102,7 +102,7 @@ impl Leeward {
         Leeward { settings, default }
     }
 
-    fn place_one(
+    fn place_within(
         &self,
         request: &ReplicaRequest,
         guideline: Option<Guideline>,
@@ -167,21 +167,12 @@ impl Policy<ReplicaRequest> for Leeward {
         "leeward"
     }
 
-    fn place(
+    fn place_one(
         &self,
-        batch: &[ReplicaRequest],
+        request: &ReplicaRequest,
         context: &mut Context<'_, '_>,
-    ) -> Vec<Result<Decision<Chain>, Refusal>> {
+    ) -> Result<Decision<Chain>, Refusal> {
         let guideline = Guideline::sampled(self.settings.sample as usize, context.pool, context.view);
-        let mut answers = Vec::with_capacity(batch.len());
-        for (at, request) in batch.iter().enumerate() {
-            let answer = self.place_one(request, guideline, context);
-            if at + 1 < batch.len() {
-                let entries = answer.iter().flat_map(|decision| &decision.change.add);
-                entries.for_each(|entry| context.view.add(entry));
-            }
-            answers.push(answer);
-        }
-        answers
+        self.place_within(request, guideline, context)
     }
 }

@@ -107,6 +107,44 @@ impl Sinbad {
         Sinbad { name, settings, default }
     }
 
+    /// Places a block by the default policy. Under `hysteresis: selected` no link was selected, so none is
+    /// charged.
+    fn place_by_default(
+        &self,
+        request: &ReplicaRequest,
+        context: &mut Context<'_, '_>,
+        note: Note,
+    ) -> Result<Decision<Chain>, Refusal> {
+        let copies = self.default.choose(request, context)?;
+        let (fade, now) = (Fade::AtNextWindow, context.view.now());
+        let basis = Basis {
+            epoch: context.view.epoch(),
+            oldest: None,
+            policy: self.name(),
+            note: Some(note),
+            gap: None,
+            estimate: None,
+        };
+        Ok(Decision {
+            change: match self.settings.hysteresis {
+                Hysteresis::Selected => {
+                    let entry = transfer(request, Vec::new(), None, fade, now);
+                    Transaction { add: vec![entry], ..Transaction::default() }
+                }
+                Hysteresis::All => transfers(context.pool.fabric(), request, &copies, None, fade, now),
+            },
+            basis,
+            why: chosen(&copies, context),
+            choice: copies,
+        })
+    }
+}
+
+impl Policy<ReplicaRequest> for Sinbad {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
     fn place_one(
         &self,
         request: &ReplicaRequest,
@@ -148,44 +186,7 @@ impl Sinbad {
         })
     }
 
-    /// Places a block by the default policy. Under `hysteresis: selected` no link was selected, so none is
-    /// charged.
-    fn place_by_default(
-        &self,
-        request: &ReplicaRequest,
-        context: &mut Context<'_, '_>,
-        note: Note,
-    ) -> Result<Decision<Chain>, Refusal> {
-        let copies = self.default.choose(request, context)?;
-        let (fade, now) = (Fade::AtNextWindow, context.view.now());
-        let basis = Basis {
-            epoch: context.view.epoch(),
-            oldest: None,
-            policy: self.name(),
-            note: Some(note),
-            gap: None,
-            estimate: None,
-        };
-        Ok(Decision {
-            change: match self.settings.hysteresis {
-                Hysteresis::Selected => {
-                    let entry = transfer(request, Vec::new(), None, fade, now);
-                    Transaction { add: vec![entry], ..Transaction::default() }
-                }
-                Hysteresis::All => transfers(context.pool.fabric(), request, &copies, None, fade, now),
-            },
-            basis,
-            why: chosen(&copies, context),
-            choice: copies,
-        })
-    }
-}
-
-impl Policy<ReplicaRequest> for Sinbad {
-    fn name(&self) -> &'static str {
-        self.name
-    }
-
+    /// Charges the links of earlier blocks of the batch, as the settings say.
     fn place(
         &self,
         batch: &[ReplicaRequest],
@@ -205,7 +206,7 @@ impl Policy<ReplicaRequest> for Sinbad {
         answers
     }
 
-    fn waits(&self, request: &ReplicaRequest) -> Nanos {
+    fn batching_delay(&self, request: &ReplicaRequest) -> Nanos {
         if request.size < self.settings.threshold {
             Nanos(0)
         } else {

@@ -40,6 +40,14 @@ impl Policy<ReplicaRequest> for SinbadFile {
         self.sinbad.name()
     }
 
+    fn place_one(
+        &self,
+        request: &ReplicaRequest,
+        context: &mut Context<'_, '_>,
+    ) -> Result<Decision<Chain>, Refusal> {
+        self.sinbad.place_one(request, context)
+    }
+
     fn place(
         &self,
         batch: &[ReplicaRequest],
@@ -53,7 +61,7 @@ impl Policy<ReplicaRequest> for SinbadFile {
         answers.into_iter().map(|(_, answer)| answer).collect()
     }
 
-    fn waits(&self, request: &ReplicaRequest) -> Nanos {
-        self.sinbad.waits(request)
+    fn batching_delay(&self, request: &ReplicaRequest) -> Nanos {
+        self.sinbad.batching_delay(request)
     }
 }

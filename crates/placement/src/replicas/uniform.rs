@@ -103,14 +103,11 @@ impl Policy<ReplicaRequest> for Uniform {
         "uniform"
     }
 
-    fn place(
+    fn place_one(
         &self,
-        batch: &[ReplicaRequest],
+        request: &ReplicaRequest,
         context: &mut Context<'_, '_>,
-    ) -> Vec<Result<Decision<Chain>, Refusal>> {
-        let place = |request: &ReplicaRequest| {
-            Ok(by_rule(self.name(), request, self.choose(request, context)?, context))
-        };
-        batch.iter().map(place).collect()
+    ) -> Result<Decision<Chain>, Refusal> {
+        Ok(by_rule(self.name(), request, self.choose(request, context)?, context))
     }
 }

@@ -20,13 +20,12 @@ use leeward_registry::{Registration, schema, setting_error, settings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::rate::rate;
 use super::score::Racks;
 use super::seats::{Seats, Taken};
-use super::{AppRequest, Assignment, change};
+use super::{AppRequest, Assignment, HostRating, Peer, TaskPolicy, change, host_scores};
 use crate::decision::oldest_of;
 use crate::ties::{Draws, Ties};
-use crate::{Considered, Context, Decision, Explain, Objectives, Peer, Policy, Rating, Refusal};
+use crate::{Considered, Context, Decision, Explain, Objectives, Policy, Refusal};
 
 /// Draws per host of the sample before a scan of all hosts.
 const DRAWS: u32 = 4;
@@ -57,45 +56,52 @@ pub struct Borg {
     settings: BorgSettings,
     /// True if the policy balances racks' links rather than hosts.
     pub(super) proactive: bool,
+    /// Name of the policy for moves that completes it.
+    move_policy: Option<&'static str>,
 }
 
-pub(super) const BORG: Registration<dyn Policy<AppRequest>> = Registration {
+pub(super) const BORG: Registration<dyn TaskPolicy> = Registration {
     name: "borg",
     aliases: &[],
     summary: "the best of a sample of hosts: spread, then balance of hosts, then packing",
     source: "Hotspots (2024), section 5.1: the scheduler that UTP changes",
     schema: schema::<BorgSettings>,
-    make: |text| make("borg", false, text),
+    make: |text| make("borg", false, None, text),
 };
 
-pub(super) const UTP_REACTIVE: Registration<dyn Policy<AppRequest>> = Registration {
+pub(super) const UTP_REACTIVE: Registration<dyn TaskPolicy> = Registration {
     name: "utp-reactive",
     aliases: &[],
     summary: "as borg; tasks are moved from hot racks",
     source: "Hotspots (2024), section 5.1, the reactive part",
     schema: schema::<BorgSettings>,
-    make: |text| make("utp-reactive", false, text),
+    make: |text| make("utp-reactive", false, Some("utp-reactive"), text),
 };
 
-pub(super) const UTP_PROACTIVE: Registration<dyn Policy<AppRequest>> = Registration {
+pub(super) const UTP_PROACTIVE: Registration<dyn TaskPolicy> = Registration {
     name: "utp-proactive",
     aliases: &[],
     summary: "as borg, but with the balance of racks' links, the task's peak included",
     source: "Hotspots (2024), section 5.1, the proactive part",
     schema: schema::<BorgSettings>,
-    make: |text| make("utp-proactive", true, text),
+    make: |text| make("utp-proactive", true, None, text),
 };
 
-pub(super) const UTP: Registration<dyn Policy<AppRequest>> = Registration {
+pub(super) const UTP: Registration<dyn TaskPolicy> = Registration {
     name: "utp",
     aliases: &[],
     summary: "as utp-proactive, and tasks are moved from hot racks",
     source: "Hotspots (2024), section 5.1",
     schema: schema::<BorgSettings>,
-    make: |text| make("utp", true, text),
+    make: |text| make("utp", true, Some("utp"), text),
 };
 
-fn make(name: &'static str, proactive: bool, text: &str) -> Result<Box<dyn Policy<AppRequest>>, InputError> {
+fn make(
+    name: &'static str,
+    proactive: bool,
+    move_policy: Option<&'static str>,
+    text: &str,
+) -> Result<Box<dyn TaskPolicy>, InputError> {
     let read: BorgSettings = settings(name, text)?;
     if read.sample == 0 {
         return Err(setting_error(name, "sample", "0: expected at least one host"));
@@ -106,13 +112,13 @@ fn make(name: &'static str, proactive: bool, text: &str) -> Result<Box<dyn Polic
     if !(0.0..=1.0).contains(&read.spread) {
         return Err(setting_error(name, "spread", "expected a share from 0 to 1"));
     }
-    Ok(Box::new(Borg { name, settings: read, proactive }))
+    Ok(Box::new(Borg { name, settings: read, proactive, move_policy }))
 }
 
 impl Borg {
     /// Creates UTP's proactive part.
     pub(crate) fn proactive(settings: BorgSettings) -> Borg {
-        Borg { name: "utp-proactive", settings, proactive: true }
+        Borg { name: "utp-proactive", settings, proactive: true, move_policy: None }
     }
 
     /// Places the tasks of a request one after another.
@@ -128,9 +134,25 @@ impl Borg {
         self.assign_beside(request, None, context, &mut Taken::default(), why)
     }
 
+    /// Decides one request in the name of `policy`.
+    ///
+    /// # Errors
+    /// [`Refusal`] if a task finds no host, or loads are unknown.
+    pub(super) fn decide(
+        &self,
+        policy: &'static str,
+        request: &AppRequest,
+        context: &mut Context<'_, '_>,
+    ) -> Result<Decision<Assignment>, Refusal> {
+        let mut notes = change::Notes::default();
+        let hosts = self.assign(request, context, &mut notes.why)?;
+        notes.oldest = self.rests_on(&hosts, context);
+        Ok(change::decision(policy, request, hosts, notes, context))
+    }
+
     /// End of the oldest window among the links that ranked the racks of these hosts; `None` if the policy
     /// does not use links.
-    pub(super) fn rests_on(&self, hosts: &[HostId], context: &Context<'_, '_>) -> Option<Nanos> {
+    fn rests_on(&self, hosts: &[HostId], context: &Context<'_, '_>) -> Option<Nanos> {
         let hosts = hosts.iter().filter(|_| self.proactive);
         oldest_of(context.view, hosts.flat_map(|&host| rack_links(context.view.fabric(), host)))
     }
@@ -229,12 +251,6 @@ impl Borg {
         Ok(())
     }
 
-    /// Estimated number of host lookups for a request: the number of draws for each task, at most all hosts.
-    pub(super) fn looks(&self, request: &AppRequest, fabric: &Fabric) -> u64 {
-        let drawn = u64::from(self.settings.sample).saturating_mul(u64::from(DRAWS));
-        (request.tasks.len() as u64).saturating_mul(drawn.min(fabric.host_count() as u64))
-    }
-
     /// Number of tasks of a request's job that make a step of spread.
     fn spread_step(&self, in_racks: &[(DomainId, u32)], request: &AppRequest) -> u32 {
         let placed: u64 = in_racks.iter().map(|&(_, tasks)| u64::from(tasks)).sum();
@@ -304,30 +320,34 @@ impl Policy<AppRequest> for Borg {
         self.name
     }
 
-    fn place(
+    fn place_one(
         &self,
-        batch: &[AppRequest],
+        request: &AppRequest,
         context: &mut Context<'_, '_>,
-    ) -> Vec<Result<Decision<Assignment>, Refusal>> {
-        change::one_by_one(self.name(), batch, context, |request, context, notes| {
-            let hosts = self.assign(request, context, &mut notes.why)?;
-            notes.oldest = self.rests_on(&hosts, context);
-            Ok(hosts)
-        })
+    ) -> Result<Decision<Assignment>, Refusal> {
+        self.decide(self.name, request, context)
+    }
+}
+
+impl TaskPolicy for Borg {
+    /// The number of draws for each task, at most all hosts.
+    fn cost_estimate(&self, request: &AppRequest, fabric: &Fabric) -> u64 {
+        let drawn = u64::from(self.settings.sample).saturating_mul(u64::from(DRAWS));
+        (request.tasks.len() as u64).saturating_mul(drawn.min(fabric.host_count() as u64))
     }
 
-    fn looks(&self, request: &AppRequest, fabric: &Fabric) -> u64 {
-        Borg::looks(self, request, fabric)
-    }
-
-    fn rate(
+    fn score_hosts(
         &self,
         request: &AppRequest,
         peers: &[Peer],
         hosts: &[HostId],
         context: &Context<'_, '_>,
-    ) -> Option<Vec<Rating>> {
-        (request.tasks.len() == 1).then(|| rate(self, request, peers, hosts, context))
+    ) -> Option<Vec<HostRating>> {
+        (request.tasks.len() == 1).then(|| host_scores::score_hosts(self, request, peers, hosts, context))
+    }
+
+    fn move_policy(&self) -> Option<&'static str> {
+        self.move_policy
     }
 }
 

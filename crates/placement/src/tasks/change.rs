@@ -8,28 +8,7 @@ use leeward_ledger::{Demand, Entry, Fade, Owner, OwnerKind, Sign, Transaction, V
 use super::rates::{Estimate, Rates};
 use super::{AppRequest, Assignment, Task, Traffic};
 use crate::decision::oldest_of;
-use crate::{Basis, Considered, Context, Decision, Refusal};
-
-/// Answers requests one after another; each sees the load of those before it.
-pub(super) fn one_by_one(
-    policy: &'static str,
-    batch: &[AppRequest],
-    context: &mut Context<'_, '_>,
-    assign: impl Fn(&AppRequest, &mut Context<'_, '_>, &mut Notes) -> Result<Assignment, Refusal>,
-) -> Vec<Result<Decision<Assignment>, Refusal>> {
-    let mut answers = Vec::with_capacity(batch.len());
-    for (at, request) in batch.iter().enumerate() {
-        let mut notes = Notes::default();
-        let answer = assign(request, context, &mut notes);
-        let answer = answer.map(|hosts| decision(policy, request, hosts, notes, context));
-        if at + 1 < batch.len() {
-            let entries = answer.iter().flat_map(|decision| &decision.change.add);
-            entries.for_each(|entry| context.view.add(entry));
-        }
-        answers.push(answer);
-    }
-    answers
-}
+use crate::{Basis, Considered, Context, Decision};
 
 /// Parts of an answer besides the hosts.
 #[derive(Default)]

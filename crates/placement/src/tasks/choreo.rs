@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use super::rates::{Estimate, Rates};
 use super::seats::{Seats, looks, shuffled};
-use super::{AppRequest, Assignment, change};
+use super::{AppRequest, Assignment, HostRating, Peer, TaskPolicy, change};
 use crate::{Context, Decision, Policy, Refusal};
 
 /// Settings of `choreo`.
@@ -50,7 +50,7 @@ pub struct Choreo {
     settings: ChoreoSettings,
 }
 
-pub(super) const REGISTRATION: Registration<dyn Policy<AppRequest>> = Registration {
+pub(super) const REGISTRATION: Registration<dyn TaskPolicy> = Registration {
     name: "choreo",
     aliases: &[],
     summary: "the largest transfer first, on the fastest path that is left",
@@ -73,7 +73,7 @@ impl Choreo {
 
     /// Estimated number of host lookups for a request: all hosts for each task. If tasks exchange data, also
     /// all pairs of hosts, in case no host has room for two tasks.
-    pub(super) fn looks(request: &AppRequest, fabric: &Fabric) -> u64 {
+    pub(super) fn lookups(request: &AppRequest, fabric: &Fabric) -> u64 {
         let hosts = fabric.host_count() as u64;
         let pairs = if request.has_traffic() { hosts.saturating_mul(hosts) } else { 0 };
         looks(request, fabric).saturating_add(pairs)
@@ -117,19 +117,30 @@ impl Policy<AppRequest> for Choreo {
         "choreo"
     }
 
-    fn looks(&self, request: &AppRequest, fabric: &Fabric) -> u64 {
-        Choreo::looks(request, fabric)
+    fn place_one(
+        &self,
+        request: &AppRequest,
+        context: &mut Context<'_, '_>,
+    ) -> Result<Decision<Assignment>, Refusal> {
+        let notes = change::Notes { estimate: Some(self.estimate()), ..change::Notes::default() };
+        let hosts = self.assign(request, context)?;
+        Ok(change::decision(self.name(), request, hosts, notes, context))
+    }
+}
+
+impl TaskPolicy for Choreo {
+    fn cost_estimate(&self, request: &AppRequest, fabric: &Fabric) -> u64 {
+        Choreo::lookups(request, fabric)
     }
 
-    fn place(
+    fn score_hosts(
         &self,
-        batch: &[AppRequest],
-        context: &mut Context<'_, '_>,
-    ) -> Vec<Result<Decision<Assignment>, Refusal>> {
-        change::one_by_one(self.name(), batch, context, |request, context, notes| {
-            notes.estimate = Some(self.estimate());
-            self.assign(request, context)
-        })
+        _request: &AppRequest,
+        _peers: &[Peer],
+        _hosts: &[HostId],
+        _context: &Context<'_, '_>,
+    ) -> Option<Vec<HostRating>> {
+        None
     }
 }
 

@@ -21,14 +21,14 @@ use super::change::{self, Notes};
 use super::completion::completion;
 use super::rates::{Estimate, Rates, SLOWEST};
 use super::seats::Seats;
-use super::{AppRequest, Assignment, Leeward, LeewardSettings};
+use super::{AppRequest, Assignment, HostRating, Leeward, LeewardSettings, Peer, TaskPolicy};
 use crate::{Context, Decision, Policy, Refusal};
 
 /// Largest number of variables; larger programs would not be solved and would exhaust memory.
 const MOST_VARIABLES: usize = 500_000;
 
 /// Estimated cost of a search node per variable, in link lookups. Serves to refuse requests, not to plan.
-const LOOKS_A_VARIABLE: u64 = 20;
+const LOOKUPS_PER_VARIABLE: u64 = 20;
 
 /// Settings of `choreo-exact`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -55,7 +55,7 @@ pub struct Exact {
     first: Leeward,
 }
 
-pub(super) const REGISTRATION: Registration<dyn Policy<AppRequest>> = Registration {
+pub(super) const REGISTRATION: Registration<dyn TaskPolicy> = Registration {
     name: "choreo-exact",
     aliases: &[],
     summary: "apps: the placement whose slowest link is fastest, by mixed-integer programming",
@@ -150,24 +150,36 @@ impl Policy<AppRequest> for Exact {
         "choreo-exact"
     }
 
-    fn looks(&self, request: &AppRequest, fabric: &Fabric) -> u64 {
-        let first = self.first.looks_for_app(request, fabric);
+    fn place_one(
+        &self,
+        request: &AppRequest,
+        context: &mut Context<'_, '_>,
+    ) -> Result<Decision<Assignment>, Refusal> {
+        let mut notes = change::Notes::default();
+        let hosts = self.assign(request, context, &mut notes)?;
+        Ok(change::decision(self.name(), request, hosts, notes, context))
+    }
+}
+
+impl TaskPolicy for Exact {
+    fn cost_estimate(&self, request: &AppRequest, fabric: &Fabric) -> u64 {
+        let first = self.first.lookups_for_app(request, fabric);
         let variables = variables(request.tasks.len(), request.transfers.len(), fabric.host_count());
         // Some hosts may be closed, and two transfers may connect one pair: the program may be smaller.
         // Larger programs are not solved.
         let variables = variables.min(MOST_VARIABLES);
-        let node = (variables as u64).saturating_mul(LOOKS_A_VARIABLE);
+        let node = (variables as u64).saturating_mul(LOOKUPS_PER_VARIABLE);
         first.saturating_add(node.saturating_mul(u64::from(self.settings.nodes)))
     }
 
-    fn place(
+    fn score_hosts(
         &self,
-        batch: &[AppRequest],
-        context: &mut Context<'_, '_>,
-    ) -> Vec<Result<Decision<Assignment>, Refusal>> {
-        change::one_by_one(self.name(), batch, context, |request, context, notes| {
-            self.assign(request, context, notes)
-        })
+        _request: &AppRequest,
+        _peers: &[Peer],
+        _hosts: &[HostId],
+        _context: &Context<'_, '_>,
+    ) -> Option<Vec<HostRating>> {
+        None
     }
 }
 

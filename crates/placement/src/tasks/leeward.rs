@@ -19,8 +19,8 @@ use super::choreo::{Choreo, ChoreoSettings};
 use super::rates::Estimate;
 use super::search::{Effort, improve};
 use super::seats::{Seats, shuffled};
-use super::{AppRequest, Assignment, change};
-use crate::{Context, Decision, Peer, Policy, Rating, Refusal};
+use super::{AppRequest, Assignment, HostRating, Peer, TaskPolicy, change};
+use crate::{Context, Decision, Policy, Refusal};
 
 /// Settings of `leeward` for tasks.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
@@ -51,7 +51,7 @@ pub struct Leeward {
     single: Borg,
 }
 
-pub(super) const REGISTRATION: Registration<dyn Policy<AppRequest>> = Registration {
+pub(super) const REGISTRATION: Registration<dyn TaskPolicy> = Registration {
     name: "leeward",
     aliases: &[],
     summary: "apps: choreo improved by local search on the slowest link; single tasks: as utp",
@@ -86,9 +86,9 @@ impl Leeward {
     }
 
     /// Estimated number of host and link lookups for an app.
-    pub(super) fn looks_for_app(&self, request: &AppRequest, fabric: &Fabric) -> u64 {
+    pub(super) fn lookups_for_app(&self, request: &AppRequest, fabric: &Fabric) -> u64 {
         let search = if request.has_traffic() { self.links() } else { 0 };
-        Choreo::looks(request, fabric).saturating_add(search)
+        Choreo::lookups(request, fabric).saturating_add(search)
     }
 
     /// Hosts of the tasks of an app.
@@ -113,39 +113,41 @@ impl Policy<AppRequest> for Leeward {
         "leeward"
     }
 
-    fn place(
+    fn place_one(
         &self,
-        batch: &[AppRequest],
+        request: &AppRequest,
         context: &mut Context<'_, '_>,
-    ) -> Vec<Result<Decision<Assignment>, Refusal>> {
-        change::one_by_one(self.name(), batch, context, |request, context, notes| {
-            let racks = context.view.fabric().shape() == Shape::Tree;
-            if request.transfers.is_empty() && racks {
-                let hosts = self.single.assign(request, context, &mut notes.why)?;
-                notes.oldest = self.single.rests_on(&hosts, context);
-                return Ok(hosts);
-            }
-            notes.estimate = Some(self.estimate());
-            self.assign(request, context)
-        })
+    ) -> Result<Decision<Assignment>, Refusal> {
+        if request.transfers.is_empty() && context.view.fabric().shape() == Shape::Tree {
+            return self.single.decide(self.name(), request, context);
+        }
+        let notes = change::Notes { estimate: Some(self.estimate()), ..change::Notes::default() };
+        let hosts = self.assign(request, context)?;
+        Ok(change::decision(self.name(), request, hosts, notes, context))
     }
+}
 
-    fn looks(&self, request: &AppRequest, fabric: &Fabric) -> u64 {
+impl TaskPolicy for Leeward {
+    fn cost_estimate(&self, request: &AppRequest, fabric: &Fabric) -> u64 {
         if request.transfers.is_empty() && fabric.shape() == Shape::Tree {
-            self.single.looks(request, fabric)
+            self.single.cost_estimate(request, fabric)
         } else {
-            self.looks_for_app(request, fabric)
+            self.lookups_for_app(request, fabric)
         }
     }
 
-    fn rate(
+    fn score_hosts(
         &self,
         request: &AppRequest,
         peers: &[Peer],
         hosts: &[HostId],
         context: &Context<'_, '_>,
-    ) -> Option<Vec<Rating>> {
-        self.single.rate(request, peers, hosts, context)
+    ) -> Option<Vec<HostRating>> {
+        self.single.score_hosts(request, peers, hosts, context)
+    }
+
+    fn move_policy(&self) -> Option<&'static str> {
+        Some("leeward")
     }
 }
 

@@ -6,14 +6,14 @@ use leeward_fabric::{Fabric, HostId};
 use leeward_registry::{NoSettings, Registration, schema, settings};
 
 use super::seats::{Seats, looks, shuffled};
-use super::{AppRequest, Assignment, change};
+use super::{AppRequest, Assignment, HostRating, Peer, TaskPolicy, change};
 use crate::{Context, Decision, Policy, Refusal};
 
 /// Placement on as few hosts as possible.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MinimumMachines;
 
-pub(super) const REGISTRATION: Registration<dyn Policy<AppRequest>> = Registration {
+pub(super) const REGISTRATION: Registration<dyn TaskPolicy> = Registration {
     name: "minimum-machines",
     aliases: &[],
     summary: "a host that the app uses already if one has room, else a new one",
@@ -27,16 +27,29 @@ impl Policy<AppRequest> for MinimumMachines {
         "minimum-machines"
     }
 
-    fn looks(&self, request: &AppRequest, fabric: &Fabric) -> u64 {
+    fn place_one(
+        &self,
+        request: &AppRequest,
+        context: &mut Context<'_, '_>,
+    ) -> Result<Decision<Assignment>, Refusal> {
+        let hosts = assign(request, context)?;
+        Ok(change::decision(self.name(), request, hosts, change::Notes::default(), context))
+    }
+}
+
+impl TaskPolicy for MinimumMachines {
+    fn cost_estimate(&self, request: &AppRequest, fabric: &Fabric) -> u64 {
         looks(request, fabric)
     }
 
-    fn place(
+    fn score_hosts(
         &self,
-        batch: &[AppRequest],
-        context: &mut Context<'_, '_>,
-    ) -> Vec<Result<Decision<Assignment>, Refusal>> {
-        change::one_by_one(self.name(), batch, context, |request, context, _| assign(request, context))
+        _request: &AppRequest,
+        _peers: &[Peer],
+        _hosts: &[HostId],
+        _context: &Context<'_, '_>,
+    ) -> Option<Vec<HostRating>> {
+        None
     }
 }
 

@@ -4,18 +4,19 @@
 //! demand (Hotspots section 5.1). A tenant sends an app: tasks that arrive together with a traffic matrix
 //! (Choreo section 5). A policy answers with a host for each task, or refuses all of them.
 
-mod again;
 mod borg;
 mod change;
 mod choreo;
 mod completion;
 mod exact;
 mod file;
+mod host_scores;
 mod leeward;
 mod minimum_machines;
+mod policy;
 mod random;
-mod rate;
 mod rates;
+mod reevaluate;
 mod round_robin;
 mod score;
 mod search;
@@ -25,7 +26,6 @@ mod square;
 use leeward_fabric::{Bytes, Cpus, HostId};
 use leeward_registry::Registry;
 
-pub use again::{Again, Worth, again};
 pub(crate) use borg::rack_links;
 pub use borg::{Borg, BorgSettings};
 pub(crate) use change::streams;
@@ -34,11 +34,13 @@ pub use completion::{Carried, Completion, completion};
 pub use exact::{Exact, ExactSettings};
 pub use file::{App, AppFile, TaskFile};
 pub use leeward::{Leeward, LeewardSettings};
+pub use policy::{HostRating, Peer, TaskPolicy};
 pub use rates::Estimate;
+pub use reevaluate::{Alternative, Worth, reevaluate};
 pub(crate) use seats::Taken;
 pub use seats::still_fits;
 
-use crate::{Constraints, Policy, Request};
+use crate::{Constraints, Request};
 
 /// Tasks to place together.
 #[derive(Clone, PartialEq, Debug, Default)]
@@ -179,7 +181,7 @@ impl Request for AppRequest {
 }
 
 /// All policies for tasks.
-pub const REGISTRY: Registry<dyn Policy<AppRequest>> = Registry {
+pub const REGISTRY: Registry<dyn TaskPolicy> = Registry {
     noun: "policy",
     kind: Some(AppRequest::KIND),
     entries: &[

@@ -5,7 +5,7 @@ use leeward_fabric::{Fabric, HostId};
 use leeward_registry::{NoSettings, Registration, schema, settings};
 
 use super::seats::{Seats, looks};
-use super::{AppRequest, Assignment, change};
+use super::{AppRequest, Assignment, HostRating, Peer, TaskPolicy, change};
 use crate::ties::Draws;
 use crate::{Context, Decision, Policy, Refusal};
 
@@ -16,7 +16,7 @@ const DRAWS: u32 = 16;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Random;
 
-pub(super) const REGISTRATION: Registration<dyn Policy<AppRequest>> = Registration {
+pub(super) const REGISTRATION: Registration<dyn TaskPolicy> = Registration {
     name: "random",
     aliases: &[],
     summary: "any host with room, each as likely",
@@ -30,16 +30,29 @@ impl Policy<AppRequest> for Random {
         "random"
     }
 
-    fn looks(&self, request: &AppRequest, fabric: &Fabric) -> u64 {
+    fn place_one(
+        &self,
+        request: &AppRequest,
+        context: &mut Context<'_, '_>,
+    ) -> Result<Decision<Assignment>, Refusal> {
+        let hosts = assign(request, context)?;
+        Ok(change::decision(self.name(), request, hosts, change::Notes::default(), context))
+    }
+}
+
+impl TaskPolicy for Random {
+    fn cost_estimate(&self, request: &AppRequest, fabric: &Fabric) -> u64 {
         looks(request, fabric)
     }
 
-    fn place(
+    fn score_hosts(
         &self,
-        batch: &[AppRequest],
-        context: &mut Context<'_, '_>,
-    ) -> Vec<Result<Decision<Assignment>, Refusal>> {
-        change::one_by_one(self.name(), batch, context, |request, context, _| assign(request, context))
+        _request: &AppRequest,
+        _peers: &[Peer],
+        _hosts: &[HostId],
+        _context: &Context<'_, '_>,
+    ) -> Option<Vec<HostRating>> {
+        None
     }
 }
 

@@ -7,12 +7,12 @@
 
 use std::collections::HashMap;
 
-use leeward_engine::{Answer, Ask, Engine, Input, Output, Policies};
+use leeward_engine::{Engine, Input, Policies};
 use leeward_fabric::{Capacities, Cluster, Endpoint, HostId, Nanos};
 use leeward_fluid::{FlowId, Network};
 use leeward_ledger::{Ledger, LedgerSettings, Owner, OwnerKind, Scratch};
-use leeward_placement::tasks::{AppRequest, Assignment, completion};
-use leeward_placement::{Explain, Policy, Refusal};
+use leeward_placement::tasks::{AppRequest, Assignment, TaskPolicy, completion};
+use leeward_placement::{Explain, Refusal};
 
 use crate::driver::error::RunError;
 
@@ -48,7 +48,7 @@ pub fn run_apps(
     cluster: &Cluster,
     believed: &Capacities,
     arrivals: &[AppArrival],
-    policy: Box<dyn Policy<AppRequest>>,
+    policy: Box<dyn TaskPolicy>,
     seed: u64,
 ) -> Result<Vec<AppRun>, RunError> {
     let sorted = arrivals.windows(2).all(|pair| pair[0].start <= pair[1].start);
@@ -105,12 +105,7 @@ impl Sequence<'_> {
         let request = AppRequest { id: app as u64, job: app as u64, ..request.clone() };
         let clock = Nanos::from_secs_f64(now);
         let mut outputs = Vec::new();
-        self.engine.handle(clock, Input::Ask(request.id, Ask::Tasks(request.clone())), &mut outputs);
-        let answer = outputs.into_iter().find_map(|output| match output {
-            Output::Answer(_, Answer::Tasks(answer)) => Some(answer),
-            _ => None,
-        });
-        let (hosts, basis) = match answer.expect("the engine answers about tasks at once") {
+        let (hosts, basis) = match self.engine.place_app(clock, request.clone(), &mut outputs) {
             Ok(placed) => (placed.decision.choice, placed.decision.basis),
             Err(refusal) => {
                 self.runs.push(AppRun { placed: Err(refusal), forecast: 0.0, gap: None, seconds: None });

@@ -1,35 +1,37 @@
-//! Policies of a cell: a task policy and the move policy of the same name, if there is one.
+//! Policies of a cell: a task policy, and the move policy that completes it, if it names one.
 
 use std::collections::BTreeMap;
 
 use leeward_fabric::input::read_yaml;
 use leeward_placement::Policy;
 use leeward_placement::moves::{self, MoveRequest};
-use leeward_placement::tasks::{self, AppRequest};
+use leeward_placement::tasks::{self, TaskPolicy};
 use leeward_registry::RegistryError;
 
 use super::PolicySpec;
 
 /// Policies of a cell.
-pub(crate) type CellPolicies = (Box<dyn Policy<AppRequest>>, Option<Box<dyn Policy<MoveRequest>>>);
+pub(crate) type CellPolicies = (Box<dyn TaskPolicy>, Option<Box<dyn Policy<MoveRequest>>>);
 
-/// Creates the task policy of a name, and the move policy if there is one. Each gets the settings that it
-/// knows. A setting that neither knows leads to the error of the task policy.
+/// Creates the task policy of a name, and the move policy that it names, if any. Each gets the settings that
+/// it knows. A setting that neither knows leads to the error of the task policy.
 pub(crate) fn make(spec: &PolicySpec) -> Result<CellPolicies, RegistryError> {
     let PolicySpec { name, settings, .. } = spec;
-    let Some(moving) = moves::REGISTRY.iter().find(|registration| registration.name == name) else {
-        return Ok((tasks::REGISTRY.make(name, settings)?, None));
+    let placing = tasks::REGISTRY.get(name)?;
+    let by_default = (placing.make)("")?;
+    let Some(move_policy) = by_default.move_policy() else {
+        return Ok(((placing.make)(settings)?, None));
     };
+    let moving = moves::REGISTRY.get(move_policy)?;
     if settings.is_empty() {
-        return Ok((tasks::REGISTRY.make(name, "")?, Some(moves::REGISTRY.make(name, "")?)));
+        return Ok((by_default, Some((moving.make)("")?)));
     }
     let known = |schema: serde_json::Value, key: &str| schema["properties"].get(key).is_some();
     let read: BTreeMap<String, serde_json::Value> = read_yaml(&format!("settings of {name}"), settings)?;
     let (mut of_tasks, mut of_moves) = (BTreeMap::new(), BTreeMap::new());
     for (key, value) in read {
         let for_moves = known((moving.schema)(), &key);
-        let placing = tasks::REGISTRY.iter().find(|registration| registration.name == name);
-        if !for_moves || placing.is_some_and(|placing| known((placing.schema)(), &key)) {
+        if !for_moves || known((placing.schema)(), &key) {
             of_tasks.insert(key.clone(), value.clone());
         }
         if for_moves {
@@ -37,5 +39,5 @@ pub(crate) fn make(spec: &PolicySpec) -> Result<CellPolicies, RegistryError> {
         }
     }
     let text = |settings| serde_json::to_string(&settings).unwrap_or_default();
-    Ok((tasks::REGISTRY.make(name, &text(of_tasks))?, Some(moves::REGISTRY.make(name, &text(of_moves))?)))
+    Ok(((placing.make)(&text(of_tasks))?, Some((moving.make)(&text(of_moves))?)))
 }

@@ -3,7 +3,7 @@
 //! before it, and they do not herd. The ledger commits a result if its hosts can still take the app;
 //! otherwise the app is decided again.
 
-use leeward_engine::{About, Ask, Input};
+use leeward_engine::SnapshotScope;
 use leeward_placement::tasks::{AppRequest, Assignment};
 use leeward_placement::{Decision, Refusal};
 
@@ -33,7 +33,7 @@ pub(super) struct App {
 impl<A: Addresses> Coordinator<A> {
     /// True if the decision takes too long for a turn.
     pub(super) fn takes_long(&self, request: &AppRequest) -> bool {
-        self.engine.looks(request) > IN_A_TURN
+        self.engine.cost_estimate(request) > IN_A_TURN
     }
 
     /// Queues an app.
@@ -65,7 +65,7 @@ impl<A: Addresses> Coordinator<A> {
     }
 
     fn decide_app(&mut self, app: App, request: AppRequest) {
-        let published = self.engine.publish(About { job: Some(request.job), without: None });
+        let published = self.engine.snapshot(SnapshotScope { job: Some(request.job), without: None });
         let study = self.promises.study(Question::App(published, request));
         self.apps.begin(study, app);
     }
@@ -95,7 +95,10 @@ impl<A: Addresses> Coordinator<A> {
         if self.is_forsaken(ask) {
             return self.refuse(ask, &PlaceError::Busy);
         }
-        self.tell(Input::Ask(ask, Ask::Found(Box::new((request, decision)))));
+        let (placed, outputs) =
+            self.call(|engine, now, out| engine.commit_decision(now, &request, decision, out));
+        let over = placed.map(|placed| self.settle(ask, Ok((placed.decision.choice.clone(), placed))));
+        self.carry_out(outputs, over.unwrap_or_default());
         let Some(request) = self.app(ask) else { return };
         // A host was taken or went down meanwhile.
         if tries == TRIES {

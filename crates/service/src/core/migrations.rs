@@ -143,11 +143,11 @@ impl<A: Addresses> Coordinator<A> {
     fn close(&mut self, migration: Migration) {
         let task = TaskId { app: migration.decision, index: migration.index };
         if migration.state == MigrationState::Done {
-            self.tell(Input::Up(task));
+            self.tell(Input::TaskRestarted(task));
         } else if let Some(host) = self.engine.ledger().fabric().host(&migration.from)
             && self.engine.host_of(task).is_some()
         {
-            self.tell(Input::Stays(task, host));
+            self.tell(Input::MoveCancelled(task, host));
             self.put_task(task, &migration.from.clone());
         }
         self.note_migration(migration);

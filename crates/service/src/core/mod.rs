@@ -37,9 +37,9 @@ mod world;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use leeward_engine::{self as engine, Engine, Input, Output};
+use leeward_engine::{Engine, Input, Output};
 use leeward_fabric::{Fabric, Nanos};
-use leeward_ledger::{CommitError, DiscardedSamples, EntryId, Scratch};
+use leeward_ledger::{DiscardedSamples, Scratch};
 use leeward_records::Change;
 
 use self::apps::App;
@@ -69,7 +69,7 @@ pub use self::request::{DecisionQuery, HostReport, MigrationQuery, Placement, Re
 pub use self::seen::Seen;
 pub use self::study::{Finding, Lane, Study};
 use self::turns::Turns;
-use self::unkept::{AT_ONCE, Unkept};
+use self::unkept::{AT_ONCE, Over, Unkept};
 pub use self::world::{Counts, DeviceState, HostState, LinkState, World};
 
 /// Limits on the coordinator's data.
@@ -150,15 +150,6 @@ pub struct Coordinator<A: Addresses> {
 struct Waiting<A: Addresses> {
     placement: Placement,
     callers: Vec<PlaceTo<A>>,
-}
-
-/// Results of an input that the engine gives at once.
-#[derive(Default)]
-struct Effects {
-    /// Samples that the ledger discarded.
-    discarded: DiscardedSamples,
-    /// Entries of the promise, or the reason why the ledger rejected it.
-    promise: Option<Result<Vec<EntryId>, CommitError>>,
 }
 
 impl<A: Addresses> Coordinator<A> {
@@ -267,38 +258,39 @@ impl<A: Addresses> Coordinator<A> {
         self.tell(Input::Wake);
     }
 
-    /// Gives the engine an input and carries out its outputs. Returns the results that it gives at once.
-    fn tell(&mut self, input: Input<'_>) -> Effects {
+    /// Gives the engine an input and carries out its outputs. Returns the samples that it rejects.
+    fn tell(&mut self, input: Input<'_>) -> DiscardedSamples {
+        let ((), outputs) = self.call(|engine, now, out| engine.handle(now, input, out));
+        self.carry_out(outputs, Vec::new())
+    }
+
+    /// Runs an operation of the engine. Returns its result, and the other outputs, to carry out.
+    fn call<T>(
+        &mut self,
+        operation: impl FnOnce(&mut Engine, Nanos, &mut Vec<Output>) -> T,
+    ) -> (T, Vec<Output>) {
         let mut outputs = std::mem::take(&mut self.outputs);
-        self.engine.handle(self.now, input, &mut outputs);
+        let result = operation(&mut self.engine, self.now, &mut outputs);
         self.wake = None;
-        let (mut effects, mut over) = (Effects::default(), Vec::new());
+        (result, outputs)
+    }
+
+    /// Carries out outputs of the engine, and then ends `over`. Returns the samples that the engine rejects.
+    fn carry_out(&mut self, mut outputs: Vec<Output>, mut over: Vec<Over>) -> DiscardedSamples {
+        let mut discarded = DiscardedSamples::default();
         for output in outputs.drain(..) {
             match output {
-                Output::Answer(ask, engine::Answer::Replicas(answer)) => {
+                Output::ReplicasPlaced(ask, answer) => {
                     let answer = answer.map(|placed| (placed.decision.choice.clone(), placed));
                     over.extend(self.settle(ask, answer));
                 }
-                Output::Answer(ask, engine::Answer::Tasks(answer)) => {
-                    let answer = answer.map(|placed| (placed.decision.choice.clone(), placed));
-                    over.extend(self.settle(ask, answer));
-                }
-                Output::Answer(ask, engine::Answer::Found(Some(placed))) => {
-                    let answer = Ok((placed.decision.choice.clone(), placed));
-                    over.extend(self.settle(ask, answer));
-                }
-                // The request keeps waiting and is decided again.
-                Output::Answer(_, engine::Answer::Found(None)) => {}
-                Output::Answer(_, engine::Answer::Promise(answer)) => effects.promise = Some(answer),
                 Output::WakeAt(at) => self.wake = Some(at),
-                Output::Discarded(samples) => effects.discarded = samples,
-                Output::Advise(advice) => self.advised(advice),
-                // The coordinator never sends the input for this answer.
-                Output::Answer(_, engine::Answer::Again(_)) => {}
+                Output::Discarded(samples) => discarded = samples,
+                Output::MovesAdvised(advice) => self.advised(advice),
             }
         }
         self.outputs = outputs;
         self.leave(over);
-        effects
+        discarded
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use leeward_engine::{self as engine, Ask, Input};
+use leeward_engine::{CommittedDecision, Input};
 use leeward_fabric::{HostId, Nanos};
 use leeward_ledger::EntryId;
 use leeward_placement::Refusal;
@@ -80,18 +80,18 @@ impl<A: Addresses> Coordinator<A> {
         if let Some(caller) = &placement.caller {
             self.clients.ask(caller, id);
         }
-        let now = match &placement.request {
-            Request::Replicas(request) => Some(Ask::Replicas(request.clone())),
-            Request::Tasks(request) if self.takes_long(request) => None,
-            Request::Tasks(request) => Some(Ask::Tasks(request.clone())),
-            Request::Workload => None,
-        };
-        let is_workload = placement.request == Request::Workload;
+        let request = placement.request.clone();
         self.waiting.insert(id, Waiting { placement, callers: vec![to] });
-        match now {
-            Some(ask) => drop(self.tell(Input::Ask(id, ask))),
-            None if is_workload => self.look_into(id),
-            None => self.decide_later(id),
+        match request {
+            Request::Replicas(request) => drop(self.tell(Input::PlaceReplicas(id, request))),
+            Request::Tasks(request) if self.takes_long(&request) => self.decide_later(id),
+            Request::Tasks(request) => {
+                let (answer, outputs) = self.call(|engine, now, out| engine.place_app(now, request, out));
+                let answer = answer.map(|placed| (placed.decision.choice.clone(), placed));
+                let over = self.settle(id, answer);
+                self.carry_out(outputs, over);
+            }
+            Request::Workload => self.look_into(id),
         }
     }
 
@@ -100,9 +100,9 @@ impl<A: Addresses> Coordinator<A> {
     pub(super) fn settle<C>(
         &mut self,
         ask: u64,
-        answer: Result<(Vec<HostId>, engine::Placed<C>), Refusal>,
+        answer: Result<(Vec<HostId>, CommittedDecision<C>), Refusal>,
     ) -> Vec<Over> {
-        let (hosts, engine::Placed { decision, entries }) = match answer {
+        let (hosts, CommittedDecision { decision, entries }) = match answer {
             Ok(placed) => placed,
             Err(refusal) => {
                 self.refuse(ask, &PlaceError::Rejected(refusal));

@@ -5,7 +5,6 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::OnceLock;
 
-use leeward_engine::{Ask, Input};
 use leeward_fabric::{Capacities, Cluster, HostId, Nanos, ResourceId};
 use leeward_ledger::{CommitError, Entry, EntryId, Transaction};
 use leeward_placement::{Pool, Reason};
@@ -236,13 +235,14 @@ impl<A: Addresses> Coordinator<A> {
         let Some((change, changed)) = self.change(&agreement, &under_way) else {
             return self.try_again(&under_way);
         };
-        match self.tell(Input::Ask(ask, Ask::Promise(change))).promise {
-            Some(Ok(entries)) => self.in_force(&under_way, agreement, &changed, entries),
-            Some(Err(CommitError::Conflict { .. } | CommitError::NoEntry(_))) => {
+        let (committed, outputs) = self.call(|engine, now, out| engine.commit_promise(now, change, out));
+        self.carry_out(outputs, Vec::new());
+        match committed {
+            Ok(entries) => self.in_force(&under_way, agreement, &changed, entries),
+            Err(CommitError::Conflict { .. } | CommitError::NoEntry(_)) => {
                 self.try_again(&under_way);
             }
-            Some(Err(error)) => self.refuse(ask, &PlaceError::SloRejected(error.to_string())),
-            None => self.refuse(ask, &PlaceError::Busy),
+            Err(error) => self.refuse(ask, &PlaceError::SloRejected(error.to_string())),
         }
     }
 

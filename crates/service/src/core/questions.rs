@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use leeward_engine::About;
+use leeward_engine::SnapshotScope;
 use leeward_fabric::{Fabric, HostId, Nanos};
 use leeward_ledger::{Owner, OwnerKind};
 use leeward_placement::{Decision, Refusal, replicas, tasks};
@@ -77,13 +77,14 @@ impl<A: Addresses> Coordinator<A> {
         let Score { request, job, .. } = &mut asking.score;
         // The job may have started or ended since the query came.
         request.job = self.jobs.number(job.as_ref(), NO_JOB).unwrap_or(NO_JOB);
-        let published = self.engine.publish(About { job: Some(asking.score.request.job), without: None });
+        let published =
+            self.engine.snapshot(SnapshotScope { job: Some(asking.score.request.job), without: None });
         let study = self.promises.study(Question::Score(published, asking.score.clone()));
         self.scores.begin(study, asking);
     }
 
     fn score_now(&mut self, score: &Score) -> Result<Scores, ScoreError> {
-        let ratings = self.engine.rate(&score.request, &score.peers, &score.hosts);
+        let ratings = self.engine.score_hosts(&score.request, &score.peers, &score.hosts);
         let ratings = ratings.ok_or_else(|| ScoreError::Unsupported(self.labels.tasks.clone()))?;
         let ledger = self.engine.ledger();
         let view = ledger.view(self.now, &mut self.scratch);
@@ -148,7 +149,7 @@ impl<A: Addresses> Coordinator<A> {
         let looks = looks(&spec, &record.shown.wish, fabric).map_err(wrong)?;
         // The cost of the service's own policy is always allowed.
         let own = match &record.shown.wish {
-            Wish::Tasks(wish) => self.engine.looks(&wish.request(fabric, 0, 0)),
+            Wish::Tasks(wish) => self.engine.cost_estimate(&wish.request(fabric, 0, 0)),
             Wish::Replicas(_) | Wish::Workload(_) | Wish::Volumes(_) => 0,
         };
         let most = MOST_LOOKS.max(own);
@@ -176,14 +177,14 @@ impl<A: Addresses> Coordinator<A> {
                 let request = wish.request(&fabric, id);
                 let request = request.map_err(|error| WhatIfError::Invalid(None, error.message))?;
                 let own = Owner { kind: OwnerKind::File, id: request.file };
-                let published = self.engine.publish(About { job: None, without: Some(own) });
+                let published = self.engine.snapshot(SnapshotScope { job: None, without: Some(own) });
                 Other::Replicas(published, policy, request, hosts)
             }
             wish @ Wish::Tasks(tasks) => {
                 let job = self.jobs.number(job_of(wish), id).unwrap_or(NO_JOB);
                 let request = tasks.request(&fabric, id, job);
                 let own = Owner { kind: OwnerKind::App, id };
-                let published = self.engine.publish(About { job: Some(job), without: Some(own) });
+                let published = self.engine.snapshot(SnapshotScope { job: Some(job), without: Some(own) });
                 Other::Tasks(published, policy, request, hosts)
             }
             wish @ (Wish::Workload(_) | Wish::Volumes(_)) => Other::Promise(self.asked(wish, id, policy)),
@@ -263,7 +264,7 @@ fn looks(
             // The estimate does not depend on the ids.
             tasks::REGISTRY
                 .make(name, settings)
-                .map(|policy| policy.looks(&wish.request(fabric, 0, 0), fabric))
+                .map(|policy| policy.cost_estimate(&wish.request(fabric, 0, 0), fabric))
         }
         Wish::Workload(_) => admit::REGISTRY.make(name, settings).map(|_| 0),
         Wish::Volumes(_) => limits::REGISTRY.make(name, settings).map(|_| 0),

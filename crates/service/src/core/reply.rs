@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use leeward_fabric::{Bytes, Fabric, HostId, Nanos};
-use leeward_placement::{Rating, Refusal};
+use leeward_placement::Refusal;
+use leeward_placement::tasks::HostRating;
 use leeward_records::Record;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -45,7 +46,7 @@ pub struct ReportSummary {
 /// Scores of hosts for a task.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Scores {
-    /// Rating of each host, in the order of the request.
+    /// HostRating of each host, in the order of the request.
     pub ratings: Rated,
     /// Label of the policy.
     pub policy: Arc<str>,
@@ -75,12 +76,12 @@ pub struct WorkloadState {
 
 /// Ratings of hosts, with the names of the links that limit them.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Rated(pub Vec<(Rating, Option<String>)>);
+pub struct Rated(pub Vec<(HostRating, Option<String>)>);
 
 impl Rated {
     /// Ratings with names.
-    pub(super) fn new(fabric: &Fabric, ratings: Vec<Rating>) -> Rated {
-        let named = |rating: Rating| (rating, rating.limit.map(|link| fabric.resource_name(link)));
+    pub(super) fn new(fabric: &Fabric, ratings: Vec<HostRating>) -> Rated {
+        let named = |rating: HostRating| (rating, rating.limit.map(|link| fabric.resource_name(link)));
         Rated(ratings.into_iter().map(named).collect())
     }
 }

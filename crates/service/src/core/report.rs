@@ -51,7 +51,7 @@ impl<A: Addresses> Coordinator<A> {
             if samples.is_empty() {
                 return 0;
             }
-            let discarded = self.tell(Input::Report(samples)).discarded;
+            let discarded = self.tell(Input::Report(samples));
             skipped.stale += discarded.stale;
             skipped.down += discarded.down;
             samples.len() as u64 - discarded.total()
@@ -100,7 +100,7 @@ impl<A: Addresses> Coordinator<A> {
         let interval = ledger.settings().interval;
         let capacity = ledger.view(self.now, &mut self.scratch).capacity(resource);
         if let Some(believed) = self.readings.take(resource, until, reading, capacity, interval) {
-            self.tell(Input::Believe(resource, believed));
+            self.tell(Input::SetCapacity(resource, believed));
         }
     }
 

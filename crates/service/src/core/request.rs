@@ -3,9 +3,8 @@
 use leeward_engine::Rates;
 use leeward_fabric::{Bytes, HostId, Nanos, ResourceId};
 use leeward_ledger::Sample;
-use leeward_placement::Peer;
 use leeward_placement::replicas::ReplicaRequest;
-use leeward_placement::tasks::{AppRequest, TaskId};
+use leeward_placement::tasks::{AppRequest, Peer, TaskId};
 use leeward_records::{Caller, MigrationState, Wish};
 
 use super::disks::Called;

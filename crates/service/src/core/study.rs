@@ -4,7 +4,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use leeward_engine::Published;
+use leeward_engine::EngineSnapshot;
 use leeward_fabric::{Cluster, HostId, Nanos};
 use leeward_placement::replicas::{self, Chain, ReplicaRequest};
 use leeward_placement::tasks::{self, AppRequest, Assignment};
@@ -43,20 +43,20 @@ pub(super) enum Question {
     /// Admits a workload beside those in force.
     Promise(Asked),
     /// Places an app.
-    App(Published, AppRequest),
+    App(EngineSnapshot, AppRequest),
     /// Decides a request again under another policy.
     WhatIf(Other),
     /// Scores hosts for a task.
-    Score(Published, Score),
+    Score(EngineSnapshot, Score),
 }
 
 /// Request and policy of a what-if query.
 #[derive(Clone, Debug)]
 pub(super) enum Other {
     /// Copies of a block, and the hosts that have them.
-    Replicas(Published, PolicySpec, ReplicaRequest, Vec<HostId>),
+    Replicas(EngineSnapshot, PolicySpec, ReplicaRequest, Vec<HostId>),
     /// Tasks, and the hosts that run them.
-    Tasks(Published, PolicySpec, AppRequest, Vec<HostId>),
+    Tasks(EngineSnapshot, PolicySpec, AppRequest, Vec<HostId>),
     /// A workload.
     Promise(Asked),
 }
@@ -191,8 +191,8 @@ impl Other {
 }
 
 /// Scores hosts; `None` if the policy scores no single hosts.
-fn scored(published: &Published, Score { request, peers, hosts, .. }: &Score) -> Option<ScoresFound> {
-    let ratings = published.rate(request, peers, hosts)?;
+fn scored(published: &EngineSnapshot, Score { request, peers, hosts, .. }: &Score) -> Option<ScoresFound> {
+    let ratings = published.score_hosts(request, peers, hosts)?;
     let oldest = published.measured_until(ratings.iter().filter_map(|rating| rating.limit));
     let age = oldest.map(|oldest| published.at().since(oldest));
     let (ratings, epoch) = (Rated::new(published.fabric(), ratings), published.epoch());

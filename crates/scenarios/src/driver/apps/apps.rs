@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use leeward_engine::{Answer, Ask, Input};
+use leeward_engine::Input;
 use leeward_fabric::{Endpoint, HostId, Nanos};
 use leeward_fluid::{Finished, FlowId};
 use leeward_ledger::{Owner, OwnerKind, Scratch};
@@ -39,9 +39,7 @@ impl Driver<'_> {
         let whole = self.workload.apps[app as usize].request.as_ref();
         let request = AppRequest { id, job: id, ..whole.clone() };
         loop {
-            let Answer::Tasks(answer) = self.answer(now, Ask::Tasks(request.clone())) else {
-                unreachable!("what is asked about tasks is answered about tasks")
-            };
+            let answer = self.call(now, |engine, at, out| engine.place_app(at, request.clone(), out));
             match answer {
                 Err(refusal) => {
                     self.record.apps[app as usize].refused += 1;

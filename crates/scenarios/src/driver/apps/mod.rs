@@ -22,7 +22,7 @@ mod moves;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use leeward_engine::{Answer, Ask, Engine, Input, Output, Policies};
+use leeward_engine::{Engine, Input, Output, Policies};
 use leeward_fabric::{Endpoint, Fabric, Hop, HostId, Nanos};
 use leeward_fluid::{FlowId, Network};
 use leeward_ledger::{Ledger, Sample};
@@ -246,26 +246,21 @@ impl<'a> Driver<'a> {
     }
 
     fn tell(&mut self, now: f64, input: Input<'_>) {
-        self.handle(now, input);
+        self.call(now, |engine, at, out| engine.handle(at, input, out));
     }
 
-    /// Sends a request, and returns the answer.
-    fn answer(&mut self, now: f64, ask: Ask) -> Answer {
-        self.handle(now, Input::Ask(0, ask)).expect("the engine answers about tasks at once")
-    }
-
-    fn handle(&mut self, now: f64, input: Input<'_>) -> Option<Answer> {
-        let (mut outputs, mut answer) = (Vec::new(), None);
-        self.engine.handle(Nanos::from_secs_f64(now), input, &mut outputs);
+    /// Runs an operation of the engine and carries out its outputs. Returns its result.
+    fn call<T>(&mut self, now: f64, operation: impl FnOnce(&mut Engine, Nanos, &mut Vec<Output>) -> T) -> T {
+        let mut outputs = Vec::new();
+        let result = operation(&mut self.engine, Nanos::from_secs_f64(now), &mut outputs);
         for output in outputs {
             match output {
                 Output::Discarded(discarded) => self.record.discarded += discarded.total(),
-                Output::Answer(_, answered) => answer = Some(answered),
                 // The ledger advances with the engine's next input, and apps move only on request.
-                Output::WakeAt(_) | Output::Advise(_) => {}
+                Output::ReplicasPlaced(..) | Output::WakeAt(_) | Output::MovesAdvised(_) => {}
             }
         }
-        answer
+        result
     }
 
     fn report(&mut self, now: f64, samples: &[Sample], own: &[f64]) {

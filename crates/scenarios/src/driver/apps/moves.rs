@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use leeward_engine::{Answer, Ask, Replaced};
+use leeward_engine::Reevaluation;
 use leeward_fabric::{Bytes, Nanos};
 use leeward_placement::tasks::{AppRequest, Transfer, Worth};
 
@@ -19,12 +19,11 @@ impl Driver<'_> {
         let apps: Vec<u32> = self.running.keys().copied().collect();
         for app in apps {
             let Some(left) = self.what_is_left(now, app) else { continue };
-            let Answer::Again(answer) = self.answer(now, Ask::Again(left, worth)) else {
-                unreachable!("what is asked about an app again is answered so")
-            };
             // An app without a new placement stays.
-            if let Ok(replaced) = answer {
-                self.migrate(now, app, replaced)?;
+            if let Ok(reevaluation) =
+                self.call(now, |engine, at, out| engine.reevaluate(at, &left, worth, out))
+            {
+                self.migrate(now, app, reevaluation)?;
             }
         }
         Ok(())
@@ -46,8 +45,8 @@ impl Driver<'_> {
     }
 
     /// Moves an app if the engine advises it: its transfers stop, and the memory of moved tasks goes first.
-    fn migrate(&mut self, now: f64, app: u32, replaced: Replaced) -> Result<(), RunError> {
-        let Replaced { placed: Some(placed), stays, moves, cost } = replaced else { return Ok(()) };
+    fn migrate(&mut self, now: f64, app: u32, reevaluation: Reevaluation) -> Result<(), RunError> {
+        let Reevaluation { placed: Some(placed), stays, moves, cost } = reevaluation else { return Ok(()) };
         let next = placed.decision.choice;
         self.freed = true;
         if self.find_dead(now, &next) {

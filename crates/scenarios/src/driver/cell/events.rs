@@ -59,7 +59,7 @@ impl Driver<'_> {
         for (resource, capacity) in changed {
             if event.announced {
                 self.believed.set(resource, capacity);
-                self.tell(now, Input::Believe(resource, capacity));
+                self.tell(now, Input::SetCapacity(resource, capacity));
             }
         }
     }

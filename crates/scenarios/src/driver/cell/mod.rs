@@ -30,12 +30,12 @@ mod waiting;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use leeward_engine::{Engine, Input, Output, Policies};
+use leeward_engine::{CommittedDecision, Engine, Input, Output, Policies};
 use leeward_fabric::input::InputError;
 use leeward_fabric::{Capacities, Fabric, HostId, Nanos};
 use leeward_ledger::{Ledger, Sample};
-use leeward_placement::Explain;
-use leeward_placement::tasks::TaskId;
+use leeward_placement::tasks::{AppRequest, Assignment, TaskId};
+use leeward_placement::{Explain, Refusal};
 
 use crate::driver::error::{Progress, RunError};
 use crate::outage::Outages;
@@ -229,7 +229,7 @@ impl<'a> Driver<'a> {
         for task in self.restarts.remove(&self.step).unwrap_or_default() {
             if self.running.is_down(task) {
                 self.running.set_up(task, self.step, now.as_secs_f64(), &mut self.loads);
-                self.tell(now, Input::Up(TaskId { app: u64::from(task), index: 0 }));
+                self.tell(now, Input::TaskRestarted(TaskId { app: u64::from(task), index: 0 }));
             }
         }
     }
@@ -252,7 +252,18 @@ impl<'a> Driver<'a> {
 
     fn tell(&mut self, now: Nanos, input: Input<'_>) {
         self.engine.handle(now, input, &mut self.outputs);
-        // The plant acts at every step anyway, so wake-ups are dropped; other outputs are answers.
+        self.drop_wake_ups();
+    }
+
+    /// Places a task; the engine decides at once.
+    fn place(&mut self, now: Nanos, request: AppRequest) -> Result<CommittedDecision<Assignment>, Refusal> {
+        let placed = self.engine.place_app(now, request, &mut self.outputs);
+        self.drop_wake_ups();
+        placed
+    }
+
+    /// Drops wake-ups: the plant acts at every step anyway.
+    fn drop_wake_ups(&mut self) {
         self.outputs.retain(|output| !matches!(output, Output::WakeAt(_)));
     }
 

@@ -57,8 +57,8 @@ impl Driver<'_> {
         for output in std::mem::take(&mut self.outputs) {
             match output {
                 Output::Discarded(discarded) => self.record.discarded += discarded.total(),
-                Output::Advise(advice) => advice.into_iter().for_each(|one| self.relocate(now, one)),
-                Output::Answer(..) | Output::WakeAt(_) => {}
+                Output::MovesAdvised(advice) => advice.into_iter().for_each(|one| self.relocate(now, one)),
+                Output::ReplicasPlaced(..) | Output::WakeAt(_) => {}
             }
         }
     }

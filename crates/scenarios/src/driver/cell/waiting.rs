@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use leeward_engine::{Answer, Ask, Input, Output};
+use leeward_engine::Input;
 use leeward_fabric::{HostId, Nanos};
 use leeward_placement::Constraints;
 use leeward_placement::tasks::AppRequest;
@@ -84,12 +84,8 @@ impl Driver<'_> {
                 transfers: Vec::new(),
                 constraints: Constraints { tags: job.tags, ..Constraints::default() },
             };
-            self.tell(now, Input::Ask(u64::from(task), Ask::Tasks(request)));
-            let answer = self.outputs.drain(..).find_map(|output| match output {
-                Output::Answer(_, Answer::Tasks(answer)) => Some(answer),
-                _ => None,
-            });
-            let Some(Ok(placed)) = answer else { return false };
+            let answer = self.place(now, request);
+            let Ok(placed) = answer else { return false };
             let host = placed.decision.choice[0];
             if self.outages.is_up(host) {
                 let left = self.waiting_tasks.left.remove(&task);

@@ -48,7 +48,7 @@ impl Driver<'_> {
             self.profiles.capacity_changed(now, resource, self.outages.truth());
             let is_link_of_host = self.fabric.host_of(resource).is_some();
             if event.announced && (state.is_none() || !is_link_of_host) {
-                self.tell(now, Input::Believe(resource, capacity));
+                self.tell(now, Input::SetCapacity(resource, capacity));
             }
         }
         self.abandon_dead(now)

@@ -20,12 +20,11 @@ mod writes;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use leeward_engine::{Answer, Engine, Input, Output};
+use leeward_engine::{Engine, Input, Output};
 use leeward_fabric::{Bytes, Endpoint, Fabric, Hop, HostId, Nanos};
 use leeward_fluid::{FlowId, Network};
 use leeward_ledger::{EntryId, Ledger, Sample};
-use leeward_placement::replicas;
-use leeward_placement::{Candidate, Explain, Note};
+use leeward_placement::{Candidate, Explain, Note, replicas};
 
 use super::profiles::Profiles;
 use crate::driver::error::{Progress, RunError};
@@ -271,7 +270,7 @@ impl<'a> Driver<'a> {
                     Output::Discarded(discarded) => {
                         self.record.discarded += discarded.total();
                     }
-                    Output::Answer(block, Answer::Replicas(answer)) => match answer {
+                    Output::ReplicasPlaced(block, answer) => match answer {
                         Ok(placed) => {
                             let decision = placed.decision;
                             self.record.blocks[block as usize].blind =
@@ -280,13 +279,7 @@ impl<'a> Driver<'a> {
                         }
                         Err(_) => self.retry(now, block as u32),
                     },
-                    Output::Answer(
-                        _,
-                        Answer::Tasks(_) | Answer::Found(_) | Answer::Again(_) | Answer::Promise(_),
-                    )
-                    | Output::Advise(_) => {
-                        unreachable!("nothing is asked about tasks here")
-                    }
+                    Output::MovesAdvised(_) => unreachable!("this driver has no policy for moves"),
                 }
             }
         }

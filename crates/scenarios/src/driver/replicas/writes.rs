@@ -1,7 +1,7 @@
 //! Blocks: requested one after the other, written along the chain that the engine chose, and requested again
 //! if a host of the chain fails.
 
-use leeward_engine::{Ask, Input};
+use leeward_engine::Input;
 use leeward_fabric::{Bytes, Fabric, HostId, Nanos, ResourceId};
 use leeward_fluid::Finished;
 use leeward_ledger::EntryId;
@@ -68,7 +68,7 @@ impl Driver<'_> {
                 ..Constraints::default()
             },
         };
-        self.tell(now, Input::Ask(u64::from(block), Ask::Replicas(request)));
+        self.tell(now, Input::PlaceReplicas(u64::from(block), request));
     }
 
     /// Requests a block again after the next report.

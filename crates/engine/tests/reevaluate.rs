@@ -1,6 +1,6 @@
 //! Re-placement of apps by the engine: ledger and pool are as if the app had been placed there at first.
 
-use leeward_engine::{Answer, Ask, Engine, Input, Output, Policies, Replaced};
+use leeward_engine::{Engine, Input, Policies, Reevaluation};
 use leeward_fabric::{Bytes, Cpus, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::Scratch;
 use leeward_placement::tasks::{AppRequest, Task, Transfer, Worth};
@@ -30,28 +30,12 @@ fn app(id: u64, transfers: &[(u32, u32, u64)]) -> AppRequest {
     }
 }
 
-fn answer(engine: &mut Engine, at: u64, ask: Ask) -> Answer {
-    let mut out = Vec::new();
-    engine.handle(Nanos(at), Input::Ask(0, ask), &mut out);
-    let answers = out.into_iter().filter_map(|output| match output {
-        Output::Answer(_, answer) => Some(answer),
-        _ => None,
-    });
-    answers.last().expect("an ask is answered")
-}
-
 fn place(engine: &mut Engine, at: u64, request: AppRequest) -> Result<Vec<HostId>, Refusal> {
-    match answer(engine, at, Ask::Tasks(request)) {
-        Answer::Tasks(answer) => answer.map(|placed| placed.decision.choice),
-        other => panic!("{other:?}"),
-    }
+    engine.place_app(Nanos(at), request, &mut Vec::new()).map(|placed| placed.decision.choice)
 }
 
-fn again(engine: &mut Engine, at: u64, left: AppRequest) -> Result<Replaced, Refusal> {
-    match answer(engine, at, Ask::Again(left, WORTH)) {
-        Answer::Again(answer) => answer,
-        other => panic!("{other:?}"),
-    }
+fn again(engine: &mut Engine, at: u64, left: AppRequest) -> Result<Reevaluation, Refusal> {
+    engine.reevaluate(Nanos(at), &left, WORTH, &mut Vec::new())
 }
 
 /// Returns the processors left on each host, and the flows on each link.
@@ -89,7 +73,7 @@ proptest! {
         let mut hosts = place(&mut engine, 1, request.clone()).expect("there is room");
         for (at, (host, mbps)) in (2..).zip(changes) {
             let link = engine.ledger().fabric().egress(HostId(host)).expect("a hose");
-            engine.handle(Nanos(at), Input::Believe(link, Load(mbps * 1_000_000)), &mut Vec::new());
+            engine.handle(Nanos(at), Input::SetCapacity(link, Load(mbps * 1_000_000)), &mut Vec::new());
             let before = books(&engine, at);
             let made = again(&mut engine, at, request.clone()).expect("there is room where it is");
             match made.placed {

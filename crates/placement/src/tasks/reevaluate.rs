@@ -14,7 +14,6 @@
 //! too large, every other task whose move does not make the rest end earlier stays too. So each migration
 //! shortens the prediction by at least `margin`, costs included: two placements of similar quality do not
 //! alternate.
-//! each other again and again.
 
 use leeward_fabric::{HostId, Nanos};
 use leeward_ledger::{Owner, OwnerKind};
@@ -38,7 +37,7 @@ pub struct Worth {
 
 /// Result of a re-evaluation. Times are predictions, in seconds from now; infinite if a link has no capacity.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Again {
+pub struct Alternative {
     /// New hosts of the tasks, and the ledger entries for them.
     pub decision: Decision<Assignment>,
     /// End of the remaining transfers on the current hosts.
@@ -51,7 +50,7 @@ pub struct Again {
     pub moved: u32,
 }
 
-impl Again {
+impl Alternative {
     /// True if the app should migrate.
     pub fn is_worth(&self, margin: f64) -> bool {
         self.moved > 0 && self.cost + self.moves < (1.0 - margin) * self.stays
@@ -63,16 +62,16 @@ impl Again {
 ///
 /// # Errors
 /// [`Refusal`] of the policy; the app then stays on its hosts.
-pub fn again(
+pub fn reevaluate(
     policy: &dyn Policy<AppRequest>,
     left: &AppRequest,
     hosts: &[HostId],
     pause: Nanos,
     context: &mut Context<'_, '_>,
-) -> Result<Again, Refusal> {
+) -> Result<Alternative, Refusal> {
     context.view.without(&Owner { kind: OwnerKind::App, id: left.id });
     let mark = context.view.checkpoint();
-    let decision = policy.place(std::slice::from_ref(left), context).remove(0)?;
+    let decision = policy.place_one(left, context)?;
     context.view.rollback(mark);
     let estimate = decision.basis.estimate.unwrap_or_default();
     let over = |on: &[HostId]| completion(context.view, &left.transfers, on, estimate).seconds;
@@ -94,7 +93,13 @@ pub fn again(
         let notes = change::Notes { why: decision.why, gap, estimate, oldest };
         change::decision(decision.basis.policy, left, next, notes, context)
     };
-    Ok(Again { stays, moves, cost: pause.as_secs_f64() + carrying, moved: carried.len() as u32, decision })
+    Ok(Alternative {
+        stays,
+        moves,
+        cost: pause.as_secs_f64() + carrying,
+        moved: carried.len() as u32,
+        decision,
+    })
 }
 
 /// `next`, except that tasks with nothing left to send or receive stay on `hosts` if the active tasks leave

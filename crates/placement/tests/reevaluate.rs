@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use leeward_fabric::{Bytes, Cpus, HostId, Load, Nanos};
 use leeward_ledger::{Demand, Entry, Fade, Owner, OwnerKind, Scratch, Sign, Transaction};
-use leeward_placement::tasks::{self, Again, AppRequest, Task, Transfer, again};
+use leeward_placement::tasks::{self, Alternative, AppRequest, Task, Transfer, reevaluate};
 use leeward_placement::{Context, Explain, Refusal};
 use proptest::prelude::*;
 use world::{NOW, World};
@@ -31,12 +31,12 @@ fn decide(
     left: &AppRequest,
     hosts: &[HostId],
     pause: Nanos,
-) -> Result<Again, Refusal> {
+) -> Result<Alternative, Refusal> {
     let policy = tasks::REGISTRY.make(policy, "").expect("a policy of the registry");
     let mut scratch = Scratch::default();
     let view = &mut world.ledger.view(NOW, &mut scratch);
     let mut context = Context { view, pool: &world.pool, seed: 7, explain: Explain::Off };
-    again(policy.as_ref(), left, hosts, pause, &mut context)
+    reevaluate(policy.as_ref(), left, hosts, pause, &mut context)
 }
 
 fn hose(cpus: u64) -> World {
@@ -73,7 +73,7 @@ fn what_is_left_is_judged_by_the_model_that_the_policy_places_by() {
         let mut scratch = Scratch::default();
         let view = &mut world.ledger.view(NOW, &mut scratch);
         let mut context = Context { view, pool: &world.pool, seed: 7, explain: Explain::Off };
-        let again = again(policy.as_ref(), &left, &[HostId(0), HostId(1)], Nanos(0), &mut context);
+        let again = reevaluate(policy.as_ref(), &left, &[HostId(0), HostId(1)], Nanos(0), &mut context);
         assert!((again.expect("there is room").stays - seconds).abs() < 1e-6, "{settings}");
     }
 }

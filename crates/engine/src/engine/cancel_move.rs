@@ -9,12 +9,12 @@ use super::{BEST_EFFORT, Engine};
 impl Engine {
     /// Cancels the move of a task, which stays on `host`. Its entries there return at the rate at which they
     /// were assumed to fade, so without a report in between the two cancel out.
-    pub(super) fn stays(&mut self, task: TaskId, host: HostId) {
+    pub(super) fn cancel_move(&mut self, task: TaskId, host: HostId) {
         let fabric = self.pool.fabric().clone();
         let Some(placed) = self.cell.get(task).filter(|placed| placed.host != host) else { return };
         let (to, job, demand, add) = (placed.host, placed.job, placed.demand, placed.before(self.now));
         let entries = self.ledger.commit(Transaction { add, ..Transaction::default() }, self.now);
-        let left = self.cell.take_back(&fabric, task, host, entries.expect(BEST_EFFORT));
+        let left = self.cell.undo_move(&fabric, task, host, entries.expect(BEST_EFFORT));
         self.ledger.release(&left, self.now);
         self.pool.vacate(to, job, demand.cpus, demand.memory);
         self.pool.occupy(host, job, demand.cpus, demand.memory);

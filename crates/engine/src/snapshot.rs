@@ -6,14 +6,14 @@ use std::sync::Arc;
 use leeward_fabric::{Fabric, HostId, Nanos, ResourceId};
 use leeward_ledger::{Owner, Scratch, Snapshot};
 use leeward_placement::replicas::{Chain, ReplicaRequest};
-use leeward_placement::tasks::{AppRequest, Assignment};
-use leeward_placement::{Context, Decision, Explain, Peer, Policy, Pool, Rating, Refusal, Request};
+use leeward_placement::tasks::{AppRequest, Assignment, HostRating, Peer, TaskPolicy};
+use leeward_placement::{Context, Decision, Explain, Policy, Pool, Refusal, Request};
 
 use crate::Engine;
 
 /// Scope of a snapshot, which leaves out unneeded data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct About {
+pub struct SnapshotScope {
     /// Job whose tasks are spread.
     pub job: Option<u64>,
     /// Owner whose load is left out.
@@ -22,10 +22,10 @@ pub struct About {
 
 /// Snapshot of ledger, hosts and the policy for tasks. Clones share it.
 #[derive(Clone)]
-pub struct Published {
+pub struct EngineSnapshot {
     ledger: Arc<Snapshot>,
     pool: Arc<Pool>,
-    tasks: Option<Arc<dyn Policy<AppRequest>>>,
+    tasks: Option<Arc<dyn TaskPolicy>>,
     without: Option<Owner>,
     seed: u64,
     explain: Explain,
@@ -33,8 +33,8 @@ pub struct Published {
 
 impl Engine {
     /// Takes a snapshot of ledger and hosts.
-    pub fn publish(&self, About { job, without }: About) -> Published {
-        Published {
+    pub fn snapshot(&self, SnapshotScope { job, without }: SnapshotScope) -> EngineSnapshot {
+        EngineSnapshot {
             ledger: self.ledger().publish(self.now(), without.as_ref()),
             // No job has this number.
             pool: Arc::new(self.pool().of_job(job.unwrap_or(u64::MAX))),
@@ -46,13 +46,13 @@ impl Engine {
     }
 }
 
-impl std::fmt::Debug for Published {
+impl std::fmt::Debug for EngineSnapshot {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Published").field("epoch", &self.epoch()).finish_non_exhaustive()
+        formatter.debug_struct("EngineSnapshot").field("epoch", &self.epoch()).finish_non_exhaustive()
     }
 }
 
-impl Published {
+impl EngineSnapshot {
     /// Fabric of the snapshot.
     pub fn fabric(&self) -> &Fabric {
         self.pool.fabric()
@@ -120,11 +120,16 @@ impl Published {
 
     /// Scores hosts for the single task of a request, by the engine's policy for tasks; `None` if there is
     /// none, or it does not score hosts.
-    pub fn rate(&self, request: &AppRequest, peers: &[Peer], hosts: &[HostId]) -> Option<Vec<Rating>> {
+    pub fn score_hosts(
+        &self,
+        request: &AppRequest,
+        peers: &[Peer],
+        hosts: &[HostId],
+    ) -> Option<Vec<HostRating>> {
         let mut scratch = Scratch::default();
         let view = &mut self.ledger.view(&mut scratch);
         let (pool, seed, explain) = (&*self.pool, self.seed, self.explain);
-        self.tasks.as_ref()?.rate(request, peers, hosts, &Context { view, pool, seed, explain })
+        self.tasks.as_ref()?.score_hosts(request, peers, hosts, &Context { view, pool, seed, explain })
     }
 
     fn decide<Q: Request>(
@@ -138,6 +143,6 @@ impl Published {
         self.without.iter().for_each(|own| view.without(own));
         let (seed, explain) = (self.seed, self.explain);
         let mut context = Context { view, pool, seed, explain };
-        policy.place(std::slice::from_ref(request), &mut context).remove(0)
+        policy.place_one(request, &mut context)
     }
 }

@@ -9,26 +9,31 @@ use std::collections::BTreeMap;
 
 use leeward_fabric::{Endpoint, Hop, HostId, Load, ResourceId};
 
-use super::AppRequest;
 use super::borg::{Borg, rack_links};
 use super::score::Racks;
 use super::seats::Seats;
-use crate::{Constraint, Context, Peer, Rating};
+use super::{AppRequest, HostRating, Peer};
+use crate::{Constraint, Context};
 
 /// Scores hosts for the single task of a request, in order.
-pub(super) fn rate(
+pub(super) fn score_hosts(
     policy: &Borg,
     request: &AppRequest,
     peers: &[Peer],
     hosts: &[HostId],
     context: &Context<'_, '_>,
-) -> Vec<Rating> {
+) -> Vec<HostRating> {
     let seats = Seats::new(context.pool, request);
     let in_racks = context.pool.racks_of(request.job);
     let mut racks = Racks::new(policy, (request, 0), context, in_racks, 1);
     let one = |host: HostId| {
-        let refused =
-            |because| Rating { host, loaded: f64::INFINITY, limit: None, left: None, refused: Some(because) };
+        let refused = |because| HostRating {
+            host,
+            loaded: f64::INFINITY,
+            limit: None,
+            left: None,
+            refused: Some(because),
+        };
         if let Some(because) = seats.refuses(host, 0) {
             return refused(because);
         }
@@ -39,7 +44,7 @@ pub(super) fn rate(
             Some(score) if score.unseen.is_none() => {
                 let loaded = score.objectives.balance;
                 let left = score.limit().map(|limit| left(context, limit, loaded));
-                Rating { host, loaded, limit: score.limit(), left, refused: None }
+                HostRating { host, loaded, limit: score.limit(), left, refused: None }
             }
             // `score` returns `None` only with `beat`, so the load is unknown here.
             _ => refused(Constraint::Unknown),
@@ -54,7 +59,7 @@ fn beside(
     request: &AppRequest,
     peers: &[Peer],
     context: &Context<'_, '_>,
-) -> Result<Rating, Constraint> {
+) -> Result<HostRating, Constraint> {
     let (fabric, task) = (context.view.fabric(), &request.tasks[0]);
     let mut extra = BTreeMap::<ResourceId, u64>::new();
     let mut add = |link: ResourceId, bps: u64| {
@@ -71,13 +76,13 @@ fn beside(
             hops.iter().filter(|_| bps > 0).for_each(|hop| add(hop.resource, bps));
         }
     }
-    let mut fullest = Rating { host, loaded: 0.0, limit: None, left: None, refused: None };
+    let mut fullest = HostRating { host, loaded: 0.0, limit: None, left: None, refused: None };
     for (link, bps) in extra {
         let bps = Load(i64::try_from(bps).unwrap_or(i64::MAX));
         let loaded = context.view.utilization_with(link, bps).ok_or(Constraint::Unknown)?;
         if fullest.limit.is_none() || loaded > fullest.loaded {
             let left = Some(left(context, link, loaded));
-            fullest = Rating { loaded, limit: Some(link), left, ..fullest };
+            fullest = HostRating { loaded, limit: Some(link), left, ..fullest };
         }
     }
     Ok(fullest)

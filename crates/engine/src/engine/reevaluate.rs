@@ -5,19 +5,19 @@ use leeward_placement::tasks::{self, AppRequest, TaskId, Worth};
 use leeward_placement::{Context, Refusal, Request};
 
 use super::Engine;
-use crate::message::Replaced;
+use crate::message::Reevaluation;
 
 impl Engine {
     /// Places the remaining transfers of an app again, and moves it if that is worth the cost. An app that
     /// does not run with these tasks stays.
-    pub(super) fn place_again(&mut self, left: &AppRequest, worth: Worth) -> Result<Replaced, Refusal> {
+    pub(super) fn place_again(&mut self, left: &AppRequest, worth: Worth) -> Result<Reevaluation, Refusal> {
         let Some(policy) = &self.tasks else {
             return Err(Refusal::NoPolicy { kind: AppRequest::KIND });
         };
         let host = |index| self.cell.get(TaskId { app: left.id, index }).map(|placed| placed.host);
         let hosts: Option<Vec<HostId>> = (0..left.tasks.len() as u32).map(host).collect();
         let Some(hosts) = hosts else {
-            return Ok(Replaced { placed: None, stays: 0.0, moves: 0.0, cost: 0.0 });
+            return Ok(Reevaluation { placed: None, stays: 0.0, moves: 0.0, cost: 0.0 });
         };
         // The app's own tasks do not occupy hosts in this decision, like its own load.
         for (task, &host) in left.tasks.iter().zip(&hosts) {
@@ -26,14 +26,14 @@ impl Engine {
         let view = &mut self.ledger.view(self.now, &mut self.scratch);
         let (pool, seed, explain) = (&self.pool, self.seed, self.explain);
         let mut context = Context { view, pool, seed, explain };
-        let again = tasks::again(policy.as_ref(), left, &hosts, worth.pause, &mut context);
+        let alternative = tasks::reevaluate(policy.as_ref(), left, &hosts, worth.pause, &mut context);
         for (task, &host) in left.tasks.iter().zip(&hosts) {
             self.pool.occupy(host, left.job, task.cpus, task.memory);
         }
-        let again = again?;
-        let is_worth = again.is_worth(worth.margin);
-        let (stays, moves, cost) = (again.stays, again.moves, again.cost);
-        let placed = is_worth.then(|| self.settle(left, None, again.decision));
-        Ok(Replaced { placed, stays, moves, cost })
+        let alternative = alternative?;
+        let is_worth = alternative.is_worth(worth.margin);
+        let (stays, moves, cost) = (alternative.stays, alternative.moves, alternative.cost);
+        let placed = is_worth.then(|| self.settle(left, None, alternative.decision));
+        Ok(Reevaluation { placed, stays, moves, cost })
     }
 }

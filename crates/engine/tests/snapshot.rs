@@ -1,11 +1,11 @@
 //! Snapshots: hypothetical decisions beside real ones.
 
-use leeward_engine::{About, Answer, Ask, Engine, Input, Output, Policies, Published};
+use leeward_engine::{CommittedDecision, Engine, EngineSnapshot, Input, Output, Policies, SnapshotScope};
 use leeward_fabric::{Bytes, Cluster, HostId, Load, Nanos, ResourceId, ResourceKind};
 use leeward_ledger::{Owner, OwnerKind, Sample, Scratch};
-use leeward_placement::replicas::{self, Form};
-use leeward_placement::tasks::{self, AppRequest, Class, Task, Traffic, Transfer};
-use leeward_placement::{Explain, Peer};
+use leeward_placement::replicas::{self, Chain, Form, ReplicaRequest};
+use leeward_placement::tasks::{self, AppRequest, Assignment, Class, Peer, Task, Traffic, Transfer};
+use leeward_placement::{Explain, Refusal};
 use leeward_testing::clusters::{self, racks_of_four};
 use proptest::prelude::*;
 
@@ -36,19 +36,23 @@ fn engine(cluster: &Cluster, shares: &[u8], blocks: &str, apps: &str) -> Engine 
     engine
 }
 
-fn answer(engine: &mut Engine, ask: Ask) -> Answer {
+fn place_block(engine: &mut Engine, request: ReplicaRequest) -> Result<CommittedDecision<Chain>, Refusal> {
     let mut out = Vec::new();
-    engine.handle(NOW, Input::Ask(1, ask), &mut out);
+    engine.handle(NOW, Input::PlaceReplicas(1, request), &mut out);
     let answer = out.into_iter().find_map(|output| match output {
-        Output::Answer(1, answer) => Some(answer),
+        Output::ReplicasPlaced(1, answer) => Some(answer),
         _ => None,
     });
     answer.expect("it is decided at once")
 }
 
+fn place_app(engine: &mut Engine, request: AppRequest) -> Result<CommittedDecision<Assignment>, Refusal> {
+    engine.place_app(NOW, request, &mut Vec::new())
+}
+
 /// A snapshot without the load of one owner.
-fn of(kind: OwnerKind, id: u64) -> About {
-    About { job: Some(9), without: Some(Owner { kind, id }) }
+fn of(kind: OwnerKind, id: u64) -> SnapshotScope {
+    SnapshotScope { job: Some(9), without: Some(Owner { kind, id }) }
 }
 
 fn task(egress: u64, ingress: u64) -> Task {
@@ -79,21 +83,21 @@ proptest! {
             form.request(&cluster.fabric, id).expect("a right request")
         };
         for (id, (size, writer)) in (100..).zip(before) {
-            answer(&mut engine, Ask::Replicas(block(size, writer, id)));
+            drop(place_block(&mut engine, block(size, writer, id)));
         }
         let request = block(size, writer, 1);
-        if let Answer::Replicas(Ok(placed)) = answer(&mut engine, Ask::Replicas(request.clone())) {
+        if let Ok(placed) = place_block(&mut engine, request.clone()) {
             let (epoch, hosts) = (engine.ledger().epoch(), placed.decision.choice);
             let policy = replicas::REGISTRY.make(blocks, "").expect("a policy");
-            let would = engine.publish(of(OwnerKind::File, 1)).replicas(policy.as_ref(), &request, &hosts);
+            let would = engine.snapshot(of(OwnerKind::File, 1)).replicas(policy.as_ref(), &request, &hosts);
             prop_assert_eq!(would.map(|would| would.choice), Ok(hosts));
             prop_assert_eq!(engine.ledger().epoch(), epoch);
         }
         let request = AppRequest { id: 2, job: 9, tasks: vec![task(50_000_000, 20_000_000); tasks], ..AppRequest::default() };
-        if let Answer::Tasks(Ok(placed)) = answer(&mut engine, Ask::Tasks(request.clone())) {
+        if let Ok(placed) = place_app(&mut engine, request.clone()) {
             let hosts = placed.decision.choice;
             let policy = tasks::REGISTRY.make(apps, "").expect("a policy");
-            let would = engine.publish(of(OwnerKind::App, 2)).tasks(policy.as_ref(), &request, &hosts);
+            let would = engine.snapshot(of(OwnerKind::App, 2)).tasks(policy.as_ref(), &request, &hosts);
             prop_assert_eq!(would.map(|would| would.choice), Ok(hosts));
         }
     }
@@ -110,11 +114,11 @@ proptest! {
         let mut engine = engine(&cluster, &shares, "uniform", "utp");
         let request = AppRequest { id: 1, job: 1, tasks: vec![task(egress, ingress)], ..AppRequest::default() };
         let hosts: Vec<HostId> = cluster.fabric.all_hosts().collect();
-        let ratings = engine.rate(&request, &[], &hosts).expect("utp rates hosts");
+        let ratings = engine.score_hosts(&request, &[], &hosts).expect("utp rates hosts");
         let peers = [Peer { host: HostId(peer), egress_bps: to_peer, ingress_bps: from_peer }];
-        let beside = engine.rate(&request, &peers, &hosts).expect("utp rates hosts");
-        let published = engine.publish(About::default()).rate(&request, &peers, &hosts);
-        prop_assert_eq!(published.as_ref(), Some(&beside));
+        let beside = engine.score_hosts(&request, &peers, &hosts).expect("utp rates hosts");
+        let snapshot = engine.snapshot(SnapshotScope::default()).score_hosts(&request, &peers, &hosts);
+        prop_assert_eq!(snapshot.as_ref(), Some(&beside));
         let mut scratch = Scratch::default();
         let view = engine.ledger().view(NOW, &mut scratch);
         for (host, (rating, beside)) in hosts.iter().zip(ratings.iter().zip(&beside)) {
@@ -132,9 +136,7 @@ proptest! {
             }
         }
         let best = ratings.iter().map(|rating| rating.loaded).fold(f64::INFINITY, f64::min);
-        let Answer::Tasks(Ok(placed)) = answer(&mut engine, Ask::Tasks(request)) else {
-            panic!("there is room")
-        };
+        let placed = place_app(&mut engine, request).expect("there is room");
         let chosen = ratings[placed.decision.choice[0].index()].loaded;
         prop_assert!(chosen <= best + 0.02, "{chosen} and {best}");
     }
@@ -158,10 +160,8 @@ proptest! {
         };
         let mut at_once = engine(&cluster, &shares, "uniform", apps);
         let mut elsewhere = engine(&cluster, &shares, "uniform", apps);
-        let found = elsewhere.publish(About { job: Some(9), without: None }).place(&request);
-        let Answer::Tasks(placed) = answer(&mut at_once, Ask::Tasks(request.clone())) else {
-            panic!("tasks were asked for")
-        };
+        let found = elsewhere.snapshot(SnapshotScope { job: Some(9), without: None }).place(&request);
+        let placed = place_app(&mut at_once, request.clone());
         let Ok(decision) = found else {
             prop_assert!(placed.is_err());
             return Ok(());
@@ -170,9 +170,7 @@ proptest! {
             elsewhere.handle(NOW, Input::Drain(decision.choice[tasks - 1], true), &mut Vec::new());
         }
         let epoch = elsewhere.ledger().epoch();
-        let Answer::Found(there) = answer(&mut elsewhere, Ask::Found(Box::new((request, decision)))) else {
-            panic!("it was found")
-        };
+        let there = elsewhere.commit_decision(NOW, &request, decision, &mut Vec::new());
         if closed {
             prop_assert!(there.is_none() && elsewhere.ledger().epoch() == epoch);
         } else {
@@ -189,22 +187,22 @@ fn a_host_that_cannot_take_it_says_why_and_others_are_rated_all_the_same() {
     engine.handle(NOW, Input::Drain(HostId(3), true), &mut Vec::new());
     engine.handle(NOW, Input::Health(HostId(7), false), &mut Vec::new());
     let request = AppRequest { tasks: vec![task(1, 1)], ..AppRequest::default() };
-    let ratings = engine.rate(&request, &[], &[3, 7, 11].map(HostId)).expect("leeward rates hosts");
+    let ratings = engine.score_hosts(&request, &[], &[3, 7, 11].map(HostId)).expect("leeward rates hosts");
     let refused: Vec<_> = ratings.iter().map(|rating| rating.refused.map(|why| why.text())).collect();
     assert_eq!(refused, [Some("the host is draining"), Some("the host is down"), None]);
     let mut random = self::engine(&cluster, &[10], "uniform", "random");
-    assert_eq!(random.rate(&request, &[], &[HostId(1)]), None);
+    assert_eq!(random.score_hosts(&request, &[], &[HostId(1)]), None);
 }
 
 #[test]
-fn what_is_published_stays_as_it_was() {
+fn a_snapshot_stays_as_it_was() {
     let mut engine = engine(&cluster(), &[10], "uniform", "leeward");
-    let published = engine.publish(About::default());
+    let snapshot = engine.snapshot(SnapshotScope::default());
     engine.handle(NOW, Input::Drain(HostId(3), true), &mut Vec::new());
-    let open = |published: &Published| {
+    let open = |published: &EngineSnapshot| {
         let request = AppRequest { tasks: vec![task(1, 1)], ..AppRequest::default() };
-        let ratings = published.rate(&request, &[], &[HostId(3)]).expect("leeward rates hosts");
+        let ratings = published.score_hosts(&request, &[], &[HostId(3)]).expect("leeward rates hosts");
         ratings[0].refused.is_none()
     };
-    assert!(open(&published) && !open(&engine.publish(About::default())));
+    assert!(open(&snapshot) && !open(&engine.snapshot(SnapshotScope::default())));
 }

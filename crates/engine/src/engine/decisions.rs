@@ -1,0 +1,123 @@
+//! Decisions that the engine makes or commits at once: apps, placements found elsewhere, moves of apps, promises.
+
+use leeward_fabric::Nanos;
+use leeward_ledger::{CommitError, EntryId, Transaction};
+use leeward_placement::tasks::{self, AppRequest, Assignment, Task, Worth};
+use leeward_placement::{Context, Decision, Refusal, Request};
+
+use super::{BEST_EFFORT, Engine};
+use crate::message::{CommittedDecision, Output, Reevaluation};
+
+impl Engine {
+    /// Places the tasks of an app and commits the decision. A running app of the same number ends first. Appends the outputs
+    /// of batches that are due.
+    ///
+    /// # Errors
+    /// Returns the policy's refusal, or [`Refusal::NoPolicy`] without a policy for tasks.
+    pub fn place_app(
+        &mut self,
+        now: Nanos,
+        request: AppRequest,
+        out: &mut Vec<Output>,
+    ) -> Result<CommittedDecision<Assignment>, Refusal> {
+        self.advance(now);
+        let placed = self.place_tasks(request);
+        self.finish(out);
+        placed
+    }
+
+    /// Commits the placement of an app that was decided elsewhere ([`crate::EngineSnapshot::place`]), as work that starts
+    /// now; `None` if a host cannot take its task any more, and nothing changes. That decision used the stated demands,
+    /// without the history of the job. Appends the outputs of batches that are due.
+    pub fn commit_decision(
+        &mut self,
+        now: Nanos,
+        request: &AppRequest,
+        decision: Decision<Assignment>,
+        out: &mut Vec<Output>,
+    ) -> Option<CommittedDecision<Assignment>> {
+        self.advance(now);
+        let placed = self.settle_found(request, decision);
+        self.finish(out);
+        placed
+    }
+
+    /// Places a running app again, given with all its tasks and their remaining transfers, and moves it if that is worth the
+    /// cost. Appends the outputs of batches that are due.
+    ///
+    /// # Errors
+    /// Returns the policy's refusal, or [`Refusal::NoPolicy`] without a policy for tasks; the app stays.
+    pub fn reevaluate(
+        &mut self,
+        now: Nanos,
+        app: &AppRequest,
+        worth: Worth,
+        out: &mut Vec<Output>,
+    ) -> Result<Reevaluation, Refusal> {
+        self.advance(now);
+        let reevaluation = self.place_again(app, worth);
+        self.finish(out);
+        reevaluation
+    }
+
+    /// Commits a promise that was decided elsewhere, if the promises of its expected queues have not changed since. Returns
+    /// the entries of the whole promise. Appends the outputs of batches that are due.
+    ///
+    /// # Errors
+    /// Returns the conflict, or the entry that the ledger rejects; no entry is in the ledger then.
+    pub fn commit_promise(
+        &mut self,
+        now: Nanos,
+        change: Transaction,
+        out: &mut Vec<Output>,
+    ) -> Result<Vec<EntryId>, CommitError> {
+        let now = self.advance(now);
+        let entries = self.ledger.commit(change, now);
+        self.finish(out);
+        entries
+    }
+
+    fn place_tasks(&mut self, mut request: AppRequest) -> Result<CommittedDecision<Assignment>, Refusal> {
+        let Some(policy) = &self.tasks else {
+            return Err(Refusal::NoPolicy { kind: AppRequest::KIND });
+        };
+        // Observed rates of the job may change before a task is moved, so the stated demand is kept.
+        let stated = self.history.as_ref().map(|history| {
+            let seen = history.estimate(request.job, self.now);
+            let demands = request.tasks.iter().map(|task| task.raised(seen)).collect();
+            std::mem::replace(&mut request.tasks, demands)
+        });
+        let view = &mut self.ledger.view(self.now, &mut self.scratch);
+        let (pool, seed, explain) = (&self.pool, self.seed, self.explain);
+        let mut context = Context { view, pool, seed, explain };
+        let decision = policy.place_one(&request, &mut context)?;
+        Ok(self.settle(&request, stated.as_deref(), decision))
+    }
+
+    fn settle_found(
+        &mut self,
+        request: &AppRequest,
+        mut decision: Decision<Assignment>,
+    ) -> Option<CommittedDecision<Assignment>> {
+        debug_assert!(self.history.is_none(), "what was found elsewhere was placed by what its tasks state");
+        let starts = decision.change.add.iter_mut().map(|entry| &mut entry.starts);
+        starts.for_each(|starts| *starts = starts.map(|_| self.now));
+        let fits = tasks::still_fits(&self.pool, request, &decision.choice);
+        fits.then(|| self.settle(request, None, decision))
+    }
+
+    /// Commits the placement of an app, whose tasks are on their hosts from now on. A running app of the same
+    /// number ends first. `stated` has the demands of its tasks, if they were placed by other demands.
+    pub(super) fn settle(
+        &mut self,
+        request: &AppRequest,
+        stated: Option<&[Task]>,
+        mut decision: Decision<Assignment>,
+    ) -> CommittedDecision<Assignment> {
+        self.end(request.id);
+        let change = std::mem::take(&mut decision.change);
+        let entries = self.ledger.commit(change, self.now).expect(BEST_EFFORT);
+        self.assign(request, stated, &decision.choice, &entries);
+        CommittedDecision { decision, entries }
+    }
+}
