@@ -131,7 +131,7 @@ def test_what_is_wrong_with_a_function_is_told_as_it_is() -> None:
     twice = [("1ms", [(0, 1)]), ("1ms", [(0, 1), (0, 2)])]
     told = "day 1: source 0 has circuits to 1 and 2: a port has one"
     assert fails(lambda *_: twice) == f"scenario: scheduler.name: {told}"
-    assert fails(lambda *_: twice, demand="adu") == f"scenario: schedule asked for at 0 ns: {told}"
+    assert fails(lambda *_: twice, demand="adu") == f"scenario: schedule request at 0 ns: {told}"
     assert fails(lambda *_: 7, demand="adu") == "days: `<lambda>` returned int: expected a list of days"
     assert "makes schedules of demand" in fails(lambda *_: [])
 

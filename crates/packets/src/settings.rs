@@ -68,7 +68,7 @@ pub enum SettingsError {
         name: &'static str,
     },
     /// A limited host does not exist, or is listed twice.
-    #[error("limits: {host}: must be a host of the network, and there once")]
+    #[error("limits: {host}: must be a host of the network, listed once")]
     Limited {
         /// The host.
         host: Place,

@@ -118,7 +118,7 @@ fn check_settings(setup: &Setup) -> Result<(), RequestsError> {
     let refuse = |setting, problem: String| Err(RequestsError::Setting { setting, problem });
     let (tails, workloads) = (setup.tails.len(), setup.workloads.len());
     if tails > 0 && tails != workloads {
-        return refuse("tails", format!("of {tails} workloads: expected of all {workloads}, or of none"));
+        return refuse("tails", format!("of {tails} workloads: expected all {workloads}, or none"));
     }
     if let Some(tail) = setup.tails.iter().flat_map(|tails| tails.iter()).find(|tail| tail.0 > LONGEST) {
         return refuse("tails", format!("{tail}: expected at most 11 days"));
@@ -138,7 +138,7 @@ fn check_server(server: &Server) -> Result<(), RequestsError> {
     let refuse = |problem: String| Err(RequestsError::Server { server: server.name.clone(), problem });
     let capacity = server.capacity;
     if !(1e-9..=1e18).contains(&capacity) {
-        return refuse(format!("capacity {capacity}: expected work a second from 1e-9 to 1e18"));
+        return refuse(format!("capacity {capacity}: expected 1e-9 to 1e18 units of work per second"));
     }
     match (&server.device, server.order) {
         (None, Scheduling::Shares | Scheduling::Cake(_) | Scheduling::Deadline) => {

@@ -91,18 +91,16 @@ pub struct MeasuredLatency {
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum Assumption {
     /// Devices serve by strict priorities.
-    #[error("bounds are of strict priorities, and devices served in another order")]
+    #[error("bounds assume strict priorities, but devices served in another order")]
     Scheduling,
     /// Requests over a limit wait.
-    #[error(
-        "{requests} requests were served although they were over their limits, and bounds take them to be held"
-    )]
+    #[error("{requests} requests over their limits were served, but bounds assume that they wait")]
     Demoted {
         /// Number of such requests, of all workloads.
         requests: u64,
     },
     /// Work is a fluid.
-    #[error("bounds are of a fluid (`unit: fluid`), and requests are served whole: as whole requests the bound is {}", bound_text(.whole))]
+    #[error("bounds assume a fluid (`unit: fluid`), but requests are served whole: with whole requests the bound is {}", bound_text(.whole))]
     Fluid {
         /// Bound with whole requests; `None` if there is none.
         whole: Option<f64>,
@@ -128,7 +126,7 @@ pub enum Assumption {
         other: String,
     },
     /// The stochastic model covers the trace.
-    #[error("the models do not cover this run: a stochastic bound holds as far as they are like the traces; by curves the bound is {}", bound_text(.curves))]
+    #[error("the models do not cover this run: a stochastic bound holds only if they resemble the traces; by curves the bound is {}", bound_text(.curves))]
     Model {
         /// Bound by curves, which needs no model; `None` if there is none.
         curves: Option<f64>,
@@ -150,7 +148,7 @@ pub enum Assumption {
         starved: Nanos,
     },
     /// No examined assumption is violated.
-    #[error("every assumption that is looked at holds: the bound or the replay is at fault")]
+    #[error("no checked assumption is violated: the bound or the replay is at fault")]
     None,
 }
 

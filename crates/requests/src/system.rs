@@ -35,7 +35,7 @@ impl Setup {
         let servers = system.queues.iter().zip(uses).map(|(queue, [network, storage])| {
             if network && storage {
                 let problem =
-                    "on the way of a storage stage and of a network one: expected one of them".into();
+                    "on the routes of both a storage and a network stage: expected one of them".into();
                 return Err(RequestsError::Server { server: queue.name.clone(), problem });
             }
             let server = Server::link(&queue.name, queue.capacity);

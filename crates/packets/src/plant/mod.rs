@@ -38,7 +38,7 @@ pub enum PlantError {
     #[error(transparent)]
     Estimate(#[from] EstimateError),
     /// The scheduler returned no schedule.
-    #[error("schedule asked for at {} ns: {problem}", at.0)]
+    #[error("schedule request at {} ns: {problem}", at.0)]
     Planner {
         /// Time of the request.
         at: Nanos,

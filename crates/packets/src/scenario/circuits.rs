@@ -37,10 +37,10 @@ fn wrong(field: &str, message: impl Into<String>) -> InputError {
 pub(super) fn of(file: &PacketsFile, scheduler: Option<Box<dyn Scheduler>>) -> Result<Circuits, InputError> {
     match (&file.scheduler, &file.routing) {
         (None, Some(of)) => {
-            Err(wrong("routing", format!("`{}` goes by circuits: expected `scheduler`", of.name)))
+            Err(wrong("routing", format!("`{}` routes over circuits: expected `scheduler`", of.name)))
         }
         (None, _) if !file.network.packet_switch => {
-            let message = "false: without circuits, expected `scheduler`, nothing would go anywhere";
+            let message = "false: no packet could be delivered without circuits: expected `scheduler`";
             Err(wrong("network.packet_switch", message))
         }
         (None, _) => Ok(Circuits::None),
@@ -67,7 +67,7 @@ fn named(name: &str) -> Result<Box<dyn Scheduler>, InputError> {
 fn of_days(of: &SchedulerFile, file: &PacketsFile) -> Result<Circuits, InputError> {
     let days = of.days.as_deref().unwrap_or_default();
     if of.demand.is_some() {
-        return Err(wrong("scheduler.demand", "days of a file are made of none: expected no `demand`"));
+        return Err(wrong("scheduler.demand", "listed days do not depend on demand: expected no `demand`"));
     }
     if days.is_empty() {
         return Err(wrong("scheduler.days", "empty: expected at least one"));
@@ -97,7 +97,7 @@ fn scheduled(
     let refused = |error: CircuitsError| wrong("scheduler.name", error.to_string());
     let schedule = scheduler.schedule(&none, &network).map_err(refused)?;
     if schedule.days().is_empty() {
-        let message = format!("`{name}` makes schedules of demand: expected voq, adu, socket or oracle");
+        let message = format!("`{name}` computes schedules from demand: expected voq, adu, socket or oracle");
         return Err(wrong("scheduler.demand", message));
     }
     check(&schedule, racks, &network, scheduler.guarantees())

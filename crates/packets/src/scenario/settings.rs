@@ -64,27 +64,27 @@ fn without_effect(file: &PacketsFile) -> Result<(), InputError> {
     let is_retcp = tcp.control == ControlFile::Retcp;
     let of_retcp = [("alpha", tcp.alpha.is_some()), ("beta", tcp.beta.is_some()), ("ece", tcp.ece.is_some())];
     if let Some((field, _)) = of_retcp.iter().find(|(_, given)| *given && !is_retcp) {
-        return Err(wrong(&format!("tcp.{field}"), "is of `control: retcp` alone"));
+        return Err(wrong(&format!("tcp.{field}"), "applies to `control: retcp` only"));
     }
     if file.scheduler.is_none() {
-        let expected = "and without `scheduler` there are none: expected it";
+        let expected = "expected `scheduler`";
         let of_circuits = [
             ("resize", file.resize.is_some(), "queues grow ahead of circuits"),
-            ("tcp.control", is_retcp, "`retcp` is told of circuits"),
-            ("tcp.divisions", tcp.divisions > 1, "windows are of packets and of circuits"),
+            ("tcp.control", is_retcp, "`retcp` requires circuits"),
+            ("tcp.divisions", tcp.divisions > 1, "divisions require circuits"),
         ];
         if let Some((field, _, what)) = of_circuits.iter().find(|(_, given, _)| *given) {
-            return Err(wrong(field, format!("{what}, {expected}")));
+            return Err(wrong(field, format!("{what}: {expected}")));
         }
     }
     if file.network.mark_at.is_none() {
-        let expected = "and without `network.mark_at` there are none: expected it";
+        let expected = "expected `network.mark_at`";
         let of_marks = [
-            ("tcp.control", tcp.control == ControlFile::Dctcp, "`dctcp` goes by marks of queues"),
-            ("tcp.ecn", tcp.ecn, "it goes by marks of queues"),
+            ("tcp.control", tcp.control == ControlFile::Dctcp, "`dctcp` requires marks of queues"),
+            ("tcp.ecn", tcp.ecn, "ECN requires marks of queues"),
         ];
         if let Some((field, _, what)) = of_marks.iter().find(|(_, given, _)| *given) {
-            return Err(wrong(field, format!("{what}, {expected}")));
+            return Err(wrong(field, format!("{what}: {expected}")));
         }
     }
     Ok(())

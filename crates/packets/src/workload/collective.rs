@@ -31,7 +31,7 @@ impl Collective {
             return Err(WorkloadError::setting("ranks", ranks, "2 at least"));
         }
         if self.bytes < ranks as u64 {
-            return Err(WorkloadError::setting("bytes", self.bytes, "one for each rank at least"));
+            return Err(WorkloadError::setting("bytes", self.bytes, "at least one for each rank"));
         }
         Ok(Workload::new(self.racks, self.hosts))
     }
@@ -87,7 +87,7 @@ impl Collective {
         let mut workload = self.start()?;
         let ranks = self.ranks.len();
         if parts == 0 || self.bytes < parts as u64 {
-            return Err(WorkloadError::setting("parts", parts, "above 0, and of a byte at least"));
+            return Err(WorkloadError::setting("parts", parts, "above 0, and of at least a byte"));
         }
         let mut flows = vec![(0, 0)];
         for rank in 1..ranks {

@@ -279,7 +279,7 @@ impl Workload {
             return Err(WorkloadError::setting(
                 "copies",
                 value,
-                "the writer's, and as many as it was laid out for",
+                "the writer's, and as many as the layout has",
             ));
         }
         for (hop, ends) in chain.windows(2).enumerate() {

@@ -91,7 +91,7 @@ impl Rings {
         for (name, bytes) in [("big_bytes", &self.big_bytes), ("small_bytes", &self.small_bytes)] {
             if *bytes.start() == 0 || bytes.is_empty() {
                 let value = format!("{} to {}", bytes.start(), bytes.end());
-                return Err(WorkloadError::setting(name, value, "from above 0, and to no less"));
+                return Err(WorkloadError::setting(name, value, "minimum above 0, and maximum no less"));
             }
         }
         Ok(())

@@ -46,11 +46,7 @@ impl Train {
     pub(super) fn check(&self, racks: u32, hosts: u32, beside: u64) -> Result<(), WorkloadError> {
         for (end, place) in [("from", self.source), ("to", self.destination)] {
             if place.rack >= racks || place.host >= hosts {
-                return Err(WorkloadError::setting(
-                    end,
-                    place,
-                    "a host that is there; both are numbered from 0",
-                ));
+                return Err(WorkloadError::setting(end, place, "an existing host; both are numbered from 0"));
             }
         }
         if self.source == self.destination {

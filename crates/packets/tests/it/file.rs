@@ -297,7 +297,7 @@ fn what_is_wrong_is_told_with_its_field() {
         ("network: {limits: [{host: [0, 16], rate: 1Gbps}]}\n", "network.limits: r0h16: must be a host"),
         (
             "network: {limits: [{host: [0, 1], rate: 1Gbps}, {host: [0, 1], rate: 2Gbps}]}\n",
-            "network.limits: r0h1: must be a host of the network, and there once",
+            "network.limits: r0h1: must be a host of the network, listed once",
         ),
         ("network: {limits: [{host: [0, 1], rate: 0bps}]}\n", "network.limits: rate: 0bps: must be above 0"),
         ("trains: [{from: [0, 0], to: [8, 0]}]\n", "trains[0]: to: r8h0: must be a host that is there"),
@@ -320,7 +320,7 @@ fn what_is_wrong_is_told_with_its_field() {
             "scheduler: {name: strobe, night: 3ms}\n",
             "scheduler: night: 3ms: must be shorter than the week of 2ms",
         ),
-        ("routing: {name: vlb}\n", "routing: `vlb` goes by circuits: expected `scheduler`"),
+        ("routing: {name: vlb}\n", "routing: `vlb` routes over circuits: expected `scheduler`"),
         (
             "scheduler: {name: strobe}\nrouting: {name: ecmp}\n",
             "routing.name: unknown routing `ecmp`; there are: direct, vlb",
@@ -357,17 +357,14 @@ fn what_is_wrong_is_told_with_its_field() {
         ("tcp: {mss: 0}\n", "tcp: mss: 0: must be above 0"),
         (
             "tcp: {control: dctcp}\n",
-            "tcp.control: `dctcp` goes by marks of queues, and without `network.mark_at`",
+            "tcp.control: `dctcp` requires marks of queues: expected `network.mark_at`",
         ),
-        ("tcp: {ecn: true}\n", "tcp.ecn: it goes by marks of queues, and without `network.mark_at`"),
-        ("tcp: {control: retcp}\n", "tcp.control: `retcp` is told of circuits, and without `scheduler`"),
-        (
-            "tcp: {divisions: 2}\n",
-            "tcp.divisions: windows are of packets and of circuits, and without `scheduler`",
-        ),
+        ("tcp: {ecn: true}\n", "tcp.ecn: ECN requires marks of queues: expected `network.mark_at`"),
+        ("tcp: {control: retcp}\n", "tcp.control: `retcp` requires circuits: expected `scheduler`"),
+        ("tcp: {divisions: 2}\n", "tcp.divisions: divisions require circuits: expected `scheduler`"),
         (
             "resize: {small: 16, big: 128, tau: 1ms}\n",
-            "resize: queues grow ahead of circuits, and without `scheduler` there are none: expected it",
+            "resize: queues grow ahead of circuits: expected `scheduler`",
         ),
         ("give_up: 0s\n", "rdcn.yaml: give_up: 0s: must be above 0"),
         ("scheduler: {}\n", "scheduler: expected `name` or `days`"),
@@ -401,7 +398,7 @@ fn what_is_wrong_is_told_with_its_field() {
             "scheduler: {days: [{length: 1ms, circuits: [[0, 1]]}]}\nrouting: {name: rotorlb}\n",
             "routing.name: rotorlb: no day has a circuit from rack 0 to rack 2",
         ),
-        ("tcp: {ece: at_circuit}\n", "tcp.ece: is of `control: retcp` alone"),
+        ("tcp: {ece: at_circuit}\n", "tcp.ece: applies to `control: retcp` only"),
         ("tcp: {control: retcp, alpha: 0.5}\n", "tcp: alpha: 0.5: must be from 1 to 1000"),
         (
             "resize: {small: 16, big: 4, tau: 1ms}\n",

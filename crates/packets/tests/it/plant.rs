@@ -247,7 +247,7 @@ fn what_cannot_be_is_told() {
     let planner = Box::new(|_: &[u64]| Err("no matching".to_owned()));
     assert_eq!(
         tell(small(), Plan::Weekly { demand: Demand::Adus, ahead: Nanos(0), planner }, flows()),
-        "schedule asked for at 0 ns: no matching"
+        "schedule request at 0 ns: no matching"
     );
 }
 

@@ -338,10 +338,10 @@ fn what_is_no_workload_is_named() {
             "piece 0: flow 0 of 0, numbered from 0",
             "rings: 8: must be above 0 and below the number of racks",
             "ranks: 1: must be 2 at least",
-            "bytes: 3: must be one for each rank at least",
-            "parts: 5: must be above 0, and of a byte at least",
+            "bytes: 3: must be at least one for each rank",
+            "parts: 5: must be above 0, and of at least a byte",
             "hosts: 0: must be above 0",
-            "copies: block 0: none elsewhere: must be on hosts of their own, and one beside the writer's at least",
+            "copies: block 0: none elsewhere: must be on distinct hosts, and at least one besides the writer's",
         ]
     );
     workload.add_flow(flow).unwrap();

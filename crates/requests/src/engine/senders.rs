@@ -74,14 +74,14 @@ impl<'a, W: Observer> Engine<'a, W> {
             let (from, to) = self.plan.ways[workload];
             let hops = &self.plan.hops[from as usize..to as usize];
             if hops.iter().all(|hop| next.work[hop.stage as usize] <= 0.0) {
-                return refuse("no work anywhere on its way: expected some in a closed loop".into());
+                return refuse("no work on its route: expected some in a closed loop".into());
             }
             return Ok(());
         }
         if before.is_some_and(|before| next.at < before) {
             let before = before.unwrap_or_default();
             return refuse(format!(
-                "at {}, before the one before it at {before}: expected in order of time",
+                "at {}, before the previous one at {before}: expected in order of time",
                 next.at
             ));
         }

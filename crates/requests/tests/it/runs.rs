@@ -529,7 +529,7 @@ mod of_system {
         assert_eq!(error(twice), "workload w: two demands at storage: expected one at most");
         assert_eq!(
             error(both),
-            "server ssd: on the way of a storage stage and of a network one: expected one of them"
+            "server ssd: on the routes of both a storage and a network stage: expected one of them"
         );
     }
 }

@@ -165,7 +165,7 @@ impl Scenario {
             let field = if read.fault_domains.is_some() { "fault_domains" } else { "max_imbalance" };
             return Err(error(
                 field,
-                "about copies of blocks, and there are none to place; leave it out".into(),
+                "applies to copies of blocks, and this scenario places none; leave it out".into(),
             ));
         }
         let migration = match &read.migration {
@@ -263,7 +263,7 @@ impl Scenario {
 fn ledger(read: &LedgerSettings, telemetry: &Telemetry) -> Result<LedgerSettings, (String, String)> {
     let interval = telemetry.interval;
     if read.interval != LedgerSettings::default().interval && read.interval != interval {
-        let message = "the interval stands under `telemetry`; leave it out here";
+        let message = "`telemetry` has the interval; leave it out here";
         return Err(("ledger.interval".into(), message.into()));
     }
     // Reports that are always late are not missing: the ledger knows the delay.
@@ -281,10 +281,10 @@ fn ledger(read: &LedgerSettings, telemetry: &Telemetry) -> Result<LedgerSettings
 fn event(cluster: &Cluster, file: &EventFile, horizon: Nanos) -> Result<Event, (&'static str, String)> {
     let fabric = &cluster.fabric;
     if file.at >= horizon {
-        return Err(("at", format!("{}: the run is over at {horizon}", file.at)));
+        return Err(("at", format!("{}: after the end of the run at {horizon}", file.at)));
     }
     if !file.announced && matches!(file.state, Some(HostState::Draining | HostState::Serving)) {
-        let message = "`draining` and `serving` are words to the ledger: leave `told: false` out";
+        let message = "`draining` and `serving` change the ledger only: leave out `told: false`";
         return Err(("told", message.into()));
     }
     let change = match (&file.host, &file.rack, &file.link, file.state, file.capacity) {

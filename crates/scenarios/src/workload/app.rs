@@ -58,7 +58,7 @@ impl App {
         for (at, task) in app.request.tasks.iter().enumerate() {
             if task.entries() > 0 {
                 let message = format!(
-                    "{}: `egress` and `ingress` go to no task, and nothing would carry them; leave them out",
+                    "{}: `egress` and `ingress` name no other task, so no link carries them; leave them out",
                     app.names[at]
                 );
                 return Err(InputError::new(file, message).in_field(format!("tasks[{at}]")));
@@ -101,7 +101,7 @@ impl App {
         match (&self.file, &self.matrix) {
             (Some(file), None) => {
                 if let Some((field, _)) = of_matrix.iter().find(|(_, given)| *given) {
-                    return Err(wrong(field, "the app file says it; it goes with `matrix`"));
+                    return Err(wrong(field, "the app file has it; set it with `matrix` only"));
                 }
                 // This call reports errors of the name. Its matrix is relative to its own folder.
                 inputs.files.open(file)?;

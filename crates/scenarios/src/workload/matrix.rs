@@ -100,7 +100,8 @@ impl Matrix {
         };
         if entries.sum == 0.0 || !entries.sum.is_finite() {
             let sum = entries.sum;
-            let message = format!("what is between two ends adds up to {sum}: expected something to carry");
+            let message =
+                format!("entries between distinct ends add up to {sum}: expected something to carry");
             return Err(lines.error(message));
         }
         let start = self.start.as_secs_f64();

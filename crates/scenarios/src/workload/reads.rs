@@ -145,8 +145,7 @@ impl Readers {
                     return Err(format!("`{}`: no host, rack, pod or tag of this cluster", excerpt(name)));
                 }
                 _ => {
-                    let message =
-                        "several of a host, a rack and a tag have this name; expected names of one kind";
+                    let message = "a host, a rack or a tag share this name; expected an unambiguous name";
                     return Err(format!("`{}`: {message}", excerpt(name)));
                 }
             }

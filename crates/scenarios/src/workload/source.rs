@@ -106,7 +106,7 @@ impl<'de> Visitor<'de> for SourceVisitor {
             None => Ok(source),
             Some(key) => {
                 let message = format!(
-                    "`{}` beside `{kind}`: one source an entry; its settings stand below it",
+                    "`{}` beside `{kind}`: expected one source per entry, with its settings below it",
                     excerpt(&key)
                 );
                 Err(de::Error::custom(message))
@@ -175,7 +175,7 @@ impl Source {
         })?;
         if file.bytes.0.div_ceil(file.block.0.max(1)) > MOST_BLOCKS {
             let message =
-                format!("{}: a file of {} would have more than {MOST_BLOCKS}", file.block, file.bytes);
+                format!("{}: a file of {} would have more than {MOST_BLOCKS} blocks", file.block, file.bytes);
             return wrong("block", message);
         }
         Ok(())

@@ -106,7 +106,7 @@ impl Driver<'_> {
 
     /// Starts all unfinished transfers, between the current hosts of tasks.
     pub(super) fn send(&mut self, now: f64, app: u32) -> Result<(), RunError> {
-        let running = self.running.get_mut(&app).expect("only what runs sends");
+        let running = self.running.get_mut(&app).expect("only running apps send");
         self.record.apps[app as usize].hosts.clone_from(&running.hosts);
         let mut between = Vec::new();
         for (at, (transfer, left)) in (0..).zip(running.request.transfers.iter().zip(&mut running.left)) {
@@ -137,7 +137,7 @@ impl Driver<'_> {
             self.record.flows.0 += 1;
             return Ok(());
         };
-        let running = self.running.get_mut(&app).expect("a flow is of an app that runs");
+        let running = self.running.get_mut(&app).expect("every flow belongs to a running app");
         let record = &mut self.record.apps[app as usize];
         match &mut running.stage {
             Stage::Sends(flows) => {
@@ -154,7 +154,7 @@ impl Driver<'_> {
                     self.pause(done.at, app);
                 }
             }
-            Stage::Pauses(_) => unreachable!("an app that stands still has no flows"),
+            Stage::Pauses(_) => unreachable!("a paused app has no flows"),
         }
         Ok(())
     }
@@ -175,7 +175,7 @@ impl Driver<'_> {
 
     /// Cancels all flows of an app; `left` then has the unsent bytes of its transfers.
     pub(super) fn stop(&mut self, now: f64, app: u32) -> Result<(), RunError> {
-        let running = self.running.get_mut(&app).expect("only what runs is stopped");
+        let running = self.running.get_mut(&app).expect("only running apps stop");
         let (flows, sends) = match std::mem::replace(&mut running.stage, Stage::Pauses(Nanos(0))) {
             Stage::Sends(flows) => (flows, true),
             Stage::Moves(flows) => (flows, false),

@@ -53,7 +53,7 @@ impl Driver<'_> {
             return self.lose(now, app);
         }
         self.stop(now, app)?;
-        let running = self.running.get_mut(&app).expect("it was stopped just now");
+        let running = self.running.get_mut(&app).expect("the app was just stopped");
         let before = std::mem::replace(&mut running.hosts, next.clone());
         let pairs = before.into_iter().zip(next).zip(&running.request.tasks);
         let moving: Vec<_> = (0..).zip(pairs).filter(|(_, ((from, to), _))| from != to).collect();
@@ -84,7 +84,7 @@ impl Driver<'_> {
     pub(super) fn pause(&mut self, now: f64, app: u32) {
         let pause = self.scenario.migration.as_ref().map_or(Nanos(0), |migration| migration.pause);
         let until = Nanos::from_secs_f64(now).plus(pause);
-        self.running.get_mut(&app).expect("only what runs pauses").stage = Stage::Pauses(until);
+        self.running.get_mut(&app).expect("only running apps pause").stage = Stage::Pauses(until);
         self.at(until, Pending::Resume(app));
     }
 
@@ -95,7 +95,7 @@ impl Driver<'_> {
             return Ok(());
         }
         let latest = self.record.migrations.iter_mut().rev().find(|migration| migration.app == app);
-        latest.expect("only what moved pauses").resumed = Some(now);
+        latest.expect("only moved apps pause").resumed = Some(now);
         self.send(now, app)
     }
 }

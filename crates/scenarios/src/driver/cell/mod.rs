@@ -291,7 +291,7 @@ impl<'a> Driver<'a> {
 fn counters(telemetry: &Telemetry) -> Result<Telemetry, InputError> {
     let mut telemetry = telemetry.clone();
     if !telemetry.counters.contains(&Counter::Racks) {
-        let message = "without `racks`: tasks of a cell are seen by the counters of racks' links alone";
+        let message = "without `racks`: only counters of racks' links measure the tasks of a cell";
         return Err(InputError::new("telemetry", message).in_field("counters"));
     }
     telemetry.counters.retain(|counter| matches!(counter, Counter::Racks | Counter::Pods));

@@ -67,7 +67,7 @@ impl Driver<'_> {
             self.blocks.keys().filter_map(|block| Some((*block, dead(block)?))).collect();
         for (block, host) in broken {
             let ActiveBlock { flows, entries } =
-                self.blocks.remove(&block).expect("it was listed as under way");
+                self.blocks.remove(&block).expect("the list has active blocks only");
             for flow in flows {
                 self.network.cancel(now, flow)?;
                 self.purposes.remove(&flow);

@@ -247,7 +247,7 @@ impl Driver<'_> {
 
     /// Handles the end of a transfer of a read.
     pub(super) fn read(&mut self, read: u32, done: Finished) {
-        let reading = self.reads.under_way.get_mut(&read).expect("a read is under way as long as its flows");
+        let reading = self.reads.under_way.get_mut(&read).expect("a read is active while its flows are");
         reading.flows.retain(|&(flow, _)| flow != done.flow);
         reading.arrived += 1;
         self.end_if_over(done.at, read);

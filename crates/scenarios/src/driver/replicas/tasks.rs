@@ -63,7 +63,7 @@ impl Driver<'_> {
 
     /// Ends a fetch; the last one ends the shuffle of its task.
     pub(super) fn fetched(&mut self, file: u32, done: Finished) {
-        let flows = self.fetching.get_mut(&file).expect("a task fetches as long as its flows");
+        let flows = self.fetching.get_mut(&file).expect("a task fetches while its flows are active");
         flows.retain(|&flow| flow != done.flow);
         if flows.is_empty() {
             self.fetching.remove(&file);

@@ -140,7 +140,7 @@ impl Driver<'_> {
 
     /// Ends a flow of a block; the last one ends the block.
     fn written(&mut self, block: u32, done: Finished) {
-        let under_way = self.blocks.get_mut(&block).expect("a block is under way as long as its flows");
+        let under_way = self.blocks.get_mut(&block).expect("a block is active while its flows are");
         under_way.flows.retain(|&flow| flow != done.flow);
         if !under_way.flows.is_empty() {
             return;
