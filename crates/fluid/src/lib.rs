@@ -1,4 +1,5 @@
-//! The fluid simulator: flows through a network at exact max-min fair rates.
+//! The fluid simulator decides the rate of every flow of a network over time: weighted max-min fair rates (Bertsekas and
+//! Gallager, Data Networks, section 6.5.2), exact in continuous time.
 //!
 //! ```text
 //! Network      flows over time: start, cancel, advance, carried work

@@ -1,4 +1,5 @@
-//! The packet plant: hosts that send segments through a hybrid switch, packet by packet.
+//! The packet plant simulates hosts that send segments through a hybrid switch, packet by packet, in the setting of Etalon
+//! and TDTCP.
 //!
 //! ```text
 //! Workload --writes--> Sender --segments--> NIC --> Switch --> Receiver --acknowledgements--> NIC --> Switch --> Sender

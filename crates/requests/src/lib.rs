@@ -1,5 +1,6 @@
 //! The request plant simulates storage requests one by one over links and devices, under the enforced
 //! priorities and rate limits (SLO sections 2.1 and 2.2). Its replays check latency bounds.
+//!
 //! ```text
 //! Source (arrivals, work by stage) --> [limiter] network-in links --> [limiter] device --> [limiter] network-out links --> Report
 //! ```

@@ -1,4 +1,5 @@
-//! Scenarios: what arrives on a cluster, what happens to it, and the policies to compare.
+//! Scenarios simulate placement policies on a cluster: the arrivals, the events, and the policies to compare. The workloads
+//! and measures are those of Sinbad (replicas of blocks), Choreo (apps) and Hotspots (tasks of a cell).
 //!
 //! ```text
 //! scenario file -> Scenario -- arrivals(seed) --> Workload      the same for every policy
