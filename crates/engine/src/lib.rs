@@ -1,12 +1,13 @@
-//! The engine combines ledger, policies and queues behind one function, without I/O.
+//! The engine combines ledger, policies and queues, without I/O.
 //!
 //! ```text
 //! plant --Input, now--> Engine::handle --Outputs--> plant
+//! plant --request, now--> Engine::{place_app, commit_decision, reevaluate, commit_promise} --result--> plant
 //! ```
 //!
 //! Every plant drives an engine: a simulator, a lab, a controller. There is no plant trait. A plant is a loop
 //! that passes inputs with their times to the engine, carries out its outputs, and calls again at the
-//! requested time. Time never goes back. The engine makes and commits best-effort decisions in the same turn,
+//! requested time. Decisions that need no wait are results of methods. Time never goes back. The engine makes and commits best-effort decisions in the same turn,
 //! so no two placers decide on the same state of the network.
 
 mod cell;

@@ -135,7 +135,8 @@ impl Request for MoveRequest {
     const KIND: &'static str = "moves";
 }
 
-/// All move policies, each under the name of its task policy.
+/// All policies for moves. A task policy names the one that completes it
+/// ([`crate::tasks::TaskPolicy::move_policy`]).
 pub const REGISTRY: Registry<dyn Policy<MoveRequest>> = Registry {
     noun: "policy",
     kind: Some(MoveRequest::KIND),
