@@ -16,7 +16,7 @@ use leeward_engine::Engine;
 use leeward_fabric::{Bytes, Cluster, Fabric, HostId, Load, Nanos, ResourceId, ResourceKind};
 use leeward_ledger::{Ledger, LedgerSettings};
 use leeward_placement::{Explain, replicas};
-use leeward_records::{ReplicasWish, Wish};
+use leeward_records::{PlacementSpec, ReplicasSpec};
 use leeward_service::{
     Addresses, Completion, Coordinator, Handle, Limits, NewCluster, Placement, Report, Request,
 };
@@ -89,10 +89,10 @@ fn writer(fabric: &Fabric, number: u64) -> &str {
 
 fn placement(fabric: &Fabric, number: u64) -> Placement {
     let writer = Some(writer(fabric, number).to_owned());
-    let wish = ReplicasWish { size: Bytes(256 << 20), replicas: 3, writer, ..ReplicasWish::default() };
-    let request = Request::Replicas(wish.request(fabric, 0).expect("a right request"));
-    let wish = Wish::Replicas(wish);
-    Placement { request, wish, caller: None, lasts: None }
+    let spec = ReplicasSpec { size: Bytes(256 << 20), replicas: 3, writer, ..ReplicasSpec::default() };
+    let request = Request::Replicas(spec.request(fabric, 0).expect("a right request"));
+    let spec = PlacementSpec::Replicas(spec);
+    Placement { request, spec, caller: None, lasts: None }
 }
 
 fn coordinator_alone(cluster: &Cluster) -> (f64, Vec<f64>) {

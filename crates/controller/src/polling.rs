@@ -6,7 +6,7 @@ use std::time::Duration;
 use leeward_fabric::{Fabric, Load, ResourceId};
 use leeward_ledger::Sample;
 use leeward_prometheus::{Consumer, CurrentCluster, Ports, Samples, Steps, Stopped};
-use leeward_service::{CallError, Handle, Position, Reading, Report, Unavailable};
+use leeward_service::{CallError, Handle, LeaderState, Reading, Report, Unavailable};
 use tokio::sync::watch;
 
 use crate::observability::Metrics;
@@ -14,30 +14,30 @@ use crate::observability::Metrics;
 /// Consumer that hands samples to the service.
 pub struct PolledReports {
     handle: Handle,
-    position: watch::Receiver<Position>,
+    leader_state: watch::Receiver<LeaderState>,
     metrics: Arc<Metrics>,
 }
 
 impl PolledReports {
     /// Reports to the service of `handle`.
     pub fn new(handle: Handle, metrics: Arc<Metrics>) -> PolledReports {
-        PolledReports { position: handle.position(), handle, metrics }
+        PolledReports { leader_state: handle.leader_state(), handle, metrics }
     }
 }
 
 impl Consumer for PolledReports {
     fn cluster(&self) -> Option<CurrentCluster> {
-        let (world, cluster) = (self.handle.last_world(), self.handle.cluster());
-        let is_current = world.version == cluster.number;
-        is_current.then(|| CurrentCluster { fabric: world.fabric.clone(), text: cluster.text.clone() })
+        let (snapshot, cluster) = (self.handle.last_snapshot(), self.handle.cluster());
+        let is_current = snapshot.version == cluster.number;
+        is_current.then(|| CurrentCluster { fabric: snapshot.fabric.clone(), text: cluster.text.clone() })
     }
 
     fn follows(&mut self) -> bool {
-        matches!(*self.position.borrow_and_update(), Position::Follows { .. })
+        matches!(*self.leader_state.borrow_and_update(), LeaderState::Follower { .. })
     }
 
     async fn leader_changed(&mut self) -> Result<(), Stopped> {
-        self.position.changed().await.map_err(|_| Stopped)
+        self.leader_state.changed().await.map_err(|_| Stopped)
     }
 
     async fn take(&mut self, samples: Samples, fabric: Arc<Fabric>) -> Result<(), Stopped> {

@@ -21,7 +21,7 @@ use leeward_ledger::{Ledger, LedgerSettings, SettingsError};
 use leeward_placement::Explain;
 use leeward_prometheus::{Telemetry, poll};
 use leeward_records::Clock;
-use leeward_service::{Coordinator, Handle, Labels, Limits, NewCluster, OpenError, Promising};
+use leeward_service::{AdmissionPolicies, Coordinator, Handle, Limits, NewCluster, OpenError, PolicyLabels};
 use leeward_store::Store;
 use rustls::ServerConfig;
 use tokio::io::{AsyncRead, AsyncWrite};
@@ -30,9 +30,9 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{Mutex, Semaphore};
 use tokio_rustls::TlsAcceptor;
 
-use crate::access::{Access, Connection, Patient, Strangers};
-use crate::http::{About, Board, Bodies, Edge, Peer, description, routes};
-use crate::observability::{Events, Metrics, Watched, watch, watch_clock, watch_tokens};
+use crate::access::{Access, Connection, UnauthenticatedConnections, WriteTimeout};
+use crate::http::{About, AppState, Board, Bodies, Peer, description, routes};
+use crate::observability::{Events, Metrics, ObservedStore, watch, watch_clock, watch_tokens};
 use crate::polling::PolledReports;
 use crate::probes::Probes;
 use crate::reload::Reload;
@@ -74,7 +74,7 @@ pub struct Service {
     /// TLS configuration; plain HTTP without it. A change applies to new connections.
     pub tls: Option<Arc<ArcSwap<ServerConfig>>>,
     /// Admission policies for workloads. Default `dnc` and `compactor`.
-    pub promising: Promising,
+    pub promising: AdmissionPolicies,
     /// Reloads settings; `None` if there is nothing to reload.
     pub reload: Option<Arc<Reload>>,
     /// Polling of Prometheus; off by default.
@@ -90,7 +90,7 @@ pub struct Service {
     pub connections: usize,
     cluster: NewCluster,
     make: MakeEngine,
-    labels: Labels,
+    labels: PolicyLabels,
     interval: Nanos,
     store: Box<dyn Store>,
 }
@@ -119,7 +119,7 @@ impl Service {
     pub fn new(
         cluster: NewCluster,
         policies: impl Fn() -> Policies + Send + 'static,
-        labels: Labels,
+        labels: PolicyLabels,
         settings: LedgerSettings,
         seed: u64,
         store: Box<dyn Store>,
@@ -144,7 +144,7 @@ impl Service {
             streams: 64,
             access: Arc::new(Access::new(None, None)),
             tls: None,
-            promising: Promising::default(),
+            promising: AdmissionPolicies::default(),
             reload: None,
             telemetry: Arc::new(Telemetry::new(None)),
             advertise: None,
@@ -227,13 +227,13 @@ impl Service {
             address: address.clone(),
         };
         let coordinator = Box::new(move |cluster: &Cluster, leads: bool| {
-            Coordinator::new(make(cluster, leads), labels.clone(), limits).with_promising(promising.clone())
+            Coordinator::new(make(cluster, leads), labels.clone(), limits).with_admission(promising.clone())
         });
         // Events are numbered from the start time in microseconds, so the numbers of an earlier run are
         // lower.
         let events = Arc::new(Events::new(clock.now().0 / 1_000, streams));
         let metrics = Arc::new(Metrics::new());
-        let store = Box::new(Watched::new(store, metrics.clone(), events.clone()));
+        let store = Box::new(ObservedStore::new(store, metrics.clone(), events.clone()));
         let opened = Handle::open(coordinator, cluster, store, clock.clone(), address).await;
         let unreadable = |error: OpenError| io::Error::new(io::ErrorKind::InvalidData, error.to_string());
         let (handle, work) = opened.map_err(unreadable)?;
@@ -255,7 +255,7 @@ impl Service {
         };
         let (description, counted) = (description().into(), metrics.clone());
         let probes = Probes::new(probes, interval, clock.now());
-        let edge = Edge {
+        let app = AppState {
             handle,
             clock,
             about,
@@ -272,8 +272,8 @@ impl Service {
             reading: Mutex::default(),
             description,
         };
-        let door = Door { routes: routes(edge), metrics: counted, patience, tls };
-        let accepting = door.accept(listener, connections, &open);
+        let acceptor = Acceptor { routes: routes(app), metrics: counted, patience, tls };
+        let accepting = acceptor.accept(listener, connections, &open);
         tokio::select! {
             never = accepting => match never {},
             never = polling => match never {},
@@ -304,17 +304,18 @@ async fn reload_on(mut again: Signal, reload: Option<Arc<Reload>>) {
 
 /// The server's side of connections.
 #[derive(Clone)]
-struct Door {
+struct Acceptor {
     routes: Router,
     metrics: Arc<Metrics>,
     patience: Duration,
     tls: Option<Arc<ArcSwap<ServerConfig>>>,
 }
 
-impl Door {
+impl Acceptor {
     /// Accepts connections and serves each in its own task.
     async fn accept(self, listener: TcpListener, connections: usize, open: &GracefulShutdown) -> Infallible {
-        let (places, strangers) = (Arc::new(Semaphore::new(connections)), Strangers::default());
+        let (places, unauthenticated) =
+            (Arc::new(Semaphore::new(connections)), UnauthenticatedConnections::default());
         loop {
             let (stream, peer) = match listener.accept().await {
                 Ok(accepted) => accepted,
@@ -325,22 +326,23 @@ impl Door {
                 }
             };
             if places.available_permits() == 0 {
-                strangers.make_room();
+                unauthenticated.make_room();
             }
             let place = places.clone().acquire_owned().await;
             // Responses are small and urgent, so Nagle's delay would not help.
             let _ = stream.set_nodelay(true);
-            let (door, watcher, connection) = (self.clone(), open.watcher(), Arc::new(strangers.come()));
+            let (acceptor, watcher, connection) =
+                (self.clone(), open.watcher(), Arc::new(unauthenticated.come()));
             tokio::spawn(async move {
-                door.metrics.connections.inc();
-                let stream = Patient::new(stream, door.patience);
+                acceptor.metrics.connections.inc();
+                let stream = WriteTimeout::new(stream, acceptor.patience);
                 tokio::select! {
-                    () = door.serve(stream, peer, &connection, watcher) => {}
-                    () = connection.leaves(door.patience.min(FIRST_HEAD)) => {
+                    () = acceptor.serve(stream, peer, &connection, watcher) => {}
+                    () = connection.leaves(acceptor.patience.min(FIRST_HEAD)) => {
                         tracing::debug!(peer = %peer.ip(), "closed: nobody was let in on this connection");
                     }
                 }
-                door.metrics.connections.dec();
+                acceptor.metrics.connections.dec();
                 drop(place);
             });
         }
@@ -349,7 +351,7 @@ impl Door {
     /// Serves a connection, with TLS if configured.
     async fn serve(
         &self,
-        stream: Patient<TcpStream>,
+        stream: WriteTimeout<TcpStream>,
         peer: SocketAddr,
         connection: &Arc<Connection>,
         watcher: Watcher,

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use leeward_fabric::Nanos;
-use leeward_records::{Clock, Hands};
+use leeward_records::{Clock, ClockReadings};
 use leeward_store::Sqlite;
 use serde_json::{Value, json};
 use support::{Server, service, service_on};
@@ -105,15 +105,15 @@ fn whatever_the_clock_was_set_to_between_runs_what_is_held_is_held_and_what_is_r
 }
 
 /// A clock whose readings the test sets.
-fn going() -> (Arc<Mutex<Hands>>, Clock) {
-    let start = Hands { wall: Nanos(10 * HOUR.0), steady: Nanos(0) };
+fn going() -> (Arc<Mutex<ClockReadings>>, Clock) {
+    let start = ClockReadings { wall: Nanos(10 * HOUR.0), steady: Nanos(0) };
     let hands = Arc::new(Mutex::new(start));
     let (origin, shown) = ("2026-01-01T00:00:00Z".parse().expect("a time"), hands.clone());
     (hands, Clock::with_hands(origin, move || *shown.lock().expect("nobody panicked")))
 }
 
 /// Advances both clocks by one second, and sets the wall clock to `set` if given.
-fn pass(hands: &Mutex<Hands>, set: Option<Nanos>) {
+fn pass(hands: &Mutex<ClockReadings>, set: Option<Nanos>) {
     let mut hands = hands.lock().expect("nobody panicked");
     hands.steady = hands.steady.plus(Nanos::SECOND);
     hands.wall = set.unwrap_or(hands.wall.plus(Nanos::SECOND));
@@ -121,7 +121,7 @@ fn pass(hands: &Mutex<Hands>, set: Option<Nanos>) {
 
 /// Reports all links over the last second of the wall clock, as agents on this machine would. Returns the
 /// number of accepted links.
-fn report(server: &Server, clock: &Clock, hands: &Mutex<Hands>) -> Value {
+fn report(server: &Server, clock: &Clock, hands: &Mutex<ClockReadings>) -> Value {
     let wall = hands.lock().expect("nobody panicked").wall;
     let (from, until) = (clock.text(wall.since(Nanos::SECOND)), clock.text(wall));
     let links: Vec<Value> = items(server, "/v1/links")

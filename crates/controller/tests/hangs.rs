@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use leeward_controller::Service;
 use leeward_ledger::LedgerSettings;
-use leeward_records::{Change, Clock, Record, State};
+use leeward_records::{Change, Clock, DecisionRecord, State};
 use leeward_service::NewCluster;
 use leeward_store::{Kind, Leadership, Sqlite, Store, StoreError};
 use serde_json::{Value, json};
@@ -61,9 +61,9 @@ impl Store for Frail {
         self.store.kind()
     }
 
-    fn stand(&mut self, address: &str) -> Result<Leadership, StoreError> {
+    fn renew_lease(&mut self, address: &str) -> Result<Leadership, StoreError> {
         self.ills.check(|(writing, _)| *writing)?;
-        self.store.stand(address)
+        self.store.renew_lease(address)
     }
 
     fn load(&mut self, decisions: usize, callers: usize) -> Result<State, StoreError> {
@@ -71,7 +71,7 @@ impl Store for Frail {
         self.store.load(decisions, callers)
     }
 
-    fn decisions(&mut self, ids: &[u64]) -> Result<Vec<Record>, StoreError> {
+    fn decisions(&mut self, ids: &[u64]) -> Result<Vec<DecisionRecord>, StoreError> {
         self.ills.check(|(_, reading)| *reading)?;
         self.store.decisions(ids)
     }

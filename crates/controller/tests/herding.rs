@@ -9,7 +9,7 @@ use leeward_fabric::{Bytes, Cluster, Fabric, HostId, Load, Nanos};
 use leeward_ledger::{Ledger, LedgerSettings, Sample, Scratch, find_link};
 use leeward_placement::replicas::{self, Form, ReplicaRequest};
 use leeward_placement::{Context, Explain, Pool};
-use leeward_records::{ReplicasWish, Wish};
+use leeward_records::{PlacementSpec, ReplicasSpec};
 use leeward_service::{Coordinator, Limits, Placement, Request};
 use serde_json::json;
 use support::{Numbers, Server, cluster, frozen, labels, place_now, placed, service};
@@ -72,10 +72,10 @@ fn one_after_the_other(limits: Limits) -> Chains {
     for _ in 0..PLACERS {
         let request = request(&cluster.fabric, 0);
         let size = Bytes(256 << 20);
-        let wish = Wish::Replicas(ReplicasWish { size, replicas: 3, ..ReplicasWish::default() });
-        let placement = Placement { request: Request::Replicas(request), wish, caller: None, lasts: None };
+        let spec = PlacementSpec::Replicas(ReplicasSpec { size, replicas: 3, ..ReplicasSpec::default() });
+        let placement = Placement { request: Request::Replicas(request), spec, caller: None, lasts: None };
         let (record, _) = placed(place_now(&mut coordinator, NOW, placement));
-        chains.push(record.shown.hosts.clone());
+        chains.push(record.details.hosts.clone());
     }
     chains.sort();
     chains
@@ -151,6 +151,6 @@ fn placements_spread_the_same_however_few_decisions_are_kept() {
     assert_eq!(one_after_the_other(Limits { decisions: 3, ..Limits::default() }), kept);
     assert_eq!(one_after_the_other(Limits { decisions: 0, ..Limits::default() }), kept);
     // Placements herd if entries count only while their decisions are kept.
-    let counted = one_after_the_other(Limits { decisions: 3, unkept: 0, ..Limits::default() });
+    let counted = one_after_the_other(Limits { decisions: 3, evicted: 0, ..Limits::default() });
     assert!(most_in_a_rack(&counted) > most_in_a_rack(&kept), "{counted:?}");
 }

@@ -75,7 +75,7 @@ fn one(folder: &Path, store: &str) -> Value {
 
 /// Loads a store, and prints the time taken.
 fn loaded(mut store: impl Store) -> State {
-    assert!(matches!(store.stand("here"), Ok(Leadership::Leads { .. })));
+    assert!(matches!(store.renew_lease("here"), Ok(Leadership::Leader { .. })));
     let began = Instant::now();
     let state = store.load(EXTENT.0, EXTENT.1).expect("it is read");
     let took = began.elapsed();

@@ -6,7 +6,7 @@ use leeward_controller::Service;
 use leeward_engine::Policies;
 use leeward_ledger::LedgerSettings;
 use leeward_placement::tasks;
-use leeward_service::{Labels, NewCluster};
+use leeward_service::{NewCluster, PolicyLabels};
 use leeward_store::Sqlite;
 use serde_json::{Value, json};
 use support::{Server, frozen, labels, policies, service};
@@ -153,7 +153,7 @@ fn hosts_are_scored_and_other_policies_asked_and_nothing_is_committed() {
 fn a_score_is_what_the_fullest_link_would_have_left() {
     let tasks = || Policies { tasks: tasks::REGISTRY.make("utp", "").ok(), ..policies("") };
     let cluster = NewCluster::read("test", CLUSTER).expect("the test writes a right cluster");
-    let (labels, settings) = (Labels { tasks: "utp".into(), ..labels() }, LedgerSettings::default());
+    let (labels, settings) = (PolicyLabels { tasks: "utp".into(), ..labels() }, LedgerSettings::default());
     let store = Box::new(Sqlite::in_memory().expect("there is memory"));
     let mut service = Service::new(cluster, tasks, labels, settings, 1, store).expect("defaults are right");
     service.clock = frozen();

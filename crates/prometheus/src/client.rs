@@ -40,7 +40,7 @@ pub struct Fault {
 }
 
 /// An answer with the server's time.
-pub struct Told {
+pub struct QueryReply {
     /// The answer.
     pub answer: Answer,
     /// Server clock in milliseconds since 1970, with a precision of one second.
@@ -80,7 +80,7 @@ impl Client {
     ///
     /// # Errors
     /// [`Fault`] if the query fails, or if the answer is not a valid Prometheus answer.
-    pub fn ask(&self, query: &str, at_ms: i64) -> Result<Told, Fault> {
+    pub fn ask(&self, query: &str, at_ms: i64) -> Result<QueryReply, Fault> {
         let strange = |why: String| Fault { why, after: None, away: false };
         let away = |why: String| Fault { why, after: None, away: true };
         let mut request = self.agent.post(&self.url);
@@ -117,7 +117,7 @@ impl Client {
         if text.len() as u64 > LONGEST {
             return Err(large());
         }
-        Ok(Told { answer: Answer::read(&text).map_err(strange)?, date_ms })
+        Ok(QueryReply { answer: Answer::read(&text).map_err(strange)?, date_ms })
     }
 
     /// Message for a transport error.

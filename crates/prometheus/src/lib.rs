@@ -18,7 +18,7 @@ mod map;
 mod meter;
 mod plan;
 mod poll;
-mod reading;
+mod reader;
 mod samples;
 mod settings;
 mod state;
@@ -26,10 +26,10 @@ mod state;
 pub use self::meter::{Ports, Steps};
 pub use self::plan::Plan;
 pub use self::poll::poll;
-pub use self::reading::Ear;
+pub use self::reader::PrometheusReader;
 pub use self::samples::{Consumer, CurrentCluster, Samples, Stopped};
 pub use self::settings::PrometheusSettings;
-pub use self::state::{Standing, State, Telemetry};
+pub use self::state::{State, Telemetry, TelemetryStatus};
 
 /// First `most` characters of a text from outside, on one line.
 fn beginning(text: &str, most: usize) -> String {

@@ -7,7 +7,7 @@ use super::access::address;
 use super::answer::Series;
 use super::client::Client;
 use super::map::{Map, Metrics, Way};
-use super::meter::Heard;
+use super::meter::PortReadings;
 use super::settings::PrometheusSettings;
 
 /// Shortest polling interval.
@@ -107,7 +107,7 @@ pub fn asked(metrics: &Metrics) -> impl Iterator<Item = (Asked, &str)> {
 
 impl Asked {
     /// Stores a response under its kind.
-    pub fn put(self, series: Vec<Series>, heard: &mut Heard) {
+    pub fn put(self, series: Vec<Series>, heard: &mut PortReadings) {
         match self {
             Asked::Counter(way) => heard.counters.push((way, series)),
             Asked::Speed => heard.speeds = series,

@@ -1,19 +1,19 @@
 //! The polling loop: queries the server, reports samples to the consumer, publishes the state, and waits.
 
 use std::convert::Infallible;
+use std::io;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
-use std::{io, thread};
 
 use leeward_fabric::{Cluster, Fabric, Load, Nanos, ResourceId};
 use leeward_records::Clock;
 use tokio::sync::oneshot;
 
-use super::client::{Fault, Told};
-use super::meter::{Ground, Heard, Meter, Ports, Taken, Window};
+use super::client::{Fault, QueryReply};
+use super::meter::{Meter, PortReadings, Ports, Taken, Topology, Window};
 use super::plan::Plan;
 use super::samples::{Consumer, CurrentCluster, Samples, Stopped};
-use super::state::{Standing, State, Telemetry};
+use super::state::{State, Telemetry, TelemetryStatus};
 
 /// Wait before the next look at a cluster that is changing.
 const SHORTLY: Duration = Duration::from_millis(200);
@@ -27,7 +27,7 @@ pub async fn poll(telemetry: &Telemetry, consumer: &mut impl Consumer, clock: &C
             match plan {
                 Some(plan) => Poller { plan, telemetry, consumer: &mut *consumer, clock }.run().await,
                 None => {
-                    telemetry.stand(None);
+                    telemetry.set_status(None);
                     consumer.ports(&Ports::default(), 0);
                     std::future::pending().await
                 }
@@ -70,13 +70,13 @@ struct Ask {
 impl<C: Consumer> Poller<'_, C> {
     /// Runs until the consumer stops.
     async fn run(&mut self) -> Stopped {
-        let mut standing = Standing::new(&self.plan, State::Starts, self.clock.now());
-        self.telemetry.stand(Some(standing.clone()));
-        let ears = match Ears::start(self.plan.clone(), self.clock.clone()) {
-            Ok(ears) => ears,
+        let mut status = TelemetryStatus::new(&self.plan, State::Starts, self.clock.now());
+        self.telemetry.set_status(Some(status.clone()));
+        let thread = match PollThread::start(self.plan.clone(), self.clock.clone()) {
+            Ok(thread) => thread,
             Err(error) => {
-                standing.state = State::Fails(format!("no thread is to be had: {error}"));
-                self.telemetry.stand(Some(standing));
+                status.state = State::Fails(format!("no thread is to be had: {error}"));
+                self.telemetry.set_status(Some(status));
                 return std::future::pending().await;
             }
         };
@@ -84,9 +84,9 @@ impl<C: Consumer> Poller<'_, C> {
         loop {
             if self.consumer.follows() {
                 // The known ports date from this service's last leadership.
-                standing = Standing::new(&self.plan, State::Follows, self.clock.now());
-                self.consumer.ports(&standing.ports, 0);
-                self.telemetry.stand(Some(standing.clone()));
+                status = TelemetryStatus::new(&self.plan, State::Follows, self.clock.now());
+                self.consumer.ports(&status.ports, 0);
+                self.telemetry.set_status(Some(status.clone()));
                 match self.consumer.leader_changed().await {
                     Ok(()) => continue,
                     Err(stopped) => return stopped,
@@ -97,16 +97,16 @@ impl<C: Consumer> Poller<'_, C> {
                 continue;
             };
             let began = self.clock.now();
-            let Some(round) = ears.ask(cluster.clone(), began).await else {
-                standing.state = State::Fails("the thread that asks has failed".to_owned());
-                self.telemetry.stand(Some(standing));
+            let Some(round) = thread.ask(cluster.clone(), began).await else {
+                status.state = State::Fails("the thread that asks has failed".to_owned());
+                self.telemetry.set_status(Some(status));
                 return std::future::pending().await;
             };
             let took = self.clock.now().since(began);
             self.consumer.polled(round.fault.is_none(), round.taken.steps, Duration::from_nanos(took.0));
             failed = if round.fault.is_some() { failed + 1 } else { 0 };
             let asked = round.fault.as_ref().and_then(|fault| fault.after);
-            self.tell(&mut standing, &cluster.fabric, &round);
+            self.tell(&mut status, &cluster.fabric, &round);
             if let Err(stopped) = self.hand_in(round.taken, &cluster.fabric).await {
                 return stopped;
             }
@@ -131,40 +131,40 @@ impl<C: Consumer> Poller<'_, C> {
     }
 
     /// Publishes the state after a round.
-    fn tell(&mut self, standing: &mut Standing, fabric: &Fabric, round: &Round) {
+    fn tell(&mut self, status: &mut TelemetryStatus, fabric: &Fabric, round: &Round) {
         let state = match &round.fault {
             Some(fault) => State::Fails(fault.why.clone()),
             None => State::Answers,
         };
-        if standing.state.name() != state.name() {
-            standing.since = self.clock.now();
+        if status.state.name() != state.name() {
+            status.since = self.clock.now();
         }
-        standing.state = state;
-        standing.look(&self.plan, fabric, round.taken.ports.clone());
+        status.state = state;
+        status.look(&self.plan, fabric, round.taken.ports.clone());
         if let Some(warning) = &round.warning {
-            standing.remarks.insert("warning", format!("Prometheus warns: {warning}"));
+            status.remarks.insert("warning", format!("Prometheus warns: {warning}"));
         }
         let interval_ms = self.plan.interval.0 / 1_000_000;
         // HTTP dates have a resolution of one second, and the response took time.
         if let Some(ahead) = round.ahead_ms.filter(|ahead| ahead.unsigned_abs() > interval_ms.max(2_000)) {
             let (seconds, word) = (ahead.abs() / 1000, if ahead > 0 { "ahead of" } else { "behind" });
             let text = format!("Prometheus' clock is {seconds} s {word} this service's: set both by NTP");
-            standing.remarks.insert("clock", text);
+            status.remarks.insert("clock", text);
         }
-        self.consumer.ports(&standing.ports, standing.remarks.len());
-        self.telemetry.stand(Some(standing.clone()));
+        self.consumer.ports(&status.ports, status.remarks.len());
+        self.telemetry.set_status(Some(status.clone()));
     }
 }
 
 /// The query thread. The thread ends after its current round once this handle is dropped.
-struct Ears(mpsc::Sender<Ask>);
+struct PollThread(mpsc::Sender<Ask>);
 
-impl Ears {
-    fn start(plan: Arc<Plan>, clock: Clock) -> io::Result<Ears> {
+impl PollThread {
+    fn start(plan: Arc<Plan>, clock: Clock) -> io::Result<PollThread> {
         let (sender, asks) = mpsc::channel();
-        let named = thread::Builder::new().name("leeward-poll".to_owned());
+        let named = std::thread::Builder::new().name("leeward-poll".to_owned());
         named.spawn(move || listen(&plan, &clock, &asks))?;
-        Ok(Ears(sender))
+        Ok(PollThread(sender))
     }
 
     /// Runs a round; `None` if the thread is gone.
@@ -186,10 +186,10 @@ fn listen(plan: &Plan, clock: &Clock, asks: &mpsc::Receiver<Ask>) {
         let Some((_, cluster, meter)) = &mut known else { continue };
         let at_ms = clock.unix_ms(now);
         let mut round = Round { taken: Taken::default(), fault: None, warning: None, ahead_ms: None };
-        let mut heard = Heard::default();
+        let mut heard = PortReadings::default();
         for (asked, query) in plan.queries() {
             match plan.client.ask(&query, at_ms) {
-                Ok(Told { answer, date_ms }) => {
+                Ok(QueryReply { answer, date_ms }) => {
                     let now_ms = clock.unix_ms(clock.now());
                     round.ahead_ms = round.ahead_ms.or(date_ms.map(|date| date - now_ms));
                     round.warning = round.warning.or(answer.warning);
@@ -205,8 +205,8 @@ fn listen(plan: &Plan, clock: &Clock, asks: &mpsc::Receiver<Ask>) {
                 }
             }
         }
-        let ground = Ground { fabric: &fabric, capacities: &cluster.capacities };
-        round.taken = meter.take(&ground, now, heard, |at| clock.at_unix_ms(at));
+        let topology = Topology { fabric: &fabric, capacities: &cluster.capacities };
+        round.taken = meter.take(&topology, now, heard, |at| clock.at_unix_ms(at));
         // The poller may have switched to another plan.
         let _ = answer.send(round);
     }

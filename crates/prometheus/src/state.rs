@@ -16,12 +16,12 @@ const NAMES: usize = 10;
 /// The polling plan and its state, shared by the poller, the reload of settings, and the API.
 pub struct Telemetry {
     plan: watch::Sender<Option<Arc<Plan>>>,
-    standing: ArcSwapOption<Standing>,
+    status: ArcSwapOption<TelemetryStatus>,
 }
 
 /// State of polling.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Standing {
+pub struct TelemetryStatus {
     /// Address of Prometheus.
     pub url: String,
     /// Result of the last round.
@@ -64,7 +64,7 @@ impl State {
 impl Telemetry {
     /// Creates the state for a plan, if there is one.
     pub fn new(plan: Option<Plan>) -> Telemetry {
-        Telemetry { plan: watch::Sender::new(plan.map(Arc::new)), standing: ArcSwapOption::empty() }
+        Telemetry { plan: watch::Sender::new(plan.map(Arc::new)), status: ArcSwapOption::empty() }
     }
 
     /// Replaces the plan.
@@ -78,13 +78,13 @@ impl Telemetry {
     }
 
     /// Current state; `None` without a plan.
-    pub fn standing(&self) -> Option<Arc<Standing>> {
-        self.standing.load_full()
+    pub fn status(&self) -> Option<Arc<TelemetryStatus>> {
+        self.status.load_full()
     }
 
     /// Replaces the state, and logs changes.
-    pub(super) fn stand(&self, now: Option<Standing>) {
-        let before = self.standing.swap(now.clone().map(Arc::new));
+    pub(super) fn set_status(&self, now: Option<TelemetryStatus>) {
+        let before = self.status.swap(now.clone().map(Arc::new));
         let Some(now) = now else { return };
         let before = before.filter(|before| before.url == now.url);
         let was = before.as_ref().map_or(&State::Starts, |before| &before.state);
@@ -115,11 +115,11 @@ impl Telemetry {
     }
 }
 
-impl Standing {
+impl TelemetryStatus {
     /// State before the first query.
-    pub(super) fn new(plan: &Plan, state: State, since: Nanos) -> Standing {
+    pub(super) fn new(plan: &Plan, state: State, since: Nanos) -> TelemetryStatus {
         let (ports, silent, remarks) = (Ports::default(), Vec::new(), BTreeMap::new());
-        Standing { url: plan.url.clone(), state, since, ports, silent, remarks }
+        TelemetryStatus { url: plan.url.clone(), state, since, ports, silent, remarks }
     }
 
     /// Updates the statistics of ports, and the problems they show.

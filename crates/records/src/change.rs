@@ -10,16 +10,16 @@ use leeward_ledger::{Demand, Entry, Fade, Owner, OwnerKind, Sign};
 use serde::{Deserialize, Serialize};
 
 use crate::caller::Caller;
-use crate::decision::Record;
+use crate::decision::DecisionRecord;
 use crate::migration::Migration;
 
 /// A change that must survive once it is acknowledged.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Change {
     /// A new decision with the resources it holds.
-    Decided(Arc<Record>, Vec<Held>),
+    Decided(Arc<DecisionRecord>, Vec<StoredEntry>),
     /// Tasks of a decision moved, or its workload has new priorities or limits, so it holds other resources.
-    Moved(Arc<Record>, Vec<Held>),
+    Moved(Arc<DecisionRecord>, Vec<StoredEntry>),
     /// A move was advised or answered.
     Migration(Migration),
     /// A job has a new budget.
@@ -69,7 +69,7 @@ pub struct State {
     /// Id of the next decision.
     pub next: u64,
     /// Recent decisions and those that hold resources, in the order in which they were made.
-    pub decisions: Vec<(Record, Vec<Held>)>,
+    pub decisions: Vec<(DecisionRecord, Vec<StoredEntry>)>,
     /// Unanswered moves, and recent answered ones, in order.
     pub migrations: Vec<Migration>,
     /// Budgets of jobs.
@@ -81,7 +81,7 @@ pub struct State {
 
 /// A stored ledger entry.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Held {
+pub struct StoredEntry {
     owner: (Kind, u64),
     /// Names of resources, with the work per payload byte at each.
     hops: Vec<(String, f64)>,
@@ -118,9 +118,9 @@ enum Fading {
     Held,
 }
 
-impl Held {
+impl StoredEntry {
     /// Converts a ledger entry to names.
-    pub fn of(fabric: &Fabric, entry: &Entry) -> Held {
+    pub fn of(fabric: &Fabric, entry: &Entry) -> StoredEntry {
         let kind = match entry.owner.kind {
             OwnerKind::File => Kind::File,
             OwnerKind::App => Kind::App,
@@ -137,7 +137,7 @@ impl Held {
                 priority: *priority,
             },
         };
-        Held {
+        StoredEntry {
             owner: (kind, entry.owner.id),
             hops: entry.hops.iter().map(|hop| (fabric.resource_name(hop.resource), hop.work)).collect(),
             demand,

@@ -18,7 +18,7 @@ const ORIGIN: i64 = 1_577_836_800;
 
 /// Readings of a machine's two clocks at one moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Hands {
+pub struct ClockReadings {
     /// Wall clock, counted from the engine's zero.
     pub wall: Nanos,
     /// Monotonic clock, from any start. Read after the wall clock, so the delay between the readings makes
@@ -31,7 +31,7 @@ pub struct Hands {
 pub struct Clock {
     /// Wall time at the engine's zero.
     origin: Timestamp,
-    hands: Arc<dyn Fn() -> Hands + Send + Sync>,
+    hands: Arc<dyn Fn() -> ClockReadings + Send + Sync>,
     /// Largest lead of the wall clock over the monotonic one so far, in nanoseconds.
     ahead: Arc<AtomicU64>,
 }
@@ -45,18 +45,18 @@ impl Clock {
         Clock::with_hands(origin, move || {
             // A machine whose clock shows an earlier year starts at 2020.
             let wall = u64::try_from(Timestamp::now().duration_since(origin).as_nanos()).unwrap_or(0);
-            Hands { wall: Nanos(wall), steady: Nanos(started.elapsed().as_nanos() as u64) }
+            ClockReadings { wall: Nanos(wall), steady: Nanos(started.elapsed().as_nanos() as u64) }
         })
     }
 
     /// A clock with zero at `origin` that follows the readings of `hands`.
-    pub fn with_hands(origin: Timestamp, hands: impl Fn() -> Hands + Send + Sync + 'static) -> Clock {
+    pub fn with_hands(origin: Timestamp, hands: impl Fn() -> ClockReadings + Send + Sync + 'static) -> Clock {
         Clock { origin, hands: Arc::new(hands), ahead: Arc::default() }
     }
 
     /// A clock with zero at `origin` that shows the latest value of `now`.
     pub fn new(origin: Timestamp, now: impl Fn() -> Nanos + Send + Sync + 'static) -> Clock {
-        Clock::with_hands(origin, move || Hands { wall: now(), steady: Nanos(0) })
+        Clock::with_hands(origin, move || ClockReadings { wall: now(), steady: Nanos(0) })
     }
 
     /// Current time.
@@ -67,7 +67,7 @@ impl Clock {
     /// Lag of the machine's wall clock behind the current time, after it was set back. Without that, at most
     /// the time between two readings.
     pub fn behind(&self) -> Nanos {
-        let Hands { wall, steady } = self.read_hands();
+        let ClockReadings { wall, steady } = self.read_hands();
         self.time(steady).since(wall)
     }
 
@@ -78,7 +78,7 @@ impl Clock {
     }
 
     /// Reads both clocks, and updates the lead.
-    fn read_hands(&self) -> Hands {
+    fn read_hands(&self) -> ClockReadings {
         let hands = (self.hands)();
         let ahead = hands.wall.since(hands.steady).0;
         // Most readings change nothing, and threads share read-only data without cost.
@@ -136,10 +136,10 @@ mod tests {
     use super::*;
 
     /// Settable clock readings, starting at this wall time, and their clock.
-    fn set(first: u64) -> (Arc<Mutex<Hands>>, Clock) {
-        let hands = Arc::new(Mutex::new(Hands { wall: Nanos(first), steady: Nanos(0) }));
-        let (origin, shown) = ("2026-01-31T12:00:00Z".parse().expect("a time"), hands.clone());
-        (hands, Clock::with_hands(origin, move || *shown.lock().expect("nobody panicked")))
+    fn set(first: u64) -> (Arc<Mutex<ClockReadings>>, Clock) {
+        let hands = Arc::new(Mutex::new(ClockReadings { wall: Nanos(first), steady: Nanos(0) }));
+        let (origin, details) = ("2026-01-31T12:00:00Z".parse().expect("a time"), hands.clone());
+        (hands, Clock::with_hands(origin, move || *details.lock().expect("nobody panicked")))
     }
 
     fn clock() -> Clock {
@@ -200,11 +200,11 @@ mod tests {
             let mut last = clock.now();
             prop_assert_eq!(last, Nanos(first));
             for (passed, wall) in steps {
-                let mut shown = hands.lock().expect("nobody panicked");
-                shown.steady = shown.steady.plus(Nanos(passed));
-                shown.wall = wall.map_or(shown.wall.plus(Nanos(passed)), Nanos);
-                let wall = shown.wall;
-                drop(shown);
+                let mut details = hands.lock().expect("nobody panicked");
+                details.steady = details.steady.plus(Nanos(passed));
+                details.wall = wall.map_or(details.wall.plus(Nanos(passed)), Nanos);
+                let wall = details.wall;
+                drop(details);
                 let now = clock.now();
                 prop_assert_eq!(now, last.plus(Nanos(passed)).max(wall));
                 prop_assert_eq!(clock.behind(), now.since(wall));
@@ -218,7 +218,8 @@ mod tests {
     fn a_machine_that_slept_or_was_set_forward_is_followed_and_one_that_was_set_back_is_told() {
         let (hands, clock) = set(1_000);
         let set = |wall: u64, steady: u64| {
-            *hands.lock().expect("nobody panicked") = Hands { wall: Nanos(wall), steady: Nanos(steady) };
+            *hands.lock().expect("nobody panicked") =
+                ClockReadings { wall: Nanos(wall), steady: Nanos(steady) };
             (clock.now().0, clock.behind().0, clock.ahead().0)
         };
         assert_eq!(set(1_000, 0), (1_000, 0, 1_000));

@@ -11,11 +11,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::caller::Caller;
-use crate::spec::{Wish, names};
+use crate::spec::{PlacementSpec, names};
 
 /// A decision with its request and its present state.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Record {
+pub struct DecisionRecord {
     /// Id of the decision.
     pub id: u64,
     /// Time of the decision.
@@ -23,7 +23,7 @@ pub struct Record {
     /// Client or key of the request.
     pub caller: Option<Caller>,
     /// Request and result.
-    pub shown: Shown,
+    pub details: DecisionDetails,
     /// Ledger entries of the decision.
     pub entries: Vec<EntryId>,
     /// Time at which the decision expires on its own.
@@ -32,29 +32,29 @@ pub struct Record {
     pub released: Option<Nanos>,
 }
 
-impl Record {
+impl DecisionRecord {
     /// Upper estimate of the size in memory, in bytes.
     pub fn bytes(&self) -> usize {
-        let Shown { wish, hosts, why, promise, .. } = &self.shown;
+        let DecisionDetails { spec, hosts, why, promise, .. } = &self.details;
         let promise = promise.as_ref().map_or(0, |promise| {
             let stage = |stage: &AgreedStage| 256 + names(&stage.queues) + 64 * stage.limits.len();
             512 + promise.stages.iter().map(stage).sum::<usize>()
         });
-        1_024 + names(hosts) + 512 * why.len() + wish.bytes() + promise
+        1_024 + names(hosts) + 512 * why.len() + spec.bytes() + promise
     }
 
     /// Age of the oldest telemetry used.
     pub fn age(&self) -> Option<Nanos> {
-        self.shown.oldest.map(|oldest| self.at.since(oldest))
+        self.details.oldest.map(|oldest| self.at.since(oldest))
     }
 }
 
 /// Request and result of a decision.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Shown {
+pub struct DecisionDetails {
     /// The request.
     #[serde(flatten)]
-    pub wish: Wish,
+    pub spec: PlacementSpec,
     /// Policy with its settings.
     pub policy: Arc<str>,
     /// Names of hosts: in the order of a replica chain, or of the tasks.
@@ -84,11 +84,11 @@ pub struct Limit {
     pub value_bps: i64,
 }
 
-impl Shown {
+impl DecisionDetails {
     /// Details without hosts, policy or reasons.
-    pub fn empty(wish: Wish) -> Shown {
-        Shown {
-            wish,
+    pub fn empty(spec: PlacementSpec) -> DecisionDetails {
+        DecisionDetails {
+            spec,
             policy: "".into(),
             hosts: Vec::new(),
             limit: None,
@@ -104,18 +104,18 @@ impl Shown {
     pub fn of<C>(
         fabric: &Fabric,
         policy: &Arc<str>,
-        wish: Wish,
+        spec: PlacementSpec,
         hosts: &[HostId],
         decision: &Decision<C>,
-    ) -> Shown {
+    ) -> DecisionDetails {
         let chosen = decision.why.iter().filter(|considered| considered.verdict == Verdict::Chosen);
         let limit = chosen.filter_map(|considered| Some((considered, considered.value?)));
         let limit = limit.min_by_key(|&(_, value)| value).map(|(considered, value)| Limit {
             at: considered.limit.map(|limit| limit.name(fabric)),
             value_bps: value.0,
         });
-        Shown {
-            wish,
+        DecisionDetails {
+            spec,
             policy: policy.clone(),
             hosts: hosts.iter().map(|&host| fabric.host_name(host).to_owned()).collect(),
             limit,

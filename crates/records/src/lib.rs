@@ -10,8 +10,10 @@ pub mod schema;
 mod spec;
 
 pub use self::caller::Caller;
-pub use self::change::{Change, Held, Origin, State, Version};
-pub use self::clock::{Clock, Hands};
-pub use self::decision::{Limit, Record, Shown};
+pub use self::change::{Change, Origin, State, StoredEntry, Version};
+pub use self::clock::{Clock, ClockReadings};
+pub use self::decision::{DecisionDetails, DecisionRecord, Limit};
 pub use self::migration::{Migration, MigrationState};
-pub use self::spec::{Classes, Rate, ReplicasWish, TaskWish, TasksWish, TransferWish, Wish, WorkloadWish};
+pub use self::spec::{
+    Classes, PlacementSpec, Rate, ReplicasSpec, TaskSpec, TasksSpec, TransferSpec, WorkloadSpec,
+};

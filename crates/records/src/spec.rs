@@ -15,50 +15,51 @@ use crate::schema::WorkloadForm;
 /// A placement request.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", content = "request", rename_all = "snake_case")]
-pub enum Wish {
+pub enum PlacementSpec {
     /// Copies of a block.
-    Replicas(ReplicasWish),
+    Replicas(ReplicasSpec),
     /// Tasks of an app.
-    Tasks(TasksWish),
+    Tasks(TasksSpec),
     /// Admission of a workload whose volume exists on some host.
-    Workload(WorkloadWish),
+    Workload(WorkloadSpec),
     /// Placement of a workload's volume on a server, with the workload's SLO.
-    Volumes(WorkloadWish),
+    Volumes(WorkloadSpec),
 }
 
-impl Wish {
+impl PlacementSpec {
     /// Kind of the request.
     pub fn kind(&self) -> &'static str {
         match self {
-            Wish::Replicas(_) => "replicas",
-            Wish::Tasks(_) => "tasks",
-            Wish::Workload(_) => "workload",
-            Wish::Volumes(_) => "volumes",
+            PlacementSpec::Replicas(_) => "replicas",
+            PlacementSpec::Tasks(_) => "tasks",
+            PlacementSpec::Workload(_) => "workload",
+            PlacementSpec::Volumes(_) => "volumes",
         }
     }
 
     /// Upper estimate of the size in memory, in bytes.
     pub fn bytes(&self) -> usize {
         match self {
-            Wish::Replicas(ReplicasWish { exclude, tags, collocate, .. }) => {
+            PlacementSpec::Replicas(ReplicasSpec { exclude, tags, collocate, .. }) => {
                 names(exclude) + names(tags) + names(collocate)
             }
-            Wish::Tasks(TasksWish { name, tasks, transfers, tags, exclude, .. }) => {
-                let task = |task: &TaskWish| 640 + task.name.len();
+            PlacementSpec::Tasks(TasksSpec { name, tasks, transfers, tags, exclude, .. }) => {
+                let task = |task: &TaskSpec| 640 + task.name.len();
                 let tasks: usize = tasks.iter().map(task).sum();
                 name.len() + tasks + 96 * transfers.len() + names(tags) + names(exclude)
             }
-            Wish::Workload(WorkloadWish { workload }) | Wish::Volumes(WorkloadWish { workload }) => {
+            PlacementSpec::Workload(WorkloadSpec { workload })
+            | PlacementSpec::Volumes(WorkloadSpec { workload }) => {
                 workload.iter().map(|(name, value)| name.len() + 8 + bytes(value)).sum()
             }
         }
     }
 
     /// The workload, if the request is about one.
-    pub fn workload(&self) -> Option<&WorkloadWish> {
+    pub fn workload(&self) -> Option<&WorkloadSpec> {
         match self {
-            Wish::Workload(wish) | Wish::Volumes(wish) => Some(wish),
-            Wish::Replicas(_) | Wish::Tasks(_) => None,
+            PlacementSpec::Workload(spec) | PlacementSpec::Volumes(spec) => Some(spec),
+            PlacementSpec::Replicas(_) | PlacementSpec::Tasks(_) => None,
         }
     }
 }
@@ -91,7 +92,7 @@ fn few(names: &[String]) -> (Vec<String>, bool) {
 
 /// Placement of a block's copies.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
-pub struct ReplicasWish {
+pub struct ReplicasSpec {
     /// Size of the block.
     pub size: Bytes,
     /// Host that writes the block; null if it is outside the cluster.
@@ -122,12 +123,12 @@ fn is_false(value: &bool) -> bool {
     !*value
 }
 
-impl ReplicasWish {
+impl ReplicasSpec {
     /// The same request without name lists that are too long to store.
     #[must_use]
-    pub fn kept(self) -> ReplicasWish {
+    pub fn kept(self) -> ReplicasSpec {
         let ((exclude, first), (collocate, second)) = (few(&self.exclude), few(&self.collocate));
-        ReplicasWish { exclude, collocate, forgotten: self.forgotten || first || second, ..self }
+        ReplicasSpec { exclude, collocate, forgotten: self.forgotten || first || second, ..self }
     }
 
     /// The request for the policy, with this id.
@@ -151,13 +152,13 @@ impl ReplicasWish {
 
 /// Placement or admission of a workload.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
-pub struct WorkloadWish {
+pub struct WorkloadSpec {
     /// Fields of the workload, as in a workload file.
     #[schemars(with = "WorkloadForm")]
     pub workload: online::Form,
 }
 
-impl WorkloadWish {
+impl WorkloadSpec {
     /// Name of the workload.
     pub fn name(&self) -> &str {
         self.workload.get("name").and_then(Value::as_str).unwrap_or_default()
@@ -166,15 +167,15 @@ impl WorkloadWish {
 
 /// Placement of an app's tasks.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
-pub struct TasksWish {
+pub struct TasksSpec {
     /// Name of the app.
     pub name: String,
     /// Job of the tasks; null if they form a job of their own.
     pub job: Option<String>,
     /// The tasks, in order.
-    pub tasks: Vec<TaskWish>,
+    pub tasks: Vec<TaskSpec>,
     /// Transfers between the tasks.
-    pub transfers: Vec<TransferWish>,
+    pub transfers: Vec<TransferSpec>,
     /// Tags that the hosts must have.
     pub tags: Vec<String>,
     /// Hosts, racks and pods to avoid.
@@ -187,7 +188,7 @@ pub struct TasksWish {
 
 /// A task of a placement.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct TaskWish {
+pub struct TaskSpec {
     /// Name of the task.
     pub name: String,
     /// Processors of the task.
@@ -224,7 +225,7 @@ pub struct Rate {
 
 /// Transfer from one task to another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct TransferWish {
+pub struct TransferSpec {
     /// Index of the sending task.
     pub from: u32,
     /// Index of the receiving task.
@@ -251,10 +252,10 @@ impl From<Classes> for [Traffic; Class::COUNT] {
     }
 }
 
-impl TasksWish {
+impl TasksSpec {
     /// Converts a parsed app.
-    pub fn of(app: &App, job: Option<String>, tags: Vec<String>) -> TasksWish {
-        let task = |(name, task): (&String, &Task)| TaskWish {
+    pub fn of(app: &App, job: Option<String>, tags: Vec<String>) -> TasksSpec {
+        let task = |(name, task): (&String, &Task)| TaskSpec {
             name: name.clone(),
             cpus: task.cpus,
             memory: task.memory,
@@ -262,8 +263,8 @@ impl TasksWish {
             ingress: task.ingress.into(),
             tolerant: task.tolerant,
         };
-        let transfer = |one: &Transfer| TransferWish { from: one.from, to: one.to, bytes: one.bytes };
-        TasksWish {
+        let transfer = |one: &Transfer| TransferSpec { from: one.from, to: one.to, bytes: one.bytes };
+        TasksSpec {
             name: app.name.clone(),
             job,
             tasks: app.names.iter().zip(&app.request.tasks).map(task).collect(),
@@ -276,22 +277,22 @@ impl TasksWish {
 
     /// The same request with excluded hosts, racks and pods.
     #[must_use]
-    pub fn without(self, exclude: &[String]) -> TasksWish {
+    pub fn without(self, exclude: &[String]) -> TasksSpec {
         let (exclude, forgotten) = few(exclude);
-        TasksWish { exclude, forgotten, ..self }
+        TasksSpec { exclude, forgotten, ..self }
     }
 
     /// The request for the policy, with this id and job. Names and tags that the cluster no longer has are
     /// ignored, since running tasks stay.
     pub fn request(&self, fabric: &Fabric, id: u64, job: u64) -> AppRequest {
-        let task = |wish: &TaskWish| Task {
-            cpus: wish.cpus,
-            memory: wish.memory,
-            egress: wish.egress.into(),
-            ingress: wish.ingress.into(),
-            tolerant: wish.tolerant,
+        let task = |spec: &TaskSpec| Task {
+            cpus: spec.cpus,
+            memory: spec.memory,
+            egress: spec.egress.into(),
+            ingress: spec.ingress.into(),
+            tolerant: spec.tolerant,
         };
-        let transfer = |one: &TransferWish| Transfer { from: one.from, to: one.to, bytes: one.bytes };
+        let transfer = |one: &TransferSpec| Transfer { from: one.from, to: one.to, bytes: one.bytes };
         let tags = self.tags.iter().filter_map(|tag| fabric.tag_mask(tag)).fold(0, |all, tag| all | tag);
         let excluded_hosts = self.exclude.iter().filter_map(|name| fabric.host(name)).collect();
         let domains = self.exclude.iter().filter(|name| fabric.host(name).is_none());

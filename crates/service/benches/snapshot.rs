@@ -13,7 +13,7 @@ use leeward_engine::Engine;
 use leeward_fabric::{Bytes, Cluster, HostId, Load, Nanos, ResourceId, ResourceKind};
 use leeward_ledger::{Ledger, LedgerSettings};
 use leeward_placement::Explain;
-use leeward_records::{ReplicasWish, Wish};
+use leeward_records::{PlacementSpec, ReplicasSpec};
 use leeward_service::{Coordinator, Limits, Placement, Reading, Report, Request, Requests};
 use support::{Numbers, cluster, labels, place, policies, samples};
 
@@ -31,10 +31,10 @@ fn main() {
         .map(|time| {
             let old = if time < 3 { None } else { past.pop_front() };
             let began = Instant::now();
-            let world = coordinator.world_in(old);
+            let snapshot = coordinator.snapshot_in(old);
             let took = began.elapsed().as_secs_f64() * 1e6;
-            assert_eq!(world.devices.len(), 10_000, "each was reported");
-            past.push_back(world);
+            assert_eq!(snapshot.devices.len(), 10_000, "each was reported");
+            past.push_back(snapshot);
             took
         })
         .collect();
@@ -55,10 +55,10 @@ fn informed(cluster: &Cluster) -> Coordinator<Numbers> {
     coordinator.report(NOW, report(cluster)).expect("a valid report");
     for number in 0..PLACEMENTS {
         let writer = Some(fabric.host_name(HostId(number * 7_919 % 10_000)).to_owned());
-        let wish = ReplicasWish { size: Bytes(64 << 20), replicas: 3, writer, ..ReplicasWish::default() };
-        let request = Request::Replicas(wish.request(fabric, 0).expect("a right request"));
-        let wish = Wish::Replicas(wish);
-        place(&mut coordinator, NOW, Placement { request, wish, caller: None, lasts: None }, 0);
+        let spec = ReplicasSpec { size: Bytes(64 << 20), replicas: 3, writer, ..ReplicasSpec::default() };
+        let request = Request::Replicas(spec.request(fabric, 0).expect("a right request"));
+        let spec = PlacementSpec::Replicas(spec);
+        place(&mut coordinator, NOW, Placement { request, spec, caller: None, lasts: None }, 0);
     }
     coordinator
 }

@@ -16,14 +16,15 @@ mod core;
 
 pub use self::actor::{
     Access, AnswerMigration, Changed, Channels, Closed, GetDecision, GetHolding, GetRack, GetWorkload,
-    Handle, ListWorkloads, Maker, NewCluster, OpenError, Operation, Pending, Position, Release, ReplyTo,
-    STEP, SetJob, Slots, Turn, VersionConflict, WhatIf,
+    Handle, HistoryBuckets, LeaderState, ListWorkloads, Maker, NewCluster, OpenError, Operation, Pending,
+    Release, ReplyTo, STEP, SetJob, Turn, VersionConflict, WhatIf,
 };
 pub use self::core::{
-    Addresses, Answer, AnswerError, CallError, Called, Completion, Coordinator, Counts, DecisionError,
-    DecisionQuery, DeviceState, Finding, HostReport, HostState, InvalidReport, Labels, Lane, Limits,
-    LinkState, Lookup, MigrationAnswer, MigrationQuery, NoWorkload, Part, PlaceError, PlaceTo, Placed,
-    Placement, Promising, RackContent, Rated, Reading, ReleaseError, Report, ReportSummary, Request,
-    Requests, ReservationState, Score, ScoreError, ScoreTo, Scores, Seen, Skipped, Study, TaskState,
-    TooManyJobs, UNKNOWN, Unavailable, WhatIfError, WhatIfResult, WhatIfTo, WorkloadState, World, Wrong,
+    Addresses, AdmissionPolicies, Answer, AnswerError, CallError, Completion, Coordinator, Counts,
+    DecisionError, DecisionLookup, DecisionQuery, DeviceState, HostReport, HostState, InvalidReport, Job,
+    JobResult, Limits, LinkState, MigrationAnswer, MigrationQuery, NetworkSnapshot, NoWorkload, Part,
+    PlaceError, PlaceTo, Placed, Placement, PolicyLabels, Queue, RackContent, Rated, Reading, ReleaseError,
+    Report, ReportSummary, ReportedDiskName, Request, Requests, ReservationState, Score, ScoreError, ScoreTo,
+    Scores, Skipped, TaskState, TelemetryState, TooManyJobs, UNKNOWN, Unavailable, WhatIfError, WhatIfResult,
+    WhatIfTo, WorkloadState, Wrong,
 };

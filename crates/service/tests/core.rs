@@ -9,10 +9,11 @@ use leeward_engine::Engine;
 use leeward_fabric::{Bytes, Cluster, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::{Ledger, LedgerSettings, Scratch};
 use leeward_placement::{Explain, Refusal, replicas};
-use leeward_records::{Caller, Change, ReplicasWish, Wish, WorkloadWish};
+use leeward_records::{Caller, Change, PlacementSpec, ReplicasSpec, WorkloadSpec};
 use leeward_service::{
-    Addresses, Coordinator, DecisionError, HostReport, InvalidReport, Limits, LinkState, Lookup, Part,
-    PlaceError, Placement, ReleaseError, Report, ReportSummary, Request, Skipped, World, Wrong,
+    Addresses, Coordinator, DecisionError, DecisionLookup, HostReport, InvalidReport, Limits, LinkState,
+    NetworkSnapshot, Part, PlaceError, Placement, ReleaseError, Report, ReportSummary, Request, Skipped,
+    Wrong,
 };
 use proptest::prelude::*;
 use support::{Numbers, PlaceReplies, U32, labels, place, place_now, place_replies, placed, samples};
@@ -62,23 +63,23 @@ fn block(caller: Option<(&str, u64)>) -> Placement {
 
 fn sized(bytes: u64, caller: Option<(&str, u64)>) -> Placement {
     let writer = Some("r0h0".to_owned());
-    let wish = ReplicasWish { size: Bytes(bytes), replicas: 3, writer, ..ReplicasWish::default() };
+    let spec = ReplicasSpec { size: Bytes(bytes), replicas: 3, writer, ..ReplicasSpec::default() };
     Placement {
-        request: Request::Replicas(wish.request(ledger().fabric(), 0).expect("a right request")),
-        wish: Wish::Replicas(wish),
+        request: Request::Replicas(spec.request(ledger().fabric(), 0).expect("a right request")),
+        spec: PlacementSpec::Replicas(spec),
         caller: caller.map(|(client, sequence)| Caller::Client { client: Arc::from(client), sequence }),
         lasts: None,
     }
 }
 
-fn snapshot(coordinator: &mut Coordinator<Numbers>, now: Nanos) -> World {
+fn snapshot(coordinator: &mut Coordinator<Numbers>, now: Nanos) -> NetworkSnapshot {
     coordinator.wake(now);
-    coordinator.world()
+    coordinator.snapshot()
 }
 
 /// The mutable part of a snapshot.
 fn known(coordinator: &mut Coordinator<Numbers>, now: Nanos) -> impl PartialEq + std::fmt::Debug + use<> {
-    let World { epoch, links, hosts, clients, counts, .. } = snapshot(coordinator, now);
+    let NetworkSnapshot { epoch, links, hosts, clients, counts, .. } = snapshot(coordinator, now);
     (epoch, links, hosts, clients, counts)
 }
 
@@ -100,11 +101,11 @@ fn a_placement_says_where_why_and_on_how_old_a_view() {
     let (record, repeated) = placed(place_now(&mut coordinator, at(1_400), block(None)));
     assert!(!repeated);
     assert_eq!((record.at, record.age()), (at(1_400), Some(at(400))));
-    assert_eq!(record.shown.hosts.len(), 3);
-    let limit = record.shown.limit.as_ref().expect("sinbad looks at loads");
+    assert_eq!(record.details.hosts.len(), 3);
+    let limit = record.details.limit.as_ref().expect("sinbad looks at loads");
     assert!(limit.at.is_some());
     assert_eq!(limit.value_bps, 400_000_000, "the disk is narrower than any idle link");
-    assert_eq!(coordinator.decision(at(1_500), 0), Ok(Lookup::InMemory(record)));
+    assert_eq!(coordinator.decision(at(1_500), 0), Ok(DecisionLookup::InMemory(record)));
     assert_eq!(coordinator.decision(at(1_500), 1), Err(DecisionError::NotFound(1)));
 }
 
@@ -183,8 +184,8 @@ fn what_is_released_leaves_the_links_as_they_were_and_may_be_released_again() {
     assert_ne!(loads(&mut coordinator, at(1_100)), before);
     for now in [1_200, 1_300] {
         let released = coordinator.release(at(now), record.id);
-        let Ok(Lookup::InMemory(released)) = released else { panic!("{released:?}") };
-        assert_eq!((&released.shown, released.released), (&record.shown, Some(at(1_200))));
+        let Ok(DecisionLookup::InMemory(released)) = released else { panic!("{released:?}") };
+        assert_eq!((&released.details, released.released), (&record.details, Some(at(1_200))));
         assert_eq!(loads(&mut coordinator, at(1_100)), before);
     }
     // A late copy of the request finds the decision and places nothing.
@@ -204,7 +205,7 @@ fn decisions_are_kept_up_to_a_number_and_what_leaves_goes_on_counting() {
     }
     assert_eq!(loads(&mut coordinator, at(1_100)), loads(&mut all, at(1_100)));
     for id in 0..3 {
-        assert_eq!(coordinator.decision(at(1_100), id), Ok(Lookup::Evicted(id)));
+        assert_eq!(coordinator.decision(at(1_100), id), Ok(DecisionLookup::Evicted(id)));
     }
     assert_eq!(coordinator.decision(at(1_100), 5), Err(DecisionError::NotFound(5)));
     for id in [3, 4] {
@@ -233,7 +234,7 @@ fn the_end_of_what_left_is_its_end_too() {
     let _ = coordinator.changes();
     for id in 0..5 {
         let told = coordinator.release(at(1_200), id);
-        assert_eq!(told == Ok(Lookup::Evicted(id)), id < 3, "{told:?}");
+        assert_eq!(told == Ok(DecisionLookup::Evicted(id)), id < 3, "{told:?}");
         let ended = Change::Ended { id, released: Some(at(1_200)) };
         assert_eq!(coordinator.changes().collect::<Vec<Change>>(), [ended]);
     }
@@ -250,22 +251,22 @@ fn a_last_block_of_which_the_decision_is_not_kept_any_more_is_not_placed_twice()
     placed(place_now(&mut coordinator, at(1_100), block(Some(("a", 1)))));
     placed(place_now(&mut coordinator, at(1_100), block(Some(("b", 1)))));
     let again = place_now(&mut coordinator, at(1_100), block(Some(("a", 1))));
-    assert_eq!(again, Ok(Lookup::Evicted(0)), "the store knows it");
+    assert_eq!(again, Ok(DecisionLookup::Evicted(0)), "the store knows it");
 }
 
 #[test]
 fn what_is_asked_under_the_number_of_another_kind_that_waits_does_not_wait_with_it() {
     let mut coordinator: Coordinator<Numbers> = informed("interval: 2s", Limits::default());
     let first = block(Some(("a", 1)));
-    let wish = Wish::Workload(WorkloadWish { workload: serde_json::Map::new() });
-    let other = Placement { request: Request::Workload, wish, caller: first.caller.clone(), lasts: None };
+    let spec = PlacementSpec::Workload(WorkloadSpec { workload: serde_json::Map::new() });
+    let other = Placement { request: Request::Workload, spec, caller: first.caller.clone(), lasts: None };
     let reused = PlaceError::KeyReused(first.caller.clone().expect("it has one"), "replicas");
     assert_eq!(place(&mut coordinator, at(1_100), first, 0), []);
     assert_eq!(place(&mut coordinator, at(1_200), other, 1), [(1, Err(reused))]);
     coordinator.wake(Nanos(2 * SECOND.0));
     let mut out = place_replies(&mut coordinator);
     let (asker, answer) = out.remove(0);
-    assert_eq!((asker, placed(answer).0.shown.wish.kind(), out.len()), (0, "replicas", 0));
+    assert_eq!((asker, placed(answer).0.details.spec.kind(), out.len()), (0, "replicas", 0));
 }
 
 fn early(coordinator: &mut Coordinator<Numbers>, now: Nanos) -> u64 {
@@ -275,7 +276,7 @@ fn early(coordinator: &mut Coordinator<Numbers>, now: Nanos) -> u64 {
 #[test]
 fn what_stops_counting_before_its_time_because_there_is_too_much_is_counted() {
     let mut coordinator: Coordinator<Numbers> =
-        informed("", Limits { decisions: 1, unkept: 2, ..Limits::default() });
+        informed("", Limits { decisions: 1, evicted: 2, ..Limits::default() });
     let before = loads(&mut coordinator, at(1_100));
     for count in 1..=6_u64 {
         placed(place_now(&mut coordinator, at(1_100), block(None)));
@@ -296,8 +297,8 @@ fn what_was_decided_first_leaves_first_however_it_was_numbered() {
     coordinator.wake(Nanos(2 * SECOND.0));
     let (waited, _) = placed(place_replies(&mut coordinator).remove(0).1);
     assert_eq!(waited.id, 0);
-    assert_eq!(coordinator.decision(at(2_100), 0), Ok(Lookup::InMemory(waited)));
-    assert_eq!(coordinator.decision(at(2_100), 1), Ok(Lookup::Evicted(1)));
+    assert_eq!(coordinator.decision(at(2_100), 0), Ok(DecisionLookup::InMemory(waited)));
+    assert_eq!(coordinator.decision(at(2_100), 1), Ok(DecisionLookup::Evicted(1)));
 }
 
 #[test]
@@ -307,8 +308,8 @@ fn a_record_keeps_nothing_of_long_lists_of_constraints() {
     let Request::Replicas(request) = &mut placement.request else { panic!("it is a block") };
     request.constraints.excluded_hosts = vec![HostId(19)];
     let (record, _) = placed(place_now(&mut coordinator, at(1_100), placement));
-    assert!(!record.shown.hosts.contains(&"r4h3".to_owned()));
-    let kept = serde_json::to_string(&record.shown.wish).expect("it is written");
+    assert!(!record.details.hosts.contains(&"r4h3".to_owned()));
+    let kept = serde_json::to_string(&record.details.spec).expect("it is written");
     assert!(kept.len() < 200, "{kept}");
 }
 
@@ -490,9 +491,9 @@ fn hosts_that_are_down_draining_or_full_take_nothing() {
     for _ in 0..4 {
         let (record, _) = placed(place_now(&mut coordinator, at(1_600), block(None)));
         assert!(
-            record.shown.hosts[1..].iter().all(|host| host.starts_with("r4")),
+            record.details.hosts[1..].iter().all(|host| host.starts_with("r4")),
             "{:?}",
-            record.shown.hosts
+            record.details.hosts
         );
     }
 }
@@ -516,7 +517,7 @@ fn small_disks() -> Coordinator<Numbers> {
 fn what_was_placed_after_what_a_host_stores_was_counted_is_added_to_it() {
     // Four blocks fill the writer's own host, which always takes the first copy while it has room.
     let first = |coordinator: &mut Coordinator<Numbers>, now| {
-        placed(place_now(coordinator, now, block(None))).0.shown.hosts[0] == "r0h0"
+        placed(place_now(coordinator, now, block(None))).0.details.hosts[0] == "r0h0"
     };
     let stores =
         |until, stored: u64| said(until, vec![HostReport { stored: Some(Bytes(stored << 20)), ..of(0) }]);
@@ -587,14 +588,14 @@ proptest! {
             }
             let mut stale = 0;
             for said in &report.hosts {
-                let mut news = |what, known: bool| {
+                let mut updates = |what, known: bool| {
                     let last = heard.entry((said.host, what)).or_insert(Nanos(0));
                     let new = until > *last;
                     (stale, *last) = (stale + u64::from(known && !new), if known { until.max(*last) } else { *last });
                     known && new
                 };
-                news("draining", said.draining.is_some());
-                if news("up", said.up.is_some()) {
+                updates("draining", said.draining.is_some());
+                if updates("up", said.up.is_some()) {
                     said.up.iter().for_each(|&up| ledger.set_health(said.host, up, now));
                 }
             }

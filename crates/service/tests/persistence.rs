@@ -13,13 +13,14 @@ use leeward_ledger::{Ledger, LedgerSettings};
 use leeward_placement::Explain;
 use leeward_placement::tasks::{App, TaskId};
 use leeward_records::{
-    Caller, Change, Migration, MigrationState, Record, ReplicasWish, Shown, TasksWish, Wish, WorkloadWish,
+    Caller, Change, DecisionDetails, DecisionRecord, Migration, MigrationState, PlacementSpec, ReplicasSpec,
+    TasksSpec, WorkloadSpec,
 };
 use leeward_service::{
-    AnswerError, Coordinator, DecisionError, Limits, Lookup, MigrationAnswer, MigrationQuery, PlaceError,
-    Placed, Placement, Report, ReportSummary, Request, World,
+    AnswerError, Coordinator, DecisionError, DecisionLookup, Limits, MigrationAnswer, MigrationQuery,
+    NetworkSnapshot, PlaceError, Placed, Placement, Report, ReportSummary, Request,
 };
-use leeward_store::{Database, Durability, Leadership, News, Postgres, Sqlite, Store, StoreError};
+use leeward_store::{Database, Durability, Leadership, Postgres, Sqlite, Store, StoreError, Updates};
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseResult, TestRunner};
 use serde_json::json;
@@ -71,8 +72,8 @@ enum Step {
 #[derive(Clone, PartialEq, Debug)]
 enum Told {
     Reported(ReportSummary),
-    Placed(Arc<Record>, bool),
-    Decision(Arc<Record>),
+    Placed(Arc<DecisionRecord>, bool),
+    Decision(Arc<DecisionRecord>),
     NotPlaced(PlaceError),
     NoDecision,
 }
@@ -91,10 +92,10 @@ fn message(of: &Cluster, act: Act, now: Nanos, next: u64) -> Option<Step> {
             Step::Report(Report { window, loads, ..Report::default() })
         }
         Act::Block { size, key } => {
-            let wish = ReplicasWish { size: Bytes(size), replicas: 3, ..ReplicasWish::default() };
+            let spec = ReplicasSpec { size: Bytes(size), replicas: 3, ..ReplicasSpec::default() };
             Step::Place(Placement {
-                request: Request::Replicas(wish.request(fabric, 0).expect("a right request")),
-                wish: Wish::Replicas(wish),
+                request: Request::Replicas(spec.request(fabric, 0).expect("a right request")),
+                spec: PlacementSpec::Replicas(spec),
                 caller: key.map(|key| Caller::Key(Arc::from(format!("\0\\{key}")))),
                 lasts: None,
             })
@@ -104,9 +105,9 @@ fn message(of: &Cluster, act: Act, now: Nanos, next: u64) -> Option<Step> {
                 r#"{{"tasks": [{{"name": "t", "count": {count}, "egress": {{"mean": "10Mbps"}}}}]}}"#
             );
             let app = App::from_text("app", &text, &Files::default()).expect("a right app");
-            let wish = Wish::Tasks(TasksWish::of(&app, Some("job".to_owned()), Vec::new()));
+            let spec = PlacementSpec::Tasks(TasksSpec::of(&app, Some("job".to_owned()), Vec::new()));
             let lasts = lasts.map(|seconds| Nanos(u64::from(seconds) * SECOND.0));
-            Step::Place(Placement { request: Request::Tasks(app.request), wish, caller: None, lasts })
+            Step::Place(Placement { request: Request::Tasks(app.request), spec, caller: None, lasts })
         }
         Act::Workload { name, millis, placed, lasts } => {
             let link = json!([{ "rate": "4MB/s", "burst": "64kB" }]);
@@ -117,10 +118,10 @@ fn message(of: &Cluster, act: Act, now: Nanos, next: u64) -> Option<Step> {
             if placed {
                 workload["server"] = format!("r{name}h1").into();
             }
-            let wish = WorkloadWish { workload: workload.as_object().expect("an object").clone() };
-            let wish = if placed { Wish::Workload(wish) } else { Wish::Volumes(wish) };
+            let spec = WorkloadSpec { workload: workload.as_object().expect("an object").clone() };
+            let spec = if placed { PlacementSpec::Workload(spec) } else { PlacementSpec::Volumes(spec) };
             let lasts = lasts.map(|seconds| Nanos(u64::from(seconds) * SECOND.0));
-            Step::Place(Placement { request: Request::Workload, wish, caller: None, lasts })
+            Step::Place(Placement { request: Request::Workload, spec, caller: None, lasts })
         }
         Act::End(which) => Step::Release(u64::from(which) % next.max(1)),
     })
@@ -143,27 +144,29 @@ fn report(of: &Cluster, act: Act, now: Nanos) -> Report {
 /// Carries out the jobs of the coordinator.
 fn look_into(coordinator: &mut Coordinator<Numbers>, now: Nanos) {
     loop {
-        let Some(study) = coordinator.studies().next() else { return };
-        coordinator.found(now, study.find());
+        let Some(job) = coordinator.jobs().next() else { return };
+        coordinator.found(now, job.find());
     }
 }
 
-fn kept(coordinator: &mut Coordinator<Numbers>, now: Nanos, id: u64) -> Option<Record> {
+fn kept(coordinator: &mut Coordinator<Numbers>, now: Nanos, id: u64) -> Option<DecisionRecord> {
     match coordinator.decision(now, id) {
-        Ok(Lookup::InMemory(record)) => Some(Record { entries: Vec::new(), ..(*record).clone() }),
-        Ok(Lookup::Evicted(_)) | Err(DecisionError::NotFound(_)) => None,
+        Ok(DecisionLookup::InMemory(record)) => {
+            Some(DecisionRecord { entries: Vec::new(), ..(*record).clone() })
+        }
+        Ok(DecisionLookup::Evicted(_)) | Err(DecisionError::NotFound(_)) => None,
         other => panic!("no decision: {other:?}"),
     }
 }
 
 /// Makes this store the leader. A shared store gets a follower beside it.
 fn leads(mut store: Box<dyn Store>) -> Box<dyn Store> {
-    assert!(matches!(store.stand("here"), Ok(Leadership::Leads { .. })));
+    assert!(matches!(store.renew_lease("here"), Ok(Leadership::Leader { .. })));
     store
 }
 
 fn counts(coordinator: &mut Coordinator<Numbers>) -> Vec<(u32, u32)> {
-    let World { hosts, .. } = coordinator.world();
+    let NetworkSnapshot { hosts, .. } = coordinator.snapshot();
     hosts.iter().map(|host| (host.tasks, host.replicas)).collect()
 }
 
@@ -223,7 +226,7 @@ fn goes_on(acts: &[Act], mut store: Box<dyn Store>) -> TestCaseResult {
     let last = (0..next).rev().find(|&id| kept(&mut before, now, id).is_some());
     prop_assert_eq!(counts(&mut after), counts(&mut before));
     let reserved = |coordinator: &mut Coordinator<Numbers>| -> Vec<Load> {
-        coordinator.world().links.iter().map(|link| link.reserved).collect()
+        coordinator.snapshot().links.iter().map(|link| link.reserved).collect()
     };
     prop_assert_eq!(reserved(&mut after), reserved(&mut before));
     let one_more = |coordinator: &mut Coordinator<Numbers>| {
@@ -231,7 +234,7 @@ fn goes_on(acts: &[Act], mut store: Box<dyn Store>) -> TestCaseResult {
         coordinator.place(now, placement(&of, act, now), 0);
         look_into(coordinator, now);
         let reply = place_replies(coordinator).pop().expect("a reply").1;
-        reply.map(|lookup| placed(Ok(lookup)).0.shown.promise.clone())
+        reply.map(|lookup| placed(Ok(lookup)).0.details.promise.clone())
     };
     let mut resumed = coordinator(&of, limits);
     let state = store.load(limits.decisions, limits.keys).expect("what was written is read");
@@ -255,13 +258,13 @@ fn answered(
     coordinator: &mut Coordinator<Numbers>,
     now: Nanos,
     step: Step,
-    find: impl FnOnce(&mut Coordinator<Numbers>, u64) -> Option<Record>,
+    find: impl FnOnce(&mut Coordinator<Numbers>, u64) -> Option<DecisionRecord>,
 ) -> Told {
-    let bare = |record: Arc<Record>| {
-        let shown = Shown { epoch: 0, ..record.shown.clone() };
-        Arc::new(Record { entries: Vec::new(), shown, ..(*record).clone() })
+    let bare = |record: Arc<DecisionRecord>| {
+        let details = DecisionDetails { epoch: 0, ..record.details.clone() };
+        Arc::new(DecisionRecord { entries: Vec::new(), details, ..(*record).clone() })
     };
-    let stored = |coordinator: &mut _, id, found: fn(Arc<Record>) -> Told, missing: Told| {
+    let stored = |coordinator: &mut _, id, found: fn(Arc<DecisionRecord>) -> Told, missing: Told| {
         find(coordinator, id).map_or(missing, |record| found(bare(Arc::new(record))))
     };
     match step {
@@ -273,8 +276,10 @@ fn answered(
             coordinator.place(now, placement, 0);
             look_into(coordinator, now);
             match place_replies(coordinator).pop().expect("each is answered at once").1 {
-                Ok(Lookup::InMemory(Placed { record, repeated })) => Told::Placed(bare(record), repeated),
-                Ok(Lookup::Evicted(id)) => {
+                Ok(DecisionLookup::InMemory(Placed { record, repeated })) => {
+                    Told::Placed(bare(record), repeated)
+                }
+                Ok(DecisionLookup::Evicted(id)) => {
                     let missing = Told::NotPlaced(PlaceError::Forgotten(id));
                     stored(coordinator, id, |record| Told::Placed(record, true), missing)
                 }
@@ -282,13 +287,13 @@ fn answered(
             }
         }
         Step::Release(id) => match coordinator.release(now, id) {
-            Ok(Lookup::InMemory(record)) => Told::Decision(bare(record)),
-            Ok(Lookup::Evicted(id)) => stored(coordinator, id, Told::Decision, Told::NoDecision),
+            Ok(DecisionLookup::InMemory(record)) => Told::Decision(bare(record)),
+            Ok(DecisionLookup::Evicted(id)) => stored(coordinator, id, Told::Decision, Told::NoDecision),
             Err(_) => Told::NoDecision,
         },
         Step::Get(id) => match coordinator.decision(now, id) {
-            Ok(Lookup::InMemory(record)) => Told::Decision(bare(record)),
-            Ok(Lookup::Evicted(id)) => stored(coordinator, id, Told::Decision, Told::NoDecision),
+            Ok(DecisionLookup::InMemory(record)) => Told::Decision(bare(record)),
+            Ok(DecisionLookup::Evicted(id)) => stored(coordinator, id, Told::Decision, Told::NoDecision),
             Err(_) => Told::NoDecision,
         },
     }
@@ -381,8 +386,8 @@ fn both_stores_hold_the_same_and_who_follows_knows_what_the_leader_knows() {
         let mut file = leads(Box::new(Sqlite::in_memory().expect("there is memory")));
         let (mut store, mut beside) = (leads(shared.store()), shared.store());
         following.resume(beside.load(limits.decisions, limits.keys).expect("it is read")).expect("it fits");
-        let mut follow = |now| match beside.stand("there") {
-            Ok(Leadership::Follows { leader, news: News::Changes(changes) }) => {
+        let mut follow = |now| match beside.renew_lease("there") {
+            Ok(Leadership::Follower { leader, updates: Updates::Changes(changes) }) => {
                 assert_eq!(leader.as_deref(), Some("here"));
                 changes.into_iter().for_each(|change| following.follow(now, change).expect("it fits"));
             }
@@ -421,9 +426,9 @@ fn hot(
     let app = App::from_text("app", text, &Files::default()).expect("a right app");
     coordinator.report(now, report(of, Act::Report(0), now)).expect("a valid report");
     for _ in 0..8 {
-        let wish = Wish::Tasks(TasksWish::of(&app, None, Vec::new()));
+        let spec = PlacementSpec::Tasks(TasksSpec::of(&app, None, Vec::new()));
         let request = Request::Tasks(app.request.clone());
-        place(coordinator, now, Placement { request, wish, caller: None, lasts: None }, 0);
+        place(coordinator, now, Placement { request, spec, caller: None, lasts: None }, 0);
     }
     for _ in 0..30 {
         now = now.plus(SECOND);
@@ -447,7 +452,7 @@ fn hot(
 }
 
 fn host_of(coordinator: &mut Coordinator<Numbers>, now: Nanos, id: u64) -> String {
-    kept(coordinator, now, id).map(|record| record.shown.hosts[0].clone()).unwrap_or_default()
+    kept(coordinator, now, id).map(|record| record.details.hosts[0].clone()).unwrap_or_default()
 }
 
 fn migrations(coordinator: &mut Coordinator<Numbers>, now: Nanos) -> Vec<Migration> {
@@ -478,7 +483,8 @@ fn moves(mut store: Box<dyn Store>, beside: Option<Box<dyn Store>>) {
     });
     let (now, advised) = hot(&of, &mut before, &mut *store);
     if let Some(mut beside) = beside {
-        let Ok(Leadership::Follows { news: News::Changes(changes), .. }) = beside.stand("there") else {
+        let Ok(Leadership::Follower { updates: Updates::Changes(changes), .. }) = beside.renew_lease("there")
+        else {
             panic!("it does not follow")
         };
         changes.into_iter().for_each(|change| following.follow(now, change).expect("it fits"));

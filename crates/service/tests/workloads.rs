@@ -7,13 +7,13 @@ use std::sync::Arc;
 use leeward_engine::{Engine, Policies};
 use leeward_fabric::{Cluster, HostId, Load, Nanos, ResourceKind};
 use leeward_ledger::{Ledger, LedgerSettings};
-use leeward_placement::Explain;
 use leeward_placement::tasks::{self, AppRequest, Peer, Task, Traffic};
-use leeward_records::{Caller, Change, Record, Wish, WorkloadWish};
+use leeward_placement::Explain;
+use leeward_records::{Caller, Change, DecisionRecord, PlacementSpec, WorkloadSpec};
 use leeward_service::{
-    Addresses, CallError, Completion, Coordinator, Finding, HostReport, Limits, Lookup, NoWorkload,
-    PlaceError, Placed, Placement, Report, Request, Score, ScoreError, Scores, Skipped, Study, Unavailable,
-    WhatIfError, WhatIfResult,
+    Addresses, CallError, Completion, Coordinator, DecisionLookup, HostReport, Job, JobResult, Limits,
+    NoWorkload, PlaceError, Placed, Placement, Report, Request, Score, ScoreError, Scores, Skipped,
+    Unavailable, WhatIfError, WhatIfResult,
 };
 use serde_json::{Value, json};
 use support::{Numbers, PlaceReplies, U32, cluster, labels, place_replies, policies, samples};
@@ -54,10 +54,14 @@ fn form(name: &str, server: Option<&str>, millis: u64, share: u64) -> Value {
 }
 
 fn ask(form: &Value, key: Option<&str>) -> Placement {
-    let wish = WorkloadWish { workload: form.as_object().expect("an object").clone() };
-    let wish = if form.get("server").is_some() { Wish::Workload(wish) } else { Wish::Volumes(wish) };
+    let spec = WorkloadSpec { workload: form.as_object().expect("an object").clone() };
+    let spec = if form.get("server").is_some() {
+        PlacementSpec::Workload(spec)
+    } else {
+        PlacementSpec::Volumes(spec)
+    };
     let caller = key.map(|key| Caller::Key(Arc::from(key)));
-    Placement { request: Request::Workload, wish, caller, lasts: None }
+    Placement { request: Request::Workload, spec, caller, lasts: None }
 }
 
 /// Sends a placement and runs the resulting jobs.
@@ -74,15 +78,15 @@ fn look_into<A: U32>(coordinator: &mut Coordinator<A>) -> PlaceReplies {
 
 fn carry_out<A: U32>(coordinator: &mut Coordinator<A>) {
     loop {
-        let found: Vec<Finding> = coordinator.studies().map(Study::find).collect();
+        let found: Vec<JobResult> = coordinator.jobs().map(Job::find).collect();
         if found.is_empty() {
             return;
         }
-        found.into_iter().for_each(|finding| coordinator.found(SECOND, finding));
+        found.into_iter().for_each(|result| coordinator.found(SECOND, result));
     }
 }
 
-fn placed(mut out: PlaceReplies) -> Arc<Record> {
+fn placed(mut out: PlaceReplies) -> Arc<DecisionRecord> {
     support::placed(out.pop().expect("a reply").1).0
 }
 
@@ -96,15 +100,15 @@ fn refused(mut out: PlaceReplies) -> PlaceError {
 /// Reserved rate of a link.
 fn reserved(coordinator: &mut Coordinator<Numbers>, link: &str) -> i64 {
     let link = coordinator.fabric().resource(link).expect("a link");
-    coordinator.world().link(link).expect("a link").reserved.0
+    coordinator.snapshot().link(link).expect("a link").reserved.0
 }
 
 #[test]
 fn a_promise_holds_its_rates_until_it_is_released() {
     let mut coordinator: Coordinator<Numbers> = coordinator();
     let record = placed(tell(&mut coordinator, ask(&form("a", Some("r1h1"), 50, 10), None), 0));
-    assert_eq!(record.shown.hosts, ["r1h1"]);
-    let promise = record.shown.promise.clone().expect("a promise");
+    assert_eq!(record.details.hosts, ["r1h1"]);
+    let promise = record.details.promise.clone().expect("a promise");
     assert!(promise.bound_s.expect("a bound") <= 0.05, "{promise:?}");
     // 4 MB/s and the margin of 10 %.
     for link in ["r0h0:egress", "r0:uplink", "r1:downlink", "r1h1:ingress", "r1h1:egress", "r0h0:ingress"] {
@@ -122,13 +126,13 @@ fn a_promise_holds_its_rates_until_it_is_released() {
 fn one_that_is_in_a_greater_hurry_goes_first_and_the_others_are_told() {
     let mut coordinator: Coordinator<Numbers> = coordinator();
     let slow = placed(tell(&mut coordinator, ask(&form("slow", Some("r1h1"), 200, 10), None), 0));
-    assert_eq!(slow.shown.promise.as_ref().map(|promise| promise.stages[0].priority), Some(0));
+    assert_eq!(slow.details.promise.as_ref().map(|promise| promise.stages[0].priority), Some(0));
     assert_eq!(coordinator.changes().count(), 1);
     let fast = placed(tell(&mut coordinator, ask(&form("fast", Some("r1h1"), 40, 10), None), 0));
-    assert_eq!(fast.shown.promise.as_ref().map(|promise| promise.stages[0].priority), Some(0));
+    assert_eq!(fast.details.promise.as_ref().map(|promise| promise.stages[0].priority), Some(0));
     let changes: Vec<Change> = coordinator.changes().collect();
     let [Change::Moved(slow, held), Change::Decided(..)] = changes.as_slice() else { panic!("{changes:?}") };
-    assert_eq!(slow.shown.promise.as_ref().map(|promise| promise.stages[0].priority), Some(1));
+    assert_eq!(slow.details.promise.as_ref().map(|promise| promise.stages[0].priority), Some(1));
     assert_eq!(held.len(), 3, "an entry a stage");
     assert_eq!(reserved(&mut coordinator, "r0h0:egress"), 2 * 35_200_000);
 }
@@ -146,7 +150,7 @@ fn a_name_is_promised_once_and_a_request_that_comes_again_is_the_same() {
     let told: Vec<(u32, bool)> = out
         .iter()
         .filter_map(|(asker, reply)| match reply {
-            Ok(Lookup::InMemory(Placed { repeated, .. })) => Some((*asker, *repeated)),
+            Ok(DecisionLookup::InMemory(Placed { repeated, .. })) => Some((*asker, *repeated)),
             _ => None,
         })
         .collect();
@@ -163,13 +167,13 @@ fn what_ends_while_another_is_looked_into_is_a_conflict_and_it_is_looked_into_an
     let mut coordinator: Coordinator<Numbers> = coordinator();
     let first = placed(tell(&mut coordinator, ask(&form("first", Some("r1h1"), 200, 10), None), 0));
     coordinator.place(SECOND, ask(&form("second", Some("r1h1"), 40, 10), None), 1);
-    let study = coordinator.studies().next().expect("it is looked into");
+    let job = coordinator.jobs().next().expect("it is looked into");
     coordinator.release(SECOND, first.id).expect("a decision");
-    coordinator.found(SECOND, study.find());
+    coordinator.found(SECOND, job.find());
     assert_eq!(place_replies(&mut coordinator), [], "what it rests on has changed");
-    let study = coordinator.studies().next().expect("it is looked into anew");
-    coordinator.found(SECOND, study.find());
-    assert_eq!(placed(place_replies(&mut coordinator)).shown.hosts, ["r1h1"]);
+    let job = coordinator.jobs().next().expect("it is looked into anew");
+    coordinator.found(SECOND, job.find());
+    assert_eq!(placed(place_replies(&mut coordinator)).details.hosts, ["r1h1"]);
     assert_eq!(reserved(&mut coordinator, "r0h0:egress"), 35_200_000, "the first is not back");
 }
 
@@ -190,14 +194,14 @@ fn what_would_take_anothers_slo_is_refused_and_changes_nothing() {
     let PlaceError::SloRejected(why) = refused else { panic!("{refused:?}") };
     assert!(number > 2 && why.contains("SLO"), "{number}: {why}");
     coordinator.changes().for_each(drop);
-    let before = coordinator.world().links;
+    let before = coordinator.snapshot().links;
     tell(&mut coordinator, ask(&form("one-more", Some("r1h1"), 30, 5), None), 0);
     assert_eq!(coordinator.changes().count(), 0);
-    assert_eq!(coordinator.world().links, before);
+    assert_eq!(coordinator.snapshot().links, before);
     // Another host has room, and packing finds it.
     let packed = placed(tell(&mut coordinator, ask(&form("packed", None, 30, 5), None), 0));
-    assert_ne!(packed.shown.hosts, ["r1h1"]);
-    let before = coordinator.world().links;
+    assert_ne!(packed.details.hosts, ["r1h1"]);
+    let before = coordinator.snapshot().links;
     let what_if = |coordinator: &mut Coordinator<Numbers>, policy: &str| {
         coordinator.what_if(SECOND, packed.id, policy, 0);
         carry_out(coordinator);
@@ -209,7 +213,7 @@ fn what_would_take_anothers_slo_is_refused_and_changes_nothing() {
     let Ok(WhatIfResult { record: would, refusal: None }) = what_if(&mut coordinator, "compactor") else {
         panic!("a placement")
     };
-    assert_eq!(would.shown.hosts, packed.shown.hosts, "its own load is not in its way");
+    assert_eq!(would.details.hosts, packed.details.hosts, "its own load is not in its way");
     assert!(matches!(
         what_if(&mut coordinator, "compact"),
         Err(CallError::Failed(WhatIfError::Invalid(Some(_), _)))
@@ -219,7 +223,7 @@ fn what_would_take_anothers_slo_is_refused_and_changes_nothing() {
         Err(CallError::Failed(WhatIfError::Invalid(Some(_), _)))
     ));
     assert_eq!(
-        (coordinator.world().links, coordinator.changes().count()),
+        (coordinator.snapshot().links, coordinator.changes().count()),
         (before, 1),
         "only what was packed is to be kept"
     );
@@ -229,7 +233,7 @@ fn what_would_take_anothers_slo_is_refused_and_changes_nothing() {
 fn a_server_that_goes_down_while_it_is_chosen_takes_no_volume() {
     let mut coordinator: Coordinator<Numbers> = coordinator();
     coordinator.place(SECOND, ask(&form("a", None, 50, 10), None), 1);
-    let finding = coordinator.studies().next().expect("it is looked into").find();
+    let result = coordinator.jobs().next().expect("it is looked into").find();
     // The first candidate is some host of this rack; all of the rack's hosts start draining.
     let drained = |host: u32| HostReport { host: HostId(host), up: None, draining: Some(true), stored: None };
     let report = Report {
@@ -238,10 +242,10 @@ fn a_server_that_goes_down_while_it_is_chosen_takes_no_volume() {
         ..Report::default()
     };
     coordinator.report(SECOND, report).expect("a valid report");
-    coordinator.found(SECOND, finding);
+    coordinator.found(SECOND, result);
     assert_eq!(place_replies(&mut coordinator), [], "it is looked into anew");
     let record = placed(look_into(&mut coordinator));
-    assert!(record.shown.hosts[0].starts_with("r1"), "{:?}", record.shown.hosts);
+    assert!(record.details.hosts[0].starts_with("r1"), "{:?}", record.details.hosts);
 }
 
 #[test]
@@ -254,12 +258,12 @@ fn a_request_of_which_the_ground_changes_eight_times_is_told_to_come_again() {
     coordinator.place(SECOND, ask(&form("last", Some("r1h1"), 400, 2), Some("key")), 1);
     for number in 0..8 {
         assert_eq!(place_replies(&mut coordinator), [], "{number}");
-        let finding = coordinator.studies().next().expect("it is looked into").find();
+        let result = coordinator.jobs().next().expect("it is looked into").find();
         coordinator.release(SECOND, number).expect("a decision");
-        coordinator.found(SECOND, finding);
+        coordinator.found(SECOND, result);
     }
     assert_eq!(place_replies(&mut coordinator), [(1, Err(PlaceError::Busy))]);
-    assert!(coordinator.studies().next().is_none());
+    assert!(coordinator.jobs().next().is_none());
     // The request may be repeated, and other requests succeed.
     assert_eq!(placed(tell(&mut coordinator, ask(&form("other", Some("r1h1"), 400, 2), None), 0)).id, 9);
     assert_eq!(
@@ -286,13 +290,16 @@ fn nothing_is_looked_into_for_who_has_left_and_nothing_promised_that_nobody_woul
         let key = (name == "c").then_some("key");
         coordinator.place(SECOND, ask(&form(name, Some("r1h1"), 100, 2), key), asker);
     }
-    let study = coordinator.studies().next().expect("the first is looked into");
+    let job = coordinator.jobs().next().expect("the first is looked into");
     LEFT.store(4, Ordering::Relaxed);
-    coordinator.found(SECOND, study.find());
+    coordinator.found(SECOND, job.find());
     look_into(&mut coordinator);
     let names = |coordinator: &mut Coordinator<Later>| -> Vec<String> {
         let found = coordinator.workloads(SECOND, None, 9);
-        found.iter().filter_map(|state| Some(state.record.shown.wish.workload()?.name().to_owned())).collect()
+        found
+            .iter()
+            .filter_map(|state| Some(state.record.details.spec.workload()?.name().to_owned()))
+            .collect()
     };
     assert_eq!(names(&mut coordinator), ["d"], "all others have left");
     // A client that retries with its key gets a new attempt.
@@ -385,5 +392,5 @@ fn what_is_seen_of_a_workload_is_what_was_true_last() {
     let late = report(8, "a", 0.1);
     let drains = HostReport { host: HostId(3), up: None, draining: Some(true), stored: None };
     assert_eq!(skipped(&mut coordinator, Report { hosts: vec![drains], ..late }), unknown);
-    assert!(coordinator.world().hosts[3].draining);
+    assert!(coordinator.snapshot().hosts[3].draining);
 }

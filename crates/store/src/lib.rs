@@ -13,7 +13,7 @@ mod sqlite;
 use std::sync::Arc;
 use std::time::Duration;
 
-use leeward_records::{Change, Record, State};
+use leeward_records::{Change, DecisionRecord, State};
 pub use postgres::{Database, Postgres};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -73,16 +73,16 @@ impl Kind {
 #[derive(Clone, PartialEq, Debug)]
 pub enum Leadership {
     /// This service leads: its decisions can be stored.
-    Leads {
+    Leader {
         /// Number of the term, from 1; 0 in a store that is not shared.
         term: u64,
     },
     /// Another service leads.
-    Follows {
+    Follower {
         /// Address of the leader; `None` if unknown.
         leader: Option<Arc<str>>,
         /// Changes that the leader has stored since.
-        news: News,
+        updates: Updates,
     },
 }
 
@@ -90,9 +90,10 @@ impl Leadership {
     /// Combines a result that was not processed yet with the next one, without losing changes.
     pub fn after(self, before: Option<Leadership>) -> Leadership {
         match (before, self) {
-            (Some(Leadership::Follows { news: earlier, .. }), Leadership::Follows { leader, news }) => {
-                Leadership::Follows { leader, news: earlier.and(news) }
-            }
+            (
+                Some(Leadership::Follower { updates: earlier, .. }),
+                Leadership::Follower { leader, updates },
+            ) => Leadership::Follower { leader, updates: earlier.and(updates) },
             (_, now) => now,
         }
     }
@@ -100,7 +101,7 @@ impl Leadership {
 
 /// Changes of another service since the last load or renewal.
 #[derive(Clone, PartialEq, Debug)]
-pub enum News {
+pub enum Updates {
     /// Individual changes, in order. Each shows the current state of its row, which may include later
     /// changes.
     Changes(Vec<Change>),
@@ -108,15 +109,15 @@ pub enum News {
     Everything,
 }
 
-impl News {
+impl Updates {
     /// Combines two lists of changes.
-    fn and(self, later: News) -> News {
+    fn and(self, later: Updates) -> Updates {
         match (self, later) {
-            (News::Changes(mut changes), News::Changes(mut later)) if changes.len() < TELLABLE => {
+            (Updates::Changes(mut changes), Updates::Changes(mut later)) if changes.len() < TELLABLE => {
                 changes.append(&mut later);
-                News::Changes(changes)
+                Updates::Changes(changes)
             }
-            _ => News::Everything,
+            _ => Updates::Everything,
         }
     }
 }
@@ -131,7 +132,7 @@ pub trait Store: Send {
     ///
     /// # Errors
     /// [`StoreError`] if the store is unavailable; nothing can be stored then.
-    fn stand(&mut self, address: &str) -> Result<Leadership, StoreError>;
+    fn renew_lease(&mut self, address: &str) -> Result<Leadership, StoreError>;
 
     /// Loads the state: the last `decisions` decisions, all that hold resources, and the idempotency entries.
     ///
@@ -143,7 +144,7 @@ pub trait Store: Send {
     ///
     /// # Errors
     /// [`StoreError`] if the store is unavailable or a row is invalid.
-    fn decisions(&mut self, ids: &[u64]) -> Result<Vec<Record>, StoreError>;
+    fn decisions(&mut self, ids: &[u64]) -> Result<Vec<DecisionRecord>, StoreError>;
 
     /// Stores changes, all of them or none.
     ///
@@ -194,18 +195,18 @@ mod tests {
     #[test]
     fn who_was_told_nothing_for_a_while_misses_no_news() {
         let job = |name: usize| Change::Job(name.to_string(), Default::default());
-        let follows = |news| Leadership::Follows { leader: None, news };
-        let told = (0..4).map(|name| follows(News::Changes(vec![job(name)])));
+        let follows = |updates| Leadership::Follower { leader: None, updates };
+        let told = (0..4).map(|name| follows(Updates::Changes(vec![job(name)])));
         let told = told.fold(None, |before, now| Some(now.after(before)));
-        assert_eq!(told, Some(follows(News::Changes((0..4).map(job).collect()))));
+        assert_eq!(told, Some(follows(Updates::Changes((0..4).map(job).collect()))));
         // A pending full load stays pending, and too many changes require one.
-        let everything = follows(News::Everything);
-        let after = |before: &Leadership, news| follows(news).after(Some(before.clone()));
-        assert_eq!(after(&everything, News::Changes(vec![job(0)])), everything);
-        assert_eq!(after(&follows(News::Changes(vec![job(0)])), News::Everything), everything);
-        let much = follows(News::Changes((0..TELLABLE).map(job).collect()));
-        assert_eq!(after(&much, News::Changes(vec![job(0)])), everything);
+        let everything = follows(Updates::Everything);
+        let after = |before: &Leadership, updates| follows(updates).after(Some(before.clone()));
+        assert_eq!(after(&everything, Updates::Changes(vec![job(0)])), everything);
+        assert_eq!(after(&follows(Updates::Changes(vec![job(0)])), Updates::Everything), everything);
+        let much = follows(Updates::Changes((0..TELLABLE).map(job).collect()));
+        assert_eq!(after(&much, Updates::Changes(vec![job(0)])), everything);
         // A leader has the current state.
-        assert_eq!(Leadership::Leads { term: 1 }.after(Some(everything)), Leadership::Leads { term: 1 });
+        assert_eq!(Leadership::Leader { term: 1 }.after(Some(everything)), Leadership::Leader { term: 1 });
     }
 }

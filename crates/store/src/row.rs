@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use leeward_engine::Availability;
 use leeward_fabric::Nanos;
-use leeward_records::{Caller, Held, Migration, MigrationState, Origin, Record, Version};
+use leeward_records::{Caller, DecisionRecord, Migration, MigrationState, Origin, StoredEntry, Version};
 
 use super::StoreError;
 
@@ -78,7 +78,7 @@ fn some_text(row: &dyn Found, at: usize) -> Result<String, StoreError> {
 ///
 /// # Errors
 /// [`StoreError::Row`] if the details cannot be serialized.
-pub fn decision(record: &Record) -> Result<[Cell<'_>; 9], StoreError> {
+pub fn decision(record: &DecisionRecord) -> Result<[Cell<'_>; 9], StoreError> {
     let (client, sequence, key) = match &record.caller {
         None => (None, None, None),
         Some(Caller::Key(key)) => (None, None, Some(&**key)),
@@ -87,7 +87,7 @@ pub fn decision(record: &Record) -> Result<[Cell<'_>; 9], StoreError> {
     Ok([
         Cell::number(record.id),
         Cell::number(record.at.0),
-        Cell::Plain(record.shown.wish.kind().into()),
+        Cell::Plain(record.details.spec.kind().into()),
         Cell::Text(client.map(Cow::from)),
         Cell::Number(sequence),
         Cell::Text(key.map(Cow::from)),
@@ -101,8 +101,8 @@ pub fn decision(record: &Record) -> Result<[Cell<'_>; 9], StoreError> {
 ///
 /// # Errors
 /// [`StoreError::Row`] if they cannot be serialized.
-pub fn shown(record: &Record) -> Result<Cell<'static>, StoreError> {
-    let shown = serde_json::to_string(&record.shown);
+pub fn shown(record: &DecisionRecord) -> Result<Cell<'static>, StoreError> {
+    let shown = serde_json::to_string(&record.details);
     Ok(Cell::Plain(shown.map_err(|error| unreadable("decisions", record.id, &error))?.into()))
 }
 
@@ -110,7 +110,7 @@ pub fn shown(record: &Record) -> Result<Cell<'static>, StoreError> {
 ///
 /// # Errors
 /// [`StoreError::Row`] if they cannot be serialized.
-pub fn held(id: u64, held: &[Held]) -> Result<Cell<'static>, StoreError> {
+pub fn held(id: u64, held: &[StoredEntry]) -> Result<Cell<'static>, StoreError> {
     let held = serde_json::to_string(held);
     Ok(Cell::Plain(held.map_err(|error| unreadable("commitments", id, &error))?.into()))
 }
@@ -119,14 +119,14 @@ pub fn held(id: u64, held: &[Held]) -> Result<Cell<'static>, StoreError> {
 ///
 /// # Errors
 /// [`StoreError::Row`] if the row is invalid.
-pub fn read_decision(row: &dyn Found) -> Result<(Record, Vec<Held>), StoreError> {
+pub fn read_decision(row: &dyn Found) -> Result<(DecisionRecord, Vec<StoredEntry>), StoreError> {
     let id = some_number(row, 0)?;
     let shown = row.plain(5)?.unwrap_or_default();
-    let record = Record {
+    let record = DecisionRecord {
         id,
         at: Nanos(some_number(row, 1)?),
         caller: caller(row, 2)?,
-        shown: serde_json::from_str(&shown).map_err(|error| unreadable("decisions", id, &error))?,
+        details: serde_json::from_str(&shown).map_err(|error| unreadable("decisions", id, &error))?,
         entries: Vec::new(),
         expires: row.number(6)?.map(|at| Nanos(unsigned(at))),
         released: row.number(7)?.map(|at| Nanos(unsigned(at))),

@@ -64,7 +64,7 @@ CREATE INDEX decisions_by_key ON decisions (id, request_key) WHERE request_key I
 ];
 
 /// Id of the last decision; null without decisions.
-pub const LAST: &str = "SELECT max(id) FROM decisions";
+pub const MAX_DECISION: &str = "SELECT max(id) FROM decisions";
 
 /// Idempotency entries: each client's last decision, and the last $1 keys. A recursive query finds each next
 /// client by the index, so the time depends on the number of clients and not of decisions. Beyond 20,000
@@ -103,41 +103,42 @@ pub const FILE: &str = "
 SELECT version, at, origin, cluster FROM clusters WHERE origin = 'file' ORDER BY version DESC LIMIT 1";
 
 /// Inserts a decision.
-pub const DECIDE: &str = "
+pub const INSERT_DECISION: &str = "
 INSERT INTO decisions (id, at, kind, client, sequence, request_key, shown, expires, released)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
 
 /// Inserts held resources of a decision.
-pub const COMMIT_TO: &str = "INSERT INTO commitments (decision, held) VALUES ($1, $2)";
+pub const INSERT_COMMITMENT: &str = "INSERT INTO commitments (decision, held) VALUES ($1, $2)";
 
 /// Deletes held resources of a decision.
-pub const END: &str = "DELETE FROM commitments WHERE decision = $1";
+pub const DELETE_COMMITMENT: &str = "DELETE FROM commitments WHERE decision = $1";
 
 /// Sets the end of a decision's work, unless it is set.
 pub const RELEASE: &str = "UPDATE decisions SET released = $1 WHERE id = $2 AND released IS NULL";
 
 /// Updates the details of a decision.
-pub const SHOW: &str = "UPDATE decisions SET shown = $1 WHERE id = $2";
+pub const UPDATE_DETAILS: &str = "UPDATE decisions SET shown = $1 WHERE id = $2";
 
 /// Updates held resources of a decision.
-pub const HOLD: &str = "UPDATE commitments SET held = $1 WHERE decision = $2";
+pub const UPDATE_COMMITMENT: &str = "UPDATE commitments SET held = $1 WHERE decision = $2";
 
 /// Inserts a move, or updates its state.
-pub const MIGRATE: &str = "
+pub const UPSERT_MIGRATION: &str = "
 INSERT INTO migrations (id, at, decision, position, task, job, host_from, host_to, link, state, reason)
 VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 ON CONFLICT (id) DO UPDATE SET state = excluded.state, reason = excluded.reason";
 
 /// Inserts or updates the budget of a job.
-pub const BEAR: &str = "
+pub const UPSERT_JOB: &str = "
 INSERT INTO jobs (name, down, evictions_per_hour) VALUES ($1, $2, $3)
 ON CONFLICT (name) DO UPDATE SET down = excluded.down, evictions_per_hour = excluded.evictions_per_hour";
 
 /// Deletes the budget of a job.
-pub const FORGET_JOB: &str = "DELETE FROM jobs WHERE name = $1";
+pub const DELETE_JOB: &str = "DELETE FROM jobs WHERE name = $1";
 
 /// Inserts a version of the cluster.
-pub const VERSION: &str = "INSERT INTO clusters (version, at, origin, cluster) VALUES ($1, $2, $3, $4)";
+pub const INSERT_CLUSTER: &str =
+    "INSERT INTO clusters (version, at, origin, cluster) VALUES ($1, $2, $3, $4)";
 
 /// Deletes old rows: answered moves before the last 100,000, and versions of the cluster except the last
 /// 1,000 and the last one from a file.

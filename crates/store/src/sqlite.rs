@@ -4,7 +4,7 @@ use std::fs::{File, TryLockError};
 use std::path::Path;
 use std::time::Duration;
 
-use leeward_records::Record;
+use leeward_records::DecisionRecord;
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ToSql, Transaction, TransactionBehavior, params_from_iter};
 
@@ -145,19 +145,19 @@ impl Store for Sqlite {
         self.kind
     }
 
-    fn stand(&mut self, address: &str) -> Result<Leadership, StoreError> {
+    fn renew_lease(&mut self, address: &str) -> Result<Leadership, StoreError> {
         if self.failed {
             // Only a write shows if there is space again.
             self.connection.execute("UPDATE leadership SET address = ?", [address])?;
             self.failed = false;
         }
-        Ok(Leadership::Leads { term: 0 })
+        Ok(Leadership::Leader { term: 0 })
     }
 
     fn load(&mut self, decisions: usize, callers: usize) -> Result<State, StoreError> {
         let (decisions, callers) = (signed(decisions as u64), signed(callers as u64));
         let reading = self.connection.transaction()?;
-        let last: Option<i64> = reading.query_row(schema::LAST, [], |row| row.get(0))?;
+        let last: Option<i64> = reading.query_row(schema::MAX_DECISION, [], |row| row.get(0))?;
         let mut found = State {
             cluster: rows(&reading, schema::CLUSTER, &[], row::read_version)?.pop(),
             file: rows(&reading, schema::FILE, &[], row::read_version)?.pop(),
@@ -174,7 +174,7 @@ impl Store for Sqlite {
         Ok(found)
     }
 
-    fn decisions(&mut self, ids: &[u64]) -> Result<Vec<Record>, StoreError> {
+    fn decisions(&mut self, ids: &[u64]) -> Result<Vec<DecisionRecord>, StoreError> {
         let mut question = self.connection.prepare_cached(DECISION)?;
         let mut found = Vec::new();
         for &id in ids {
@@ -239,19 +239,19 @@ fn write(transaction: &Transaction<'_>, change: &Change) -> Result<(), StoreErro
     let number = |number: u64| Cell::Number(Some(signed(number)));
     match change {
         Change::Decided(record, held) => {
-            say(schema::DECIDE, &row::decision(record)?)?;
-            say(schema::COMMIT_TO, &[number(record.id), row::held(record.id, held)?])
+            say(schema::INSERT_DECISION, &row::decision(record)?)?;
+            say(schema::INSERT_COMMITMENT, &[number(record.id), row::held(record.id, held)?])
         }
         Change::Moved(record, held) => {
-            say(schema::SHOW, &[row::shown(record)?, number(record.id)])?;
-            say(schema::HOLD, &[row::held(record.id, held)?, number(record.id)])
+            say(schema::UPDATE_DETAILS, &[row::shown(record)?, number(record.id)])?;
+            say(schema::UPDATE_COMMITMENT, &[row::held(record.id, held)?, number(record.id)])
         }
-        Change::Migration(migration) => say(schema::MIGRATE, &row::migration(migration)),
-        Change::JobOver(name) => say(schema::FORGET_JOB, &[Cell::text(name)]),
-        Change::Job(name, availability) => say(schema::BEAR, &row::job(name, availability)),
-        Change::Cluster(version) => say(schema::VERSION, &row::version(version)),
+        Change::Migration(migration) => say(schema::UPSERT_MIGRATION, &row::migration(migration)),
+        Change::JobOver(name) => say(schema::DELETE_JOB, &[Cell::text(name)]),
+        Change::Job(name, availability) => say(schema::UPSERT_JOB, &row::job(name, availability)),
+        Change::Cluster(version) => say(schema::INSERT_CLUSTER, &row::version(version)),
         Change::Ended { id, released } => {
-            say(schema::END, &[number(*id)])?;
+            say(schema::DELETE_COMMITMENT, &[number(*id)])?;
             match released {
                 Some(at) => say(schema::RELEASE, &[number(at.0), number(*id)]),
                 None => Ok(()),

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use leeward_fabric::Nanos;
 use leeward_records::Change;
-use leeward_store::{Database, Durability, Leadership, News, Postgres, Sqlite, Store, StoreError};
+use leeward_store::{Database, Durability, Leadership, Postgres, Sqlite, Store, StoreError, Updates};
 
 #[test]
 fn a_leader_that_was_deposed_writes_nothing() {
@@ -20,26 +20,29 @@ fn a_leader_that_was_deposed_writes_nothing() {
     let database = server.database();
     let open = || server.store(&database).expect("it is there");
     let (mut first, mut second) = (open(), open());
-    assert_eq!(first.stand("first"), Ok(Leadership::Leads { term: 1 }));
+    assert_eq!(first.renew_lease("first"), Ok(Leadership::Leader { term: 1 }));
     let change = |name: &str| [Change::Job(name.to_owned(), Default::default())];
     assert_eq!(second.apply(&change("second")), Err(StoreError::Deposed), "it never led");
     assert!(
-        matches!(second.stand("second"), Ok(Leadership::Follows { leader: Some(leader), .. }) if &*leader == "first")
+        matches!(second.renew_lease("second"), Ok(Leadership::Follower { leader: Some(leader), .. }) if &*leader == "first")
     );
     first.apply(&change("kept")).expect("it leads");
     // Another service took a term; the first does not know it yet.
     server.ask(&database, "UPDATE leadership SET term = term + 1").expect("it is written");
     assert_eq!(first.apply(&change("late")), Err(StoreError::Deposed));
     // The lock is released with the connection, once the server notices that it is closed.
-    let leads = (0..500).find_map(|_| match second.stand("second") {
-        Ok(Leadership::Leads { term }) => Some(term),
+    let leads = (0..500).find_map(|_| match second.renew_lease("second") {
+        Ok(Leadership::Leader { term }) => Some(term),
         _ => {
             std::thread::sleep(std::time::Duration::from_millis(10));
             None
         }
     });
     assert_eq!(leads, Some(3));
-    assert!(matches!(first.stand("first"), Ok(Leadership::Follows { news: News::Everything, .. })));
+    assert!(matches!(
+        first.renew_lease("first"),
+        Ok(Leadership::Follower { updates: Updates::Everything, .. })
+    ));
     let jobs = second.load(10, 10).expect("it is read").jobs;
     assert_eq!(jobs.into_iter().map(|(name, _)| name).collect::<Vec<_>>(), ["kept"]);
 }
@@ -50,20 +53,21 @@ fn who_is_far_behind_is_told_to_load_everything() {
     let database = server.database();
     let open = || server.store(&database).expect("it is there");
     let (mut first, mut second) = (open(), open());
-    assert!(matches!(first.stand("first"), Ok(Leadership::Leads { .. })));
-    let everything = |stands| matches!(stands, Ok(Leadership::Follows { news: News::Everything, .. }));
-    assert!(everything(second.stand("second")), "it has loaded nothing yet");
+    assert!(matches!(first.renew_lease("first"), Ok(Leadership::Leader { .. })));
+    let everything = |stands| matches!(stands, Ok(Leadership::Follower { updates: Updates::Everything, .. }));
+    assert!(everything(second.renew_lease("second")), "it has loaded nothing yet");
     let change = |number: u32| [Change::Job(format!("job {number}"), Default::default())];
     (0..3).for_each(|number| first.apply(&change(number)).expect("it leads"));
     second.load(10, 10).expect("it is read");
     first.apply(&change(3)).expect("it leads");
-    let Ok(Leadership::Follows { news: News::Changes(changes), .. }) = second.stand("second") else {
+    let Ok(Leadership::Follower { updates: Updates::Changes(changes), .. }) = second.renew_lease("second")
+    else {
         panic!("it does not follow")
     };
     assert_eq!(changes, change(3));
     (4..8).for_each(|number| first.apply(&change(number)).expect("it leads"));
     server.ask(&database, "DELETE FROM commits WHERE number < 7").expect("it is written");
-    assert!(everything(second.stand("second")));
+    assert!(everything(second.renew_lease("second")));
 }
 
 #[test]
@@ -89,7 +93,7 @@ fn whatever_there_is_is_read_in_pieces_as_it_is_from_a_file() {
     let Some(server) = postgres::Server::shared() else { return };
     let mut store = server.store(&server.database()).expect("it is there");
     let mut file = Sqlite::in_memory().expect("there is memory");
-    assert!(matches!(store.stand("here"), Ok(Leadership::Leads { .. })));
+    assert!(matches!(store.renew_lease("here"), Ok(Leadership::Leader { .. })));
     let mut jobs = 0;
     for count in [999, 1_000, 1_001, 2_000, 2_500] {
         let more: Vec<Change> =
@@ -108,15 +112,15 @@ fn a_term_comes_after_any_that_the_service_knew_and_a_new_connection_has_seen_no
     let Some(server) = postgres::Server::shared() else { return };
     let database = server.database();
     let mut store = server.store(&database).expect("it is there");
-    assert_eq!(store.stand("here"), Ok(Leadership::Leads { term: 1 }));
+    assert_eq!(store.renew_lease("here"), Ok(Leadership::Leader { term: 1 }));
     // A different database takes its place, without the last term.
     server.ask(&database, "UPDATE leadership SET term = 0").expect("it is written");
     let change = [Change::Job("job".to_owned(), Default::default())];
     assert_eq!(store.apply(&change), Err(StoreError::Deposed));
-    let term = (0..500).find_map(|_| match store.stand("here") {
-        Ok(Leadership::Leads { term }) => Some(term),
-        Ok(Leadership::Follows { news, .. }) => {
-            assert_eq!(news, News::Everything, "what another connection saw counts no more");
+    let term = (0..500).find_map(|_| match store.renew_lease("here") {
+        Ok(Leadership::Leader { term }) => Some(term),
+        Ok(Leadership::Follower { updates, .. }) => {
+            assert_eq!(updates, Updates::Everything, "what another connection saw counts no more");
             std::thread::sleep(std::time::Duration::from_millis(10));
             None
         }
@@ -169,7 +173,7 @@ fn a_commit_takes_one_round_trip_whatever_is_in_it() {
     let url = format!("postgres:///{}?user=tests&host={}", server.database(), folder.path().display());
     let database = Database::read(&url, None).expect("a right URL");
     let mut store = Postgres::open(database, Durability::Process, 10).expect("it is there");
-    assert!(matches!(store.stand("here"), Ok(Leadership::Leads { .. })));
+    assert!(matches!(store.renew_lease("here"), Ok(Leadership::Leader { .. })));
     let jobs = (0..20).map(|job| Change::Job(format!("job {job}"), Default::default()));
     let ends = (0..20).map(|id| Change::Ended { id, released: Some(Nanos(id)) });
     let changes: Vec<Change> = jobs.chain(ends).collect();
@@ -193,7 +197,7 @@ fn a_server_on_another_machine_is_spoken_to_with_tls_and_its_certificate_is_chec
     let own = server.certificate().display().to_string();
     for host in ["host=localhost", "host=localhost&hostaddr=127.0.0.1"] {
         let mut store = open(host, &own).expect("the certificate is right");
-        assert_eq!(store.stand("here"), Ok(Leadership::Leads { term: 1 }));
+        assert_eq!(store.renew_lease("here"), Ok(Leadership::Leader { term: 1 }));
         let asked = "SELECT bool_and(ssl) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid)
             WHERE application_name = 'leeward'";
         assert_eq!(server.ask(&database, asked).as_deref(), Some("t"));

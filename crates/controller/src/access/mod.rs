@@ -1,11 +1,11 @@
 //! Access control: tokens with roles, rate limits, TLS.
 
 mod loopback;
-mod patient;
 mod rates;
-mod strangers;
 mod tls;
 mod tokens;
+mod unauthenticated;
+mod write_timeout;
 
 use std::net::IpAddr;
 use std::num::NonZeroU32;
@@ -15,11 +15,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::loopback::is_loopback;
-pub use self::patient::Patient;
 pub use self::rates::Rates;
-pub use self::strangers::{Connection, Strangers};
 pub use self::tls::certified;
 pub use self::tokens::{Hosts, NewToken, Token, Tokens};
+pub use self::unauthenticated::{Connection, UnauthenticatedConnections};
+pub use self::write_timeout::WriteTimeout;
 
 /// Role of a token; each role includes the roles before it.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize, JsonSchema)]
@@ -80,7 +80,7 @@ impl std::fmt::Display for Client {
 
 /// An authorized client.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Guest {
+pub struct Principal {
     /// Identity of the client.
     pub client: Client,
     /// Hosts the client may report for; `None` for all hosts and the links of racks.
@@ -154,7 +154,7 @@ impl Access {
         bearer: Option<&str>,
         from: IpAddr,
         now: f64,
-    ) -> Result<Guest, Denied> {
+    ) -> Result<Principal, Denied> {
         let tokens = self.tokens.load();
         let token = match (&*tokens, bearer) {
             (Some(tokens), Some(bearer)) => Some(tokens.find(bearer)),
@@ -167,7 +167,7 @@ impl Access {
         };
         self.rates.load().take(&client, now).map_err(Denied::TooMany)?;
         let (Some(needed), true) = (needed, tokens.is_some()) else {
-            return Ok(Guest { client, hosts: None });
+            return Ok(Principal { client, hosts: None });
         };
         match token {
             None => Err(Denied::NoToken),
@@ -175,7 +175,7 @@ impl Access {
             Some(Some(token)) if token.role < needed => {
                 Err(Denied::Role { name: token.name.clone(), role: token.role })
             }
-            Some(Some(token)) => Ok(Guest { client, hosts: token.hosts.clone() }),
+            Some(Some(token)) => Ok(Principal { client, hosts: token.hosts.clone() }),
         }
     }
 }
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(access.admit(Some(Role::Read), Some("guess"), HERE, 0.0), Err(Denied::Unknown));
         assert_eq!(
             access.admit(None, None, HERE, 0.0),
-            Ok(Guest { client: Client::Address(HERE), hosts: None })
+            Ok(Principal { client: Client::Address(HERE), hosts: None })
         );
     }
 

@@ -11,26 +11,26 @@ use leeward_fabric::input::excerpt;
 use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 
-use super::Edge;
+use super::AppState;
 use super::bodies::Held;
 use super::problem::Problem;
 
 /// A body in JSON.
 pub struct Body<T>(pub T);
 
-impl<T: DeserializeOwned> FromRequest<Arc<Edge>> for Body<T> {
+impl<T: DeserializeOwned> FromRequest<Arc<AppState>> for Body<T> {
     type Rejection = Problem;
 
-    async fn from_request(request: Request, edge: &Arc<Edge>) -> Result<Self, Problem> {
+    async fn from_request(request: Request, app: &Arc<AppState>) -> Result<Self, Problem> {
         let media_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let essence = media_type.and_then(|value| value.split(';').next()).unwrap_or_default().trim();
         let is_json = essence.eq_ignore_ascii_case("application/json");
         // Rejected at once if the length is known; chunked bodies are read up to the limit.
-        if request.body().size_hint().lower() > edge.largest as u64 {
-            return Err(Problem::too_large(edge.largest));
+        if request.body().size_hint().lower() > app.largest as u64 {
+            return Err(Problem::too_large(app.largest));
         }
-        let body = tokio::time::timeout(edge.patience, whole(request, edge.largest));
-        let body = body.await.map_err(|_| Problem::slow(edge.patience))??;
+        let body = tokio::time::timeout(app.patience, whole(request, app.largest));
+        let body = body.await.map_err(|_| Problem::slow(app.patience))??;
         // Checked after the body is read: a connection with an unread body must be closed.
         if !is_json {
             return Err(Problem::media_type());

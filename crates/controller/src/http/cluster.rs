@@ -16,8 +16,8 @@ use serde_json::Value;
 
 use super::body::Body;
 use super::problem::{IntoProblem, Problem};
-use super::{Answer, Edge, Shared};
-use crate::access::{Client, Guest};
+use super::{ApiResult, AppState, SharedState};
+use crate::access::{Client, Principal};
 
 fn shown(version: &Version) -> Response {
     let head = [
@@ -27,8 +27,8 @@ fn shown(version: &Version) -> Response {
     (head, version.text.to_string()).into_response()
 }
 
-pub async fn get(State(edge): Shared) -> Answer {
-    Ok(shown(&edge.handle.cluster()))
+pub async fn get(State(app): SharedState) -> ApiResult {
+    Ok(shown(&app.handle.cluster()))
 }
 
 /// Fields of the cluster to change; null removes a field.
@@ -72,20 +72,20 @@ pub fn readable(cluster: &Value) -> Result<(Cluster, Arc<str>), Problem> {
 /// # Errors
 /// [`Problem`] for an invalid cluster, a version conflict, or a failed store.
 pub async fn change(
-    edge: &Edge,
+    app: &AppState,
     by: &Client,
     cluster: Value,
     after: Option<u64>,
 ) -> Result<Version, Problem> {
     // A cluster with millions of hosts takes seconds and gigabytes to read: one at a time, outside the async
     // threads.
-    let alone = edge.reading.lock().await;
+    let alone = app.reading.lock().await;
     let read = tokio::task::spawn_blocking(move || readable(&cluster)).await;
     drop(alone);
     let (cluster, text) = read.map_err(|_| Problem::broken())??;
     let new = NewCluster { cluster, text, origin: Origin::Request, after };
-    let changed = edge.handle.change_cluster(new).await;
-    let Changed { version, again } = changed.map_err(|error| error.problem(&edge.clock))?;
+    let changed = app.handle.change_cluster(new).await;
+    let Changed { version, again } = changed.map_err(|error| error.problem(&app.clock))?;
     if !again {
         tracing::info!(version = version.number, %by, "the cluster was changed");
     }
@@ -93,27 +93,27 @@ pub async fn change(
 }
 
 pub async fn put(
-    State(edge): Shared,
-    Extension(guest): Extension<Guest>,
+    State(app): SharedState,
+    Extension(principal): Extension<Principal>,
     headers: HeaderMap,
     Body(cluster): Body<Value>,
-) -> Answer {
+) -> ApiResult {
     let after = wanted(&headers)?;
-    Ok(shown(&change(&edge, &guest.client, cluster, after).await?))
+    Ok(shown(&change(&app, &principal.client, cluster, after).await?))
 }
 
 pub async fn patch(
-    State(edge): Shared,
-    Extension(guest): Extension<Guest>,
+    State(app): SharedState,
+    Extension(principal): Extension<Principal>,
     headers: HeaderMap,
     Body(fields): Body<Value>,
-) -> Answer {
+) -> ApiResult {
     let after = wanted(&headers)?;
-    let version = edge.handle.cluster();
+    let version = app.handle.cluster();
     let mut cluster = serde_json::from_str(&version.text).map_err(|_| Problem::broken())?;
     merge(&mut cluster, fields);
     // The patch applies to this version, even if another client changes the cluster meanwhile.
-    Ok(shown(&change(&edge, &guest.client, cluster, after.or(Some(version.number))).await?))
+    Ok(shown(&change(&app, &principal.client, cluster, after.or(Some(version.number))).await?))
 }
 
 /// Merges a patch into a value: null removes a field, an object merges into an object, anything else replaces

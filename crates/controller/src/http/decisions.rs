@@ -7,7 +7,7 @@ use axum::response::IntoResponse;
 use leeward_fabric::Fabric;
 use leeward_placement::Reason;
 use leeward_records::schema::{Id, Name, Time};
-use leeward_records::{Caller, Clock, Limit, Record, Wish};
+use leeward_records::{Caller, Clock, DecisionRecord, Limit, PlacementSpec};
 use leeward_service::{DecisionQuery, GetDecision, Placed, Placement, Release, WhatIf, WhatIfResult};
 use leeward_slo::online::Agreed;
 use schemars::JsonSchema;
@@ -18,7 +18,7 @@ use super::network::{LARGEST_PAGE, Part};
 use super::place::{ReplicasBody, TasksBody, WorkloadBody};
 use super::problem::{Problem, refusal_text};
 use super::shapes::Page;
-use super::{Answer, Asked, Edge, Named, Shared};
+use super::{ApiResult, AppState, NamePath, Params, SharedState};
 
 /// A decision.
 #[derive(Serialize, JsonSchema)]
@@ -31,7 +31,7 @@ pub struct Decision {
     time: String,
     /// The request.
     #[serde(flatten)]
-    wish: Wish,
+    spec: PlacementSpec,
     /// Policy with its settings.
     policy: String,
     /// Names of the hosts: in the order of the chain, or of the tasks.
@@ -69,8 +69,8 @@ pub struct Decision {
 
 impl Decision {
     /// Converts a record for the API.
-    pub fn of(record: &Record, clock: &Clock) -> Decision {
-        let shown = record.shown.clone();
+    pub fn of(record: &DecisionRecord, clock: &Clock) -> Decision {
+        let details = record.details.clone();
         let (client, sequence, key) = match &record.caller {
             None => (None, None, None),
             Some(Caller::Key(key)) => (None, None, Some(key.to_string())),
@@ -79,16 +79,16 @@ impl Decision {
         Decision {
             id: record.id.to_string(),
             time: clock.text(record.at),
-            wish: shown.wish,
-            policy: shown.policy.to_string(),
-            hosts: shown.hosts,
-            limit: shown.limit,
-            epoch: shown.epoch,
-            oldest_telemetry: shown.oldest.map(|at| clock.text(at)),
+            spec: details.spec,
+            policy: details.policy.to_string(),
+            hosts: details.hosts,
+            limit: details.limit,
+            epoch: details.epoch,
+            oldest_telemetry: details.oldest.map(|at| clock.text(at)),
             telemetry_age_s: record.age().map(|age| age.as_secs_f64()),
-            note: shown.note,
-            why: shown.why,
-            promise: shown.promise,
+            note: details.note,
+            why: details.why,
+            promise: details.promise,
             client,
             sequence,
             key,
@@ -99,13 +99,14 @@ impl Decision {
 }
 
 async fn place(
-    edge: &Edge,
+    app: &AppState,
     kind: &'static str,
     resolve: impl Fn(&Fabric) -> Result<Placement, Problem>,
-) -> Answer {
-    let placed = edge.call(resolve).await.and_then(|placed| {
-        if placed.repeated && placed.record.shown.wish.kind() != kind {
-            let first = format!("decision {}, of kind {}", placed.record.id, placed.record.shown.wish.kind());
+) -> ApiResult {
+    let placed = app.call(resolve).await.and_then(|placed| {
+        if placed.repeated && placed.record.details.spec.kind() != kind {
+            let first =
+                format!("decision {}, of kind {}", placed.record.id, placed.record.details.spec.kind());
             return Err(Problem::reused(placed.record.caller.as_ref(), &first));
         }
         Ok(placed)
@@ -115,32 +116,40 @@ async fn place(
         Ok(_) => "placed",
         Err(problem) => problem.word(),
     };
-    edge.metrics.placement(kind, outcome);
+    app.metrics.placement(kind, outcome);
     let Placed { record, repeated } = placed?;
     let status = if repeated { StatusCode::OK } else { StatusCode::CREATED };
     let location = format!("/v1/decisions/{}", record.id);
-    let body = Json(Decision::of(&record, &edge.clock));
+    let body = Json(Decision::of(&record, &app.clock));
     Ok((status, [(header::LOCATION, location)], body).into_response())
 }
 
 pub async fn place_replicas(
-    State(edge): Shared,
+    State(app): SharedState,
     headers: HeaderMap,
     Body(body): Body<ReplicasBody>,
-) -> Answer {
-    place(&edge, "replicas", |fabric| body.operation(fabric, &headers)).await
+) -> ApiResult {
+    place(&app, "replicas", |fabric| body.operation(fabric, &headers)).await
 }
 
-pub async fn place_tasks(State(edge): Shared, headers: HeaderMap, Body(body): Body<TasksBody>) -> Answer {
-    place(&edge, "tasks", |fabric| body.operation(fabric, &headers)).await
+pub async fn place_tasks(
+    State(app): SharedState,
+    headers: HeaderMap,
+    Body(body): Body<TasksBody>,
+) -> ApiResult {
+    place(&app, "tasks", |fabric| body.operation(fabric, &headers)).await
 }
 
-pub async fn place_volume(State(edge): Shared, headers: HeaderMap, Body(body): Body<WorkloadBody>) -> Answer {
-    place(&edge, "volumes", |_| body.operation(&headers, false)).await
+pub async fn place_volume(
+    State(app): SharedState,
+    headers: HeaderMap,
+    Body(body): Body<WorkloadBody>,
+) -> ApiResult {
+    place(&app, "volumes", |_| body.operation(&headers, false)).await
 }
 
-pub async fn admit(State(edge): Shared, headers: HeaderMap, Body(body): Body<WorkloadBody>) -> Answer {
-    place(&edge, "workload", |_| body.operation(&headers, true)).await
+pub async fn admit(State(app): SharedState, headers: HeaderMap, Body(body): Body<WorkloadBody>) -> ApiResult {
+    place(&app, "workload", |_| body.operation(&headers, true)).await
 }
 
 /// The body of `POST /v1/decisions/{id}/what-if`.
@@ -152,12 +161,16 @@ pub struct WhatIfBody {
     policy: String,
 }
 
-pub async fn what_if(State(edge): Shared, Asked(Path(id)): Named, Body(body): Body<WhatIfBody>) -> Answer {
+pub async fn what_if(
+    State(app): SharedState,
+    Params(Path(id)): NamePath,
+    Body(body): Body<WhatIfBody>,
+) -> ApiResult {
     let query = WhatIf { id: number(&id)?, policy: body.policy };
-    let WhatIfResult { record, refusal } = edge.call(|_| Ok(query.clone())).await?;
-    let mut decision = Decision::of(&record, &edge.clock);
+    let WhatIfResult { record, refusal } = app.call(|_| Ok(query.clone())).await?;
+    let mut decision = Decision::of(&record, &app.clock);
     if let Some(refusal) = refusal {
-        decision.note = Some(refusal_text(&refusal, &edge.clock));
+        decision.note = Some(refusal_text(&refusal, &app.clock));
     }
     Ok(Json(decision).into_response())
 }
@@ -167,16 +180,16 @@ pub(super) fn number(id: &str) -> Result<u64, Problem> {
     Id::read(id).ok_or_else(|| Problem::no_decision(&leeward_fabric::input::excerpt(id)))
 }
 
-pub async fn decision(State(edge): Shared, Asked(Path(id)): Named) -> Answer {
+pub async fn decision(State(app): SharedState, Params(Path(id)): NamePath) -> ApiResult {
     let id = number(&id)?;
-    let record = edge.call(|_| Ok(GetDecision(id))).await?;
-    Ok(Json(Decision::of(&record, &edge.clock)).into_response())
+    let record = app.call(|_| Ok(GetDecision(id))).await?;
+    Ok(Json(Decision::of(&record, &app.clock)).into_response())
 }
 
-pub async fn release(State(edge): Shared, Asked(Path(id)): Named) -> Answer {
+pub async fn release(State(app): SharedState, Params(Path(id)): NamePath) -> ApiResult {
     let id = number(&id)?;
-    let record = edge.call(|_| Ok(Release(id))).await?;
-    Ok(Json(Decision::of(&record, &edge.clock)).into_response())
+    let record = app.call(|_| Ok(Release(id))).await?;
+    Ok(Json(Decision::of(&record, &app.clock)).into_response())
 }
 
 /// Filter and page of a list of decisions.
@@ -221,20 +234,20 @@ impl Which {
     }
 }
 
-async fn listed(edge: &Edge, which: Which, holding: bool) -> Answer {
+async fn listed(app: &AppState, which: Which, holding: bool) -> ApiResult {
     let part = which.part();
     let (limit, before) = (part.limit()?, part.after()?);
     let kind = which.kind.map(Kind::word);
     let query = DecisionQuery { kind, before, limit: limit + 1, holding };
-    let found = edge.call(|_| Ok(query.clone())).await?;
-    Ok(Json(Page::cut(found, limit, |record| record.id, |record| Decision::of(record, &edge.clock)))
+    let found = app.call(|_| Ok(query.clone())).await?;
+    Ok(Json(Page::cut(found, limit, |record| record.id, |record| Decision::of(record, &app.clock)))
         .into_response())
 }
 
-pub async fn decisions(State(edge): Shared, Asked(Query(which)): Asked<Query<Which>>) -> Answer {
-    listed(&edge, which, false).await
+pub async fn decisions(State(app): SharedState, Params(Query(which)): Params<Query<Which>>) -> ApiResult {
+    listed(&app, which, false).await
 }
 
-pub async fn commitments(State(edge): Shared, Asked(Query(which)): Asked<Query<Which>>) -> Answer {
-    listed(&edge, which, true).await
+pub async fn commitments(State(app): SharedState, Params(Query(which)): Params<Query<Which>>) -> ApiResult {
+    listed(&app, which, true).await
 }

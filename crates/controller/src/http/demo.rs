@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use super::body::Body;
 use super::problem::Problem;
-use super::{Answer, Edge, Shared};
+use super::{ApiResult, AppState, SharedState};
 
 /// Last published comparison; empty before.
 pub type Board = ArcSwapOption<Demo>;
@@ -187,18 +187,18 @@ fn share(field: &str, value: f64) -> Result<(), Problem> {
     if (0.0..=1.0).contains(&value) { Ok(()) } else { Err(Problem::field(field, detail())) }
 }
 
-fn board(edge: &Edge) -> Result<&Board, Problem> {
-    edge.demo.as_ref().ok_or_else(Problem::no_demo)
+fn board(app: &AppState) -> Result<&Board, Problem> {
+    app.demo.as_ref().ok_or_else(Problem::no_demo)
 }
 
-pub async fn get(State(edge): Shared) -> Answer {
-    let demo = board(&edge)?.load_full().ok_or_else(Problem::no_demo)?;
+pub async fn get(State(app): SharedState) -> ApiResult {
+    let demo = board(&app)?.load_full().ok_or_else(Problem::no_demo)?;
     Ok(Json(demo.as_ref()).into_response())
 }
 
-pub async fn put(State(edge): Shared, Body(demo): Body<Demo>) -> Answer {
-    let board = board(&edge)?;
-    demo.check(&edge.clock)?;
+pub async fn put(State(app): SharedState, Body(demo): Body<Demo>) -> ApiResult {
+    let board = board(&app)?;
+    demo.check(&app.clock)?;
     board.store(Some(Arc::new(demo)));
     Ok(StatusCode::NO_CONTENT.into_response())
 }

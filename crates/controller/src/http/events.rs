@@ -23,8 +23,8 @@ use super::network::Hotspot;
 use super::problem::Problem;
 use super::shapes::Rack;
 use super::status::ROLES;
-use super::{Answer, Edge, Shared};
-use crate::observability::{Happening, Told};
+use super::{ApiResult, AppState, SharedState};
+use crate::observability::{Event, EventRecord};
 
 /// Interval of keep-alive comments on a silent stream, so that either side notices a dead peer.
 const SILENCE: Duration = Duration::from_secs(15);
@@ -91,24 +91,24 @@ fn event(name: &str, id: u64, data: &impl Serialize) -> Bytes {
     format!("event: {name}\nid: {id}\ndata: {data}\n\n").into()
 }
 
-fn render(edge: &Edge, told: &Told) -> Bytes {
-    let clock = &edge.clock;
+fn render(app: &AppState, told: &EventRecord) -> Bytes {
+    let clock = &app.clock;
     match &told.what {
-        Happening::Decision(record) => event("decision", told.id, &Decision::of(record, clock)),
-        Happening::Racks(world) => {
-            let items = world.fabric.all_racks().map(|rack| Rack::of(world, clock, rack)).collect();
+        Event::Decision(record) => event("decision", told.id, &Decision::of(record, clock)),
+        Event::Racks(snapshot) => {
+            let items = snapshot.fabric.all_racks().map(|rack| Rack::of(snapshot, clock, rack)).collect();
             event("racks", told.id, &Racks { items })
         }
-        Happening::Hotspot(hot) => {
+        Event::Hotspot(hot) => {
             let hotspot = Hotspot::of(hot.link.clone(), hot.utilization, hot.since, hot.at, clock);
             let until = hot.until.map(|at| clock.text(at));
             event("hotspot", told.id, &HotspotEvent { hotspot, until })
         }
-        Happening::Cluster(number) => {
+        Event::Cluster(number) => {
             event("cluster", told.id, &ClusterEvent { cluster_version: number.to_string() })
         }
-        Happening::Leader(position) => {
-            let (role, leader) = edge.about.leader(position);
+        Event::Leader(leader_state) => {
+            let (role, leader) = app.about.leader(leader_state);
             event("leader", told.id, &LeaderEvent { role, leader })
         }
     }
@@ -140,16 +140,16 @@ pub fn heard(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
     number.map(Some).ok_or_else(|| Problem::field("last-event-id", expected))
 }
 
-pub async fn events(State(edge): Shared, headers: HeaderMap) -> Answer {
+pub async fn events(State(app): SharedState, headers: HeaderMap) -> ApiResult {
     let heard = heard(&headers)?;
-    let place = edge.events.place().ok_or_else(Problem::too_many_streams)?;
+    let place = app.events.place().ok_or_else(Problem::too_many_streams)?;
     let (sender, pieces) = mpsc::channel(1);
     // Fix the position now, so that the stream has all later events even if the client reads it late.
-    let last = edge.events.last();
+    let last = app.events.last();
     tokio::spawn(async move {
-        edge.metrics.streams.inc();
-        follow(&edge, heard, last, &sender).await;
-        edge.metrics.streams.dec();
+        app.metrics.streams.inc();
+        follow(&app, heard, last, &sender).await;
+        app.metrics.streams.dec();
         drop(place);
     });
     let head = [(header::CONTENT_TYPE, "text/event-stream"), (header::CACHE_CONTROL, "no-store")];
@@ -157,8 +157,8 @@ pub async fn events(State(edge): Shared, headers: HeaderMap) -> Answer {
 }
 
 /// Sends events until the client disconnects, falls too far behind, or the service stops.
-async fn follow(edge: &Arc<Edge>, heard: Option<u64>, last: u64, sender: &mpsc::Sender<Bytes>) {
-    let (events, mut bell) = (&edge.events, edge.events.bell());
+async fn follow(app: &Arc<AppState>, heard: Option<u64>, last: u64, sender: &mpsc::Sender<Bytes>) {
+    let (events, mut subscribe) = (&app.events, app.events.subscribe());
     let mut beginning = format!("retry: {RETRY_MS}\n\n");
     let mut at = match heard {
         None => last,
@@ -190,8 +190,9 @@ async fn follow(edge: &Arc<Edge>, heard: Option<u64>, last: u64, sender: &mpsc::
                 break told;
             }
             // Release the guard of the watch before waiting for anything else.
-            let more =
-                async { bell.wait_for(|last| last.is_none_or(|last| last > at)).await.map(|last| *last) };
+            let more = async {
+                subscribe.wait_for(|last| last.is_none_or(|last| last > at)).await.map(|last| *last)
+            };
             let silent = tokio::select! {
                 () = sender.closed() => return,
                 more = tokio::time::timeout(SILENCE, more) => match more {
@@ -210,9 +211,9 @@ async fn follow(edge: &Arc<Edge>, heard: Option<u64>, last: u64, sender: &mpsc::
         at = told.last().map_or(at, |last| last.id);
         piece = match &told[..] {
             [] => Bytes::from_static(b": nothing new\n\n"),
-            [one] => one.text(|told| render(edge, told)).clone(),
+            [one] => one.text(|told| render(app, told)).clone(),
             several => {
-                several.iter().flat_map(|one| one.text(|told| render(edge, told)).iter().copied()).collect()
+                several.iter().flat_map(|one| one.text(|told| render(app, told)).iter().copied()).collect()
             }
         };
     }

@@ -16,7 +16,7 @@ use super::body::Body;
 use super::network::{LARGEST_PAGE, Part};
 use super::problem::Problem;
 use super::shapes::Page;
-use super::{Answer, Asked, Edge, Named, Shared};
+use super::{ApiResult, AppState, NamePath, Params, SharedState};
 
 /// States of a move.
 const STATES: [&str; 4] = ["advised", "done", "refused", "expired"];
@@ -53,10 +53,10 @@ pub struct Migration {
 }
 
 impl Migration {
-    fn of(edge: &Edge, migration: leeward_records::Migration) -> Migration {
+    fn of(app: &AppState, migration: leeward_records::Migration) -> Migration {
         Migration {
             id: migration.id.to_string(),
-            time: edge.clock.text(migration.at),
+            time: app.clock.text(migration.at),
             decision: migration.decision.to_string(),
             task: migration.task,
             job: migration.job,
@@ -101,12 +101,12 @@ impl Which {
     }
 }
 
-pub async fn list(State(edge): Shared, Asked(Query(which)): Asked<Query<Which>>) -> Answer {
+pub async fn list(State(app): SharedState, Params(Query(which)): Params<Query<Which>>) -> ApiResult {
     let (part, state) = (which.part(), which.state()?);
     let (limit, before) = (part.limit()?, part.after()?);
     let query = MigrationQuery { state, before, limit: limit + 1 };
-    let found = edge.call(|_| Ok(query)).await?;
-    Ok(Json(Page::cut(found, limit, |one| one.id, |one| Migration::of(&edge, one.clone()))).into_response())
+    let found = app.call(|_| Ok(query)).await?;
+    Ok(Json(Page::cut(found, limit, |one| one.id, |one| Migration::of(&app, one.clone()))).into_response())
 }
 
 /// Answer to an advised move.
@@ -145,9 +145,13 @@ impl AnswerBody {
     }
 }
 
-pub async fn answer(State(edge): Shared, Asked(Path(id)): Named, Body(body): Body<AnswerBody>) -> Answer {
-    let migration = edge.call(|_| body.operation(&id)).await?;
-    Ok(Json(Migration::of(&edge, migration)).into_response())
+pub async fn answer(
+    State(app): SharedState,
+    Params(Path(id)): NamePath,
+    Body(body): Body<AnswerBody>,
+) -> ApiResult {
+    let migration = app.call(|_| body.operation(&id)).await?;
+    Ok(Json(Migration::of(&app, migration)).into_response())
 }
 
 /// Budget of a job; null for no limit.
@@ -174,12 +178,16 @@ impl JobBody {
     }
 }
 
-pub async fn job(State(edge): Shared, Asked(Path(name)): Named, Body(body): Body<JobBody>) -> Answer {
-    edge.call(|_| body.operation(&name)).await?;
+pub async fn job(
+    State(app): SharedState,
+    Params(Path(name)): NamePath,
+    Body(body): Body<JobBody>,
+) -> ApiResult {
+    app.call(|_| body.operation(&name)).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-pub async fn forget_job(State(edge): Shared, Asked(Path(name)): Named) -> Answer {
-    edge.call(|_| JobBody::default().operation(&name)).await?;
+pub async fn forget_job(State(app): SharedState, Params(Path(name)): NamePath) -> ApiResult {
+    app.call(|_| JobBody::default().operation(&name)).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

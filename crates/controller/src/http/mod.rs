@@ -1,13 +1,13 @@
 //! HTTP interface: converts requests to operations on the coordinator, and replies to responses. The
 //! interface decides nothing and stores nothing.
 
+mod auth;
 mod bodies;
 mod body;
 mod cluster;
 mod decisions;
 mod demo;
 mod events;
-mod gate;
 mod metrics;
 mod migrations;
 mod network;
@@ -44,9 +44,9 @@ use leeward_records::Clock;
 use leeward_service::{CallError, Handle, Operation, Unavailable};
 use tokio::sync::Mutex;
 
+pub use self::auth::Peer;
 pub use self::bodies::Bodies;
 pub use self::demo::Board;
-pub use self::gate::Peer;
 use self::operations::SUBJECTS;
 use self::problem::{IntoProblem, Problem};
 pub use self::reading::{Beside, understand};
@@ -57,7 +57,7 @@ use crate::probes::Probes;
 use crate::reload::Reload;
 
 /// Shared state of all request handlers.
-pub struct Edge {
+pub struct AppState {
     /// Handle of the core.
     pub handle: Handle,
     /// Time conversion.
@@ -95,10 +95,10 @@ pub fn description() -> String {
     openapi::document(SUBJECTS).to_string()
 }
 
-type Shared = State<Arc<Edge>>;
-type Answer = Result<Response, Problem>;
+type SharedState = State<Arc<AppState>>;
+type ApiResult = Result<Response, Problem>;
 
-impl Edge {
+impl AppState {
     /// Lag of the machine's clock behind the service's time; 0 if it is within the tolerance for reports.
     fn clock_behind(&self) -> Nanos {
         let behind = self.clock.behind();
@@ -115,11 +115,11 @@ impl Edge {
         O::Error: IntoProblem,
     {
         // The snapshot itself is dropped: the next one reuses its memory.
-        let mut fabric = self.handle.last_world().fabric.clone();
+        let mut fabric = self.handle.last_snapshot().fabric.clone();
         loop {
             match self.handle.call(resolve(&fabric)?, fabric.clone()).await {
                 Err(CallError::Unavailable(Unavailable::ClusterChanged)) => {
-                    fabric = self.world().await?.fabric.clone();
+                    fabric = self.snapshot().await?.fabric.clone();
                 }
                 answer => return answer.map_err(|error| error.problem(&self.clock)),
             }
@@ -128,20 +128,20 @@ impl Edge {
 }
 
 /// Extractor whose rejections are problem documents.
-struct Asked<T>(T);
+struct Params<T>(T);
 
 /// The single parameter of a path.
-type Named = Asked<Path<String>>;
+type NamePath = Params<Path<String>>;
 
-impl<T> FromRequestParts<Arc<Edge>> for Asked<T>
+impl<T> FromRequestParts<Arc<AppState>> for Params<T>
 where
-    T: FromRequestParts<Arc<Edge>>,
+    T: FromRequestParts<Arc<AppState>>,
     T::Rejection: Into<Problem>,
 {
     type Rejection = Problem;
 
-    async fn from_request_parts(parts: &mut Parts, edge: &Arc<Edge>) -> Result<Self, Problem> {
-        T::from_request_parts(parts, edge).await.map(Asked).map_err(Into::into)
+    async fn from_request_parts(parts: &mut Parts, app: &Arc<AppState>) -> Result<Self, Problem> {
+        T::from_request_parts(parts, app).await.map(Params).map_err(Into::into)
     }
 }
 
@@ -165,13 +165,13 @@ impl From<QueryRejection> for Problem {
 }
 
 /// Router of all operations.
-pub fn routes(edge: Edge) -> Router {
-    let edge = Arc::new(edge);
+pub fn routes(app: AppState) -> Router {
+    let app = Arc::new(app);
     table::router(operations::all())
         .fallback(page::page)
         .method_not_allowed_fallback(|method: Method, uri: Uri| async move {
             Problem::method(method.as_str(), uri.path())
         })
-        .layer(from_fn_with_state(edge.clone(), gate::gate))
-        .with_state(edge)
+        .layer(from_fn_with_state(app.clone(), auth::auth))
+        .with_state(app)
 }

@@ -10,14 +10,14 @@ use leeward_fabric::input::excerpt;
 use leeward_fabric::{DomainId, Fabric, Nanos};
 use leeward_ledger::find_link;
 use leeward_records::schema::{Id, Time};
-use leeward_records::{Clock, Record};
-use leeward_service::{GetHolding, GetRack, LinkState, World};
+use leeward_records::{Clock, DecisionRecord};
+use leeward_service::{GetHolding, GetRack, LinkState, NetworkSnapshot};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::problem::Problem;
 use super::shapes::{Hold, Host, Link, LinkPage, Page, Rack, RackPage, Replica, Reservation, Snapshot, Task};
-use super::{Answer, Asked, Edge, Named, Shared};
+use super::{ApiResult, AppState, NamePath, Params, SharedState};
 
 /// Default number of items of a page.
 const PAGE: usize = 100;
@@ -73,27 +73,27 @@ pub(super) fn page<T, U>(all: &[T], part: &Part, mut show: impl FnMut(&T) -> U) 
     Ok(Page { next: (last < all.len()).then(|| (last - 1).to_string()), items })
 }
 
-pub async fn racks(State(edge): Shared, Asked(part): Asked<Query<Part>>) -> Answer {
-    let world = edge.world().await?;
-    let racks: Vec<DomainId> = world.fabric.all_racks().collect();
-    Ok(Json(page(&racks, &part, |&rack| Rack::of(&world, &edge.clock, rack))?).into_response())
+pub async fn racks(State(app): SharedState, Params(part): Params<Query<Part>>) -> ApiResult {
+    let snapshot = app.snapshot().await?;
+    let racks: Vec<DomainId> = snapshot.fabric.all_racks().collect();
+    Ok(Json(page(&racks, &part, |&rack| Rack::of(&snapshot, &app.clock, rack))?).into_response())
 }
 
-pub async fn rack(State(edge): Shared, Asked(Path(name)): Named) -> Answer {
-    let world = edge.world().await?;
-    let fabric = &world.fabric;
+pub async fn rack(State(app): SharedState, Params(Path(name)): NamePath) -> ApiResult {
+    let snapshot = app.snapshot().await?;
+    let fabric = &snapshot.fabric;
     let found = fabric.domain(&name).filter(|rack| rack.index() < fabric.rack_count());
     let rack = found.ok_or_else(|| Problem::none_such("rack", &name))?;
-    let content = edge.call(|_| Ok(GetRack(rack))).await?;
+    let content = app.call(|_| Ok(GetRack(rack))).await?;
     let links = [fabric.out_of_domain(rack), fabric.into_domain(rack)];
     let replica =
         |(decision, host, size): (u64, String, _)| Replica { decision: decision.to_string(), host, size };
     let page = RackPage {
         rack: name,
         pod: fabric.parent(rack).map(|pod| fabric.domain_name(pod).to_owned()),
-        links: links.into_iter().filter_map(|link| Link::at(&world, &edge.clock, link)).collect(),
-        hosts: world.hosts_of(rack).iter().map(|host| Host::of(&world, &edge.clock, host)).collect(),
-        tasks: content.tasks.into_iter().map(|task| Task::of(&world, task)).collect(),
+        links: links.into_iter().filter_map(|link| Link::at(&snapshot, &app.clock, link)).collect(),
+        hosts: snapshot.hosts_of(rack).iter().map(|host| Host::of(&snapshot, &app.clock, host)).collect(),
+        tasks: content.tasks.into_iter().map(|task| Task::of(&snapshot, task)).collect(),
         replicas: content.replicas.into_iter().map(replica).collect(),
         reservations: content.reservations.into_iter().map(Reservation::from).collect(),
     };
@@ -130,10 +130,10 @@ enum Sort {
     Utilization,
 }
 
-pub async fn links(State(edge): Shared, Asked(Query(asked)): Asked<Query<Links>>) -> Answer {
-    let world = edge.world().await?;
+pub async fn links(State(app): SharedState, Params(Query(asked)): Params<Query<Links>>) -> ApiResult {
+    let snapshot = app.snapshot().await?;
     let hot = |state: &&LinkState| asked.hot.is_none_or(|hot| hot == state.hot_since.is_some());
-    let mut links: Vec<&LinkState> = world.links.iter().filter(hot).collect();
+    let mut links: Vec<&LinkState> = snapshot.links.iter().filter(hot).collect();
     match asked.sort {
         None | Some(Sort::Name) => {}
         Some(Sort::Utilization) => links.sort_by(|a, b| {
@@ -141,33 +141,33 @@ pub async fn links(State(edge): Shared, Asked(Query(asked)): Asked<Query<Links>>
             of(b).total_cmp(&of(a)).then(a.link.cmp(&b.link))
         }),
     }
-    Ok(Json(page(&links, &asked.part(), |state| Link::of(&world, &edge.clock, state))?).into_response())
+    Ok(Json(page(&links, &asked.part(), |state| Link::of(&snapshot, &app.clock, state))?).into_response())
 }
 
-pub async fn link(State(edge): Shared, Asked(Path(name)): Named) -> Answer {
-    let world = edge.world().await?;
+pub async fn link(State(app): SharedState, Params(Path(name)): NamePath) -> ApiResult {
+    let snapshot = app.snapshot().await?;
     let named = |fabric: &Fabric| find_link(fabric, &name).map_err(|_| Problem::none_such("link", &name));
-    let link = Link::at(&world, &edge.clock, Some(named(&world.fabric)?));
+    let link = Link::at(&snapshot, &app.clock, Some(named(&snapshot.fabric)?));
     let link = link.ok_or_else(|| Problem::none_such("link", &name))?;
-    let holding = edge.call(|fabric| Ok(GetHolding { link: named(fabric)?, limit: LARGEST_PAGE })).await?;
-    let hold = |record: &Arc<Record>| Hold {
+    let holding = app.call(|fabric| Ok(GetHolding { link: named(fabric)?, limit: LARGEST_PAGE })).await?;
+    let hold = |record: &Arc<DecisionRecord>| Hold {
         decision: record.id.to_string(),
-        kind: record.shown.wish.kind(),
-        time: edge.clock.text(record.at),
+        kind: record.details.spec.kind(),
+        time: app.clock.text(record.at),
     };
     Ok(Json(LinkPage { link, holds: holding.iter().map(hold).collect() }).into_response())
 }
 
-pub async fn hosts(State(edge): Shared, Asked(part): Asked<Query<Part>>) -> Answer {
-    let world = edge.world().await?;
-    Ok(Json(page(&world.hosts, &part, |host| Host::of(&world, &edge.clock, host))?).into_response())
+pub async fn hosts(State(app): SharedState, Params(part): Params<Query<Part>>) -> ApiResult {
+    let snapshot = app.snapshot().await?;
+    Ok(Json(page(&snapshot.hosts, &part, |host| Host::of(&snapshot, &app.clock, host))?).into_response())
 }
 
-pub async fn host(State(edge): Shared, Asked(Path(name)): Named) -> Answer {
-    let world = edge.world().await?;
-    let host = world.fabric.host(&name).and_then(|host| world.hosts.get(host.index()));
+pub async fn host(State(app): SharedState, Params(Path(name)): NamePath) -> ApiResult {
+    let snapshot = app.snapshot().await?;
+    let host = snapshot.fabric.host(&name).and_then(|host| snapshot.hosts.get(host.index()));
     let host = host.ok_or_else(|| Problem::none_such("host", &name))?;
-    Ok(Json(Host::of(&world, &edge.clock, host)).into_response())
+    Ok(Json(Host::of(&snapshot, &app.clock, host)).into_response())
 }
 
 /// Epoch to wait for.
@@ -180,20 +180,20 @@ pub struct Newer {
     wait: Option<Nanos>,
 }
 
-pub async fn snapshot(State(edge): Shared, Asked(Query(newer)): Asked<Query<Newer>>) -> Answer {
+pub async fn snapshot(State(app): SharedState, Params(Query(newer)): Params<Query<Newer>>) -> ApiResult {
     let wait = newer.wait.map_or(Duration::ZERO, |wait| Duration::from_nanos(wait.0)).min(LONGEST_WAIT);
-    let mut world = edge.world().await?;
-    if newer.after.is_some_and(|after| world.epoch <= after) {
+    let mut snapshot = app.snapshot().await?;
+    if newer.after.is_some_and(|after| snapshot.epoch <= after) {
         // Release the snapshot while waiting, so that its memory can be reused.
-        drop(world);
-        let later = tokio::time::timeout(wait, edge.handle.newer(newer.after.unwrap_or(0))).await;
-        world = match later {
+        drop(snapshot);
+        let later = tokio::time::timeout(wait, app.handle.newer(newer.after.unwrap_or(0))).await;
+        snapshot = match later {
             Ok(later) => later.map_err(|_| Problem::broken())?,
             // On a timeout, the response is the current state.
-            Err(_) => edge.world().await?,
+            Err(_) => app.snapshot().await?,
         };
     }
-    Ok(Json(Snapshot::of(&world, &edge.clock)).into_response())
+    Ok(Json(Snapshot::of(&snapshot, &app.clock)).into_response())
 }
 
 /// A hot link.
@@ -210,14 +210,14 @@ pub struct Hotspot {
     pub utilization: Option<f64>,
 }
 
-pub async fn hotspots(State(edge): Shared, Asked(part): Asked<Query<Part>>) -> Answer {
-    let world = edge.world().await?;
+pub async fn hotspots(State(app): SharedState, Params(part): Params<Query<Part>>) -> ApiResult {
+    let snapshot = app.snapshot().await?;
     let mut hot: Vec<(Nanos, &LinkState)> =
-        world.links.iter().filter_map(|state| Some((state.hot_since?, state))).collect();
+        snapshot.links.iter().filter_map(|state| Some((state.hot_since?, state))).collect();
     hot.sort_by_key(|&(since, state)| (since, state.link));
     let show = |&(since, state): &(Nanos, &LinkState)| {
-        let link = world.fabric.resource_name(state.link);
-        Hotspot::of(link, state.utilization(), since, world.at, &edge.clock)
+        let link = snapshot.fabric.resource_name(state.link);
+        Hotspot::of(link, state.utilization(), since, snapshot.at, &app.clock)
     };
     Ok(Json(page(&hot, &part, show)?).into_response())
 }
@@ -230,8 +230,8 @@ impl Hotspot {
 }
 
 /// Snapshots for handlers.
-impl Edge {
-    pub(super) async fn world(&self) -> Result<Arc<World>, Problem> {
-        self.handle.world().await.map_err(|_| Problem::broken())
+impl AppState {
+    pub(super) async fn snapshot(&self) -> Result<Arc<NetworkSnapshot>, Problem> {
+        self.handle.snapshot().await.map_err(|_| Problem::broken())
     }
 }

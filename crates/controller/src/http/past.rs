@@ -7,12 +7,12 @@ use leeward_fabric::Nanos;
 use leeward_ledger::find_link;
 use leeward_records::Clock;
 use leeward_records::schema::Time;
-use leeward_service::{LinkState, STEP, Slots, World};
+use leeward_service::{HistoryBuckets, LinkState, NetworkSnapshot, STEP};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::problem::Problem;
-use super::{Answer, Asked, Edge, Named, Shared};
+use super::{ApiResult, AppState, NamePath, Params, SharedState};
 
 /// Longest step in seconds: the whole history.
 const LONGEST_STEP: u64 = 3_600;
@@ -99,7 +99,7 @@ pub struct Steps {
 }
 
 impl Steps {
-    fn of(slots: &Slots, clock: &Clock) -> Steps {
+    fn of(slots: &HistoryBuckets, clock: &Clock) -> Steps {
         Steps { from: slots.from().map(|from| clock.text(from)), step_s: slots.step() }
     }
 }
@@ -123,7 +123,12 @@ pub struct History {
     pub series: Vec<Series>,
 }
 
-fn over_time(edge: &Edge, world: &World, slots: &Slots, links: &[&LinkState]) -> Answer {
+fn over_time(
+    app: &AppState,
+    snapshot: &NetworkSnapshot,
+    slots: &HistoryBuckets,
+    links: &[&LinkState],
+) -> ApiResult {
     let numbers = slots.count().saturating_mul(links.len());
     if numbers > LONGEST_HISTORY {
         let detail = format!(
@@ -135,45 +140,44 @@ fn over_time(edge: &Edge, world: &World, slots: &Slots, links: &[&LinkState]) ->
         return Err(Problem::field("step_s", detail));
     }
     let series = |state: &&LinkState| {
-        let utilization = slots.of(&world.fabric, world.position(state.link));
-        Series { link: world.fabric.resource_name(state.link), utilization }
+        let utilization = slots.of(&snapshot.fabric, snapshot.position(state.link));
+        Series { link: snapshot.fabric.resource_name(state.link), utilization }
     };
-    let history =
-        History { steps: Steps::of(slots, &edge.clock), series: links.iter().map(series).collect() };
+    let history = History { steps: Steps::of(slots, &app.clock), series: links.iter().map(series).collect() };
     Ok(Json(history).into_response())
 }
 
-pub async fn history(State(edge): Shared, Asked(Query(past)): Asked<Query<Past>>) -> Answer {
-    let (world, (since, join)) = (edge.world().await?, past.steps(&edge.clock)?);
-    let slots = edge.handle.history(since, join);
-    let fabric = &world.fabric;
+pub async fn history(State(app): SharedState, Params(Query(past)): Params<Query<Past>>) -> ApiResult {
+    let (snapshot, (since, join)) = (app.snapshot().await?, past.steps(&app.clock)?);
+    let slots = app.handle.history(since, join);
+    let fabric = &snapshot.fabric;
     let of_racks =
         || fabric.all_racks().flat_map(|rack| [fabric.out_of_domain(rack), fabric.into_domain(rack)]);
     let links: Vec<&LinkState> = match past.kind {
-        None | Some(Whose::Rack) => of_racks().flatten().filter_map(|link| world.link(link)).collect(),
+        None | Some(Whose::Rack) => of_racks().flatten().filter_map(|link| snapshot.link(link)).collect(),
         Some(Whose::Host) => {
             let host = |&host: &_| [fabric.egress(host), fabric.ingress(host)];
             fabric
                 .all_hosts()
                 .flat_map(|one| host(&one))
                 .flatten()
-                .filter_map(|link| world.link(link))
+                .filter_map(|link| snapshot.link(link))
                 .collect()
         }
     };
-    over_time(&edge, &world, &slots, &links)
+    over_time(&app, &snapshot, &slots, &links)
 }
 
 pub async fn link_history(
-    State(edge): Shared,
-    Asked(Path(name)): Named,
-    Asked(Query(past)): Asked<Query<OnePast>>,
-) -> Answer {
-    let (world, (since, join)) = (edge.world().await?, past.steps(&edge.clock)?);
-    let slots = edge.handle.history(since, join);
-    let link = find_link(&world.fabric, &name).ok().and_then(|link| world.link(link));
+    State(app): SharedState,
+    Params(Path(name)): NamePath,
+    Params(Query(past)): Params<Query<OnePast>>,
+) -> ApiResult {
+    let (snapshot, (since, join)) = (app.snapshot().await?, past.steps(&app.clock)?);
+    let slots = app.handle.history(since, join);
+    let link = find_link(&snapshot.fabric, &name).ok().and_then(|link| snapshot.link(link));
     let link = link.ok_or_else(|| Problem::none_such("link", &name))?;
-    over_time(&edge, &world, &slots, &[link])
+    over_time(&app, &snapshot, &slots, &[link])
 }
 
 /// History of a host.
@@ -211,22 +215,22 @@ pub struct DeviceSeries {
 }
 
 pub async fn host_history(
-    State(edge): Shared,
-    Asked(Path(name)): Named,
-    Asked(Query(past)): Asked<Query<OnePast>>,
-) -> Answer {
-    let (world, (since, join)) = (edge.world().await?, past.steps(&edge.clock)?);
-    let slots = edge.handle.history(since, join);
-    let fabric = &world.fabric;
+    State(app): SharedState,
+    Params(Path(name)): NamePath,
+    Params(Query(past)): Params<Query<OnePast>>,
+) -> ApiResult {
+    let (snapshot, (since, join)) = (app.snapshot().await?, past.steps(&app.clock)?);
+    let slots = app.handle.history(since, join);
+    let fabric = &snapshot.fabric;
     let host = fabric.host(&name).ok_or_else(|| Problem::none_such("host", &name))?;
     let links = [fabric.egress(host), fabric.ingress(host)].into_iter().flatten();
     let devices = (0..=u16::MAX).map_while(|index| fabric.device(host, index));
     let history = HostHistory {
-        steps: Steps::of(&slots, &edge.clock),
+        steps: Steps::of(&slots, &app.clock),
         links: links
             .map(|link| LinkSeries {
                 link: fabric.resource_name(link),
-                utilization: slots.of(fabric, world.position(link)),
+                utilization: slots.of(fabric, snapshot.position(link)),
                 queue_bytes: slots.queue(fabric, link),
             })
             .collect(),

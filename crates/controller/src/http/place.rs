@@ -9,7 +9,7 @@ use leeward_placement::Constraints;
 use leeward_placement::replicas::ReplicaRequest;
 use leeward_placement::tasks::{App, AppRequest};
 use leeward_records::schema::{AppForm, Name, WorkloadForm};
-use leeward_records::{Caller, ReplicasWish, TasksWish, Wish, WorkloadWish};
+use leeward_records::{Caller, PlacementSpec, ReplicasSpec, TasksSpec, WorkloadSpec};
 use leeward_service::{Placement, Request};
 use leeward_slo::online;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -74,12 +74,17 @@ impl Terms {
         }
     }
 
-    fn placement(mut self, headers: &HeaderMap, request: Request, wish: Wish) -> Result<Placement, Problem> {
+    fn placement(
+        mut self,
+        headers: &HeaderMap,
+        request: Request,
+        spec: PlacementSpec,
+    ) -> Result<Placement, Problem> {
         let caller = self.caller(headers)?;
         if self.lasts == Some(Nanos(0)) {
             return Err(Problem::field("lasts", "0s: expected more than nothing"));
         }
-        Ok(Placement { request, wish, caller, lasts: self.lasts })
+        Ok(Placement { request, spec, caller, lasts: self.lasts })
     }
 }
 
@@ -141,7 +146,7 @@ impl ReplicasBody {
         if self.blocks_left == 0 {
             return Err(Problem::field("blocks_left", "0: expected at least 1, this block included"));
         }
-        let wish = ReplicasWish {
+        let spec = ReplicasSpec {
             size: self.size,
             writer: self.writer.clone(),
             replicas: self.replicas,
@@ -152,10 +157,10 @@ impl ReplicasBody {
             max_imbalance: self.max_imbalance,
             forgotten: false,
         };
-        let request = ReplicaRequest { blocks_left: self.blocks_left, ..wish.request(fabric, 0)? };
-        let wish = Wish::Replicas(wish.kept());
+        let request = ReplicaRequest { blocks_left: self.blocks_left, ..spec.request(fabric, 0)? };
+        let spec = PlacementSpec::Replicas(spec.kept());
         let terms = Terms { client: self.client.clone(), sequence: self.sequence, lasts: self.lasts };
-        terms.placement(headers, Request::Replicas(request), wish)
+        terms.placement(headers, Request::Replicas(request), spec)
     }
 }
 
@@ -222,11 +227,11 @@ impl TasksBody {
             return Err(Problem::name("job"));
         }
         let constraints = Constraints::named(fabric, &self.exclude, &self.tags)?;
-        let wish = TasksWish::of(&app, self.job.clone(), self.tags.clone()).without(&self.exclude);
-        let wish = Wish::Tasks(wish);
+        let spec = TasksSpec::of(&app, self.job.clone(), self.tags.clone()).without(&self.exclude);
+        let spec = PlacementSpec::Tasks(spec);
         let request = AppRequest { constraints, ..app.request };
         let terms = Terms { client: self.client.clone(), sequence: self.sequence, lasts: self.lasts };
-        terms.placement(headers, Request::Tasks(request), wish)
+        terms.placement(headers, Request::Tasks(request), spec)
     }
 }
 
@@ -259,9 +264,9 @@ impl WorkloadBody {
             let field = error.field.map_or("workload".to_owned(), |field| format!("workload.{field}"));
             Problem::field(field, error.message)
         })?;
-        let wish = WorkloadWish { workload: self.workload.clone() };
-        let wish = if placed { Wish::Workload(wish) } else { Wish::Volumes(wish) };
+        let spec = WorkloadSpec { workload: self.workload.clone() };
+        let spec = if placed { PlacementSpec::Workload(spec) } else { PlacementSpec::Volumes(spec) };
         let terms = Terms { client: self.client.clone(), sequence: self.sequence, lasts: self.lasts };
-        terms.placement(headers, Request::Workload, wish)
+        terms.placement(headers, Request::Workload, spec)
     }
 }

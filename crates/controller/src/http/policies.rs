@@ -9,7 +9,7 @@ use leeward_slo::{admit, limits};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{Answer, Shared};
+use super::{ApiResult, SharedState};
 
 /// Available policies, by kind of decision.
 #[derive(Serialize, JsonSchema)]
@@ -53,8 +53,8 @@ fn all<T: ?Sized>(registry: &Registry<T>, label: Option<&str>) -> Vec<Policy> {
     registry.iter().map(|registration| Policy::of(registration, label)).collect()
 }
 
-pub async fn list(State(edge): Shared) -> Answer {
-    let (labels, promising) = (&edge.about.labels, &edge.about.promising);
+pub async fn list(State(app): SharedState) -> ApiResult {
+    let (labels, promising) = (&app.about.labels, &app.about.promising);
     let admission = Some(promising.admission.label.as_str());
     let volumes = Some(promising.volumes.label.as_str());
     let policies = Policies {

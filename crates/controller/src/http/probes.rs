@@ -19,9 +19,9 @@ use super::body::Body;
 use super::network::{Part, page};
 use super::place::key_of;
 use super::problem::{IntoProblem, Problem};
-use super::{Answer, Asked, Edge, Named, Shared, cluster};
-use crate::access::{Client, Guest};
-use crate::probes::{self, Begun, Course, Found, Kind, Survey, Wish};
+use super::{ApiResult, AppState, NamePath, Params, SharedState, cluster};
+use crate::access::{Client, Principal};
+use crate::probes::{self, Begun, Course, Found, Kind, PlacementSpec, Survey};
 
 /// Largest number of hosts of a survey; a mesh then has 9,900 paths.
 const MOST_HOSTS: usize = 100;
@@ -165,11 +165,11 @@ impl ProbeBody {
     ///
     /// # Errors
     /// [`Problem`] with the invalid field.
-    pub fn read(self) -> Result<(Wish, Vec<String>, bool), Problem> {
-        let (wish, hosts, (least, most), keep) = match self {
+    pub fn read(self) -> Result<(PlacementSpec, Vec<String>, bool), Problem> {
+        let (spec, hosts, (least, most), keep) = match self {
             ProbeBody::Path { hosts, train, times } => {
                 let times = bounded("times", times.unwrap_or(1), MOST_TIMES)?;
-                (Wish::Path(train.read()?, times), hosts, (2, 2), false)
+                (PlacementSpec::Path(train.read()?, times), hosts, (2, 2), false)
             }
             ProbeBody::Mesh { hosts, train, at_once, hops, shape, name, keep } => {
                 let name = name.unwrap_or_else(|| "measured".to_owned());
@@ -184,7 +184,7 @@ impl ProbeBody {
                     ShapeBody::Hose => Shape::Hose,
                 };
                 let meshing = report::MeshOptions { train: train.read()?, at_once, hops, shape, name };
-                (Wish::Mesh(meshing), hosts, (2, MOST_HOSTS), keep)
+                (PlacementSpec::Mesh(meshing), hosts, (2, MOST_HOSTS), keep)
             }
             ProbeBody::Bottlenecks { hosts, duration, pairs, seed, hops } => {
                 let duration = duration.unwrap_or(Nanos(3 * Nanos::SECOND.0));
@@ -192,7 +192,7 @@ impl ProbeBody {
                 check_bottlenecks(&each).map_err(wrong)?;
                 let pairs = bounded("pairs", pairs.unwrap_or(20), MOST_TIMES)?;
                 let looking = report::BottleneckOptions { each, pairs, seed: seed.unwrap_or(1), hops };
-                (Wish::Bottlenecks(looking), hosts, (3, MOST_HOSTS), false)
+                (PlacementSpec::Bottlenecks(looking), hosts, (3, MOST_HOSTS), false)
             }
         };
         if !(least..=most).contains(&hosts.len()) {
@@ -202,7 +202,7 @@ impl ProbeBody {
         if let Some(at) = (1..hosts.len()).find(|&at| hosts[..at].contains(&hosts[at])) {
             return Err(Problem::field(format!("hosts[{at}]"), "it is there twice"));
         }
-        Ok((wish, hosts, keep))
+        Ok((spec, hosts, keep))
     }
 }
 
@@ -253,54 +253,60 @@ impl Probe {
 }
 
 /// Only the leader orders measurements: two services would measure each other.
-fn leading(edge: &Edge) -> Result<(), Problem> {
-    match edge.handle.position().borrow().unavailable() {
-        Some(reason) => Err(reason.problem(&edge.clock)),
+fn leading(app: &AppState) -> Result<(), Problem> {
+    match app.handle.leader_state().borrow().unavailable() {
+        Some(reason) => Err(reason.problem(&app.clock)),
         None => Ok(()),
     }
 }
 
 pub async fn begin(
-    State(edge): Shared,
-    Extension(Guest { client, .. }): Extension<Guest>,
+    State(app): SharedState,
+    Extension(Principal { client, .. }): Extension<Principal>,
     headers: HeaderMap,
     Body(body): Body<ProbeBody>,
-) -> Answer {
-    leading(&edge)?;
+) -> ApiResult {
+    leading(&app)?;
     let key = key_of(&headers)?;
-    let (wish, hosts, keep) = body.read()?;
-    let world = edge.handle.last_world();
-    if let Some((at, host)) = hosts.iter().enumerate().find(|(_, host)| world.fabric.host(host).is_none()) {
+    let (spec, hosts, keep) = body.read()?;
+    let snapshot = app.handle.last_snapshot();
+    if let Some((at, host)) = hosts.iter().enumerate().find(|(_, host)| snapshot.fabric.host(host).is_none())
+    {
         let detail = format!("`{}`: the cluster has no such host", excerpt(host));
         return Err(Problem::field(format!("hosts[{at}]"), detail));
     }
     if keep {
-        let file = serde_json::from_str(&edge.handle.cluster().text).map_err(|_| Problem::broken())?;
+        let file = serde_json::from_str(&app.handle.cluster().text).map_err(|_| Problem::broken())?;
         probes::can_keep(&file).map_err(|why| Problem::field("keep", why))?;
     }
-    let found = edge.probes.offers.find(&hosts, edge.clock.now());
+    let found = app.probes.offers.find(&hosts, app.clock.now());
     let hosts = found.map_err(|(at, why)| {
         Problem::field(format!("hosts[{at}]"), format!("`{}`: {why}", excerpt(&hosts[at])))
     })?;
-    let shared = edge.probes.secret().map_err(|error| Problem::no_secret(&error))?;
-    let begun = edge.probes.surveys.begin(wish, hosts, shared, key, edge.clock.now());
+    let shared = app.probes.secret().map_err(|error| Problem::no_secret(&error))?;
+    let begun = app.probes.surveys.begin(spec, hosts, shared, key, app.clock.now());
     let (survey, made, status) = match begun.map_err(|_| Problem::broken())? {
         Begun::New(survey, made) => (survey, Some(made), StatusCode::CREATED),
         Begun::Known(survey) => (survey, None, StatusCode::OK),
         Begun::Busy(other) => return Err(Problem::surveying(other.id)),
     };
-    let shown = Probe::of(&survey, &edge.clock);
+    let shown = Probe::of(&survey, &app.clock);
     if let Some(made) = made {
         tokio::spawn(async move {
-            let course = over(&edge, &client, made.await, keep).await;
-            survey.end(Course { ended: Some(edge.clock.now()), ..course });
+            let course = over(&app, &client, made.await, keep).await;
+            survey.end(Course { ended: Some(app.clock.now()), ..course });
         });
     }
     Ok((status, Json(shown)).into_response())
 }
 
 /// End of a survey.
-async fn over<E>(edge: &Edge, by: &Client, made: Result<Result<Found, ProbeError>, E>, keep: bool) -> Course {
+async fn over<E>(
+    app: &AppState,
+    by: &Client,
+    made: Result<Result<Found, ProbeError>, E>,
+    keep: bool,
+) -> Course {
     let ended = |state, error| Course { state, error, ..Course::default() };
     let found = match made {
         Ok(Ok(found)) => Arc::new(found),
@@ -309,7 +315,7 @@ async fn over<E>(edge: &Edge, by: &Client, made: Result<Result<Found, ProbeError
         Err(_) => return ended(probes::State::Failed, Some("its thread has failed".to_owned())),
     };
     let kept = match &*found {
-        Found::Mesh(mesh) if keep => kept(edge, by, mesh).await.map(Some),
+        Found::Mesh(mesh) if keep => kept(app, by, mesh).await.map(Some),
         _ => Ok(None),
     };
     let (version, error) = match kept {
@@ -321,13 +327,13 @@ async fn over<E>(edge: &Edge, by: &Client, made: Result<Result<Found, ProbeError
 
 /// Stores a mesh in a new version of the cluster. On a version conflict, it applies the mesh to the new
 /// version.
-async fn kept(edge: &Edge, by: &Client, mesh: &report::Mesh) -> Result<u64, String> {
+async fn kept(app: &AppState, by: &Client, mesh: &report::Mesh) -> Result<u64, String> {
     let mut last = String::new();
     for _ in 0..TRIES {
-        let version = edge.handle.cluster();
+        let version = app.handle.cluster();
         let mut file = serde_json::from_str(&version.text).map_err(|error| error.to_string())?;
         probes::with_mesh(&mut file, mesh)?;
-        match cluster::change(edge, by, file, Some(version.number)).await {
+        match cluster::change(app, by, file, Some(version.number)).await {
             Ok(version) => return Ok(version.number),
             Err(problem) => last = problem.detail().to_owned(),
         }
@@ -335,24 +341,24 @@ async fn kept(edge: &Edge, by: &Client, mesh: &report::Mesh) -> Result<u64, Stri
     Err(last)
 }
 
-pub async fn list(State(edge): Shared, Asked(Query(part)): Asked<Query<Part>>) -> Answer {
-    let all = edge.probes.surveys.all();
-    let shown = |survey: &Arc<Survey>| Probe { result: None, ..Probe::of(survey, &edge.clock) };
+pub async fn list(State(app): SharedState, Params(Query(part)): Params<Query<Part>>) -> ApiResult {
+    let all = app.probes.surveys.all();
+    let shown = |survey: &Arc<Survey>| Probe { result: None, ..Probe::of(survey, &app.clock) };
     Ok(Json(page(&all, &part, shown)?).into_response())
 }
 
-fn found(edge: &Edge, id: &str) -> Result<Arc<Survey>, Problem> {
-    let survey = id.parse().ok().and_then(|id| edge.probes.surveys.one(id));
+fn found(app: &AppState, id: &str) -> Result<Arc<Survey>, Problem> {
+    let survey = id.parse().ok().and_then(|id| app.probes.surveys.one(id));
     survey.ok_or_else(|| Problem::none_kept("probe", id))
 }
 
-pub async fn one(State(edge): Shared, Asked(Path(id)): Named) -> Answer {
-    let survey = found(&edge, &id)?;
-    Ok(Json(Probe::of(&survey, &edge.clock)).into_response())
+pub async fn one(State(app): SharedState, Params(Path(id)): NamePath) -> ApiResult {
+    let survey = found(&app, &id)?;
+    Ok(Json(Probe::of(&survey, &app.clock)).into_response())
 }
 
-pub async fn cancel(State(edge): Shared, Asked(Path(id)): Named) -> Answer {
-    let survey = found(&edge, &id)?;
+pub async fn cancel(State(app): SharedState, Params(Path(id)): NamePath) -> ApiResult {
+    let survey = found(&app, &id)?;
     survey.cancel();
-    Ok(Json(Probe::of(&survey, &edge.clock)).into_response())
+    Ok(Json(Probe::of(&survey, &app.clock)).into_response())
 }

@@ -5,10 +5,10 @@ use axum::extract::State;
 use axum::response::IntoResponse;
 
 use super::problem::Problem;
-use super::{Answer, Shared};
+use super::{ApiResult, SharedState};
 
-pub async fn reload(State(edge): Shared) -> Answer {
-    let Some(reload) = edge.reload.clone() else { return Err(Problem::no_settings()) };
+pub async fn reload(State(app): SharedState) -> ApiResult {
+    let Some(reload) = app.reload.clone() else { return Err(Problem::no_settings()) };
     // Reading files may block.
     let reloaded = tokio::task::spawn_blocking(move || reload.logged()).await;
     Ok(Json(reloaded.map_err(|_| Problem::broken())??).into_response())

@@ -12,14 +12,14 @@ use leeward_ledger::{Sample, find_link, parse_load};
 use leeward_placement::tasks::TaskId;
 use leeward_records::Clock;
 use leeward_records::schema::{Id, Time};
-use leeward_service::{Called, HostReport, Reading, Report, Requests, UNKNOWN};
+use leeward_service::{HostReport, Reading, Report, ReportedDiskName, Requests, UNKNOWN};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 use super::body::Body;
 use super::problem::Problem;
-use super::{Answer, Peer, Shared};
-use crate::access::{Client, Guest, Hosts};
+use super::{ApiResult, Peer, SharedState};
+use crate::access::{Client, Hosts, Principal};
 
 /// Largest rate of a link, in bits per second.
 const MOST_BPS: f64 = 1e18;
@@ -174,7 +174,7 @@ impl ReportBody {
             if let Some((only, called)) =
                 only_device(fabric, &body.device, &counted).filter(|_| found.is_none())
             {
-                found = (called != Called::Several).then_some(only);
+                found = (called != ReportedDiskName::Several).then_some(only);
                 disks.push((only, called));
             }
             match found {
@@ -293,10 +293,18 @@ fn named(fabric: &Fabric, name: &str) -> Option<ResourceId> {
 
 /// The single device of a disk's host, with the name of the reported disk. `counted` has the number of disks
 /// that each host reports. `None` if the host has several devices, or none.
-fn only_device(fabric: &Fabric, name: &str, counted: &BTreeMap<&str, usize>) -> Option<(ResourceId, Called)> {
+fn only_device(
+    fabric: &Fabric,
+    name: &str,
+    counted: &BTreeMap<&str, usize>,
+) -> Option<(ResourceId, ReportedDiskName)> {
     let (host, _) = name.split_once(':')?;
     let id = fabric.host(host).filter(|&id| fabric.devices(id).len() == 1)?;
-    let called = if counted.get(host) == Some(&1) { Called::Only(excerpt(name)) } else { Called::Several };
+    let called = if counted.get(host) == Some(&1) {
+        ReportedDiskName::Only(excerpt(name))
+    } else {
+        ReportedDiskName::Several
+    };
     Some((fabric.device(id, 0)?, called))
 }
 
@@ -322,22 +330,22 @@ impl DeviceBody {
 }
 
 pub async fn report(
-    State(edge): Shared,
+    State(app): SharedState,
     peer: Option<Extension<Peer>>,
-    Extension(Guest { client, hosts }): Extension<Guest>,
+    Extension(Principal { client, hosts }): Extension<Principal>,
     Body(body): Body<ReportBody>,
-) -> Answer {
+) -> ApiResult {
     if let Some(hosts) = &hosts {
         body.check_own(&client, hosts).inspect_err(|problem| {
             tracing::warn!(name = %client, why = problem.detail(), "refused: a report of others");
         })?;
     }
     let offer = body.probe.as_ref().zip(peer);
-    let summary = edge.call(|fabric| body.operation(fabric, &edge.clock)).await?;
-    edge.metrics.report();
+    let summary = app.call(|fabric| body.operation(fabric, &app.clock)).await?;
+    app.metrics.report();
     // A report gives the port alone, so no client can point measurements at another host.
     if let Some((ProbeAt { host, port }, Extension(Peer(address)))) = offer {
-        edge.probes.offers.heard(host, (address, *port).into(), edge.clock.now());
+        app.probes.offers.heard(host, (address, *port).into(), app.clock.now());
     }
     Ok(Json(summary).into_response())
 }

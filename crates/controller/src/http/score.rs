@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::body::Body;
 use super::problem::Problem;
-use super::{Answer, Shared};
+use super::{ApiResult, SharedState};
 
 /// Largest number of hosts of a request.
 const MOST_HOSTS: usize = 10_000;
@@ -143,8 +143,8 @@ impl HostScore {
     }
 }
 
-pub async fn hosts(State(edge): Shared, Body(body): Body<ScoreBody>) -> Answer {
-    let found = edge.call(|fabric| body.operation(fabric)).await?;
+pub async fn hosts(State(app): SharedState, Body(body): Body<ScoreBody>) -> ApiResult {
+    let found = app.call(|fabric| body.operation(fabric)).await?;
     let leeward_service::Scores { ratings, policy, epoch, age } = found;
     let rated = body.hosts.iter().zip(ratings.0);
     let scores = rated.map(|(host, (rating, limit))| HostScore::of(host, &rating, limit)).collect();

@@ -3,7 +3,7 @@
 use leeward_fabric::{Bytes, DomainId, HostId, Nanos, ResourceId};
 use leeward_records::Clock;
 use leeward_records::schema::{Id, Time};
-use leeward_service::{HostState, LinkState, ReservationState, TaskState, World};
+use leeward_service::{HostState, LinkState, NetworkSnapshot, ReservationState, TaskState};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -49,9 +49,9 @@ pub struct Link {
 
 impl Link {
     /// Converts a link of a snapshot.
-    pub fn of(world: &World, clock: &Clock, state: &LinkState) -> Link {
+    pub fn of(snapshot: &NetworkSnapshot, clock: &Clock, state: &LinkState) -> Link {
         Link {
-            link: world.fabric.resource_name(state.link),
+            link: snapshot.fabric.resource_name(state.link),
             capacity_bps: state.capacity.0,
             seen: state.measured.is_some(),
             derived: state.derived,
@@ -70,8 +70,8 @@ impl Link {
     }
 
     /// Converts a link of a snapshot by id, if it exists.
-    pub fn at(world: &World, clock: &Clock, link: Option<ResourceId>) -> Option<Link> {
-        link.and_then(|link| world.link(link)).map(|state| Link::of(world, clock, state))
+    pub fn at(snapshot: &NetworkSnapshot, clock: &Clock, link: Option<ResourceId>) -> Option<Link> {
+        link.and_then(|link| snapshot.link(link)).map(|state| Link::of(snapshot, clock, state))
     }
 }
 
@@ -157,11 +157,16 @@ pub struct Device {
 
 impl Device {
     /// Converts a device of a snapshot; without any report, from the cluster file.
-    fn of(world: &World, clock: &Clock, id: ResourceId, device: &leeward_fabric::Device) -> Device {
-        let state = world.device(id);
+    fn of(
+        snapshot: &NetworkSnapshot,
+        clock: &Clock,
+        id: ResourceId,
+        device: &leeward_fabric::Device,
+    ) -> Device {
+        let state = snapshot.device(id);
         let requests = state.and_then(|state| state.reading).and_then(|reading| reading.requests);
         Device {
-            device: world.fabric.resource_name(id),
+            device: snapshot.fabric.resource_name(id),
             capacity: device.capacity,
             seen: state.is_some_and(|state| state.busy.is_some()),
             busy: state.and_then(|state| state.busy),
@@ -179,10 +184,10 @@ impl Device {
 
 impl Host {
     /// Converts a host of a snapshot.
-    pub fn of(world: &World, clock: &Clock, state: &HostState) -> Host {
-        let (fabric, host) = (&world.fabric, state.host);
+    pub fn of(snapshot: &NetworkSnapshot, clock: &Clock, state: &HostState) -> Host {
+        let (fabric, host) = (&snapshot.fabric, state.host);
         let device = |(index, device): (usize, &leeward_fabric::Device)| {
-            fabric.device(host, index as u16).map(|id| Device::of(world, clock, id, device))
+            fabric.device(host, index as u16).map(|id| Device::of(snapshot, clock, id, device))
         };
         Host {
             host: fabric.host_name(host).to_owned(),
@@ -193,8 +198,8 @@ impl Host {
             storage: fabric.storage(host),
             tasks: state.tasks,
             replicas: state.replicas,
-            egress: Link::at(world, clock, fabric.egress(host)),
-            ingress: Link::at(world, clock, fabric.ingress(host)),
+            egress: Link::at(snapshot, clock, fabric.egress(host)),
+            ingress: Link::at(snapshot, clock, fabric.ingress(host)),
             devices: fabric.devices(host).iter().enumerate().filter_map(device).collect(),
         }
     }
@@ -221,14 +226,14 @@ pub struct Rack {
 
 impl Rack {
     /// Converts a rack of a snapshot.
-    pub fn of(world: &World, clock: &Clock, rack: DomainId) -> Rack {
-        let (fabric, hosts) = (&world.fabric, world.hosts_of(rack));
+    pub fn of(snapshot: &NetworkSnapshot, clock: &Clock, rack: DomainId) -> Rack {
+        let (fabric, hosts) = (&snapshot.fabric, snapshot.hosts_of(rack));
         Rack {
             rack: fabric.domain_name(rack).to_owned(),
             pod: fabric.parent(rack).map(|pod| fabric.domain_name(pod).to_owned()),
             hosts: hosts.len() as u32,
-            up: Link::at(world, clock, fabric.out_of_domain(rack)),
-            down: Link::at(world, clock, fabric.into_domain(rack)),
+            up: Link::at(snapshot, clock, fabric.out_of_domain(rack)),
+            down: Link::at(snapshot, clock, fabric.into_domain(rack)),
             tasks: hosts.iter().map(|host| host.tasks).sum(),
             replicas: hosts.iter().map(|host| host.replicas).sum(),
         }
@@ -257,8 +262,8 @@ pub struct Task {
 
 impl Task {
     /// Converts a task of a snapshot.
-    pub fn of(world: &World, state: TaskState) -> Task {
-        let host = |host: HostId| world.fabric.host_name(host).to_owned();
+    pub fn of(snapshot: &NetworkSnapshot, state: TaskState) -> Task {
+        let host = |host: HostId| snapshot.fabric.host_name(host).to_owned();
         Task {
             host: host(state.host),
             task: state.name,
@@ -379,10 +384,10 @@ pub struct Client {
 
 impl Snapshot {
     /// Converts a full snapshot to the compact form.
-    pub fn of(world: &World, clock: &Clock) -> Snapshot {
+    pub fn of(snapshot: &NetworkSnapshot, clock: &Clock) -> Snapshot {
         let row = |state: &LinkState| {
             Row(
-                world.fabric.resource_name(state.link),
+                snapshot.fabric.resource_name(state.link),
                 state.capacity.0,
                 state.measured.map(|load| load.0),
                 state.until.map(|at: Nanos| clock.text(at)),
@@ -395,8 +400,8 @@ impl Snapshot {
             sequence: *sequence,
         };
         Snapshot {
-            epoch: world.epoch,
-            time: clock.text(world.at),
+            epoch: snapshot.epoch,
+            time: clock.text(snapshot.at),
             columns: [
                 "link",
                 "capacity_bps",
@@ -405,8 +410,8 @@ impl Snapshot {
                 "residual_bps",
                 "expected_capacity_bps",
             ],
-            rows: world.links.iter().map(row).collect(),
-            clients: world.clients.iter().map(client).collect(),
+            rows: snapshot.links.iter().map(row).collect(),
+            clients: snapshot.clients.iter().map(client).collect(),
         }
     }
 }

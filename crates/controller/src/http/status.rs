@@ -8,16 +8,16 @@ use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use leeward_fabric::Nanos;
-use leeward_prometheus::{Standing, State as Polling};
+use leeward_prometheus::{State as Polling, TelemetryStatus};
 use leeward_records::Clock;
 use leeward_records::schema::Time;
-use leeward_service::{Labels, Position, Promising};
+use leeward_service::{AdmissionPolicies, LeaderState, PolicyLabels};
 use leeward_store::Durability;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::problem::{IntoProblem, Problem};
-use super::{Answer, Shared, demo};
+use super::{ApiResult, SharedState, demo};
 
 /// Age of the last snapshot beyond which the coordinator counts as stuck. The coordinator publishes a
 /// snapshot every second.
@@ -30,9 +30,9 @@ pub const ROLES: [&str; 2] = ["leader", "follower"];
 #[derive(Clone, Debug)]
 pub struct About {
     /// Policies with their settings.
-    pub labels: Labels,
+    pub labels: PolicyLabels,
     /// Policies for promises to workloads.
-    pub promising: Promising,
+    pub promising: AdmissionPolicies,
     /// Start of the service.
     pub since: String,
     /// Time between two reports of a link.
@@ -43,11 +43,13 @@ pub struct About {
 
 impl About {
     /// Role of this service, and address of the leader.
-    pub fn leader(&self, position: &Position) -> (&'static str, Option<String>) {
-        match position {
-            Position::Leads => ("leader", Some(self.address.to_string())),
-            Position::Follows { leader } => ("follower", leader.as_ref().map(|leader| leader.to_string())),
-            Position::Stalls { .. } => ("follower", None),
+    pub fn leader(&self, leader_state: &LeaderState) -> (&'static str, Option<String>) {
+        match leader_state {
+            LeaderState::Leader => ("leader", Some(self.address.to_string())),
+            LeaderState::Follower { leader } => {
+                ("follower", leader.as_ref().map(|leader| leader.to_string()))
+            }
+            LeaderState::Unavailable { .. } => ("follower", None),
         }
     }
 }
@@ -142,8 +144,8 @@ pub struct Telemetry {
 }
 
 impl Telemetry {
-    fn of(standing: &Standing, clock: &Clock) -> Telemetry {
-        let Standing { url, state, since, ports, silent, remarks } = standing;
+    fn of(standing: &TelemetryStatus, clock: &Clock) -> Telemetry {
+        let TelemetryStatus { url, state, since, ports, silent, remarks } = standing;
         let problem = match state {
             Polling::Fails(why) => Some(why.clone()),
             Polling::Starts | Polling::Answers | Polling::Follows => None,
@@ -181,16 +183,16 @@ pub struct Policies {
     volumes: String,
 }
 
-pub async fn status(State(edge): Shared) -> Answer {
-    let world = edge.world().await?;
-    let (about, counts) = (&edge.about, world.counts);
-    let position = edge.handle.position().borrow().clone();
-    let (role, leader) = about.leader(&position);
-    let stalled = match position {
-        Position::Stalls { problem } => Some(problem.to_string()),
-        Position::Leads | Position::Follows { .. } => None,
+pub async fn status(State(app): SharedState) -> ApiResult {
+    let snapshot = app.snapshot().await?;
+    let (about, counts) = (&app.about, snapshot.counts);
+    let leader_state = app.handle.leader_state().borrow().clone();
+    let (role, leader) = about.leader(&leader_state);
+    let stalled = match leader_state {
+        LeaderState::Unavailable { problem } => Some(problem.to_string()),
+        LeaderState::Leader | LeaderState::Follower { .. } => None,
     };
-    let kept = edge.handle.kept();
+    let kept = app.handle.kept();
     let status = Status {
         version: env!("CARGO_PKG_VERSION"),
         role,
@@ -198,8 +200,8 @@ pub async fn status(State(edge): Shared) -> Answer {
         stalled,
         store: kept.name(),
         durability: kept.durability(),
-        cluster: world.fabric.name().to_owned(),
-        cluster_version: world.version.to_string(),
+        cluster: snapshot.fabric.name().to_owned(),
+        cluster_version: snapshot.version.to_string(),
         policies: Policies {
             replicas: about.labels.replicas.to_string(),
             tasks: about.labels.tasks.to_string(),
@@ -208,19 +210,19 @@ pub async fn status(State(edge): Shared) -> Answer {
             volumes: about.promising.volumes.label.clone(),
         },
         since: about.since.clone(),
-        time: edge.clock.text(world.at),
-        clock_behind_s: edge.clock_behind().as_secs_f64(),
+        time: app.clock.text(snapshot.at),
+        clock_behind_s: app.clock_behind().as_secs_f64(),
         interval_s: about.interval.as_secs_f64(),
-        hot_above: world.hot_above,
-        epoch: world.epoch,
+        hot_above: snapshot.hot_above,
+        epoch: snapshot.epoch,
         decisions: counts.decisions,
         decided: counts.decided,
         samples: counts.samples,
-        slow_links: world.links.iter().filter(|link| link.is_slow()).count(),
+        slow_links: snapshot.links.iter().filter(|link| link.is_slow()).count(),
         waiting: counts.waiting,
         released_early: counts.released_early,
-        telemetry: edge.telemetry.standing().map(|standing| Telemetry::of(&standing, &edge.clock)),
-        demo: demo::About::of(edge.demo.as_ref()),
+        telemetry: app.telemetry.status().map(|standing| Telemetry::of(&standing, &app.clock)),
+        demo: demo::About::of(app.demo.as_ref()),
     };
     Ok(Json(status).into_response())
 }
@@ -232,17 +234,17 @@ pub async fn alive() -> Response {
 
 /// Ready if this service leads, the store is available, and the coordinator is not stuck. The check does not
 /// involve the coordinator, so frequent probes take none of its time.
-pub async fn ready(State(edge): Shared) -> Answer {
-    if let Some(reason) = edge.handle.position().borrow().unavailable() {
-        return Err(reason.problem(&edge.clock));
+pub async fn ready(State(app): SharedState) -> ApiResult {
+    if let Some(reason) = app.handle.leader_state().borrow().unavailable() {
+        return Err(reason.problem(&app.clock));
     }
-    let age = edge.handle.age();
+    let age = app.handle.age();
     if age > STUCK {
         return Err(Problem::stuck(age));
     }
     Ok("ok\n".into_response())
 }
 
-pub async fn description(State(edge): Shared) -> Response {
-    ([(header::CONTENT_TYPE, "application/json")], edge.description.to_string()).into_response()
+pub async fn description(State(app): SharedState) -> Response {
+    ([(header::CONTENT_TYPE, "application/json")], app.description.to_string()).into_response()
 }

@@ -7,7 +7,7 @@ use axum::http::Method;
 use axum::routing::MethodRouter;
 use schemars::{Schema, SchemaGenerator};
 
-use super::Edge;
+use super::AppState;
 use crate::access::Role;
 
 /// An operation of the API.
@@ -27,7 +27,7 @@ pub struct Operation {
     /// Responses on success: status, description and body.
     pub answers: &'static [(u16, &'static str, Content)],
     /// Handler.
-    pub handler: fn() -> MethodRouter<Arc<Edge>>,
+    pub handler: fn() -> MethodRouter<Arc<AppState>>,
 }
 
 /// Operations about one subject, which tools show together.
@@ -94,6 +94,6 @@ pub const fn query<T: schemars::JsonSchema>() -> Parameter {
 }
 
 /// Router of operations.
-pub fn router<'a>(operations: impl Iterator<Item = &'a Operation>) -> Router<Arc<Edge>> {
+pub fn router<'a>(operations: impl Iterator<Item = &'a Operation>) -> Router<Arc<AppState>> {
     operations.fold(Router::new(), |router, one| router.route(one.path, (one.handler)()))
 }

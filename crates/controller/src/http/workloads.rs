@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::network::Part;
 use super::problem::Problem;
 use super::shapes::Page;
-use super::{Answer, Asked, Edge, Named, Shared};
+use super::{ApiResult, AppState, NamePath, Params, SharedState};
 
 /// A workload with a current or past promise.
 #[derive(Serialize, JsonSchema)]
@@ -50,9 +50,9 @@ pub struct Workload {
 }
 
 impl Workload {
-    fn of(edge: &Edge, WorkloadState { record, latency_s }: &WorkloadState) -> Option<Workload> {
+    fn of(app: &AppState, WorkloadState { record, latency_s }: &WorkloadState) -> Option<Workload> {
         let Agreed { workload, client, volume, slo, bound_s, by, stages, .. } =
-            record.shown.promise.clone()?;
+            record.details.promise.clone()?;
         Some(Workload {
             name: workload,
             priority: stages.iter().find(|stage| !stage.queues.is_empty()).map_or(0, |stage| stage.priority),
@@ -65,22 +65,22 @@ impl Workload {
             path: stages.iter().flat_map(|stage| stage.queues.clone()).collect(),
             stages,
             decision: record.id.to_string(),
-            time: edge.clock.text(record.at),
-            released: record.released.map(|at| edge.clock.text(at)),
+            time: app.clock.text(record.at),
+            released: record.released.map(|at| app.clock.text(at)),
         })
     }
 }
 
-pub async fn list(State(edge): Shared, Asked(Query(part)): Asked<Query<Part>>) -> Answer {
+pub async fn list(State(app): SharedState, Params(Query(part)): Params<Query<Part>>) -> ApiResult {
     let (limit, before) = (part.limit()?, part.after()?);
-    let found = edge.call(|_| Ok(ListWorkloads { before, limit: limit + 1 })).await?;
-    let page = Page::cut(found, limit, |state| state.record.id, |state| Workload::of(&edge, state));
+    let found = app.call(|_| Ok(ListWorkloads { before, limit: limit + 1 })).await?;
+    let page = Page::cut(found, limit, |state| state.record.id, |state| Workload::of(&app, state));
     let items = page.items.into_iter().flatten().collect();
     Ok(Json(Page::<Workload> { items, next: page.next }).into_response())
 }
 
-pub async fn one(State(edge): Shared, Asked(Path(name)): Named) -> Answer {
-    let state = edge.call(|_| Ok(GetWorkload(name.clone()))).await?;
-    let workload = Workload::of(&edge, &state).ok_or_else(|| Problem::none_kept("workload", &name))?;
+pub async fn one(State(app): SharedState, Params(Path(name)): NamePath) -> ApiResult {
+    let state = app.call(|_| Ok(GetWorkload(name.clone()))).await?;
+    let workload = Workload::of(&app, &state).ok_or_else(|| Problem::none_kept("workload", &name))?;
     Ok(Json(workload).into_response())
 }

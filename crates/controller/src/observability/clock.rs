@@ -11,7 +11,7 @@ const TICK: Duration = Duration::from_secs(1);
 
 /// Change to report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum News {
+enum Updates {
     /// The clock went forward by this time, and the service's time with it.
     Forward(Nanos),
     /// The clock is behind the service's time by this much, because it was set back.
@@ -21,16 +21,16 @@ enum News {
 }
 
 /// Last reported state.
-struct Told {
+struct EventRecord {
     ahead: Nanos,
     behind: Nanos,
 }
 
-impl Told {
+impl EventRecord {
     /// Compares the lead of the service's time over the monotonic clock, and the lag of the wall clock behind
     /// the service's time, with the last state. Changes within an interval are not reported, because reports
     /// may differ by as much.
-    fn look(&mut self, ahead: Nanos, behind: Nanos, interval: Nanos) -> Option<News> {
+    fn look(&mut self, ahead: Nanos, behind: Nanos, interval: Nanos) -> Option<Updates> {
         let forward = ahead.since(std::mem::replace(&mut self.ahead, ahead));
         let known = self.behind;
         self.behind = if behind <= interval {
@@ -41,32 +41,32 @@ impl Told {
             known.min(behind)
         };
         if forward > interval {
-            Some(News::Forward(forward))
+            Some(Updates::Forward(forward))
         } else if self.behind > known {
-            Some(News::Back(behind))
+            Some(Updates::Back(behind))
         } else {
-            (self.behind == Nanos(0) && known > Nanos(0)).then_some(News::Right)
+            (self.behind == Nanos(0) && known > Nanos(0)).then_some(Updates::Right)
         }
     }
 }
 
 /// Logs when the machine's clock goes forward or is set back by more than an interval.
 pub async fn watch_clock(clock: &Clock, interval: Nanos) -> Infallible {
-    let mut told = Told { ahead: clock.ahead(), behind: Nanos(0) };
+    let mut told = EventRecord { ahead: clock.ahead(), behind: Nanos(0) };
     loop {
         tokio::time::sleep(TICK).await;
         match told.look(clock.ahead(), clock.behind(), interval) {
-            Some(News::Forward(by)) => tracing::warn!(
+            Some(Updates::Forward(by)) => tracing::warn!(
                 seconds = by.as_secs_f64(),
                 "the machine's clock went forward (it was set, or the machine slept), and time with it: what was to end by \
                  now has ended"
             ),
-            Some(News::Back(by)) => tracing::warn!(
+            Some(Updates::Back(by)) => tracing::warn!(
                 seconds = by.as_secs_f64(),
                 "the machine's clock was set back, and time goes on without it: start the service again if the clock is \
                  right now"
             ),
-            Some(News::Right) => tracing::info!("the machine's clock is behind no more"),
+            Some(Updates::Right) => tracing::info!("the machine's clock is behind no more"),
             None => {}
         }
     }
@@ -78,24 +78,24 @@ mod tests {
 
     #[test]
     fn each_change_of_more_than_an_interval_is_told_once() {
-        let mut told = Told { ahead: Nanos(1_000), behind: Nanos(0) };
+        let mut told = EventRecord { ahead: Nanos(1_000), behind: Nanos(0) };
         let steps = [
             (1_000, 0, None, "nothing happened"),
             (1_009, 9, None, "less than an interval"),
-            (5_000, 0, Some(News::Forward(Nanos(3_991))), "it slept"),
-            (5_000, 300, Some(News::Back(Nanos(300))), "it was set back"),
+            (5_000, 0, Some(Updates::Forward(Nanos(3_991))), "it slept"),
+            (5_000, 300, Some(Updates::Back(Nanos(300))), "it was set back"),
             (5_000, 305, None, "it is still"),
-            (5_000, 400, Some(News::Back(Nanos(400))), "and further"),
+            (5_000, 400, Some(Updates::Back(Nanos(400))), "and further"),
             (5_000, 100, None, "almost right again"),
-            (5_000, 400, Some(News::Back(Nanos(400))), "and back again"),
-            (5_001, 0, Some(News::Right), "right again"),
+            (5_000, 400, Some(Updates::Back(Nanos(400))), "and back again"),
+            (5_001, 0, Some(Updates::Right), "right again"),
             (5_001, 0, None, "it stays so"),
-            (5_001, 50, Some(News::Back(Nanos(50))), "set back"),
-            (6_000, 0, Some(News::Forward(Nanos(999))), "set forward, beyond the time"),
+            (5_001, 50, Some(Updates::Back(Nanos(50))), "set back"),
+            (6_000, 0, Some(Updates::Forward(Nanos(999))), "set forward, beyond the time"),
             (6_000, 0, None, "it stays so"),
         ];
-        for (ahead, behind, news, what) in steps {
-            assert_eq!(told.look(Nanos(ahead), Nanos(behind), Nanos(10)), news, "{what}");
+        for (ahead, behind, updates, what) in steps {
+            assert_eq!(told.look(Nanos(ahead), Nanos(behind), Nanos(10)), updates, "{what}");
         }
     }
 }

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use axum::body::Bytes;
 use leeward_fabric::Nanos;
-use leeward_records::Record;
-use leeward_service::{Position, World};
+use leeward_records::DecisionRecord;
+use leeward_service::{LeaderState, NetworkSnapshot};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 /// Number of events kept for reconnecting clients.
@@ -17,17 +17,17 @@ const BYTES: usize = 32 << 20;
 
 /// Data of an event.
 #[derive(Clone, Debug)]
-pub enum Happening {
+pub enum Event {
     /// A decision that is stored.
-    Decision(Arc<Record>),
+    Decision(Arc<DecisionRecord>),
     /// Loads of links. Only the newest of these events is kept.
-    Racks(Arc<World>),
+    Racks(Arc<NetworkSnapshot>),
     /// A link became hot, or cooled down.
     Hotspot(Hot),
     /// The cluster has this version now.
     Cluster(u64),
     /// The leader changed.
-    Leader(Position),
+    Leader(LeaderState),
 }
 
 /// A link that became hot, or cooled down. The event holds values and no snapshot, because thousands of
@@ -48,26 +48,26 @@ pub struct Hot {
 
 /// An event with its id.
 #[derive(Debug)]
-pub struct Told {
+pub struct EventRecord {
     /// Id; ids grow, also across restarts of the service.
     pub id: u64,
     /// Data of the event.
-    pub what: Happening,
+    pub what: Event,
     text: OnceLock<Bytes>,
 }
 
-impl Told {
+impl EventRecord {
     /// Approximate memory of the event in bytes, with its rendered text.
     fn bytes(&self) -> usize {
         match &self.what {
-            Happening::Decision(record) => 2 * record.bytes(),
+            Event::Decision(record) => 2 * record.bytes(),
             // Only one snapshot is kept.
-            Happening::Racks(_) | Happening::Hotspot(_) | Happening::Cluster(_) | Happening::Leader(_) => 0,
+            Event::Racks(_) | Event::Hotspot(_) | Event::Cluster(_) | Event::Leader(_) => 0,
         }
     }
 
     /// Rendered event; the first call renders it.
-    pub fn text(&self, render: impl FnOnce(&Told) -> Bytes) -> &Bytes {
+    pub fn text(&self, render: impl FnOnce(&EventRecord) -> Bytes) -> &Bytes {
         self.text.get_or_init(|| render(self))
     }
 }
@@ -81,7 +81,7 @@ struct Ring {
     last: u64,
     /// Id of the last dropped event.
     gone: u64,
-    kept: VecDeque<Arc<Told>>,
+    kept: VecDeque<Arc<EventRecord>>,
     /// Approximate bytes of the kept decisions.
     bytes: usize,
 }
@@ -90,7 +90,7 @@ struct Ring {
 pub struct Events {
     ring: Mutex<Ring>,
     /// Id of the last event; `None` after the end.
-    bell: watch::Sender<Option<u64>>,
+    last_id: watch::Sender<Option<u64>>,
     places: Arc<Semaphore>,
 }
 
@@ -100,7 +100,7 @@ impl Events {
     pub fn new(before: u64, listeners: usize) -> Events {
         Events {
             ring: Mutex::new(Ring { last: before, gone: before, kept: VecDeque::new(), bytes: 0 }),
-            bell: watch::Sender::new(Some(before)),
+            last_id: watch::Sender::new(Some(before)),
             places: Arc::new(Semaphore::new(listeners)),
         }
     }
@@ -110,16 +110,16 @@ impl Events {
     }
 
     /// Adds an event.
-    pub fn tell(&self, what: Happening) {
+    pub fn tell(&self, what: Event) {
         let mut ring = self.ring();
         ring.last += 1;
         let id = ring.last;
-        if matches!(what, Happening::Racks(_))
-            && let Some(at) = ring.kept.iter().rposition(|told| matches!(told.what, Happening::Racks(_)))
+        if matches!(what, Event::Racks(_))
+            && let Some(at) = ring.kept.iter().rposition(|told| matches!(told.what, Event::Racks(_)))
         {
             ring.kept.remove(at);
         }
-        let told = Arc::new(Told { id, what, text: OnceLock::new() });
+        let told = Arc::new(EventRecord { id, what, text: OnceLock::new() });
         ring.bytes += told.bytes();
         ring.kept.push_back(told);
         // The last event stays, whatever its size.
@@ -129,7 +129,7 @@ impl Events {
             ring.gone = oldest.id;
         }
         drop(ring);
-        self.bell.send_if_modified(|last| match last {
+        self.last_id.send_if_modified(|last| match last {
             Some(last) => {
                 *last = id;
                 true
@@ -140,7 +140,7 @@ impl Events {
 
     /// Ends all streams; no event follows.
     pub fn close(&self) {
-        self.bell.send_replace(None);
+        self.last_id.send_replace(None);
     }
 
     /// Permit for a stream; `None` at the limit.
@@ -149,8 +149,8 @@ impl Events {
     }
 
     /// Subscribes to notifications.
-    pub fn bell(&self) -> watch::Receiver<Option<u64>> {
-        self.bell.subscribe()
+    pub fn subscribe(&self) -> watch::Receiver<Option<u64>> {
+        self.last_id.subscribe()
     }
 
     /// Id of the last event.
@@ -167,7 +167,7 @@ impl Events {
     ///
     /// # Errors
     /// [`Missed`] if some of them are no longer kept.
-    pub fn after(&self, id: u64, most: usize) -> Result<Vec<Arc<Told>>, Missed> {
+    pub fn after(&self, id: u64, most: usize) -> Result<Vec<Arc<EventRecord>>, Missed> {
         let ring = self.ring();
         if id < ring.gone {
             return Err(Missed);
@@ -182,7 +182,7 @@ mod tests {
     use leeward_fabric::Cpus;
 
     use super::*;
-    use leeward_records::{Classes, Rate, Shown, TaskWish, TasksWish, TransferWish, Wish};
+    use leeward_records::{Classes, DecisionDetails, PlacementSpec, Rate, TaskSpec, TasksSpec, TransferSpec};
 
     fn numbers(events: &Events, after: u64) -> Result<Vec<u64>, Missed> {
         events.after(after, usize::MAX).map(|told| told.iter().map(|one| one.id).collect())
@@ -193,11 +193,11 @@ mod tests {
         let events = Events::new(100, 1);
         assert_eq!(numbers(&events, 100), Ok(vec![]));
         for version in 1..=KEPT as u64 {
-            events.tell(Happening::Cluster(version));
+            events.tell(Event::Cluster(version));
         }
         assert_eq!(numbers(&events, 100).map(|told| told.len()), Ok(KEPT));
         assert_eq!(numbers(&events, 100 + KEPT as u64 - 2), Ok(vec![99 + KEPT as u64, 100 + KEPT as u64]));
-        events.tell(Happening::Cluster(0));
+        events.tell(Event::Cluster(0));
         assert_eq!(numbers(&events, 100), Err(Missed), "the first was taken for the last");
         assert_eq!(numbers(&events, 101).map(|told| told.len()), Ok(KEPT));
         assert_eq!(numbers(&events, 99), Err(Missed), "it is of an earlier run");
@@ -206,12 +206,12 @@ mod tests {
     #[test]
     fn the_bell_says_what_came_last_and_stays_silent_after_the_end() {
         let events = Events::new(7, 1);
-        let bell = events.bell();
-        events.tell(Happening::Cluster(1));
-        assert_eq!(*bell.borrow(), Some(8));
+        let subscribe = events.subscribe();
+        events.tell(Event::Cluster(1));
+        assert_eq!(*subscribe.borrow(), Some(8));
         events.close();
-        events.tell(Happening::Cluster(2));
-        assert_eq!(*bell.borrow(), None);
+        events.tell(Event::Cluster(2));
+        assert_eq!(*subscribe.borrow(), None);
     }
 
     #[test]
@@ -228,7 +228,7 @@ mod tests {
         let record = |tasks: usize| {
             let rate = Some(Rate { mean_bps: u64::MAX, peak_bps: u64::MAX });
             let traffic = Classes { critical: rate, non_critical: rate, best_effort: rate };
-            let task = |at: usize| TaskWish {
+            let task = |at: usize| TaskSpec {
                 name: format!("task {at}"),
                 cpus: Cpus(1_500),
                 memory: leeward_fabric::Bytes(1 << 40),
@@ -236,25 +236,26 @@ mod tests {
                 ingress: traffic,
                 tolerant: false,
             };
-            let transfer = |at: usize| TransferWish {
+            let transfer = |at: usize| TransferSpec {
                 from: at as u32,
                 to: u32::MAX,
                 bytes: leeward_fabric::Bytes(u64::MAX),
             };
-            let wish = Wish::Tasks(TasksWish {
+            let spec = PlacementSpec::Tasks(TasksSpec {
                 name: "app".to_owned(),
                 tasks: (0..tasks).map(task).collect(),
                 transfers: (0..tasks).map(transfer).collect(),
-                ..TasksWish::default()
+                ..TasksSpec::default()
             });
             let hosts = (0..tasks).map(|at| format!("r{at}h{at}")).collect();
-            let shown = Shown { hosts, policy: "policy".into(), ..Shown::empty(wish) };
+            let details = DecisionDetails { hosts, policy: "policy".into(), ..DecisionDetails::empty(spec) };
             let (at, caller, entries, expires, released) = (Nanos(0), None, Vec::new(), None, None);
-            Record { id: 0, at, caller, shown, entries, expires, released }
+            DecisionRecord { id: 0, at, caller, details, entries, expires, released }
         };
         for tasks in [0, 1, 10, 1_000] {
-            let (record, text) =
-                (record(tasks), |record: &Record| serde_json::to_string(&record.shown).expect("text"));
+            let (record, text) = (record(tasks), |record: &DecisionRecord| {
+                serde_json::to_string(&record.details).expect("text")
+            });
             let written = text(&record).len();
             assert!(
                 (written..4 * written + 2_048).contains(&record.bytes()),
@@ -267,15 +268,15 @@ mod tests {
         let each = 2 * large.bytes();
         assert!(each > BYTES / 16, "{each}: it is not large");
         for _ in 0..40 {
-            events.tell(Happening::Decision(large.clone()));
+            events.tell(Event::Decision(large.clone()));
         }
-        events.tell(Happening::Cluster(1));
+        events.tell(Event::Cluster(1));
         let kept = numbers(&events, events.gone()).expect("it is kept");
         assert!(kept.len() > 1 && (kept.len() - 1) * each <= BYTES, "{} of {each} bytes", kept.len());
         assert_eq!(kept.last(), Some(&41));
         assert_eq!(numbers(&events, events.gone() - 1), Err(Missed));
         // An event above the limit on its own is sent nevertheless.
-        events.tell(Happening::Decision(Arc::new(record(100_000))));
+        events.tell(Event::Decision(Arc::new(record(100_000))));
         assert_eq!(numbers(&events, 41), Ok(vec![42]));
     }
 }

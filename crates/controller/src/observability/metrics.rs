@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use leeward_fabric::Nanos;
 use leeward_prometheus::{Ports, Steps};
-use leeward_service::World;
+use leeward_service::NetworkSnapshot;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
@@ -241,8 +241,8 @@ impl Metrics {
     }
 
     /// All metrics as OpenMetrics text; `None` if encoding fails.
-    pub fn text(&self, world: &World, leads: bool, clock_behind: Nanos) -> Option<String> {
-        let counts = world.counts;
+    pub fn text(&self, snapshot: &NetworkSnapshot, leads: bool, clock_behind: Nanos) -> Option<String> {
+        let counts = snapshot.counts;
         self.samples.inner().store(counts.samples, Ordering::Relaxed);
         self.released_early.inner().store(counts.released_early, Ordering::Relaxed);
         let number = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
@@ -250,21 +250,21 @@ impl Metrics {
         self.waiting.set(number(counts.waiting));
         self.leads.set(i64::from(leads));
         self.clock_behind.set(clock_behind.as_secs_f64());
-        self.epoch.set(i64::try_from(world.epoch).unwrap_or(i64::MAX));
-        let seen = world.links.iter().filter(|link| link.measured.is_some()).count();
-        let hot = world.links.iter().filter(|link| link.hot_since.is_some()).count();
-        for (state, count) in [("seen", seen), ("unseen", world.links.len() - seen), ("hot", hot)] {
+        self.epoch.set(i64::try_from(snapshot.epoch).unwrap_or(i64::MAX));
+        let seen = snapshot.links.iter().filter(|link| link.measured.is_some()).count();
+        let hot = snapshot.links.iter().filter(|link| link.hot_since.is_some()).count();
+        for (state, count) in [("seen", seen), ("unseen", snapshot.links.len() - seen), ("hot", hot)] {
             self.links.get_or_create(&In { state }).set(number(count));
         }
-        let slow = world.links.iter().filter(|link| link.is_slow()).count();
+        let slow = snapshot.links.iter().filter(|link| link.is_slow()).count();
         self.links.get_or_create(&In { state: "slow" }).set(number(slow));
-        let seen = world.devices.iter().filter(|device| device.busy.is_some()).count();
-        let hot = world.devices.iter().filter(|device| device.hot_since.is_some()).count();
-        for (state, count) in [("seen", seen), ("unseen", world.devices.len() - seen), ("hot", hot)] {
+        let seen = snapshot.devices.iter().filter(|device| device.busy.is_some()).count();
+        let hot = snapshot.devices.iter().filter(|device| device.hot_since.is_some()).count();
+        for (state, count) in [("seen", seen), ("unseen", snapshot.devices.len() - seen), ("hot", hot)] {
             self.devices.get_or_create(&In { state }).set(number(count));
         }
-        self.queued.set(world.links.iter().filter_map(|link| link.queue).sum::<f64>() as i64);
-        let requests = world.devices.iter().filter_map(|device| device.reading?.requests?.in_flight);
+        self.queued.set(snapshot.links.iter().filter_map(|link| link.queue).sum::<f64>() as i64);
+        let requests = snapshot.devices.iter().filter_map(|device| device.reading?.requests?.in_flight);
         let requests = requests.fold(0_u64, u64::saturating_add);
         self.in_flight.set(i64::try_from(requests).unwrap_or(i64::MAX));
         let mut text = String::new();

@@ -3,19 +3,19 @@
 
 mod clock;
 mod events;
-mod kept;
 mod metrics;
+mod observed_store;
 mod tokens;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use leeward_service::{Handle, Position, World};
+use leeward_service::{Handle, LeaderState, NetworkSnapshot};
 
 pub use self::clock::watch_clock;
-pub use self::events::{Events, Happening, Hot, Told};
-pub use self::kept::Watched;
+pub use self::events::{Event, EventRecord, Events, Hot};
 pub use self::metrics::{Metrics, Request};
+pub use self::observed_store::ObservedStore;
 pub use self::tokens::watch_tokens;
 
 /// Shortest time between two load events.
@@ -26,56 +26,56 @@ const TICK: Duration = Duration::from_millis(900);
 pub async fn watch(handle: Handle, events: Arc<Events>) {
     tokio::select! {
         () = watch_leader(&handle, &events) => {}
-        () = watch_worlds(&handle, &events) => {}
+        () = watch_snapshots(&handle, &events) => {}
     }
 }
 
 async fn watch_leader(handle: &Handle, events: &Events) {
-    let mut position = handle.position();
-    position.mark_unchanged();
-    while position.changed().await.is_ok() {
-        let now = position.borrow_and_update().clone();
+    let mut leader_state = handle.leader_state();
+    leader_state.mark_unchanged();
+    while leader_state.changed().await.is_ok() {
+        let now = leader_state.borrow_and_update().clone();
         match &now {
-            Position::Leads => tracing::info!("this service leads"),
-            Position::Follows { leader } => {
+            LeaderState::Leader => tracing::info!("this service leads"),
+            LeaderState::Follower { leader } => {
                 tracing::info!(leader = leader.as_deref().unwrap_or("unknown"), "this service follows");
             }
-            Position::Stalls { problem } => {
+            LeaderState::Unavailable { problem } => {
                 tracing::warn!(%problem, "nothing can be kept, so nothing is decided")
             }
         }
-        events.tell(Happening::Leader(now));
+        events.tell(Event::Leader(now));
     }
 }
 
-async fn watch_worlds(handle: &Handle, events: &Events) {
-    let (mut last, mut made) = (handle.last_world(), handle.made());
+async fn watch_snapshots(handle: &Handle, events: &Events) {
+    let (mut last, mut made) = (handle.last_snapshot(), handle.made());
     while made.changed().await.is_ok() {
-        let world = handle.last_world();
-        for hot in changes(&last, &world) {
-            events.tell(Happening::Hotspot(hot));
+        let snapshot = handle.last_snapshot();
+        for hot in changes(&last, &snapshot) {
+            events.tell(Event::Hotspot(hot));
         }
-        events.tell(Happening::Racks(world.clone()));
-        last = world;
+        events.tell(Event::Racks(snapshot.clone()));
+        last = snapshot;
         tokio::time::sleep(TICK).await;
     }
 }
 
 /// Links that became hot or cooled down between two snapshots, in order of ids. Empty after a change of the
 /// cluster, which has its own event.
-fn changes(last: &World, world: &World) -> Vec<Hot> {
-    if !Arc::ptr_eq(&last.fabric, &world.fabric) {
+fn changes(last: &NetworkSnapshot, snapshot: &NetworkSnapshot) -> Vec<Hot> {
+    if !Arc::ptr_eq(&last.fabric, &snapshot.fabric) {
         return Vec::new();
     }
     let mut changed = Vec::new();
-    for (before, now) in last.links.iter().zip(&world.links) {
+    for (before, now) in last.links.iter().zip(&snapshot.links) {
         let (since, until) = match (before.hot_since, now.hot_since) {
             (before, Some(since)) if before != Some(since) => (since, None),
-            (Some(since), None) => (since, Some(world.at)),
+            (Some(since), None) => (since, Some(snapshot.at)),
             _ => continue,
         };
-        let (link, utilization) = (world.fabric.resource_name(now.link), now.utilization());
-        changed.push(Hot { link, utilization, since, at: world.at, until });
+        let (link, utilization) = (snapshot.fabric.resource_name(now.link), now.utilization());
+        changed.push(Hot { link, utilization, since, at: snapshot.at, until });
     }
     changed
 }

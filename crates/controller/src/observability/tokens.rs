@@ -6,7 +6,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use leeward_service::{Handle, World};
+use leeward_service::{Handle, NetworkSnapshot};
 
 use crate::access::{Access, Tokens};
 
@@ -29,20 +29,21 @@ struct Found {
 pub async fn watch_tokens(access: &Access, handle: &Handle) -> Infallible {
     let mut found = Found::default();
     loop {
-        found.look(access.tokens(), &handle.last_world());
+        found.look(access.tokens(), &handle.last_snapshot());
         tokio::time::sleep(TICK).await;
     }
 }
 
 impl Found {
-    fn look(&mut self, tokens: Option<Arc<Tokens>>, world: &World) {
+    fn look(&mut self, tokens: Option<Arc<Tokens>>, snapshot: &NetworkSnapshot) {
         let Some(tokens) = tokens else { return };
-        let is_known =
-            |(known, version): &(Arc<Tokens>, u64)| Arc::ptr_eq(known, &tokens) && *version == world.version;
+        let is_known = |(known, version): &(Arc<Tokens>, u64)| {
+            Arc::ptr_eq(known, &tokens) && *version == snapshot.version
+        };
         if self.of.as_ref().is_some_and(is_known) {
             return;
         }
-        let strange = tokens.bound().filter(|(_, host)| world.fabric.host(host).is_none());
+        let strange = tokens.bound().filter(|(_, host)| snapshot.fabric.host(host).is_none());
         let strange = strange.map(|(name, host)| (name.to_owned(), host.to_owned())).collect();
         let mut new = BTreeSet::difference(&strange, &self.strange);
         for (name, host) in new.by_ref().take(NAMED) {
@@ -52,6 +53,6 @@ impl Found {
         if more > 0 {
             tracing::warn!(more, "tokens are bound to more hosts that the cluster does not have");
         }
-        (self.of, self.strange) = (Some((tokens, world.version)), strange);
+        (self.of, self.strange) = (Some((tokens, snapshot.version)), strange);
     }
 }

@@ -18,7 +18,7 @@ const KEPT: usize = 16;
 
 /// Requested measurement.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Wish {
+pub enum PlacementSpec {
     /// One path from the first host to the second, with this number of trains.
     Path(Train, usize),
     /// Every path between the hosts.
@@ -40,13 +40,13 @@ pub enum Kind {
     Bottlenecks,
 }
 
-impl Wish {
+impl PlacementSpec {
     /// Kind of the survey.
     pub fn kind(&self) -> Kind {
         match self {
-            Wish::Path(..) => Kind::Path,
-            Wish::Mesh(_) => Kind::Mesh,
-            Wish::Bottlenecks(_) => Kind::Bottlenecks,
+            PlacementSpec::Path(..) => Kind::Path,
+            PlacementSpec::Mesh(_) => Kind::Mesh,
+            PlacementSpec::Bottlenecks(_) => Kind::Bottlenecks,
         }
     }
 }
@@ -140,22 +140,24 @@ impl Survey {
         *under_way = Course { done, steps, ..course };
     }
 
-    fn run(&self, hosts: &[Host], wish: &Wish, secret: &Secret) -> Made {
+    fn run(&self, hosts: &[Host], spec: &PlacementSpec, secret: &Secret) -> Made {
         let mut tell = |done: usize, steps: usize| {
             let mut course = self.under_way();
             (course.done, course.steps) = (done, steps);
             if self.cancelled.load(Ordering::Acquire) { Err(ProbeError::Stopped) } else { Ok(()) }
         };
         let tell: &mut ProgressObserver<'_> = &mut tell;
-        match (wish, hosts) {
-            (Wish::Path(train, times), [from, to]) => {
+        match (spec, hosts) {
+            (PlacementSpec::Path(train, times), [from, to]) => {
                 let begins = Place::Host(from.address.clone());
                 let (from, to) = ((from.name.as_str(), &begins), (to.name.as_str(), to.address.as_str()));
                 report::path(from, to, train, *times, secret, tell).map(Found::Path)
             }
-            (Wish::Path(..), _) => Err(ProbeError::Nothing("a path has two ends".to_owned())),
-            (Wish::Mesh(meshing), hosts) => report::mesh(hosts, meshing, secret, tell).map(Found::Mesh),
-            (Wish::Bottlenecks(looking), hosts) => {
+            (PlacementSpec::Path(..), _) => Err(ProbeError::Nothing("a path has two ends".to_owned())),
+            (PlacementSpec::Mesh(meshing), hosts) => {
+                report::mesh(hosts, meshing, secret, tell).map(Found::Mesh)
+            }
+            (PlacementSpec::Bottlenecks(looking), hosts) => {
                 report::bottlenecks(hosts, looking, secret, tell).map(Found::Bottlenecks)
             }
         }
@@ -204,7 +206,7 @@ impl Surveys {
     /// The system's error if it cannot start a thread.
     pub fn begin(
         &self,
-        wish: Wish,
+        spec: PlacementSpec,
         hosts: Vec<Host>,
         secret: Secret,
         key: Option<String>,
@@ -220,7 +222,7 @@ impl Surveys {
         let survey = Arc::new(Survey {
             id: self.next.fetch_add(1, Ordering::Relaxed),
             key,
-            kind: wish.kind(),
+            kind: spec.kind(),
             hosts: hosts.iter().map(|host| host.name.clone()).collect(),
             began: now,
             cancelled: AtomicBool::new(false),
@@ -230,7 +232,7 @@ impl Surveys {
         let running = survey.clone();
         let named = thread::Builder::new().name("leeward-survey".to_owned());
         // The thread ends with the process or by cancellation; shutdown does not wait for it.
-        named.spawn(move || drop(tell.send(running.run(&hosts, &wish, &secret))))?;
+        named.spawn(move || drop(tell.send(running.run(&hosts, &spec, &secret))))?;
         known.push_back(survey.clone());
         if known.len() > KEPT {
             known.pop_front();

@@ -1,8 +1,8 @@
 //! Start of a service from its settings, shared by `leewardd` and `leeward serve`.
 
-mod entrance;
 mod place;
 mod policies;
+mod tls_and_tokens;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,9 +15,9 @@ use leeward_service::NewCluster;
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use self::entrance::Entrance;
 use self::place::Place;
 use self::policies::Chosen;
+use self::tls_and_tokens::TlsAndTokens;
 use crate::log;
 use crate::reload::Reload;
 use crate::service::{RunError, Service};
@@ -29,7 +29,7 @@ pub struct Ready {
     settings: Settings,
     cluster: NewCluster,
     policies: Chosen,
-    entrance: Entrance,
+    tls_and_tokens: TlsAndTokens,
     store: Place,
     telemetry: Option<Plan>,
     demo: bool,
@@ -81,12 +81,12 @@ impl Ready {
             let message = error.to_string();
             flags.wrong("interval", message.trim_start_matches("interval: "))
         })?;
-        let entrance = Entrance::new(&flags, &settings)?;
+        let tls_and_tokens = TlsAndTokens::new(&flags, &settings)?;
         let store = Place::new(settings.store.as_deref(), &called(file, &cluster))
             .map_err(|message| flags.wrong("store", message))?;
-        reachable(&flags, &settings, &entrance, &store)?;
+        reachable(&flags, &settings, &tls_and_tokens, &store)?;
         let telemetry = settings.plan(&flags, settings.interval)?;
-        Ok(Ready { flags, settings, cluster, policies, entrance, store, telemetry, demo: false })
+        Ok(Ready { flags, settings, cluster, policies, tls_and_tokens, store, telemetry, demo: false })
     }
 
     /// Sets demo mode: a client may publish a comparison for the pages to show.
@@ -112,7 +112,8 @@ impl Ready {
         self,
         listening: impl FnOnce(&str, Option<&Path>) -> Result<(), E>,
     ) -> Result<(), StartError<E>> {
-        let Ready { flags, settings, cluster, policies, entrance, store: place, telemetry, demo } = self;
+        let Ready { flags, settings, cluster, policies, tls_and_tokens, store: place, telemetry, demo } =
+            self;
         let store = place.opened(&settings).map_err(|message| flags.wrong("store", message))?;
         let (labels, promising) = (policies.labels(), policies.promising.clone());
         let make = policies.maker(settings.interval);
@@ -126,22 +127,22 @@ impl Ready {
         service.promising = promising;
         service.probes = settings.probes.clone();
         service.telemetry = Arc::new(Telemetry::new(telemetry));
-        (service.access, service.tls) = (entrance.access.clone(), entrance.tls.clone());
+        (service.access, service.tls) = (tls_and_tokens.access.clone(), tls_and_tokens.tls.clone());
         service.reload = Some(Arc::new(Reload {
             flags: flags.clone(),
             started: settings.clone(),
-            access: entrance.access.clone(),
-            tls: entrance.tls.clone(),
+            access: tls_and_tokens.access.clone(),
+            tls: tls_and_tokens.tls.clone(),
             telemetry: service.telemetry.clone(),
         }));
         service.demo = demo;
         service.advertise.clone_from(&settings.advertise);
-        let served = service.run(entrance.address, |address| {
-            let url = format!("{}://{address}", entrance.scheme());
+        let served = service.run(tls_and_tokens.address, |address| {
+            let url = format!("{}://{address}", tls_and_tokens.scheme());
             listening(&url, place.shown())?;
             let store = place.shown().unwrap_or(Path::new("memory")).display();
             tracing::info!(version = env!("CARGO_PKG_VERSION"), url, %store, "started");
-            entrance.warn();
+            tls_and_tokens.warn();
             Ok(())
         });
         served.map_err(|error| match error {
@@ -186,7 +187,7 @@ fn called(file: &str, cluster: &NewCluster) -> String {
 fn reachable(
     flags: &Flags,
     settings: &Settings,
-    entrance: &Entrance,
+    tls_and_tokens: &TlsAndTokens,
     store: &Place,
 ) -> Result<(), InputError> {
     let shares = matches!(store, Place::Database(_));
@@ -195,7 +196,7 @@ fn reachable(
             let message = format!("`{url}`: expected a URL, such as http://leeward-1.example:7600");
             Err(flags.wrong("advertise", message))
         }
-        None if entrance.address.ip().is_unspecified() && shares => {
+        None if tls_and_tokens.address.ip().is_unspecified() && shares => {
             let message = "missing; expected the URL at which others reach this service, since it listens everywhere \
                            and shares its store";
             Err(flags.wrong("advertise", message))

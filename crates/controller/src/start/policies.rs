@@ -5,7 +5,7 @@ use leeward_fabric::Nanos;
 use leeward_fabric::input::InputError;
 use leeward_placement::{moves, replicas, tasks};
 use leeward_registry::{PolicySpec, RegistryError};
-use leeward_service::{Labels, Promising};
+use leeward_service::{AdmissionPolicies, PolicyLabels};
 use leeward_slo::{admit, limits};
 
 use crate::settings::{Flags, Settings};
@@ -16,7 +16,7 @@ pub struct Chosen {
     tasks: PolicySpec,
     moves: Option<PolicySpec>,
     /// Policies for promises to workloads.
-    pub promising: Promising,
+    pub promising: AdmissionPolicies,
 }
 
 impl Chosen {
@@ -38,7 +38,7 @@ impl Chosen {
                 tasks::REGISTRY.make(name, settings).map(drop)
             })?,
             moves: given.moves.as_ref().map(moved).transpose()?,
-            promising: Promising {
+            promising: AdmissionPolicies {
                 admission: policy(flags, "policies.workload", &given.workload, admitting)?,
                 volumes: policy(flags, "policies.volumes", &given.volumes, |name, settings| {
                     limits::REGISTRY.make(name, settings).map(drop)
@@ -48,8 +48,8 @@ impl Chosen {
     }
 
     /// Labels of the policies.
-    pub fn labels(&self) -> Labels {
-        Labels {
+    pub fn labels(&self) -> PolicyLabels {
+        PolicyLabels {
             replicas: self.replicas.label.as_str().into(),
             tasks: self.tasks.label.as_str().into(),
             moves: self.moves.as_ref().map(|moves| moves.label.as_str().into()),

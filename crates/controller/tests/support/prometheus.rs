@@ -41,18 +41,18 @@ impl Fake {
     /// another one.
     pub fn safe(folder: &Path) -> Fake {
         let authority = |name: &str| {
-            let mut wish = CertificateParams::default();
-            wish.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-            wish.distinguished_name.push(DnType::CommonName, name);
+            let mut spec = CertificateParams::default();
+            spec.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+            spec.distinguished_name.push(DnType::CommonName, name);
             let key = KeyPair::generate().expect("a key");
-            let certificate = wish.self_signed(&key).expect("a certificate");
+            let certificate = spec.self_signed(&key).expect("a certificate");
             std::fs::write(folder.join(format!("{name}.pem")), certificate.pem()).expect("a file");
             (certificate, key)
         };
         let ((right, its_key), _) = (authority("right"), authority("wrong"));
-        let wish = CertificateParams::new(["localhost".to_owned()]).expect("a name");
+        let spec = CertificateParams::new(["localhost".to_owned()]).expect("a name");
         let key = KeyPair::generate().expect("a key");
-        let certificate = wish.signed_by(&key, &right, &its_key).expect("a certificate");
+        let certificate = spec.signed_by(&key, &right, &its_key).expect("a certificate");
         let chain: Vec<CertificateDer<'static>> = vec![certificate.der().clone()];
         let key = PrivateKeyDer::try_from(key.serialize_der()).expect("a key");
         let provider = Arc::new(rustls::crypto::ring::default_provider());

@@ -44,7 +44,7 @@ struct Port {
 }
 
 /// Cluster of the link names.
-pub struct Ground<'a> {
+pub struct Topology<'a> {
     /// Fabric that resolves names.
     pub fabric: &'a Fabric,
     /// Capacities of the cluster file.
@@ -53,7 +53,7 @@ pub struct Ground<'a> {
 
 /// Answers of one round.
 #[derive(Default)]
-pub struct Heard {
+pub struct PortReadings {
     /// Counter series of each answered direction.
     pub counters: Vec<(Way, Vec<Series>)>,
     /// Speed series.
@@ -141,9 +141,9 @@ impl Meter {
     /// Processes the answers of a round; `times` converts milliseconds since 1970 to engine time.
     pub fn take(
         &mut self,
-        ground: &Ground<'_>,
+        topology: &Topology<'_>,
         now: Nanos,
-        told: Heard,
+        told: PortReadings,
         times: impl Fn(i64) -> Option<Nanos>,
     ) -> Taken {
         let mut steps = Steps::default();
@@ -151,14 +151,14 @@ impl Meter {
         let time = |at: i64| times(at).filter(|&at| at <= ahead && now.since(at) <= FORGOTTEN);
         self.forget(now);
         self.hear_speeds(told.speeds, &mut steps, time);
-        self.meet(ground, &told.counters, time);
+        self.meet(topology, &told.counters, time);
         let members = self.members();
         for (way, series) in told.counters {
             for Series { labels, readings } in series {
                 let key = (way, labels);
                 let Some(port) = self.ports.get_mut(&key) else { continue };
                 let speed = self.speeds.get(&key.1).map(|&(speed, _)| speed).filter(|&speed| speed > 0.0);
-                let share = port.link.and_then(|link| Some(share(ground, link, *members.get(&link)?)));
+                let share = port.link.and_then(|link| Some(share(topology, link, *members.get(&link)?)));
                 let too_fast = TOO_FAST * speed.or(share.map(|share| share as f64)).unwrap_or(f64::INFINITY);
                 let unit = Unit { bits: self.map.metrics.unit, narrow: self.map.metrics.narrow, too_fast };
                 for (at, value) in readings {
@@ -176,7 +176,7 @@ impl Meter {
             }
         }
         let windows = self.windows(&mut steps);
-        Taken { windows, speeds: self.sums(ground, &members), steps, ports: self.stand(now) }
+        Taken { windows, speeds: self.sums(topology, &members), steps, ports: self.set_status(now) }
     }
 
     fn hear_speeds(&mut self, series: Vec<Series>, steps: &mut Steps, time: impl Fn(i64) -> Option<Nanos>) {
@@ -197,7 +197,7 @@ impl Meter {
     /// Adds new ports, with their first valid reading.
     fn meet(
         &mut self,
-        ground: &Ground<'_>,
+        topology: &Topology<'_>,
         told: &[(Way, Vec<Series>)],
         time: impl Fn(i64) -> Option<Nanos>,
     ) {
@@ -212,10 +212,10 @@ impl Meter {
                 let Some((at, value)) = first else { continue };
                 let place = self.map.place(labels, *way);
                 let link = match &place {
-                    Place::Link(name, _) => ground.fabric.resource(name),
+                    Place::Link(name, _) => topology.fabric.resource(name),
                     _ => None,
                 };
-                let link = link.filter(|&link| ground.fabric.kind(link) != ResourceKind::Device);
+                let link = link.filter(|&link| topology.fabric.kind(link) != ResourceKind::Device);
                 self.ports.insert(key, Port { place, link, counter: Counter::new(at, value) });
             }
         }
@@ -266,12 +266,16 @@ impl Meter {
 
     /// Capacities of links with a reported port speed. A port without one counts with its share of the
     /// cluster file's capacity.
-    fn sums(&self, ground: &Ground<'_>, members: &BTreeMap<ResourceId, i64>) -> BTreeMap<ResourceId, Load> {
+    fn sums(
+        &self,
+        topology: &Topology<'_>,
+        members: &BTreeMap<ResourceId, i64>,
+    ) -> BTreeMap<ResourceId, Load> {
         let mut sums: BTreeMap<ResourceId, (f64, bool)> = BTreeMap::new();
         for ((_, labels), port) in &self.ports {
             let Some(link) = port.link else { continue };
             let speed = self.speeds.get(labels).map(|&(speed, _)| speed);
-            let share = share(ground, link, members.get(&link).copied().unwrap_or(1)) as f64;
+            let share = share(topology, link, members.get(&link).copied().unwrap_or(1)) as f64;
             let (sum, told) = sums.entry(link).or_default();
             (*sum, *told) = (*sum + speed.unwrap_or(share), *told || speed.is_some());
         }
@@ -279,7 +283,7 @@ impl Meter {
         told.map(|(link, (sum, _))| (link, Load(sum.round() as i64))).collect()
     }
 
-    fn stand(&self, now: Nanos) -> Ports {
+    fn set_status(&self, now: Nanos) -> Ports {
         let mut ports = Ports { speeds: !self.speeds.is_empty(), ..Ports::default() };
         let (mut matched, mut spacings) = (BTreeSet::new(), Vec::new());
         for ((way, labels), port) in &self.ports {
@@ -320,6 +324,6 @@ impl Meter {
 }
 
 /// Share of a port in the cluster file's capacity of its link.
-fn share(ground: &Ground<'_>, link: ResourceId, members: i64) -> i64 {
-    (ground.capacities.get(link).0 / members.max(1)).max(1)
+fn share(topology: &Topology<'_>, link: ResourceId, members: i64) -> i64 {
+    (topology.capacities.get(link).0 / members.max(1)).max(1)
 }

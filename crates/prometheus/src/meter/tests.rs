@@ -36,14 +36,14 @@ fn series(instance: &str, port: &str, readings: &[(u64, f64)]) -> Series {
     Series { labels, readings: readings.iter().map(|&(at, value)| (1000 * at as i64, value)).collect() }
 }
 
-fn take(meter: &mut Meter, now: u64, told: Heard) -> Taken {
+fn take(meter: &mut Meter, now: u64, told: PortReadings) -> Taken {
     let cluster = cluster();
-    let ground = Ground { fabric: &cluster.fabric, capacities: &cluster.capacities };
-    meter.take(&ground, s(now), told, |ms| u64::try_from(ms).ok().map(|ms| Nanos(ms * 1_000_000)))
+    let topology = Topology { fabric: &cluster.fabric, capacities: &cluster.capacities };
+    meter.take(&topology, s(now), told, |ms| u64::try_from(ms).ok().map(|ms| Nanos(ms * 1_000_000)))
 }
 
-fn counted(way: Way, series: Vec<Series>) -> Heard {
-    Heard { counters: vec![(way, series)], speeds: vec![] }
+fn counted(way: Way, series: Vec<Series>) -> PortReadings {
+    PortReadings { counters: vec![(way, series)], speeds: vec![] }
 }
 
 fn named(taken: &Taken) -> Vec<(u64, u64, String, i64)> {
@@ -70,7 +70,7 @@ fn ports_that_are_one_link_add_up_over_the_time_that_they_share() {
     let taken = take(&mut meter, 137, counted(Way::Out, then));
     // The first port is idle, and the second carries two million bytes per second for 7 s of the 15.
     assert_eq!(named(&taken), [(115, 130, "r0:uplink".to_owned(), 7_466_667)]);
-    assert_eq!(take(&mut meter, 138, Heard::default()).windows, []);
+    assert_eq!(take(&mut meter, 138, PortReadings::default()).windows, []);
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn a_port_that_is_silent_holds_its_link_back_until_it_is_forgotten() {
     assert_eq!(named(&taken), [(15, 330, "r0:downlink".to_owned(), 8_000_000)]);
     assert!(taken.ports.silent.is_empty());
     // All ports are silent: the link stays silent, and is reported.
-    let taken = take(&mut meter, 900, Heard::default());
+    let taken = take(&mut meter, 900, PortReadings::default());
     assert_eq!((taken.windows.len(), taken.ports.links, taken.ports.silent.len()), (0, 0, 1));
     assert_eq!(taken.ports.silent_ways, [Way::In, Way::Out]);
 }
@@ -116,7 +116,7 @@ fn speeds_of_ports_are_what_their_link_can_carry() {
     let told = |at: u64, speeds: &[(&str, f64)]| {
         let ports = ["up1", "up2", "up3", "up4"].map(|port| series("tor-r0", port, &[(at, 0.0)]));
         let speeds = speeds.iter().map(|&(port, speed)| series("tor-r0", port, &[(at, speed)]));
-        Heard { counters: vec![(Way::Out, ports.into())], speeds: speeds.collect() }
+        PortReadings { counters: vec![(Way::Out, ports.into())], speeds: speeds.collect() }
     };
     let whole = |taken: &Taken| {
         let carried: Vec<i64> = taken.speeds.values().map(|load| load.0).collect();

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use leeward_fabric::{Fabric, Nanos, ResourceId};
 
-use crate::core::{DeviceState, World};
+use crate::core::{DeviceState, NetworkSnapshot};
 
 /// Length of a step, in seconds.
 pub const STEP: u64 = 10;
@@ -43,7 +43,7 @@ pub(super) struct History {
 
 /// Sums of the current step; only the actor's task uses them.
 #[derive(Default)]
-pub(super) struct Sums {
+pub(super) struct BucketSums {
     ends: Nanos,
     /// Fabric of the ids; `None` before the first snapshot.
     fabric: Option<Arc<Fabric>>,
@@ -93,22 +93,22 @@ impl Means {
 
 impl History {
     /// Adds a snapshot. A step ends with the first snapshot after it.
-    pub fn note(&self, under_way: &mut Sums, world: &World) {
+    pub fn note(&self, under_way: &mut BucketSums, snapshot: &NetworkSnapshot) {
         let length = STEP * Nanos::SECOND.0;
-        let ends = Nanos((world.at.0 / length + 1) * length);
+        let ends = Nanos((snapshot.at.0 / length + 1) * length);
         // A step that began on another cluster is dropped.
-        let goes_on = under_way.fabric.as_ref().is_some_and(|fabric| Arc::ptr_eq(fabric, &world.fabric));
+        let goes_on = under_way.fabric.as_ref().is_some_and(|fabric| Arc::ptr_eq(fabric, &snapshot.fabric));
         if under_way.ends != ends || !goes_on {
             if goes_on {
-                self.push(under_way, world.fabric.clone());
+                self.push(under_way, snapshot.fabric.clone());
             }
-            (under_way.ends, under_way.fabric) = (ends, Some(world.fabric.clone()));
+            (under_way.ends, under_way.fabric) = (ends, Some(snapshot.fabric.clone()));
             for sums in [&mut under_way.links, &mut under_way.busy, &mut under_way.queues] {
                 sums.clear();
             }
-            under_way.links.resize(world.links.len(), Sum::default());
+            under_way.links.resize(snapshot.links.len(), Sum::default());
         }
-        for (sum, state) in under_way.links.iter_mut().zip(&world.links) {
+        for (sum, state) in under_way.links.iter_mut().zip(&snapshot.links) {
             if let Some(utilization) = state.utilization() {
                 sum.add(utilization);
             }
@@ -116,8 +116,8 @@ impl History {
                 add(&mut under_way.queues, state.link, queue);
             }
         }
-        let is_kept = |state: &&DeviceState| state.device.index() < world.links.len() + DEVICES;
-        for state in world.devices.iter().take_while(is_kept) {
+        let is_kept = |state: &&DeviceState| state.device.index() < snapshot.links.len() + DEVICES;
+        for state in snapshot.devices.iter().take_while(is_kept) {
             if let Some(busy) = state.busy {
                 add(&mut under_way.busy, state.device, busy);
             }
@@ -127,7 +127,7 @@ impl History {
         }
     }
 
-    fn push(&self, done: &Sums, fabric: Arc<Fabric>) {
+    fn push(&self, done: &BucketSums, fabric: Arc<Fabric>) {
         let mut steps = VecDeque::clone(&self.steps.load());
         let last = steps.back();
         let links = done.links.iter().map(|sum| sum.mean()).collect();
@@ -144,21 +144,21 @@ impl History {
     }
 
     /// Steps that end after `since`, with `join` of them merged into one.
-    pub fn since(&self, since: Nanos, join: u64) -> Slots {
+    pub fn since(&self, since: Nanos, join: u64) -> HistoryBuckets {
         let steps = self.steps.load();
         let wanted = steps.iter().filter(|step| step.ends > since).cloned().collect();
-        Slots { steps: wanted, join }
+        HistoryBuckets { steps: wanted, join }
     }
 }
 
 /// Steps for a reader.
-pub struct Slots {
+pub struct HistoryBuckets {
     steps: Vec<Arc<Step>>,
     /// Number of steps merged into one.
     join: u64,
 }
 
-impl Slots {
+impl HistoryBuckets {
     /// Length of a merged step, in seconds.
     pub fn step(&self) -> u64 {
         STEP * self.join
@@ -218,22 +218,22 @@ mod tests {
 
     use super::*;
     use crate::actor::Channels;
-    use crate::core::{Coordinator, Labels, Limits, Reading};
+    use crate::core::{Coordinator, Limits, PolicyLabels, Reading};
 
     /// A snapshot of hosts with one disk each.
-    fn world(racks: u32) -> World {
+    fn snapshot(racks: u32) -> NetworkSnapshot {
         let text = format!(
             "racks: {racks}\nhosts_per_rack: 100\nnic: 1Gbps\noversubscription: 1\ndevices: [{{read: 1GB/s, write: 1GB/s}}]\n"
         );
         let Cluster { fabric, capacities } = Cluster::from_text("test", &text).expect("a right cluster");
         let ledger = Ledger::new(fabric, &capacities, LedgerSettings::default()).expect("defaults are right");
-        let labels = Labels { replicas: "none".into(), tasks: "none".into(), moves: None };
+        let labels = PolicyLabels { replicas: "none".into(), tasks: "none".into(), moves: None };
         Coordinator::<Channels>::new(
             Engine::new(ledger, Policies::default(), 1, Explain::Off),
             labels,
             Limits::default(),
         )
-        .world()
+        .snapshot()
     }
 
     /// A device with this utilization and queue.
@@ -245,22 +245,23 @@ mod tests {
 
     #[test]
     fn the_past_of_the_first_devices_is_kept_and_whose_it_is_once_for_all_steps() {
-        let (mut world, history, mut under_way) = (world(400), History::default(), Sums::default());
-        let links = world.links.len() as u32;
+        let (mut snapshot, history, mut under_way) =
+            (snapshot(400), History::default(), BucketSums::default());
+        let links = snapshot.links.len() as u32;
         let at = |number: usize| ResourceId(links + number as u32);
-        world.devices = (0..40_000).map(|number| device(at(number), 0.25, Some(number as f64))).collect();
-        world.links[3].queue = Some(7.0);
+        snapshot.devices = (0..40_000).map(|number| device(at(number), 0.25, Some(number as f64))).collect();
+        snapshot.links[3].queue = Some(7.0);
         for second in 0..41 {
-            world.at = Nanos(second * Nanos::SECOND.0);
+            snapshot.at = Nanos(second * Nanos::SECOND.0);
             // In the third step, half of the devices are seen, with more load.
             if second == 25 {
-                world.devices.truncate(20_000);
-                world.devices[1] = device(at(1), 0.75, None);
+                snapshot.devices.truncate(20_000);
+                snapshot.devices[1] = device(at(1), 0.75, None);
             }
-            history.note(&mut under_way, &world);
+            history.note(&mut under_way, &snapshot);
         }
         let slots = history.since(Nanos(0), 1);
-        let (busy, queue) = (|of| slots.busy(&world.fabric, of), |of| slots.queue(&world.fabric, of));
+        let (busy, queue) = (|of| slots.busy(&snapshot.fabric, of), |of| slots.queue(&snapshot.fabric, of));
         assert_eq!(busy(at(1)), [Some(0.25), Some(0.25), Some(0.5), Some(0.75)]);
         assert_eq!(queue(at(1)), [Some(1.0), Some(1.0), Some(1.0), None]);
         assert_eq!(busy(at(DEVICES - 1)), [Some(0.25), Some(0.25), Some(0.25), None]);

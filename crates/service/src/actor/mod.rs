@@ -5,16 +5,16 @@
 //! store: later decisions rest on the lost ones. Until the store is available again nothing is decided, and the last state
 //! is shown.
 //!
-//! Several services may share a store: one is the leader and decides ([`Position`]). The followers apply the changes that it
+//! Several services may share a store: one is the leader and decides ([`LeaderState`]). The followers apply the changes that it
 //! persists, and each can take its place; every service takes telemetry itself.
 
 mod heartbeat;
 mod history;
+mod job_threads;
 mod operations;
 mod replies;
 mod run;
 mod snapshots;
-mod studies;
 mod writer;
 
 use std::sync::Arc;
@@ -26,7 +26,8 @@ use leeward_records::{Clock, Origin, Version};
 use leeward_store::{Kind, Store, StoreError};
 use tokio::sync::{mpsc, oneshot, watch};
 
-pub use self::history::{STEP, Slots};
+pub use self::history::{HistoryBuckets, STEP};
+use self::job_threads::JobThreads;
 pub use self::operations::{
     Access, AnswerMigration, Channels, GetDecision, GetHolding, GetRack, GetWorkload, ListWorkloads,
     Operation, Release, ReplyTo, SetJob, Turn, WhatIf,
@@ -34,11 +35,10 @@ pub use self::operations::{
 use self::operations::{Call, TypedCall};
 pub use self::replies::Pending;
 use self::run::Actor;
-pub use self::snapshots::Position;
-use self::snapshots::{Press, Published};
-use self::studies::Studies;
+pub use self::snapshots::LeaderState;
+use self::snapshots::{SharedSnapshot, SnapshotPublisher};
 use self::writer::{Extent, GroupCommitWriter};
-use crate::core::{Answer, CallError, Coordinator, Finding, Unavailable, World};
+use crate::core::{Answer, CallError, Coordinator, JobResult, NetworkSnapshot, Unavailable};
 
 /// Commands that may wait in the channel; a client that sends one more waits.
 const CHANNEL: usize = 1024;
@@ -50,9 +50,9 @@ enum Command {
     /// Change of the cluster.
     ChangeCluster(NewCluster, oneshot::Sender<Answer<Changed, VersionConflict>>),
     /// Request for a snapshot that is no older than now.
-    Snapshot(oneshot::Sender<Arc<World>>),
+    Snapshot(oneshot::Sender<Arc<NetworkSnapshot>>),
     /// Result of a job of the coordinator with this number.
-    Found(u64, Finding),
+    Found(u64, JobResult),
 }
 
 /// The cluster is of this version, and not of the expected one.
@@ -63,7 +63,7 @@ pub struct VersionConflict(pub u64);
 #[derive(Clone)]
 pub struct Handle {
     inbox: mpsc::Sender<Command>,
-    published: Arc<Published>,
+    published: Arc<SharedSnapshot>,
     kept: Kind,
 }
 
@@ -152,18 +152,18 @@ impl Handle {
         let kept = store.kind();
         let writer = GroupCommitWriter::start(store, extent, address)?;
         let before = Version { number: 0, at: clock.now(), origin: Origin::File, text: file.text.clone() };
-        let (press, published) = Press::new(coordinator.world(), before);
+        let (publisher, published) = SnapshotPublisher::new(coordinator.snapshot(), before);
         let cluster = file.cluster.clone();
-        let (studies, coordinators) = (Studies::start(&sender)?, 0);
+        let (jobs, coordinators) = (JobThreads::start(&sender)?, 0);
         let mut work = Actor {
             coordinator,
             coordinators,
-            studies,
+            jobs,
             cluster,
             make,
             writer,
             clock,
-            press,
+            publisher,
             term: None,
             exact: false,
             owed: Vec::new(),
@@ -191,8 +191,8 @@ impl Handle {
     }
 
     /// Subscribes to the relation to the store: leader, follower or stalled.
-    pub fn position(&self) -> watch::Receiver<Position> {
-        self.published.position.subscribe()
+    pub fn leader_state(&self) -> watch::Receiver<LeaderState> {
+        self.published.leader_state.subscribe()
     }
 
     /// Current version of the cluster.
@@ -216,15 +216,15 @@ impl Handle {
     ///
     /// # Errors
     /// [`Closed`] if the actor has stopped.
-    pub async fn world(&self) -> Result<Arc<World>, Closed> {
-        let (sender, world) = oneshot::channel();
+    pub async fn snapshot(&self) -> Result<Arc<NetworkSnapshot>, Closed> {
+        let (sender, snapshot) = oneshot::channel();
         self.inbox.send(Command::Snapshot(sender)).await.map_err(|_| Closed)?;
-        world.await.map_err(|_| Closed)
+        snapshot.await.map_err(|_| Closed)
     }
 
     /// The last snapshot, at most a second old, without waiting.
-    pub fn last_world(&self) -> Arc<World> {
-        self.published.world.load_full()
+    pub fn last_snapshot(&self) -> Arc<NetworkSnapshot> {
+        self.published.snapshot.load_full()
     }
 
     /// Age of the last snapshot, by a monotonic clock.
@@ -242,14 +242,14 @@ impl Handle {
     ///
     /// # Errors
     /// [`Closed`] if the actor has stopped.
-    pub async fn newer(&self, epoch: u64) -> Result<Arc<World>, Closed> {
+    pub async fn newer(&self, epoch: u64) -> Result<Arc<NetworkSnapshot>, Closed> {
         let mut epochs = self.published.epochs.subscribe();
         epochs.wait_for(|&now| now != epoch).await.map_err(|_| Closed)?;
-        Ok(self.last_world())
+        Ok(self.last_snapshot())
     }
 
     /// History steps that end after `since`, with `join` of them merged into one.
-    pub fn history(&self, since: Nanos, join: u64) -> Slots {
+    pub fn history(&self, since: Nanos, join: u64) -> HistoryBuckets {
         self.published.history.since(since, join)
     }
 }

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use leeward_engine::Availability;
 use leeward_fabric::{DomainId, Fabric, Nanos, ResourceId};
-use leeward_records::{Migration, Record};
+use leeward_records::{DecisionRecord, Migration};
 use tokio::sync::oneshot;
 
 use super::replies::{EvictedLookup, Pending, Persisted};
 use crate::core::{
-    Addresses, Answer, AnswerError, CallError, Completion, Coordinator, DecisionError, DecisionQuery,
-    InvalidReport, Lookup, MigrationAnswer, MigrationQuery, NoWorkload, PlaceError, Placed, Placement,
+    Addresses, Answer, AnswerError, CallError, Completion, Coordinator, DecisionError, DecisionLookup,
+    DecisionQuery, InvalidReport, MigrationAnswer, MigrationQuery, NoWorkload, PlaceError, Placed, Placement,
     RackContent, ReleaseError, Report, ReportSummary, Score, ScoreError, Scores, TooManyJobs, Unavailable,
     WhatIfError, WhatIfResult, WorkloadState,
 };
@@ -82,11 +82,11 @@ impl Turn<'_> {
     pub(super) fn complete(&mut self) {
         for completion in self.coordinator.completions() {
             match completion {
-                Completion::Place(to, Ok(Lookup::InMemory(reply))) if self.is_leader => {
+                Completion::Place(to, Ok(DecisionLookup::InMemory(reply))) if self.is_leader => {
                     self.pending.push(Box::new(Persisted { to, reply }));
                 }
-                Completion::Place(to, Ok(Lookup::InMemory(reply))) => drop(to.send(Ok(reply))),
-                Completion::Place(to, Ok(Lookup::Evicted(id))) => {
+                Completion::Place(to, Ok(DecisionLookup::InMemory(reply))) => drop(to.send(Ok(reply))),
+                Completion::Place(to, Ok(DecisionLookup::Evicted(id))) => {
                     self.pending.push(Box::new(EvictedLookup::<Placement> {
                         to,
                         id,
@@ -167,15 +167,15 @@ impl Operation for Placement {
 pub struct Release(pub u64);
 
 impl Operation for Release {
-    type Reply = Arc<Record>;
+    type Reply = Arc<DecisionRecord>;
     type Error = ReleaseError;
 
     const ACCESS: Access = Access::Write;
 
     fn run(self, turn: &mut Turn<'_>, to: ReplyTo<Self>) {
         match turn.coordinator.release(turn.now, self.0) {
-            Ok(Lookup::InMemory(record)) => turn.reply::<Self>(to, Ok(record)),
-            Ok(Lookup::Evicted(id)) => turn.pending.push(Box::new(EvictedLookup::<Self> {
+            Ok(DecisionLookup::InMemory(record)) => turn.reply::<Self>(to, Ok(record)),
+            Ok(DecisionLookup::Evicted(id)) => turn.pending.push(Box::new(EvictedLookup::<Self> {
                 to,
                 id,
                 commits: true,
@@ -193,15 +193,15 @@ impl Operation for Release {
 pub struct GetDecision(pub u64);
 
 impl Operation for GetDecision {
-    type Reply = Arc<Record>;
+    type Reply = Arc<DecisionRecord>;
     type Error = DecisionError;
 
     const ACCESS: Access = Access::Read;
 
     fn run(self, turn: &mut Turn<'_>, to: ReplyTo<Self>) {
         match turn.coordinator.decision(turn.now, self.0) {
-            Ok(Lookup::InMemory(record)) => turn.reply::<Self>(to, Ok(record)),
-            Ok(Lookup::Evicted(id)) => turn.pending.push(Box::new(EvictedLookup::<Self> {
+            Ok(DecisionLookup::InMemory(record)) => turn.reply::<Self>(to, Ok(record)),
+            Ok(DecisionLookup::Evicted(id)) => turn.pending.push(Box::new(EvictedLookup::<Self> {
                 to,
                 id,
                 commits: false,
@@ -215,7 +215,7 @@ impl Operation for GetDecision {
 }
 
 impl Operation for DecisionQuery {
-    type Reply = Vec<Arc<Record>>;
+    type Reply = Vec<Arc<DecisionRecord>>;
     type Error = Infallible;
 
     const ACCESS: Access = Access::Read;
@@ -236,7 +236,7 @@ pub struct GetHolding {
 }
 
 impl Operation for GetHolding {
-    type Reply = Vec<Arc<Record>>;
+    type Reply = Vec<Arc<DecisionRecord>>;
     type Error = Infallible;
 
     const ACCESS: Access = Access::Read;

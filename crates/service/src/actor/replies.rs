@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use leeward_records::Record;
+use leeward_records::DecisionRecord;
 use leeward_store::StoreError;
 use tokio::sync::oneshot;
 
@@ -11,7 +11,7 @@ use super::operations::{Operation, ReplyTo};
 use crate::core::{Answer, CallError, Unavailable};
 
 /// Decisions that were read from the store, by id.
-pub(super) type Decisions = BTreeMap<u64, Arc<Record>>;
+pub(super) type Decisions = BTreeMap<u64, Arc<DecisionRecord>>;
 
 /// Reply that waits for durability.
 pub trait Pending: Send {
@@ -50,7 +50,7 @@ pub(super) struct EvictedLookup<O: Operation> {
     pub id: u64,
     /// True if the operation has changed something that must be durable.
     pub commits: bool,
-    pub found: fn(Arc<Record>) -> O::Reply,
+    pub found: fn(Arc<DecisionRecord>) -> O::Reply,
     pub missing: fn(u64) -> O::Error,
     pub unread: fn(String) -> O::Error,
 }

@@ -5,16 +5,16 @@ use std::time::Duration;
 
 use leeward_fabric::{Cluster, Nanos};
 use leeward_records::{Change, Clock, State, Version};
-use leeward_store::{Leadership, News, StoreError};
+use leeward_store::{Leadership, StoreError, Updates};
 use tokio::sync::mpsc;
 
+use super::job_threads::JobThreads;
 use super::operations::{Access, Call, Channels, Turn};
 use super::replies::Pending;
-use super::snapshots::{Position, Press};
-use super::studies::Studies;
+use super::snapshots::{LeaderState, SnapshotPublisher};
 use super::writer::{Batch, GroupCommitWriter, StoreEvent};
 use super::{Changed, Command, Maker, NewCluster, OpenError, VersionConflict, fresh};
-use crate::core::{Answer, CallError, Coordinator, Seen, Unavailable};
+use crate::core::{Answer, CallError, Coordinator, TelemetryState, Unavailable};
 
 /// Commands of one turn at most. A turn takes the commands that wait, and its changes are one batch.
 const TURN: usize = 16;
@@ -24,12 +24,12 @@ pub(super) struct Actor {
     pub coordinator: Coordinator<Channels>,
     /// Number of earlier coordinators. Findings of their studies are dropped.
     pub coordinators: u64,
-    pub studies: Studies,
+    pub jobs: JobThreads,
     pub cluster: Cluster,
     pub make: Maker,
     pub writer: GroupCommitWriter,
     pub clock: Clock,
-    pub press: Press,
+    pub publisher: SnapshotPublisher,
     /// Term in which the coordinator was created as leader; `None` for a follower.
     pub term: Option<u64>,
     /// True if all of the coordinator's decisions are persisted or in `owed`.
@@ -52,7 +52,7 @@ impl Actor {
         };
         let mut state = self.writer.load().await?;
         match stands {
-            Leadership::Leads { term } => {
+            Leadership::Leader { term } => {
                 let is_last = state.file.as_ref().is_some_and(|last| last.text == file.text);
                 if state.cluster.is_none() || !is_last {
                     let found = state.cluster.map_or(0, |cluster| cluster.number);
@@ -61,10 +61,10 @@ impl Actor {
                     state.cluster = Some(version);
                 }
                 self.term = Some(term);
-                self.take_up(state, Position::Leads, None).await
+                self.take_up(state, LeaderState::Leader, None).await
             }
-            Leadership::Follows { leader, .. } => {
-                self.take_up(state, Position::Follows { leader }, None).await
+            Leadership::Follower { leader, .. } => {
+                self.take_up(state, LeaderState::Follower { leader }, None).await
             }
         }
     }
@@ -88,12 +88,12 @@ impl Actor {
                     }
                 }
                 () = until(&self.clock, self.coordinator.wakes_at()) => self.coordinator.wake(self.clock.now()),
-                () = tokio::time::sleep_until(self.press.due().into()) => {
+                () = tokio::time::sleep_until(self.publisher.due().into()) => {
                     self.coordinator.wake(self.clock.now());
                 }
             }
             self.finish_turn().await;
-            self.press.make(|past| self.coordinator.world_in(past));
+            self.publisher.make(|past| self.coordinator.snapshot_in(past));
         }
     }
 
@@ -111,21 +111,21 @@ impl Actor {
                 let _ = to.send(changed);
             }
             Command::Snapshot(to) => {
-                self.press.want(to);
+                self.publisher.want(to);
                 // Clients that ask often see time pass too.
-                if self.press.is_due() {
+                if self.publisher.is_due() {
                     self.coordinator.wake(now);
                 }
             }
-            Command::Found(coordinator, finding) if coordinator == self.coordinators => {
-                self.coordinator.found(now, finding);
+            Command::Found(coordinator, result) if coordinator == self.coordinators => {
+                self.coordinator.found(now, result);
             }
             Command::Found(..) => {}
         }
     }
 
     fn turn(&mut self, now: Nanos) -> Turn<'_> {
-        let is_leader = self.press.position() == Position::Leads;
+        let is_leader = self.publisher.leader_state() == LeaderState::Leader;
         Turn { now, coordinator: &mut self.coordinator, pending: &mut self.pending, is_leader }
     }
 
@@ -134,7 +134,7 @@ impl Actor {
         if !Arc::ptr_eq(call.fabric(), self.coordinator.fabric()) {
             return Some(Unavailable::ClusterChanged);
         }
-        let reason = self.press.position().unavailable()?;
+        let reason = self.publisher.leader_state().unavailable()?;
         match call.access() {
             Access::Telemetry => None,
             Access::Compute | Access::Read if self.exact => None,
@@ -145,14 +145,16 @@ impl Actor {
     /// Takes an event of the store: this service may become leader, follower or unavailable.
     async fn take_event(&mut self, event: StoreEvent) {
         let result = match event {
-            StoreEvent::Lease(Ok(Leadership::Leads { term })) => self.lead(term).await,
-            StoreEvent::Lease(Ok(Leadership::Follows { leader, news })) => self.follow(leader, news).await,
+            StoreEvent::Lease(Ok(Leadership::Leader { term })) => self.lead(term).await,
+            StoreEvent::Lease(Ok(Leadership::Follower { leader, updates })) => {
+                self.follow(leader, updates).await
+            }
             StoreEvent::Lease(Err(error)) => Err(error.into()),
             StoreEvent::Lost(error) => {
                 (self.exact, self.term) = (false, None);
                 self.stall(&error.clone().into());
-                let (position, seen) = (self.press.position(), self.coordinator.seen());
-                self.resume(position, Some(seen)).await
+                let (leader_state, seen) = (self.publisher.leader_state(), self.coordinator.seen());
+                self.resume(leader_state, Some(seen)).await
             }
             // The caller of this load waits no more.
             StoreEvent::Loaded(_) => Ok(()),
@@ -166,25 +168,25 @@ impl Actor {
     /// Becomes leader.
     async fn lead(&mut self, term: u64) -> Result<(), OpenError> {
         if self.exact && self.term == Some(term) {
-            self.press.stand(Position::Leads);
+            self.publisher.set_state(LeaderState::Leader);
             return Ok(());
         }
         self.term = Some(term);
         let seen = self.coordinator.seen();
-        let led = self.resume(Position::Leads, Some(seen)).await;
+        let led = self.resume(LeaderState::Leader, Some(seen)).await;
         self.exact &= led.is_ok();
         led
     }
 
     /// Becomes, or stays, a follower and applies the leader's changes.
-    async fn follow(&mut self, leader: Option<Arc<str>>, news: News) -> Result<(), OpenError> {
-        let position = Position::Follows { leader };
-        let changes = match news {
-            News::Changes(changes) if self.exact && self.term.is_none() => changes,
+    async fn follow(&mut self, leader: Option<Arc<str>>, updates: Updates) -> Result<(), OpenError> {
+        let leader_state = LeaderState::Follower { leader };
+        let changes = match updates {
+            Updates::Changes(changes) if self.exact && self.term.is_none() => changes,
             _ => {
                 (self.exact, self.term) = (false, None);
                 let seen = self.coordinator.seen();
-                return self.resume(position, Some(seen)).await;
+                return self.resume(leader_state, Some(seen)).await;
             }
         };
         for change in changes {
@@ -193,7 +195,7 @@ impl Actor {
                 return Err(error.into());
             }
         }
-        self.press.stand(position);
+        self.publisher.set_state(leader_state);
         Ok(())
     }
 
@@ -201,37 +203,42 @@ impl Actor {
     /// them.
     fn stall(&mut self, error: &OpenError) {
         self.exact &= !self.turn_away();
-        self.press.stand(Position::Stalls { problem: error.to_string().into() });
+        self.publisher.set_state(LeaderState::Unavailable { problem: error.to_string().into() });
     }
 
     /// Creates a coordinator from the store, with the present one's observed state.
-    async fn resume(&mut self, position: Position, seen: Option<Seen>) -> Result<(), OpenError> {
+    async fn resume(
+        &mut self,
+        leader_state: LeaderState,
+        seen: Option<TelemetryState>,
+    ) -> Result<(), OpenError> {
         self.turn_away();
         let state = self.writer.load().await?;
-        self.take_up(state, position, seen).await
+        self.take_up(state, leader_state, seen).await
     }
 
     /// Creates a coordinator from loaded state.
     async fn take_up(
         &mut self,
         state: State,
-        position: Position,
-        seen: Option<Seen>,
+        leader_state: LeaderState,
+        seen: Option<TelemetryState>,
     ) -> Result<(), OpenError> {
-        if let Some(stored) = state.cluster.clone().filter(|stored| stored.number != self.press.version()) {
+        if let Some(stored) = state.cluster.clone().filter(|stored| stored.number != self.publisher.version())
+        {
             self.cluster = Cluster::from_text("the store's cluster", &stored.text)?;
-            self.press.cluster(stored);
+            self.publisher.cluster(stored);
         }
-        self.coordinator = fresh(&self.make, &self.cluster, position == Position::Leads);
+        self.coordinator = fresh(&self.make, &self.cluster, leader_state == LeaderState::Leader);
         self.coordinators += 1;
         self.owed.clear();
         self.coordinator.wake(self.clock.now());
         self.coordinator.resume(state)?;
         seen.into_iter().for_each(|seen| self.coordinator.see(seen));
         self.exact = true;
-        self.press.stand(position);
+        self.publisher.set_state(leader_state);
         self.finish_turn().await;
-        self.press.make_now(|past| self.coordinator.world_in(past));
+        self.publisher.make_now(|past| self.coordinator.snapshot_in(past));
         Ok(())
     }
 
@@ -241,40 +248,40 @@ impl Actor {
 
     /// Makes the cluster current. Returns its version, or the equal version in force.
     async fn change_cluster(&mut self, new: NewCluster) -> Answer<Changed, VersionConflict> {
-        if let Some(reason) = self.press.position().unavailable() {
+        if let Some(reason) = self.publisher.leader_state().unavailable() {
             return Err(CallError::Unavailable(reason));
         }
         // A repeated request: this cluster is in force and gets no new version.
-        if let Some(version) = self.press.counts(&new.text) {
+        if let Some(version) = self.publisher.counts(&new.text) {
             return Ok(Changed { version, again: true });
         }
-        let found = self.press.version();
+        let found = self.publisher.version();
         if new.after.is_some_and(|after| after != found) {
             return Err(CallError::Failed(VersionConflict(found)));
         }
         let version = self.version(found + 1, &new);
         let kept = self.writer.confirm(Change::Cluster(version.clone())).await;
-        let position = match &kept {
+        let leader_state = match &kept {
             Ok(()) => {
                 self.cluster = new.cluster;
-                self.press.cluster(version.clone());
-                Position::Leads
+                self.publisher.cluster(version.clone());
+                LeaderState::Leader
             }
             // Decisions just before may not be persisted either, and the lease must be renewed.
             Err(_) => {
                 self.term = None;
-                Position::Stalls { problem: "a change of the cluster was not kept".into() }
+                LeaderState::Unavailable { problem: "a change of the cluster was not kept".into() }
             }
         };
         let seen = self.coordinator.seen();
-        let resumed = self.resume(position, Some(seen)).await;
+        let resumed = self.resume(leader_state, Some(seen)).await;
         if let Err(error) = &resumed {
             self.exact = false;
             self.stall(error);
         }
         match kept {
             // The load has shown whether it is durable.
-            Err(Unavailable::OutcomeUnknown(_)) if resumed.is_ok() && self.press.has(&version) => {
+            Err(Unavailable::OutcomeUnknown(_)) if resumed.is_ok() && self.publisher.has(&version) => {
                 Ok(Changed { version, again: false })
             }
             Err(Unavailable::OutcomeUnknown(problem)) if resumed.is_ok() => {
@@ -294,14 +301,14 @@ impl Actor {
     /// Starts the jobs of the turn, and gives its changes to the writer with the replies that wait for them.
     async fn finish_turn(&mut self) {
         self.turn(Nanos(0)).complete();
-        for study in self.coordinator.studies() {
-            self.studies.look_into(self.coordinators, study);
+        for job in self.coordinator.jobs() {
+            self.jobs.look_into(self.coordinators, job);
         }
         let mut batch = Batch {
             changes: self.coordinator.changes().collect(),
             replies: std::mem::take(&mut self.pending),
         };
-        if self.press.position() == Position::Leads {
+        if self.publisher.leader_state() == LeaderState::Leader {
             batch.changes.splice(0..0, self.owed.drain(..));
         } else {
             // Decisions expire on followers and on stalled leaders too. The next leader repeats these ends; a

@@ -9,8 +9,8 @@ use arc_swap::ArcSwap;
 use leeward_records::Version;
 use tokio::sync::{oneshot, watch};
 
-use super::history::{History, Sums};
-use crate::core::{Unavailable, World};
+use super::history::{BucketSums, History};
+use crate::core::{NetworkSnapshot, Unavailable};
 
 /// Snapshots take at most one part in this many of the actor's time, regardless of requests.
 const SHARE: u32 = 10;
@@ -22,35 +22,35 @@ pub(super) const TICK: Duration = Duration::from_secs(1);
 
 /// Relation of the service to its store.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Position {
+pub enum LeaderState {
     /// This service is the leader.
-    Leads,
+    Leader,
     /// Another service is the leader.
-    Follows {
+    Follower {
         /// Address of the leader; `None` if unknown.
         leader: Option<Arc<str>>,
     },
     /// Nothing can be persisted now.
-    Stalls {
+    Unavailable {
         /// Reason of the failure.
         problem: Arc<str>,
     },
 }
 
-impl Position {
+impl LeaderState {
     /// Returns the reason why this service decides nothing; `None` if it is the leader.
     pub fn unavailable(&self) -> Option<Unavailable> {
         match self {
-            Position::Leads => None,
-            Position::Follows { leader } => Some(Unavailable::Follower { leader: leader.clone() }),
-            Position::Stalls { problem } => Some(Unavailable::StoreFailed(problem.to_string())),
+            LeaderState::Leader => None,
+            LeaderState::Follower { leader } => Some(Unavailable::Follower { leader: leader.clone() }),
+            LeaderState::Unavailable { problem } => Some(Unavailable::StoreFailed(problem.to_string())),
         }
     }
 }
 
 /// The last snapshot and the history of the last hour.
-pub(super) struct Published {
-    pub world: ArcSwap<World>,
+pub(super) struct SharedSnapshot {
+    pub snapshot: ArcSwap<NetworkSnapshot>,
     /// Version of the cluster.
     pub cluster: ArcSwap<Version>,
     pub history: History,
@@ -59,10 +59,10 @@ pub(super) struct Published {
     /// Time of the last snapshot, in milliseconds since `began`, by a monotonic clock.
     made: AtomicU64,
     began: Instant,
-    pub position: watch::Sender<Position>,
+    pub leader_state: watch::Sender<LeaderState>,
 }
 
-impl Published {
+impl SharedSnapshot {
     /// Age of the last snapshot.
     pub fn age(&self) -> Duration {
         let made = Duration::from_millis(self.made.load(Ordering::Relaxed));
@@ -71,52 +71,53 @@ impl Published {
 }
 
 /// Schedule of snapshots and the readers that wait for one; only the actor's task uses it.
-pub(super) struct Press {
-    published: Arc<Published>,
-    sums: Sums,
-    wanted: Vec<oneshot::Sender<Arc<World>>>,
+pub(super) struct SnapshotPublisher {
+    published: Arc<SharedSnapshot>,
+    sums: BucketSums,
+    wanted: Vec<oneshot::Sender<Arc<NetworkSnapshot>>>,
     /// Past snapshots, which readers may still use.
-    past: VecDeque<Arc<World>>,
+    past: VecDeque<Arc<NetworkSnapshot>>,
     /// Time of the last snapshot, and the time it took.
     last: Instant,
     took: Duration,
 }
 
-impl Press {
+impl SnapshotPublisher {
     #[expect(
         clippy::disallowed_methods,
         reason = "how long something takes on this machine, and nothing that is decided"
     )]
-    pub fn new(world: World, cluster: Version) -> (Press, Arc<Published>) {
-        let epochs = watch::Sender::new(world.epoch);
-        let (world, cluster) = (ArcSwap::from_pointee(world), ArcSwap::from_pointee(cluster));
-        let position = watch::Sender::new(Position::Stalls { problem: "it has just started".into() });
+    pub fn new(snapshot: NetworkSnapshot, cluster: Version) -> (SnapshotPublisher, Arc<SharedSnapshot>) {
+        let epochs = watch::Sender::new(snapshot.epoch);
+        let (snapshot, cluster) = (ArcSwap::from_pointee(snapshot), ArcSwap::from_pointee(cluster));
+        let leader_state =
+            watch::Sender::new(LeaderState::Unavailable { problem: "it has just started".into() });
         let (history, made, began) = (History::default(), AtomicU64::new(0), Instant::now());
-        let published = Published { world, cluster, history, epochs, made, began, position };
+        let published = SharedSnapshot { snapshot, cluster, history, epochs, made, began, leader_state };
         let published = Arc::new(published);
-        let press = Press {
+        let publisher = SnapshotPublisher {
             published: published.clone(),
-            sums: Sums::default(),
+            sums: BucketSums::default(),
             wanted: Vec::new(),
             past: VecDeque::new(),
             last: Instant::now(),
             took: Duration::ZERO,
         };
-        (press, published)
+        (publisher, published)
     }
 
     /// Sets the relation to the store.
-    pub fn stand(&mut self, position: Position) {
-        self.published.position.send_if_modified(|known| {
-            let modified = *known != position;
-            *known = position;
+    pub fn set_state(&mut self, leader_state: LeaderState) {
+        self.published.leader_state.send_if_modified(|known| {
+            let modified = *known != leader_state;
+            *known = leader_state;
             modified
         });
     }
 
     /// Relation to the store.
-    pub fn position(&self) -> Position {
-        self.published.position.borrow().clone()
+    pub fn leader_state(&self) -> LeaderState {
+        self.published.leader_state.borrow().clone()
     }
 
     /// Sets the cluster's version.
@@ -143,7 +144,7 @@ impl Press {
     }
 
     /// Adds a reader that waits for a snapshot no older than now.
-    pub fn want(&mut self, asker: oneshot::Sender<Arc<World>>) {
+    pub fn want(&mut self, asker: oneshot::Sender<Arc<NetworkSnapshot>>) {
         self.wanted.push(asker);
     }
 
@@ -162,9 +163,9 @@ impl Press {
     }
 
     /// Takes a snapshot if due, in the memory of an unused one if possible.
-    pub fn make(&mut self, world: impl FnOnce(Option<World>) -> World) {
+    pub fn make(&mut self, snapshot: impl FnOnce(Option<NetworkSnapshot>) -> NetworkSnapshot) {
         if self.is_due() {
-            self.make_now(world);
+            self.make_now(snapshot);
         }
     }
 
@@ -173,18 +174,18 @@ impl Press {
         clippy::disallowed_methods,
         reason = "how long something takes on this machine, and nothing that is decided"
     )]
-    pub fn make_now(&mut self, world: impl FnOnce(Option<World>) -> World) {
+    pub fn make_now(&mut self, snapshot: impl FnOnce(Option<NetworkSnapshot>) -> NetworkSnapshot) {
         let began = Instant::now();
         let free = self.past.iter().position(|past| Arc::strong_count(past) == 1);
         let past = free.and_then(|free| self.past.remove(free)).and_then(Arc::into_inner);
-        let world = Arc::new(world(past));
-        self.published.history.note(&mut self.sums, &world);
-        self.published.world.store(world.clone());
-        self.published.epochs.send_replace(world.epoch);
+        let snapshot = Arc::new(snapshot(past));
+        self.published.history.note(&mut self.sums, &snapshot);
+        self.published.snapshot.store(snapshot.clone());
+        self.published.epochs.send_replace(snapshot.epoch);
         for asker in self.wanted.drain(..) {
-            let _ = asker.send(world.clone());
+            let _ = asker.send(snapshot.clone());
         }
-        self.past.push_back(world);
+        self.past.push_back(snapshot);
         if self.past.len() > PAST {
             self.past.pop_front();
         }

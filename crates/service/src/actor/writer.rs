@@ -327,11 +327,11 @@ impl WriterThread {
             }
             return;
         }
-        let lease = self.store.stand(&self.address);
+        let lease = self.store.renew_lease(&self.address);
         self.heartbeat.beat();
         self.lead_term = match lease {
-            Ok(Leadership::Leads { term }) => Some(term),
-            Ok(Leadership::Follows { .. }) | Err(_) => None,
+            Ok(Leadership::Leader { term }) => Some(term),
+            Ok(Leadership::Follower { .. }) | Err(_) => None,
         };
         let lease = lease.map(|now| now.after(self.unreported.take()));
         match place {

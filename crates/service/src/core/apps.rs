@@ -1,5 +1,5 @@
 //! Apps whose placement takes longer than other operations may wait. The decisions are studies outside the
-//! coordinator ([`super::Study`]), one after another, each on the state at its start. So each app sees those
+//! coordinator ([`super::Job`]), one after another, each on the state at its start. So each app sees those
 //! before it, and they do not herd. The ledger commits a result if its hosts can still take the app;
 //! otherwise the app is decided again.
 
@@ -8,8 +8,8 @@ use leeward_placement::tasks::{AppRequest, Assignment};
 use leeward_placement::{Decision, Refusal};
 
 use super::error::PlaceError;
+use super::job::{JobKind, Panicked};
 use super::request::Request;
-use super::study::{Panicked, Question};
 use super::{Addresses, Coordinator};
 
 /// Limit on host and link look-ups within a turn: about a millisecond, a fifth of a placement's budget. A
@@ -38,7 +38,7 @@ impl<A: Addresses> Coordinator<A> {
 
     /// Queues an app.
     pub(super) fn decide_later(&mut self, ask: u64) {
-        let bytes = self.waiting.get(&ask).map_or(0, |waiting| waiting.placement.wish.bytes());
+        let bytes = self.waiting.get(&ask).map_or(0, |waiting| waiting.placement.spec.bytes());
         if self.apps_bytes > 0 && self.apps_bytes + bytes > WAITING {
             return self.refuse(ask, &PlaceError::Busy);
         }
@@ -66,8 +66,8 @@ impl<A: Addresses> Coordinator<A> {
 
     fn decide_app(&mut self, app: App, request: AppRequest) {
         let published = self.engine.snapshot(SnapshotScope { job: Some(request.job), without: None });
-        let study = self.promises.study(Question::App(published, request));
-        self.apps.begin(study, app);
+        let job = self.promises.job(JobKind::App(published, request));
+        self.apps.begin(job, app);
     }
 
     /// Request of a waiting app.
@@ -130,12 +130,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::core::study::Found;
+    use crate::core::job::JobOutput;
     use crate::core::{
-        Answer, CallError, Completion, Finding, HostReport, Labels, Limits, Lookup, Placed, Placement,
-        Report, Study, Unavailable, WhatIfError,
+        Answer, CallError, Completion, DecisionLookup, HostReport, Job, JobResult, Limits, Placed, Placement,
+        PolicyLabels, Report, Unavailable, WhatIfError,
     };
-    use leeward_records::{Caller, TasksWish, Wish};
+    use leeward_records::{Caller, PlacementSpec, TasksSpec};
 
     /// Each host has room for one task of 3 processors.
     const CLUSTER: &str = "{racks: 2, hosts_per_rack: 3, nic: 1Gbps, oversubscription: 1, cpus: 4}";
@@ -151,7 +151,7 @@ mod tests {
         }
     }
 
-    type Replies = Vec<(u32, Answer<Lookup<Placed>, PlaceError>)>;
+    type Replies = Vec<(u32, Answer<DecisionLookup<Placed>, PlaceError>)>;
 
     fn replies(coordinator: &mut Coordinator<Numbers>) -> Replies {
         let reply = |completion| match completion {
@@ -161,7 +161,7 @@ mod tests {
         coordinator.completions().map(reply).collect()
     }
 
-    fn refused(to: u32, error: PlaceError) -> (u32, Answer<Lookup<Placed>, PlaceError>) {
+    fn refused(to: u32, error: PlaceError) -> (u32, Answer<DecisionLookup<Placed>, PlaceError>) {
         (to, Err(CallError::Failed(error)))
     }
 
@@ -174,7 +174,7 @@ mod tests {
             ..Policies::default()
         };
         let engine = Engine::new(ledger, policies, 7, Explain::Top(4));
-        let labels = Labels { replicas: "uniform".into(), tasks: "leeward".into(), moves: None };
+        let labels = PolicyLabels { replicas: "uniform".into(), tasks: "leeward".into(), moves: None };
         Coordinator::new(engine, labels, Limits::default())
     }
 
@@ -185,9 +185,9 @@ mod tests {
             "transfers": [{ "from": "a", "to": "b", "bytes": "1GB" }],
         });
         let app = AppText::from_text("app", &app.to_string(), &Files::default()).expect("a right app");
-        let wish = Wish::Tasks(TasksWish::of(&app, Some("job".to_owned()), Vec::new()));
+        let spec = PlacementSpec::Tasks(TasksSpec::of(&app, Some("job".to_owned()), Vec::new()));
         let caller = key.map(|key| Caller::Key(key.into()));
-        Placement { request: Request::Tasks(app.request), wish, caller, lasts: None }
+        Placement { request: Request::Tasks(app.request), spec, caller, lasts: None }
     }
 
     fn ask(coordinator: &mut Coordinator<Numbers>, placement: Placement, to: u32) -> Replies {
@@ -196,28 +196,28 @@ mod tests {
     }
 
     /// The only open study.
-    fn study(coordinator: &mut Coordinator<Numbers>) -> Study {
-        let mut studies: Vec<Study> = coordinator.studies().collect();
-        assert_eq!(studies.len(), 1, "one at a time");
-        studies.remove(0)
+    fn job(coordinator: &mut Coordinator<Numbers>) -> Job {
+        let mut jobs: Vec<Job> = coordinator.jobs().collect();
+        assert_eq!(jobs.len(), 1, "one at a time");
+        jobs.remove(0)
     }
 
-    fn found(coordinator: &mut Coordinator<Numbers>, finding: Finding) -> Replies {
-        coordinator.found(Nanos(2), finding);
+    fn found(coordinator: &mut Coordinator<Numbers>, result: JobResult) -> Replies {
+        coordinator.found(Nanos(2), result);
         replies(coordinator)
     }
 
     fn hosts(replies: &Replies) -> Vec<String> {
         match replies.as_slice() {
-            [(_, Ok(Lookup::InMemory(Placed { record, .. })))] => record.shown.hosts.clone(),
+            [(_, Ok(DecisionLookup::InMemory(Placed { record, .. })))] => record.details.hosts.clone(),
             other => panic!("not placed: {other:?}"),
         }
     }
 
     /// Hosts that a study chose for an app.
-    fn chosen(finding: &Finding) -> Vec<HostId> {
-        match &finding.answer {
-            Found::App(Ok(Ok(decision))) => decision.choice.clone(),
+    fn chosen(result: &JobResult) -> Vec<HostId> {
+        match &result.answer {
+            JobOutput::App(Ok(Ok(decision))) => decision.choice.clone(),
             other => panic!("nowhere: {other:?}"),
         }
     }
@@ -246,41 +246,41 @@ mod tests {
         }
         let mut taken = BTreeSet::new();
         for _ in 0..3 {
-            let finding = study(&mut coordinator).find();
-            taken.extend(hosts(&found(&mut coordinator, finding)));
+            let result = job(&mut coordinator).find();
+            taken.extend(hosts(&found(&mut coordinator, result)));
         }
         assert_eq!(taken.len(), 6, "each task has a host of its own");
-        let finding = study(&mut coordinator).find();
-        let refused = found(&mut coordinator, finding);
+        let result = job(&mut coordinator).find();
+        let refused = found(&mut coordinator, result);
         let full = |error: &CallError<PlaceError>| {
             matches!(error, CallError::Failed(PlaceError::Rejected(Refusal::NoHost { .. })))
         };
         assert!(matches!(refused.as_slice(), [(4, Err(error))] if full(error)), "{refused:?}");
-        assert_eq!((coordinator.studies().count(), coordinator.apps_bytes), (0, 0));
+        assert_eq!((coordinator.jobs().count(), coordinator.apps_bytes), (0, 0));
     }
 
     #[test]
     fn where_a_host_is_closed_meanwhile_it_is_decided_again_and_not_for_ever() {
         let mut coordinator = coordinator();
         ask(&mut coordinator, app(None), 1);
-        let finding = study(&mut coordinator).find();
-        let first = chosen(&finding);
+        let result = job(&mut coordinator).find();
+        let first = chosen(&result);
         drain(&mut coordinator, 1, &first);
-        assert!(found(&mut coordinator, finding).is_empty());
-        let finding = study(&mut coordinator).find();
-        let second = chosen(&finding);
+        assert!(found(&mut coordinator, result).is_empty());
+        let result = job(&mut coordinator).find();
+        let second = chosen(&result);
         assert!(second.iter().all(|host| !first.contains(host)));
-        assert_eq!(hosts(&found(&mut coordinator, finding)).len(), 2);
+        assert_eq!(hosts(&found(&mut coordinator, result)).len(), 2);
         drain(&mut coordinator, 2, &[]);
         ask(&mut coordinator, app(None), 2);
         for round in 3..3 + u64::from(TRIES) {
-            let finding = study(&mut coordinator).find();
-            drain(&mut coordinator, round, &chosen(&finding));
-            let replies = found(&mut coordinator, finding);
+            let result = job(&mut coordinator).find();
+            drain(&mut coordinator, round, &chosen(&result));
+            let replies = found(&mut coordinator, result);
             let ends = round + 1 == 3 + u64::from(TRIES);
             assert_eq!(replies, if ends { vec![refused(2, PlaceError::HostsTaken(TRIES))] } else { vec![] });
         }
-        assert_eq!((coordinator.studies().count(), coordinator.apps_bytes), (0, 0));
+        assert_eq!((coordinator.jobs().count(), coordinator.apps_bytes), (0, 0));
         let tasks: u32 = (0..6).map(|host| coordinator.engine.tasks_on(HostId(host))).sum();
         assert_eq!(tasks, 2, "those of the first");
     }
@@ -290,28 +290,28 @@ mod tests {
         let mut coordinator = coordinator();
         ask(&mut coordinator, app(Some("one")), 1);
         assert!(ask(&mut coordinator, app(Some("one")), 2).is_empty());
-        let finding = study(&mut coordinator).find();
-        let told = found(&mut coordinator, finding);
-        let repeated = |reply: &Answer<Lookup<Placed>, PlaceError>| match reply {
-            Ok(Lookup::InMemory(Placed { record, repeated })) => Some((record.id, *repeated)),
+        let result = job(&mut coordinator).find();
+        let told = found(&mut coordinator, result);
+        let repeated = |reply: &Answer<DecisionLookup<Placed>, PlaceError>| match reply {
+            Ok(DecisionLookup::InMemory(Placed { record, repeated })) => Some((record.id, *repeated)),
             _ => None,
         };
         let told: Vec<_> = told.iter().map(|(asker, reply)| (*asker, repeated(reply))).collect();
         assert_eq!(told, [(1, Some((0, false))), (2, Some((0, true)))]);
         ask(&mut coordinator, app(Some("two")), 3);
         ask(&mut coordinator, app(Some("three")), 4);
-        let number = study(&mut coordinator).number;
-        let told = found(&mut coordinator, Finding { number, answer: Found::App(Err(Panicked)) });
+        let number = job(&mut coordinator).number;
+        let told = found(&mut coordinator, JobResult { number, answer: JobOutput::App(Err(Panicked)) });
         assert_eq!(told, [refused(3, PlaceError::Panicked)]);
         ask(&mut coordinator, app(Some("two")), 5);
         assert!(coordinator.turn_away());
         let changed = || Err(CallError::Unavailable(Unavailable::ClusterChanged));
         assert_eq!(replies(&mut coordinator), [(4, changed()), (5, changed())]);
-        let finding = study(&mut coordinator).find();
-        assert!(found(&mut coordinator, finding).is_empty());
+        let result = job(&mut coordinator).find();
+        assert!(found(&mut coordinator, result).is_empty());
         assert!(ask(&mut coordinator, app(Some("two")), 6).is_empty(), "who was turned away asks again");
-        let finding = study(&mut coordinator).find();
-        assert_eq!(hosts(&found(&mut coordinator, finding)).len(), 2);
+        let result = job(&mut coordinator).find();
+        assert_eq!(hosts(&found(&mut coordinator, result)).len(), 2);
     }
 
     #[test]
@@ -320,31 +320,31 @@ mod tests {
         ask(&mut coordinator, app(None), 1);
         ask(&mut coordinator, app(None), 0);
         ask(&mut coordinator, app(None), 2);
-        let finding = study(&mut coordinator).find();
-        let told: Vec<u32> = found(&mut coordinator, finding).iter().map(|(asker, _)| *asker).collect();
+        let result = job(&mut coordinator).find();
+        let told: Vec<u32> = found(&mut coordinator, result).iter().map(|(asker, _)| *asker).collect();
         assert_eq!(told, [1], "the first is placed, and the second given up");
         assert!(!coordinator.waiting.contains_key(&1) && coordinator.waiting.contains_key(&2));
-        let finding = study(&mut coordinator).find();
-        assert_eq!(hosts(&found(&mut coordinator, finding)).len(), 2);
+        let result = job(&mut coordinator).find();
+        assert_eq!(hosts(&found(&mut coordinator, result)).len(), 2);
         for asker in [3, 0, 4] {
             coordinator.what_if(Nanos(1), 0, "random", asker);
             assert_eq!(coordinator.completions().count(), 0);
         }
         for asker in [3, 4] {
-            let finding = study(&mut coordinator).find();
-            coordinator.found(Nanos(2), finding);
+            let result = job(&mut coordinator).find();
+            coordinator.found(Nanos(2), result);
             let told: Vec<_> = coordinator.completions().collect();
             assert!(matches!(told.as_slice(), [Completion::WhatIf(to, Ok(_))] if *to == asker));
         }
-        assert_eq!(coordinator.studies().count(), 0);
+        assert_eq!(coordinator.jobs().count(), 0);
     }
 
     #[test]
     fn a_policy_that_would_search_for_very_long_is_not_looked_into() {
         let mut coordinator = coordinator();
         ask(&mut coordinator, app(None), 1);
-        let finding = study(&mut coordinator).find();
-        hosts(&found(&mut coordinator, finding));
+        let result = job(&mut coordinator).find();
+        hosts(&found(&mut coordinator, result));
         for policy in ["leeward:effort=10000", "choreo-exact:nodes=4000000000"] {
             coordinator.what_if(Nanos(1), 0, policy, 2);
             let Some(Completion::WhatIf(2, Err(CallError::Failed(error)))) = coordinator.completions().next()

@@ -1,7 +1,7 @@
 //! Replies that the coordinator gives later: to placements that wait for a batch or a job, and to queries that run as jobs.
 
 use super::error::{CallError, PlaceError, ScoreError, WhatIfError};
-use super::reply::{Lookup, Placed, Scores, WhatIfResult};
+use super::reply::{DecisionLookup, Placed, Scores, WhatIfResult};
 
 /// Result of a call: its reply, or its error.
 pub type Answer<T, E> = Result<T, CallError<E>>;
@@ -26,7 +26,7 @@ pub type ScoreTo<A> = <A as Addresses>::To<Answer<Scores, ScoreError>>;
 /// Late reply and its address.
 pub enum Completion<A: Addresses> {
     /// Reply to a placement; a repeated one may have left memory.
-    Place(PlaceTo<A>, Answer<Lookup<Placed>, PlaceError>),
+    Place(PlaceTo<A>, Answer<DecisionLookup<Placed>, PlaceError>),
     /// Reply to a what-if query.
     WhatIf(WhatIfTo<A>, Answer<WhatIfResult, WhatIfError>),
     /// Reply to a score query.

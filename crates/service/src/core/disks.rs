@@ -8,7 +8,7 @@ use leeward_fabric::ResourceId;
 
 /// Name of the disks of a host with one device, in a report.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Called {
+pub enum ReportedDiskName {
     /// One disk, with this name.
     Only(String),
     /// Several disks.
@@ -17,17 +17,17 @@ pub enum Called {
 
 /// First reported names, by the host's only device.
 #[derive(Debug, Default)]
-pub(crate) struct Disks(BTreeMap<ResourceId, Called>);
+pub(crate) struct Disks(BTreeMap<ResourceId, ReportedDiskName>);
 
 impl Disks {
     /// True if the reported disk is the device.
-    pub fn is(&mut self, device: ResourceId, called: &Called) -> bool {
+    pub fn is(&mut self, device: ResourceId, called: &ReportedDiskName) -> bool {
         let known = self.0.entry(device).or_insert_with(|| called.clone());
-        matches!(called, Called::Only(_)) && *known == *called
+        matches!(called, ReportedDiskName::Only(_)) && *known == *called
     }
 
     /// All known names.
-    pub fn all(&self) -> impl Iterator<Item = (ResourceId, &Called)> {
+    pub fn all(&self) -> impl Iterator<Item = (ResourceId, &ReportedDiskName)> {
         self.0.iter().map(|(&device, called)| (device, called))
     }
 }
@@ -38,8 +38,8 @@ mod tests {
 
     use super::*;
 
-    fn called() -> impl Strategy<Value = Called> {
-        prop_oneof!["sd[a-c]".prop_map(Called::Only), Just(Called::Several),]
+    fn called() -> impl Strategy<Value = ReportedDiskName> {
+        prop_oneof!["sd[a-c]".prop_map(ReportedDiskName::Only), Just(ReportedDiskName::Several),]
     }
 
     proptest! {
@@ -52,7 +52,7 @@ mod tests {
             for (at, (host, called)) in said.iter().enumerate() {
                 let first = said[..=at].iter().find(|(of, _)| of == host).map(|(_, first)| first);
                 let is = disks.is(ResourceId(*host), called);
-                prop_assert_eq!(is, first == Some(called) && *called != Called::Several);
+                prop_assert_eq!(is, first == Some(called) && *called != ReportedDiskName::Several);
             }
         }
     }

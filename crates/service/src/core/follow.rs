@@ -3,9 +3,9 @@
 use leeward_engine::Input;
 use leeward_fabric::{HostId, Nanos};
 use leeward_ledger::CommitError;
-use leeward_records::{Change, Held, Record, Wish};
+use leeward_records::{Change, DecisionRecord, PlacementSpec, StoredEntry};
 
-use super::clients::Fate;
+use super::idempotency::RequestState;
 use super::{Addresses, Coordinator};
 
 impl<A: Addresses> Coordinator<A> {
@@ -20,7 +20,7 @@ impl<A: Addresses> Coordinator<A> {
             Change::Decided(record, held) => {
                 if self.records.get(record.id).is_none() {
                     if let Some(caller) = &record.caller {
-                        self.clients.note(caller, Fate::Decided(record.id));
+                        self.clients.note(caller, RequestState::Decided(record.id));
                     }
                     self.take_up((*record).clone(), held)?;
                 }
@@ -45,27 +45,31 @@ impl<A: Addresses> Coordinator<A> {
     }
 
     /// Replaces the entries of a decision whose tasks moved or whose guarantee changed.
-    fn put_elsewhere(&mut self, mut moved: Record, held: Vec<Held>) -> Result<(), CommitError> {
+    fn put_elsewhere(
+        &mut self,
+        mut moved: DecisionRecord,
+        held: Vec<StoredEntry>,
+    ) -> Result<(), CommitError> {
         let id = moved.id;
         let Some(known) = self.records.get(id).cloned() else { return self.take_up(moved, held) };
         if known.released.is_some() || moved.released.is_some() {
             // The decision has ended, here or by the next change. The record holds nothing, and its last
             // details are shown.
-            self.records.change(id, |record| record.shown = moved.shown);
+            self.records.change(id, |record| record.details = moved.details);
             return Ok(());
         }
         let fabric = self.engine.ledger().fabric().clone();
-        let hosts: Option<Vec<HostId>> = moved.shown.hosts.iter().map(|name| fabric.host(name)).collect();
+        let hosts: Option<Vec<HostId>> = moved.details.hosts.iter().map(|name| fabric.host(name)).collect();
         let Some(hosts) = hosts else { return Ok(()) };
-        let left = match known.shown.wish {
-            Wish::Tasks(_) => Input::Ended(id),
+        let left = match known.details.spec {
+            PlacementSpec::Tasks(_) => Input::Ended(id),
             _ => Input::Release(&known.entries),
         };
         self.tell(left);
-        self.let_go(&known.shown.wish);
+        self.let_go(&known.details.spec);
         let held = held.into_iter().map(|held| held.entry(&fabric)).collect();
         self.put_back(&mut moved, &hosts, held)?;
-        self.records.change(id, |record| (record.shown, record.entries) = (moved.shown, moved.entries));
+        self.records.change(id, |record| (record.details, record.entries) = (moved.details, moved.entries));
         Ok(())
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use leeward_engine::{Advice, Input};
 use leeward_fabric::Nanos;
 use leeward_placement::tasks::TaskId;
-use leeward_records::{Change, Migration, MigrationState, Record, Wish};
+use leeward_records::{Change, DecisionRecord, Migration, MigrationState, PlacementSpec};
 
 use super::error::AnswerError;
 use super::{Addresses, Coordinator};
@@ -75,15 +75,15 @@ impl<A: Addresses> Coordinator<A> {
         let fabric = self.engine.ledger().fabric().clone();
         for Advice { task, from, to, link } in advice {
             let Some(record) = self.records.get(task.app).cloned() else { continue };
-            let Wish::Tasks(wish) = &record.shown.wish else { continue };
-            let name = wish.tasks.get(task.index as usize).map(|task| task.name.clone());
+            let PlacementSpec::Tasks(spec) = &record.details.spec else { continue };
+            let name = spec.tasks.get(task.index as usize).map(|task| task.name.clone());
             let migration = Migration {
                 id: self.migrations.next,
                 at: self.now,
                 decision: task.app,
                 index: task.index,
                 task: name.unwrap_or_default(),
-                job: wish.job.clone(),
+                job: spec.job.clone(),
                 from: fabric.host_name(from).to_owned(),
                 to: fabric.host_name(to).to_owned(),
                 link: fabric.resource_name(link),
@@ -104,9 +104,9 @@ impl<A: Addresses> Coordinator<A> {
     fn put_task(&mut self, task: TaskId, host: &str) {
         let entries: Vec<_> = self.engine.entries_of(task.app).collect();
         let held = self.held(&entries);
-        let changed = self.records.change(task.app, |record: &mut Record| {
+        let changed = self.records.change(task.app, |record: &mut DecisionRecord| {
             record.entries = entries;
-            if let Some(at) = record.shown.hosts.get_mut(task.index as usize) {
+            if let Some(at) = record.details.hosts.get_mut(task.index as usize) {
                 host.clone_into(at);
             }
         });

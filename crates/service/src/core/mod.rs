@@ -6,33 +6,33 @@
 //! coordinator does not interpret their addresses. Work that takes longer than a turn leaves as a study, and
 //! its finding comes back ([`Coordinator::found`]).
 
+mod admission;
 mod apps;
-mod clients;
 mod completion;
 mod disks;
 mod error;
+mod evicted;
 mod follow;
 mod hosts;
-mod jobs;
+mod idempotency;
+mod job;
+mod job_names;
+mod job_queue;
 mod migrations;
 mod place;
-mod promised;
-mod promises;
 mod queries;
-mod questions;
 mod readings;
 mod records;
 mod reply;
 mod report;
 mod request;
+mod reservations;
 mod resume;
-mod seen;
 #[cfg(test)]
 mod sequences;
-mod study;
-mod turns;
-mod unkept;
-mod world;
+mod snapshot;
+mod telemetry_state;
+mod what_if;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -42,35 +42,35 @@ use leeward_fabric::{Fabric, Nanos};
 use leeward_ledger::{DiscardedSamples, Scratch};
 use leeward_records::Change;
 
+pub use self::admission::AdmissionPolicies;
+use self::admission::Promises;
 use self::apps::App;
-use self::clients::{Clients, Fate};
 pub use self::completion::{Addresses, Answer, Completion, PlaceTo, ScoreTo, WhatIfTo};
-pub use self::disks::Called;
 use self::disks::Disks;
+pub use self::disks::ReportedDiskName;
 pub use self::error::{
     AnswerError, CallError, DecisionError, InvalidReport, NoWorkload, Part, PlaceError, ReleaseError,
     ScoreError, TooManyJobs, Unavailable, WhatIfError, Wrong,
 };
+use self::evicted::{AT_ONCE, EvictedDecisions};
 use self::hosts::Hosts;
-use self::jobs::Jobs;
+use self::idempotency::{IdempotencyCache, RequestState};
+pub use self::job::{Job, JobResult, Queue};
+use self::job_names::JobNames;
+use self::job_queue::JobQueue;
 pub use self::migrations::MigrationAnswer;
 use self::migrations::Migrations;
-use self::promises::Promises;
-pub use self::promises::Promising;
-use self::questions::{Asking, WhatIf};
 use self::readings::Readings;
 pub use self::readings::{Reading, Requests};
 use self::records::Records;
 pub use self::reply::{
-    Lookup, Placed, RackContent, Rated, ReportSummary, ReservationState, Scores, Skipped, TaskState, UNKNOWN,
-    WhatIfResult, WorkloadState,
+    DecisionLookup, Placed, RackContent, Rated, ReportSummary, ReservationState, Scores, Skipped, TaskState,
+    UNKNOWN, WhatIfResult, WorkloadState,
 };
 pub use self::request::{DecisionQuery, HostReport, MigrationQuery, Placement, Report, Request, Score};
-pub use self::seen::Seen;
-pub use self::study::{Finding, Lane, Study};
-use self::turns::Turns;
-use self::unkept::{AT_ONCE, Over, Unkept};
-pub use self::world::{Counts, DeviceState, HostState, LinkState, World};
+pub use self::snapshot::{Counts, DeviceState, HostState, LinkState, NetworkSnapshot};
+pub use self::telemetry_state::TelemetryState;
+use self::what_if::{ScoreQuery, WhatIf};
 
 /// Limits on the coordinator's data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,7 +79,7 @@ pub struct Limits {
     pub decisions: usize,
     /// Evicted decisions whose entries still count until telemetry shows their load; beyond the limit, the
     /// oldest is released. Default 300,000.
-    pub unkept: usize,
+    pub evicted: usize,
     /// Clients with known sequences. Default 10,000.
     pub clients: usize,
     /// Known idempotency keys. Default 100,000.
@@ -90,13 +90,13 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Limits { decisions: 10_000, unkept: 300_000, clients: 10_000, keys: 100_000, waiting: 10_000 }
+        Limits { decisions: 10_000, evicted: 300_000, clients: 10_000, keys: 100_000, waiting: 10_000 }
     }
 }
 
 /// Names of the policies of the coordinator's engine, settings included.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Labels {
+pub struct PolicyLabels {
     /// Policy for blocks.
     pub replicas: Arc<str>,
     /// Policy for tasks.
@@ -108,16 +108,16 @@ pub struct Labels {
 /// An engine with its decisions and clients.
 pub struct Coordinator<A: Addresses> {
     engine: Engine,
-    labels: Labels,
+    labels: PolicyLabels,
     records: Records,
     migrations: Migrations,
     promises: Promises,
-    unkept: Unkept,
+    evicted: EvictedDecisions,
     hosts: Hosts,
     readings: Readings,
     disks: Disks,
-    clients: Clients,
-    jobs: Jobs,
+    clients: IdempotencyCache,
+    job_names: JobNames,
     /// Decisions that expire, by time.
     expiries: BTreeSet<(Nanos, u64)>,
     /// Copies on each host, from decisions in memory that have not ended.
@@ -128,11 +128,11 @@ pub struct Coordinator<A: Addresses> {
     /// Requests that wait for their decision, by id.
     waiting: BTreeMap<u64, Waiting<A>>,
     /// Apps among them that take longer than a turn, and their total size in bytes.
-    apps: Turns<App>,
+    apps: JobQueue<App>,
     apps_bytes: usize,
     /// Open what-if queries and score queries.
-    what_ifs: Turns<WhatIf<A>>,
-    scores: Turns<Asking<A>>,
+    what_ifs: JobQueue<WhatIf<A>>,
+    scores: JobQueue<ScoreQuery<A>>,
     limits: Limits,
     /// Version of the cluster.
     version: u64,
@@ -154,10 +154,10 @@ struct Waiting<A: Addresses> {
 
 impl<A: Addresses> Coordinator<A> {
     /// Makes a coordinator with a new engine.
-    pub fn new(engine: Engine, labels: Labels, limits: Limits) -> Coordinator<A> {
+    pub fn new(engine: Engine, labels: PolicyLabels, limits: Limits) -> Coordinator<A> {
         let hosts = engine.ledger().fabric().host_count();
         Coordinator {
-            unkept: Unkept::new(engine.ledger().settings(), limits.unkept),
+            evicted: EvictedDecisions::new(engine.ledger().settings(), limits.evicted),
             engine,
             labels,
             records: Records::new(limits.decisions),
@@ -166,17 +166,17 @@ impl<A: Addresses> Coordinator<A> {
             hosts: Hosts::default(),
             readings: Readings::default(),
             disks: Disks::default(),
-            clients: Clients::new(limits.clients, limits.keys),
-            jobs: Jobs::default(),
+            clients: IdempotencyCache::new(limits.clients, limits.keys),
+            job_names: JobNames::default(),
             expiries: BTreeSet::new(),
             replicas: vec![0; hosts],
             decided: 0,
             samples: 0,
             waiting: BTreeMap::new(),
-            apps: Turns::default(),
+            apps: JobQueue::default(),
             apps_bytes: 0,
-            what_ifs: Turns::default(),
-            scores: Turns::default(),
+            what_ifs: JobQueue::default(),
+            scores: JobQueue::default(),
             limits,
             version: 0,
             next: 0,
@@ -198,8 +198,8 @@ impl<A: Addresses> Coordinator<A> {
     pub fn turn_away(&mut self) -> bool {
         let before = self.completions.len();
         for (_, Waiting { placement, callers }) in std::mem::take(&mut self.waiting) {
-            self.let_go(&placement.wish);
-            placement.caller.iter().for_each(|caller| self.clients.settle(caller, Fate::Refused));
+            self.let_go(&placement.spec);
+            placement.caller.iter().for_each(|caller| self.clients.settle(caller, RequestState::Refused));
             let changed =
                 |to| Completion::Place(to, Err(CallError::Unavailable(Unavailable::ClusterChanged)));
             self.completions.extend(callers.into_iter().map(changed));
@@ -253,7 +253,7 @@ impl<A: Addresses> Coordinator<A> {
             self.end(id);
         }
         self.expire_migrations();
-        let over = self.unkept.over(self.now);
+        let over = self.evicted.over(self.now);
         self.leave(over);
         self.tell(Input::Wake);
     }

@@ -6,14 +6,14 @@ use leeward_engine::{CommittedDecision, Input};
 use leeward_fabric::{HostId, Nanos};
 use leeward_ledger::EntryId;
 use leeward_placement::Refusal;
-use leeward_records::{Caller, Change, Record, Shown, Wish};
+use leeward_records::{Caller, Change, DecisionDetails, DecisionRecord, PlacementSpec};
 
-use super::clients::{Fate, Sequence};
 use super::completion::{Completion, PlaceTo};
 use super::error::{CallError, PlaceError, ReleaseError};
-use super::reply::{Lookup, Placed};
+use super::evicted::ExpiredEntries;
+use super::idempotency::{Lookup, RequestState};
+use super::reply::{DecisionLookup, Placed};
 use super::request::{Placement, Request};
-use super::unkept::Over;
 use super::{Addresses, Coordinator, Waiting};
 
 /// Limit on callers that wait for one request; more than one is due to retries.
@@ -23,20 +23,20 @@ impl<A: Addresses> Coordinator<A> {
     /// Places a request, at once or later: the reply is a completion. A request that was sent before is not decided again.
     pub fn place(&mut self, now: Nanos, placement: Placement, to: PlaceTo<A>) {
         self.wake(now);
-        let sequence = placement.caller.as_ref().map_or(Sequence::New, |caller| self.clients.hear(caller));
+        let sequence = placement.caller.as_ref().map_or(Lookup::New, |caller| self.clients.look_up(caller));
         let answer = match sequence {
-            Sequence::New | Sequence::Last(Fate::Refused) if self.waiting.len() < self.limits.waiting => {
+            Lookup::New | Lookup::Last(RequestState::Refused) if self.waiting.len() < self.limits.waiting => {
                 return self.decide(placement, to);
             }
-            Sequence::New | Sequence::Last(Fate::Refused) => Err(PlaceError::Busy),
-            Sequence::Older(last) => Err(PlaceError::Superseded { last }),
-            Sequence::Last(Fate::Waits(ask)) => match self.join(ask, placement, to) {
+            Lookup::New | Lookup::Last(RequestState::Refused) => Err(PlaceError::Busy),
+            Lookup::Older(last) => Err(PlaceError::Superseded { last }),
+            Lookup::Last(RequestState::Waits(ask)) => match self.join(ask, placement, to) {
                 Ok(()) => return,
                 Err((back, error)) => return self.reply_to_place(back, Err(error)),
             },
-            Sequence::Last(Fate::Decided(id)) => Ok(match self.records.get(id) {
-                Some(record) => Lookup::InMemory(Placed { record: record.clone(), repeated: true }),
-                None => Lookup::Evicted(id),
+            Lookup::Last(RequestState::Decided(id)) => Ok(match self.records.get(id) {
+                Some(record) => DecisionLookup::InMemory(Placed { record: record.clone(), repeated: true }),
+                None => DecisionLookup::Evicted(id),
             }),
         };
         self.reply_to_place(to, answer);
@@ -50,8 +50,8 @@ impl<A: Addresses> Coordinator<A> {
         to: PlaceTo<A>,
     ) -> Result<(), (PlaceTo<A>, PlaceError)> {
         let Some(waiting) = self.waiting.get_mut(&ask) else { return Err((to, PlaceError::Forgotten(ask))) };
-        let kind = waiting.placement.wish.kind();
-        if kind != placement.wish.kind() {
+        let kind = waiting.placement.spec.kind();
+        if kind != placement.spec.kind() {
             let reused = placement.caller.map(|caller| PlaceError::KeyReused(caller, kind));
             return Err((to, reused.unwrap_or(PlaceError::Busy)));
         }
@@ -63,7 +63,7 @@ impl<A: Addresses> Coordinator<A> {
         Ok(())
     }
 
-    fn reply_to_place(&mut self, to: PlaceTo<A>, answer: Result<Lookup<Placed>, PlaceError>) {
+    fn reply_to_place(&mut self, to: PlaceTo<A>, answer: Result<DecisionLookup<Placed>, PlaceError>) {
         self.completions.push(Completion::Place(to, answer.map_err(CallError::Failed)));
     }
 
@@ -71,7 +71,7 @@ impl<A: Addresses> Coordinator<A> {
     fn decide(&mut self, mut placement: Placement, to: PlaceTo<A>) {
         let id = self.next;
         self.next += 1;
-        let job = self.hold_job(&placement.wish, id);
+        let job = self.hold_job(&placement.spec, id);
         match &mut placement.request {
             Request::Replicas(request) => (request.id, request.file) = (id, id),
             Request::Tasks(request) => (request.id, request.job) = (id, job),
@@ -101,7 +101,7 @@ impl<A: Addresses> Coordinator<A> {
         &mut self,
         ask: u64,
         answer: Result<(Vec<HostId>, CommittedDecision<C>), Refusal>,
-    ) -> Vec<Over> {
+    ) -> Vec<ExpiredEntries> {
         let (hosts, CommittedDecision { decision, entries }) = match answer {
             Ok(placed) => placed,
             Err(refusal) => {
@@ -110,19 +110,19 @@ impl<A: Addresses> Coordinator<A> {
             }
         };
         let Some(Waiting { placement, callers }) = self.waiting.remove(&ask) else { return Vec::new() };
-        let Placement { request, wish, caller, lasts } = placement;
+        let Placement { request, spec, caller, lasts } = placement;
         let fabric = self.engine.ledger().fabric().clone();
         if let Request::Replicas(request) = &request {
             for &host in hosts.iter().filter(|&&host| fabric.storage(host).is_some()) {
                 self.hosts.placed(host, self.now, request.size);
             }
         }
-        let policy = match &wish {
-            Wish::Replicas(_) => &self.labels.replicas,
+        let policy = match &spec {
+            PlacementSpec::Replicas(_) => &self.labels.replicas,
             _ => &self.labels.tasks,
         };
-        let shown = Shown::of(&fabric, policy, wish, &hosts, &decision);
-        self.decided(ask, caller, lasts, shown, entries, callers)
+        let details = DecisionDetails::of(&fabric, policy, spec, &hosts, &decision);
+        self.decided(ask, caller, lasts, details, entries, callers)
     }
 
     /// Keeps a decision and replies to all callers of its request. Returns entries to release.
@@ -132,25 +132,25 @@ impl<A: Addresses> Coordinator<A> {
         id: u64,
         caller: Option<Caller>,
         lasts: Option<Nanos>,
-        shown: Shown,
+        details: DecisionDetails,
         entries: Vec<EntryId>,
         callers: Vec<PlaceTo<A>>,
-    ) -> Vec<Over> {
-        caller.iter().for_each(|caller| self.clients.settle(caller, Fate::Decided(id)));
+    ) -> Vec<ExpiredEntries> {
+        caller.iter().for_each(|caller| self.clients.settle(caller, RequestState::Decided(id)));
         let held = self.held(&entries);
         let (at, expires) = (self.now, lasts.map(|lasts| self.now.plus(lasts)));
-        let record = Arc::new(Record { id, at, caller, shown, entries, expires, released: None });
+        let record = Arc::new(DecisionRecord { id, at, caller, details, entries, expires, released: None });
         self.changes.push(Change::Decided(record.clone(), held));
         self.decided += 1;
         for (before, to) in callers.into_iter().enumerate() {
             let placed = Placed { record: record.clone(), repeated: before > 0 };
-            self.reply_to_place(to, Ok(Lookup::InMemory(placed)));
+            self.reply_to_place(to, Ok(DecisionLookup::InMemory(placed)));
         }
         self.keep(record)
     }
 
     /// Keeps a decision. Returns entries to release, if their limit is exceeded.
-    pub(super) fn keep(&mut self, record: Arc<Record>) -> Vec<Over> {
+    pub(super) fn keep(&mut self, record: Arc<DecisionRecord>) -> Vec<ExpiredEntries> {
         self.expiries.extend(record.expires.map(|at| (at, record.id)));
         if record.released.is_none() {
             self.count(&record, 1);
@@ -163,24 +163,28 @@ impl<A: Addresses> Coordinator<A> {
         if let Some(at) = leaving.expires {
             self.expiries.remove(&(at, leaving.id));
         }
-        let over = Over { id: leaving.id, entries: leaving.entries.clone() };
-        self.unkept.hold(self.began(leaving.at), over).into_iter().collect()
+        let over = ExpiredEntries { id: leaving.id, entries: leaving.entries.clone() };
+        self.evicted.hold(self.began(leaving.at), over).into_iter().collect()
     }
 
     /// Ends a decision and releases its entries. One that has ended before stays as it is.
     ///
     /// # Errors
     /// No decision has this id.
-    pub fn release(&mut self, now: Nanos, id: u64) -> Result<Lookup<Arc<Record>>, ReleaseError> {
+    pub fn release(
+        &mut self,
+        now: Nanos,
+        id: u64,
+    ) -> Result<DecisionLookup<Arc<DecisionRecord>>, ReleaseError> {
         self.wake(now);
         match self.end(id) {
-            Some(record) => Ok(Lookup::InMemory(record)),
-            None => self.end_evicted(id).map(|()| Lookup::Evicted(id)),
+            Some(record) => Ok(DecisionLookup::InMemory(record)),
+            None => self.end_evicted(id).map(|()| DecisionLookup::Evicted(id)),
         }
     }
 
     /// Ends a decision; `None` if it is not in memory. An ended decision stays as it is.
-    pub(super) fn end(&mut self, id: u64) -> Option<Arc<Record>> {
+    pub(super) fn end(&mut self, id: u64) -> Option<Arc<DecisionRecord>> {
         let (record, entries) = self.records.release(id, self.now)?;
         let Some(entries) = entries else { return Some(record) };
         if let Some(at) = record.expires {
@@ -188,30 +192,30 @@ impl<A: Addresses> Coordinator<A> {
         }
         self.count(&record, -1);
         self.promises.end(&record);
-        self.let_go(&record.shown.wish);
+        self.let_go(&record.details.spec);
         self.changes.push(Change::Ended { id, released: record.released });
-        match record.shown.wish {
-            Wish::Tasks(_) => self.tell(Input::Ended(id)),
+        match record.details.spec {
+            PlacementSpec::Tasks(_) => self.tell(Input::Ended(id)),
             _ => self.tell(Input::Release(&entries)),
         };
         Some(record)
     }
 
     /// Adds a block's copies to, or removes them from, the counts of their hosts.
-    fn count(&mut self, record: &Record, by: i32) {
-        if !matches!(record.shown.wish, Wish::Replicas(_)) {
+    fn count(&mut self, record: &DecisionRecord, by: i32) {
+        if !matches!(record.details.spec, PlacementSpec::Replicas(_)) {
             return;
         }
         let fabric = self.engine.ledger().fabric();
-        for host in record.shown.hosts.iter().filter_map(|name| fabric.host(name)) {
+        for host in record.details.hosts.iter().filter_map(|name| fabric.host(name)) {
             let replicas = &mut self.replicas[host.index()];
             *replicas = replicas.saturating_add_signed(by);
         }
     }
 
     /// Releases entries of decisions without a reported end.
-    pub(super) fn leave(&mut self, over: Vec<Over>) {
-        for Over { id, entries } in over {
+    pub(super) fn leave(&mut self, over: Vec<ExpiredEntries>) {
+        for ExpiredEntries { id, entries } in over {
             self.changes.push(Change::Ended { id, released: None });
             self.tell(Input::Release(&entries));
         }

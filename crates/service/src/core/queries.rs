@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use leeward_fabric::Nanos;
-use leeward_records::{Migration, Record};
+use leeward_records::{DecisionRecord, Migration};
 
 use super::{
-    Addresses, Coordinator, DecisionError, DecisionQuery, Lookup, MigrationQuery, NoWorkload, WorkloadState,
+    Addresses, Coordinator, DecisionError, DecisionLookup, DecisionQuery, MigrationQuery, NoWorkload,
+    WorkloadState,
 };
 
 impl<A: Addresses> Coordinator<A> {
@@ -14,21 +15,25 @@ impl<A: Addresses> Coordinator<A> {
     ///
     /// # Errors
     /// No decision has this id.
-    pub fn decision(&mut self, now: Nanos, id: u64) -> Result<Lookup<Arc<Record>>, DecisionError> {
+    pub fn decision(
+        &mut self,
+        now: Nanos,
+        id: u64,
+    ) -> Result<DecisionLookup<Arc<DecisionRecord>>, DecisionError> {
         self.wake(now);
         match self.records.get(id) {
-            Some(record) => Ok(Lookup::InMemory(record.clone())),
-            None if self.is_evicted(id) => Ok(Lookup::Evicted(id)),
+            Some(record) => Ok(DecisionLookup::InMemory(record.clone())),
+            None if self.is_evicted(id) => Ok(DecisionLookup::Evicted(id)),
             None => Err(DecisionError::NotFound(id)),
         }
     }
 
     /// Returns a page of the decisions in memory.
-    pub fn decisions(&mut self, now: Nanos, query: &DecisionQuery) -> Vec<Arc<Record>> {
+    pub fn decisions(&mut self, now: Nanos, query: &DecisionQuery) -> Vec<Arc<DecisionRecord>> {
         self.wake(now);
         let &DecisionQuery { kind, before, limit, holding } = query;
-        let matches = |record: &&Arc<Record>| {
-            kind.is_none_or(|kind| kind == record.shown.wish.kind())
+        let matches = |record: &&Arc<DecisionRecord>| {
+            kind.is_none_or(|kind| kind == record.details.spec.kind())
                 && !(holding && record.released.is_some())
         };
         self.records.last(before).filter(matches).take(limit).cloned().collect()
@@ -61,15 +66,16 @@ impl<A: Addresses> Coordinator<A> {
     /// No workload has this name.
     pub fn workload(&mut self, now: Nanos, name: &str) -> Result<WorkloadState, NoWorkload> {
         self.wake(now);
-        let named =
-            |record: &&Arc<Record>| record.shown.wish.workload().is_some_and(|wish| wish.name() == name);
+        let named = |record: &&Arc<DecisionRecord>| {
+            record.details.spec.workload().is_some_and(|spec| spec.name() == name)
+        };
         let in_force = self.promises.in_force.get(name).and_then(|&number| self.records.get(number));
         let record = in_force.or_else(|| self.records.last(None).find(named));
         record.map(|record| self.workload_state(record)).ok_or_else(|| NoWorkload(name.to_owned()))
     }
 
-    fn workload_state(&self, record: &Arc<Record>) -> WorkloadState {
-        let name = record.shown.wish.workload().map(|wish| wish.name()).unwrap_or_default();
+    fn workload_state(&self, record: &Arc<DecisionRecord>) -> WorkloadState {
+        let name = record.details.spec.workload().map(|spec| spec.name()).unwrap_or_default();
         let seen = self.promises.seen.get(name).filter(|_| record.released.is_none());
         WorkloadState { record: record.clone(), latency_s: seen.map(|&(_, latency)| latency) }
     }

@@ -1,5 +1,5 @@
 //! Decisions in memory, for explanations, retries and releases. Memory is bounded: beyond the limit, the
-//! oldest decision is evicted and remains readable from the store. The ledger entries stay (`unkept`).
+//! oldest decision is evicted and remains readable from the store. The ledger entries stay (`evicted`).
 //! Running tasks and guaranteed workloads stay in memory until their end is reported.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -8,16 +8,16 @@ use std::sync::Arc;
 
 use leeward_fabric::Nanos;
 use leeward_ledger::EntryId;
-use leeward_records::{Record, Wish};
+use leeward_records::{DecisionRecord, PlacementSpec};
 
 /// The last decisions.
 #[derive(Debug)]
 pub(crate) struct Records {
-    kept: BTreeMap<u64, Arc<Record>>,
+    kept: BTreeMap<u64, Arc<DecisionRecord>>,
     /// Ids in order of the decisions; a request that waited got its id long before.
     order: VecDeque<u64>,
     /// Evicted decisions of running tasks and workloads.
-    running: BTreeMap<u64, Arc<Record>>,
+    running: BTreeMap<u64, Arc<DecisionRecord>>,
     most: usize,
 }
 
@@ -33,12 +33,12 @@ impl Records {
     }
 
     /// Decision of an id.
-    pub fn get(&self, id: u64) -> Option<&Arc<Record>> {
+    pub fn get(&self, id: u64) -> Option<&Arc<DecisionRecord>> {
         self.kept.get(&id).or_else(|| self.running.get(&id))
     }
 
     /// Decisions with ids below `before`, or all, in falling order of ids.
-    pub fn last(&self, before: Option<u64>) -> impl Iterator<Item = &Arc<Record>> {
+    pub fn last(&self, before: Option<u64>) -> impl Iterator<Item = &Arc<DecisionRecord>> {
         let end = before.map_or(Bound::Unbounded, Bound::Excluded);
         let below = (Bound::Unbounded, end);
         // A request that waited is decided after others with higher ids, so running ones may be anywhere
@@ -54,14 +54,14 @@ impl Records {
     }
 
     /// Adds a decision. Returns the evicted one.
-    pub fn keep(&mut self, record: Arc<Record>) -> Option<Arc<Record>> {
+    pub fn keep(&mut self, record: Arc<DecisionRecord>) -> Option<Arc<DecisionRecord>> {
         self.order.push_back(record.id);
         self.kept.insert(record.id, record);
         if self.kept.len() <= self.most {
             return None;
         }
         let first = self.order.pop_front().and_then(|first| self.kept.remove(&first))?;
-        if !matches!(first.shown.wish, Wish::Replicas(_)) && first.released.is_none() {
+        if !matches!(first.details.spec, PlacementSpec::Replicas(_)) && first.released.is_none() {
             self.running.insert(first.id, first);
             return None;
         }
@@ -69,7 +69,11 @@ impl Records {
     }
 
     /// Changes the decision of an id.
-    pub fn change(&mut self, id: u64, change: impl FnOnce(&mut Record)) -> Option<&Arc<Record>> {
+    pub fn change(
+        &mut self,
+        id: u64,
+        change: impl FnOnce(&mut DecisionRecord),
+    ) -> Option<&Arc<DecisionRecord>> {
         let kept = match self.kept.get_mut(&id) {
             Some(kept) => kept,
             None => self.running.get_mut(&id)?,
@@ -80,7 +84,7 @@ impl Records {
 
     /// Records the end of a decision. Returns it with the entries to release; `None` for these if it had
     /// ended before.
-    pub fn release(&mut self, id: u64, now: Nanos) -> Option<(Arc<Record>, Option<Vec<EntryId>>)> {
+    pub fn release(&mut self, id: u64, now: Nanos) -> Option<(Arc<DecisionRecord>, Option<Vec<EntryId>>)> {
         let mut ran = self.running.remove(&id);
         let record = self.kept.get_mut(&id).or(ran.as_mut())?;
         let entries = record.released.is_none().then(|| {
@@ -99,14 +103,17 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use leeward_records::{ReplicasWish, Shown, TasksWish};
+    use leeward_records::{DecisionDetails, ReplicasSpec, TasksSpec};
 
-    fn record(id: u64, runs: bool) -> Arc<Record> {
-        let wish =
-            if runs { Wish::Tasks(TasksWish::default()) } else { Wish::Replicas(ReplicasWish::default()) };
-        let (shown, entries) = (Shown::empty(wish), Vec::new());
+    fn record(id: u64, runs: bool) -> Arc<DecisionRecord> {
+        let spec = if runs {
+            PlacementSpec::Tasks(TasksSpec::default())
+        } else {
+            PlacementSpec::Replicas(ReplicasSpec::default())
+        };
+        let (details, entries) = (DecisionDetails::empty(spec), Vec::new());
         let (at, caller, expires, released) = (Nanos(0), None, None, None);
-        Arc::new(Record { id, at, caller, shown, entries, expires, released })
+        Arc::new(DecisionRecord { id, at, caller, details, entries, expires, released })
     }
 
     proptest! {

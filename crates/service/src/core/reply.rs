@@ -5,7 +5,7 @@ use std::sync::Arc;
 use leeward_fabric::{Bytes, Fabric, HostId, Nanos};
 use leeward_placement::Refusal;
 use leeward_placement::tasks::HostRating;
-use leeward_records::Record;
+use leeward_records::DecisionRecord;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -13,14 +13,14 @@ use serde::Serialize;
 #[derive(Clone, PartialEq, Debug)]
 pub struct Placed {
     /// The decision.
-    pub record: Arc<Record>,
+    pub record: Arc<DecisionRecord>,
     /// True if it was decided for an earlier sending of the same request.
     pub repeated: bool,
 }
 
 /// Decision by id.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Lookup<T> {
+pub enum DecisionLookup<T> {
     /// The decision is in memory.
     InMemory(T),
     /// The decision has left memory: only the store may have it.
@@ -60,7 +60,7 @@ pub struct Scores {
 #[derive(Clone, PartialEq, Debug)]
 pub struct WhatIfResult {
     /// The decision, with the id of the one that was made.
-    pub record: Arc<Record>,
+    pub record: Arc<DecisionRecord>,
     /// Reason why the policy would place nothing.
     pub refusal: Option<Refusal>,
 }
@@ -69,7 +69,7 @@ pub struct WhatIfResult {
 #[derive(Clone, PartialEq, Debug)]
 pub struct WorkloadState {
     /// Decision that admitted it.
-    pub record: Arc<Record>,
+    pub record: Arc<DecisionRecord>,
     /// Latency at the percentile of the SLO.
     pub latency_s: Option<f64>,
 }

@@ -7,7 +7,7 @@ use leeward_engine::Input;
 use leeward_fabric::{Nanos, ResourceId};
 use leeward_ledger::Sample;
 
-use super::disks::Called;
+use super::disks::ReportedDiskName;
 use super::error::{InvalidReport, Part, Wrong};
 use super::readings::Reading;
 use super::reply::{ReportSummary, Skipped, UNKNOWN};
@@ -67,7 +67,7 @@ impl<A: Addresses> Coordinator<A> {
         let mut others = BTreeSet::new();
         for (device, called) in std::mem::take(&mut report.disks) {
             let is_device = self.disks.is(device, &called);
-            if let (false, Called::Only(name)) = (is_device, called) {
+            if let (false, ReportedDiskName::Only(name)) = (is_device, called) {
                 others.insert(device);
                 if report.unknown_devices.len() < UNKNOWN {
                     report.unknown_devices.push(name);

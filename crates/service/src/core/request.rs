@@ -5,9 +5,9 @@ use leeward_fabric::{Bytes, HostId, Nanos, ResourceId};
 use leeward_ledger::Sample;
 use leeward_placement::replicas::ReplicaRequest;
 use leeward_placement::tasks::{AppRequest, Peer, TaskId};
-use leeward_records::{Caller, MigrationState, Wish};
+use leeward_records::{Caller, MigrationState, PlacementSpec};
 
-use super::disks::Called;
+use super::disks::ReportedDiskName;
 use super::readings::Reading;
 
 /// A task to score hosts for.
@@ -36,7 +36,7 @@ pub struct Report {
     pub readings: Vec<(ResourceId, Reading)>,
     /// Reported names of disks that stand for the only device of their host. Such a name counts if it is that
     /// of the first report; the devices' samples are among `devices`.
-    pub disks: Vec<(ResourceId, Called)>,
+    pub disks: Vec<(ResourceId, ReportedDiskName)>,
     /// Reported devices that the cluster does not have. The reply lists them; otherwise they are ignored.
     pub unknown_devices: Vec<String>,
     /// States of hosts.
@@ -67,7 +67,7 @@ pub struct Placement {
     /// own.
     pub request: Request,
     /// The same request as it is stored and shown.
-    pub wish: Wish,
+    pub spec: PlacementSpec,
     /// Client or key, if given.
     pub caller: Option<Caller>,
     /// Time after which the decision expires, unless its end is reported before.

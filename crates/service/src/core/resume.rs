@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use leeward_fabric::{HostId, Nanos};
 use leeward_ledger::{CommitError, Entry};
-use leeward_records::{Caller, Change, Held, Record, ReplicasWish, State, Wish};
+use leeward_records::{Caller, Change, DecisionRecord, PlacementSpec, ReplicasSpec, State, StoredEntry};
 
-use super::clients::Fate;
+use super::idempotency::RequestState;
 use super::{Addresses, Coordinator};
 
 impl<A: Addresses> Coordinator<A> {
@@ -25,7 +25,7 @@ impl<A: Addresses> Coordinator<A> {
         let mut callers: Vec<(&Caller, u64)> = callers.chain(decided).collect();
         callers.sort_by_key(|&(_, id)| id);
         for (caller, id) in callers {
-            self.clients.note(caller, Fate::Decided(id));
+            self.clients.note(caller, RequestState::Decided(id));
         }
         for (name, availability) in state.jobs {
             self.bound_job(&name, availability);
@@ -45,13 +45,17 @@ impl<A: Addresses> Coordinator<A> {
     }
 
     /// Restores a decision and its entries.
-    pub(super) fn take_up(&mut self, record: Record, held: Vec<Held>) -> Result<(), CommitError> {
+    pub(super) fn take_up(
+        &mut self,
+        record: DecisionRecord,
+        held: Vec<StoredEntry>,
+    ) -> Result<(), CommitError> {
         self.next = self.next.max(record.id + 1);
         self.now = self.now.max(self.began(record.at));
         let fabric = self.engine.ledger().fabric().clone();
-        let hosts: Option<Vec<HostId>> = record.shown.hosts.iter().map(|name| fabric.host(name)).collect();
-        let mut record = Record { entries: Vec::new(), ..record };
-        let hosts = hosts.filter(|_| self.can_stand(&record.shown));
+        let hosts: Option<Vec<HostId>> = record.details.hosts.iter().map(|name| fabric.host(name)).collect();
+        let mut record = DecisionRecord { entries: Vec::new(), ..record };
+        let hosts = hosts.filter(|_| self.can_stand(&record.details));
         match hosts {
             Some(hosts) if record.released.is_none() => {
                 let held = held.into_iter().map(|held| held.entry(&fabric)).collect();
@@ -70,25 +74,25 @@ impl<A: Addresses> Coordinator<A> {
 
     pub(super) fn put_back(
         &mut self,
-        record: &mut Record,
+        record: &mut DecisionRecord,
         hosts: &[HostId],
         held: Vec<Entry>,
     ) -> Result<(), CommitError> {
         let (id, at) = (record.id, self.began(record.at));
-        record.entries = match &record.shown.wish {
-            &Wish::Replicas(ReplicasWish { size, .. }) => {
+        record.entries = match &record.details.spec {
+            &PlacementSpec::Replicas(ReplicasSpec { size, .. }) => {
                 let fabric = self.engine.ledger().fabric().clone();
                 for &host in hosts.iter().filter(|&&host| fabric.storage(host).is_some()) {
                     self.hosts.placed(host, at, size);
                 }
                 self.engine.resume_chain(at, hosts, size, held)?
             }
-            wish @ Wish::Tasks(tasks) => {
-                let job = self.hold_job(wish, id);
+            spec @ PlacementSpec::Tasks(tasks) => {
+                let job = self.hold_job(spec, id);
                 let request = tasks.request(self.engine.ledger().fabric(), id, job);
                 self.engine.resume_app(at, &request, hosts, held)?
             }
-            Wish::Workload(_) | Wish::Volumes(_) => self.engine.resume_promise(at, held)?,
+            PlacementSpec::Workload(_) | PlacementSpec::Volumes(_) => self.engine.resume_promise(at, held)?,
         };
         Ok(())
     }

@@ -11,7 +11,7 @@ use leeward_fabric::{Bytes, Cluster, DomainId, Fabric, HostId, Load, Nanos, Reso
 use leeward_ledger::{EntryId, Ledger, LedgerSettings, Sample};
 use leeward_placement::tasks::{App, AppRequest, Peer, TaskId};
 use leeward_placement::{Explain, moves, replicas, tasks};
-use leeward_records::{Caller, Record, ReplicasWish, TasksWish, Wish, WorkloadWish};
+use leeward_records::{Caller, DecisionRecord, PlacementSpec, ReplicasSpec, TasksSpec, WorkloadSpec};
 use leeward_store::{Sqlite, Store};
 use proptest::prelude::*;
 use serde_json::json;
@@ -30,7 +30,7 @@ enum Step {
         late: i64,
         tasks: Vec<u64>,
     },
-    Seen {
+    TelemetryState {
         name: u8,
         late: i64,
     },
@@ -78,7 +78,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let name = 0_u8..4;
     let step = prop_oneof![
         6 => report.prop_map(|(hosts, shares, late, tasks)| Step::Report { hosts, shares, late, tasks }),
-        1 => (name.clone(), -500_i64..2_000).prop_map(|(name, late)| Step::Seen { name, late }),
+        1 => (name.clone(), -500_i64..2_000).prop_map(|(name, late)| Step::TelemetryState { name, late }),
         5 => (0_u64..1 << 31, prop::option::of(0_u32..9), any::<u8>(), lasts())
             .prop_map(|(size, writer, caller, lasts)| Step::Block { size, writer, caller, lasts }),
         7 => (0_usize..9, 0_u64..600, any::<bool>(), any::<u8>(), lasts(), prop::option::of(name.clone())).prop_map(
@@ -137,7 +137,8 @@ fn new_coordinator() -> Coordinator<Numbers> {
         ..Policies::default()
     };
     let label = |name: &str| Arc::<str>::from(name);
-    let labels = Labels { replicas: label("sinbad"), tasks: label("leeward"), moves: Some(label("utp")) };
+    let labels =
+        PolicyLabels { replicas: label("sinbad"), tasks: label("leeward"), moves: Some(label("utp")) };
     Coordinator::new(Engine::new(ledger, policies, 7, Explain::Top(4)), labels, Limits::default())
 }
 
@@ -170,8 +171,8 @@ impl House {
     fn take(&mut self, step: Step) -> Result<(), TestCaseError> {
         match step {
             Step::Look => {
-                let studies: Vec<Study> = self.coordinator.studies().collect();
-                studies.into_iter().for_each(|study| self.coordinator.found(self.now, study.find()));
+                let jobs: Vec<Job> = self.coordinator.jobs().collect();
+                jobs.into_iter().for_each(|job| self.coordinator.found(self.now, job.find()));
             }
             Step::Pass(millis) => {
                 self.now = Nanos(self.now.0.saturating_add_signed(millis * 1_000_000));
@@ -228,7 +229,7 @@ impl House {
                     },
                 );
             }
-            Step::Seen { name, late } => {
+            Step::TelemetryState { name, late } => {
                 let (from, until) = (back(late + 10), back(late));
                 let workloads = vec![(format!("w{name}"), 0.01)];
                 let report = Report { window: (from, until), workloads, ..Report::default() };
@@ -236,12 +237,12 @@ impl House {
             }
             Step::Block { size, writer, caller: of, lasts } => {
                 let writer = writer.map(|host| fabric.host_name(HostId(host)).to_owned());
-                let wish = ReplicasWish { size: Bytes(size), replicas: 3, writer, ..ReplicasWish::default() };
+                let spec = ReplicasSpec { size: Bytes(size), replicas: 3, writer, ..ReplicasSpec::default() };
                 self.coordinator.place(
                     now,
                     Placement {
-                        request: Request::Replicas(wish.request(fabric, 0).ok()?),
-                        wish: Wish::Replicas(wish),
+                        request: Request::Replicas(spec.request(fabric, 0).ok()?),
+                        spec: PlacementSpec::Replicas(spec),
                         caller: caller(of),
                         lasts: lasts.map(|millis| Nanos(millis * 1_000_000)),
                     },
@@ -256,12 +257,12 @@ impl House {
                 let tasks = (0..count).map(task).collect::<Vec<_>>();
                 let app = json!({ "tasks": tasks, "transfers": transfers }).to_string();
                 let app = App::from_text("app", &app, &Files::default()).ok()?;
-                let wish = TasksWish::of(&app, job.map(|job| format!("job {job}")), Vec::new());
+                let spec = TasksSpec::of(&app, job.map(|job| format!("job {job}")), Vec::new());
                 self.coordinator.place(
                     now,
                     Placement {
                         request: Request::Tasks(app.request),
-                        wish: Wish::Tasks(wish),
+                        spec: PlacementSpec::Tasks(spec),
                         caller: caller(of),
                         lasts: lasts.map(|millis| Nanos(millis * 1_000_000)),
                     },
@@ -279,11 +280,15 @@ impl House {
                         "storage": [{ "rate": "8%", "burst": "4ms" }],
                     },
                 });
-                let wish = WorkloadWish { workload: form.as_object()?.clone() };
-                let wish = if server.is_some() { Wish::Workload(wish) } else { Wish::Volumes(wish) };
+                let spec = WorkloadSpec { workload: form.as_object()?.clone() };
+                let spec = if server.is_some() {
+                    PlacementSpec::Workload(spec)
+                } else {
+                    PlacementSpec::Volumes(spec)
+                };
                 self.coordinator.place(
                     now,
-                    Placement { request: Request::Workload, wish, caller: caller(of), lasts: None },
+                    Placement { request: Request::Workload, spec, caller: caller(of), lasts: None },
                     to,
                 );
             }
@@ -358,13 +363,13 @@ impl House {
         let mut replicas = vec![0; ledger.fabric().host_count()];
         let mut workloads = BTreeMap::new();
         for record in open() {
-            if let Wish::Replicas(_) = record.shown.wish {
-                for host in &record.shown.hosts {
+            if let PlacementSpec::Replicas(_) = record.details.spec {
+                for host in &record.details.hosts {
                     replicas[ledger.fabric().host(host).expect("a host").index()] += 1;
                 }
             }
-            if let Some(wish) = record.shown.wish.workload() {
-                let before = workloads.insert(wish.name().to_owned(), record.id);
+            if let Some(spec) = record.details.spec.workload() {
+                let before = workloads.insert(spec.name().to_owned(), record.id);
                 prop_assert_eq!(before, None, "promised twice");
                 // Entries of a guarantee do not fade.
                 prop_assert!(record.entries.iter().all(|&entry| ledger.entry(entry).is_some()));
@@ -384,17 +389,17 @@ impl House {
         let open = || coordinator.records.last(None).filter(|record| record.released.is_none());
         let mut cpus = BTreeMap::<&String, u64>::new();
         for record in open() {
-            let Wish::Tasks(wish) = &record.shown.wish else { continue };
-            for (task, host) in wish.tasks.iter().zip(&record.shown.hosts) {
+            let PlacementSpec::Tasks(spec) = &record.details.spec else { continue };
+            for (task, host) in spec.tasks.iter().zip(&record.details.hosts) {
                 *cpus.entry(host).or_default() += task.cpus.0;
             }
         }
         prop_assert!(cpus.values().all(|&cpus| cpus <= 8_000), "{cpus:?}");
-        let wishes = open().map(|record| &record.shown.wish);
-        let wishes = wishes.chain(coordinator.waiting.values().map(|waiting| &waiting.placement.wish));
-        let named = wishes.filter_map(jobs::job_of).chain(&self.bounded);
+        let specs = open().map(|record| &record.details.spec);
+        let specs = specs.chain(coordinator.waiting.values().map(|waiting| &waiting.placement.spec));
+        let named = specs.filter_map(job_names::job_of).chain(&self.bounded);
         let named: BTreeSet<&String> = named.collect();
-        prop_assert_eq!(coordinator.jobs.names(), named.into_iter().collect::<Vec<_>>());
+        prop_assert_eq!(coordinator.job_names.names(), named.into_iter().collect::<Vec<_>>());
         Ok(())
     }
 
@@ -411,7 +416,10 @@ impl House {
         coordinator.resume(state).expect("it fits");
         prop_assert_eq!(coordinator.changes().count(), 0, "what is kept stays as it is");
         let known = |coordinator: &Coordinator<Numbers>| -> Vec<_> {
-            let kept = |record: &Arc<Record>| Record { entries: Vec::new(), ..Record::clone(record) };
+            let kept = |record: &Arc<DecisionRecord>| DecisionRecord {
+                entries: Vec::new(),
+                ..DecisionRecord::clone(record)
+            };
             coordinator.records.last(None).map(kept).collect()
         };
         prop_assert_eq!(known(&coordinator), known(&self.coordinator));
@@ -420,13 +428,13 @@ impl House {
             coordinator.next <= self.coordinator.next
                 && coordinator.records.last(None).all(|record| record.id < coordinator.next)
         );
-        prop_assert_eq!(coordinator.jobs.names(), self.coordinator.jobs.names());
+        prop_assert_eq!(coordinator.job_names.names(), self.coordinator.job_names.names());
         prop_assert_eq!(&coordinator.promises.in_force, &self.coordinator.promises.in_force);
         let moves =
             |coordinator: &Coordinator<Numbers>| coordinator.migrations.last().cloned().collect::<Vec<_>>();
         prop_assert_eq!(moves(&coordinator), moves(&self.coordinator));
         coordinator.wake(self.coordinator.now);
-        let (there, here) = (self.coordinator.world(), coordinator.world());
+        let (there, here) = (self.coordinator.snapshot(), coordinator.snapshot());
         for (there, here) in there.hosts.iter().zip(&here.hosts) {
             prop_assert_eq!((there.tasks, there.replicas), (here.tasks, here.replicas), "{:?}", here.host);
         }

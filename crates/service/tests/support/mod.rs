@@ -8,9 +8,10 @@ use leeward_engine::Policies;
 use leeward_fabric::{Cluster, Load, Nanos, ResourceId};
 use leeward_ledger::Sample;
 use leeward_placement::{moves, replicas, tasks};
-use leeward_records::{Clock, Record};
+use leeward_records::{Clock, DecisionRecord};
 use leeward_service::{
-    Addresses, Answer, CallError, Completion, Coordinator, Labels, Lookup, PlaceError, Placed, Placement,
+    Addresses, Answer, CallError, Completion, Coordinator, DecisionLookup, PlaceError, Placed, Placement,
+    PolicyLabels,
 };
 
 /// A frozen clock: 2026-01-31T12:00:10Z, ten seconds after its origin.
@@ -23,8 +24,8 @@ pub fn cluster(text: &str) -> Cluster {
 }
 
 /// Names of the policies of these tests.
-pub fn labels() -> Labels {
-    Labels { replicas: "sinbad".into(), tasks: "borg".into(), moves: Some("utp".into()) }
+pub fn labels() -> PolicyLabels {
+    PolicyLabels { replicas: "sinbad".into(), tasks: "borg".into(), moves: Some("utp".into()) }
 }
 
 /// The policies of these tests.
@@ -52,7 +53,7 @@ pub trait U32: Addresses<To<Answer<Placed, PlaceError>> = u32> {}
 impl<A: Addresses<To<Answer<Placed, PlaceError>> = u32>> U32 for A {}
 
 /// Result of a placement.
-pub type PlaceResult = Result<Lookup<Placed>, PlaceError>;
+pub type PlaceResult = Result<DecisionLookup<Placed>, PlaceError>;
 
 /// Replies to placements, by address.
 pub type PlaceReplies = Vec<(u32, PlaceResult)>;
@@ -87,9 +88,9 @@ pub fn place_now(coordinator: &mut Coordinator<Numbers>, now: Nanos, placement: 
 }
 
 /// The decision of a placement, and whether it is repeated.
-pub fn placed(result: PlaceResult) -> (Arc<Record>, bool) {
+pub fn placed(result: PlaceResult) -> (Arc<DecisionRecord>, bool) {
     match result {
-        Ok(Lookup::InMemory(Placed { record, repeated })) => (record, repeated),
+        Ok(DecisionLookup::InMemory(Placed { record, repeated })) => (record, repeated),
         other => panic!("not placed: {other:?}"),
     }
 }

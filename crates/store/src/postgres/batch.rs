@@ -21,11 +21,11 @@ const COMMIT: &str = "
 WITH led AS (UPDATE leadership SET commits = commits + 1 WHERE term = $1 RETURNING commits)
 INSERT INTO commits (number, touched) SELECT max(commits), $2 FROM led";
 /// Inserts many rows at once.
-const DECIDE: &str = "
+const INSERT_DECISION: &str = "
 INSERT INTO decisions SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::bigint[],
     $6::text[], $7::text[], $8::bigint[], $9::bigint[])";
-const COMMIT_TO: &str = "INSERT INTO commitments SELECT * FROM unnest($1::bigint[], $2::text[])";
-const END: &str = "DELETE FROM commitments WHERE decision = ANY($1)";
+const INSERT_COMMITMENT: &str = "INSERT INTO commitments SELECT * FROM unnest($1::bigint[], $2::text[])";
+const DELETE_COMMITMENT: &str = "DELETE FROM commitments WHERE decision = ANY($1)";
 const RELEASE: &str = "
 UPDATE decisions SET released = ended.at FROM unnest($1::bigint[], $2::bigint[]) AS ended (at, id)
 WHERE decisions.id = ended.id AND decisions.released IS NULL";
@@ -76,15 +76,15 @@ impl Statements {
             trim,
         ) = tokio::try_join!(
             client.prepare(COMMIT),
-            client.prepare(DECIDE),
-            client.prepare(COMMIT_TO),
-            client.prepare(schema::SHOW),
-            client.prepare(schema::HOLD),
-            client.prepare(schema::MIGRATE),
-            client.prepare(schema::BEAR),
-            client.prepare(schema::FORGET_JOB),
-            client.prepare(schema::VERSION),
-            client.prepare(END),
+            client.prepare(INSERT_DECISION),
+            client.prepare(INSERT_COMMITMENT),
+            client.prepare(schema::UPDATE_DETAILS),
+            client.prepare(schema::UPDATE_COMMITMENT),
+            client.prepare(schema::UPSERT_MIGRATION),
+            client.prepare(schema::UPSERT_JOB),
+            client.prepare(schema::DELETE_JOB),
+            client.prepare(schema::INSERT_CLUSTER),
+            client.prepare(DELETE_COMMITMENT),
             client.prepare(RELEASE),
             client.prepare(FORGET),
             sweeps,

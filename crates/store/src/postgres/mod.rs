@@ -19,7 +19,7 @@ mod touched;
 use std::error::Error as _;
 use std::sync::Arc;
 
-use leeward_records::Record;
+use leeward_records::DecisionRecord;
 use tokio::runtime::{Builder, Runtime};
 
 pub use self::database::Database;
@@ -159,13 +159,13 @@ impl Store for Postgres {
         Kind::Postgres(self.durability)
     }
 
-    fn stand(&mut self, address: &str) -> Result<Leadership, StoreError> {
+    fn renew_lease(&mut self, address: &str) -> Result<Leadership, StoreError> {
         self.within(async |store| {
             if let Some(term) = store.lead(address).await? {
-                return Ok(Leadership::Leads { term });
+                return Ok(Leadership::Leader { term });
             }
-            let (leader, news) = store.session().await?.follow().await?;
-            Ok(Leadership::Follows { leader: leader.map(Arc::from), news })
+            let (leader, updates) = store.session().await?.follow().await?;
+            Ok(Leadership::Follower { leader: leader.map(Arc::from), updates })
         })
     }
 
@@ -173,7 +173,7 @@ impl Store for Postgres {
         self.within(async |store| store.session().await?.load(decisions, callers).await)
     }
 
-    fn decisions(&mut self, ids: &[u64]) -> Result<Vec<Record>, StoreError> {
+    fn decisions(&mut self, ids: &[u64]) -> Result<Vec<DecisionRecord>, StoreError> {
         self.within(async |store| store.session().await?.decisions(ids).await)
     }
 

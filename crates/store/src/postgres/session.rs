@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use leeward_records::Record;
+use leeward_records::DecisionRecord;
 use tokio::task::JoinHandle;
 use tokio_postgres::{Client, Error, IsolationLevel, Statement, Transaction};
 
 use super::super::row::{self, Found, signed, unsigned};
-use super::super::{Change, Durability, News, State, StoreError, schema};
+use super::super::{Change, Durability, State, StoreError, Updates, schema};
 use super::batch::{Batch, Statements};
 use super::database::Database;
 use super::touched::Touched;
@@ -178,21 +178,21 @@ impl Session {
     ///
     /// # Errors
     /// [`StoreError`] if the server is unavailable or a row is invalid.
-    pub async fn follow(&mut self) -> Result<(Option<String>, News), StoreError> {
+    pub async fn follow(&mut self) -> Result<(Option<String>, Updates), StoreError> {
         let seen = self.seen;
         let reading = self.reading().await?;
         let (address, last) = {
             let row = heard(reading.query_one("SELECT address, commits FROM leadership", &[])).await?;
             (row.text(0)?, row.try_get(1)?)
         };
-        let news = match seen {
-            None => News::Everything,
-            Some(seen) if seen == last => News::Changes(Vec::new()),
-            Some(seen) => news(&reading, seen, last).await?,
+        let updates = match seen {
+            None => Updates::Everything,
+            Some(seen) if seen == last => Updates::Changes(Vec::new()),
+            Some(seen) => updates(&reading, seen, last).await?,
         };
         heard(reading.commit()).await?;
         self.seen = Some(last);
-        Ok((address, news))
+        Ok((address, updates))
     }
 
     /// Loads the state.
@@ -203,7 +203,7 @@ impl Session {
         let (decisions, callers) = (signed(decisions as u64), signed(callers as u64));
         let reading = self.reading().await?;
         let commits = heard(reading.query_one("SELECT commits FROM leadership", &[])).await?.try_get(0)?;
-        let last: Option<i64> = heard(reading.query_one(schema::LAST, &[])).await?.try_get(0)?;
+        let last: Option<i64> = heard(reading.query_one(schema::MAX_DECISION, &[])).await?.try_get(0)?;
         let mut found = State {
             cluster: rows(&reading, schema::CLUSTER, None, row::read_version).await?.pop(),
             file: rows(&reading, schema::FILE, None, row::read_version).await?.pop(),
@@ -227,7 +227,7 @@ impl Session {
     ///
     /// # Errors
     /// [`StoreError`] if the server is unavailable or a row is invalid.
-    pub async fn decisions(&self, ids: &[u64]) -> Result<Vec<Record>, StoreError> {
+    pub async fn decisions(&self, ids: &[u64]) -> Result<Vec<DecisionRecord>, StoreError> {
         let ids: Vec<i64> = ids.iter().copied().map(signed).collect();
         let found = heard(self.client.query(&self.some, &[&ids])).await?;
         found.iter().map(|row| Ok(row::read_decision(row)?.0)).collect()
@@ -262,20 +262,20 @@ async fn rows<T>(
 }
 
 /// Changes after one commit, up to another.
-async fn news(reading: &Transaction<'_>, seen: i64, last: i64) -> Result<News, StoreError> {
+async fn updates(reading: &Transaction<'_>, seen: i64, last: i64) -> Result<Updates, StoreError> {
     let (mut touched, mut expected) = (Touched::default(), seen);
     for row in heard(reading.query(TOUCHED, &[&seen])).await? {
         expected += 1;
         let number: i64 = row.try_get(0)?;
         if number != expected {
-            return Ok(News::Everything);
+            return Ok(Updates::Everything);
         }
         touched.add(number, row.try_get(1)?)?;
     }
     if touched.cluster || expected != last {
-        return Ok(News::Everything);
+        return Ok(Updates::Everything);
     }
-    Ok(News::Changes(changes(reading, touched).await?))
+    Ok(Updates::Changes(changes(reading, touched).await?))
 }
 
 /// Current state of touched rows, as changes.

@@ -4,17 +4,17 @@ use leeward_engine::Input;
 use leeward_fabric::{Bytes, Load, Nanos};
 use leeward_ledger::Sample;
 
-use super::{Addresses, Called, Coordinator, Reading};
+use super::{Addresses, Coordinator, Reading, ReportedDiskName};
 
 /// Observed state of links, devices and hosts.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Seen {
+pub struct TelemetryState {
     /// Loads of devices and of links with counters of their own, and the ends of their windows.
     loads: Vec<(String, Load, Nanos)>,
     /// Readings of resources, with their times.
     readings: Vec<(String, Nanos, Reading)>,
     /// Reported names of the only disks of hosts, by device.
-    disks: Vec<(String, Called)>,
+    disks: Vec<(String, ReportedDiskName)>,
     /// Hosts with their up and draining states and stored bytes.
     hosts: Vec<(String, bool, bool, Bytes)>,
     now: Nanos,
@@ -22,7 +22,7 @@ pub struct Seen {
 
 impl<A: Addresses> Coordinator<A> {
     /// The observed state.
-    pub fn seen(&mut self) -> Seen {
+    pub fn seen(&mut self) -> TelemetryState {
         let ledger = self.engine.ledger();
         let fabric = ledger.fabric().clone();
         let view = ledger.view(self.now, &mut self.scratch);
@@ -33,20 +33,27 @@ impl<A: Addresses> Coordinator<A> {
         let loads = fabric.all_resources().filter_map(load).collect();
         let named = |(resource, until, reading)| (fabric.resource_name(resource), until, reading);
         let readings = self.readings.all().map(named).collect();
-        let called = |(device, called): (_, &Called)| (fabric.resource_name(device), called.clone());
+        let called =
+            |(device, called): (_, &ReportedDiskName)| (fabric.resource_name(device), called.clone());
         let disks = self.disks.all().map(called).collect();
         let pool = self.engine.pool();
         let host = |host| {
             let name = fabric.host_name(host).to_owned();
             (name, pool.is_up(host), pool.is_draining(host), pool.stored(host))
         };
-        Seen { loads, readings, disks, hosts: fabric.all_hosts().map(host).collect(), now: self.now }
+        TelemetryState {
+            loads,
+            readings,
+            disks,
+            hosts: fabric.all_hosts().map(host).collect(),
+            now: self.now,
+        }
     }
 
     /// Restores the state that another coordinator observed, as far as the cluster has the names. Call this
     /// after [`Coordinator::resume`] and before any operation, so that load which telemetry had shown is
     /// shown again.
-    pub fn see(&mut self, seen: Seen) {
+    pub fn see(&mut self, seen: TelemetryState) {
         self.now = self.now.max(seen.now);
         let fabric = self.engine.ledger().fabric().clone();
         let interval = self.engine.ledger().settings().interval;

@@ -6,17 +6,17 @@ use leeward_engine::SnapshotScope;
 use leeward_fabric::{Fabric, HostId, Nanos};
 use leeward_ledger::{Owner, OwnerKind};
 use leeward_placement::{Decision, Refusal, replicas, tasks};
-use leeward_records::{Record, Shown, Wish};
+use leeward_records::{DecisionDetails, DecisionRecord, PlacementSpec};
 use leeward_registry::PolicySpec;
 use leeward_slo::{admit, limits};
 
+use super::admission::{Declination, reason};
 use super::completion::{Completion, ScoreTo, WhatIfTo};
 use super::error::{CallError, ScoreError, WhatIfError};
-use super::jobs::job_of;
-use super::promises::{Declination, reason};
+use super::job::{JobKind, Panicked, ScoresFound, WhatIfJob, WhatIfOutput};
+use super::job_names::job_of;
 use super::reply::{Rated, Scores, WhatIfResult};
 use super::request::Score;
-use super::study::{Other, OtherFound, Panicked, Question, ScoresFound};
 use super::{Addresses, Coordinator};
 
 /// Limit on open what-if queries, and on open score queries.
@@ -30,7 +30,7 @@ const NO_JOB: u64 = u64::MAX;
 
 /// A what-if query that waits or runs.
 pub(super) struct WhatIf<A: Addresses> {
-    record: Arc<Record>,
+    record: Arc<DecisionRecord>,
     policy: PolicySpec,
     epoch: u64,
     /// Address for the reply.
@@ -38,7 +38,7 @@ pub(super) struct WhatIf<A: Addresses> {
 }
 
 /// Score query of many hosts that waits or runs.
-pub(super) struct Asking<A: Addresses> {
+pub(super) struct ScoreQuery<A: Addresses> {
     score: Score,
     /// Address for the reply.
     pub to: ScoreTo<A>,
@@ -50,7 +50,7 @@ impl<A: Addresses> Coordinator<A> {
         self.wake(now);
         let pairs = score.hosts.len().saturating_mul(1 + score.peers.len());
         if pairs <= AT_ONCE {
-            score.request.job = self.jobs.number(score.job.as_ref(), NO_JOB).unwrap_or(NO_JOB);
+            score.request.job = self.job_names.number(score.job.as_ref(), NO_JOB).unwrap_or(NO_JOB);
             let scores = self.score_now(&score);
             return self.reply_to_score(to, scores);
         }
@@ -58,7 +58,7 @@ impl<A: Addresses> Coordinator<A> {
         if self.scores.len() >= OPEN {
             return self.reply_to_score(to, Err(ScoreError::Busy));
         }
-        self.scores.wait(Asking { score, to });
+        self.scores.wait(ScoreQuery { score, to });
         self.score_next();
     }
 
@@ -76,11 +76,10 @@ impl<A: Addresses> Coordinator<A> {
         let Some(mut asking) = self.scores.next() else { return };
         let Score { request, job, .. } = &mut asking.score;
         // The job may have started or ended since the query came.
-        request.job = self.jobs.number(job.as_ref(), NO_JOB).unwrap_or(NO_JOB);
-        let published =
-            self.engine.snapshot(SnapshotScope { job: Some(asking.score.request.job), without: None });
-        let study = self.promises.study(Question::Score(published, asking.score.clone()));
-        self.scores.begin(study, asking);
+        request.job = self.job_names.number(job.as_ref(), NO_JOB).unwrap_or(NO_JOB);
+        let published = self.engine.snapshot(SnapshotScope { job: Some(asking.score.request.job), without: None });
+        let job = self.promises.job(JobKind::Score(published, asking.score.clone()));
+        self.scores.begin(job, asking);
     }
 
     fn score_now(&mut self, score: &Score) -> Result<Scores, ScoreError> {
@@ -96,7 +95,7 @@ impl<A: Addresses> Coordinator<A> {
     }
 
     /// Replies to a score query.
-    pub(super) fn tell_score(&mut self, asking: Asking<A>, found: Result<Option<ScoresFound>, Panicked>) {
+    pub(super) fn tell_score(&mut self, asking: ScoreQuery<A>, found: Result<Option<ScoresFound>, Panicked>) {
         let policy = self.labels.tasks.clone();
         let reply = match found {
             Ok(Some(ScoresFound { ratings, epoch, age })) => Ok(Scores { ratings, policy, epoch, age }),
@@ -127,30 +126,30 @@ impl<A: Addresses> Coordinator<A> {
             if let Some(record) = self.records.get(what_if.record.id) {
                 what_if.record = record.clone();
             }
-            match self.question(&what_if) {
+            match self.kind(&what_if) {
                 Err(error) => self.reply_to_what_if(what_if.to, Err(error)),
-                Ok(question) => {
+                Ok(kind) => {
                     what_if.epoch = self.epoch();
-                    let study = self.promises.study(Question::WhatIf(question));
-                    self.what_ifs.begin(study, what_if);
+                    let job = self.promises.job(JobKind::WhatIf(kind));
+                    self.what_ifs.begin(job, what_if);
                 }
             }
         }
     }
 
     /// The decision of an id and the parsed policy, if there is room for another query.
-    fn another(&mut self, id: u64, policy: &str) -> Result<(Arc<Record>, PolicySpec), WhatIfError> {
+    fn another(&mut self, id: u64, policy: &str) -> Result<(Arc<DecisionRecord>, PolicySpec), WhatIfError> {
         let wrong = |message: String| WhatIfError::Invalid(Some("policy".to_owned()), message);
         let left =
             || if self.is_evicted(id) { WhatIfError::NotInMemory(id) } else { WhatIfError::NotFound(id) };
         let record = self.records.get(id).cloned().ok_or_else(left)?;
         let spec: PolicySpec = policy.parse().map_err(wrong)?;
         let fabric = self.engine.ledger().fabric();
-        let looks = looks(&spec, &record.shown.wish, fabric).map_err(wrong)?;
+        let looks = looks(&spec, &record.details.spec, fabric).map_err(wrong)?;
         // The cost of the service's own policy is always allowed.
-        let own = match &record.shown.wish {
-            Wish::Tasks(wish) => self.engine.cost_estimate(&wish.request(fabric, 0, 0)),
-            Wish::Replicas(_) | Wish::Workload(_) | Wish::Volumes(_) => 0,
+        let own = match &record.details.spec {
+            PlacementSpec::Tasks(spec) => self.engine.cost_estimate(&spec.request(fabric, 0, 0)),
+            PlacementSpec::Replicas(_) | PlacementSpec::Workload(_) | PlacementSpec::Volumes(_) => 0,
         };
         let most = MOST_LOOKS.max(own);
         if looks > most {
@@ -165,53 +164,55 @@ impl<A: Addresses> Coordinator<A> {
         if self.what_ifs.len() >= OPEN { Err(WhatIfError::Busy) } else { Ok((record, spec)) }
     }
 
-    fn question(&mut self, what_if: &WhatIf<A>) -> Result<Other, WhatIfError> {
+    fn kind(&mut self, what_if: &WhatIf<A>) -> Result<WhatIfJob, WhatIfError> {
         let (record, policy) = (&what_if.record, what_if.policy.clone());
         let fabric = self.engine.ledger().fabric().clone();
         // An ended decision has no load to take out.
-        let there = record.shown.hosts.iter().filter(|_| record.released.is_none());
+        let there = record.details.hosts.iter().filter(|_| record.released.is_none());
         let hosts: Vec<HostId> = there.filter_map(|name| fabric.host(name)).collect();
         let id = record.id;
-        Ok(match &record.shown.wish {
-            Wish::Replicas(wish) => {
-                let request = wish.request(&fabric, id);
+        Ok(match &record.details.spec {
+            PlacementSpec::Replicas(spec) => {
+                let request = spec.request(&fabric, id);
                 let request = request.map_err(|error| WhatIfError::Invalid(None, error.message))?;
                 let own = Owner { kind: OwnerKind::File, id: request.file };
                 let published = self.engine.snapshot(SnapshotScope { job: None, without: Some(own) });
-                Other::Replicas(published, policy, request, hosts)
+                WhatIfJob::Replicas(published, policy, request, hosts)
             }
-            wish @ Wish::Tasks(tasks) => {
-                let job = self.jobs.number(job_of(wish), id).unwrap_or(NO_JOB);
+            spec @ PlacementSpec::Tasks(tasks) => {
+                let job = self.job_names.number(job_of(spec), id).unwrap_or(NO_JOB);
                 let request = tasks.request(&fabric, id, job);
                 let own = Owner { kind: OwnerKind::App, id };
                 let published = self.engine.snapshot(SnapshotScope { job: Some(job), without: Some(own) });
-                Other::Tasks(published, policy, request, hosts)
+                WhatIfJob::Tasks(published, policy, request, hosts)
             }
-            wish @ (Wish::Workload(_) | Wish::Volumes(_)) => Other::Promise(self.asked(wish, id, policy)),
+            spec @ (PlacementSpec::Workload(_) | PlacementSpec::Volumes(_)) => {
+                WhatIfJob::Promise(self.asked(spec, id, policy))
+            }
         })
     }
 
     /// Replies to a what-if query.
-    pub(super) fn tell_what_if(&mut self, what_if: WhatIf<A>, found: Result<OtherFound, Panicked>) {
+    pub(super) fn tell_what_if(&mut self, what_if: WhatIf<A>, found: Result<WhatIfOutput, Panicked>) {
         let WhatIf { record, policy, epoch, to } = what_if;
         let policy: Arc<str> = policy.label.as_str().into();
-        let wish = &record.shown.wish;
-        let (mut shown, refusal) = match found {
-            Ok(OtherFound::Replicas(found)) => self.would(found, |chain| chain.clone(), wish, &policy),
-            Ok(OtherFound::Tasks(found)) => self.would(found, |hosts| hosts.clone(), wish, &policy),
-            Ok(OtherFound::Promise(Ok(mut agreement))) => match agreement.agreed.pop() {
-                Some(agreed) => (Some(self.shown(wish, epoch, agreed, agreement.narrowest)), None),
+        let spec = &record.details.spec;
+        let (mut details, refusal) = match found {
+            Ok(WhatIfOutput::Replicas(found)) => self.would(found, |chain| chain.clone(), spec, &policy),
+            Ok(WhatIfOutput::Tasks(found)) => self.would(found, |hosts| hosts.clone(), spec, &policy),
+            Ok(WhatIfOutput::Promise(Ok(mut agreement))) => match agreement.agreed.pop() {
+                Some(agreed) => (Some(self.promise_details(spec, epoch, agreed, agreement.narrowest)), None),
                 None => (None, None),
             },
-            Ok(OtherFound::Promise(Err(declined))) => match reason(declined) {
+            Ok(WhatIfOutput::Promise(Err(declined))) => match reason(declined) {
                 Declination::Slo(why) => {
-                    (Some(Shown { note: Some(why), ..Shown::empty(wish.clone()) }), None)
+                    (Some(DecisionDetails { note: Some(why), ..DecisionDetails::empty(spec.clone()) }), None)
                 }
                 Declination::Field(field, why) => {
                     return self.reply_to_what_if(to, Err(WhatIfError::Invalid(Some(field), why)));
                 }
             },
-            Ok(OtherFound::Policy(error)) => {
+            Ok(WhatIfOutput::Policy(error)) => {
                 let invalid = WhatIfError::Invalid(Some("policy".to_owned()), error.to_string());
                 return self.reply_to_what_if(to, Err(invalid));
             }
@@ -219,18 +220,25 @@ impl<A: Addresses> Coordinator<A> {
                 return self.reply_to_what_if(to, Err(WhatIfError::Panicked));
             }
         };
-        let mut shown = shown.take().unwrap_or_else(|| Shown::empty(wish.clone()));
-        shown.policy = policy;
-        shown.epoch = epoch;
-        if shown.note.is_none() && forgotten(wish) {
-            shown.note = Some(
+        let mut details = details.take().unwrap_or_else(|| DecisionDetails::empty(spec.clone()));
+        details.policy = policy;
+        details.epoch = epoch;
+        if details.note.is_none() && forgotten(spec) {
+            details.note = Some(
                 "the request named more than 32 hosts to leave out or to keep to, which are not kept: it is asked without them"
                     .to_owned(),
             );
         }
         let (id, at) = (record.id, self.now);
-        let would =
-            Record { id, at, caller: None, shown, entries: Vec::new(), expires: None, released: None };
+        let would = DecisionRecord {
+            id,
+            at,
+            caller: None,
+            details,
+            entries: Vec::new(),
+            expires: None,
+            released: None,
+        };
         self.reply_to_what_if(to, Ok(WhatIfResult { record: Arc::new(would), refusal }));
     }
 
@@ -238,14 +246,14 @@ impl<A: Addresses> Coordinator<A> {
         &self,
         found: Result<Decision<C>, Refusal>,
         hosts: impl Fn(&C) -> Vec<HostId>,
-        wish: &Wish,
+        spec: &PlacementSpec,
         policy: &Arc<str>,
-    ) -> (Option<Shown>, Option<Refusal>) {
+    ) -> (Option<DecisionDetails>, Option<Refusal>) {
         let fabric = self.engine.ledger().fabric();
         match found {
             Ok(decision) => {
                 let hosts = hosts(&decision.choice);
-                (Some(Shown::of(fabric, policy, wish.clone(), &hosts, &decision)), None)
+                (Some(DecisionDetails::of(fabric, policy, spec.clone(), &hosts, &decision)), None)
             }
             Err(refusal) => (None, Some(refusal)),
         }
@@ -255,28 +263,28 @@ impl<A: Addresses> Coordinator<A> {
 /// Estimated number of host and link look-ups of a policy for a request, or the error in the policy.
 fn looks(
     PolicySpec { name, settings, .. }: &PolicySpec,
-    wish: &Wish,
+    spec: &PlacementSpec,
     fabric: &Fabric,
 ) -> Result<u64, String> {
-    let made = match wish {
-        Wish::Replicas(_) => replicas::REGISTRY.make(name, settings).map(|_| 0),
-        Wish::Tasks(wish) => {
+    let made = match spec {
+        PlacementSpec::Replicas(_) => replicas::REGISTRY.make(name, settings).map(|_| 0),
+        PlacementSpec::Tasks(spec) => {
             // The estimate does not depend on the ids.
             tasks::REGISTRY
                 .make(name, settings)
-                .map(|policy| policy.cost_estimate(&wish.request(fabric, 0, 0), fabric))
+                .map(|policy| policy.cost_estimate(&spec.request(fabric, 0, 0), fabric))
         }
-        Wish::Workload(_) => admit::REGISTRY.make(name, settings).map(|_| 0),
-        Wish::Volumes(_) => limits::REGISTRY.make(name, settings).map(|_| 0),
+        PlacementSpec::Workload(_) => admit::REGISTRY.make(name, settings).map(|_| 0),
+        PlacementSpec::Volumes(_) => limits::REGISTRY.make(name, settings).map(|_| 0),
     };
     made.map_err(|error| error.to_string())
 }
 
 /// True if parts of the request that the policy would use were too long to store.
-fn forgotten(wish: &Wish) -> bool {
-    match wish {
-        Wish::Replicas(wish) => wish.forgotten,
-        Wish::Tasks(wish) => wish.forgotten,
-        Wish::Workload(_) | Wish::Volumes(_) => false,
+fn forgotten(spec: &PlacementSpec) -> bool {
+    match spec {
+        PlacementSpec::Replicas(spec) => spec.forgotten,
+        PlacementSpec::Tasks(spec) => spec.forgotten,
+        PlacementSpec::Workload(_) | PlacementSpec::Volumes(_) => false,
     }
 }

@@ -13,7 +13,7 @@ use crate::probes;
 use crate::settings::{Flags, Settings};
 
 /// Address, TLS and tokens of a service.
-pub struct Entrance {
+pub struct TlsAndTokens {
     /// Listening address.
     pub address: SocketAddr,
     /// Tokens and rate limits.
@@ -22,12 +22,12 @@ pub struct Entrance {
     pub tls: Option<Arc<ArcSwap<ServerConfig>>>,
 }
 
-impl Entrance {
+impl TlsAndTokens {
     /// Reads the files that the settings name; opens no socket yet.
     ///
     /// # Errors
     /// [`InputError`] with file, line and field, or with the flag.
-    pub fn new(flags: &Flags, settings: &Settings) -> Result<Entrance, InputError> {
+    pub fn new(flags: &Flags, settings: &Settings) -> Result<TlsAndTokens, InputError> {
         let address = resolved(&settings.listen).map_err(|message| flags.wrong("listen", message))?;
         let tokens = settings.tokens.as_ref();
         let tokens = tokens.map(|file| Tokens::from_text(file, &read_text(file)?)).transpose()?;
@@ -36,7 +36,7 @@ impl Entrance {
         }
         let tls = settings.tls.as_ref().map(certified).transpose()?;
         settings.probes.secret.as_deref().map(probes::secret).transpose()?;
-        Ok(Entrance {
+        Ok(TlsAndTokens {
             address,
             access: Arc::new(Access::new(tokens, settings.limits.requests_per_s)),
             tls: tls.map(|tls| Arc::new(ArcSwap::new(tls))),

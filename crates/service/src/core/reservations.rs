@@ -2,7 +2,7 @@
 
 use leeward_fabric::{DomainId, ResourceId, ResourceKind};
 use leeward_ledger::Demand;
-use leeward_records::Shown;
+use leeward_records::DecisionDetails;
 use leeward_slo::online::AgreedStage;
 use leeward_slo::pack::levels;
 
@@ -38,9 +38,9 @@ impl<A: Addresses> Coordinator<A> {
 
     /// True if a guarantee is possible on this cluster: its hosts and queues exist, and the queues keep
     /// priorities.
-    pub(super) fn can_stand(&self, shown: &Shown) -> bool {
+    pub(super) fn can_stand(&self, details: &DecisionDetails) -> bool {
         let fabric = self.engine.ledger().fabric();
-        let Some(agreed) = &shown.promise else { return shown.wish.workload().is_none() };
+        let Some(agreed) = &details.promise else { return details.spec.workload().is_none() };
         let Some(levels) = *self.promises.levels.get_or_init(|| levels(fabric).ok()) else { return false };
         let hosts = [&agreed.client, &agreed.server];
         let stands = |stage: &AgreedStage| {

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use leeward_records::{Change, Record, State};
-use leeward_store::{Kind, Leadership, News, Store, StoreError};
+use leeward_records::{Change, DecisionRecord, State};
+use leeward_store::{Kind, Leadership, Store, StoreError, Updates};
 
-use super::{Events, Happening, Metrics};
+use super::{Event, Events, Metrics};
 
 /// A store with metrics and events.
-pub struct Watched {
+pub struct ObservedStore {
     /// The actual store.
     pub store: Box<dyn Store>,
     /// Metrics of transactions.
@@ -21,21 +21,21 @@ pub struct Watched {
     version: u64,
 }
 
-impl Watched {
+impl ObservedStore {
     /// Wraps a store.
-    pub fn new(store: Box<dyn Store>, metrics: Arc<Metrics>, events: Arc<Events>) -> Watched {
-        Watched { store, metrics, events, failed: false, version: 0 }
+    pub fn new(store: Box<dyn Store>, metrics: Arc<Metrics>, events: Arc<Events>) -> ObservedStore {
+        ObservedStore { store, metrics, events, failed: false, version: 0 }
     }
 
     /// Publishes stored changes, of this service or of the leader.
     fn tell(&mut self, changes: &[Change]) {
         for change in changes {
             match change {
-                Change::Decided(record, _) => self.events.tell(Happening::Decision(record.clone())),
+                Change::Decided(record, _) => self.events.tell(Event::Decision(record.clone())),
                 Change::Cluster(version) => {
                     tracing::info!(version = version.number, origin = ?version.origin, "the cluster is another one");
                     self.version = version.number;
-                    self.events.tell(Happening::Cluster(version.number));
+                    self.events.tell(Event::Cluster(version.number));
                 }
                 Change::Ended { .. }
                 | Change::Moved(..)
@@ -58,15 +58,15 @@ impl Watched {
     }
 }
 
-impl Store for Watched {
+impl Store for ObservedStore {
     fn kind(&self) -> Kind {
         self.store.kind()
     }
 
-    fn stand(&mut self, address: &str) -> Result<Leadership, StoreError> {
-        let stands = self.store.stand(address);
+    fn renew_lease(&mut self, address: &str) -> Result<Leadership, StoreError> {
+        let stands = self.store.renew_lease(address);
         self.note(&stands);
-        if let Ok(Leadership::Follows { news: News::Changes(changes), .. }) = &stands {
+        if let Ok(Leadership::Follower { updates: Updates::Changes(changes), .. }) = &stands {
             self.tell(changes);
         }
         stands
@@ -82,14 +82,14 @@ impl Store for Watched {
         if let Ok(State { cluster: Some(cluster), .. }) = &loaded {
             // Another service changed the cluster.
             if self.version != 0 && self.version != cluster.number {
-                self.events.tell(Happening::Cluster(cluster.number));
+                self.events.tell(Event::Cluster(cluster.number));
             }
             self.version = cluster.number;
         }
         loaded
     }
 
-    fn decisions(&mut self, ids: &[u64]) -> Result<Vec<Record>, StoreError> {
+    fn decisions(&mut self, ids: &[u64]) -> Result<Vec<DecisionRecord>, StoreError> {
         self.store.decisions(ids)
     }
 

@@ -6,20 +6,20 @@ use std::sync::mpsc as std_mpsc;
 use tokio::sync::mpsc;
 
 use super::Command;
-use crate::core::{Lane, Study};
+use crate::core::{Job, Queue};
 
 /// Channels to the threads.
-pub(super) struct Studies {
-    promises: std_mpsc::Sender<(u64, Study)>,
-    apps: std_mpsc::Sender<(u64, Study)>,
-    what_ifs: std_mpsc::Sender<(u64, Study)>,
-    scores: std_mpsc::Sender<(u64, Study)>,
+pub(super) struct JobThreads {
+    promises: std_mpsc::Sender<(u64, Job)>,
+    apps: std_mpsc::Sender<(u64, Job)>,
+    what_ifs: std_mpsc::Sender<(u64, Job)>,
+    scores: std_mpsc::Sender<(u64, Job)>,
 }
 
-impl Studies {
+impl JobThreads {
     /// Starts the threads, which send their findings to `inbox`.
-    pub fn start(inbox: &mpsc::Sender<Command>) -> std::io::Result<Studies> {
-        Ok(Studies {
+    pub fn start(inbox: &mpsc::Sender<Command>) -> std::io::Result<JobThreads> {
+        Ok(JobThreads {
             promises: thread("leeward-promise", inbox)?,
             apps: thread("leeward-app", inbox)?,
             what_ifs: thread("leeward-what-if", inbox)?,
@@ -28,34 +28,34 @@ impl Studies {
     }
 
     /// Runs a study for the coordinator of this number.
-    pub fn look_into(&self, coordinator: u64, study: Study) {
-        let thread = match study.lane() {
-            Lane::Promises => &self.promises,
-            Lane::Apps => &self.apps,
-            Lane::WhatIfs => &self.what_ifs,
-            Lane::Scores => &self.scores,
+    pub fn look_into(&self, coordinator: u64, job: Job) {
+        let thread = match job.lane() {
+            Queue::Promises => &self.promises,
+            Queue::Apps => &self.apps,
+            Queue::WhatIfs => &self.what_ifs,
+            Queue::Scores => &self.scores,
         };
         // The thread runs as long as this value exists.
-        let _ = thread.send((coordinator, study));
+        let _ = thread.send((coordinator, job));
     }
 }
 
-fn thread(name: &str, inbox: &mpsc::Sender<Command>) -> std::io::Result<std_mpsc::Sender<(u64, Study)>> {
-    let (orders, studies) = std_mpsc::channel::<(u64, Study)>();
+fn thread(name: &str, inbox: &mpsc::Sender<Command>) -> std::io::Result<std_mpsc::Sender<(u64, Job)>> {
+    let (orders, jobs) = std_mpsc::channel::<(u64, Job)>();
     // The weak sender lets the actor end while a study runs.
     let inbox = inbox.downgrade();
     std::thread::Builder::new().name(name.to_owned()).spawn(move || {
-        for (coordinator, study) in studies {
-            let lane = study.lane();
-            let finding = study.find();
-            if finding.failed() {
+        for (coordinator, job) in jobs {
+            let lane = job.lane();
+            let result = job.find();
+            if result.failed() {
                 tracing::error!(
                     ?lane,
                     "an analysis failed, which is a mistake of this program; whoever asked is told"
                 );
             }
             let Some(inbox) = inbox.upgrade() else { return };
-            let _ = inbox.blocking_send(Command::Found(coordinator, finding));
+            let _ = inbox.blocking_send(Command::Found(coordinator, result));
         }
     })?;
     Ok(orders)

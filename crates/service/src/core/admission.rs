@@ -1,4 +1,4 @@
-//! Workloads with guaranteed SLOs. An admission runs as a study outside the coordinator ([`super::Study`]),
+//! Workloads with guaranteed SLOs. An admission runs as a study outside the coordinator ([`super::Job`]),
 //! one at a time, on the guarantees then in force. The ledger accepts the result only if no queue that the
 //! study read has new reservations since. Otherwise the admission runs again.
 
@@ -8,14 +8,14 @@ use std::sync::OnceLock;
 use leeward_fabric::{Capacities, Cluster, HostId, Nanos, ResourceId};
 use leeward_ledger::{CommitError, Entry, EntryId, Transaction};
 use leeward_placement::{Pool, Reason};
-use leeward_records::{Change, Held, Limit, Record, Shown, Wish};
+use leeward_records::{Change, DecisionDetails, DecisionRecord, Limit, PlacementSpec, StoredEntry};
 use leeward_registry::PolicySpec;
 use leeward_slo::online::{Agreed, AgreedStage, Agreement, Declined};
 
-use super::clients::Fate;
 use super::completion::Completion;
 use super::error::{CallError, PlaceError};
-use super::study::{Asked, Finding, Found, Panicked, Question, Study};
+use super::idempotency::RequestState;
+use super::job::{AdmissionInput, Job, JobKind, JobOutput, JobResult, Panicked};
 use super::{Addresses, Coordinator, Waiting};
 
 /// Limit on runs of one admission that fail because other guarantees began or ended meanwhile.
@@ -23,23 +23,23 @@ const TRIES: u32 = 8;
 
 /// Admission policies for workloads, with their settings.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Promising {
+pub struct AdmissionPolicies {
     /// Policy that admits a workload whose volume exists.
     pub admission: PolicySpec,
     /// Limit algorithm for the placement of new volumes.
     pub volumes: PolicySpec,
 }
 
-impl Default for Promising {
+impl Default for AdmissionPolicies {
     fn default() -> Self {
-        Promising { admission: PolicySpec::named("dnc"), volumes: PolicySpec::named("compactor") }
+        AdmissionPolicies { admission: PolicySpec::named("dnc"), volumes: PolicySpec::named("compactor") }
     }
 }
 
 /// Guarantees in force, and admissions that wait or run.
 #[derive(Debug, Default)]
 pub(super) struct Promises {
-    pub policies: Promising,
+    pub policies: AdmissionPolicies,
     /// Number of priorities that the fabric has for guarantees, computed on first use; `None` if it has none.
     pub levels: OnceLock<Option<u8>>,
     /// Decisions by name of the workload.
@@ -49,7 +49,7 @@ pub(super) struct Promises {
     /// Ids of requests that wait for admission.
     queue: VecDeque<u64>,
     under_way: Option<UnderWay>,
-    studies: Vec<Study>,
+    jobs: Vec<Job>,
     /// Number of the next study.
     next: u64,
 }
@@ -57,7 +57,7 @@ pub(super) struct Promises {
 /// The admission that runs.
 #[derive(Debug)]
 struct UnderWay {
-    study: u64,
+    job: u64,
     ask: u64,
     tries: u32,
     /// Versions of the reservations at each resource when the study began.
@@ -79,47 +79,47 @@ impl Promises {
     }
 
     /// Starts the guarantee of a decision about a workload.
-    pub fn begin(&mut self, record: &Record) {
-        if let Some(wish) = record.shown.wish.workload() {
-            self.in_force.insert(wish.name().to_owned(), record.id);
+    pub fn begin(&mut self, record: &DecisionRecord) {
+        if let Some(spec) = record.details.spec.workload() {
+            self.in_force.insert(spec.name().to_owned(), record.id);
         }
     }
 
     /// Ends the guarantee.
-    pub fn end(&mut self, record: &Record) {
-        let Some(wish) = record.shown.wish.workload() else { return };
-        self.in_force.remove(wish.name());
-        self.seen.remove(wish.name());
+    pub fn end(&mut self, record: &DecisionRecord) {
+        let Some(spec) = record.details.spec.workload() else { return };
+        self.in_force.remove(spec.name());
+        self.seen.remove(spec.name());
     }
 
     /// Queues a study and returns its number.
-    pub fn study(&mut self, question: Question) -> u64 {
+    pub fn job(&mut self, kind: JobKind) -> u64 {
         let number = self.next;
         self.next += 1;
-        self.studies.push(Study { number, question });
+        self.jobs.push(Job { number, kind });
         number
     }
 }
 
 impl<A: Addresses> Coordinator<A> {
     /// The same coordinator with these admission policies.
-    pub fn with_promising(mut self, policies: Promising) -> Coordinator<A> {
+    pub fn with_admission(mut self, policies: AdmissionPolicies) -> Coordinator<A> {
         self.promises.policies = policies;
         self
     }
 
     /// Drains the new studies, whose findings go to [`Coordinator::found`].
-    pub fn studies(&mut self) -> std::vec::Drain<'_, Study> {
-        self.promises.studies.drain(..)
+    pub fn jobs(&mut self) -> std::vec::Drain<'_, Job> {
+        self.promises.jobs.drain(..)
     }
 
     /// Handles the result of a study.
-    pub fn found(&mut self, now: Nanos, finding: Finding) {
+    pub fn found(&mut self, now: Nanos, result: JobResult) {
         self.wake(now);
-        let Finding { number, answer } = finding;
+        let JobResult { number, answer } = result;
         match answer {
-            Found::Promise(found) => {
-                let under_way = self.promises.under_way.take_if(|under_way| under_way.study == number);
+            JobOutput::Promise(found) => {
+                let under_way = self.promises.under_way.take_if(|under_way| under_way.job == number);
                 let Some(under_way) = under_way else { return };
                 match found {
                     Ok(found) => self.promise(under_way, found),
@@ -127,17 +127,17 @@ impl<A: Addresses> Coordinator<A> {
                 }
                 self.look_into_next();
             }
-            Found::App(found) => {
+            JobOutput::App(found) => {
                 let Some(app) = self.apps.found(number) else { return };
                 self.app_found(app, found);
                 self.decide_next_app();
             }
-            Found::WhatIf(found) => {
+            JobOutput::WhatIf(found) => {
                 let Some(what_if) = self.what_ifs.found(number) else { return };
                 self.tell_what_if(what_if, found);
                 self.look_into_next_what_if();
             }
-            Found::Score(found) => {
+            JobOutput::Score(found) => {
                 let Some(asking) = self.scores.found(number) else { return };
                 self.tell_score(asking, found);
                 self.score_next();
@@ -165,41 +165,42 @@ impl<A: Addresses> Coordinator<A> {
             // The study takes long, and no caller waits any more; a retry runs it then.
             return self.refuse(ask, &PlaceError::Busy);
         }
-        let wish = waiting.placement.wish.clone();
-        let Some(workload) = wish.workload() else { return };
+        let spec = waiting.placement.spec.clone();
+        let Some(workload) = spec.workload() else { return };
         if let Some(&by) = self.promises.in_force.get(workload.name()) {
             return self.refuse(ask, &PlaceError::NameTaken(workload.name().to_owned(), by));
         }
         let policies = &self.promises.policies;
-        let policy = match wish {
-            Wish::Volumes(_) => policies.volumes.clone(),
+        let policy = match spec {
+            PlacementSpec::Volumes(_) => policies.volumes.clone(),
             _ => policies.admission.clone(),
         };
-        let asked = self.asked(&wish, ask, policy);
+        let asked = self.asked(&spec, ask, policy);
         let ledger = self.engine.ledger();
         let view = ledger.view(self.now, &mut self.scratch);
         let versions = ledger.fabric().all_resources().map(|resource| view.version(resource)).collect();
         let epoch = ledger.epoch();
-        let study = self.promises.study(Question::Promise(asked));
-        self.promises.under_way = Some(UnderWay { study, ask, tries, versions, epoch });
+        let job = self.promises.job(JobKind::Promise(asked));
+        self.promises.under_way = Some(UnderWay { job, ask, tries, versions, epoch });
     }
 
     /// Input of an admission as of now, without the guarantee of decision `id` itself.
-    pub(super) fn asked(&mut self, wish: &Wish, id: u64, policy: PolicySpec) -> Asked {
+    pub(super) fn asked(&mut self, spec: &PlacementSpec, id: u64, policy: PolicySpec) -> AdmissionInput {
         let ledger = self.engine.ledger();
         let fabric = ledger.fabric().clone();
         let view = ledger.view(self.now, &mut self.scratch);
         let capacities = Capacities::new(fabric.all_resources().map(|at| view.capacity(at)).collect());
         let pool = self.engine.pool();
         let closed = |host: &HostId| is_closed(pool, *host);
-        let among = matches!(wish, Wish::Volumes(_)).then(|| fabric.all_hosts().filter(closed).collect());
+        let among =
+            matches!(spec, PlacementSpec::Volumes(_)).then(|| fabric.all_hosts().filter(closed).collect());
         let mut numbers: Vec<u64> = self.promises.in_force.values().copied().collect();
         numbers.sort_unstable();
         let others = numbers.into_iter().filter(|&number| number != id);
-        Asked {
+        AdmissionInput {
             standing: others.filter_map(|number| self.records.get(number).cloned()).collect(),
             cluster: Cluster { fabric, capacities },
-            form: wish.workload().map(|wish| wish.workload.clone()).unwrap_or_default(),
+            form: spec.workload().map(|spec| spec.workload.clone()).unwrap_or_default(),
             id,
             policy,
             among,
@@ -213,9 +214,9 @@ impl<A: Addresses> Coordinator<A> {
             return self.refuse(ask, &PlaceError::Busy);
         }
         let Some(waiting) = self.waiting.get(&ask) else { return };
-        let wish = &waiting.placement.wish;
-        let name = wish.workload().map(|wish| wish.name().to_owned()).unwrap_or_default();
-        let chooses = matches!(wish, Wish::Volumes(_));
+        let spec = &waiting.placement.spec;
+        let name = spec.workload().map(|spec| spec.name().to_owned()).unwrap_or_default();
+        let chooses = matches!(spec, PlacementSpec::Volumes(_));
         let agreement = match found {
             Ok(agreement) => agreement,
             Err(declined) => {
@@ -273,7 +274,7 @@ impl<A: Addresses> Coordinator<A> {
         let (_, standing) = agreement.agreed.split_last()?;
         for (agreed, entries) in standing.iter().zip(&agreement.entries) {
             let record = self.records.get(*self.promises.in_force.get(&agreed.workload)?)?;
-            let differs = record.shown.promise.as_ref().is_none_or(|before| !same(before, agreed));
+            let differs = record.details.promise.as_ref().is_none_or(|before| !same(before, agreed));
             changed.push(differs);
             if differs {
                 change.release.extend(&record.entries);
@@ -297,23 +298,23 @@ impl<A: Addresses> Coordinator<A> {
         for ((agreed, &changed), planned) in agreed.into_iter().zip(changed).zip(&planned) {
             let Some(&id) = self.promises.in_force.get(&agreed.workload) else { continue };
             let own: Option<Vec<EntryId>> = changed.then(|| entries.by_ref().take(planned.len()).collect());
-            let bound = self.records.get(id).and_then(|record| record.shown.promise.as_ref());
+            let bound = self.records.get(id).and_then(|record| record.details.promise.as_ref());
             if own.is_some() || bound != Some(&agreed) {
                 self.promised_anew(id, agreed, own);
             }
         }
         let own: Vec<EntryId> = entries.collect();
         let Some(Waiting { placement, callers }) = self.waiting.remove(&under_way.ask) else { return };
-        let shown = self.shown(&placement.wish, under_way.epoch, new, narrowest);
-        let over = self.decided(under_way.ask, placement.caller, placement.lasts, shown, own, callers);
+        let details = self.promise_details(&placement.spec, under_way.epoch, new, narrowest);
+        let over = self.decided(under_way.ask, placement.caller, placement.lasts, details, own, callers);
         self.leave(over);
     }
 
     /// Records the new guarantee of an existing workload.
     fn promised_anew(&mut self, id: u64, agreed: Agreed, entries: Option<Vec<EntryId>>) {
-        let changed = self.records.change(id, |record: &mut Record| {
+        let changed = self.records.change(id, |record: &mut DecisionRecord| {
             record.entries = entries.unwrap_or_else(|| std::mem::take(&mut record.entries));
-            record.shown.promise = Some(agreed);
+            record.details.promise = Some(agreed);
         });
         let Some(record) = changed.cloned() else { return };
         let held = self.held(&record.entries);
@@ -321,26 +322,26 @@ impl<A: Addresses> Coordinator<A> {
     }
 
     /// Entries in their stored form.
-    pub(super) fn held(&self, entries: &[EntryId]) -> Vec<Held> {
+    pub(super) fn held(&self, entries: &[EntryId]) -> Vec<StoredEntry> {
         let ledger = self.engine.ledger();
         let held = entries.iter().filter_map(|&entry| ledger.entry(entry));
-        held.map(|entry| Held::of(ledger.fabric(), entry)).collect()
+        held.map(|entry| StoredEntry::of(ledger.fabric(), entry)).collect()
     }
 
     /// A guarantee as the details of a decision.
-    pub(super) fn shown(
+    pub(super) fn promise_details(
         &self,
-        wish: &Wish,
+        spec: &PlacementSpec,
         epoch: u64,
         agreed: Agreed,
         narrowest: Option<(ResourceId, i64)>,
-    ) -> Shown {
+    ) -> DecisionDetails {
         let fabric = self.engine.ledger().fabric();
         let limit =
             narrowest.map(|(link, left)| Limit { at: Some(fabric.resource_name(link)), value_bps: left });
         let policies = &self.promises.policies;
-        let policy = match wish {
-            Wish::Volumes(_) => &policies.volumes,
+        let policy = match spec {
+            PlacementSpec::Volumes(_) => &policies.volumes,
             _ => &policies.admission,
         };
         let why = Reason {
@@ -352,8 +353,8 @@ impl<A: Addresses> Coordinator<A> {
             verdict: "chosen".into(),
             because: None,
         };
-        Shown {
-            wish: wish.clone(),
+        DecisionDetails {
+            spec: spec.clone(),
             policy: policy.label.as_str().into(),
             hosts: vec![agreed.server.clone()],
             limit,
@@ -368,8 +369,8 @@ impl<A: Addresses> Coordinator<A> {
     /// Rejects a waiting request. The client may repeat it.
     pub(super) fn refuse(&mut self, ask: u64, error: &PlaceError) {
         let Some(Waiting { placement, callers }) = self.waiting.remove(&ask) else { return };
-        self.let_go(&placement.wish);
-        placement.caller.iter().for_each(|caller| self.clients.settle(caller, Fate::Refused));
+        self.let_go(&placement.spec);
+        placement.caller.iter().for_each(|caller| self.clients.settle(caller, RequestState::Refused));
         let failed = |to| Completion::Place(to, Err(CallError::Failed(error.clone())));
         self.completions.extend(callers.into_iter().map(failed));
     }

@@ -11,8 +11,8 @@ use axum::response::{IntoResponse, Response};
 use super::bodies::Held;
 use super::problem::{Problem, Word};
 use super::table::Operation;
-use super::{Edge, Shared, operations};
-use crate::access::{Client, Connection, Denied, Guest, Role, is_loopback};
+use super::{AppState, SharedState, operations};
+use crate::access::{Client, Connection, Denied, Principal, Role, is_loopback};
 use crate::observability;
 
 /// Source address of a request.
@@ -43,15 +43,15 @@ fn host(request: &Request) -> Option<&str> {
 ///
 /// # Errors
 /// [`Problem`] if the client may not make it.
-fn admit(edge: &Edge, request: &Request, needed: Option<Role>) -> Result<Guest, Problem> {
-    if let (false, Some(host)) = (edge.access.is_closed(), host(request))
+fn admit(app: &AppState, request: &Request, needed: Option<Role>) -> Result<Principal, Problem> {
+    if let (false, Some(host)) = (app.access.is_closed(), host(request))
         && !is_loopback(host)
     {
         return Err(Problem::misdirected(host));
     }
     let peer = request.extensions().get().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |&Peer(peer)| peer);
-    let now = edge.clock.now().as_secs_f64();
-    edge.access.admit(needed, bearer(request), peer, now).map_err(|denied| {
+    let now = app.clock.now().as_secs_f64();
+    app.access.admit(needed, bearer(request), peer, now).map_err(|denied| {
         match &denied {
             Denied::Unknown => tracing::warn!(%peer, "refused: a token that is not known"),
             Denied::Role { name, role } => {
@@ -64,20 +64,20 @@ fn admit(edge: &Edge, request: &Request, needed: Option<Role>) -> Result<Guest, 
 }
 
 #[expect(clippy::disallowed_methods, reason = "how long an answer takes, and nothing that is decided")]
-pub async fn gate(State(edge): Shared, mut request: Request, next: Next) -> Response {
+pub async fn auth(State(app): SharedState, mut request: Request, next: Next) -> Response {
     let began = std::time::Instant::now();
     let operation = operation(&request);
     let (method, path) = operation.map_or(("other", "other"), |one| (one.method.as_str(), one.path));
-    let (client, response) = match admit(&edge, &request, operation.and_then(|one| one.role)) {
-        Ok(guest) => {
-            let client = guest.client.clone();
+    let (client, response) = match admit(&app, &request, operation.and_then(|one| one.role)) {
+        Ok(principal) => {
+            let client = principal.client.clone();
             // Public operations do not authorize a connection.
-            let is_known = matches!(client, Client::Token(_)) || !edge.access.is_closed();
+            let is_known = matches!(client, Client::Token(_)) || !app.access.is_closed();
             if let (true, Some(connection)) = (is_known, request.extensions().get::<Arc<Connection>>()) {
                 connection.let_in();
             }
-            let held = Arc::new(Held::new(edge.bodies.clone()));
-            request.extensions_mut().insert(guest);
+            let held = Arc::new(Held::new(app.bodies.clone()));
+            request.extensions_mut().insert(principal);
             request.extensions_mut().insert(held.clone());
             let response = next.run(request).await;
             drop(held);
@@ -86,10 +86,10 @@ pub async fn gate(State(edge): Shared, mut request: Request, next: Next) -> Resp
         Err(problem) => (None, problem.into_response()),
     };
     if let Some(&Word(word)) = response.extensions().get() {
-        edge.metrics.refusal(word);
+        app.metrics.refusal(word);
     }
     let (status, took) = (response.status().as_u16(), began.elapsed());
-    edge.metrics.request(observability::Request { method, path }, status, took);
+    app.metrics.request(observability::Request { method, path }, status, took);
     tracing::debug!(method, path, status, seconds = took.as_secs_f64(), ?client, "request");
     response
 }

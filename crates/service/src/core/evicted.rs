@@ -20,7 +20,7 @@ pub(super) const AT_ONCE: usize = 1000;
 
 /// Entries of an evicted decision.
 #[derive(Debug)]
-pub(crate) struct Over {
+pub(crate) struct ExpiredEntries {
     /// Id of the decision.
     pub id: u64,
     /// Ledger entries of the decision.
@@ -29,7 +29,7 @@ pub(crate) struct Over {
 
 /// Entries of evicted decisions.
 #[derive(Debug)]
-pub(crate) struct Unkept {
+pub(crate) struct EvictedDecisions {
     /// Time and entries by decision.
     held: BTreeMap<u64, (Nanos, Vec<EntryId>)>,
     /// The same by time.
@@ -40,14 +40,14 @@ pub(crate) struct Unkept {
     early: u64,
 }
 
-impl Unkept {
+impl EvictedDecisions {
     /// Holds the entries of at most `most` decisions, for as long as a ledger with these settings needs them.
     /// After that time, the missing windows have arrived or the links count as unseen, and the estimator has
     /// included 99 % of new load.
-    pub fn new(settings: &LedgerSettings, most: usize) -> Unkept {
+    pub fn new(settings: &LedgerSettings, most: usize) -> EvictedDecisions {
         let windows = (UNSEEN.ln() / (1.0 - settings.alpha).ln()).ceil().max(settings.unknown_after.ceil());
         let lasts = Nanos((windows * settings.interval.0 as f64) as u64);
-        Unkept { held: BTreeMap::new(), decided: BTreeSet::new(), lasts, most, early: 0 }
+        EvictedDecisions { held: BTreeMap::new(), decided: BTreeSet::new(), lasts, most, early: 0 }
     }
 
     /// Number of decisions released early because of the limit.
@@ -56,7 +56,7 @@ impl Unkept {
     }
 
     /// Adds the entries of a decision of time `decided`. Returns the entries to release, if any.
-    pub fn hold(&mut self, decided: Nanos, held: Over) -> Option<Over> {
+    pub fn hold(&mut self, decided: Nanos, held: ExpiredEntries) -> Option<ExpiredEntries> {
         if held.entries.is_empty() {
             return Some(held);
         }
@@ -70,14 +70,14 @@ impl Unkept {
     }
 
     /// Removes the entries of a decision; `None` if it has none.
-    pub fn take(&mut self, id: u64) -> Option<Over> {
+    pub fn take(&mut self, id: u64) -> Option<ExpiredEntries> {
         let (decided, entries) = self.held.remove(&id)?;
         self.decided.remove(&(decided, id));
-        Some(Over { id, entries })
+        Some(ExpiredEntries { id, entries })
     }
 
     /// Removes entries that expire by `now`, up to a limit per call.
-    pub fn over(&mut self, now: Nanos) -> Vec<Over> {
+    pub fn over(&mut self, now: Nanos) -> Vec<ExpiredEntries> {
         let over = self.decided.iter().take_while(|(decided, _)| decided.plus(self.lasts) <= now);
         let over: Vec<u64> = over.take(AT_ONCE).map(|&(_, id)| id).collect();
         over.into_iter().filter_map(|id| self.take(id)).collect()
@@ -99,7 +99,7 @@ impl<A: Addresses> Coordinator<A> {
             return Err(ReleaseError::NotFound(id));
         }
         self.changes.push(Change::Ended { id, released: Some(self.now) });
-        if let Some(over) = self.unkept.take(id) {
+        if let Some(over) = self.evicted.take(id) {
             self.tell(Input::Release(&over.entries));
         }
         Ok(())

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use leeward_engine::{Availability, Input};
 use leeward_fabric::Nanos;
-use leeward_records::{Change, Wish};
+use leeward_records::{Change, PlacementSpec};
 
 use super::error::TooManyJobs;
 use super::{Addresses, Coordinator};
@@ -17,8 +17,8 @@ const UNNAMED: u64 = 1 << 63;
 
 /// The known names.
 #[derive(Debug, Default)]
-pub(super) struct Jobs {
-    by_name: BTreeMap<String, Job>,
+pub(super) struct JobNames {
+    by_name: BTreeMap<String, NamedJob>,
     /// Number of jobs with limits.
     bounded: usize,
     /// Number of the next job.
@@ -26,7 +26,7 @@ pub(super) struct Jobs {
 }
 
 #[derive(Debug)]
-struct Job {
+struct NamedJob {
     number: u64,
     /// Waiting requests and running decisions.
     uses: usize,
@@ -34,15 +34,15 @@ struct Job {
     bounded: bool,
 }
 
-impl Jobs {
+impl JobNames {
     /// Number of the job of a request that is decided under `id`, if known.
     pub fn number(&self, name: Option<&String>, id: u64) -> Option<u64> {
         name.map_or(Some(UNNAMED | id), |name| self.by_name.get(name).map(|job| job.number))
     }
 
-    fn known(&mut self, name: &str) -> &mut Job {
+    fn known(&mut self, name: &str) -> &mut NamedJob {
         if !self.by_name.contains_key(name) {
-            self.by_name.insert(name.to_owned(), Job { number: self.next, uses: 0, bounded: false });
+            self.by_name.insert(name.to_owned(), NamedJob { number: self.next, uses: 0, bounded: false });
             self.next += 1;
         }
         self.by_name.get_mut(name).expect("it is there now")
@@ -62,30 +62,30 @@ impl Jobs {
 }
 
 /// Name of a request's job.
-pub(super) fn job_of(wish: &Wish) -> Option<&String> {
-    match wish {
-        Wish::Tasks(tasks) => tasks.job.as_ref(),
-        Wish::Replicas(_) | Wish::Workload(_) | Wish::Volumes(_) => None,
+pub(super) fn job_of(spec: &PlacementSpec) -> Option<&String> {
+    match spec {
+        PlacementSpec::Tasks(tasks) => tasks.job.as_ref(),
+        PlacementSpec::Replicas(_) | PlacementSpec::Workload(_) | PlacementSpec::Volumes(_) => None,
     }
 }
 
 impl<A: Addresses> Coordinator<A> {
     /// Number of the job of a request that is decided under `id`. The job stays known until
     /// [`Coordinator::let_go`] was called as often.
-    pub(super) fn hold_job(&mut self, wish: &Wish, id: u64) -> u64 {
-        let Some(name) = job_of(wish) else { return UNNAMED | id };
-        let job = self.jobs.known(name);
+    pub(super) fn hold_job(&mut self, spec: &PlacementSpec, id: u64) -> u64 {
+        let Some(name) = job_of(spec) else { return UNNAMED | id };
+        let job = self.job_names.known(name);
         job.uses += 1;
         job.number
     }
 
     /// Drops one use of the request's job.
-    pub(super) fn let_go(&mut self, wish: &Wish) {
-        let Some(name) = job_of(wish) else { return };
-        if let Some(job) = self.jobs.by_name.get_mut(name) {
+    pub(super) fn let_go(&mut self, spec: &PlacementSpec) {
+        let Some(name) = job_of(spec) else { return };
+        if let Some(job) = self.job_names.by_name.get_mut(name) {
             job.uses = job.uses.saturating_sub(1);
         }
-        self.jobs.tidy(name);
+        self.job_names.tidy(name);
     }
 
     /// Sets the evictions that a job tolerates; the default is any number, and then the job needs no entry.
@@ -99,9 +99,9 @@ impl<A: Addresses> Coordinator<A> {
         availability: Availability,
     ) -> Result<(), TooManyJobs> {
         self.wake(now);
-        let is_bounded = self.jobs.by_name.get(&name).is_some_and(|job| job.bounded);
+        let is_bounded = self.job_names.by_name.get(&name).is_some_and(|job| job.bounded);
         let bounds = availability != Availability::default();
-        if bounds && !is_bounded && self.jobs.bounded >= BOUNDED {
+        if bounds && !is_bounded && self.job_names.bounded >= BOUNDED {
             return Err(TooManyJobs(BOUNDED));
         }
         if bounds || is_bounded {
@@ -114,11 +114,11 @@ impl<A: Addresses> Coordinator<A> {
     /// Sets the limits of a job in the engine.
     pub(super) fn bound_job(&mut self, name: &str, availability: Availability) {
         let bounds = availability != Availability::default();
-        let job = self.jobs.known(name);
+        let job = self.job_names.known(name);
         let (number, was) = (job.number, std::mem::replace(&mut job.bounded, bounds));
-        self.jobs.bounded += usize::from(bounds);
-        self.jobs.bounded -= usize::from(was);
-        self.jobs.tidy(name);
+        self.job_names.bounded += usize::from(bounds);
+        self.job_names.bounded -= usize::from(was);
+        self.job_names.tidy(name);
         self.tell(Input::Job(number, availability));
     }
 }

@@ -10,17 +10,17 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
 /// A connection with a limit on the time that a write may block.
-pub struct Patient<T> {
+pub struct WriteTimeout<T> {
     connection: T,
     patience: Duration,
     /// Deadline of the blocked write, if there is one.
     until: Option<Pin<Box<Sleep>>>,
 }
 
-impl<T> Patient<T> {
+impl<T> WriteTimeout<T> {
     /// Wraps a connection; a write may block for at most `patience`.
-    pub fn new(connection: T, patience: Duration) -> Patient<T> {
-        Patient { connection, patience, until: None }
+    pub fn new(connection: T, patience: Duration) -> WriteTimeout<T> {
+        WriteTimeout { connection, patience, until: None }
     }
 
     /// Result of a write, or a timeout.
@@ -35,7 +35,7 @@ impl<T> Patient<T> {
     }
 }
 
-impl<T: AsyncRead + Unpin> AsyncRead for Patient<T> {
+impl<T: AsyncRead + Unpin> AsyncRead for WriteTimeout<T> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -45,7 +45,7 @@ impl<T: AsyncRead + Unpin> AsyncRead for Patient<T> {
     }
 }
 
-impl<T: AsyncWrite + Unpin> AsyncWrite for Patient<T> {
+impl<T: AsyncWrite + Unpin> AsyncWrite for WriteTimeout<T> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

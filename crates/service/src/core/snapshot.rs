@@ -5,14 +5,14 @@ use std::sync::Arc;
 use leeward_fabric::{Bytes, DomainId, Fabric, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::{EntryId, Numbers, View};
 use leeward_placement::moves::Running;
-use leeward_records::{Record, ReplicasWish, Wish};
+use leeward_records::{DecisionRecord, PlacementSpec, ReplicasSpec};
 
 use super::readings::Known;
 use super::{Addresses, Coordinator, RackContent, Reading, TaskState};
 
 /// The network at one time.
 #[derive(Clone, Debug)]
-pub struct World {
+pub struct NetworkSnapshot {
     /// Hosts and links of the ids.
     pub fabric: Arc<Fabric>,
     /// Version of the cluster.
@@ -172,7 +172,7 @@ pub struct HostState {
     pub replicas: u32,
 }
 
-impl World {
+impl NetworkSnapshot {
     /// State of a link; `None` for devices and unknown ids.
     pub fn link(&self, link: ResourceId) -> Option<&LinkState> {
         self.links.get(self.position(link))
@@ -198,15 +198,15 @@ impl World {
 
 impl<A: Addresses> Coordinator<A> {
     /// A snapshot of the present state.
-    pub fn world(&mut self) -> World {
-        self.world_in(None)
+    pub fn snapshot(&mut self) -> NetworkSnapshot {
+        self.snapshot_in(None)
     }
 
     /// A snapshot in the memory of an unused one. New memory from the system is cleared page by page on the
     /// first write, which takes long.
-    pub fn world_in(&mut self, past: Option<World>) -> World {
+    pub fn snapshot_in(&mut self, past: Option<NetworkSnapshot>) -> NetworkSnapshot {
         let (mut links, mut devices, mut hosts, mut clients) = match past {
-            Some(World { links, devices, hosts, clients, .. }) => (links, devices, hosts, clients),
+            Some(NetworkSnapshot { links, devices, hosts, clients, .. }) => (links, devices, hosts, clients),
             None => Default::default(),
         };
         links.clear();
@@ -239,7 +239,7 @@ impl<A: Addresses> Coordinator<A> {
         };
         hosts.extend(fabric.all_hosts().map(host));
         clients.extend(self.clients.counted());
-        World {
+        NetworkSnapshot {
             at: self.now,
             epoch: ledger.epoch(),
             version: self.version,
@@ -253,7 +253,7 @@ impl<A: Addresses> Coordinator<A> {
                 decided: self.decided,
                 waiting: self.waiting.len(),
                 samples: self.samples,
-                released_early: self.unkept.early(),
+                released_early: self.evicted.early(),
             },
             fabric,
         }
@@ -262,13 +262,14 @@ impl<A: Addresses> Coordinator<A> {
 
 impl<A: Addresses> Coordinator<A> {
     /// Decisions with entries on a link, newest first.
-    pub fn holding(&mut self, now: Nanos, link: ResourceId, limit: usize) -> Vec<Arc<Record>> {
+    pub fn holding(&mut self, now: Nanos, link: ResourceId, limit: usize) -> Vec<Arc<DecisionRecord>> {
         self.wake(now);
         let ledger = self.engine.ledger();
         let crosses = |entry: &EntryId| {
             ledger.entry(*entry).is_some_and(|entry| entry.hops.iter().any(|hop| hop.resource == link))
         };
-        let holds = |record: &&Arc<Record>| record.released.is_none() && record.entries.iter().any(crosses);
+        let holds =
+            |record: &&Arc<DecisionRecord>| record.released.is_none() && record.entries.iter().any(crosses);
         self.records.last(None).filter(holds).take(limit).cloned().collect()
     }
 
@@ -278,11 +279,11 @@ impl<A: Addresses> Coordinator<A> {
         let fabric = self.engine.ledger().fabric();
         let task = |running: Running| {
             let record = self.records.get(running.task.app)?;
-            let Wish::Tasks(wish) = &record.shown.wish else { return None };
+            let PlacementSpec::Tasks(spec) = &record.details.spec else { return None };
             Some(TaskState {
                 decision: record.id,
-                name: wish.tasks.get(running.task.index as usize)?.name.clone(),
-                job: wish.job.clone(),
+                name: spec.tasks.get(running.task.index as usize)?.name.clone(),
+                job: spec.job.clone(),
                 host: running.host,
                 tolerant: running.demand.tolerant,
                 egress_bps: running.egress_bps,
@@ -291,11 +292,11 @@ impl<A: Addresses> Coordinator<A> {
         };
         let is_here = |name: &&String| fabric.host(name).is_some_and(|host| fabric.rack_of(host) == rack);
         let copies = self.records.last(None).filter(|record| record.released.is_none()).flat_map(|record| {
-            let size = match record.shown.wish {
-                Wish::Replicas(ReplicasWish { size, .. }) => Some(size),
-                Wish::Tasks(_) | Wish::Workload(_) | Wish::Volumes(_) => None,
+            let size = match record.details.spec {
+                PlacementSpec::Replicas(ReplicasSpec { size, .. }) => Some(size),
+                PlacementSpec::Tasks(_) | PlacementSpec::Workload(_) | PlacementSpec::Volumes(_) => None,
             };
-            let here = record.shown.hosts.iter().filter(is_here);
+            let here = record.details.hosts.iter().filter(is_here);
             size.into_iter()
                 .flat_map(move |size| here.clone().map(move |host| (record.id, host.clone(), size)))
         });

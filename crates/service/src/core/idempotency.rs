@@ -8,12 +8,12 @@ use leeward_records::Caller;
 
 /// The most recent clients and keys.
 #[derive(Debug)]
-pub(crate) struct Clients {
+pub(crate) struct IdempotencyCache {
     by_name: BTreeMap<Arc<str>, Client>,
     /// Names by last use.
     by_use: BTreeMap<u64, Arc<str>>,
     uses: u64,
-    keys: BTreeMap<Arc<str>, Fate>,
+    keys: BTreeMap<Arc<str>, RequestState>,
     /// Keys in order of arrival.
     heard: VecDeque<Arc<str>>,
     most: usize,
@@ -24,7 +24,7 @@ pub(crate) struct Clients {
 struct Client {
     /// Last sequence, and its state.
     last: u64,
-    fate: Fate,
+    fate: RequestState,
     /// Sequences without a decision.
     waiting: BTreeSet<u64>,
     used: u64,
@@ -32,7 +32,7 @@ struct Client {
 
 /// State of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Fate {
+pub(crate) enum RequestState {
     /// The request waits for its decision, under this id.
     Waits(u64),
     /// The request was decided, under this id.
@@ -43,27 +43,27 @@ pub(crate) enum Fate {
 
 /// Relation of a request to earlier ones of its caller.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Sequence {
+pub(crate) enum Lookup {
     /// A new request.
     New,
     /// The last request of the client, or one with a known key.
-    Last(Fate),
+    Last(RequestState),
     /// A request older than this last one.
     Older(u64),
 }
 
-impl Clients {
+impl IdempotencyCache {
     /// Creates a cache with limits on clients and keys.
-    pub fn new(most: usize, most_keys: usize) -> Clients {
+    pub fn new(most: usize, most_keys: usize) -> IdempotencyCache {
         let (by_name, by_use, keys) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
-        Clients { by_name, by_use, uses: 0, keys, heard: VecDeque::new(), most, most_keys }
+        IdempotencyCache { by_name, by_use, uses: 0, keys, heard: VecDeque::new(), most, most_keys }
     }
 
     /// Looks up a request, and marks its client as recently used.
-    pub fn hear(&mut self, caller: &Caller) -> Sequence {
+    pub fn look_up(&mut self, caller: &Caller) -> Lookup {
         let (name, sequence) = match caller {
             Caller::Key(key) => {
-                return self.keys.get(key).map_or(Sequence::New, |&fate| Sequence::Last(fate));
+                return self.keys.get(key).map_or(Lookup::New, |&fate| Lookup::Last(fate));
             }
             Caller::Client { client, sequence } => (client, *sequence),
         };
@@ -74,15 +74,15 @@ impl Clients {
             self.by_use.insert(self.uses, name.clone());
         }
         match self.by_name.get(name) {
-            Some(client) if sequence < client.last => Sequence::Older(client.last),
-            Some(client) if sequence == client.last => Sequence::Last(client.fate),
-            _ => Sequence::New,
+            Some(client) if sequence < client.last => Lookup::Older(client.last),
+            Some(client) if sequence == client.last => Lookup::Last(client.fate),
+            _ => Lookup::New,
         }
     }
 
     /// Records that a request waits for its decision under this id.
     pub fn ask(&mut self, caller: &Caller, ask: u64) {
-        self.note(caller, Fate::Waits(ask));
+        self.note(caller, RequestState::Waits(ask));
         if let Caller::Client { client, sequence } = caller
             && let Some(client) = self.by_name.get_mut(client)
         {
@@ -91,7 +91,7 @@ impl Clients {
     }
 
     /// Records the state of a request, also one from before this service started.
-    pub fn note(&mut self, caller: &Caller, fate: Fate) {
+    pub fn note(&mut self, caller: &Caller, fate: RequestState) {
         match caller {
             Caller::Key(key) => {
                 if self.keys.insert(key.clone(), fate).is_none() {
@@ -124,7 +124,7 @@ impl Clients {
     }
 
     /// Updates the state of a request.
-    pub fn settle(&mut self, caller: &Caller, fate: Fate) {
+    pub fn settle(&mut self, caller: &Caller, fate: RequestState) {
         match caller {
             Caller::Key(key) => {
                 if let Some(known) = self.keys.get_mut(key) {

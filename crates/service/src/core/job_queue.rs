@@ -4,19 +4,19 @@ use std::collections::VecDeque;
 
 /// Entries of one queue, in order of arrival.
 #[derive(Debug)]
-pub(super) struct Turns<T> {
+pub(super) struct JobQueue<T> {
     waiting: VecDeque<T>,
     /// Number of the running study, and its entry.
     under_way: Option<(u64, T)>,
 }
 
-impl<T> Default for Turns<T> {
+impl<T> Default for JobQueue<T> {
     fn default() -> Self {
-        Turns { waiting: VecDeque::new(), under_way: None }
+        JobQueue { waiting: VecDeque::new(), under_way: None }
     }
 }
 
-impl<T> Turns<T> {
+impl<T> JobQueue<T> {
     /// Number of entries, waiting and running.
     pub fn len(&self) -> usize {
         self.waiting.len() + usize::from(self.under_way.is_some())
@@ -38,13 +38,13 @@ impl<T> Turns<T> {
     }
 
     /// Marks an entry as running under this study's number.
-    pub fn begin(&mut self, study: u64, one: T) {
-        self.under_way = Some((study, one));
+    pub fn begin(&mut self, job: u64, one: T) {
+        self.under_way = Some((job, one));
     }
 
     /// Takes the entry of a finished study, if it runs here.
-    pub fn found(&mut self, study: u64) -> Option<T> {
-        self.under_way.take_if(|(number, _)| *number == study).map(|(_, one)| one)
+    pub fn found(&mut self, job: u64) -> Option<T> {
+        self.under_way.take_if(|(number, _)| *number == job).map(|(_, one)| one)
     }
 
     /// Removes all entries. A later finding has no entry any more.

@@ -9,7 +9,7 @@ use leeward_fabric::{Cluster, HostId, Nanos};
 use leeward_placement::replicas::{self, Chain, ReplicaRequest};
 use leeward_placement::tasks::{self, AppRequest, Assignment};
 use leeward_placement::{Decision, Refusal};
-use leeward_records::Record;
+use leeward_records::DecisionRecord;
 use leeward_registry::{PolicySpec, RegistryError};
 use leeward_slo::online::{self, Agreement, Declined, Form, Standing};
 
@@ -18,15 +18,15 @@ use super::request::Score;
 
 /// Job that takes longer than a turn.
 #[derive(Debug)]
-pub struct Study {
+pub struct Job {
     /// Number of the study.
     pub(super) number: u64,
-    pub(super) question: Question,
+    pub(super) kind: JobKind,
 }
 
 /// Queue of jobs. The jobs of one queue run one after another; queues do not wait for each other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Lane {
+pub enum Queue {
     /// Admission of workloads.
     Promises,
     /// Placement of large apps.
@@ -39,34 +39,34 @@ pub enum Lane {
 
 /// Input of a job, by queue.
 #[derive(Clone, Debug)]
-pub(super) enum Question {
+pub(super) enum JobKind {
     /// Admits a workload beside those in force.
-    Promise(Asked),
+    Promise(AdmissionInput),
     /// Places an app.
     App(EngineSnapshot, AppRequest),
     /// Decides a request again under another policy.
-    WhatIf(Other),
+    WhatIf(WhatIfJob),
     /// Scores hosts for a task.
     Score(EngineSnapshot, Score),
 }
 
 /// Request and policy of a what-if query.
 #[derive(Clone, Debug)]
-pub(super) enum Other {
+pub(super) enum WhatIfJob {
     /// Copies of a block, and the hosts that have them.
     Replicas(EngineSnapshot, PolicySpec, ReplicaRequest, Vec<HostId>),
     /// Tasks, and the hosts that run them.
     Tasks(EngineSnapshot, PolicySpec, AppRequest, Vec<HostId>),
     /// A workload.
-    Promise(Asked),
+    Promise(AdmissionInput),
 }
 
 /// A workload, and those in force on the cluster as it is believed to be.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
+pub(super) struct AdmissionInput {
     pub cluster: Cluster,
     /// Decisions of the guarantees in force.
-    pub standing: Vec<Arc<Record>>,
+    pub standing: Vec<Arc<DecisionRecord>>,
     pub form: Form,
     pub id: u64,
     pub policy: PolicySpec,
@@ -74,9 +74,9 @@ pub(super) struct Asked {
     pub among: Option<Vec<HostId>>,
 }
 
-impl Asked {
+impl AdmissionInput {
     fn find(self) -> Result<Agreement, Declined> {
-        let Asked { cluster, standing, form, id, policy, among } = self;
+        let AdmissionInput { cluster, standing, form, id, policy, among } = self;
         let standing: Vec<Standing> = standing.iter().filter_map(|record| standing_of(record)).collect();
         match among {
             None => online::admit(&cluster, &standing, &form, id, &policy),
@@ -86,16 +86,16 @@ impl Asked {
 }
 
 /// Guarantee of a decision; `None` if it has none.
-fn standing_of(record: &Record) -> Option<Standing> {
-    let form = record.shown.wish.workload()?.workload.clone();
-    Some(Standing { id: record.id, form, agreed: record.shown.promise.clone()? })
+fn standing_of(record: &DecisionRecord) -> Option<Standing> {
+    let form = record.details.spec.workload()?.workload.clone();
+    Some(Standing { id: record.id, form, agreed: record.details.promise.clone()? })
 }
 
 /// Result of a job.
 #[derive(Debug)]
-pub struct Finding {
+pub struct JobResult {
     pub(super) number: u64,
-    pub(super) answer: Found,
+    pub(super) answer: JobOutput,
 }
 
 /// The job panicked, and went no further.
@@ -104,16 +104,16 @@ pub(super) struct Panicked;
 
 /// Output of a job, by queue.
 #[derive(Debug)]
-pub(super) enum Found {
+pub(super) enum JobOutput {
     Promise(Result<Result<Agreement, Declined>, Panicked>),
     App(Result<Result<Decision<Assignment>, Refusal>, Panicked>),
-    WhatIf(Result<OtherFound, Panicked>),
+    WhatIf(Result<WhatIfOutput, Panicked>),
     Score(Result<Option<ScoresFound>, Panicked>),
 }
 
 /// Output of a what-if query.
 #[derive(Debug)]
-pub(super) enum OtherFound {
+pub(super) enum WhatIfOutput {
     Replicas(Result<Decision<Chain>, Refusal>),
     Tasks(Result<Decision<Assignment>, Refusal>),
     Promise(Result<Agreement, Declined>),
@@ -129,27 +129,27 @@ pub(super) struct ScoresFound {
     pub age: Option<Nanos>,
 }
 
-impl Study {
+impl Job {
     /// Queue of the job.
-    pub fn lane(&self) -> Lane {
-        match self.question {
-            Question::Promise(_) => Lane::Promises,
-            Question::App(..) => Lane::Apps,
-            Question::WhatIf(_) => Lane::WhatIfs,
-            Question::Score(..) => Lane::Scores,
+    pub fn lane(&self) -> Queue {
+        match self.kind {
+            JobKind::Promise(_) => Queue::Promises,
+            JobKind::App(..) => Queue::Apps,
+            JobKind::WhatIf(_) => Queue::WhatIfs,
+            JobKind::Score(..) => Queue::Scores,
         }
     }
 
     /// Runs the job, which may take seconds. A panic is a result too: the caller waits for one.
-    pub fn find(self) -> Finding {
-        let Study { number, question } = self;
-        let answer = match question {
-            Question::Promise(asked) => Found::Promise(caught(|| asked.find())),
-            Question::App(published, request) => Found::App(caught(|| published.place(&request))),
-            Question::WhatIf(other) => Found::WhatIf(caught(|| other.find())),
-            Question::Score(published, score) => Found::Score(caught(|| scored(&published, &score))),
+    pub fn find(self) -> JobResult {
+        let Job { number, kind } = self;
+        let answer = match kind {
+            JobKind::Promise(asked) => JobOutput::Promise(caught(|| asked.find())),
+            JobKind::App(published, request) => JobOutput::App(caught(|| published.place(&request))),
+            JobKind::WhatIf(other) => JobOutput::WhatIf(caught(|| other.find())),
+            JobKind::Score(published, score) => JobOutput::Score(caught(|| scored(&published, &score))),
         };
-        Finding { number, answer }
+        JobResult { number, answer }
     }
 }
 
@@ -158,34 +158,36 @@ fn caught<T>(run: impl FnOnce() -> T) -> Result<T, Panicked> {
     catch_unwind(AssertUnwindSafe(run)).map_err(|_| Panicked)
 }
 
-impl Finding {
+impl JobResult {
     /// Returns true if the job panicked.
     pub fn failed(&self) -> bool {
         match &self.answer {
-            Found::Promise(found) => found.is_err(),
-            Found::App(found) => found.is_err(),
-            Found::WhatIf(found) => found.is_err(),
-            Found::Score(found) => found.is_err(),
+            JobOutput::Promise(found) => found.is_err(),
+            JobOutput::App(found) => found.is_err(),
+            JobOutput::WhatIf(found) => found.is_err(),
+            JobOutput::Score(found) => found.is_err(),
         }
     }
 }
 
-impl Other {
-    fn find(self) -> OtherFound {
+impl WhatIfJob {
+    fn find(self) -> WhatIfOutput {
         match self {
-            Other::Replicas(published, policy, request, hosts) => {
+            WhatIfJob::Replicas(published, policy, request, hosts) => {
                 match replicas::REGISTRY.make(&policy.name, &policy.settings) {
-                    Ok(policy) => OtherFound::Replicas(published.replicas(policy.as_ref(), &request, &hosts)),
-                    Err(error) => OtherFound::Policy(error),
+                    Ok(policy) => {
+                        WhatIfOutput::Replicas(published.replicas(policy.as_ref(), &request, &hosts))
+                    }
+                    Err(error) => WhatIfOutput::Policy(error),
                 }
             }
-            Other::Tasks(published, policy, request, hosts) => {
+            WhatIfJob::Tasks(published, policy, request, hosts) => {
                 match tasks::REGISTRY.make(&policy.name, &policy.settings) {
-                    Ok(policy) => OtherFound::Tasks(published.tasks(policy.as_ref(), &request, &hosts)),
-                    Err(error) => OtherFound::Policy(error),
+                    Ok(policy) => WhatIfOutput::Tasks(published.tasks(policy.as_ref(), &request, &hosts)),
+                    Err(error) => WhatIfOutput::Policy(error),
                 }
             }
-            Other::Promise(asked) => OtherFound::Promise(asked.find()),
+            WhatIfJob::Promise(asked) => WhatIfOutput::Promise(asked.find()),
         }
     }
 }
@@ -209,10 +211,10 @@ mod tests {
 
     use super::*;
     use crate::core::{
-        Addresses, CallError, Completion, Coordinator, Labels, Limits, Lookup, PlaceError, Placement,
-        Request, WhatIfError,
+        Addresses, CallError, Completion, Coordinator, DecisionLookup, Limits, PlaceError, Placement,
+        PolicyLabels, Request, WhatIfError,
     };
-    use leeward_records::{Wish, WorkloadWish};
+    use leeward_records::{PlacementSpec, WorkloadSpec};
 
     const CLUSTER: &str = "{racks: 2, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1, priorities: 4, devices: [{name: ssd, read: 500MB/s, write: 400MB/s}]}";
 
@@ -236,38 +238,38 @@ mod tests {
                 "network-in": link, "network-out": link, "storage": [{ "rate": "10%", "burst": "4ms" }],
             },
         });
-        let wish = WorkloadWish { workload: form.as_object().expect("an object").clone() };
-        let wish = Wish::Workload(wish);
-        Placement { request: Request::Workload, wish, caller: None, lasts: None }
+        let spec = WorkloadSpec { workload: form.as_object().expect("an object").clone() };
+        let spec = PlacementSpec::Workload(spec);
+        Placement { request: Request::Workload, spec, caller: None, lasts: None }
     }
 
     #[test]
     fn where_an_analysis_goes_wrong_who_asked_is_told_and_the_next_is_looked_into() {
         let Cluster { fabric, capacities } = Cluster::from_text("test", CLUSTER).expect("a right cluster");
         let ledger = Ledger::new(fabric, &capacities, LedgerSettings::default()).expect("defaults are right");
-        let labels = Labels { replicas: "none".into(), tasks: "none".into(), moves: None };
+        let labels = PolicyLabels { replicas: "none".into(), tasks: "none".into(), moves: None };
         let engine = Engine::new(ledger, Policies::default(), 1, Explain::Off);
         let mut coordinator: Coordinator<Numbers> = Coordinator::new(engine, labels, Limits::default());
         coordinator.place(Nanos(1), ask("a"), 1);
         coordinator.place(Nanos(1), ask("b"), 2);
-        let mut study = coordinator.studies().next().expect("the first is looked into");
+        let mut job = coordinator.jobs().next().expect("the first is looked into");
         // Capacities of another fabric provoke a panic; no known bug leads to this.
-        let Question::Promise(asked) = &mut study.question else { panic!("{study:?}") };
+        let JobKind::Promise(asked) = &mut job.kind else { panic!("{job:?}") };
         asked.cluster.capacities = Capacities::new(Vec::new());
-        let finding = study.find();
-        assert!(finding.failed());
-        coordinator.found(Nanos(2), finding);
+        let result = job.find();
+        assert!(result.failed());
+        coordinator.found(Nanos(2), result);
         let panicked = Some(Completion::Place(1, Err(CallError::Failed(PlaceError::Panicked))));
         assert_eq!(coordinator.completions().next(), panicked);
-        let study = coordinator.studies().next().expect("the second is looked into");
-        coordinator.found(Nanos(3), study.find());
+        let job = coordinator.jobs().next().expect("the second is looked into");
+        coordinator.found(Nanos(3), job.find());
         assert!(matches!(
             coordinator.completions().next(),
-            Some(Completion::Place(2, Ok(Lookup::InMemory(_))))
+            Some(Completion::Place(2, Ok(DecisionLookup::InMemory(_))))
         ));
         coordinator.what_if(Nanos(4), 1, "dnc", 3);
-        let number = coordinator.studies().next().expect("it is looked into").number;
-        coordinator.found(Nanos(5), Finding { number, answer: Found::WhatIf(Err(Panicked)) });
+        let number = coordinator.jobs().next().expect("it is looked into").number;
+        coordinator.found(Nanos(5), JobResult { number, answer: JobOutput::WhatIf(Err(Panicked)) });
         let panicked = Some(Completion::WhatIf(3, Err(CallError::Failed(WhatIfError::Panicked))));
         assert_eq!(coordinator.completions().next(), panicked);
     }

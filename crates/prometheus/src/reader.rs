@@ -7,11 +7,11 @@ use leeward_fabric::{Capacities, Cluster, Fabric, Load, Nanos, ResourceId};
 
 use super::answer::Answer;
 use super::map::Map;
-use super::meter::{Ground, Heard, Meter, Window};
+use super::meter::{Meter, PortReadings, Topology, Window};
 use super::plan::{Asked, asked};
 
 /// Reads rounds of answers, one per interval, starting in 1970.
-pub struct Ear {
+pub struct PrometheusReader {
     meter: Meter,
     asked: Vec<Asked>,
     fabric: Arc<Fabric>,
@@ -20,16 +20,28 @@ pub struct Ear {
     now: Nanos,
 }
 
-impl Ear {
+impl PrometheusReader {
     /// Creates a reader from the text of a map file.
     ///
     /// # Errors
     /// [`InputError`] with line and field.
-    pub fn new(file: &str, text: &str, cluster: &Cluster, interval: Nanos) -> Result<Ear, InputError> {
+    pub fn new(
+        file: &str,
+        text: &str,
+        cluster: &Cluster,
+        interval: Nanos,
+    ) -> Result<PrometheusReader, InputError> {
         let map = Map::from_text(file, text)?;
         let asked = asked(&map.metrics).map(|(asked, _)| asked).collect();
         let (fabric, capacities) = (cluster.fabric.clone(), cluster.capacities.clone());
-        Ok(Ear { meter: Meter::new(map, interval), asked, fabric, capacities, interval, now: Nanos(0) })
+        Ok(PrometheusReader {
+            meter: Meter::new(map, interval),
+            asked,
+            fabric,
+            capacities,
+            interval,
+            now: Nanos(0),
+        })
     }
 
     /// Number of queries in a round.
@@ -44,13 +56,13 @@ impl Ear {
     /// A message about an invalid Prometheus answer.
     pub fn hear(&mut self, answers: &[&[u8]]) -> Result<Vec<(ResourceId, Nanos, Nanos, Load)>, String> {
         self.now = self.now.plus(self.interval);
-        let mut heard = Heard::default();
+        let mut heard = PortReadings::default();
         for (asked, text) in self.asked.iter().zip(answers) {
             asked.put(Answer::read(text)?.series, &mut heard);
         }
-        let ground = Ground { fabric: &self.fabric, capacities: &self.capacities };
+        let topology = Topology { fabric: &self.fabric, capacities: &self.capacities };
         let time = |ms: i64| u64::try_from(ms).ok()?.checked_mul(1_000_000).map(Nanos);
-        let windows = self.meter.take(&ground, self.now, heard, time).windows;
+        let windows = self.meter.take(&topology, self.now, heard, time).windows;
         let loads = |Window { from, until, loads }: Window| {
             loads.into_iter().map(move |(link, load)| (link, from, until, load))
         };
@@ -69,7 +81,8 @@ mod tests {
     fn rounds_of_answers_say_what_links_carried_since_the_one_before() {
         let cluster = Cluster::from_text("cluster", CLUSTER).expect("a good cluster");
         let (map, answers) = SEED.trim_end().split_once("\n\n").expect("a map");
-        let mut ear = Ear::new("map", map, &cluster, Nanos(15 * Nanos::SECOND.0)).expect("a good map");
+        let mut ear =
+            PrometheusReader::new("map", map, &cluster, Nanos(15 * Nanos::SECOND.0)).expect("a good map");
         let answers: Vec<&[u8]> = answers.split("\n\n").map(str::as_bytes).collect();
         let rounds = answers.chunks(ear.questions()).map(|round| ear.hear(round).expect("good answers"));
         let loads = |round: Vec<(_, _, _, Load)>| round.into_iter().map(|(.., load)| load.0).collect();

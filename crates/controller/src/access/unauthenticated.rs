@@ -12,7 +12,7 @@ use tokio::time::timeout;
 
 /// All unauthorized connections, in order of arrival.
 #[derive(Clone, Default)]
-pub struct Strangers(Arc<Mutex<Waiting>>);
+pub struct UnauthenticatedConnections(Arc<Mutex<Waiting>>);
 
 #[derive(Default)]
 struct Waiting {
@@ -27,10 +27,10 @@ pub struct Connection {
     leave: Arc<Notify>,
     asked: AtomicBool,
     is_known: AtomicBool,
-    strangers: Strangers,
+    unauthenticated: UnauthenticatedConnections,
 }
 
-impl Strangers {
+impl UnauthenticatedConnections {
     fn lock(&self) -> MutexGuard<'_, Waiting> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -42,7 +42,7 @@ impl Strangers {
         let (number, leave) = (waiting.came, Arc::new(Notify::new()));
         waiting.leave.insert(number, leave.clone());
         let (asked, is_known) = (AtomicBool::new(false), AtomicBool::new(false));
-        Connection { number, leave, asked, is_known, strangers: self.clone() }
+        Connection { number, leave, asked, is_known, unauthenticated: self.clone() }
     }
 
     /// Closes the oldest unauthorized connection, if there is one.
@@ -62,7 +62,7 @@ impl Connection {
     /// Marks the connection as authorized.
     pub fn let_in(&self) {
         if !self.is_known.swap(true, Ordering::Relaxed) {
-            self.strangers.lock().leave.remove(&self.number);
+            self.unauthenticated.lock().leave.remove(&self.number);
         }
     }
 
@@ -73,7 +73,7 @@ impl Connection {
         }
         if self.is_known.load(Ordering::Relaxed) {
             // A request was authorized at the same moment: another connection closes instead.
-            self.strangers.make_room();
+            self.unauthenticated.make_room();
             std::future::pending::<()>().await;
         }
     }
@@ -81,7 +81,7 @@ impl Connection {
 
 impl Drop for Connection {
     fn drop(&mut self) {
-        self.strangers.lock().leave.remove(&self.number);
+        self.unauthenticated.lock().leave.remove(&self.number);
     }
 }
 
@@ -96,30 +96,30 @@ mod tests {
 
     #[tokio::test]
     async fn room_is_made_by_strangers_alone_and_by_those_first_that_came_first() {
-        let strangers = Strangers::default();
-        let [known, gone, first, second] = [(); 4].map(|()| strangers.come());
+        let unauthenticated = UnauthenticatedConnections::default();
+        let [known, gone, first, second] = [(); 4].map(|()| unauthenticated.come());
         known.asks();
         known.let_in();
         first.asks();
         drop(gone);
-        strangers.make_room();
+        unauthenticated.make_room();
         assert!(leaves(&first).await, "to ask is not to be let in");
         assert!(!leaves(&known).await && !leaves(&second).await);
-        strangers.make_room();
+        unauthenticated.make_room();
         assert!(leaves(&second).await);
-        strangers.make_room();
+        unauthenticated.make_room();
         assert!(!leaves(&known).await);
-        let meanwhile = strangers.come();
-        strangers.make_room();
+        let meanwhile = unauthenticated.come();
+        unauthenticated.make_room();
         meanwhile.let_in();
         assert!(!leaves(&meanwhile).await, "it was let in before it left");
-        assert!(strangers.lock().leave.is_empty());
+        assert!(unauthenticated.lock().leave.is_empty());
     }
 
     #[tokio::test]
     async fn who_asks_for_nothing_leaves_and_who_asked_stays() {
-        let strangers = Strangers::default();
-        let [silent, asked] = [(); 2].map(|()| strangers.come());
+        let unauthenticated = UnauthenticatedConnections::default();
+        let [silent, asked] = [(); 2].map(|()| unauthenticated.come());
         asked.asks();
         let in_no_time = Duration::from_millis(1);
         assert!(timeout(Duration::from_secs(9), silent.leaves(in_no_time)).await.is_ok());
