@@ -17,7 +17,6 @@ mod settings;
 mod start;
 
 pub use access::{Access, Client, Denied, Hosts, NewToken, Principal, Rates, Role, Token, Tokens, certified};
-pub use http::{Beside, understand};
 pub use log::{is_json, log_end};
 pub use reload::{Reload, Reloaded};
 pub use service::{RunError, Service};

@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -198,27 +199,60 @@ impl Service {
     /// An I/O error if the stored data is invalid (kind `InvalidData`), the listener has no local address, or
     /// the engine stops.
     pub async fn serve(self, listener: TcpListener, stop: impl Future<Output = ()>) -> io::Result<()> {
-        let Service { limits, clock, patience, connections, cluster, make, labels, interval, store, .. } =
-            self;
-        let Service {
-            body,
-            bodies,
-            streams,
-            access,
-            tls,
-            reload,
-            telemetry,
-            advertise,
-            demo,
-            probes,
-            promising,
-            ..
-        } = self;
+        let (connections, patience, tls) = (self.connections, self.patience, self.tls.clone());
         let scheme = if tls.is_some() { "https" } else { "http" };
-        let address: Arc<str> = match advertise {
-            Some(url) => url.into(),
-            None => format!("{scheme}://{}", listener.local_addr()?).into(),
+        let url = format!("{scheme}://{}", listener.local_addr()?);
+        let Opened { app, actor } = self.opened(&url).await?;
+        let mut actor = tokio::spawn(actor);
+        let open = GracefulShutdown::new();
+        let (handle, events, metrics) = (app.handle.clone(), app.events.clone(), app.metrics.clone());
+        let watching = watch(handle.clone(), events.clone());
+        let polling = {
+            let (telemetry, clock) = (app.telemetry.clone(), app.clock.clone());
+            let mut consumer = PolledReports::new(handle.clone(), metrics.clone());
+            async move { poll(&telemetry, &mut consumer, &clock).await }
         };
+        let ticking = {
+            let (clock, interval) = (app.clock.clone(), app.about.interval);
+            async move { watch_clock(&clock, interval).await }
+        };
+        let checking = {
+            let access = app.access.clone();
+            async move { watch_tokens(&access, &handle).await }
+        };
+        let acceptor = Acceptor { routes: routes(app), metrics, patience, tls };
+        let accepting = acceptor.accept(listener, connections, &open);
+        tokio::select! {
+            never = accepting => match never {},
+            never = polling => match never {},
+            never = ticking => match never {},
+            never = checking => match never {},
+            () = stop => {}
+            () = watching => return Err(io::Error::other("the engine has stopped")),
+            // The actor runs as long as a handle exists, so an end means a failure.
+            ended = &mut actor => return Err(io::Error::other(format!("the engine has stopped: {ended:?}"))),
+        }
+        tracing::info!("stopping: requests under way are finished");
+        events.close();
+        // Without a timeout, a client that reads nothing would block the shutdown forever.
+        let _ = tokio::time::timeout(LAST_REQUESTS, open.shutdown()).await;
+        Ok(())
+    }
+
+    /// Opens the service without a listener: its routes, and its actor, which the caller runs as a task.
+    ///
+    /// # Errors
+    /// An I/O error of kind `InvalidData` if the stored data is invalid.
+    pub async fn open(self) -> io::Result<(Router, impl Future<Output = ()> + Send)> {
+        let Opened { app, actor } = self.opened("http://localhost").await?;
+        Ok((routes(app), actor))
+    }
+
+    /// Opens the store. Other services learn the address `url`, unless the settings advertise another one.
+    async fn opened(self, url: &str) -> io::Result<Opened> {
+        let Service { limits, clock, patience, cluster, make, labels, interval, store, .. } = self;
+        let Service { body, bodies, streams, access, reload, telemetry, promising, .. } = self;
+        let address: Arc<str> = self.advertise.map_or_else(|| url.into(), Into::into);
         let about = About {
             labels: labels.clone(),
             promising: promising.clone(),
@@ -236,60 +270,33 @@ impl Service {
         let store = Box::new(ObservedStore::new(store, metrics.clone(), events.clone()));
         let opened = Handle::open(coordinator, cluster, store, clock.clone(), address).await;
         let unreadable = |error: OpenError| io::Error::new(io::ErrorKind::InvalidData, error.to_string());
-        let (handle, work) = opened.map_err(unreadable)?;
-        let mut coordinator = tokio::spawn(work);
-        let open = GracefulShutdown::new();
-        let watching = watch(handle.clone(), events.clone());
-        let polling = {
-            let (telemetry, clock) = (telemetry.clone(), clock.clone());
-            let mut consumer = PolledReports::new(handle.clone(), metrics.clone());
-            async move { poll(&telemetry, &mut consumer, &clock).await }
-        };
-        let ticking = {
-            let clock = clock.clone();
-            async move { watch_clock(&clock, interval).await }
-        };
-        let checking = {
-            let (access, handle) = (access.clone(), handle.clone());
-            async move { watch_tokens(&access, &handle).await }
-        };
-        let (description, counted) = (description().into(), metrics.clone());
-        let probes = Probes::new(probes, interval, clock.now());
+        let (handle, actor) = opened.map_err(unreadable)?;
+        let probes = Probes::new(self.probes, interval, clock.now());
         let app = AppState {
             handle,
             clock,
             about,
             metrics,
-            events: events.clone(),
+            events,
             access,
             reload,
             telemetry,
-            demo: demo.then(Board::default),
+            demo: self.demo.then(Board::default),
             probes,
             largest: body,
             bodies: Arc::new(Bodies::new(bodies.max(body))),
             patience,
             reading: Mutex::default(),
-            description,
+            description: description().into(),
         };
-        let acceptor = Acceptor { routes: routes(app), metrics: counted, patience, tls };
-        let accepting = acceptor.accept(listener, connections, &open);
-        tokio::select! {
-            never = accepting => match never {},
-            never = polling => match never {},
-            never = ticking => match never {},
-            never = checking => match never {},
-            () = stop => {}
-            () = watching => return Err(io::Error::other("the engine has stopped")),
-            // The coordinator's task runs as long as a handle exists, so an end means a failure.
-            ended = &mut coordinator => return Err(io::Error::other(format!("the engine has stopped: {ended:?}"))),
-        }
-        tracing::info!("stopping: requests under way are finished");
-        events.close();
-        // Without a timeout, a client that reads nothing would block the shutdown forever.
-        let _ = tokio::time::timeout(LAST_REQUESTS, open.shutdown()).await;
-        Ok(())
+        Ok(Opened { app, actor: Box::pin(actor) })
     }
+}
+
+/// Service whose store is open.
+struct Opened {
+    app: AppState,
+    actor: Pin<Box<dyn Future<Output = ()> + Send>>,
 }
 
 /// Reloads the settings on every signal.

@@ -2,15 +2,23 @@
 
 use std::collections::BTreeMap;
 
-use leeward_controller::{Beside, understand};
+use leeward_controller::Service;
+use leeward_engine::Policies;
 use leeward_fabric::Nanos;
+use leeward_ledger::LedgerSettings;
+use leeward_placement::{replicas, tasks};
 use leeward_probe::control::{self, Order, Outcome, Reply, Request};
 use leeward_probe::{Collector, Head, Limits, ProbeError, SendStatistics, Train, estimate};
-use leeward_prometheus::Ear;
+use leeward_prometheus::PrometheusReader;
 use leeward_records::Clock;
+use leeward_service::{NewCluster, PolicyLabels};
+use leeward_store::Sqlite;
 use serde::de::DeserializeOwned;
 
 use crate::{CLUSTER, CLUSTER_TEXT, one_line, short};
+
+#[path = "../../controller/tests/support/requests.rs"]
+mod requests;
 
 /// Messages and train packets that measuring hosts read from each other.
 pub fn probe(bytes: &[u8]) {
@@ -18,13 +26,31 @@ pub fn probe(bytes: &[u8]) {
     packets(bytes);
 }
 
-/// Reads a request as the service does. An error is one short line and never an internal error of the service.
+/// Sends a request to the routes of a new service. A problem is one short line and never an internal error.
 pub fn request(bytes: &[u8]) {
-    let clock = Clock::new("2020-01-01T00:00:00Z".parse().expect("a time"), || Nanos(0));
-    let beside = Beside { cluster: &CLUSTER, text: CLUSTER_TEXT, clock: &clock };
-    if let Some(Err((status, detail))) = understand(bytes, &beside) {
-        assert!((400..500).contains(&status), "{status}: {detail}");
-        short(&detail);
+    let Some(request) = requests::parse(bytes) else { return };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    let reply = runtime.block_on(async {
+        let store = Box::new(Sqlite::in_memory().expect("there is memory"));
+        let labels = PolicyLabels { replicas: "uniform".into(), tasks: "leeward".into(), moves: None };
+        let policies = || Policies {
+            replicas: replicas::REGISTRY.make("uniform", "").ok(),
+            tasks: tasks::REGISTRY.make("leeward", "").ok(),
+            ..Policies::default()
+        };
+        let cluster = NewCluster::read("cluster", CLUSTER_TEXT).expect("a good cluster file");
+        let service = Service::new(cluster, policies, labels, LedgerSettings::default(), 1, store);
+        let mut service = service.expect("valid settings");
+        service.clock = Clock::new("2020-01-01T00:00:00Z".parse().expect("a time"), || Nanos(0));
+        let (routes, actor) = service.open().await.expect("an empty store");
+        let actor = tokio::spawn(actor);
+        let reply = requests::send(&routes, request).await;
+        actor.abort();
+        reply
+    });
+    if let Some((status, problem)) = reply {
+        assert!(status != 500, "{problem}");
+        assert!(problem.len() < 3000 && !problem.contains('\n'), "{problem}");
     }
 }
 
@@ -108,13 +134,13 @@ pub fn answer(bytes: &[u8]) {
     }
     parts.push(rest);
     let Ok(map) = std::str::from_utf8(parts[0]) else { return };
-    let mut ear = match Ear::new("map", map, &CLUSTER, Nanos(15 * Nanos::SECOND.0)) {
-        Ok(ear) => ear,
+    let mut reader = match PrometheusReader::new("map", map, &CLUSTER, Nanos(15 * Nanos::SECOND.0)) {
+        Ok(reader) => reader,
         Err(error) => return one_line(&error),
     };
     let mut ends = BTreeMap::new();
-    for round in parts[1..].chunks(ear.questions()) {
-        match ear.hear(round) {
+    for round in parts[1..].chunks(reader.questions()) {
+        match reader.hear(round) {
             Ok(windows) => {
                 for (link, from, until, load) in windows {
                     let end = ends.insert(link, until).unwrap_or_default();

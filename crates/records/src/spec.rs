@@ -15,6 +15,7 @@ use crate::schema::WorkloadForm;
 /// A placement request.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "kind", content = "request", rename_all = "snake_case")]
+#[schemars(rename = "Wish")]
 pub enum PlacementSpec {
     /// Copies of a block.
     Replicas(ReplicasSpec),
@@ -92,6 +93,7 @@ fn few(names: &[String]) -> (Vec<String>, bool) {
 
 /// Placement of a block's copies.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "ReplicasWish")]
 pub struct ReplicasSpec {
     /// Size of the block.
     pub size: Bytes,
@@ -152,6 +154,7 @@ impl ReplicasSpec {
 
 /// Placement or admission of a workload.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "WorkloadWish")]
 pub struct WorkloadSpec {
     /// Fields of the workload, as in a workload file.
     #[schemars(with = "WorkloadForm")]
@@ -167,6 +170,7 @@ impl WorkloadSpec {
 
 /// Placement of an app's tasks.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "TasksWish")]
 pub struct TasksSpec {
     /// Name of the app.
     pub name: String,
@@ -188,6 +192,7 @@ pub struct TasksSpec {
 
 /// A task of a placement.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "TaskWish")]
 pub struct TaskSpec {
     /// Name of the task.
     pub name: String,
@@ -225,6 +230,7 @@ pub struct Rate {
 
 /// Transfer from one task to another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "TransferWish")]
 pub struct TransferSpec {
     /// Index of the sending task.
     pub from: u32,

@@ -1,5 +1,7 @@
 //! Placements, decisions, and the resources they hold.
 
+use std::borrow::Cow;
+
 use axum::Json;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
@@ -22,7 +24,7 @@ use super::{ApiResult, AppState, NamePath, Params, SharedState};
 
 /// A decision.
 #[derive(Serialize, JsonSchema)]
-pub struct Decision {
+pub struct Decision<'a> {
     /// Id of the decision.
     #[schemars(with = "Id")]
     id: String,
@@ -31,13 +33,13 @@ pub struct Decision {
     time: String,
     /// The request.
     #[serde(flatten)]
-    spec: PlacementSpec,
+    spec: &'a PlacementSpec,
     /// Policy with its settings.
-    policy: String,
+    policy: &'a str,
     /// Names of the hosts: in the order of the chain, or of the tasks.
-    hosts: Vec<String>,
+    hosts: &'a [String],
     /// Bottleneck as the policy saw it; null if the policy used no loads.
-    limit: Option<Limit>,
+    limit: Option<&'a Limit>,
     /// Epoch of the ledger at the decision.
     epoch: u64,
     /// End of the oldest telemetry window used; null if none was used.
@@ -46,19 +48,19 @@ pub struct Decision {
     /// Age of that telemetry at the decision, in seconds.
     telemetry_age_s: Option<f64>,
     /// Reason for which the policy left the choice to the default policy; null if it did not.
-    note: Option<String>,
+    note: Option<Cow<'a, str>>,
     /// Candidates, level by level.
-    why: Vec<Reason>,
+    why: &'a [Reason],
     /// Current promise to the workload; only in decisions about workloads.
     #[serde(skip_serializing_if = "Option::is_none")]
-    promise: Option<Agreed>,
+    promise: Option<&'a Agreed>,
     /// Client of the request; null if the request named none.
     #[schemars(with = "Option<Name>")]
-    client: Option<String>,
+    client: Option<&'a str>,
     /// Sequence number of the client's request.
     sequence: Option<u64>,
     /// Idempotency key of the request.
-    key: Option<String>,
+    key: Option<&'a str>,
     /// Time at which the decision expires; null for no expiry.
     #[schemars(with = "Option<Time>")]
     expires: Option<String>,
@@ -67,28 +69,28 @@ pub struct Decision {
     released: Option<String>,
 }
 
-impl Decision {
-    /// Converts a record for the API.
-    pub fn of(record: &DecisionRecord, clock: &Clock) -> Decision {
-        let details = record.details.clone();
+impl<'a> Decision<'a> {
+    /// Shows a record by reference.
+    pub fn of(record: &'a DecisionRecord, clock: &Clock) -> Decision<'a> {
+        let details = &record.details;
         let (client, sequence, key) = match &record.caller {
             None => (None, None, None),
-            Some(Caller::Key(key)) => (None, None, Some(key.to_string())),
-            Some(Caller::Client { client, sequence }) => (Some(client.to_string()), Some(*sequence), None),
+            Some(Caller::Key(key)) => (None, None, Some(&**key)),
+            Some(Caller::Client { client, sequence }) => (Some(&**client), Some(*sequence), None),
         };
         Decision {
             id: record.id.to_string(),
             time: clock.text(record.at),
-            spec: details.spec,
-            policy: details.policy.to_string(),
-            hosts: details.hosts,
-            limit: details.limit,
+            spec: &details.spec,
+            policy: &details.policy,
+            hosts: &details.hosts,
+            limit: details.limit.as_ref(),
             epoch: details.epoch,
             oldest_telemetry: details.oldest.map(|at| clock.text(at)),
             telemetry_age_s: record.age().map(|age| age.as_secs_f64()),
-            note: details.note,
-            why: details.why,
-            promise: details.promise,
+            note: details.note.as_deref().map(Cow::Borrowed),
+            why: &details.why,
+            promise: details.promise.as_ref(),
             client,
             sequence,
             key,
@@ -170,7 +172,7 @@ pub async fn what_if(
     let WhatIfResult { record, refusal } = app.call(|_| Ok(query.clone())).await?;
     let mut decision = Decision::of(&record, &app.clock);
     if let Some(refusal) = refusal {
-        decision.note = Some(refusal_text(&refusal, &app.clock));
+        decision.note = Some(refusal_text(&refusal, &app.clock).into());
     }
     Ok(Json(decision).into_response())
 }
@@ -240,7 +242,7 @@ async fn listed(app: &AppState, which: Which, holding: bool) -> ApiResult {
     let kind = which.kind.map(Kind::word);
     let query = DecisionQuery { kind, before, limit: limit + 1, holding };
     let found = app.call(|_| Ok(query.clone())).await?;
-    Ok(Json(Page::cut(found, limit, |record| record.id, |record| Decision::of(record, &app.clock)))
+    Ok(Json(Page::cut(&found, limit, |record| record.id, |record| Decision::of(record, &app.clock)))
         .into_response())
 }
 

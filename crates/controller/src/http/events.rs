@@ -77,7 +77,7 @@ pub struct MissedEvent {
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "it describes what is written")]
 pub struct Described {
-    decision: Decision,
+    decision: Decision<'static>,
     racks: Racks,
     hotspot: HotspotEvent,
     cluster: ClusterEvent,

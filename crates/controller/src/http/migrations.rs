@@ -106,7 +106,7 @@ pub async fn list(State(app): SharedState, Params(Query(which)): Params<Query<Wh
     let (limit, before) = (part.limit()?, part.after()?);
     let query = MigrationQuery { state, before, limit: limit + 1 };
     let found = app.call(|_| Ok(query)).await?;
-    Ok(Json(Page::cut(found, limit, |one| one.id, |one| Migration::of(&app, one.clone()))).into_response())
+    Ok(Json(Page::cut(&found, limit, |one| one.id, |one| Migration::of(&app, one.clone()))).into_response())
 }
 
 /// Answer to an advised move.

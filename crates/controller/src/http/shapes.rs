@@ -339,16 +339,15 @@ pub struct Page<T> {
 
 impl<T> Page<T> {
     /// Makes a page of the first `limit` entries; more entries mean that there are further pages.
-    pub fn cut<U>(
-        mut found: Vec<U>,
+    pub fn cut<'a, U>(
+        found: &'a [U],
         limit: usize,
         id: impl Fn(&U) -> u64,
-        show: impl FnMut(&U) -> T,
+        show: impl FnMut(&'a U) -> T,
     ) -> Page<T> {
-        let more = found.len() > limit;
-        found.truncate(limit);
-        let next = found.last().filter(|_| more).map(|last| id(last).to_string());
-        Page { items: found.iter().map(show).collect(), next }
+        let shown = &found[..limit.min(found.len())];
+        let next = shown.last().filter(|_| found.len() > limit).map(|last| id(last).to_string());
+        Page { items: shown.iter().map(show).collect(), next }
     }
 }
 

@@ -74,7 +74,7 @@ impl Workload {
 pub async fn list(State(app): SharedState, Params(Query(part)): Params<Query<Part>>) -> ApiResult {
     let (limit, before) = (part.limit()?, part.after()?);
     let found = app.call(|_| Ok(ListWorkloads { before, limit: limit + 1 })).await?;
-    let page = Page::cut(found, limit, |state| state.record.id, |state| Workload::of(&app, state));
+    let page = Page::cut(&found, limit, |state| state.record.id, |state| Workload::of(&app, state));
     let items = page.items.into_iter().flatten().collect();
     Ok(Json(Page::<Workload> { items, next: page.next }).into_response())
 }

@@ -257,11 +257,6 @@ impl Problem {
         Problem::new(NOT_FOUND, "this service shows no demo; `leeward serve --demo` starts one that does")
     }
 
-    /// HTTP status.
-    pub fn status(&self) -> u16 {
-        self.status.as_u16()
-    }
-
     /// Description, with the remedy.
     pub fn detail(&self) -> &str {
         &self.detail
