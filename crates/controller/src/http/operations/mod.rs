@@ -11,15 +11,15 @@ use super::{cluster, place};
 
 const IF_MATCH: Parameter = header(
     "if-match",
-    "The version that is to be changed; if it is of another one by then, nothing is done.",
+    "Version to change, from `etag`. A different current version fails the request with 412.",
     cluster::version,
 );
 const KEY: Parameter = header(
     "idempotency-key",
-    "A key that nobody else uses: what is sent again with it is not done again.",
+    "Unique key of the request. A repeated request with this key returns the first result.",
     place::key,
 );
-const ID: Parameter = path("id", "What it is called.", of::<Id>);
+const ID: Parameter = path("id", "Identifier.", of::<Id>);
 
 /// All operations by subject.
 pub const SUBJECTS: &[Subject] = &[placing::SUBJECT, network::SUBJECT, service::SUBJECT];
