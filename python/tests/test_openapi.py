@@ -1,6 +1,6 @@
 """The service is as it describes itself: right is understood, wrong refused, answers have their shape.
 
-Schemathesis makes the requests of what `/v1/openapi.json` says; besides, it is told the names that there are,
+Schemathesis makes the requests of what `/v1/openapi.json` says; besides, the test gives it the existing names,
 and a right request of each operation of which it seldom makes one.
 """
 

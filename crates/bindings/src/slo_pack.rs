@@ -120,7 +120,7 @@ impl<'a> Run<'a> {
                 ("limits", entry.limits.iter().any(Option::is_some)),
             ];
             if let Some((field, _)) = given.into_iter().find(|(_, given)| *given && !again) {
-                let message = "expected none: packing chooses it, and it chooses for all workloads or, told to pack again, anew";
+                let message = "expected none: packing chooses it, also when it packs again";
                 return Err(workloads.wrong(entry, field, message));
             }
         }

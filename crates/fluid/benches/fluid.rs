@@ -1,7 +1,7 @@
 //! Speed of the fluid simulator: whole simulations, solving and completions included, on one core.
 //!
 //! A plain simulator also runs the beginning of each case. It solves everything again at each event, by
-//! progressive filling with a heap of bottlenecks. It takes only so many of the first flows that it ends
+//! progressive filling with a heap of bottlenecks. It takes as many of the first flows as let it end
 //! within seconds, and the ratio compares the two on these. Run by `cargo bench -p leeward-fluid --bench
 //! fluid`; the coflow case needs `LEEWARD_DATA`.
 
@@ -68,7 +68,7 @@ fn main() {
         None => println!("coflows: skipped, for LEEWARD_DATA is not set or holds no fb2010-coflow"),
     }
     println!(
-        "\nEvents are arrivals and completions; seconds are of computation. The plain simulator solves everything anew at each event; it runs on\n\
+        "\nEvents are arrivals and completions; seconds are of computation. The plain simulator solves everything again at each event; it runs on\n\
          the first flows of each case only, and the ratio is its time over that of the simulator on the same flows."
     );
 }

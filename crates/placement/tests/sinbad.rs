@@ -62,7 +62,7 @@ impl<'w> Literal<'w> {
     /// Checks that the chosen link is one of the best (ties may differ), then charges it.
     fn take(&mut self, chosen: ResourceId, candidates: &[ResourceId]) {
         let best = candidates.iter().map(|&r| self.value(r)).fold(f64::MIN, f64::max);
-        assert!(self.value(chosen) >= best - 1.0, "chose {} where {best} was to be had", self.value(chosen));
+        assert!(self.value(chosen) >= best - 1.0, "chose {} where {best} was available", self.value(chosen));
         // I(B, d) = min(Cap - v, Size / d); the reports ended at 1 s and come each second, so d is 0.5 s.
         let increment =
             (BLOCK.0 as f64 * 8.0 / 0.5).min(self.capacity(chosen) - self.estimate[chosen.index()]);

@@ -106,7 +106,7 @@ fn main() {
     );
     for workloads in [10, 40, 300] {
         let bound = heap(workloads);
-        println!("{workloads:>9}  heap of so many events {bound:>13.0} {:>14.2}", 1.0);
+        println!("{workloads:>9}  heap of this many events {bound:>13.0} {:>14.2}", 1.0);
         let strict = setup(workloads, Scheduling::Priority, true);
         line(workloads, "strict, two buckets each", &strict, bound);
         line(workloads, "  and a row each", &Setup { rows: true, ..strict }, bound);

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use leeward_engine::{Engine, Policies};
 use leeward_fabric::{Cluster, HostId, Load, Nanos, ResourceKind};
 use leeward_ledger::{Ledger, LedgerSettings};
-use leeward_placement::tasks::{self, AppRequest, Peer, Task, Traffic};
 use leeward_placement::Explain;
+use leeward_placement::tasks::{self, AppRequest, Peer, Task, Traffic};
 use leeward_records::{Caller, Change, DecisionRecord, PlacementSpec, WorkloadSpec};
 use leeward_service::{
     Addresses, CallError, Completion, Coordinator, DecisionLookup, HostReport, Job, JobResult, Limits,

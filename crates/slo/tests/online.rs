@@ -257,7 +257,7 @@ fn what_packing_would_not_promise_itself_stays_as_it_is_and_is_no_ones_obstacle(
             let packed = pack(&house.cluster, &house.standing, &form, id, &policy("compactor"), &[]);
             let packed = packed.unwrap_or_else(|why| panic!("{by}, {id}: {why}"));
             let (chance, new) = (&packed.agreed[0], packed.agreed.last().expect("the new one"));
-            assert_ne!(new.server, "r1h1", "limits there would be chosen anew");
+            assert_ne!(new.server, "r1h1", "limits there would be chosen again");
             assert!(new.bound_s.expect("a bound") <= 0.4 && new.by.as_deref() == Some("dnc"));
             assert_eq!(chance.by, told.by);
             assert!(chance.bound_s.is_none_or(|bound| bound <= 0.06), "{chance:?}");

@@ -209,7 +209,7 @@ def _of_apps(policies: Sequence[str]) -> list[Quantity]:
         Quantity("error of the forecast, mean", f"{APPS}.forecast_error", percent_text),
         Quantity("migrations", f"{APPS}.migrations", count, only_if_any=True),
         Quantity("  tasks moved", f"{APPS}.tasks_moved", count, only_if_any=True),
-        Quantity("begun anew after a failure", f"{APPS}.restarts", count, only_if_any=True),
+        Quantity("restarted after a failure", f"{APPS}.restarts", count, only_if_any=True),
         Quantity(UPLINKS, "rack_uplink_cv", number, "difference", only_if_any=True),
         Quantity(DOWNLINKS, "rack_downlink_cv", number, "difference", only_if_any=True),
     ]

@@ -72,7 +72,7 @@ proptest! {
         let all = seconds(beside(&own, &cross, &vec![0; cross.len() + 1], rate, p));
         prop_assert!(free <= some * (1.0 + ROOM), "{free} above {some}");
         prop_assert!(some <= all * (1.0 + ROOM), "{some} above {all}");
-        prop_assert!(all.is_finite(), "stable in the mean, so there is a bound whoever depends on whom");
+        prop_assert!(all.is_finite(), "stable on average, so a bound exists for any dependence");
     }
 
     #[test]

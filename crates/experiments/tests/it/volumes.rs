@@ -249,7 +249,7 @@ fn drawn_traces_of_a_cache_are_as_the_thesis_describes_them() {
         requests += trace.len() as f64;
         bytes += trace.iter().map(|request| request.size as f64).sum::<f64>();
     }
-    assert!((22e3..34e3).contains(&(bytes / requests)), "{} bytes in the mean", bytes / requests);
+    assert!((22e3..34e3).contains(&(bytes / requests)), "{} bytes on average", bytes / requests);
     let traces = caches(3, 20);
     let (each, all) = peaks(&traces, Part::Whole, &from(0..20), Nanos::SECOND).unwrap();
     let ratios: Vec<f64> = each.iter().map(|peak| peak.requests / peak.mean_requests).collect();

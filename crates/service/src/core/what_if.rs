@@ -77,7 +77,8 @@ impl<A: Addresses> Coordinator<A> {
         let Score { request, job, .. } = &mut asking.score;
         // The job may have started or ended since the query came.
         request.job = self.job_names.number(job.as_ref(), NO_JOB).unwrap_or(NO_JOB);
-        let published = self.engine.snapshot(SnapshotScope { job: Some(asking.score.request.job), without: None });
+        let published =
+            self.engine.snapshot(SnapshotScope { job: Some(asking.score.request.job), without: None });
         let job = self.promises.job(JobKind::Score(published, asking.score.clone()));
         self.scores.begin(job, asking);
     }

@@ -135,8 +135,8 @@ impl IntoProblem for WhatIfError {
             WhatIfError::NotInMemory(id) => Problem::new(
                 NOT_FOUND,
                 format!(
-                    "decision {id} has left memory; what another policy would do is told of the last decisions, and of tasks and \
-                     workloads that run"
+                    "decision {id} is no longer in memory; a what-if needs one of the last decisions, or a running task or \
+                     workload"
                 ),
             ),
             WhatIfError::Invalid(field, detail) => invalid(field, detail),

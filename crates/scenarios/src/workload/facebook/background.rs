@@ -330,7 +330,7 @@ impl Run<'_> {
         }
     }
 
-    /// Sends a hot shuffle, with so many flows into each rack that one more flow gets the rest above the
+    /// Sends a hot shuffle, with enough flows into each rack that one more flow gets the rest above the
     /// ceiling. Bytes moved before the run are left out.
     fn fetches(&self, shuffle: &Shuffle, send: &mut impl FnMut(f64, usize, usize, f64)) {
         let fetches = (self.ceiling / (1.0 - self.ceiling)).round().max(1.0);

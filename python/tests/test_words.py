@@ -1,0 +1,62 @@
+"""The sources are written in plain words: no phrase of the list below, and comments that begin with a noun or a verb."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+SOURCES = ("crates", "fuzz", "python", "reproduce", "scripts", "web/src", "web/mock", "web/e2e")
+SUFFIXES = (".rs", ".py", ".pyi", ".ts", ".svelte", ".sh", ".js", "")
+LEFT_OUT = ("node_modules", "target", "__pycache__", "dist", "corpus", "seeds", "artifacts", "snapshots")
+
+RIDDLES = (
+    r"\bwho asks\b",
+    r"\bwho asked\b",
+    r"\bwhoever\b",
+    r"\bthat (is|are) none\b",
+    r"\bso many\b",
+    r"\bin the mean\b",
+    r"\banew\b",
+    r"\bto be had\b",
+    r"\b(is|are) told\b",
+    r"\bcame about\b",
+    r"\bthat which\b",
+    r"\bIts name\.",
+)
+# A phrase that a source may hold, by the end of its path.
+ALLOWED = {
+    "python/tests/test_words.py": RIDDLES,
+    # The text stands in docs/reference/ledger-vectors.json, which other implementations rely on.
+    "crates/ledger/tests/it/vectors/scripts.rs": (r"\b(is|are) told\b",),
+}
+
+PRONOUN = re.compile(r'^\s*(//[/!]?|#|"""|\*)\s*(What|Who|Whose|Whoever|Whether|Which|How|Where|When|Why)\b')
+MOST_PRONOUNS = 100
+
+
+def sources() -> Iterator[tuple[str, list[str]]]:
+    """Yields each source by its path from the root, with its lines."""
+    for folder in SOURCES:
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix in SUFFIXES and path.is_file() and not set(LEFT_OUT) & set(path.parts):
+                yield path.relative_to(ROOT).as_posix(), path.read_text(errors="replace").splitlines()
+
+
+def test_no_source_holds_a_phrase_that_has_to_be_read_twice() -> None:
+    found = [
+        f"{name}:{number}: {phrase}: {line.strip()[:100]}"
+        for name, lines in sources()
+        for number, line in enumerate(lines, 1)
+        for phrase in RIDDLES
+        if re.search(phrase, line) and phrase not in ALLOWED.get(name, ())
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_few_comments_begin_with_a_pronoun_or_a_question_word() -> None:
+    counts = Counter(
+        {name: sum(bool(PRONOUN.match(line)) for line in lines) for name, lines in sources()}
+    )
+    most = "\n".join(f"{count} {name}" for name, count in counts.most_common(10))
+    assert counts.total() < MOST_PRONOUNS, f"{counts.total()} lines; the most are in\n{most}"
