@@ -367,7 +367,7 @@ impl Acceptor {
         // The connection's limit on the first head also covers the TLS handshake.
         match TlsAcceptor::from(tls.load_full()).accept(stream).await {
             Ok(stream) => self.speak(stream, peer, connection, watcher).await,
-            Err(error) => tracing::debug!(peer = %peer.ip(), %error, "no TLS came about"),
+            Err(error) => tracing::debug!(peer = %peer.ip(), %error, "TLS handshake failed"),
         }
     }
 

@@ -224,7 +224,8 @@ fn where_the_log_is_json_every_line_is_from_the_first_to_what_ends_it() {
     let (child, url, written) = started(folder.path(), &["--config", "l.yaml"]);
     assert_eq!(ask(&url, "PATCH", "/v1/cluster", &format!("Bearer {admin}"), r#"{"name": "other"}"#), 200);
     let lines: Vec<Value> = stopped(child, written).iter().map(|line| json_of(line)).collect();
-    let changed = lines.iter().find(|line| line["message"] == "the cluster was changed").expect("it is told");
+    let changed =
+        lines.iter().find(|line| line["message"] == "the cluster was changed").expect("it is logged");
     assert_eq!((&changed["by"], &changed["version"]), (&json!("ops"), &json!(2)));
     assert_eq!(lines.last().expect("a line")["message"], "stopped");
 }

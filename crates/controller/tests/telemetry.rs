@@ -101,7 +101,7 @@ fn whatever_prometheus_answers_is_told_once_and_links_are_unknown_until_it_answe
             "it answers 422: too many samples",
             Box::new(|_| (422, "", b"{\"error\":\"too many samples\"}".to_vec())),
         ),
-        ("say who asks", Box::new(|_| (401, "", vec![]))),
+        ("credentials missing or rejected", Box::new(|_| (401, "", vec![]))),
         ("expected the address of a Prometheus", Box::new(|_| (302, "location: http://x/\r\n", vec![]))),
         ("more than 48 MiB", Box::new(|_| (200, "", vec![b' '; (48 << 20) + 2]))),
     ];
@@ -121,7 +121,7 @@ fn whatever_prometheus_answers_is_told_once_and_links_are_unknown_until_it_answe
     let again = "telemetry comes from Prometheus again";
     process.until("the log says so", |process| process.log().matches(again).count() >= number);
     let log = process.log();
-    assert_eq!(log.matches("telemetry is not to be had from Prometheus").count(), number, "{log}");
+    assert_eq!(log.matches("telemetry unavailable from Prometheus").count(), number, "{log}");
     assert_eq!(log.matches(again).count(), number, "{log}");
 }
 
@@ -137,7 +137,7 @@ fn ports_that_go_and_selectors_without_series_are_told_and_the_other_links_go_on
     });
     process.until("r1 is unknown", |process| link(process, "r1:downlink", "measured_bps").is_null());
     assert!(sees(&process, "r0:uplink", 3.2e8));
-    process.until("it is told", |process| process.status("telemetry")["silent"] == 2);
+    process.until("it is reported", |process| process.status("telemetry")["silent"] == 2);
     let told = process.status("telemetry");
     assert_eq!(
         (&told["state"], &told["silent_links"]),
@@ -202,7 +202,7 @@ fn https_is_spoken_with_who_is_vouched_for_and_of_anybody_else_the_status_says_w
         let (state, problem) = state(process);
         state == "fails" && problem.contains("its certificate is not trusted") && problem.contains("ca_file")
     });
-    assert_eq!(fake.headers(), "", "nobody is told who asks before it is known who listens");
+    assert_eq!(fake.headers(), "", "no credentials are sent before the peer is verified");
     trust("right");
     assert_eq!(process.post("/v1/reload").map(|(status, _)| status), Some(200));
     process.until("it is heard", |process| sees(process, "r0:uplink", 3.2e8));

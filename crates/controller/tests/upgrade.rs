@@ -41,7 +41,7 @@ fn upgraded(folder: &Path, store: &str, first_step: impl Fn(), steps: impl Fn() 
     let kept: Vec<Value> = decisions.iter().rev().map(|one| one["id"].clone()).collect();
     assert_eq!(held.collect::<Vec<_>>(), kept);
     let (status, again) = process.place("client", 5).expect("an answer");
-    assert_eq!((status, &again["id"]), (200, &json!(id)), "who asked is known");
+    assert_eq!((status, &again["id"]), (200, &json!(id)), "the caller is known");
     let (status, next) = process.place("client", 6).expect("an answer");
     assert_eq!(status, 201, "{next}");
     process.has_all(&[next]);

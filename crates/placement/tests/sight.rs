@@ -122,8 +122,9 @@ fn on_a_mesh_nothing_is_placed_without_telemetry_unless_the_settings_say_so() {
             let mut world = World::new(shape);
             let refusal = world.place_one(policy, "", &request(1, 0)).unwrap_err();
             assert_eq!(refusal, Refusal::NoTelemetry { newest: None }, "{policy} on {shape}");
-            let blind =
-                world.place_one(policy, "without_telemetry: default", &request(1, 0)).expect("the setting allows it");
+            let blind = world
+                .place_one(policy, "without_telemetry: default", &request(1, 0))
+                .expect("the setting allows it");
             assert_eq!(blind.basis.note, Some(Note::NoTelemetry), "{policy} on {shape}");
             assert_eq!(blind.basis.oldest, None);
             world.report(|_| 0.5);

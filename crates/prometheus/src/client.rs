@@ -150,7 +150,7 @@ fn refusal(status: u16, text: &[u8]) -> String {
         Err(_) => String::from_utf8_lossy(text).into_owned(),
     };
     let hint = match status {
-        401 | 403 => "; say who asks: `http`, with basic_auth or authorization",
+        401 | 403 => "; credentials missing or rejected: set `http` with basic_auth or authorization",
         300..=399 | 404 | 405 => "; expected the address of a Prometheus, with its path if it has one",
         _ => "",
     };

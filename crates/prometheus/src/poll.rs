@@ -75,7 +75,7 @@ impl<C: Consumer> Poller<'_, C> {
         let thread = match PollThread::start(self.plan.clone(), self.clock.clone()) {
             Ok(thread) => thread,
             Err(error) => {
-                status.state = State::Fails(format!("no thread is to be had: {error}"));
+                status.state = State::Fails(format!("cannot start a thread: {error}"));
                 self.telemetry.set_status(Some(status));
                 return std::future::pending().await;
             }

@@ -93,7 +93,7 @@ impl Telemetry {
             (_, State::Fails(why)) => tracing::warn!(
                 prometheus = now.url,
                 %why,
-                "telemetry is not to be had from Prometheus; links that nobody else reports become unknown"
+                "telemetry unavailable from Prometheus; links without another reporter become unknown"
             ),
             (State::Fails(_), State::Answers) => {
                 tracing::info!(prometheus = now.url, "telemetry comes from Prometheus again");

@@ -171,7 +171,7 @@ fn what_ends_while_another_is_looked_into_is_a_conflict_and_it_is_looked_into_an
     coordinator.release(SECOND, first.id).expect("a decision");
     coordinator.found(SECOND, job.find());
     assert_eq!(place_replies(&mut coordinator), [], "what it rests on has changed");
-    let job = coordinator.jobs().next().expect("it is looked into anew");
+    let job = coordinator.jobs().next().expect("it is analyzed again");
     coordinator.found(SECOND, job.find());
     assert_eq!(placed(place_replies(&mut coordinator)).details.hosts, ["r1h1"]);
     assert_eq!(reserved(&mut coordinator, "r0h0:egress"), 35_200_000, "the first is not back");
@@ -243,7 +243,7 @@ fn a_server_that_goes_down_while_it_is_chosen_takes_no_volume() {
     };
     coordinator.report(SECOND, report).expect("a valid report");
     coordinator.found(SECOND, result);
-    assert_eq!(place_replies(&mut coordinator), [], "it is looked into anew");
+    assert_eq!(place_replies(&mut coordinator), [], "it is analyzed again");
     let record = placed(look_into(&mut coordinator));
     assert!(record.details.hosts[0].starts_with("r1"), "{:?}", record.details.hosts);
 }

@@ -21,7 +21,7 @@ use super::place::key_of;
 use super::problem::{IntoProblem, Problem};
 use super::{ApiResult, AppState, NamePath, Params, SharedState, cluster};
 use crate::access::{Client, Principal};
-use crate::probes::{self, Begun, Course, Found, Kind, PlacementSpec, Survey};
+use crate::probes::{self, Begun, Course, Found, Kind, Survey, SurveySpec};
 
 /// Largest number of hosts of a survey; a mesh then has 9,900 paths.
 const MOST_HOSTS: usize = 100;
@@ -165,11 +165,11 @@ impl ProbeBody {
     ///
     /// # Errors
     /// [`Problem`] with the invalid field.
-    pub fn read(self) -> Result<(PlacementSpec, Vec<String>, bool), Problem> {
+    pub fn read(self) -> Result<(SurveySpec, Vec<String>, bool), Problem> {
         let (spec, hosts, (least, most), keep) = match self {
             ProbeBody::Path { hosts, train, times } => {
                 let times = bounded("times", times.unwrap_or(1), MOST_TIMES)?;
-                (PlacementSpec::Path(train.read()?, times), hosts, (2, 2), false)
+                (SurveySpec::Path(train.read()?, times), hosts, (2, 2), false)
             }
             ProbeBody::Mesh { hosts, train, at_once, hops, shape, name, keep } => {
                 let name = name.unwrap_or_else(|| "measured".to_owned());
@@ -184,7 +184,7 @@ impl ProbeBody {
                     ShapeBody::Hose => Shape::Hose,
                 };
                 let meshing = report::MeshOptions { train: train.read()?, at_once, hops, shape, name };
-                (PlacementSpec::Mesh(meshing), hosts, (2, MOST_HOSTS), keep)
+                (SurveySpec::Mesh(meshing), hosts, (2, MOST_HOSTS), keep)
             }
             ProbeBody::Bottlenecks { hosts, duration, pairs, seed, hops } => {
                 let duration = duration.unwrap_or(Nanos(3 * Nanos::SECOND.0));
@@ -192,7 +192,7 @@ impl ProbeBody {
                 check_bottlenecks(&each).map_err(wrong)?;
                 let pairs = bounded("pairs", pairs.unwrap_or(20), MOST_TIMES)?;
                 let looking = report::BottleneckOptions { each, pairs, seed: seed.unwrap_or(1), hops };
-                (PlacementSpec::Bottlenecks(looking), hosts, (3, MOST_HOSTS), false)
+                (SurveySpec::Bottlenecks(looking), hosts, (3, MOST_HOSTS), false)
             }
         };
         if !(least..=most).contains(&hosts.len()) {

@@ -51,7 +51,7 @@ impl ObservedStore {
         match asked {
             Ok(_) if std::mem::take(&mut self.failed) => tracing::info!("the store goes on"),
             Err(error) if !std::mem::replace(&mut self.failed, true) => {
-                tracing::error!(%error, "the store is not to be had");
+                tracing::error!(%error, "store unavailable");
             }
             _ => {}
         }

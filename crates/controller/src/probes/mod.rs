@@ -15,7 +15,7 @@ use leeward_probe::control::Secret;
 
 pub use self::keep::{can_keep, with_mesh};
 pub use self::offers::Offers;
-pub use self::surveys::{Begun, Course, Found, Kind, PlacementSpec, State, Survey, Surveys};
+pub use self::surveys::{Begun, Course, Found, Kind, State, Survey, SurveySpec, Surveys};
 use crate::settings::ProbeSettings;
 
 /// State of measurements.

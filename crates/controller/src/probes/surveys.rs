@@ -18,7 +18,7 @@ const KEPT: usize = 16;
 
 /// Requested measurement.
 #[derive(Clone, PartialEq, Debug)]
-pub enum PlacementSpec {
+pub enum SurveySpec {
     /// One path from the first host to the second, with this number of trains.
     Path(Train, usize),
     /// Every path between the hosts.
@@ -40,13 +40,13 @@ pub enum Kind {
     Bottlenecks,
 }
 
-impl PlacementSpec {
+impl SurveySpec {
     /// Kind of the survey.
     pub fn kind(&self) -> Kind {
         match self {
-            PlacementSpec::Path(..) => Kind::Path,
-            PlacementSpec::Mesh(_) => Kind::Mesh,
-            PlacementSpec::Bottlenecks(_) => Kind::Bottlenecks,
+            SurveySpec::Path(..) => Kind::Path,
+            SurveySpec::Mesh(_) => Kind::Mesh,
+            SurveySpec::Bottlenecks(_) => Kind::Bottlenecks,
         }
     }
 }
@@ -140,7 +140,7 @@ impl Survey {
         *under_way = Course { done, steps, ..course };
     }
 
-    fn run(&self, hosts: &[Host], spec: &PlacementSpec, secret: &Secret) -> Made {
+    fn run(&self, hosts: &[Host], spec: &SurveySpec, secret: &Secret) -> Made {
         let mut tell = |done: usize, steps: usize| {
             let mut course = self.under_way();
             (course.done, course.steps) = (done, steps);
@@ -148,16 +148,14 @@ impl Survey {
         };
         let tell: &mut ProgressObserver<'_> = &mut tell;
         match (spec, hosts) {
-            (PlacementSpec::Path(train, times), [from, to]) => {
+            (SurveySpec::Path(train, times), [from, to]) => {
                 let begins = Place::Host(from.address.clone());
                 let (from, to) = ((from.name.as_str(), &begins), (to.name.as_str(), to.address.as_str()));
                 report::path(from, to, train, *times, secret, tell).map(Found::Path)
             }
-            (PlacementSpec::Path(..), _) => Err(ProbeError::Nothing("a path has two ends".to_owned())),
-            (PlacementSpec::Mesh(meshing), hosts) => {
-                report::mesh(hosts, meshing, secret, tell).map(Found::Mesh)
-            }
-            (PlacementSpec::Bottlenecks(looking), hosts) => {
+            (SurveySpec::Path(..), _) => Err(ProbeError::Nothing("a path has two ends".to_owned())),
+            (SurveySpec::Mesh(meshing), hosts) => report::mesh(hosts, meshing, secret, tell).map(Found::Mesh),
+            (SurveySpec::Bottlenecks(looking), hosts) => {
                 report::bottlenecks(hosts, looking, secret, tell).map(Found::Bottlenecks)
             }
         }
@@ -206,7 +204,7 @@ impl Surveys {
     /// The system's error if it cannot start a thread.
     pub fn begin(
         &self,
-        spec: PlacementSpec,
+        spec: SurveySpec,
         hosts: Vec<Host>,
         secret: Secret,
         key: Option<String>,

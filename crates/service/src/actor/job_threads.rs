@@ -49,10 +49,7 @@ fn thread(name: &str, inbox: &mpsc::Sender<Command>) -> std::io::Result<std_mpsc
             let lane = job.lane();
             let result = job.find();
             if result.failed() {
-                tracing::error!(
-                    ?lane,
-                    "an analysis failed, which is a mistake of this program; whoever asked is told"
-                );
+                tracing::error!(?lane, "analysis failed: a bug in this program; the client gets an error");
             }
             let Some(inbox) = inbox.upgrade() else { return };
             let _ = inbox.blocking_send(Command::Found(coordinator, result));

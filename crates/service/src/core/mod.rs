@@ -52,7 +52,7 @@ pub use self::error::{
     AnswerError, CallError, DecisionError, InvalidReport, NoWorkload, Part, PlaceError, ReleaseError,
     ScoreError, TooManyJobs, Unavailable, WhatIfError, Wrong,
 };
-use self::evicted::{AT_ONCE, EvictedDecisions};
+use self::evicted::{AT_ONCE, EvictedDecisions, ExpiredEntries};
 use self::hosts::Hosts;
 use self::idempotency::{IdempotencyCache, RequestState};
 pub use self::job::{Job, JobResult, Queue};
@@ -276,7 +276,7 @@ impl<A: Addresses> Coordinator<A> {
     }
 
     /// Carries out outputs of the engine, and then ends `over`. Returns the samples that the engine rejects.
-    fn carry_out(&mut self, mut outputs: Vec<Output>, mut over: Vec<Over>) -> DiscardedSamples {
+    fn carry_out(&mut self, mut outputs: Vec<Output>, mut over: Vec<ExpiredEntries>) -> DiscardedSamples {
         let mut discarded = DiscardedSamples::default();
         for output in outputs.drain(..) {
             match output {

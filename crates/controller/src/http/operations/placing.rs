@@ -21,7 +21,11 @@ pub(super) const SUBJECT: Subject = Subject {
             summary: "Report telemetry.",
             parameters: &[],
             body: Some(of::<reports::ReportBody>),
-            answers: &[(200, "Counts of accepted and skipped samples.", Json(of::<leeward_service::ReportSummary>))],
+            answers: &[(
+                200,
+                "Counts of accepted and skipped samples.",
+                Json(of::<leeward_service::ReportSummary>),
+            )],
             handler: || post(reports::report),
         },
         Operation {

@@ -60,7 +60,11 @@ pub(super) const SUBJECT: Subject = Subject {
             summary: "Reload tokens, certificate, rate limits and log level.",
             parameters: &[],
             body: None,
-            answers: &[(200, "Settings in force, and changed settings that need a restart.", Json(of::<Reloaded>))],
+            answers: &[(
+                200,
+                "Settings in force, and changed settings that need a restart.",
+                Json(of::<Reloaded>),
+            )],
             handler: || post(reload::reload),
         },
         Operation {
