@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::Constraint;
-use crate::tasks::Estimate;
+use crate::estimate::Estimate;
 
 /// A decision of a policy.
 #[derive(Clone, PartialEq, Debug)]

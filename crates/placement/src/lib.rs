@@ -15,6 +15,7 @@
 
 mod constraints;
 mod decision;
+mod estimate;
 pub mod moves;
 mod policy;
 mod pool;

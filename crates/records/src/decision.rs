@@ -6,7 +6,7 @@ use std::sync::Arc;
 use leeward_fabric::{Fabric, HostId, Nanos};
 use leeward_ledger::EntryId;
 use leeward_placement::{Decision, Note, Reason, Verdict};
-use leeward_slo::online::{Agreed, AgreedStage};
+use leeward_slo::online::{Grant, GrantedStage};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +37,7 @@ impl DecisionRecord {
     pub fn bytes(&self) -> usize {
         let DecisionDetails { spec, hosts, why, promise, .. } = &self.details;
         let promise = promise.as_ref().map_or(0, |promise| {
-            let stage = |stage: &AgreedStage| 256 + names(&stage.queues) + 64 * stage.limits.len();
+            let stage = |stage: &GrantedStage| 256 + names(&stage.queues) + 64 * stage.limits.len();
             512 + promise.stages.iter().map(stage).sum::<usize>()
         });
         1_024 + names(hosts) + 512 * why.len() + spec.bytes() + promise
@@ -72,7 +72,7 @@ pub struct DecisionDetails {
     pub why: Vec<Reason>,
     /// Guarantee of a workload in its current state, which later decisions may have changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub promise: Option<Agreed>,
+    pub promise: Option<Grant>,
 }
 
 /// Bottleneck of a decision.

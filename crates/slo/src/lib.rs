@@ -8,14 +8,14 @@
 pub mod admit;
 pub mod bound;
 pub mod file;
+mod format;
 pub mod limits;
 pub mod online;
 pub mod pack;
 pub mod priorities;
 mod system;
-mod words;
 mod workload;
 
+pub use format::{percent, time};
 pub use system::{Promise, Queue, System};
-pub use words::{percent, time};
 pub use workload::{Demand, Slo, Workload};

@@ -7,7 +7,7 @@ use leeward_ledger::{Ledger, LedgerSettings, Scratch, Transaction};
 use leeward_registry::PolicySpec;
 use leeward_slo::bound::{Bounds, Method};
 use leeward_slo::file::Workloads;
-use leeward_slo::online::{Agreed, Agreement, Declined, Form, Standing, admit, check, pack};
+use leeward_slo::online::{ActiveWorkload, Agreement, Form, Grant, Rejected, admit, check, pack};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -73,7 +73,7 @@ fn policy(text: &str) -> PolicySpec {
 struct House {
     cluster: Cluster,
     ledger: Ledger,
-    standing: Vec<Standing>,
+    standing: Vec<ActiveWorkload>,
     entries: BTreeMap<u64, Vec<leeward_ledger::EntryId>>,
 }
 
@@ -95,7 +95,7 @@ impl House {
         let change = Transaction { add, release, expect, ..Transaction::default() };
         let mut ids = self.ledger.commit(change, Nanos(0)).expect("nothing changed meanwhile").into_iter();
         let agreed = agreement.agreed.last().expect("the new one").clone();
-        self.standing.push(Standing { id, form, agreed });
+        self.standing.push(ActiveWorkload { id, form, agreed });
         for ((standing, agreed), entries) in
             self.standing.iter_mut().zip(&agreement.agreed).zip(&agreement.entries)
         {
@@ -117,7 +117,7 @@ impl House {
         let mut bounds = Bounds::new(&placed.system, read.bounds).expect("a right system");
         let mut reserved = BTreeMap::<ResourceId, f64>::new();
         for (at, (standing, promise)) in self.standing.iter().zip(&placed.system.promises).enumerate() {
-            let Agreed { bound_s, slo, .. } = &standing.agreed;
+            let Grant { bound_s, slo, .. } = &standing.agreed;
             let told = bound_s.expect("it is bounded");
             prop_assert!(told <= slo.latency_s, "{standing:?}");
             let bound = bounds.bound(at, Method::Dnc).expect("a bound").seconds;
@@ -142,7 +142,7 @@ impl House {
 }
 
 /// Form of a workload in a file, with its promise.
-fn in_force(standing: &Standing) -> Value {
+fn in_force(standing: &ActiveWorkload) -> Value {
     let mut form = Value::Object(standing.form.clone());
     form["server"] = standing.agreed.volume.clone().into();
     for stage in &standing.agreed.stages {
@@ -187,7 +187,7 @@ proptest! {
                     for (before, after) in house.standing.iter().zip(&agreement.agreed) {
                         prop_assert_eq!(&before.agreed.volume, &after.volume, "volumes stay");
                         if after.server != own.server || placed {
-                            let limits = |of: &Agreed| -> Vec<_> {
+                            let limits = |of: &Grant| -> Vec<_> {
                                 of.stages.iter().map(|stage| stage.limits.clone()).collect()
                             };
                             prop_assert_eq!(limits(&before.agreed), limits(after), "others keep limits");
@@ -196,7 +196,7 @@ proptest! {
                     house.settle(id, form, &agreement);
                     house.check()?;
                 }
-                Err(Declined::Refused(why)) => prop_assert!(why.len() > 10, "{}", why),
+                Err(Rejected::Refused(why)) => prop_assert!(why.len() > 10, "{}", why),
                 Err(other) => prop_assert!(false, "{}", other),
             }
         }
@@ -208,10 +208,10 @@ fn what_is_refused_names_the_workload_and_the_stage_that_takes_its_time() {
     let house = House::new();
     let ask = Ask { client: 0, server: 1, millis: 5, share: 10, burst: 30, bytes: 1 };
     let refused = admit(&house.cluster, &[], &ask.form("a", true), 0, &policy("dnc"));
-    let Err(Declined::Refused(why)) = refused else { panic!("{refused:?}") };
+    let Err(Rejected::Refused(why)) = refused else { panic!("{refused:?}") };
     assert!(why.starts_with("a: a bound of ") && why.ends_with(" at storage (r0h1:ssd)"), "{why}");
     let refused = pack(&house.cluster, &[], &ask.form("a", false), 0, &policy("compactor"), &[]);
-    let Err(Declined::Refused(why)) = refused else { panic!("{refused:?}") };
+    let Err(Rejected::Refused(why)) = refused else { panic!("{refused:?}") };
     assert!(why.contains("none of 6 servers") || why.contains("on an empty server"), "{why}");
 }
 
@@ -250,7 +250,7 @@ fn what_packing_would_not_promise_itself_stays_as_it_is_and_is_no_ones_obstacle(
         assert_eq!(told.by.as_deref(), Some(by).filter(|by| *by != "none"), "{told:?}");
         house.settle(0, form, &agreement);
         let worst = admit(&house.cluster, &[], &by_chance("chance", Some("r1h1"), true), 0, &policy("dnc"));
-        assert!(matches!(worst, Err(Declined::Refused(_))), "its worst case is within its SLO: {worst:?}");
+        assert!(matches!(worst, Err(Rejected::Refused(_))), "its worst case is within its SLO: {worst:?}");
         for (id, client) in [(1, 1), (2, 3), (3, 0)] {
             let ask = Ask { client, server: 0, millis: 400, share: 2, burst: 1, bytes: 1 };
             let form = ask.form(&format!("w{id}"), false);
@@ -261,7 +261,7 @@ fn what_packing_would_not_promise_itself_stays_as_it_is_and_is_no_ones_obstacle(
             assert!(new.bound_s.expect("a bound") <= 0.4 && new.by.as_deref() == Some("dnc"));
             assert_eq!(chance.by, told.by);
             assert!(chance.bound_s.is_none_or(|bound| bound <= 0.06), "{chance:?}");
-            let limits = |of: &Agreed| of.stages.iter().map(|stage| stage.limits.clone()).collect::<Vec<_>>();
+            let limits = |of: &Grant| of.stages.iter().map(|stage| stage.limits.clone()).collect::<Vec<_>>();
             assert_eq!((limits(chance), &chance.volume), (limits(&told), &told.volume));
             house.settle(id, form, &packed);
         }
@@ -305,7 +305,7 @@ fn one_that_another_bound_keeps_is_kept_by_it_still() {
         &policy("compactor"),
         &[HostId(0), HostId(1)],
     );
-    assert!(matches!(&packed, Err(Declined::Refused(why)) if why.contains("model")), "{packed:?}");
+    assert!(matches!(&packed, Err(Rejected::Refused(why)) if why.contains("model")), "{packed:?}");
 }
 
 #[test]
@@ -331,7 +331,7 @@ fn what_was_promised_on_a_link_that_carries_nothing_now_is_no_ones_obstacle() {
                 assert_eq!(packed.agreed[0].stages[1].limits, house.standing[0].agreed.stages[1].limits);
             }
             // The links of the lost workload have no guaranteed capacity.
-            Err(Declined::Refused(why)) => assert!(id == 3 && why.contains("`w0`"), "{id}: {why}"),
+            Err(Rejected::Refused(why)) => assert!(id == 3 && why.contains("`w0`"), "{id}: {why}"),
             Err(other) => panic!("{other}"),
         }
     }
@@ -366,7 +366,7 @@ fn a_cluster_without_priorities_promises_nothing() {
         admit(&plain, &[], &ask.form("a", true), 0, &policy("dnc")),
         pack(&plain, &[], &ask.form("a", false), 0, &policy("compactor"), &[]),
     ] {
-        let Err(Declined::Refused(why)) = agreement else { panic!("{agreement:?}") };
+        let Err(Rejected::Refused(why)) = agreement else { panic!("{agreement:?}") };
         assert!(why.contains("`priorities`"), "{why}");
     }
 }
@@ -387,7 +387,7 @@ fn a_workload_that_depended_on_one_that_ended_stands_without_it() {
     assert!(admit(&house.cluster, &house.standing, &ask.form("c", true), 2, &policy("dnc")).is_ok());
     // A new workload may depend only on existing ones.
     let wrong = admit(&house.cluster, &[], &second, 3, &policy("dnc"));
-    let Err(Declined::Wrong(error)) = wrong else { panic!("{wrong:?}") };
+    let Err(Rejected::Wrong(error)) = wrong else { panic!("{wrong:?}") };
     assert_eq!(error.field.as_deref(), Some("depends_on[0]"), "{error}");
 }
 
@@ -423,7 +423,7 @@ fn what_is_wrong_with_a_form_is_told_with_its_field() {
         let error = match check(&form, true) {
             Err(error) => error,
             Ok(()) => match admit(&cluster, &[], &form, 0, &policy("dnc")) {
-                Err(Declined::Wrong(error)) => error,
+                Err(Rejected::Wrong(error)) => error,
                 other => panic!("{form:?}: {other:?}"),
             },
         };
@@ -432,10 +432,10 @@ fn what_is_wrong_with_a_form_is_told_with_its_field() {
     }
     let wrong = |by: &str| admit(&cluster, &[], &right.form("a", true), 0, &policy(by));
     for by in ["dncc", "dnc:serach=false", "silo++"] {
-        assert!(matches!(wrong(by), Err(Declined::Policy(_))), "{by}: {:?}", wrong(by));
+        assert!(matches!(wrong(by), Err(Rejected::Policy(_))), "{by}: {:?}", wrong(by));
     }
     let wrong = pack(&cluster, &[], &right.form("a", false), 0, &policy("compact"), &[]);
-    assert!(matches!(wrong, Err(Declined::Policy(_))), "{wrong:?}");
+    assert!(matches!(wrong, Err(Rejected::Policy(_))), "{wrong:?}");
 }
 
 #[test]
@@ -459,12 +459,12 @@ fn a_promise_that_is_lost_with_its_link_is_no_obstacle_where_priorities_change()
     }
     for elsewhere in [(0, 2, 300), (0, 1, 110), (1, 5, 90), (5, 2, 170)] {
         let admitted = come(&house, elsewhere).unwrap_or_else(|why| panic!("{elsewhere:?}: {why}"));
-        let bounded = |agreed: &Agreed| agreed.bound_s.is_some_and(|bound| bound <= agreed.slo.latency_s);
+        let bounded = |agreed: &Grant| agreed.bound_s.is_some_and(|bound| bound <= agreed.slo.latency_s);
         let kept: Vec<bool> = admitted.agreed.iter().map(bounded).collect();
         assert_eq!(kept, [true, true, true, true, false, true], "{elsewhere:?}");
     }
     for across in [(3, 4, 500), (4, 0, 500)] {
         let refused = come(&house, across);
-        assert!(matches!(&refused, Err(Declined::Refused(why)) if why.contains("new")), "{refused:?}");
+        assert!(matches!(&refused, Err(Rejected::Refused(why)) if why.contains("new")), "{refused:?}");
     }
 }

@@ -11,7 +11,7 @@ use leeward_placement::Reason;
 use leeward_records::schema::{Id, Name, Time};
 use leeward_records::{Caller, Clock, DecisionRecord, Limit, PlacementSpec};
 use leeward_service::{DecisionQuery, GetDecision, Placed, Placement, Release, WhatIf, WhatIfResult};
-use leeward_slo::online::Agreed;
+use leeward_slo::online::Grant;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -53,7 +53,7 @@ pub struct Decision<'a> {
     why: &'a [Reason],
     /// Current promise to the workload; only in decisions about workloads.
     #[serde(skip_serializing_if = "Option::is_none")]
-    promise: Option<&'a Agreed>,
+    promise: Option<&'a Grant>,
     /// Client of the request; null if the request named none.
     #[schemars(with = "Option<Name>")]
     client: Option<&'a str>,

@@ -5,7 +5,7 @@ use axum::extract::{Path, Query, State};
 use axum::response::IntoResponse;
 use leeward_records::schema::{Id, Time};
 use leeward_service::{GetWorkload, ListWorkloads, WorkloadState};
-use leeward_slo::online::{Agreed, AgreedSlo, AgreedStage};
+use leeward_slo::online::{Grant, GrantedSlo, GrantedStage};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -22,7 +22,7 @@ pub struct Workload {
     /// Priority at the first stage with a queue; 0 is served first.
     priority: u32,
     /// The promised SLO.
-    slo: AgreedSlo,
+    slo: GrantedSlo,
     /// Upper bound on the latency of a request in seconds; for a stochastic bound, on the SLO's percentile.
     /// Null if there is no bound.
     bound_s: Option<f64>,
@@ -37,7 +37,7 @@ pub struct Workload {
     /// Links and device that requests pass, in order.
     path: Vec<String>,
     /// The path by stages, with priorities and limits to enforce.
-    stages: Vec<AgreedStage>,
+    stages: Vec<GrantedStage>,
     /// Decision that made the promise.
     #[schemars(with = "Id")]
     decision: String,
@@ -51,7 +51,7 @@ pub struct Workload {
 
 impl Workload {
     fn of(app: &AppState, WorkloadState { record, latency_s }: &WorkloadState) -> Option<Workload> {
-        let Agreed { workload, client, volume, slo, bound_s, by, stages, .. } =
+        let Grant { workload, client, volume, slo, bound_s, by, stages, .. } =
             record.details.promise.clone()?;
         Some(Workload {
             name: workload,

@@ -4,7 +4,7 @@
 //! order of execution. For each hot link it also lists the tasks that would help but stay, with the reason.
 //! The engine manages cooldowns and budgets; a policy sees only what is left of them.
 
-mod cool;
+mod cooling;
 mod file;
 mod reactive;
 

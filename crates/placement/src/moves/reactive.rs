@@ -22,7 +22,7 @@ use leeward_registry::{Registration, schema, setting_error, settings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::cool::{Cool, all_unseen};
+use super::cooling::{CoolRacks, all_unseen};
 use super::{Kept, Move, MoveRequest, Moves, Running, Stays};
 use crate::decision::oldest_of;
 use crate::tasks::{AppRequest, Borg, BorgSettings, Taken, Task, rack_links, streams};
@@ -108,7 +108,7 @@ impl Reactive {
         }
         let ranks = BorgSettings { sample: self.settings.sample, ..BorgSettings::default() };
         let most = context.view.hot_above() - self.settings.margin;
-        let (destination, cool) = (Borg::proactive(ranks), Cool::new(context, most));
+        let (destination, cool) = (Borg::proactive(ranks), CoolRacks::new(context, most));
         let mut turn =
             Turn { destination, cool, request, context, by_rack, budgets, gone, taken, stuck, answer };
         hot.iter().for_each(|(_, side)| turn.cool(*side));
@@ -172,7 +172,7 @@ struct Turn<'t, 'a, 'l> {
     /// The proactive rule.
     destination: Borg,
     /// Possible destinations.
-    cool: Cool,
+    cool: CoolRacks,
     request: &'t MoveRequest,
     context: &'t mut Context<'a, 'l>,
     /// Tasks of each rack.

@@ -5,10 +5,10 @@ use std::cmp::Reverse;
 use leeward_fabric::{DomainId, HostId, Load, Nanos, ResourceId, Shape};
 
 use super::circuit::Turns;
-use super::first::{chosen, nobody};
+use super::fault_domains::spreads;
+use super::first_replica::{chosen, nobody};
 use super::level::{Failure, Level, Ranked};
-use super::spread::spreads;
-use super::survey::{Blind, Rate, Survey, lower};
+use super::path_estimates::{Blind, PathEstimates, Rate, lower};
 use super::uplink::{Guideline, UplinkClass, tour};
 use super::{Layout, ReplicaRequest};
 use crate::constraints::{Constraint, Filter};
@@ -34,7 +34,7 @@ pub(super) struct Search<'s, 'c, 'a, 'l> {
     pub filter: Filter<'s>,
     pub ties: Ties,
     pub guideline: Option<Guideline>,
-    pub survey: Survey<'c, 'l>,
+    pub survey: PathEstimates<'c, 'l>,
     /// On a network of circuits: the schedule of partner racks, and the partner rack of the current group.
     pub turns: Option<Turns>,
     pub partner: Option<DomainId>,

@@ -26,9 +26,9 @@ use serde::{Deserialize, Serialize};
 
 use super::chain::Search;
 use super::circuit::Turns;
-use super::first::{chosen, filter, first};
-use super::sinbad::WithoutTelemetry;
-use super::survey::Survey;
+use super::first_replica::{chosen, filter, first};
+use super::path_estimates::PathEstimates;
+use super::sinbad_settings::WithoutTelemetry;
 use super::uplink::Guideline;
 use super::{Chain, ReplicaRequest, Uniform, UniformSettings, transfers};
 use crate::ties::{Draws, Ties};
@@ -112,7 +112,7 @@ impl Leeward {
         let mut filter = filter(context.pool, request);
         let writer = first(request, &mut filter, &mut Draws::new(context.seed, request.id))?;
         let host = request.writer.unwrap_or(writer);
-        let survey = Survey::new(context.view, host, request.id);
+        let survey = PathEstimates::new(context.view, host, request.id);
         let disk = context.pool.write_rate().map(|rate| rate.as_load().0 as f64);
         let disk = disk.into_iter().chain(survey.widest()).fold(f64::INFINITY, f64::min).clamp(1.0, 1e18);
         let mut search = Search {

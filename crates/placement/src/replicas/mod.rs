@@ -6,16 +6,17 @@
 mod ccp;
 mod chain;
 mod circuit;
-mod first;
+mod fault_domains;
+mod first_replica;
 mod form;
 mod leeward;
 mod level;
+mod path_estimates;
 mod rehdfs;
 mod search;
 mod sinbad;
 mod sinbad_file;
-mod spread;
-mod survey;
+mod sinbad_settings;
 mod uniform;
 mod uplink;
 
@@ -28,8 +29,9 @@ pub use ccp::{Ccp, CcpSettings, Within};
 pub use form::Form;
 pub use leeward::{Leeward, LeewardSettings};
 pub use rehdfs::{ReHdfs, ReHdfsSettings};
-pub use sinbad::{Hysteresis, Sinbad, SinbadSettings, WithoutTelemetry};
+pub use sinbad::Sinbad;
 pub use sinbad_file::SinbadFile;
+pub use sinbad_settings::{Hysteresis, SinbadSettings, WithoutTelemetry};
 pub use uniform::{Uniform, UniformSettings};
 
 use crate::ties::Ties;

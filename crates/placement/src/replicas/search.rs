@@ -6,10 +6,10 @@ use std::cmp::Reverse;
 use leeward_fabric::{BITS_PER_BYTE, Bandwidth, DomainId, Hop, HostId, Load, Nanos, ResourceId, Shape};
 use leeward_ledger::Fade;
 
-use super::first::{chosen, filter, first, nobody};
+use super::fault_domains::spreads;
+use super::first_replica::{chosen, filter, first, nobody};
 use super::level::{Failure, Level};
-use super::sinbad::{Hysteresis, SinbadSettings};
-use super::spread::spreads;
+use super::sinbad_settings::{Hysteresis, SinbadSettings};
 use super::{Chain, ReplicaRequest, transfer};
 use crate::constraints::{Constraint, Filter};
 use crate::decision::sight;

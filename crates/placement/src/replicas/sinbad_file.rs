@@ -5,7 +5,8 @@
 use leeward_fabric::Nanos;
 use leeward_registry::{Registration, schema, settings};
 
-use super::sinbad::{Sinbad, SinbadSettings};
+use super::sinbad::Sinbad;
+use super::sinbad_settings::SinbadSettings;
 use super::{Chain, ReplicaRequest};
 use crate::{Context, Decision, Policy, Refusal};
 

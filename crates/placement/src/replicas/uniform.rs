@@ -9,7 +9,7 @@ use leeward_registry::{Registration, schema, settings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::first::{at_random, by_rule, filter, first, place_groups};
+use super::first_replica::{at_random, by_rule, filter, first, place_groups};
 use super::{Chain, ReplicaRequest};
 use crate::constraints::Filter;
 use crate::ties::Draws;

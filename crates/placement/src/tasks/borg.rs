@@ -15,14 +15,14 @@
 //! overcommitted.
 
 use leeward_fabric::input::InputError;
-use leeward_fabric::{DomainId, Fabric, HostId, Nanos, ResourceId};
+use leeward_fabric::{DomainId, Fabric, HostId, Nanos};
 use leeward_registry::{Registration, schema, setting_error, settings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::score::Racks;
-use super::seats::{Seats, Taken};
-use super::{AppRequest, Assignment, HostRating, Peer, TaskPolicy, change, host_scores};
+use super::capacity_check::{CapacityCheck, Taken};
+use super::score::{Balance, Racks, rack_links};
+use super::{AppRequest, Assignment, HostRating, Peer, TaskPolicy, host_scores, transaction};
 use crate::decision::oldest_of;
 use crate::ties::{Draws, Ties};
 use crate::{Considered, Context, Decision, Explain, Objectives, Policy, Refusal};
@@ -55,7 +55,7 @@ pub struct Borg {
     name: &'static str,
     settings: BorgSettings,
     /// True if the policy balances racks' links rather than hosts.
-    pub(super) proactive: bool,
+    proactive: bool,
     /// Name of the policy for moves that completes it.
     move_policy: Option<&'static str>,
 }
@@ -144,10 +144,10 @@ impl Borg {
         request: &AppRequest,
         context: &mut Context<'_, '_>,
     ) -> Result<Decision<Assignment>, Refusal> {
-        let mut notes = change::Notes::default();
+        let mut notes = transaction::Notes::default();
         let hosts = self.assign(request, context, &mut notes.why)?;
         notes.oldest = self.rests_on(&hosts, context);
-        Ok(change::decision(policy, request, hosts, notes, context))
+        Ok(transaction::decision(policy, request, hosts, notes, context))
     }
 
     /// End of the oldest window among the links that ranked the racks of these hosts; `None` if the policy
@@ -175,13 +175,13 @@ impl Borg {
             return Err(Refusal::NoRackLinks);
         }
         let before = context.view.checkpoint();
-        let mut seats = Seats::beside(context.pool, request, std::mem::take(taken));
+        let mut seats = CapacityCheck::beside(context.pool, request, std::mem::take(taken));
         let mut answer = Ok(());
         for (at, task) in (0..).zip(&request.tasks) {
             answer = self.place_task(at, request, racks, &mut seats, context, why);
             let Some(host) = seats.host_of(at) else { break };
             if request.tasks.len() > 1 {
-                let entries = change::task_streams(fabric, request, task, host, context.view.now());
+                let entries = transaction::task_streams(fabric, request, task, host, context.view.now());
                 entries.for_each(|entry| context.view.add(&entry));
             }
         }
@@ -196,7 +196,7 @@ impl Borg {
         at: u32,
         request: &AppRequest,
         among: Option<&[DomainId]>,
-        seats: &mut Seats<'_>,
+        seats: &mut CapacityCheck<'_>,
         context: &Context<'_, '_>,
         why: &mut Vec<Considered>,
     ) -> Result<(), Refusal> {
@@ -204,7 +204,7 @@ impl Borg {
         let ties = Ties::new(context.seed, id);
         let in_racks = context.pool.racks_of(request.job);
         let spread_step = self.spread_step(in_racks, request);
-        let mut racks = Racks::new(self, (request, at), context, in_racks, spread_step);
+        let mut racks = Racks::new(self.balance(), (request, at), context, in_racks, spread_step);
         let explained = context.explain.limit() > 0;
         let (mut best, mut ranked) = (None::<Rank>, Vec::new());
         let mut newest = Nanos(0);
@@ -217,7 +217,7 @@ impl Borg {
             if let Some(seen) = score.unseen {
                 newest = newest.max(seen);
             }
-            let steps = self.steps(score.objectives.balance);
+            let steps = self.balance().steps(score.objectives.balance);
             let tie = ties.rank(u64::from(host.0));
             let Objectives { in_rack, left, .. } = score.objectives;
             let rank = ((score.unseen.is_some(), in_rack / spread_step, steps, left, tie), host);
@@ -258,13 +258,19 @@ impl Borg {
         (all as f64 * self.settings.spread).clamp(1.0, f64::from(u32::MAX)) as u32
     }
 
-    /// Converts a share of load to steps.
-    pub(super) fn steps(&self, balance: f64) -> u64 {
-        (balance.clamp(0.0, 1e6) / self.settings.step) as u64
+    /// Rule of balance.
+    fn balance(&self) -> Balance {
+        Balance { proactive: self.proactive, step: self.settings.step }
     }
 
     /// Random hosts with room; all hosts with room in a small cluster.
-    fn sample(&self, task: u32, field: &Field<'_>, seats: &Seats<'_>, draws: &mut Draws) -> Vec<HostId> {
+    fn sample(
+        &self,
+        task: u32,
+        field: &Field<'_>,
+        seats: &CapacityCheck<'_>,
+        draws: &mut Draws,
+    ) -> Vec<HostId> {
         let size = field.size();
         let wanted = self.settings.sample.min(size) as usize;
         let mut found = Vec::with_capacity(wanted);
@@ -343,18 +349,13 @@ impl TaskPolicy for Borg {
         hosts: &[HostId],
         context: &Context<'_, '_>,
     ) -> Option<Vec<HostRating>> {
-        (request.tasks.len() == 1).then(|| host_scores::score_hosts(self, request, peers, hosts, context))
+        (request.tasks.len() == 1)
+            .then(|| host_scores::score_hosts(self.balance(), request, peers, hosts, context))
     }
 
     fn move_policy(&self) -> Option<&'static str> {
         self.move_policy
     }
-}
-
-/// Links of a host's rack, out of it and into it; empty on a mesh.
-pub(crate) fn rack_links(fabric: &Fabric, host: HostId) -> impl Iterator<Item = ResourceId> + use<> {
-    let rack = fabric.rack_of(host);
-    [fabric.out_of_domain(rack), fabric.into_domain(rack)].into_iter().flatten()
 }
 
 /// Sort key of a host, least first: unknown load, steps of spread in its rack, steps of balance, processors

@@ -15,9 +15,10 @@ use leeward_registry::{Registration, schema, settings};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::rates::{Estimate, Rates};
-use super::seats::{Seats, looks, shuffled};
-use super::{AppRequest, Assignment, HostRating, Peer, TaskPolicy, change};
+use super::capacity_check::{CapacityCheck, looks, shuffled};
+use super::rates::Rates;
+use super::{AppRequest, Assignment, HostRating, Peer, TaskPolicy, transaction};
+use crate::estimate::Estimate;
 use crate::{Context, Decision, Policy, Refusal};
 
 /// Settings of `choreo`.
@@ -93,7 +94,7 @@ impl Choreo {
             Ties::Lowest => context.pool.fabric().all_hosts().collect(),
         };
         let mut search = Search {
-            seats: Seats::new(context.pool, request),
+            seats: CapacityCheck::new(context.pool, request),
             rates: Rates::new(context.view, self.estimate()),
             order,
         };
@@ -122,9 +123,9 @@ impl Policy<AppRequest> for Choreo {
         request: &AppRequest,
         context: &mut Context<'_, '_>,
     ) -> Result<Decision<Assignment>, Refusal> {
-        let notes = change::Notes { estimate: Some(self.estimate()), ..change::Notes::default() };
+        let notes = transaction::Notes { estimate: Some(self.estimate()), ..transaction::Notes::default() };
         let hosts = self.assign(request, context)?;
-        Ok(change::decision(self.name(), request, hosts, notes, context))
+        Ok(transaction::decision(self.name(), request, hosts, notes, context))
     }
 }
 
@@ -146,7 +147,7 @@ impl TaskPolicy for Choreo {
 
 /// Placement of one app.
 struct Search<'a, 'l> {
-    seats: Seats<'a>,
+    seats: CapacityCheck<'a>,
     rates: Rates<'a, 'l>,
     /// All hosts, in the order that breaks ties.
     order: Vec<HostId>,

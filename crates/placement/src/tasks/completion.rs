@@ -10,7 +10,8 @@ use leeward_fabric::{BITS_PER_BYTE, HostId, ResourceId};
 use leeward_ledger::View;
 
 use super::Transfer;
-use super::rates::{Estimate, Rates};
+use super::rates::Rates;
+use crate::estimate::Estimate;
 
 /// End of an app's transfers.
 #[derive(Clone, PartialEq, Debug)]

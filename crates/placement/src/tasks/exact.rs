@@ -17,11 +17,12 @@ use leeward_solver::{Limits, Program, Solution, SolverError, Variable};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::change::{self, Notes};
+use super::capacity_check::CapacityCheck;
 use super::completion::completion;
-use super::rates::{Estimate, Rates, SLOWEST};
-use super::seats::Seats;
+use super::rates::{Rates, SLOWEST};
+use super::transaction::{self, Notes};
 use super::{AppRequest, Assignment, HostRating, Leeward, LeewardSettings, Peer, TaskPolicy};
+use crate::estimate::Estimate;
 use crate::{Context, Decision, Policy, Refusal};
 
 /// Largest number of variables; larger programs would not be solved and would exhaust memory.
@@ -133,7 +134,7 @@ impl Exact {
             Err(error) => return Err(Refusal::SolverFailed { message: error.to_string() }),
         };
         notes.gap = Some(solution.gap);
-        let (found, mut seats) = (model.hosts_of(&solution), Seats::new(context.pool, request));
+        let (found, mut seats) = (model.hosts_of(&solution), CapacityCheck::new(context.pool, request));
         for (task, &host) in (0..).zip(&found) {
             // The solver's numbers are rounded.
             if seats.refuses(host, task).is_some() {
@@ -155,9 +156,9 @@ impl Policy<AppRequest> for Exact {
         request: &AppRequest,
         context: &mut Context<'_, '_>,
     ) -> Result<Decision<Assignment>, Refusal> {
-        let mut notes = change::Notes::default();
+        let mut notes = transaction::Notes::default();
         let hosts = self.assign(request, context, &mut notes)?;
-        Ok(change::decision(self.name(), request, hosts, notes, context))
+        Ok(transaction::decision(self.name(), request, hosts, notes, context))
     }
 }
 
@@ -221,7 +222,7 @@ impl Model {
         estimate: Estimate,
         unit: f64,
     ) -> Result<Model, Refusal> {
-        let seats = Seats::new(context.pool, request);
+        let seats = CapacityCheck::new(context.pool, request);
         let open = |host: &HostId| seats.refuses_all(*host, &[]).is_none();
         let hosts: Vec<HostId> = context.pool.fabric().all_hosts().filter(open).collect();
         let mut bytes = BTreeMap::<(u32, u32), (u64, u64)>::new();

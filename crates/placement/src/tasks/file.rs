@@ -7,25 +7,8 @@ use leeward_fabric::{Bandwidth, Bytes, Cpus};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use super::{AppRequest, Class, Task, Traffic, Transfer, square};
-
-/// Largest number of tasks of an app; a larger count is a mistake.
-pub(super) const MOST_TASKS: usize = 100_000;
-/// Largest number of transfers of an app; names of several tasks stand for each pair of them.
-pub(super) const MOST_TRANSFERS: usize = 2_000_000;
-/// Largest sum of bytes of a traffic matrix.
-pub(super) const MOST_BYTES: f64 = (1_u64 << 62) as f64;
-
-/// An app, or a job of independent tasks.
-#[derive(Clone, PartialEq, Debug)]
-pub struct App {
-    /// Display name.
-    pub name: String,
-    /// Names of its tasks, in the order of the request.
-    pub names: Vec<String>,
-    /// The request, with id and job 0 and without constraints.
-    pub request: AppRequest,
-}
+use super::app::{App, MOST_BYTES, MOST_TASKS, MOST_TRANSFERS};
+use super::{AppRequest, Class, Task, Traffic, Transfer, matrix};
 
 /// An app: tasks, and the traffic between them.
 #[derive(Deserialize, JsonSchema)]
@@ -151,7 +134,7 @@ impl Reader<'_> {
                     InputError::new(self.path, "give `transfers` or `matrix`, not both").in_field("matrix")
                 );
             }
-            Some(matrix) => square::read(matrix, files, Some(self.tasks.len()))?.1,
+            Some(matrix) => matrix::read(matrix, files, Some(self.tasks.len()))?.1,
             None => self.transfers(&file.transfers)?,
         };
         let name = file.name.unwrap_or_else(|| "app".into());

@@ -9,23 +9,22 @@ use std::collections::BTreeMap;
 
 use leeward_fabric::{Endpoint, Hop, HostId, Load, ResourceId};
 
-use super::borg::{Borg, rack_links};
-use super::score::Racks;
-use super::seats::Seats;
+use super::capacity_check::CapacityCheck;
+use super::score::{Balance, Racks, rack_links};
 use super::{AppRequest, HostRating, Peer};
 use crate::{Constraint, Context};
 
 /// Scores hosts for the single task of a request, in order.
 pub(super) fn score_hosts(
-    policy: &Borg,
+    rule: Balance,
     request: &AppRequest,
     peers: &[Peer],
     hosts: &[HostId],
     context: &Context<'_, '_>,
 ) -> Vec<HostRating> {
-    let seats = Seats::new(context.pool, request);
+    let seats = CapacityCheck::new(context.pool, request);
     let in_racks = context.pool.racks_of(request.job);
-    let mut racks = Racks::new(policy, (request, 0), context, in_racks, 1);
+    let mut racks = Racks::new(rule, (request, 0), context, in_racks, 1);
     let one = |host: HostId| {
         let refused = |because| HostRating {
             host,
@@ -37,7 +36,7 @@ pub(super) fn score_hosts(
         if let Some(because) = seats.refuses(host, 0) {
             return refused(because);
         }
-        if policy.proactive && !peers.is_empty() {
+        if rule.proactive && !peers.is_empty() {
             return beside(host, request, peers, context).unwrap_or_else(refused);
         }
         match racks.score(host, &seats, None) {

@@ -15,11 +15,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::borg::{Borg, BorgSettings};
+use super::capacity_check::{CapacityCheck, shuffled};
 use super::choreo::{Choreo, ChoreoSettings};
-use super::rates::Estimate;
 use super::search::{Effort, improve};
-use super::seats::{Seats, shuffled};
-use super::{AppRequest, Assignment, HostRating, Peer, TaskPolicy, change};
+use super::{AppRequest, Assignment, HostRating, Peer, TaskPolicy, transaction};
+use crate::estimate::Estimate;
 use crate::{Context, Decision, Policy, Refusal};
 
 /// Settings of `leeward` for tasks.
@@ -121,9 +121,9 @@ impl Policy<AppRequest> for Leeward {
         if request.transfers.is_empty() && context.view.fabric().shape() == Shape::Tree {
             return self.single.decide(self.name(), request, context);
         }
-        let notes = change::Notes { estimate: Some(self.estimate()), ..change::Notes::default() };
+        let notes = transaction::Notes { estimate: Some(self.estimate()), ..transaction::Notes::default() };
         let hosts = self.assign(request, context)?;
-        Ok(change::decision(self.name(), request, hosts, notes, context))
+        Ok(transaction::decision(self.name(), request, hosts, notes, context))
     }
 }
 
@@ -153,7 +153,7 @@ impl TaskPolicy for Leeward {
 
 /// Places tasks by size, each on the first host with room.
 fn by_size(request: &AppRequest, context: &Context<'_, '_>) -> Option<Assignment> {
-    let mut seats = Seats::new(context.pool, request);
+    let mut seats = CapacityCheck::new(context.pool, request);
     let order = shuffled(context.pool, context.seed, request.id);
     let mut tasks: Vec<u32> = (0..request.tasks.len() as u32).collect();
     let size = |task: &u32| (request.tasks[*task as usize].cpus, request.tasks[*task as usize].memory);

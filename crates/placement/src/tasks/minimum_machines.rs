@@ -5,8 +5,8 @@
 use leeward_fabric::{Fabric, HostId};
 use leeward_registry::{NoSettings, Registration, schema, settings};
 
-use super::seats::{Seats, looks, shuffled};
-use super::{AppRequest, Assignment, HostRating, Peer, TaskPolicy, change};
+use super::capacity_check::{CapacityCheck, looks, shuffled};
+use super::{AppRequest, Assignment, HostRating, Peer, TaskPolicy, transaction};
 use crate::{Context, Decision, Policy, Refusal};
 
 /// Placement on as few hosts as possible.
@@ -33,7 +33,7 @@ impl Policy<AppRequest> for MinimumMachines {
         context: &mut Context<'_, '_>,
     ) -> Result<Decision<Assignment>, Refusal> {
         let hosts = assign(request, context)?;
-        Ok(change::decision(self.name(), request, hosts, change::Notes::default(), context))
+        Ok(transaction::decision(self.name(), request, hosts, transaction::Notes::default(), context))
     }
 }
 
@@ -54,7 +54,7 @@ impl TaskPolicy for MinimumMachines {
 }
 
 fn assign(request: &AppRequest, context: &Context<'_, '_>) -> Result<Assignment, Refusal> {
-    let mut seats = Seats::new(context.pool, request);
+    let mut seats = CapacityCheck::new(context.pool, request);
     let order = shuffled(context.pool, context.seed, request.id);
     let mut used = Vec::<HostId>::new();
     for task in 0..request.tasks.len() as u32 {

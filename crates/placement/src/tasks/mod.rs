@@ -4,14 +4,16 @@
 //! demand (Hotspots section 5.1). A tenant sends an app: tasks that arrive together with a traffic matrix
 //! (Choreo section 5). A policy answers with a host for each task, or refuses all of them.
 
+mod app;
 mod borg;
-mod change;
+mod capacity_check;
 mod choreo;
 mod completion;
 mod exact;
 mod file;
 mod host_scores;
 mod leeward;
+mod matrix;
 mod minimum_machines;
 mod policy;
 mod random;
@@ -20,25 +22,25 @@ mod reevaluate;
 mod round_robin;
 mod score;
 mod search;
-mod seats;
-mod square;
+mod transaction;
 
 use leeward_fabric::{Bytes, Cpus, HostId};
 use leeward_registry::Registry;
 
-pub(crate) use borg::rack_links;
+pub use crate::estimate::Estimate;
+pub use app::App;
 pub use borg::{Borg, BorgSettings};
-pub(crate) use change::streams;
+pub(crate) use capacity_check::Taken;
+pub use capacity_check::still_fits;
 pub use choreo::{Choreo, ChoreoSettings, Ties};
 pub use completion::{Carried, Completion, completion};
 pub use exact::{Exact, ExactSettings};
-pub use file::{App, AppFile, TaskFile};
+pub use file::{AppFile, TaskFile};
 pub use leeward::{Leeward, LeewardSettings};
 pub use policy::{HostRating, Peer, TaskPolicy};
-pub use rates::Estimate;
 pub use reevaluate::{Alternative, Worth, reevaluate};
-pub(crate) use seats::Taken;
-pub use seats::still_fits;
+pub(crate) use score::rack_links;
+pub(crate) use transaction::streams;
 
 use crate::{Constraints, Request};
 

@@ -4,8 +4,8 @@
 use leeward_fabric::{Fabric, HostId};
 use leeward_registry::{NoSettings, Registration, schema, settings};
 
-use super::seats::{Seats, looks};
-use super::{AppRequest, Assignment, HostRating, Peer, TaskPolicy, change};
+use super::capacity_check::{CapacityCheck, looks};
+use super::{AppRequest, Assignment, HostRating, Peer, TaskPolicy, transaction};
 use crate::ties::Draws;
 use crate::{Context, Decision, Policy, Refusal};
 
@@ -36,7 +36,7 @@ impl Policy<AppRequest> for Random {
         context: &mut Context<'_, '_>,
     ) -> Result<Decision<Assignment>, Refusal> {
         let hosts = assign(request, context)?;
-        Ok(change::decision(self.name(), request, hosts, change::Notes::default(), context))
+        Ok(transaction::decision(self.name(), request, hosts, transaction::Notes::default(), context))
     }
 }
 
@@ -57,7 +57,7 @@ impl TaskPolicy for Random {
 }
 
 fn assign(request: &AppRequest, context: &Context<'_, '_>) -> Result<Assignment, Refusal> {
-    let mut seats = Seats::new(context.pool, request);
+    let mut seats = CapacityCheck::new(context.pool, request);
     let mut draws = Draws::new(context.seed, request.id);
     let hosts = context.pool.fabric().host_count() as u32;
     for task in 0..request.tasks.len() as u32 {

@@ -8,14 +8,7 @@
 use leeward_fabric::{Endpoint, Fabric, Hop, HostId, Nanos, ResourceId, ResourceKind, Shape};
 use leeward_ledger::View;
 
-/// Links that count, and the estimate of the rate of one more transfer on a link.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Estimate {
-    /// On a hose mesh, counts the links into hosts too.
-    pub into_hosts: bool,
-    /// Counts flows alone, C / (N + 1), and ignores telemetry.
-    pub flows_only: bool,
-}
+use crate::estimate::Estimate;
 
 /// Rate in a search of a link without capacity, in bit/s. Times then stay finite, and fewer bytes on such a
 /// link are better.

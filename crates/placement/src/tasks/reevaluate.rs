@@ -18,8 +18,8 @@
 use leeward_fabric::{HostId, Nanos};
 use leeward_ledger::{Owner, OwnerKind};
 
-use super::seats::Seats;
-use super::{AppRequest, Assignment, Transfer, change, completion};
+use super::capacity_check::CapacityCheck;
+use super::{AppRequest, Assignment, Transfer, completion, transaction};
 use crate::{Basis, Context, Decision, Policy, Pool, Refusal};
 
 /// Larger apps skip the search for tasks that can stay, which examines every task alone.
@@ -90,8 +90,8 @@ pub fn reevaluate(
         decision
     } else {
         let Basis { gap, estimate, oldest, .. } = decision.basis;
-        let notes = change::Notes { why: decision.why, gap, estimate, oldest };
-        change::decision(decision.basis.policy, left, next, notes, context)
+        let notes = transaction::Notes { why: decision.why, gap, estimate, oldest };
+        transaction::decision(decision.basis.policy, left, next, notes, context)
     };
     Ok(Alternative {
         stays,
@@ -110,7 +110,7 @@ fn stay_put(left: &AppRequest, hosts: &[HostId], next: &[HostId], pool: &Pool) -
         talks[transfer.from as usize] = true;
         talks[transfer.to as usize] = true;
     }
-    let mut seats = Seats::new(pool, left);
+    let mut seats = CapacityCheck::new(pool, left);
     let (busy, idle): (Vec<u32>, Vec<u32>) = (0..next.len() as u32).partition(|&task| talks[task as usize]);
     for task in busy {
         seats.take(task, next[task as usize]);
@@ -136,7 +136,7 @@ fn go_back(
     let mut best = over(&next);
     for task in 0..next.len() {
         let there = std::mem::replace(&mut next[task], hosts[task]);
-        let mut seats = Seats::new(pool, left);
+        let mut seats = CapacityCheck::new(pool, left);
         for (other, &host) in (0..).zip(&next).filter(|&(other, _)| other != task as u32) {
             seats.take(other, host);
         }

@@ -5,8 +5,8 @@
 use leeward_fabric::{Fabric, HostId};
 use leeward_registry::{NoSettings, Registration, schema, settings};
 
-use super::seats::{Seats, looks};
-use super::{AppRequest, Assignment, HostRating, Peer, TaskPolicy, change};
+use super::capacity_check::{CapacityCheck, looks};
+use super::{AppRequest, Assignment, HostRating, Peer, TaskPolicy, transaction};
 use crate::ties::Draws;
 use crate::{Context, Decision, Policy, Refusal};
 
@@ -34,7 +34,7 @@ impl Policy<AppRequest> for RoundRobin {
         context: &mut Context<'_, '_>,
     ) -> Result<Decision<Assignment>, Refusal> {
         let hosts = assign(request, context)?;
-        Ok(change::decision(self.name(), request, hosts, change::Notes::default(), context))
+        Ok(transaction::decision(self.name(), request, hosts, transaction::Notes::default(), context))
     }
 }
 
@@ -55,7 +55,7 @@ impl TaskPolicy for RoundRobin {
 }
 
 fn assign(request: &AppRequest, context: &Context<'_, '_>) -> Result<Assignment, Refusal> {
-    let mut seats = Seats::new(context.pool, request);
+    let mut seats = CapacityCheck::new(context.pool, request);
     let hosts = context.pool.fabric().host_count() as u32;
     let mut next = Draws::new(context.seed, request.id).below(hosts);
     for task in 0..request.tasks.len() as u32 {

@@ -1,17 +1,32 @@
 //! Sort keys of hosts for a task of `borg` and its variants. Hosts of a rack share the expensive parts, so
 //! these are computed once per rack, and not at all if a host cannot win.
 
-use leeward_fabric::{DomainId, HostId, Load, Nanos, ResourceId};
+use leeward_fabric::{DomainId, Fabric, HostId, Load, Nanos, ResourceId};
 
-use super::borg::Borg;
-use super::seats::Seats;
+use super::capacity_check::CapacityCheck;
 use super::{AppRequest, Task};
 use crate::decision::sight;
 use crate::{Candidate, Considered, Constraint, Context, Limit, Objectives, Verdict};
 
+/// Rule by which a policy balances load.
+#[derive(Clone, Copy)]
+pub(super) struct Balance {
+    /// True if the policy balances racks' links rather than hosts.
+    pub proactive: bool,
+    /// Step of load: shares within one step are equal.
+    pub step: f64,
+}
+
+impl Balance {
+    /// Converts a share of load to steps.
+    pub fn steps(self, balance: f64) -> u64 {
+        (balance.clamp(0.0, 1e6) / self.step) as u64
+    }
+}
+
 /// Shared parts of the hosts of a rack for one task, computed once per rack.
 pub(super) struct Racks<'c, 'a, 'l> {
-    policy: &'c Borg,
+    rule: Balance,
     request: &'c AppRequest,
     at: u32,
     context: &'c Context<'a, 'l>,
@@ -62,19 +77,24 @@ pub(super) struct Score {
 impl<'c, 'a, 'l> Racks<'c, 'a, 'l> {
     /// Starts without known racks, for the task at position `at` of a request.
     pub fn new(
-        policy: &'c Borg,
+        rule: Balance,
         (request, at): (&'c AppRequest, u32),
         context: &'c Context<'a, 'l>,
         in_racks: &'c [(DomainId, u32)],
         spread_step: u32,
     ) -> Self {
         let slots = vec![0; context.pool.fabric().rack_count()];
-        Racks { policy, request, at, context, in_racks, spread_step, seen: Vec::new(), slots }
+        Racks { rule, request, at, context, in_racks, spread_step, seen: Vec::new(), slots }
     }
 
     /// Score of a host; `None` if it ranks below `beat`, given as steps of spread and of balance.
-    pub fn score(&mut self, host: HostId, seats: &Seats<'_>, beat: Option<(u32, u64)>) -> Option<Score> {
-        let Racks { policy, request, at, context, .. } = *self;
+    pub fn score(
+        &mut self,
+        host: HostId,
+        seats: &CapacityCheck<'_>,
+        beat: Option<(u32, u64)>,
+    ) -> Option<Score> {
+        let Racks { rule, request, at, context, .. } = *self;
         let (pool, fabric) = (context.pool, context.pool.fabric());
         let (in_rack, links) = self.common(fabric.rack_of(host), seats, beat)?;
         let task = &request.tasks[at as usize];
@@ -85,7 +105,7 @@ impl<'c, 'a, 'l> Racks<'c, 'a, 'l> {
         let taken = seats.taken(host);
         let cpus = pool.cpus_left(host).map(|left| left.0.saturating_sub(taken.0.0 + task.cpus.0));
         let balance = match links {
-            Some(links) if policy.proactive => links.utilization,
+            Some(links) if rule.proactive => links.utilization,
             _ => {
                 let memory = pool.memory_left(host).map(|m| m.0.saturating_sub(taken.1.0 + task.memory.0));
                 used(fabric.cpus(host).map(|cpus| cpus.0), cpus)
@@ -103,14 +123,14 @@ impl<'c, 'a, 'l> Racks<'c, 'a, 'l> {
     fn common(
         &mut self,
         rack: DomainId,
-        seats: &Seats<'_>,
+        seats: &CapacityCheck<'_>,
         beat: Option<(u32, u64)>,
     ) -> Option<(u32, Option<Links>)> {
         let slot = &mut self.slots[rack.index()];
         if *slot == 0 {
             let before = self.in_racks.binary_search_by_key(&rack, |&(rack, _)| rack);
             let in_rack = before.map_or(0, |at| self.in_racks[at].1) + seats.in_rack(rack);
-            let links = if self.policy.proactive { Busier::Open } else { Busier::Found(None) };
+            let links = if self.rule.proactive { Busier::Open } else { Busier::Found(None) };
             self.seen.push(Common { in_rack, links });
             *slot = self.seen.len() as u32;
         }
@@ -121,7 +141,7 @@ impl<'c, 'a, 'l> Racks<'c, 'a, 'l> {
         }
         if matches!(common.links, Busier::Open) {
             let same = beat.filter(|(least, _)| spread == *least);
-            let worse = |utilization| same.is_some_and(|(_, steps)| self.policy.steps(utilization) > steps);
+            let worse = |utilization| same.is_some_and(|(_, steps)| self.rule.steps(utilization) > steps);
             let task = &self.request.tasks[self.at as usize];
             common.links = busier(self.context, rack, task, worse);
         }
@@ -187,4 +207,10 @@ impl Score {
             verdict,
         }
     }
+}
+
+/// Links of a host's rack, out of it and into it; empty on a mesh.
+pub(crate) fn rack_links(fabric: &Fabric, host: HostId) -> impl Iterator<Item = ResourceId> + use<> {
+    let rack = fabric.rack_of(host);
+    [fabric.out_of_domain(rack), fabric.into_domain(rack)].into_iter().flatten()
 }

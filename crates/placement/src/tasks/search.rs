@@ -6,11 +6,12 @@
 
 use leeward_fabric::{HostId, ResourceId};
 
+use super::capacity_check::{CapacityCheck, shuffled};
 use super::completion::seconds;
-use super::rates::{Estimate, Rates, SLOWEST};
-use super::seats::{Seats, shuffled};
+use super::rates::{Rates, SLOWEST};
 use super::{AppRequest, Assignment};
 use crate::Context;
+use crate::estimate::Estimate;
 use crate::ties::Draws;
 
 /// Number of tasks moved at random at a restart of the search.
@@ -106,7 +107,7 @@ impl<'a, 'l> Search<'a, 'l> {
         hosts: Assignment,
     ) -> Search<'a, 'l> {
         let (pool, fabric) = (context.pool, context.pool.fabric());
-        let seats = Seats::new(pool, request);
+        let seats = CapacityCheck::new(pool, request);
         let mut open = shuffled(pool, context.seed, request.id);
         open.retain(|&host| seats.refuses_all(host, &[]).is_none());
         let left = |host| {

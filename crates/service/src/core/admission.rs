@@ -10,7 +10,7 @@ use leeward_ledger::{CommitError, Entry, EntryId, Transaction};
 use leeward_placement::{Pool, Reason};
 use leeward_records::{Change, DecisionDetails, DecisionRecord, Limit, PlacementSpec, StoredEntry};
 use leeward_registry::PolicySpec;
-use leeward_slo::online::{Agreed, AgreedStage, Agreement, Declined};
+use leeward_slo::online::{Agreement, Grant, GrantedStage, Rejected};
 
 use super::completion::Completion;
 use super::error::{CallError, PlaceError};
@@ -208,7 +208,7 @@ impl<A: Addresses> Coordinator<A> {
     }
 
     /// Puts the result of an admission into force, if it still holds.
-    fn promise(&mut self, under_way: UnderWay, found: Result<Agreement, Declined>) {
+    fn promise(&mut self, under_way: UnderWay, found: Result<Agreement, Rejected>) {
         let ask = under_way.ask;
         if self.is_forsaken(ask) {
             return self.refuse(ask, &PlaceError::Busy);
@@ -248,7 +248,7 @@ impl<A: Addresses> Coordinator<A> {
     }
 
     /// True if the chosen server still takes volumes: it may have gone down or started draining meanwhile.
-    fn takes_volumes(&self, chosen: Option<&Agreed>) -> bool {
+    fn takes_volumes(&self, chosen: Option<&Grant>) -> bool {
         let server = chosen.and_then(|agreed| self.engine.ledger().fabric().host(&agreed.server));
         server.is_some_and(|server| !is_closed(self.engine.pool(), server))
     }
@@ -311,7 +311,7 @@ impl<A: Addresses> Coordinator<A> {
     }
 
     /// Records the new guarantee of an existing workload.
-    fn promised_anew(&mut self, id: u64, agreed: Agreed, entries: Option<Vec<EntryId>>) {
+    fn promised_anew(&mut self, id: u64, agreed: Grant, entries: Option<Vec<EntryId>>) {
         let changed = self.records.change(id, |record: &mut DecisionRecord| {
             record.entries = entries.unwrap_or_else(|| std::mem::take(&mut record.entries));
             record.details.promise = Some(agreed);
@@ -333,7 +333,7 @@ impl<A: Addresses> Coordinator<A> {
         &self,
         spec: &PlacementSpec,
         epoch: u64,
-        agreed: Agreed,
+        agreed: Grant,
         narrowest: Option<(ResourceId, i64)>,
     ) -> DecisionDetails {
         let fabric = self.engine.ledger().fabric();
@@ -382,9 +382,9 @@ fn is_closed(pool: &Pool, host: HostId) -> bool {
 }
 
 /// True if both enforce the same on a workload.
-fn same(one: &Agreed, other: &Agreed) -> bool {
-    let of = |agreed: &Agreed| -> Vec<_> {
-        let stage = |stage: &AgreedStage| (stage.queues.clone(), stage.priority, stage.limits.clone());
+fn same(one: &Grant, other: &Grant) -> bool {
+    let of = |agreed: &Grant| -> Vec<_> {
+        let stage = |stage: &GrantedStage| (stage.queues.clone(), stage.priority, stage.limits.clone());
         agreed.stages.iter().map(stage).collect()
     };
     of(one) == of(other)
@@ -399,13 +399,13 @@ pub(super) enum Declination {
 }
 
 /// Returns the reason, with the field's name in the request.
-pub(super) fn reason(declined: Declined) -> Declination {
+pub(super) fn reason(declined: Rejected) -> Declination {
     match declined {
-        Declined::Wrong(error) => {
+        Rejected::Wrong(error) => {
             let field = error.field.map_or("workload".to_owned(), |field| format!("workload.{field}"));
             Declination::Field(field, error.message)
         }
-        Declined::Policy(message) => Declination::Field("policy".to_owned(), message),
-        Declined::Refused(message) => Declination::Slo(message),
+        Rejected::Policy(message) => Declination::Field("policy".to_owned(), message),
+        Rejected::Refused(message) => Declination::Slo(message),
     }
 }

@@ -11,7 +11,7 @@ use leeward_placement::tasks::{self, AppRequest, Assignment};
 use leeward_placement::{Decision, Refusal};
 use leeward_records::DecisionRecord;
 use leeward_registry::{PolicySpec, RegistryError};
-use leeward_slo::online::{self, Agreement, Declined, Form, Standing};
+use leeward_slo::online::{self, ActiveWorkload, Agreement, Form, Rejected};
 
 use super::reply::Rated;
 use super::request::Score;
@@ -75,9 +75,10 @@ pub(super) struct AdmissionInput {
 }
 
 impl AdmissionInput {
-    fn find(self) -> Result<Agreement, Declined> {
+    fn find(self) -> Result<Agreement, Rejected> {
         let AdmissionInput { cluster, standing, form, id, policy, among } = self;
-        let standing: Vec<Standing> = standing.iter().filter_map(|record| standing_of(record)).collect();
+        let standing: Vec<ActiveWorkload> =
+            standing.iter().filter_map(|record| standing_of(record)).collect();
         match among {
             None => online::admit(&cluster, &standing, &form, id, &policy),
             Some(closed) => online::pack(&cluster, &standing, &form, id, &policy, &closed),
@@ -86,9 +87,9 @@ impl AdmissionInput {
 }
 
 /// Guarantee of a decision; `None` if it has none.
-fn standing_of(record: &DecisionRecord) -> Option<Standing> {
+fn standing_of(record: &DecisionRecord) -> Option<ActiveWorkload> {
     let form = record.details.spec.workload()?.workload.clone();
-    Some(Standing { id: record.id, form, agreed: record.details.promise.clone()? })
+    Some(ActiveWorkload { id: record.id, form, agreed: record.details.promise.clone()? })
 }
 
 /// Result of a job.
@@ -105,7 +106,7 @@ pub(super) struct Panicked;
 /// Output of a job, by queue.
 #[derive(Debug)]
 pub(super) enum JobOutput {
-    Promise(Result<Result<Agreement, Declined>, Panicked>),
+    Promise(Result<Result<Agreement, Rejected>, Panicked>),
     App(Result<Result<Decision<Assignment>, Refusal>, Panicked>),
     WhatIf(Result<WhatIfOutput, Panicked>),
     Score(Result<Option<ScoresFound>, Panicked>),
@@ -116,7 +117,7 @@ pub(super) enum JobOutput {
 pub(super) enum WhatIfOutput {
     Replicas(Result<Decision<Chain>, Refusal>),
     Tasks(Result<Decision<Assignment>, Refusal>),
-    Promise(Result<Agreement, Declined>),
+    Promise(Result<Agreement, Rejected>),
     /// The policy's settings are invalid.
     Policy(RegistryError),
 }

@@ -3,7 +3,7 @@
 use leeward_fabric::{DomainId, ResourceId, ResourceKind};
 use leeward_ledger::Demand;
 use leeward_records::DecisionDetails;
-use leeward_slo::online::AgreedStage;
+use leeward_slo::online::GrantedStage;
 use leeward_slo::pack::levels;
 
 use super::reply::ReservationState;
@@ -43,7 +43,7 @@ impl<A: Addresses> Coordinator<A> {
         let Some(agreed) = &details.promise else { return details.spec.workload().is_none() };
         let Some(levels) = *self.promises.levels.get_or_init(|| levels(fabric).ok()) else { return false };
         let hosts = [&agreed.client, &agreed.server];
-        let stands = |stage: &AgreedStage| {
+        let stands = |stage: &GrantedStage| {
             stage.queues.iter().all(|name| {
                 fabric.resource(name).is_some_and(|queue| {
                     fabric.kind(queue) == ResourceKind::Device || stage.priority < u32::from(levels)

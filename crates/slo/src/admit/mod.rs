@@ -24,7 +24,7 @@ pub use qjump::{QJump, QJumpSettings};
 pub use silo::{Silo, SiloSettings};
 
 use super::bound::{Alone, BoundSettings, Bounds, Method, Miss, SloBelowUnloaded, SystemError, Unbounded};
-use super::words::{above, time};
+use super::format::{above, time};
 use super::{System, Workload};
 
 /// A workload that requests admission.

@@ -4,7 +4,7 @@ use leeward_calculus::{
     ArrivalCurve, Flow, Network, NetworkError, Overload, Packets, RateLatency, TokenBucket,
 };
 
-use super::parts::Parts;
+use super::components::Parts;
 use super::{Unbounded, Unit};
 
 /// Reason, by queue index, for which a part has no bound.

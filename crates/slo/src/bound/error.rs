@@ -5,14 +5,14 @@ use leeward_solver::SolverError;
 use leeward_traces::Stage;
 
 use super::SystemError;
-use crate::words::{self, time};
+use crate::format::{self, time};
 
 /// A promise without a bound.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum Unbounded {
     /// A queue on the workload's path, or on the path of a flow that it meets, is overloaded. The sum counts
     /// the workload's priority and the higher ones.
-    #[error("{workload}, {stage}: queue {queue}: {}", words::overload(*.stage, .overload.load, .overload.service))]
+    #[error("{workload}, {stage}: queue {queue}: {}", format::overload(*.stage, .overload.load, .overload.service))]
     Overload {
         /// Name of the workload.
         workload: String,
@@ -24,7 +24,7 @@ pub enum Unbounded {
         overload: Overload,
     },
     /// The limits let less pass than the workload sends.
-    #[error("{workload}, {stage}: its limits: {}", words::overload(*.stage, .overload.load, .overload.service))]
+    #[error("{workload}, {stage}: its limits: {}", format::overload(*.stage, .overload.load, .overload.service))]
     Limits {
         /// Name of the workload.
         workload: String,
@@ -121,7 +121,7 @@ pub enum Unbounded {
     /// The average load exceeds the service.
     #[error(
         "{workload}, {stage}: of models, {}",
-        words::overload(*.stage, .unstable.load, .unstable.service)
+        format::overload(*.stage, .unstable.load, .unstable.service)
     )]
     Unstable {
         /// Name of the workload.

@@ -17,12 +17,12 @@
 //! A promise without a bound has a typed reason ([`Unbounded`]), never a large number.
 
 mod check;
+mod components;
 mod curves;
 mod error;
-mod meister;
 mod overloads;
-mod parts;
 mod plp;
+mod priority_meister;
 mod settings;
 mod stochastic;
 
@@ -37,8 +37,8 @@ use serde::{Deserialize, Serialize};
 use leeward_traces::Stage;
 
 use super::{Slo, System, Workload};
+use components::{Parts, UNMEASURED};
 use overloads::Overloads;
-use parts::{Parts, UNMEASURED};
 
 /// Method to bound latencies.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema)]
@@ -248,7 +248,7 @@ impl<'s> Bounds<'s> {
         for part in parts {
             let held = self.parts.held(part)?;
             let queues = match method {
-                Method::PriorityMeister => meister::delay(&self.parts, part, self.settings)?,
+                Method::PriorityMeister => priority_meister::delay(&self.parts, part, self.settings)?,
                 Method::Plp => self.order_delay(part)?,
                 _ => self.curve_delay(part)?,
             };

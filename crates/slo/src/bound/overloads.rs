@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use leeward_calculus::Overload;
 
 use super::Unbounded;
-use super::parts::Parts;
+use super::components::Parts;
 
 /// Overloaded queues of a component.
 #[derive(Debug)]

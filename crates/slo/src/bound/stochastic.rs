@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use leeward_calculus::snc::{self, Analysis, Latency};
 
-use super::parts::Parts;
+use super::components::Parts;
 use super::{BoundSettings, Unbounded, Unit, holds};
 
 /// Stochastic model of a component.

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 
 use leeward_calculus::mmpp::{FitSettings, SizeModel};
-use leeward_calculus::{ArrivalCurve, TokenBucket};
+use leeward_fabric::Nanos;
 use leeward_fabric::input::{Spanned, one_line};
-use leeward_fabric::{Bandwidth, Bytes, Nanos};
 use leeward_traces::Stage;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::scalars::{CurvesFile, ModelsFile, PriorityFile, Share};
+use super::by_stage::{BucketsFile, Share};
+use super::scalars::{CurvesFile, ModelsFile, PriorityFile};
 use crate::bound::BoundSettings;
 
 /// Default weight added to requests, for load that a trace did not show. With less, a few workloads miss
@@ -164,77 +164,6 @@ impl Congestion {
         match self {
             Congestion::Hosts => "hosts",
             Congestion::Everywhere => "everywhere",
-        }
-    }
-}
-
-/// A value for each stage.
-#[derive(Clone, Copy, PartialEq, Debug, Deserialize, JsonSchema)]
-#[serde(
-    deny_unknown_fields,
-    rename_all = "kebab-case",
-    bound(deserialize = "N: Deserialize<'de>, S: Deserialize<'de>")
-)]
-pub struct ByStage<N, S = N> {
-    /// From the client to the server.
-    pub network_in: Option<N>,
-    /// At the device.
-    pub storage: Option<S>,
-    /// From the server to the client.
-    pub network_out: Option<N>,
-}
-
-/// Token buckets by stage.
-pub type BucketsFile = ByStage<Vec<LinkBucket>, Vec<DeviceBucket>>;
-
-/// A token bucket in bytes.
-#[derive(Clone, Copy, PartialEq, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct LinkBucket {
-    /// Long-run rate.
-    pub rate: Bandwidth,
-    /// Burst.
-    pub burst: Bytes,
-}
-
-/// A token bucket in seconds of service.
-#[derive(Clone, Copy, PartialEq, Debug, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct DeviceBucket {
-    /// Long-run rate, as a share of the device.
-    pub rate: Share,
-    /// Burst, as the time that the device takes for it.
-    pub burst: Nanos,
-}
-
-impl BucketsFile {
-    /// Arrival curves by stage, in bytes or seconds; `None` for a list without buckets.
-    pub(super) fn curves(&self) -> Vec<(Stage, Option<ArrivalCurve>)> {
-        // Units are finite and not negative.
-        let link =
-            |bucket: &LinkBucket| TokenBucket::new(bucket.rate.bytes_per_second(), bucket.burst.0 as f64);
-        let device = |bucket: &DeviceBucket| TokenBucket::new(bucket.rate.0, bucket.burst.as_secs_f64());
-        let curve = |buckets: Vec<TokenBucket>| ArrivalCurve::new(&buckets);
-        let links =
-            |buckets: &Vec<LinkBucket>| curve(buckets.iter().filter_map(|one| link(one).ok()).collect());
-        let devices =
-            |buckets: &Vec<DeviceBucket>| curve(buckets.iter().filter_map(|one| device(one).ok()).collect());
-        let found = [
-            (Stage::NetworkIn, self.network_in.as_ref().map(links)),
-            (Stage::Storage, self.storage.as_ref().map(devices)),
-            (Stage::NetworkOut, self.network_out.as_ref().map(links)),
-        ];
-        found.into_iter().filter_map(|(stage, curve)| Some((stage, curve?))).collect()
-    }
-}
-
-impl ByStage<u32> {
-    /// Value of a stage.
-    pub(super) fn at(&self, stage: Stage) -> Option<u32> {
-        match stage {
-            Stage::NetworkIn => self.network_in,
-            Stage::Storage => self.storage,
-            Stage::NetworkOut => self.network_out,
         }
     }
 }

@@ -8,6 +8,7 @@
 //! `docs/reference/slo-file.md` describes the format.
 
 mod admission;
+mod by_stage;
 mod checks;
 mod demands;
 mod form;
@@ -26,13 +27,14 @@ use leeward_traces::device::Device;
 use leeward_traces::{NetworkWork, Stage};
 
 pub use admission::{Admitted, Came, Chosen, Order, Priorities};
+pub use by_stage::Share;
+pub use by_stage::{BucketsFile, ByStage, DeviceBucket, LinkBucket};
 pub use form::{
-    BucketsFile, ByStage, Congestion, DeviceBucket, FitFile, LinkBucket, NetworkFile, SizesName, SloFile,
-    StageName, WorkloadFile, WorkloadsFile,
+    Congestion, FitFile, NetworkFile, SizesName, SloFile, StageName, WorkloadFile, WorkloadsFile,
 };
 pub use model::{BucketRecord, ModelRecord, RequestsName, SigmaName, SizesRecord, StateRecord};
 pub use routes::{Routes, Server};
-pub use scalars::{CurvesFile, ModelsFile, PriorityFile, Share};
+pub use scalars::{CurvesFile, ModelsFile, PriorityFile};
 
 use super::admit::Arrival;
 use super::bound::{BoundSettings, Bounds, attainable};

@@ -2,18 +2,13 @@
 
 use std::fmt;
 
-use leeward_fabric::input::excerpt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-use super::form::{BucketsFile, ByStage};
+use super::by_stage::{BucketsFile, ByStage};
 use super::model::ModelRecord;
-
-/// A share, written in percent: `10%` is 0.1.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Share(pub f64);
 
 /// A priority for all stages, or one for each.
 #[derive(Clone, PartialEq, Debug)]
@@ -40,63 +35,6 @@ pub enum ModelsFile {
     Named(String),
     /// Models in the file.
     Records(Vec<ModelRecord>),
-}
-
-const SHARE: &str = "a share in percent, such as 10%";
-
-impl Share {
-    fn parse(text: &str) -> Result<Share, String> {
-        let wrong = || format!("`{}`: expected {SHARE}", excerpt(text));
-        let number = text.trim().strip_suffix('%').ok_or_else(wrong)?.trim();
-        let percent: f64 = number.parse().map_err(|_| wrong())?;
-        if !(0.0..=1e9).contains(&percent) {
-            return Err(format!("`{}`: expected a share from 0% to 1e9%", excerpt(text)));
-        }
-        Ok(Share(percent / 100.0))
-    }
-}
-
-impl<'de> Deserialize<'de> for Share {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Share, D::Error> {
-        struct Text;
-
-        impl Visitor<'_> for Text {
-            type Value = Share;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(SHARE)
-            }
-
-            fn visit_str<E: Error>(self, text: &str) -> Result<Share, E> {
-                Share::parse(text).map_err(E::custom)
-            }
-
-            fn visit_u64<E: Error>(self, number: u64) -> Result<Share, E> {
-                self.visit_str(&number.to_string())
-            }
-
-            fn visit_i64<E: Error>(self, number: i64) -> Result<Share, E> {
-                self.visit_str(&number.to_string())
-            }
-
-            fn visit_f64<E: Error>(self, number: f64) -> Result<Share, E> {
-                self.visit_str(&number.to_string())
-            }
-        }
-
-        deserializer.deserialize_any(Text)
-    }
-}
-
-impl JsonSchema for Share {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Share".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        let pattern = r"^ *([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)? *% *$";
-        json_schema!({ "type": "string", "description": SHARE, "pattern": pattern })
-    }
 }
 
 impl<'de> Deserialize<'de> for PriorityFile {

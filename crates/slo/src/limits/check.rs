@@ -21,15 +21,15 @@ use leeward_calculus::{
 use leeward_fabric::input::format_number;
 use leeward_traces::Stage;
 
+use super::super::format;
 use super::super::system::{Promise, System};
-use super::super::words;
 use super::super::workload::Demand;
 
 /// Reason for which a workload has no bound.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum Unmet {
     /// A queue is overloaded.
-    #[error("queue {queue}: {}", words::overload(*.stage, .overload.load, .overload.service))]
+    #[error("queue {queue}: {}", format::overload(*.stage, .overload.load, .overload.service))]
     Overload {
         /// Stage of a workload at the queue.
         stage: Stage,
@@ -39,7 +39,7 @@ pub enum Unmet {
         overload: Overload,
     },
     /// A limit lets less pass than the workload sends in the long run.
-    #[error("the limit at {stage} is below the workload: {}", words::overload(*.stage, .overload.load, .overload.service))]
+    #[error("the limit at {stage} is below the workload: {}", format::overload(*.stage, .overload.load, .overload.service))]
     Limit {
         /// The stage.
         stage: Stage,

@@ -29,7 +29,7 @@ use leeward_solver::SolverError;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::super::words::percent;
+use super::super::format::percent;
 use super::program::Compaction;
 use super::{Limiting, NoLimits, Problem};
 

@@ -3,8 +3,8 @@
 
 use leeward_calculus::{ArrivalCurve, Packets};
 
+use super::super::format::time;
 use super::super::system::{Promise, System};
-use super::super::words::time;
 use super::check::{Bound, Hops, Known, SystemError, Unmet, delays, for_each_hop, hops, total};
 use super::{Limiting, NoLimits, Problem};
 

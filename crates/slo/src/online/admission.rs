@@ -4,7 +4,7 @@ use leeward_fabric::Cluster;
 use leeward_registry::PolicySpec;
 
 use super::forms::{Read, read};
-use super::{Agreement, Declined, Form, Standing, agreement, passable};
+use super::{ActiveWorkload, Agreement, Form, Rejected, agreement, passable};
 use crate::admit::{Arrival, Refused};
 use crate::bound::Bounds;
 use crate::file::{Chosen, Placed, Workloads};
@@ -15,24 +15,24 @@ use crate::{Promise, System};
 /// id `id`; its form names its server.
 ///
 /// # Errors
-/// [`Declined`] for an invalid form or policy, or with the SLO that would be missed and its stage.
+/// [`Rejected`] for an invalid form or policy, or with the SLO that would be missed and its stage.
 pub fn admit(
     cluster: &Cluster,
-    standing: &[Standing],
+    standing: &[ActiveWorkload],
     form: &Form,
     id: u64,
     policy: &PolicySpec,
-) -> Result<Agreement, Declined> {
+) -> Result<Agreement, Rejected> {
     let cluster = &passable(cluster);
     let Read { residents, arriving } = read(cluster, standing, form)?;
     let by = residents.admission(&policy.name, &policy.settings);
-    let by = by.map_err(|error| Declined::Policy(error.to_string()))?;
+    let by = by.map_err(|error| Rejected::Policy(error.to_string()))?;
     if by.paces {
         let message =
             format!("`{}` gives rates of its own to networks, and promises nothing at devices", policy.name);
-        return Err(Declined::Policy(message));
+        return Err(Rejected::Policy(message));
     }
-    let refused = |error: &dyn std::fmt::Display| Declined::Refused(error.to_string());
+    let refused = |error: &dyn std::fmt::Display| Rejected::Refused(error.to_string());
     let placed = match standing.is_empty() {
         true => Placed { system: System::default(), given: false, merged: None },
         false => residents.system(cluster).map_err(|error| refused(&error.message))?,
@@ -41,7 +41,7 @@ pub fn admit(
     let admitted = admitted.map_err(|error| refused(&error.message))?;
     if let Some(why) = admitted.arrivals.iter().find_map(|came| came.refused.as_ref()) {
         let place = narrowest(&placed.system, &arriving, cluster, &by, why);
-        return Err(Declined::Refused(format!("{why}{}", place.unwrap_or_default())));
+        return Err(Rejected::Refused(format!("{why}{}", place.unwrap_or_default())));
     }
     let system = &admitted.system;
     let bounds = match by.admission.by() {

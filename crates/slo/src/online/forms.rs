@@ -6,7 +6,7 @@ use leeward_fabric::Cluster;
 use leeward_fabric::input::{Files, InputError, Text, json_as_yaml};
 use serde_json::{Map, Value, json};
 
-use super::{AgreedStage, Declined, Standing, by_stage, is_storage, levels};
+use super::{ActiveWorkload, GrantedStage, Rejected, by_stage, is_storage, levels};
 use crate::file::Workloads;
 
 /// Fields of a workload, as in a workload file, as JSON.
@@ -67,7 +67,7 @@ pub(super) struct Read {
 }
 
 /// Reads the active workloads and the new one.
-pub(super) fn read(cluster: &Cluster, standing: &[Standing], form: &Form) -> Result<Read, Declined> {
+pub(super) fn read(cluster: &Cluster, standing: &[ActiveWorkload], form: &Form) -> Result<Read, Rejected> {
     let levels = levels(&cluster.fabric)?;
     let names: BTreeSet<&str> = standing.iter().map(|one| one.agreed.workload.as_str()).collect();
     let read = |path: &str, forms: Vec<Form>, alone: bool, others: Option<&Workloads>| {
@@ -87,7 +87,7 @@ pub(super) fn read(cluster: &Cluster, standing: &[Standing], form: &Form) -> Res
         // The form is one line, so its line number is useless.
         let mut plain = InputError::new("workload", error.message);
         plain.field = field;
-        Declined::Wrong(plain)
+        Rejected::Wrong(plain)
     };
     if standing.is_empty() {
         let arriving = read("workload", vec![form.clone()], true, None).map_err(wrong)?;
@@ -96,17 +96,17 @@ pub(super) fn read(cluster: &Cluster, standing: &[Standing], form: &Form) -> Res
     }
     let forms = standing.iter().map(|one| in_force(one, &names)).collect();
     let residents = read("workloads in force", forms, true, None)
-        .map_err(|error| Declined::Refused(format!("what is in force does not fit the cluster: {error}")))?;
+        .map_err(|error| Rejected::Refused(format!("what is in force does not fit the cluster: {error}")))?;
     let arriving = read("workload", vec![form.clone()], false, Some(&residents)).map_err(wrong)?;
     Ok(Read { residents, arriving })
 }
 
 /// Form of an active workload with its promise. Keeps only dependencies on active workloads.
-fn in_force(standing: &Standing, names: &BTreeSet<&str>) -> Form {
+fn in_force(standing: &ActiveWorkload, names: &BTreeSet<&str>) -> Form {
     let (mut form, stages) = (standing.form.clone(), &standing.agreed.stages);
     form.insert("server".to_owned(), standing.agreed.volume.clone().into());
     form.insert("priority".to_owned(), by_stage(|stage| Some(stage.priority.into()), stages));
-    let held = |stage: &AgreedStage| (!stage.own_curve && !stage.queues.is_empty()).then(|| limits(stage));
+    let held = |stage: &GrantedStage| (!stage.own_curve && !stage.queues.is_empty()).then(|| limits(stage));
     form.insert("limits".to_owned(), by_stage(held, stages));
     if let Some(Value::Array(depends)) = form.get_mut("depends_on") {
         depends.retain(|name| name.as_str().is_some_and(|name| names.contains(name)));
@@ -116,7 +116,7 @@ fn in_force(standing: &Standing, names: &BTreeSet<&str>) -> Form {
 
 /// Limits in the syntax of a file. Their values are whole bytes, nanoseconds and millionths of a device
 /// already.
-fn limits(stage: &AgreedStage) -> Value {
+fn limits(stage: &GrantedStage) -> Value {
     let bucket = |bucket: &crate::file::BucketRecord| match is_storage(stage) {
         true => json!({
             "rate": format!("{:.4}%", 100.0 * bucket.rate),

@@ -2,7 +2,7 @@
 //! decisions are those of `leeward slo admit` and `pack` on files.
 //!
 //! ```text
-//! Standing (active workloads) + Form (the request) --admit | pack--> Agreement: the new promise of each workload
+//! ActiveWorkload (active workloads) + Form (the request) --admit | pack--> Agreement: the new promise of each workload
 //!                                                                     \--entries, queues read--> ledger
 //! ```
 //!
@@ -12,7 +12,7 @@
 //! give others new priorities (admission) or new limits (packing).
 
 mod admission;
-mod beside;
+mod existing_grants;
 mod forms;
 mod packing;
 
@@ -34,18 +34,19 @@ use super::{Promise, Slo, System, pack as packs};
 
 /// An active workload: one with a promised SLO.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Standing {
+pub struct ActiveWorkload {
     /// Owner id of its entries in the ledger.
     pub id: u64,
     /// The form as the client sent it.
     pub form: Form,
     /// The promise.
-    pub agreed: Agreed,
+    pub agreed: Grant,
 }
 
 /// A workload with its promise.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct Agreed {
+#[schemars(rename = "Agreed")]
+pub struct Grant {
     /// Name of the workload.
     pub workload: String,
     /// Host that sends the requests.
@@ -55,19 +56,20 @@ pub struct Agreed {
     /// Device of the volume; the host if no device is known.
     pub volume: String,
     /// The promised SLO.
-    pub slo: AgreedSlo,
+    pub slo: GrantedSlo,
     /// Upper bound on the latency of a request in seconds; for a stochastic bound, on the SLO's percentile.
     /// Null if there is no bound.
     pub bound_s: Option<f64>,
     /// Method of the bound; null if there is no bound.
     pub by: Option<String>,
     /// Stages of a request's path.
-    pub stages: Vec<AgreedStage>,
+    pub stages: Vec<GrantedStage>,
 }
 
 /// A latency that a percentile of requests stays below.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct AgreedSlo {
+#[schemars(rename = "AgreedSlo")]
+pub struct GrantedSlo {
     /// Percentile, in percent.
     pub percentile: f64,
     /// Latency, in seconds.
@@ -76,7 +78,8 @@ pub struct AgreedSlo {
 
 /// A stage of a workload with a promised SLO.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct AgreedStage {
+#[schemars(rename = "AgreedStage")]
+pub struct GrantedStage {
     /// Name of the stage.
     #[schemars(extend("enum" = ["network-in", "storage", "network-out"]))]
     pub stage: String,
@@ -96,7 +99,7 @@ pub struct AgreedStage {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Agreement {
     /// Promise of each workload, in the order of the active ones.
-    pub agreed: Vec<Agreed>,
+    pub agreed: Vec<Grant>,
     /// Ledger entries of each workload.
     pub entries: Vec<Vec<Entry>>,
     /// Resources that the decision rests on.
@@ -107,7 +110,7 @@ pub struct Agreement {
 
 /// Reason for which there is no agreement.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
-pub enum Declined {
+pub enum Rejected {
     /// The form is invalid; the error names its field.
     #[error(transparent)]
     Wrong(InputError),
@@ -119,15 +122,15 @@ pub enum Declined {
     Refused(String),
 }
 
-impl From<AgreedSlo> for Slo {
-    fn from(slo: AgreedSlo) -> Slo {
+impl From<GrantedSlo> for Slo {
+    fn from(slo: GrantedSlo) -> Slo {
         Slo { percentile: slo.percentile, latency: slo.latency_s }
     }
 }
 
 /// Number of priorities for promises on the cluster.
-fn levels(fabric: &Fabric) -> Result<u32, Declined> {
-    let levels = packs::levels(fabric).map_err(|error| Declined::Refused(error.message))?;
+fn levels(fabric: &Fabric) -> Result<u32, Rejected> {
+    let levels = packs::levels(fabric).map_err(|error| Rejected::Refused(error.message))?;
     Ok(u32::from(levels).min(super::priorities::LEVELS))
 }
 
@@ -140,23 +143,23 @@ fn passable(cluster: &Cluster) -> Cluster {
 }
 
 /// A promise of a system, to be converted to an answer and to ledger entries.
-struct Told<'a> {
+struct GrantBuilder<'a> {
     asked: &'a Asked,
     promise: &'a Promise,
     bound: Option<&'a Result<Bound, Unbounded>>,
     owner: u64,
 }
 
-impl Told<'_> {
-    fn agreed(&self, fabric: &Fabric, system: &System) -> Option<Agreed> {
-        let Told { asked, promise, .. } = self;
+impl GrantBuilder<'_> {
+    fn agreed(&self, fabric: &Fabric, system: &System) -> Option<Grant> {
+        let GrantBuilder { asked, promise, .. } = self;
         let bound = self.bound.and_then(|bound| bound.as_ref().ok());
         let stage = |demand: &super::Demand| {
             let at = promise.workload.demands.iter().position(|of| of.stage == demand.stage);
             // A stage without queues has no priority and no limits.
             let limit = at.map_or(&demand.arrivals, |at| &promise.limits[at]);
             let queues = at.map_or(&[][..], |at| promise.route[at].as_slice());
-            AgreedStage {
+            GrantedStage {
                 stage: demand.stage.name().to_owned(),
                 queues: queues.iter().map(|&queue| system.queues[queue].name.clone()).collect(),
                 priority: at.map_or(0, |at| promise.priorities[at]),
@@ -168,42 +171,42 @@ impl Told<'_> {
         let (server, slo) = (asked.server?, asked.workload.slo?);
         let device = server.device.and_then(|device| fabric.device(server.host, device));
         let host = fabric.host_name(server.host).to_owned();
-        Some(Agreed {
+        Some(Grant {
             workload: asked.workload.name.clone(),
             client: fabric.host_name(asked.client).to_owned(),
             volume: device.map_or_else(|| host.clone(), |device| fabric.resource_name(device)),
             server: host,
-            slo: AgreedSlo { percentile: slo.percentile, latency_s: slo.latency },
+            slo: GrantedSlo { percentile: slo.percentile, latency_s: slo.latency },
             bound_s: bound.map(|bound| bound.seconds),
             by: bound.map(|bound| bound.method.name().to_owned()),
             stages: asked.workload.demands.iter().map(stage).collect(),
         })
     }
 
-    fn entries(&self, fabric: &Fabric, system: &System) -> Result<Vec<Entry>, Declined> {
+    fn entries(&self, fabric: &Fabric, system: &System) -> Result<Vec<Entry>, Rejected> {
         let entries = packs::entries(fabric, &system.queues, self.promise, self.owner);
-        entries.map_err(|error| Declined::Refused(error.to_string()))
+        entries.map_err(|error| Rejected::Refused(error.to_string()))
     }
 }
 
 /// Agreement for a system with the bounds of its promises, if there are any.
 fn agreement(
     cluster: &Cluster,
-    standing: &[Standing],
+    standing: &[ActiveWorkload],
     asked: &[&Asked],
     id: u64,
     system: &System,
     bounds: &[Option<Result<Bound, Unbounded>>],
-) -> Result<Agreement, Declined> {
+) -> Result<Agreement, Rejected> {
     let fabric = &cluster.fabric;
     let (mut agreed, mut entries) = (Vec::with_capacity(asked.len()), Vec::with_capacity(asked.len()));
     let owners = standing.iter().map(|standing| standing.id).chain([id]);
     for (asked, owner) in asked.iter().zip(owners) {
         let name = &asked.workload.name;
-        let lost = || Declined::Refused(format!("{name}: it has no place in the analysis"));
+        let lost = || Rejected::Refused(format!("{name}: it has no place in the analysis"));
         let at = system.promises.iter().position(|promise| promise.workload.name == *name);
         let at = at.ok_or_else(lost)?;
-        let told = Told { asked, promise: &system.promises[at], bound: bounds[at].as_ref(), owner };
+        let told = GrantBuilder { asked, promise: &system.promises[at], bound: bounds[at].as_ref(), owner };
         agreed.push(told.agreed(fabric, system).ok_or_else(lost)?);
         entries.push(told.entries(fabric, system)?);
     }
@@ -226,12 +229,12 @@ fn agreement(
 }
 
 /// Value for each of a workload's stages, as a field of a form.
-fn by_stage(value: impl Fn(&AgreedStage) -> Option<Value>, stages: &[AgreedStage]) -> Value {
-    let one = |stage: &AgreedStage| Some((stage.stage.clone(), value(stage)?));
+fn by_stage(value: impl Fn(&GrantedStage) -> Option<Value>, stages: &[GrantedStage]) -> Value {
+    let one = |stage: &GrantedStage| Some((stage.stage.clone(), value(stage)?));
     Value::Object(stages.iter().filter_map(one).collect::<Map<String, Value>>())
 }
 
 /// True for a stage at a device, where work is in seconds.
-fn is_storage(stage: &AgreedStage) -> bool {
+fn is_storage(stage: &GrantedStage) -> bool {
     Stage::from_name(&stage.stage) == Some(Stage::Storage)
 }

@@ -8,9 +8,9 @@ use leeward_fabric::{Cluster, HostId, ResourceId};
 use leeward_registry::PolicySpec;
 use leeward_traces::Stage;
 
-use super::beside::{Beside, Missed};
+use super::existing_grants::{ExistingGrants, Missed};
 use super::forms::{Read, read};
-use super::{Agreement, Declined, Form, Standing, agreement, passable};
+use super::{ActiveWorkload, Agreement, Form, Rejected, agreement, passable};
 use crate::bound::Unit;
 use crate::file::{Entry as Asked, Server};
 use crate::limits;
@@ -23,23 +23,23 @@ use crate::{Slo, System, Workload};
 /// volume.
 ///
 /// # Errors
-/// [`Declined`] for an invalid form or algorithm, or with the obstacle.
+/// [`Rejected`] for an invalid form or algorithm, or with the obstacle.
 pub fn pack(
     cluster: &Cluster,
-    standing: &[Standing],
+    standing: &[ActiveWorkload],
     form: &Form,
     id: u64,
     way: &PolicySpec,
     closed: &[HostId],
-) -> Result<Agreement, Declined> {
+) -> Result<Agreement, Rejected> {
     let cluster = &passable(cluster);
     let limiting = limits::REGISTRY.make(&way.name, &way.settings);
-    let together = limiting.map_err(|error| Declined::Policy(error.to_string()))?.together();
+    let together = limiting.map_err(|error| Rejected::Policy(error.to_string()))?.together();
     let Read { residents, arriving } = read(cluster, standing, form)?;
     let mut asked: Vec<Asked> = residents.entries.iter().chain(&arriving.entries).cloned().collect();
     let slos = asked.iter().filter_map(|asked| Some(asked.workload.slo?.latency));
     let mut classes =
-        Classes::new(slos, &cluster.fabric).map_err(|error| Declined::Refused(error.message))?;
+        Classes::new(slos, &cluster.fabric).map_err(|error| Rejected::Refused(error.message))?;
     let slo_of: BTreeMap<String, Slo> =
         asked.iter().filter_map(|asked| Some((asked.workload.name.clone(), asked.workload.slo?))).collect();
     let slo = |name: &str| slo_of.get(name).copied();
@@ -47,7 +47,7 @@ pub fn pack(
     let whole = if bounded.unit == Unit::Fluid { Requests::Fluid } else { Requests::Whole };
     let floor = Floor { cluster, asked: &asked, way, requests: whole };
     let there = promised(floor.taken_in(&classes, |_| None)?.system(), slo);
-    let mut beside = Beside::new(standing, there, bounded).map_err(Declined::Refused)?;
+    let mut beside = ExistingGrants::new(standing, there, bounded).map_err(Rejected::Refused)?;
     let (mut round, mut lost) = (1, None);
     let (packing, system, verdict) = loop {
         let mut packing = floor.taken_in(&classes, |at| beside.slack(at))?;
@@ -57,12 +57,12 @@ pub fn pack(
             floor.server(&packing, host).into_iter().for_each(|server| packing.close(server));
         }
         floor.place(&mut packing, &classes).map_err(|why| match &lost {
-            None => Declined::Refused(why),
-            Some(lost) => Declined::Refused(format!("{why}; anywhere else, {lost}")),
+            None => Rejected::Refused(why),
+            Some(lost) => Rejected::Refused(format!("{why}; anywhere else, {lost}")),
         })?;
         let mut system = promised(packing.system(), slo);
         whole_limits(&mut system, &asked);
-        let verdict = beside.look(&mut system).map_err(Declined::Refused)?;
+        let verdict = beside.look(&mut system).map_err(Rejected::Refused)?;
         let Some(Missed { why, .. }) = verdict.missed.first() else { break (packing, system, verdict) };
         if verdict.missed.iter().any(|missed| beside.take_care_of(missed.promise)) {
             lost = Some(why.clone());
@@ -70,7 +70,7 @@ pub fn pack(
         }
         let above = verdict.missed.iter().filter_map(|missed| Some((missed.slo, missed.seconds?)));
         if round == ROUNDS || !classes.learn(above) {
-            return Err(Declined::Refused(why.clone()));
+            return Err(Rejected::Refused(why.clone()));
         }
         round += 1;
     };
@@ -100,8 +100,8 @@ struct Floor<'a> {
 impl Floor<'_> {
     /// Packing of the active workloads at their places. Their latency targets are the SLOs as `classes`
     /// shortens them, or those of `slack`.
-    fn taken_in(&self, classes: &Classes, slack: impl Fn(usize) -> Option<f64>) -> Result<Packing, Declined> {
-        let refused = |error: &dyn std::fmt::Display| Declined::Refused(error.to_string());
+    fn taken_in(&self, classes: &Classes, slack: impl Fn(usize) -> Option<f64>) -> Result<Packing, Rejected> {
+        let refused = |error: &dyn std::fmt::Display| Rejected::Refused(error.to_string());
         let fabric = &self.cluster.fabric;
         let (clients, there) = (self.clients(), &self.asked[..self.asked.len() - 1]);
         let site = Site::of_fabric(fabric.clone(), &self.cluster.capacities, &clients);
@@ -116,7 +116,7 @@ impl Floor<'_> {
             ..PackSettings::default()
         };
         let packing = Packing::new(site, settings, &self.way.settings);
-        let mut packing = packing.map_err(|error| Declined::Policy(error.to_string()))?;
+        let mut packing = packing.map_err(|error| Rejected::Policy(error.to_string()))?;
         let resident = |(at, asked): (usize, &Asked)| {
             let limits = asked.workload.demands.iter().zip(&asked.limits);
             let limits = limits.map(|(own, limit)| limit.clone().unwrap_or_else(|| own.arrivals.clone()));

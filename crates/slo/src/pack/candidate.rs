@@ -10,8 +10,8 @@ use super::super::limits::{Hops, Known, NoLimits, Problem, Unsettled, settle_kno
 use super::super::system::{Promise, Queue, System};
 use super::super::workload::Workload;
 use super::packing::{Packing, Placed};
+use super::pruned::Out;
 use super::report::{NoRoom, Why};
-use super::ruled_out::Out;
 
 /// Places per thread between two joins; the start of a thread costs as much as a few programs.
 const PLACES: usize = 8;

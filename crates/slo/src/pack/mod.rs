@@ -14,12 +14,12 @@
 //! A packing is deterministic: placements depend neither on threads nor on time.
 
 mod candidate;
-mod hopeless;
+mod infeasible;
 mod ledger;
 mod packing;
+mod pruned;
 mod report;
 mod rounds;
-mod ruled_out;
 mod settings;
 mod site;
 

@@ -5,7 +5,7 @@ use std::fmt;
 use leeward_traces::Stage;
 use serde::{Deserialize, Serialize};
 
-use super::super::words::time;
+use super::super::format::time;
 
 /// A workload without a place.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]

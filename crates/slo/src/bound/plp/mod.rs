@@ -25,8 +25,8 @@ use leeward_calculus::{Flow, InOrder};
 use leeward_solver::SolverError;
 use leeward_traces::Stage;
 
+use super::components::Parts;
 use super::curves::{self, Fault};
-use super::parts::Parts;
 use super::{BoundSettings, Unbounded};
 use program::{Delays, longest};
 

@@ -8,10 +8,10 @@ use crate::Context;
 use crate::tasks::Task;
 
 /// Racks whose links are all below the load limit.
-pub(super) struct Cool {
+pub(super) struct CoolRacks {
     /// Largest load of a link with the new tasks, as a share.
     most: f64,
-    /// Cool racks, in order.
+    /// CoolRacks racks, in order.
     racks: Vec<Rack>,
     /// Most processors and most memory left on a host of each rack, at the start.
     left: Vec<(Cpus, Bytes)>,
@@ -28,9 +28,9 @@ struct Rack {
     left: (Cpus, Bytes),
 }
 
-impl Cool {
+impl CoolRacks {
     /// Evaluates all racks in their current state.
-    pub fn new(context: &Context<'_, '_>, most: f64) -> Cool {
+    pub fn new(context: &Context<'_, '_>, most: f64) -> CoolRacks {
         let (pool, fabric) = (context.pool, context.pool.fabric());
         let left = |host: HostId| {
             let (cpus, memory) = (pool.cpus_left(host), pool.memory_left(host));
@@ -43,7 +43,7 @@ impl Cool {
         };
         let left: Vec<_> = fabric.all_racks().map(most_left).collect();
         let cool = |(rack, &left)| Some(Rack { rack, links: headroom(context, rack, most)?, left });
-        Cool { most, racks: fabric.all_racks().zip(&left).filter_map(cool).collect(), left, hosts }
+        CoolRacks { most, racks: fabric.all_racks().zip(&left).filter_map(cool).collect(), left, hosts }
     }
 
     /// Subtracts the room of a task placed on a host.

@@ -5,9 +5,10 @@ use std::collections::BTreeMap;
 use leeward_fabric::{BITS_PER_BYTE, Bytes, DomainId, Endpoint, Fabric, Hop, HostId, Nanos, ResourceId};
 use leeward_ledger::{Demand, Entry, Fade, Owner, OwnerKind, Sign, Transaction, View};
 
-use super::rates::{Estimate, Rates};
+use super::rates::Rates;
 use super::{AppRequest, Assignment, Task, Traffic};
 use crate::decision::oldest_of;
+use crate::estimate::Estimate;
 use crate::{Basis, Considered, Context, Decision};
 
 /// Parts of an answer besides the hosts.

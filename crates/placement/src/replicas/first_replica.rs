@@ -3,7 +3,7 @@
 use leeward_fabric::HostId;
 use leeward_ledger::Fade;
 
-use super::spread::spreads;
+use super::fault_domains::spreads;
 use super::{Chain, ReplicaRequest, transfers};
 use crate::constraints::{Constraint, Filter};
 use crate::decision::count_refusals;

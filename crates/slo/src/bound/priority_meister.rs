@@ -40,7 +40,7 @@ use std::collections::BTreeMap;
 use leeward_calculus::{ArrivalCurve, Overload, RateLatency, ServiceCurve};
 use leeward_solver::{Limits, Program, SolverError, Variable};
 
-use super::parts::{Part, Parts};
+use super::components::{Part, Parts};
 use super::{BoundSettings, Unbounded, Unit};
 
 /// Largest number of busy periods of a program.

@@ -5,7 +5,7 @@
 use leeward_fabric::Bytes;
 use leeward_fabric::input::{Files, InputError, format_number, read_matrix};
 
-use super::file::{App, MOST_BYTES, MOST_TASKS, MOST_TRANSFERS};
+use super::app::{App, MOST_BYTES, MOST_TASKS, MOST_TRANSFERS};
 use super::{AppRequest, Task, Transfer};
 
 /// A partly read square.

@@ -4,7 +4,7 @@ use leeward_traces::Stage;
 
 use super::super::workload::Workload;
 use super::candidate::{Place, Search};
-use super::hopeless::{self, hopeless};
+use super::infeasible::{self, hopeless};
 
 /// Largest share of a queue, as the sum of configured rates and the least new rate, that fast first fit
 /// tries; as in the released code.
@@ -95,7 +95,7 @@ impl Search<'_> {
         route: &[Vec<usize>],
         stage: usize,
         place: &Place,
-    ) -> hopeless::Seat<'w> {
+    ) -> infeasible::Seat<'w> {
         let packing = self.packing;
         let mut budget = workload.slo.map_or(f64::INFINITY, |slo| slo.latency);
         for (at, demand) in workload.demands.iter().enumerate() {
@@ -114,7 +114,7 @@ impl Search<'_> {
             }
             budget -= bursts / packing.site.queues()[first].capacity;
         }
-        hopeless::Seat { level, arrivals: &workload.demands[stage].arrivals, budget }
+        infeasible::Seat { level, arrivals: &workload.demands[stage].arrivals, budget }
     }
 
     /// Describes the obstacle: the workload and its queue.

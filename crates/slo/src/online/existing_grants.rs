@@ -7,9 +7,9 @@
 
 use std::collections::BTreeSet;
 
-use super::{Agreed, Standing};
+use super::{ActiveWorkload, Grant};
 use crate::bound::{Bound, BoundSettings, Bounds, Method, Unbounded};
-use crate::words::above;
+use crate::format::above;
 use crate::{Promise, Slo, System};
 
 /// Slack factor: a workload admitted under another bound may exceed its current worst-case bound by this
@@ -19,8 +19,8 @@ const SLACK: f64 = 10.0;
 const ROUNDING: f64 = 1e-6;
 
 /// Active workloads without the new one.
-pub(super) struct Beside<'s> {
-    standing: &'s [Standing],
+pub(super) struct ExistingGrants<'s> {
+    standing: &'s [ActiveWorkload],
     bounded: BoundSettings,
     /// System of the active workloads.
     before: System,
@@ -52,13 +52,17 @@ pub(super) struct Missed {
     pub why: String,
 }
 
-impl<'s> Beside<'s> {
+impl<'s> ExistingGrants<'s> {
     /// Creates the check. `there` is the system of the active workloads alone, in their order, with any
     /// priorities.
     ///
     /// # Errors
     /// A message for an invalid system.
-    pub fn new(standing: &'s [Standing], mut there: System, bounded: BoundSettings) -> Result<Self, String> {
+    pub fn new(
+        standing: &'s [ActiveWorkload],
+        mut there: System,
+        bounded: BoundSettings,
+    ) -> Result<Self, String> {
         for (promise, standing) in there.promises.iter_mut().zip(standing) {
             set_priorities(promise, &standing.agreed);
         }
@@ -66,7 +70,7 @@ impl<'s> Beside<'s> {
             let mut bounds = Bounds::new(&there, bounded).map_err(|error| error.to_string())?;
             (0..there.promises.len()).map(|at| bounds.bound(at, Method::Dnc)).collect()
         };
-        let mut beside = Beside { standing, bounded, before: there, worst, slack: BTreeSet::new() };
+        let mut beside = ExistingGrants { standing, bounded, before: there, worst, slack: BTreeSet::new() };
         beside.slack = (0..standing.len()).filter(|&at| beside.is_anothers(at)).collect();
         Ok(beside)
     }
@@ -161,13 +165,13 @@ fn is_within(bound: &Result<Bound, Unbounded>, latency: f64) -> bool {
 }
 
 /// Method that a promise was made by; `None` for no bound.
-fn method(agreed: &Agreed) -> Option<Method> {
+fn method(agreed: &Grant) -> Option<Method> {
     let by = agreed.by.as_deref()?;
     Some(Method::ALL.into_iter().find(|method| method.name() == by).unwrap_or(Method::Dnc))
 }
 
 /// Sets a promise's priorities to the agreed ones.
-fn set_priorities(promise: &mut Promise, agreed: &Agreed) {
+fn set_priorities(promise: &mut Promise, agreed: &Grant) {
     for (demand, priority) in promise.workload.demands.iter().zip(&mut promise.priorities) {
         if let Some(stage) = agreed.stages.iter().find(|stage| stage.stage == demand.stage.name()) {
             *priority = stage.priority;

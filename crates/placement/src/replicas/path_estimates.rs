@@ -22,7 +22,7 @@ pub fn lower(a: Rate, b: Rate) -> Rate {
 }
 
 /// The network as seen by one block at one host.
-pub struct Survey<'c, 'l> {
+pub struct PathEstimates<'c, 'l> {
     view: &'c View<'l>,
     from: HostId,
     block: u64,
@@ -55,12 +55,12 @@ pub struct Room {
     pub disk: Rate,
 }
 
-impl<'c, 'l> Survey<'c, 'l> {
-    /// Survey for `block` from a host.
+impl<'c, 'l> PathEstimates<'c, 'l> {
+    /// PathEstimates for `block` from a host.
     pub fn new(view: &'c View<'l>, from: HostId, block: u64) -> Self {
         let (above, out) = (Vec::with_capacity(2), Vec::with_capacity(3));
         let fabric = view.fabric();
-        let mut survey = Survey { view, from, block, above, out, pods: false };
+        let mut survey = PathEstimates { view, from, block, above, out, pods: false };
         let topmost = fabric.children(None).filter_map(|domain| fabric.into_domain(domain));
         survey.pods = fabric.parent(fabric.rack_of(from)).is_some() && survey.any_counted(topmost);
         survey.look_out();
@@ -70,7 +70,7 @@ impl<'c, 'l> Survey<'c, 'l> {
     /// Moves the survey to another source host.
     pub fn set_from(&mut self, from: HostId) {
         if from != self.from {
-            *self = Survey::new(self.view, from, self.block);
+            *self = PathEstimates::new(self.view, from, self.block);
         }
     }
 

@@ -13,7 +13,7 @@ use crate::{Constraint, Pool, Refusal};
 pub(crate) type Taken = BTreeMap<HostId, (Cpus, Bytes)>;
 
 /// Room for the tasks of one request.
-pub(super) struct Seats<'a> {
+pub(super) struct CapacityCheck<'a> {
     pool: &'a Pool,
     request: &'a AppRequest,
     /// Room that tasks of the request take, by host.
@@ -21,15 +21,15 @@ pub(super) struct Seats<'a> {
     placed: Vec<Option<HostId>>,
 }
 
-impl<'a> Seats<'a> {
+impl<'a> CapacityCheck<'a> {
     /// All room of the pool; the request takes none yet.
-    pub fn new(pool: &'a Pool, request: &'a AppRequest) -> Seats<'a> {
-        Seats::beside(pool, request, Taken::default())
+    pub fn new(pool: &'a Pool, request: &'a AppRequest) -> CapacityCheck<'a> {
+        CapacityCheck::beside(pool, request, Taken::default())
     }
 
     /// Room of the pool, minus the room that others have taken.
-    pub fn beside(pool: &'a Pool, request: &'a AppRequest, taken: Taken) -> Seats<'a> {
-        Seats { pool, request, taken, placed: vec![None; request.tasks.len()] }
+    pub fn beside(pool: &'a Pool, request: &'a AppRequest, taken: Taken) -> CapacityCheck<'a> {
+        CapacityCheck { pool, request, taken, placed: vec![None; request.tasks.len()] }
     }
 
     /// Host of a task; `None` if it is not placed.
@@ -118,7 +118,7 @@ impl<'a> Seats<'a> {
     pub fn no_host(&self, task: u32) -> Refusal {
         let hosts = || self.pool.fabric().all_hosts();
         let by_constraint = count_refusals(hosts().filter_map(|host| self.refuses(host, task)));
-        let empty = Seats::new(self.pool, self.request);
+        let empty = CapacityCheck::new(self.pool, self.request);
         let alone = hosts().all(|host| empty.refuses(host, task).is_some());
         Refusal::NoHost { task, alone, by_constraint }
     }
@@ -140,7 +140,7 @@ impl<'a> Seats<'a> {
 
 /// True if hosts can still take the tasks of an earlier decision: all are up and open, and have room.
 pub fn still_fits(pool: &Pool, request: &AppRequest, hosts: &[HostId]) -> bool {
-    let mut seats = Seats::new(pool, request);
+    let mut seats = CapacityCheck::new(pool, request);
     hosts.len() == request.tasks.len()
         && (0..).zip(hosts).all(|(task, &host)| {
             let fits = seats.refuses(host, task).is_none();

@@ -1,0 +1,63 @@
+//! Settings of `sinbad` and `sinbad-file`.
+
+use leeward_fabric::{Bandwidth, Bytes, Nanos};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Settings of `sinbad`.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct SinbadSettings {
+    /// Blocks smaller than this go to the default policy (pseudocode 1, line 2). Default 256MiB: full blocks
+    /// only.
+    pub threshold: Bytes,
+    /// q: interval for which blocks wait to be decided together. Default 0s, at once; 1s under `sinbad-file`.
+    pub interval: Option<Nanos>,
+    /// Number of racks for the copies besides the first. Default 1 as in the paper's text; 2 follows
+    /// pseudocode 2 for three copies.
+    #[serde(deserialize_with = "super::remote_racks")]
+    #[schemars(range(min = 1))]
+    pub remote_racks: u8,
+    /// Links that a chosen block is charged to until the next report.
+    pub hysteresis: Hysteresis,
+    /// DiskWriteCap: largest write rate of a copy. Default: the rate of the cluster's fastest device, and
+    /// each host's own once hosts are ranked.
+    pub disk_write_cap: Option<Bandwidth>,
+    /// Behaviour if no candidate's load is known.
+    pub without_telemetry: WithoutTelemetry,
+}
+
+/// Links that a chosen block is charged to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Hysteresis {
+    /// The link chosen at each level (pseudocode 2, line 23).
+    #[default]
+    Selected,
+    /// Every link of the transfer (the text of section 6.2).
+    All,
+}
+
+/// Behaviour if no candidate's load is known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum WithoutTelemetry {
+    /// Refuse the request with this reason.
+    #[default]
+    Refuse,
+    /// Place as the default policy does.
+    Default,
+}
+
+impl Default for SinbadSettings {
+    fn default() -> Self {
+        SinbadSettings {
+            threshold: Bytes(256 << 20),
+            interval: None,
+            remote_racks: 1,
+            hysteresis: Hysteresis::Selected,
+            disk_write_cap: None,
+            without_telemetry: WithoutTelemetry::Refuse,
+        }
+    }
+}

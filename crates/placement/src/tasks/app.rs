@@ -1,0 +1,21 @@
+//! An app with the names of its tasks, and the limits on its size.
+
+use super::AppRequest;
+
+/// Largest number of tasks of an app; a larger count is a mistake.
+pub(super) const MOST_TASKS: usize = 100_000;
+/// Largest number of transfers of an app; names of several tasks stand for each pair of them.
+pub(super) const MOST_TRANSFERS: usize = 2_000_000;
+/// Largest sum of bytes of a traffic matrix.
+pub(super) const MOST_BYTES: f64 = (1_u64 << 62) as f64;
+
+/// An app, or a job of independent tasks.
+#[derive(Clone, PartialEq, Debug)]
+pub struct App {
+    /// Display name.
+    pub name: String,
+    /// Names of its tasks, in the order of the request.
+    pub names: Vec<String>,
+    /// The request, with id and job 0 and without constraints.
+    pub request: AppRequest,
+}
