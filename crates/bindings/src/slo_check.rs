@@ -56,7 +56,7 @@ pub fn check_slo(
         let Sources { arrivals, outstanding: given, .. } = sent;
         let bounds =
             BoundSettings { outstanding: outstanding.unwrap_or(workloads.bounds.outstanding), ..workloads.bounds };
-        let replay = Replay { system: &placed.system, bounds, method, over, order, arrivals: arrivals, tails: tails.unwrap_or_default() };
+        let replay = Replay { system: &placed.system, bounds, method, over, order, arrivals, tails: tails.unwrap_or_default() };
         let replayed = replay.run().map_err(|error| InputError::new(&file, error))?;
         let all = workloads.entries.iter().zip(&replayed.workloads).zip(&replay.arrivals);
         let described = all.map(|((entry, held), sent)| describe(&entry.workload, held, sent.is_some()));

@@ -340,7 +340,7 @@ fn no_more_ask_for_one_block_than_there_is_room_for_and_those_who_left_make_room
         type To<T> = u32;
 
         fn is_open<T>(to: &u32) -> bool {
-            to % 10 == 0
+            to.is_multiple_of(10)
         }
     }
     let mut coordinator: Coordinator<Tenth> = informed("interval: 2s", Limits::default());

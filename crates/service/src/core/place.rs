@@ -126,7 +126,6 @@ impl<A: Addresses> Coordinator<A> {
     }
 
     /// Keeps a decision and replies to all callers of its request. Returns entries to release.
-    #[expect(clippy::too_many_arguments, reason = "the parts of a record, and who waits for it")]
     pub(super) fn decided(
         &mut self,
         id: u64,

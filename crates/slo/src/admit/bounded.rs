@@ -101,7 +101,7 @@ impl Bounded {
         if settings.levels == 0 {
             return Err(setting_error(name, "levels", "must be at least 1"));
         }
-        settings.bounds.check().map_err(|error| setting_error(name, "bounds", &error.to_string()))?;
+        settings.bounds.check().map_err(|error| setting_error(name, "bounds", error.to_string()))?;
         Ok(Bounded { name, method, settings })
     }
 

@@ -52,7 +52,7 @@ impl Average {
         Err(setting_error(
             "average",
             "multiple",
-            &format!("{}: expected a number from 1", format_number(multiple)),
+            format!("{}: expected a number from 1", format_number(multiple)),
         ))
     }
 }

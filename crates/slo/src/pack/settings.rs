@@ -80,7 +80,7 @@ impl PackSettings {
             Err(setting_error(
                 "packing",
                 field,
-                &format!("{}: expected a number from 0", format_number(value)),
+                format!("{}: expected a number from 0", format_number(value)),
             ))
         };
         if !share(self.margin) {

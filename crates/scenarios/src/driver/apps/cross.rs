@@ -18,7 +18,7 @@ use leeward_fluid::FlowId;
 use leeward_ledger::{Sample, Scratch};
 
 use super::Driver;
-use super::apps::Stage;
+use super::running::Stage;
 
 /// Least share of a capacity that one more flow gets.
 const LEAST: f64 = 0.01;

@@ -4,7 +4,7 @@ use leeward_engine::Input;
 use leeward_fabric::HostId;
 
 use super::Driver;
-use super::apps::Running;
+use super::running::Running;
 use crate::driver::error::RunError;
 use crate::scenario::{Change, Event, HostState};
 

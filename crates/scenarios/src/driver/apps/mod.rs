@@ -14,10 +14,10 @@
 //! pauses, recording, reports, background, arrivals, waiting apps, re-placement. After the horizon nothing
 //! new arrives; running and waiting apps continue, for at most as long again.
 
-mod apps;
 mod cross;
 mod events;
 mod moves;
+mod running;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -36,8 +36,8 @@ use crate::record::{App, Host, LinkRecorder, Record};
 use crate::scenario::{Event, PolicySpec, Scenario};
 use crate::telemetry::Reporters;
 use crate::workload::{AppArrival, Workload};
-use apps::Running;
 use cross::Cross;
+use running::Running;
 
 /// Purpose of an app's flow: a transfer, or the memory of a moving task.
 struct FlowPurpose {

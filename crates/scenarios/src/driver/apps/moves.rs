@@ -6,7 +6,7 @@ use leeward_engine::Reevaluation;
 use leeward_fabric::{Bytes, Nanos};
 use leeward_placement::tasks::{AppRequest, Transfer, Worth};
 
-use super::apps::Stage;
+use super::running::Stage;
 use super::{Driver, Pending};
 use crate::driver::error::RunError;
 use crate::record::Migration;
