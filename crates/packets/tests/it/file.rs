@@ -300,7 +300,7 @@ fn what_is_wrong_is_told_with_its_field() {
             "network.limits: r0h1: must be a host of the network, listed once",
         ),
         ("network: {limits: [{host: [0, 1], rate: 0bps}]}\n", "network.limits: rate: 0bps: must be above 0"),
-        ("trains: [{from: [0, 0], to: [8, 0]}]\n", "trains[0]: to: r8h0: must be a host that is there"),
+        ("trains: [{from: [0, 0], to: [8, 0]}]\n", "trains[0]: to: r8h0: must be an existing host"),
         ("trains: [{from: [0, 0], to: [0, 0]}]\n", "trains[0]: to: r0h0: must be another host than sends"),
         ("trains: [{from: [0, 0], to: [0, 1], bursts: 0}]\n", "trains[0]: bursts: 0: must be above 0"),
         ("trains: [{from: [0, 0], to: [0, 1], packets: 1}]\n", "trains[0]: packets: 1: must be 2 at least"),
@@ -375,7 +375,7 @@ fn what_is_wrong_is_told_with_its_field() {
         ),
         (
             "scheduler: {demand: adu, days: [{length: 1ms, circuits: [[0, 1]]}]}\n",
-            "scheduler.demand: days of a file are made of none",
+            "scheduler.demand: listed days do not depend on demand",
         ),
         (
             "scheduler: {days: [{length: 1ms, circuits: [[0, 1]]}, {length: 1ms, circuits: [[0, 1], [0, 2]]}]}\n",
