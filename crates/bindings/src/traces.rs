@@ -169,8 +169,8 @@ impl Trace {
         let alpha = curve.arrival_curve();
         let pruned = match (prune, error) {
             (None, None) => None,
-            (Some(count), None) => Some(alpha.pruned_to(count).map_err(|error| refuse("prune", error))?),
-            (None, Some(share)) => Some(alpha.pruned_within(share).map_err(|error| refuse("error", error))?),
+            (Some(count), None) => Some(alpha.prune_to(count).map_err(|error| refuse("prune", error))?),
+            (None, Some(share)) => Some(alpha.prune_within(share).map_err(|error| refuse("error", error))?),
             (Some(_), Some(_)) => {
                 let message = "expected one of `prune` and `error`, not both";
                 return Err(Refused(InputError::new("prune", message)).into());

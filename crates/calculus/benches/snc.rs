@@ -92,7 +92,7 @@ fn time(name: &str, build: impl Fn() -> Network, lyapunov: bool, authors: f64) {
         let mut networks: Vec<Network> = (0..networks).map(|_| build()).collect();
         let begin = seconds();
         for network in &mut networks {
-            network.lyapunov(lyapunov);
+            network.set_lyapunov(lyapunov);
             let bounds = network.bounds(Analysis::Bipartite);
             assert!(bounds.iter().all(|bound| bound.seconds.is_some()), "{name}: unstable");
         }

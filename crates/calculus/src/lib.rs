@@ -18,7 +18,7 @@ mod dnc;
 mod number_format;
 mod token_bucket;
 
-pub use curve::{ArrivalCurve, CurveError, Interval, Pruned, RbCurve, TraceError};
+pub use curve::{ArrivalCurve, CurveError, Interval, PrunedCurve, RbCurve, TraceError};
 pub use dnc::{
     Crossing, Flow, InOrder, Network, NetworkError, Overload, Packets, RateLatency, Server, ServiceCurve,
     ServiceError, StageError, Tandem, Unbounded, queue_order, stage_delay,

@@ -109,10 +109,10 @@ fn network(system: &System, settings: &TailSettings) -> Result<snc::Network, Exp
     }
     let mut network = snc::Network::new(&queues, &workloads)
         .map_err(|error| ExperimentError::draw("tails", error.to_string()))?;
-    network.by_request(settings.bounds.by_request);
-    network.lyapunov(settings.bounds.lyapunov);
-    network.blocks(settings.bounds.blocks);
-    network.within_steps(settings.bounds.unit != Unit::Fluid);
+    network.set_by_request(settings.bounds.by_request);
+    network.set_lyapunov(settings.bounds.lyapunov);
+    network.set_blocks(settings.bounds.blocks);
+    network.set_within_steps(settings.bounds.unit != Unit::Fluid);
     Ok(network)
 }
 

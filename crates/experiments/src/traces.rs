@@ -11,7 +11,7 @@ use leeward_requests::Arrival;
 use leeward_slo::{Demand, Slo, Workload};
 use leeward_traces::device::Device;
 use leeward_traces::read::{ReadSettings, Requests};
-use leeward_traces::select::{halves, rotated};
+use leeward_traces::select::{halves, rotate};
 use leeward_traces::{NetworkWork, Request, Stage, Tail, Work};
 
 use super::{Draw, ExperimentError};
@@ -185,7 +185,7 @@ impl Traces {
         stages: &[Stage],
     ) -> Result<Vec<Arrival>, ExperimentError> {
         let trace = self.trace(draw.trace)?;
-        let requests = rotated(of_part(&trace.requests, part), draw.start);
+        let requests = rotate(of_part(&trace.requests, part), draw.start);
         let arrivals = works(&trace.name, &requests, &self.device)?.into_iter().zip(requests);
         let arrival = |(mut work, request): ([f64; 3], Request)| {
             for stage in Stage::ALL.into_iter().filter(|stage| !stages.contains(stage)) {
@@ -266,7 +266,7 @@ fn curves_of(
     let curve = |stage: Stage| -> Result<(ArrivalCurve, f64), ExperimentError> {
         let arrivals = requests.iter().zip(&work).map(|(request, work)| (request.at.0, work[stage as usize]));
         let curve = RbCurve::from_nanos(arrivals).map_err(|error| wrong(name, error))?;
-        let pruned = curve.arrival_curve().pruned_within(settings.pruning);
+        let pruned = curve.arrival_curve().prune_within(settings.pruning);
         let largest = work.iter().map(|work| work[stage as usize]).fold(0.0, f64::max);
         Ok((pruned.map_err(|error| wrong(name, error))?.curve, largest))
     };

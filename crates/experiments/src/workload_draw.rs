@@ -237,7 +237,7 @@ impl WorkloadDraw {
     }
 
     fn demand(&self, stage: Stage, curve: &RbCurve) -> Result<Demand, ExperimentError> {
-        let pruned = curve.arrival_curve().pruned_within(PRUNING);
+        let pruned = curve.arrival_curve().prune_within(PRUNING);
         let arrivals = pruned.map_err(|error| self.wrong(error.to_string()))?.curve;
         Ok(Demand { stage, arrivals, largest: curve.largest(), model: None, unloaded: 0.0 })
     }

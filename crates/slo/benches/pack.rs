@@ -139,7 +139,7 @@ fn made(count: usize) -> Vec<Workload> {
         let curve = |work: &dyn Fn(f64, bool) -> f64| {
             let arrivals = requests.iter().map(|&(at, size, read)| (at, work(size, read)));
             let curve = RbCurve::from_arrivals(arrivals).expect("a sorted trace").arrival_curve();
-            curve.pruned_to(12).expect("some buckets").curve
+            curve.prune_to(12).expect("some buckets").curve
         };
         let payload = |size: f64, there: bool| 200.0 + if there { 1.1 } else { 0.025 } * size;
         [

@@ -176,9 +176,9 @@ proptest! {
             .collect();
         let workloads: Vec<snc::Workload> = system.promises.iter().map(|promise| described(&system, promise)).collect();
         let mut network = snc::Network::new(&queues, &workloads).unwrap();
-        network.by_request(true);
-        network.blocks(true);
-        network.within_steps(true);
+        network.set_by_request(true);
+        network.set_blocks(true);
+        network.set_within_steps(true);
         let found = bounds(&system, Method::Snc, BoundSettings::default());
         for (at, bound) in found.into_iter().enumerate() {
             let expected = network.bound(at, Analysis::Bipartite).unwrap().seconds.unwrap() + 0.05;

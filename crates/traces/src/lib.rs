@@ -17,7 +17,6 @@ pub mod synthetic;
 
 mod error;
 mod network;
-mod random;
 mod request;
 mod stage;
 mod work;

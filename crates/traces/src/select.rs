@@ -33,7 +33,7 @@ pub fn halves(requests: &[Request]) -> (&[Request], &[Request]) {
 /// The first request follows the last after the mean gap. Times count from the new start, stay in order, and end
 /// within the same length.
 /// end within the same length.
-pub fn rotated(requests: &[Request], share: f64) -> Vec<Request> {
+pub fn rotate(requests: &[Request], share: f64) -> Vec<Request> {
     let (Some(first), Some(last)) = (requests.first(), requests.last()) else { return Vec::new() };
     let span = last.at.since(first.at).0;
     let round = span.saturating_add(span / (requests.len() as u64 - 1).max(1)).max(1);

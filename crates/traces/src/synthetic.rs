@@ -16,12 +16,12 @@
 
 use leeward_fabric::Nanos;
 use leeward_fabric::input::format_number;
+use leeward_registry::random;
 use rand::RngExt;
 use rand::distr::weighted::WeightedIndex;
 use rand_chacha::ChaCha8Rng;
 use rand_distr::{Distribution, Exp1, Gamma, LogNormal};
 
-use crate::random::stream;
 use crate::{Kind, Request};
 
 /// Sizes and offsets are whole blocks, except for sizes chosen from a list.
@@ -126,7 +126,8 @@ impl Synthetic {
             }
             c2 => Gaps::Hyperexponential((1.0 + ((c2 - 1.0) / (c2 + 1.0)).sqrt()) / 2.0),
         };
-        let streams = ["gaps", "sizes", "kinds", "places"].map(|name| stream(seed, name));
+        let streams = ["gaps", "sizes", "kinds", "places"]
+            .map(|name| random::stream(seed, random::Kind::named(name), 0));
         Ok(Synthetic { shape, gaps, sizes, streams, at: 0.0, end: None })
     }
 

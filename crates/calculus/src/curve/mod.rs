@@ -10,5 +10,5 @@ mod rb;
 
 pub use arrival::ArrivalCurve;
 pub use error::{CurveError, TraceError};
-pub use prune::Pruned;
+pub use prune::PrunedCurve;
 pub use rb::{Interval, RbCurve};

@@ -6,7 +6,7 @@ use crate::token_bucket::TokenBucket;
 
 /// An arrival curve with fewer buckets.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Pruned {
+pub struct PrunedCurve {
     /// The curve: some of the buckets, so it is nowhere below the full curve.
     pub curve: ArrivalCurve,
     /// Largest relative excess over the full curve: the maximum of pruned(t) / alpha(t) - 1.
@@ -19,7 +19,7 @@ impl ArrivalCurve {
     ///
     /// # Errors
     /// A tolerance that is negative or not finite.
-    pub fn pruned_within(&self, tolerance: f64) -> Result<Pruned, CurveError> {
+    pub fn prune_within(&self, tolerance: f64) -> Result<PrunedCurve, CurveError> {
         if !tolerance.is_finite() || tolerance < 0.0 {
             return Err(CurveError::Tolerance(tolerance));
         }
@@ -31,11 +31,11 @@ impl ArrivalCurve {
     ///
     /// # Errors
     /// A count of 0.
-    pub fn pruned_to(&self, count: usize) -> Result<Pruned, CurveError> {
+    pub fn prune_to(&self, count: usize) -> Result<PrunedCurve, CurveError> {
         match count {
             0 => return Err(CurveError::NoBuckets),
             1 => return Ok(self.keep(&[self.buckets().len() - 1])),
-            _ if count >= self.buckets().len() => return Ok(Pruned { curve: self.clone(), error: 0.0 }),
+            _ if count >= self.buckets().len() => return Ok(PrunedCurve { curve: self.clone(), error: 0.0 }),
             _ => {}
         }
         // The two end buckets alone suffice at their own error. The number of buckets for a tolerance never grows
@@ -91,13 +91,13 @@ impl ArrivalCurve {
         if whole > 0.0 { between / whole - 1.0 } else { 0.0 }
     }
 
-    fn keep(&self, kept: &[usize]) -> Pruned {
+    fn keep(&self, kept: &[usize]) -> PrunedCurve {
         let buckets: Vec<TokenBucket> = kept.iter().map(|&index| self.buckets()[index]).collect();
         let between = kept.windows(2).map(|pair| self.excess(pair[0], pair[1]));
         // Without the first bucket the largest error is at t = 0.
         let at_once = if self.burst() > 0.0 { buckets[0].burst() / self.burst() - 1.0 } else { 0.0 };
         let at_once = if self.burst() == 0.0 && buckets[0].burst() > 0.0 { f64::INFINITY } else { at_once };
         let error = between.fold(at_once, f64::max);
-        Pruned { curve: ArrivalCurve::new(&buckets).expect("some bucket is kept"), error }
+        PrunedCurve { curve: ArrivalCurve::new(&buckets).expect("some bucket is kept"), error }
     }
 }

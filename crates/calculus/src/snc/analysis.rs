@@ -87,7 +87,7 @@ fn in_service(plan: &Plan, queue: usize, priority: u32) -> f64 {
 /// The servers here therefore start after as much work. The last queue has no such packet: a request is late until
 /// its last bit is served, and then it leaves.
 ///
-/// If busy periods begin within steps ([`super::Network::within_steps`]), all arrivals in the first step count, and
+/// If busy periods begin within steps ([`super::Network::set_within_steps`]), all arrivals in the first step count, and
 /// up to one step of the service is lost. At a queue before another one, whose busy period begins within a step too,
 /// up to one more step is lost at that end. That step then belongs to both queues; a service of one step more is only
 /// better.

@@ -118,14 +118,14 @@ impl Expressions {
 
     /// Restricts the search for the minimum to the grid of thetas. The result is still a bound, by a tenth or two
     /// above the minimum. All workloads share the thetas of the grid, so the search is faster. Initially off.
-    pub fn coarse(&mut self, on: bool) {
+    pub fn set_coarse(&mut self, on: bool) {
         self.coarse = on;
     }
 
     /// Tightens latencies by Lyapunov's inequality: E X <= (E X^l)^(1/l) for every l > 1, so an output or a
     /// convolution at theta may use its bound from l theta, where its own sigma is smaller. About seven to ten times
     /// slower, never looser; initially off, as published.
-    pub fn lyapunov(&mut self, on: bool) {
+    pub fn set_lyapunov(&mut self, on: bool) {
         self.lyapunov = on;
     }
 
@@ -134,7 +134,7 @@ impl Expressions {
     /// large if steps are short: each is about log(1 / (theta times the work of a step)) / theta of work. Over blocks
     /// it is about 1 / theta. The bound holds for every block: within a block, arrivals are at most those of the
     /// whole block, and a service is short by at most one block of service. Initially off, as published.
-    pub fn blocks(&mut self, on: bool) {
+    pub fn set_blocks(&mut self, on: bool) {
         self.blocks = on;
     }
 
@@ -142,7 +142,7 @@ impl Expressions {
     /// comes less often than the excess probability has no effect at all, not even by its own work. Applies to
     /// arrivals straight from a model; the latency of an aggregate or an output stays one over all steps. Initially
     /// off, as published.
-    pub fn by_request(&mut self, on: bool) {
+    pub fn set_by_request(&mut self, on: bool) {
         self.by_request = on;
     }
 

@@ -20,7 +20,7 @@
 //! * Two servers in sequence are exactly one.
 //! * Hoelder exponents are found by descent along the gradient instead of at random.
 //! * Work may be served whole ([`Stage::packet`], [`Queue::in_service`]), while the thesis has a fluid.
-//! * Lyapunov's inequality may tighten nodes with a sigma of their own ([`Expressions::lyapunov`]).
+//! * Lyapunov's inequality may tighten nodes with a sigma of their own ([`Expressions::set_lyapunov`]).
 
 mod analysis;
 mod error;

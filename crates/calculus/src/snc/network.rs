@@ -131,30 +131,30 @@ impl Network {
         Ok(network)
     }
 
-    /// Tightens bounds by Lyapunov's inequality ([`Expressions::lyapunov`]); initially off, as published.
-    pub fn lyapunov(&mut self, on: bool) {
-        self.expressions.lyapunov(on);
+    /// Tightens bounds by Lyapunov's inequality ([`Expressions::set_lyapunov`]); initially off, as published.
+    pub fn set_lyapunov(&mut self, on: bool) {
+        self.expressions.set_lyapunov(on);
     }
 
-    /// Restricts the search for bounds to a grid ([`Expressions::coarse`]); initially off.
-    pub fn coarse(&mut self, on: bool) {
-        self.expressions.coarse(on);
+    /// Restricts the search for bounds to a grid ([`Expressions::set_coarse`]); initially off.
+    pub fn set_coarse(&mut self, on: bool) {
+        self.expressions.set_coarse(on);
     }
 
-    /// Takes unions over moments over blocks of steps ([`Expressions::blocks`]); initially off, as published.
-    pub fn blocks(&mut self, on: bool) {
-        self.expressions.blocks(on);
+    /// Takes unions over moments over blocks of steps ([`Expressions::set_blocks`]); initially off, as published.
+    pub fn set_blocks(&mut self, on: bool) {
+        self.expressions.set_blocks(on);
     }
 
-    /// Takes percentiles over requests instead of over time ([`Expressions::by_request`]); initially off, as
+    /// Takes percentiles over requests instead of over time ([`Expressions::set_by_request`]); initially off, as
     /// published. With [`Analysis::HopByHop`] only at the first queue.
-    pub fn by_request(&mut self, on: bool) {
-        self.expressions.by_request(on);
+    pub fn set_by_request(&mut self, on: bool) {
+        self.expressions.set_by_request(on);
     }
 
     /// Allows requests to arrive, and busy periods to begin, at any moment of a step. Initially off, as published:
     /// then a step is one moment, and all its service is done at its end.
-    pub fn within_steps(&mut self, on: bool) {
+    pub fn set_within_steps(&mut self, on: bool) {
         self.plan.within_steps = on;
     }
 

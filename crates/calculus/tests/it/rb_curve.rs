@@ -109,7 +109,7 @@ proptest! {
     fn a_pruned_curve_exceeds_the_full_one_by_at_most_its_error(trace in traces(400), count in 1usize..12, times in prop::collection::vec(0.0..1.0f64, 8)) {
         let curve = curve(&trace);
         let whole = curve.arrival_curve();
-        let pruned = whole.pruned_to(count).unwrap();
+        let pruned = whole.prune_to(count).unwrap();
         prop_assert!(pruned.curve.buckets().len() <= count);
         let length = 2.0 * (1e-6 + trace[trace.len() - 1].0);
         let vertices: Vec<f64> = pruned.curve.vertices().map(|vertex| vertex.0).collect();
@@ -125,7 +125,7 @@ proptest! {
             prop_assert!(above >= curve.burst(bucket.rate()).unwrap() - 1e-9 * (1.0 + curve.total()));
         }
         // The same error again, except for rounding of a bucket that just reaches it.
-        let same = whole.pruned_within(pruned.error * (1.0 + 1e-9) + 1e-12).unwrap();
+        let same = whole.prune_within(pruned.error * (1.0 + 1e-9) + 1e-12).unwrap();
         prop_assert!(same.error <= pruned.error * (1.0 + 1e-9) + 1e-12 && (count == 1 || same.curve.buckets().len() <= count));
     }
 
@@ -239,7 +239,7 @@ fn a_query_without_an_answer_is_rejected_by_name() {
         assert!(matches!(curve.scaled(bad), Err(CurveError::Factor(_))), "{bad}");
         assert!(matches!(curve.effective_bandwidth(bad), Err(CurveError::Deadline(_))), "{bad}");
         assert!(matches!(curve.at_mean(bad), Err(CurveError::Multiple(_))), "{bad}");
-        assert!(matches!(alpha.pruned_within(bad), Err(CurveError::Tolerance(_))), "{bad}");
+        assert!(matches!(alpha.prune_within(bad), Err(CurveError::Tolerance(_))), "{bad}");
     }
     assert_eq!(curve.scaled(0.0), Err(CurveError::Factor(0.0)));
     assert_eq!(curve.scaled(1e308), Err(CurveError::Factor(1e308)));
@@ -247,7 +247,7 @@ fn a_query_without_an_answer_is_rejected_by_name() {
     assert_eq!(curve.at_mean(0.99), Err(CurveError::Multiple(0.99)));
     assert_eq!(curve.rate(3.9), Err(CurveError::Burst { burst: 3.9, largest: 4.0 }));
     assert!(curve.rate(f64::NAN).is_err());
-    assert_eq!(alpha.pruned_to(0), Err(CurveError::NoBuckets));
+    assert_eq!(alpha.prune_to(0), Err(CurveError::NoBuckets));
 }
 
 #[test]
@@ -282,7 +282,7 @@ fn work_and_gaps_at_the_edge_of_numbers_give_numbers() {
         }
         let alpha = curve.arrival_curve();
         assert!(alpha.arrivals(1.0) >= curve.largest(), "{rows:?}");
-        assert!(alpha.pruned_to(1).unwrap().curve.arrivals(0.0) >= curve.largest(), "{rows:?}");
+        assert!(alpha.prune_to(1).unwrap().curve.arrivals(0.0) >= curve.largest(), "{rows:?}");
         assert!(curve.knee().burst() >= curve.largest(), "{rows:?}");
     }
 }

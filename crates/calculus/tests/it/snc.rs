@@ -125,7 +125,7 @@ proptest! {
         let (queues, workloads) = bipartite(&models, &places, 3.0);
         let mut network = Network::new(&queues, &workloads).unwrap();
         let plain = network.bounds(Analysis::Bipartite);
-        network.lyapunov(true);
+        network.set_lyapunov(true);
         for (plain, tight) in plain.iter().zip(network.bounds(Analysis::Bipartite)) {
             prop_assert!(tight.seconds.unwrap() <= plain.seconds.unwrap());
         }
@@ -143,7 +143,7 @@ proptest! {
         let (queues, workloads) = bipartite(&models, &places, 3.0 * scale);
         let mut network = Network::new(&queues, &workloads).unwrap();
         let plain = network.bounds(Analysis::Bipartite);
-        network.blocks(true);
+        network.set_blocks(true);
         for (plain, tight) in plain.iter().zip(network.bounds(Analysis::Bipartite)) {
             let (plain, tight) = (plain.seconds.unwrap(), tight.seconds.unwrap());
             prop_assert!(tight <= plain * (1.0 + ROOM), "{tight} above {plain}");
@@ -167,7 +167,7 @@ proptest! {
         let id = of.model(&model).unwrap();
         let (arrivals, server) = (of.arrivals(id, 0).unwrap(), of.server(step).unwrap());
         let mut bound = |on| {
-            of.blocks(on);
+            of.set_blocks(on);
             seconds(of.latency(arrivals, server, 100.0 * (1.0 - excess)).unwrap()) * step
         };
         let (plain, tight) = (bound(false), bound(true));
@@ -186,8 +186,8 @@ proptest! {
         let mut dependent = Network::new(&queues, &workloads).unwrap();
         workloads.iter_mut().for_each(|workload| workload.dependencies.clear());
         let mut free = Network::new(&queues, &workloads).unwrap();
-        dependent.lyapunov(true);
-        free.lyapunov(true);
+        dependent.set_lyapunov(true);
+        free.set_lyapunov(true);
         let (free, dependent) = (free.bounds(Analysis::Bipartite), dependent.bounds(Analysis::Bipartite));
         for (free, dependent) in free.iter().zip(&dependent) {
             let (free, dependent) = (free.seconds.unwrap(), dependent.seconds.unwrap());
@@ -379,7 +379,7 @@ fn coarse_bounds_are_bounds_and_not_much_above_the_least() {
     let (queues, workloads) = bipartite(&models, &places, 2.0);
     let mut network = Network::new(&queues, &workloads).unwrap();
     let least = network.bounds(Analysis::Bipartite);
-    network.coarse(true);
+    network.set_coarse(true);
     for (coarse, least) in network.bounds(Analysis::Bipartite).into_iter().zip(least) {
         let (coarse, least) = (coarse.seconds.unwrap(), least.seconds.unwrap());
         assert!(coarse >= least && coarse <= 1.3 * least, "{coarse} {least}");

@@ -13,7 +13,7 @@ const TOLERANCE: f64 = 1e-6;
 /// Compares every stage of every workload; prints their number and the ratio of our bounds to theirs.
 fn compare(name: &str, input: &Value, output: &Value, lyapunov: bool) -> String {
     let mut network = network(input);
-    network.lyapunov(lyapunov);
+    network.set_lyapunov(lyapunov);
     let (mut compared, mut least, mut logarithms) = (0, 1.0f64, 0.0);
     let analyses = [
         ("aggregate", Analysis::Bipartite),

@@ -25,9 +25,9 @@ fn bound(trace: &[Request], settings: &FitSettings, by_request: bool, rate: f64)
     let model = fit(trace, settings).unwrap().model;
     let mut of = Expressions::new(model.step(), 1).unwrap();
     let id = of.model(&model).unwrap();
-    of.by_request(by_request);
+    of.set_by_request(by_request);
     // Our bound is over requests and over blocks.
-    of.blocks(by_request);
+    of.set_blocks(by_request);
     let (arrivals, server) = (of.arrivals(id, 0).unwrap(), of.server(rate).unwrap());
     of.latency(arrivals, server, PERCENTILE).unwrap().seconds()
 }

@@ -112,9 +112,9 @@ fn bound(queues: &[(&str, f64)], flows: &[(&[&str], &Mmpp)]) -> f64 {
     let last = workloads.len() - 1;
     let mut network = Network::new(&queues, &workloads).unwrap();
     let plain = network.bound(last, Analysis::Bipartite).unwrap().seconds.unwrap();
-    network.lyapunov(true);
+    network.set_lyapunov(true);
     let tight = network.bound(last, Analysis::Bipartite).unwrap().seconds.unwrap();
-    network.blocks(true);
+    network.set_blocks(true);
     let blocks = network.bound(last, Analysis::Bipartite).unwrap().seconds.unwrap();
     println!("bounds {plain:.1}, by Lyapunov's inequality {tight:.1}, and over blocks {blocks:.1}");
     tight.min(blocks)
@@ -212,7 +212,7 @@ fn rare_requests_stay_below_their_bound_by_request() {
     let mut network =
         Network::new(&[Queue { name: "q".into(), rate, in_service: 0.0 }], &[workload]).unwrap();
     let over_time = network.bound(0, Analysis::Bipartite).unwrap().seconds.unwrap();
-    network.by_request(true);
+    network.set_by_request(true);
     let by_request = network.bound(0, Analysis::Bipartite).unwrap().seconds.unwrap();
     assert!(by_request > over_time, "{by_request} not above {over_time}");
     holds("rare requests", by_request, |random| {

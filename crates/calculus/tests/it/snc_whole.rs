@@ -26,7 +26,7 @@ fn workload(name: &str, priority: u32, path: &[&str], packet: f64) -> Workload {
 /// The bound of the first workload.
 fn first(queues: &[Queue], workloads: &[Workload], within_steps: bool) -> f64 {
     let mut network = Network::new(queues, workloads).unwrap();
-    network.within_steps(within_steps);
+    network.set_within_steps(within_steps);
     network.bound(0, Analysis::Bipartite).unwrap().seconds.unwrap()
 }
 
@@ -110,7 +110,7 @@ fn work_as_large_as_numbers_go_gives_no_bound_and_never_panics() {
     let queues = [queue("a", 0.5, f64::MAX), queue("b", 0.5, f64::MAX)];
     let own = [workload("own", 0, &["a", "b"], f64::MAX), workload("other", 0, &["a"], f64::MAX)];
     let mut network = Network::new(&queues, &own).unwrap();
-    network.within_steps(true);
+    network.set_within_steps(true);
     for analysis in [Analysis::Bipartite, Analysis::HopByHop, Analysis::Convolution] {
         let bound = network.bound(0, analysis).unwrap().seconds;
         assert!(bound.is_none_or(f64::is_finite), "{bound:?}");

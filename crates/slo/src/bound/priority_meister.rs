@@ -86,7 +86,7 @@ fn flows<'s>(parts: &Parts<'s>, part: usize, settings: BoundSettings) -> Vec<Flo
         }
     }
     let flow = |((other, route), arrivals): ((bool, &'s [usize]), ArrivalCurve)| {
-        let pruned = arrivals.pruned_to(settings.buckets.max(1));
+        let pruned = arrivals.prune_to(settings.buckets.max(1));
         Flow { route, arrivals: pruned.map_or(arrivals, |pruned| pruned.curve), own: !other }
     };
     sums.into_iter().map(flow).collect()

@@ -39,10 +39,10 @@ impl Component {
             }
         }
         let network = network(parts, component, &within).map(|mut network| {
-            network.by_request(settings.by_request);
-            network.lyapunov(settings.lyapunov);
-            network.blocks(settings.blocks);
-            network.within_steps(settings.unit != Unit::Fluid);
+            network.set_by_request(settings.by_request);
+            network.set_lyapunov(settings.lyapunov);
+            network.set_blocks(settings.blocks);
+            network.set_within_steps(settings.unit != Unit::Fluid);
             network
         });
         Component { within, faults, network }
@@ -74,7 +74,7 @@ impl Component {
             Err(fault) => return Err(Unbounded::Models { workload, stage, fault: fault.clone() }),
         };
         let at = self.within.binary_search(&part).expect("a part without a fault is in the network");
-        network.coarse(coarse);
+        network.set_coarse(coarse);
         match network.stage_bound(at, 0, percentile, Analysis::Bipartite) {
             Ok(Latency::Bounded(tail)) => Ok(tail.seconds),
             Ok(Latency::Unstable(unstable)) => Err(Unbounded::Unstable { workload, stage, unstable }),

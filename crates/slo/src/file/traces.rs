@@ -83,7 +83,7 @@ impl<'a> Trace<'a> {
             .map_err(|error| wrong(&format_args!("{stage}: {error}")))?;
         let alpha = curve.arrival_curve();
         let curve = alpha
-            .pruned_to(self.settings.buckets)
+            .prune_to(self.settings.buckets)
             .map_err(|error| InputError::new(&self.settings.path, error).in_field("buckets"))?;
         // Requests of one moment may share a bucket, and none exceeds the burst.
         let largest = amounts.iter().copied().fold(0.0, f64::max).min(curve.curve.burst());

@@ -450,7 +450,7 @@ impl Packing {
             with_margin(workload, self.settings.margin).map_err(|error| Why::Wrong(error.to_string()))?;
         let mut pruned_by = 0.0_f64;
         for demand in &mut scaled.demands {
-            let pruned = demand.arrivals.pruned_within(self.settings.pruning);
+            let pruned = demand.arrivals.prune_within(self.settings.pruning);
             let pruned = pruned.map_err(|error| Why::Wrong(error.to_string()))?;
             pruned_by = pruned_by.max(pruned.error);
             demand.arrivals = pruned.curve;

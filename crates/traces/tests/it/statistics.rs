@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 
 use leeward_fabric::Nanos;
 use leeward_traces::device::Device;
-use leeward_traces::select::{halves, rotated, window};
+use leeward_traces::select::{halves, rotate, window};
 use leeward_traces::statistics::{Statistics, Summary};
 use leeward_traces::synthetic::{Shape, Sizes, Synthetic, TABLE_3_1};
 use leeward_traces::{Kind, NetworkWork, Request, Work};
@@ -189,7 +189,7 @@ proptest! {
             .enumerate()
             .map(|(at, &time)| Request { at: Nanos(time), kind: Kind::Read, size: at as u64 + 1, offset: None })
             .collect();
-        let rotated = rotated(&requests, share);
+        let rotated = rotate(&requests, share);
         prop_assert!(rotated.is_sorted_by_key(|request| request.at));
         let span = times[times.len() - 1] - times[0];
         prop_assert!(rotated[rotated.len() - 1].at.0 <= span + span / (times.len() as u64 - 1).max(1) + 1);

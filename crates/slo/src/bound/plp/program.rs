@@ -163,7 +163,7 @@ impl<'t> Moments<'t> {
         let pairs: usize = tandem.crossings.iter().map(|of| self.pairs(of.first).len()).sum();
         let most = buckets.min(MOST_ROWS / pairs.max(1)).max(1);
         for (at, of) in tandem.crossings.iter().enumerate() {
-            let pruned = of.arrivals.pruned_to(most).map(|pruned| pruned.curve);
+            let pruned = of.arrivals.prune_to(most).map(|pruned| pruned.curve);
             let curve = pruned.as_ref().unwrap_or(&of.arrivals);
             for pair in self.pairs(of.first) {
                 for &bucket in curve.buckets() {
