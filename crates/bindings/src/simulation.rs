@@ -31,7 +31,7 @@ impl Scenario {
         let path = path.to_string_lossy();
         let read = || leeward_scenarios::scenario::Scenario::from_file(&path, data.as_deref());
         let scenario = py.detach(read)?;
-        Ok(Scenario { inner: Arc::new(scenario.with_table_reader(tables::csv)) })
+        Ok(Scenario { inner: Arc::new(scenario.with_table_reader(tables::list)) })
     }
 
     /// Reads a scenario from text; other files are looked up from the folder `base`.
@@ -47,7 +47,7 @@ impl Scenario {
         let data = data.as_deref();
         let read = || leeward_scenarios::scenario::Scenario::from_text(name, text, &base, data);
         let scenario = py.detach(read)?;
-        Ok(Scenario { inner: Arc::new(scenario.with_table_reader(tables::csv)) })
+        Ok(Scenario { inner: Arc::new(scenario.with_table_reader(tables::list)) })
     }
 
     /// Display name.

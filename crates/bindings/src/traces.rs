@@ -1,9 +1,9 @@
 //! `leeward.Trace`: the requests of a file, and results from them: statistics, r-b curves, models.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{BufReader, Read};
 use std::num::NonZeroU64;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use leeward_calculus::RbCurve;
 use leeward_calculus::mmpp::{self, FitError, FitSettings, SizeModel};
@@ -17,6 +17,7 @@ use pyo3::prelude::*;
 
 use crate::errors::Refused;
 use crate::simulation::as_python;
+use crate::tables::Rows;
 use crate::trace_records::{Curve, Described, Model, OfStage, bucket, buckets, unit};
 
 /// Number of requests between two checks for a user's interrupt.
@@ -357,46 +358,7 @@ pub fn open_text(files: &Files, name: &str) -> Result<Text, InputError> {
     if parquet.is_err() || start != PARQUET {
         return Ok(text);
     }
-    Text::from_reader(name, BufReader::new(Rows::open(&path)?))
-}
-
-/// Rows of a Parquet file as CSV, in batches; see `leeward.tables.batches`.
-struct Rows {
-    batches: Py<PyAny>,
-    text: Vec<u8>,
-    at: usize,
-}
-
-impl Rows {
-    fn open(path: &Path) -> Result<Rows, InputError> {
-        let open = |py: Python<'_>| -> PyResult<Py<PyAny>> {
-            let read = py.import("leeward.tables")?.getattr("batches")?;
-            Ok(read.call1((path, COLUMNS.to_vec()))?.try_iter()?.unbind().into_any())
-        };
-        let batches = Python::attach(|py| open(py).map_err(|error| said(py, &error)));
-        let batches = batches.map_err(|error| InputError::new(path.to_string_lossy(), error))?;
-        Ok(Rows { batches, text: Vec::new(), at: 0 })
-    }
-}
-
-impl Read for Rows {
-    fn read(&mut self, room: &mut [u8]) -> io::Result<usize> {
-        while self.at == self.text.len() {
-            let next = |py: Python<'_>| -> PyResult<Option<Vec<u8>>> {
-                self.batches.bind(py).try_iter()?.next().map(|text| text?.extract()).transpose()
-            };
-            let next = Python::attach(|py| next(py).map_err(|error| said(py, &error)));
-            let Some(text) = next.map_err(io::Error::other)? else { return Ok(0) };
-            (self.text, self.at) = (text, 0);
-        }
-        let count = room.len().min(self.text.len() - self.at);
-        room[..count].copy_from_slice(&self.text[self.at..self.at + count]);
-        self.at += count;
-        Ok(count)
-    }
-}
-
-/// First line of an exception's message.
-fn said(py: Python<'_>, error: &PyErr) -> String {
-    error.value(py).to_string().lines().next().unwrap_or_default().to_owned()
+    let rows =
+        Rows::open(&path, &COLUMNS, false).map_err(|error| InputError::new(path.to_string_lossy(), error))?;
+    Text::from_reader(name, BufReader::new(rows))
 }

@@ -84,7 +84,7 @@ def read(path: str | PathLike[str], interval: str = "1h", tasks: Sequence[str] |
 
 
 def _parquet(path: str | PathLike[str]) -> IO[bytes]:
-    from leeward.tables import as_csv
+    from leeward._tables import as_csv
 
     try:
         return BytesIO(as_csv(path, list(COLUMNS)))

@@ -1,19 +1,19 @@
 //! Inputs of sources: text files, and Parquet tables if the caller provides a reader.
 //!
 //! A list may be Parquet instead of CSV; its first bytes tell. This crate does not read Parquet: a reader is
-//! a large library of its own, and users of scenarios have one (pyarrow, from Python). That reader returns
-//! the wanted columns as equivalent CSV, so every rule and every error of a list is the same for both. Line N
-//! of an error is row N - 1 of the table.
+//! a large library of its own, and users of scenarios have one (pyarrow, from Python). That reader yields the
+//! wanted columns as lines of text, so every rule and every error of a list is the same for both. Line N of an
+//! error is row N - 1 of the table.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{BufRead, Read};
 use std::path::{Path, PathBuf};
 
 use leeward_fabric::input::{Files, InputError, Text};
 
-/// Reads the available columns of a table as CSV with a header; or returns the reason for failure on one
+/// Opens the available columns of a table as CSV with a header; or returns the reason for failure on one
 /// line.
-pub type ReadTable = fn(&Path, &[&str]) -> Result<Vec<u8>, String>;
+pub type ReadTable = fn(&Path, &[&str]) -> Result<Box<dyn BufRead>, String>;
 
 const PARQUET_MAGIC: &[u8; 4] = b"PAR1";
 
@@ -43,7 +43,7 @@ impl Inputs {
                 "a Parquet file, which only the Python package reads; write it as CSV".into(),
             ));
         };
-        Text::from_bytes(name, read(&path, columns).map_err(refuse)?)
+        Text::from_reader(name, read(&path, columns).map_err(refuse)?)
     }
 
     /// Returns the path of a file opened by this name.

@@ -1,0 +1,83 @@
+"""Parquet files as batches of Arrow, for the extension module: lists of scenarios, and traces.
+
+Lists of transfers, which Python reads, take the same rows as CSV.
+"""
+
+from collections.abc import Iterator
+from io import BytesIO
+from os import PathLike
+from typing import Any
+
+import pyarrow
+from pyarrow import csv, parquet, types
+
+MOST_ROWS = 30_000_000
+"""Greatest number of rows of a list."""
+
+
+def batches(path: str | PathLike[str], columns: list[str], limited: bool) -> tuple[list[str], Iterator[Any]]:
+    """Names of the columns that a file has of the wanted ones, and their rows as record batches.
+
+    Columns of batches are of int64, uint64, float64 or string. A file without any wanted column has no
+    batches, and the names are those of its columns, for an error.
+
+    Args:
+        path: Path of the file.
+        columns: Wanted columns.
+        limited: Whether the file may have at most `MOST_ROWS` rows.
+
+    Raises:
+        ValueError: The file has too many rows, or is not readable as Parquet.
+    """
+    try:
+        file = parquet.ParquetFile(path)
+    except (pyarrow.ArrowException, OSError) as error:
+        raise _unreadable(error) from None
+    rows = file.metadata.num_rows
+    if limited and rows > MOST_ROWS:
+        file.close()
+        raise ValueError(f"{rows:,} rows: more than {MOST_ROWS:,}")
+    names = file.schema_arrow.names
+    wanted = [name for name in columns if name in names]
+    if not wanted:
+        file.close()
+        return names, iter(())
+    schema = pyarrow.schema([(name, _plain(file.schema_arrow.field(name).type)) for name in wanted])
+    return wanted, _read(file, schema)
+
+
+def as_csv(path: str | PathLike[str], columns: list[str]) -> bytes:
+    """The same rows as CSV with a header.
+
+    Raises:
+        ValueError: The file has more than `MOST_ROWS` rows, or is not readable as Parquet.
+    """
+    header, rows = batches(path, columns, limited=True)
+    text = BytesIO()
+    text.write((",".join(header) + "\n").encode())
+    for batch in rows:
+        csv.write_csv(batch, text, csv.WriteOptions(include_header=False))
+    return text.getvalue()
+
+
+def _read(file: Any, schema: Any) -> Iterator[Any]:
+    try:
+        with file:
+            for batch in file.iter_batches(columns=schema.names):
+                yield from pyarrow.Table.from_batches([batch]).select(schema.names).cast(schema).to_batches()
+    except (pyarrow.ArrowException, OSError) as error:
+        raise _unreadable(error) from None
+
+
+def _unreadable(error: Exception) -> ValueError:
+    return ValueError(f"not readable as a table: {str(error).splitlines()[0]}")
+
+
+def _plain(kind: Any) -> Any:
+    """The type of a column in batches; other types become texts."""
+    kind = kind.value_type if types.is_dictionary(kind) else kind
+    if types.is_unsigned_integer(kind):
+        return pyarrow.uint64()
+    if types.is_integer(kind):
+        return pyarrow.int64()
+    return kind if types.is_float64(kind) else pyarrow.string()
