@@ -223,7 +223,10 @@ fn a_list_in_parquet_is_read_by_what_the_inputs_have_for_it_or_refused() {
         refused,
         "flows.parquet: a Parquet file, which only the Python package reads; write it as CSV"
     );
-    let read = load(Some(|_, columns| Ok(format!("{}\n1,0,5,1000\n", columns.join(",")).into_bytes())));
+    let read = load(Some(|_, columns| {
+        let text = format!("{}\n1,0,5,1000\n", columns.join(","));
+        Ok(Box::new(std::io::Cursor::new(text)))
+    }));
     assert_eq!(read.unwrap().workload.flows.len(), 1);
     let broken = load(Some(|_, _| Err("cut off".into()))).unwrap_err().to_string();
     assert_eq!(broken, "flows.parquet: cut off");
