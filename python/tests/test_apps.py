@@ -198,7 +198,7 @@ def test_options_that_go_with_a_matrix_alone_are_refused_elsewhere(run: Run, sce
     shown = run(*cluster, "--app", "app.yaml", "--cpus", "2")
     assert (shown.returncode, shown.stderr.splitlines()[0]) == (
         2,
-        "error: --cpus: the app file says it; it goes with a matrix alone",
+        "error: --cpus: the app file already defines it; use it only with a matrix",
     )
     shown = run(*cluster, "--matrix", "ring.csv", "--cpus", "two")
     assert shown.returncode == 2

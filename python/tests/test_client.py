@@ -278,7 +278,7 @@ class Waits:
         return sum(self.waits)
 
 
-BUSY = {"type": "urn:leeward:problem:busy", "title": "Too many wait", "status": 503, "detail": "later"}
+BUSY = {"type": "urn:leeward:problem:busy", "title": "Too many requests wait", "status": 503, "detail": "later"}
 
 
 def test_an_answer_that_was_lost_is_asked_for_with_the_same_key(flaky: Any) -> None:

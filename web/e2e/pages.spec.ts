@@ -325,7 +325,7 @@ test('every page of an empty cluster shows the next step', async ({ page, open }
 
 test('missing resources and pages have a message with a link', async ({ page, open }) => {
   await open('racks/r99')
-  await expect(page.getByText('There is no such thing')).toBeVisible()
+  await expect(page.getByText('Not found')).toBeVisible()
   await expect(page.getByRole('main').getByRole('link', { name: 'the racks' })).toBeVisible()
   await page.evaluate(() => (location.hash = '#/nowhere'))
   await expect(page.getByRole('heading', { level: 1 })).toHaveText('There is no such page')

@@ -91,7 +91,7 @@ export class Mock {
     const { token } = this.options
     if (token && request.headers.authorization !== `Bearer ${token}`) {
       const detail = 'Send a token of at least the role `read`, as `Authorization: Bearer TOKEN`.'
-      return problem(response, 'token', 401, 'A token is needed', detail)
+      return problem(response, 'token', 401, 'Token required', detail)
     }
     const url = new URL(request.url ?? '/', 'http://service')
     const path = url.pathname.slice('/v1/'.length).split('/').map(decodeURIComponent)
@@ -99,7 +99,7 @@ export class Mock {
     if (request.method === 'POST') return void this.post(path, request, response)
     const found = this.find(path, url.searchParams)
     if (found === undefined)
-      problem(response, 'not-found', 404, 'There is no such thing', `\`${url.pathname}\` is not known here.`)
+      problem(response, 'not-found', 404, 'Not found', `\`${url.pathname}\` is not known here.`)
     else send(response, 200, found)
   }
 
@@ -145,7 +145,7 @@ export class Mock {
       return send(response, 200, this.world.decide(Number(at), Number(n), decision.kind, body.policy ?? ''))
     const move = this.migrations().find((one) => one.id === name)
     if (kind !== 'migrations' || !move)
-      return problem(response, 'not-found', 404, 'There is no such thing', `\`${name}\` is not known here.`)
+      return problem(response, 'not-found', 404, 'Not found', `\`${name}\` is not known here.`)
     if (move.state !== 'advised')
       return problem(response, 'answered', 409, 'It was answered before', `\`${name}\` is ${move.state}.`)
     this.answers.set(name, { state: body.answer ?? '', reason: body.reason ?? null })

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //!      machine --Reading--> Reporter --Report--> client --HTTP--> controller
-//! (sysfs, netlink)          |      ^                |
-//!      Meter, ReportSchedule       '---- Reply -----'
+//! (sysfs, netlink)           |      ^                |
+//!        Meter, ReportSchedule      '---- Reply -----'
 //! ```
 //!
 //! [`Reporter`] is a plain state machine: times, readings, replies and random numbers in, reports and [`Event`]s out.

@@ -56,7 +56,7 @@ pub fn place_tasks(
         let mut app = match (&file, &matrix, &square) {
             (Some(_), ..) if cpus.is_some() || memory.is_some() => {
                 let field = if cpus.is_some() { "cpus" } else { "memory" };
-                let message = "the app file says it; it goes with a matrix alone";
+                let message = "the app file already defines it; use it only with a matrix";
                 return Err(InputError::new("request", message).in_field(field));
             }
             (Some(app), ..) => read_app(app, files.data.clone())?,

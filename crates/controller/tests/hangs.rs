@@ -175,7 +175,7 @@ fn a_store_that_says_nothing_is_told_within_5_s_and_what_it_keeps_in_the_end_cou
     );
     assert!(!is_ready(&server));
     let stalled = server.get("/v1/status").2["stalled"].clone();
-    assert_eq!(stalled, json!("the store has said nothing for 3 s"));
+    assert_eq!(stalled, json!("the store has not responded for 3 s"));
     assert_eq!(server.get("/v1/racks").0, 200, "what is known is shown");
     assert_eq!(block(&server, "after").0, 503);
     drop(hung);

@@ -14,9 +14,9 @@ use super::{Draw, ExperimentError, Shape};
 /// Result of admission.
 #[derive(Clone, PartialEq, Debug)]
 pub struct AdmissionResult {
-    /// AdmissionResult draws, by index and in order; one per promise.
+    /// Admitted draws, by index and in order; one per promise.
     pub admitted: Vec<usize>,
-    /// AdmissionResult workloads, with their priorities and limits, without best effort.
+    /// Admitted workloads, with their priorities and limits, without best effort.
     pub system: System,
 }
 

@@ -12,8 +12,8 @@
 //! section 3.4):
 //!
 //! ```text
-//! ContentionExperiment (WorkloadDraws, machines, a device), seed --DrawnContention--> traces and curves
-//! traces and curves, Scheduler --run--> ContentionResult
+//! ContentionExperiment (WorkloadDraws, machines, a device), seed --> DrawnContention (traces and curves)
+//! DrawnContention, Scheduler --run--> ContentionResult
 //! ```
 //!
 //! A draw is data and depends on its seed only, so that every limit method and every policy gets the same

@@ -110,7 +110,7 @@ impl Telemetry {
             tracing::warn!(about, "telemetry: {remark}");
         }
         for about in said.keys().filter(|about| !now.remarks.contains_key(*about)) {
-            tracing::info!(about, "what was said of telemetry is over");
+            tracing::info!(about, "telemetry warning cleared");
         }
     }
 }

@@ -160,13 +160,13 @@ pub enum StoreError {
     #[error("{0}")]
     Database(String),
     /// The database does not respond, although its connection is open.
-    #[error("the store has said nothing for {} s", .0.as_secs())]
+    #[error("the store has not responded for {} s", .0.as_secs())]
     Silent(Duration),
     /// The database did not report the result of a commit.
     #[error("{0}; whether it was kept is not known")]
     Unknown(String),
     /// Another service leads, or none.
-    #[error("this service does not lead any more")]
+    #[error("this service is no longer the leader")]
     Deposed,
     /// A newer version of the program wrote the store.
     #[error("the store is of version {found}, and this program knows up to {known}; use a newer leeward")]

@@ -38,7 +38,7 @@ export function connectionOf(facts: ConnectionInputs): Connection {
     return {
       kind: 'denied',
       short: 'no access',
-      sentence: `${problem?.title ?? 'A token is needed'}. Give a token to go on.`,
+      sentence: `${problem?.title ?? 'Token required'}. Give a token to go on.`,
     }
   if (phase === 'lost') {
     const next =

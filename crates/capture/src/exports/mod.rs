@@ -27,7 +27,7 @@ pub struct Arrival {
 
 /// Receiver of a datagram's contents.
 pub struct Sink<'a> {
-    /// AddressName for each flow, with its observer.
+    /// Receives each flow, with its observer.
     pub flow: &'a mut dyn FnMut(&Flow, Exporter, &mut Discards),
     /// Collects counters of interfaces, if requested.
     pub counters: Option<&'a mut Vec<Counter>>,

@@ -179,7 +179,7 @@ impl ReportBody {
             }
             match found {
                 Some(device) if !once.insert(device) => {
-                    let detail = "it is there twice; a report says one thing of each";
+                    let detail = "it is a duplicate; a report has one entry for each";
                     return Err(Problem::field(format!("devices[{at}].device"), detail));
                 }
                 Some(device) => {

@@ -33,7 +33,7 @@ impl ObservedStore {
             match change {
                 Change::Decided(record, _) => self.events.tell(Event::Decision(record.clone())),
                 Change::Cluster(version) => {
-                    tracing::info!(version = version.number, origin = ?version.origin, "the cluster is another one");
+                    tracing::info!(version = version.number, origin = ?version.origin, "cluster replaced");
                     self.version = version.number;
                     self.events.tell(Event::Cluster(version.number));
                 }
@@ -49,7 +49,7 @@ impl ObservedStore {
     /// Logs the first failure of the store, and its recovery.
     fn note<T>(&mut self, asked: &Result<T, StoreError>) {
         match asked {
-            Ok(_) if std::mem::take(&mut self.failed) => tracing::info!("the store goes on"),
+            Ok(_) if std::mem::take(&mut self.failed) => tracing::info!("store available again"),
             Err(error) if !std::mem::replace(&mut self.failed, true) => {
                 tracing::error!(%error, "store unavailable");
             }

@@ -44,7 +44,7 @@ impl fmt::Display for Place {
 /// A one-way connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Flow {
-    /// ActiveTrain host.
+    /// Sending host.
     pub source: Place,
     /// Receiving host.
     pub destination: Place,

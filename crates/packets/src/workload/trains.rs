@@ -15,7 +15,7 @@ const MOST_PACKETS: u64 = 20_000_000;
 /// A train: bursts of packets, each sent as fast as the host's NIC takes them, with a pause between bursts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Train {
-    /// ActiveTrain host.
+    /// Sending host.
     pub source: Place,
     /// Receiving host.
     pub destination: Place,

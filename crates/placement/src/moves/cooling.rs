@@ -11,7 +11,7 @@ use crate::tasks::Task;
 pub(super) struct CoolRacks {
     /// Largest load of a link with the new tasks, as a share.
     most: f64,
-    /// CoolRacks racks, in order.
+    /// Racks that stay cool, in order.
     racks: Vec<Rack>,
     /// Most processors and most memory left on a host of each rack, at the start.
     left: Vec<(Cpus, Bytes)>,

@@ -56,7 +56,7 @@ pub struct Room {
 }
 
 impl<'c, 'l> PathEstimates<'c, 'l> {
-    /// PathEstimates for `block` from a host.
+    /// Creates the estimates for `block` from a host.
     pub fn new(view: &'c View<'l>, from: HostId, block: u64) -> Self {
         let (above, out) = (Vec::with_capacity(2), Vec::with_capacity(3));
         let fabric = view.fabric();

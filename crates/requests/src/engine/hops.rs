@@ -35,7 +35,7 @@ impl<W: Observer> Engine<'_, W> {
                     self.plan.servers[hop.server as usize].push_over(&self.pool, id);
                     self.wake(hop.server);
                 }
-                // StartCaps other requests it is not the head, so the time of the limiter is unchanged.
+                // Behind other requests it is not the head, so the time of the limiter is unchanged.
                 if self.plan.limiters[hop.limiter as usize].waiting.head == id {
                     self.expect(hop.limiter as usize);
                 }

@@ -11,7 +11,7 @@ use crate::latency_histogram::LatencyHistogram;
 /// Settings of the weight controller.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Cake {
-    /// WeightController interval; at least 1 ms.
+    /// Control interval; at least 1 ms.
     pub interval: Nanos,
     /// Lower compliance bound: below this ratio of SLO to measured tail, the weight grows.
     pub lower: f64,

@@ -46,7 +46,7 @@ pub struct ReportSummary {
 /// Scores of hosts for a task.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Scores {
-    /// HostRating of each host, in the order of the request.
+    /// Rating of each host, in the order of the request.
     pub ratings: Rated,
     /// Label of the policy.
     pub policy: Arc<str>,

@@ -132,7 +132,7 @@ pub enum Unbounded {
         unstable: snc::Unstable,
     },
     /// The bound exceeds the range of floating-point numbers.
-    #[error("{workload}: a bound larger than numbers go")]
+    #[error("{workload}: a bound beyond the range of floating-point numbers")]
     NotFinite {
         /// Name of the workload.
         workload: String,

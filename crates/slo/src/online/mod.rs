@@ -2,8 +2,8 @@
 //! decisions are those of `leeward slo admit` and `pack` on files.
 //!
 //! ```text
-//! ActiveWorkload (active workloads) + Form (the request) --admit | pack--> Agreement: the new promise of each workload
-//!                                                                     \--entries, queues read--> ledger
+//! active workloads + Form (the request) --admit | pack--> Agreement: the new promise of each workload
+//!                                                    \--entries, queues read--> ledger
 //! ```
 //!
 //! A workload is a form, the fields of a workload in a workload file; it names no other file. The promise is

@@ -41,7 +41,7 @@ pub enum Why {
         seconds: f64,
     },
     /// Some SLO is missed even with the workload on an empty server; links may still be shared.
-    #[error("on an empty server it has no place: {0}")]
+    #[error("it does not fit on an empty server: {0}")]
     Alone(String),
     /// No server has room for the workload.
     #[error("{0}")]

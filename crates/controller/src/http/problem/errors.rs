@@ -45,15 +45,13 @@ impl IntoProblem for Unavailable {
             }
             Unavailable::StoreFailed(problem) => Problem::new(
                 STORE,
-                format!(
-                    "it cannot be kept, so nothing was done: {problem}; ask again when the store is well"
-                ),
+                format!("the change was not stored: {problem}; retry when the store is available"),
             ),
             Unavailable::OutcomeUnknown(problem) => Problem::new(
                 STORE,
                 format!(
-                    "the store went away, and whether it was kept is not known: {problem}; look whether it is there, \
-                     or ask again with the same sequence or key: then it is not done twice"
+                    "the store was lost, and the result of the change is unknown: {problem}; check for it, or retry with \
+                     the same sequence or key, which never acts twice"
                 ),
             ),
             Unavailable::Stopped => Problem::broken(),
@@ -259,7 +257,7 @@ impl IntoProblem for InvalidReport {
                 clock.text(clock.now())
             ),
             Wrong::Negative => "must not be negative".to_owned(),
-            Wrong::Twice => "it is there twice; a report says one thing of each".to_owned(),
+            Wrong::Twice => "it is a duplicate; a report has one entry for each".to_owned(),
             Wrong::Mixed => {
                 "whether a host is up changes what loads mean; send `links` in a report of their own"
                     .to_owned()

@@ -55,27 +55,27 @@ pub struct Word(pub &'static str);
 type Kind = (&'static str, StatusCode, &'static str);
 
 const NOT_JSON: Kind = ("not-json", StatusCode::BAD_REQUEST, "The body is not JSON");
-const INVALID: Kind = ("invalid", StatusCode::UNPROCESSABLE_ENTITY, "A field is wrong");
-const MEDIA_TYPE: Kind = ("media-type", StatusCode::UNSUPPORTED_MEDIA_TYPE, "The body is of another type");
+const INVALID: Kind = ("invalid", StatusCode::UNPROCESSABLE_ENTITY, "Invalid field");
+const MEDIA_TYPE: Kind = ("media-type", StatusCode::UNSUPPORTED_MEDIA_TYPE, "Unsupported media type");
 const TOO_LARGE: Kind = ("too-large", StatusCode::PAYLOAD_TOO_LARGE, "The body is too large");
-const SLOW: Kind = ("slow", StatusCode::REQUEST_TIMEOUT, "The body did not come");
-const UNAUTHORIZED: Kind = ("unauthorized", StatusCode::UNAUTHORIZED, "A token is needed");
+const SLOW: Kind = ("slow", StatusCode::REQUEST_TIMEOUT, "The body did not arrive in time");
+const UNAUTHORIZED: Kind = ("unauthorized", StatusCode::UNAUTHORIZED, "Token required");
 const FORBIDDEN: Kind = ("forbidden", StatusCode::FORBIDDEN, "The token does not allow this");
 const MISDIRECTED: Kind =
-    ("misdirected", StatusCode::MISDIRECTED_REQUEST, "It was sent to another name than this service has");
+    ("misdirected", StatusCode::MISDIRECTED_REQUEST, "The host name of the request is not this service's");
 const TOO_MANY: Kind = ("too-many", StatusCode::TOO_MANY_REQUESTS, "Too many requests");
-const NOT_FOUND: Kind = ("not-found", StatusCode::NOT_FOUND, "There is no such thing");
-const METHOD: Kind = ("method", StatusCode::METHOD_NOT_ALLOWED, "This cannot be done with it");
-const REFUSED: Kind = ("refused", StatusCode::CONFLICT, "It is not placed");
-const VERSION: Kind = ("version", StatusCode::PRECONDITION_FAILED, "It is of another version");
-const ANSWERED: Kind = ("answered", StatusCode::CONFLICT, "It was answered otherwise");
-const SEQUENCE: Kind = ("sequence", StatusCode::CONFLICT, "The sequence is not new");
+const NOT_FOUND: Kind = ("not-found", StatusCode::NOT_FOUND, "Not found");
+const METHOD: Kind = ("method", StatusCode::METHOD_NOT_ALLOWED, "Method not allowed");
+const REFUSED: Kind = ("refused", StatusCode::CONFLICT, "Placement rejected");
+const VERSION: Kind = ("version", StatusCode::PRECONDITION_FAILED, "The version has changed");
+const ANSWERED: Kind = ("answered", StatusCode::CONFLICT, "The migration has another answer");
+const SEQUENCE: Kind = ("sequence", StatusCode::CONFLICT, "The sequence number is stale");
 const REUSED: Kind =
-    ("reused", StatusCode::UNPROCESSABLE_ENTITY, "The key or sequence is that of another request");
-const BUSY: Kind = ("busy", StatusCode::SERVICE_UNAVAILABLE, "Too many wait");
-const STORE: Kind = ("store", StatusCode::SERVICE_UNAVAILABLE, "Nothing can be kept now");
-const FOLLOWER: Kind = ("follower", StatusCode::SERVICE_UNAVAILABLE, "Another service decides");
-const BROKEN: Kind = ("broken", StatusCode::INTERNAL_SERVER_ERROR, "The service is broken");
+    ("reused", StatusCode::UNPROCESSABLE_ENTITY, "The key or sequence belongs to another request");
+const BUSY: Kind = ("busy", StatusCode::SERVICE_UNAVAILABLE, "Too many requests wait");
+const STORE: Kind = ("store", StatusCode::SERVICE_UNAVAILABLE, "Store unavailable");
+const FOLLOWER: Kind = ("follower", StatusCode::SERVICE_UNAVAILABLE, "Another service leads");
+const BROKEN: Kind = ("broken", StatusCode::INTERNAL_SERVER_ERROR, "Internal error");
 
 const ALL: [Kind; 20] = [
     UNAUTHORIZED,
@@ -149,14 +149,14 @@ impl Problem {
     /// The body did not arrive completely in time.
     pub fn slow(patience: Duration) -> Problem {
         let seconds = patience.as_secs_f64();
-        Problem::new(SLOW, format!("the body has not come whole within {seconds} s; send it again"))
+        Problem::new(SLOW, format!("the body did not arrive completely within {seconds} s; send it again"))
     }
 
     /// The memory for request bodies is exhausted.
     pub fn full() -> Problem {
         Problem::new(
             BUSY,
-            "as many bytes of bodies are held as may be; send it again in a moment, or in smaller parts",
+            "the memory for request bodies is full; send it again in a moment, or in smaller parts",
         )
     }
 
@@ -174,8 +174,7 @@ impl Problem {
 
     /// Version conflict of the cluster.
     pub fn version(found: u64) -> Problem {
-        let detail =
-            format!("the cluster is of version {found}; get it, and make the change to what it is now");
+        let detail = format!("the cluster is of version {found}; read it again and repeat the change");
         Problem::new(VERSION, detail)
     }
 
@@ -213,17 +212,14 @@ impl Problem {
                 UNAUTHORIZED,
                 format!("send a token of role {needed}, with the header `authorization: Bearer TOKEN`"),
             ),
-            Denied::Unknown => Problem::new(
-                UNAUTHORIZED,
-                "the token is none of those that this service knows; ask who runs it for one",
-            ),
+            Denied::Unknown => Problem::new(UNAUTHORIZED, "unknown token; ask the operator for one"),
             Denied::Role { name, role } => {
                 let role = role.name();
                 let detail = format!("the token `{name}` is of role {role}, and this needs {needed}");
                 Problem::new(FORBIDDEN, detail)
             }
             Denied::TooMany(seconds) => {
-                let detail = format!("you ask more often than you may; ask again in {seconds} s");
+                let detail = format!("rate limit exceeded; retry in {seconds} s");
                 Problem { retry: Some(seconds.get()), ..Problem::new(TOO_MANY, detail) }
             }
         }
@@ -241,8 +237,8 @@ impl Problem {
     pub fn misdirected(host: &str) -> Problem {
         let host = excerpt(host);
         let detail = format!(
-            "`{host}`: without tokens this service is asked as localhost or 127.0.0.1 only, so that no page of a browser can; \
-             use one of these, or start it with tokens"
+            "`{host}`: without tokens this service accepts only the host names localhost and 127.0.0.1, to block requests \
+             from web pages; use one of these, or start it with tokens"
         );
         Problem::new(MISDIRECTED, detail)
     }
