@@ -261,7 +261,7 @@ def test_what_is_asked_wrongly_is_an_input_error() -> None:
         world.pack([(99, 0.0, 0.1)], world.WAYS["knee"])
     with pytest.raises(InputError, match="expected whole, first or second"):
         study.payload(0, "third")
-    with pytest.raises(InputError, match="unknown way"):
+    with pytest.raises(InputError, match="unknown policy"):
         world.pack([(0, 0.0, 0.1)], ("none", ""))
     with pytest.raises(InputError):
         study.pack([], "{}")

@@ -358,7 +358,6 @@ pub fn open_text(files: &Files, name: &str) -> Result<Text, InputError> {
     if parquet.is_err() || start != PARQUET {
         return Ok(text);
     }
-    let rows =
-        Rows::open(&path, &COLUMNS, false).map_err(|error| InputError::new(path.to_string_lossy(), error))?;
+    let rows = Rows::open(&path, &COLUMNS, false).map_err(|error| InputError::new(name, error))?;
     Text::from_reader(name, BufReader::new(rows))
 }

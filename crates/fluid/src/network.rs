@@ -250,6 +250,7 @@ impl Network {
     ///
     /// The work is counted by flow, from its transferred bytes, not by integrating loads. So bytes are
     /// conserved. The count costs little while flows run, and a visit of the active entries on a query.
+    #[inline]
     pub fn carried(&self, resource: ResourceId, at: f64) -> f64 {
         let network = self.ahead(at);
         let Some(&past) = network.carried.as_ref().and_then(|carried| carried.get(resource.index())) else {

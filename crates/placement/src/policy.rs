@@ -18,7 +18,7 @@ pub trait Policy<Q: Request>: Send + Sync {
     /// Name in the registry.
     fn name(&self) -> &'static str;
 
-    /// Decides one request.
+    /// Decides one request. Leaves the view as it was, or the policy overrides [`Policy::place`].
     ///
     /// # Errors
     /// Returns the reason for which the request gets no placement.

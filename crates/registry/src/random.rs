@@ -56,6 +56,7 @@ impl Draws {
     }
 
     /// Returns a draw from 0 to 1, 1 excluded.
+    #[inline]
     pub fn draw(self, index: u64, number: u64) -> f64 {
         // A float holds the high 53 bits.
         (splitmix(splitmix(self.0 ^ index) ^ number) >> 11) as f64 / (1_u64 << 53) as f64

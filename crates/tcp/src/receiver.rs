@@ -113,6 +113,7 @@ impl Receiver {
     }
 
     /// Deadline for [`Receiver::on_timer`], if any.
+    #[inline]
     pub fn deadline(&self) -> Option<Nanos> {
         self.timer
     }

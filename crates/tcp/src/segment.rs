@@ -44,11 +44,13 @@ pub struct Segment {
 
 impl Segment {
     /// Sequence number after the last byte.
+    #[inline]
     pub fn end(&self) -> u64 {
         self.start + u64::from(self.length)
     }
 
     /// Size as an IP packet, in bytes.
+    #[inline]
     pub fn wire_bytes(&self) -> u32 {
         self.length + HEADER
     }
@@ -90,6 +92,7 @@ pub struct Ack {
 
 impl Ack {
     /// Size as an IP packet, in bytes.
+    #[inline]
     pub fn wire_bytes(&self) -> u32 {
         match self.blocks.iter().filter(|block| !block.is_empty()).count() as u32 {
             0 => HEADER,

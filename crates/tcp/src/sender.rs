@@ -274,6 +274,7 @@ impl Sender {
     }
 
     /// Deadline for [`Sender::on_timer`], if any.
+    #[inline]
     pub fn deadline(&self) -> Option<Nanos> {
         [self.timer, self.reordering, self.probe.at].into_iter().flatten().min()
     }

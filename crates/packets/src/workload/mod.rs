@@ -141,7 +141,7 @@ pub enum WorkloadError {
     },
     /// A piece waits for itself or for a later one.
     #[error("piece {piece}: waits for piece {after}: must be an earlier one")]
-    Timer {
+    Later {
         /// Number of the piece.
         piece: usize,
         /// The piece it waits for.
@@ -222,7 +222,7 @@ impl Workload {
             return Err(WorkloadError::Empty { piece: number });
         }
         if let Some(&after) = after.iter().find(|&&after| after as usize >= number) {
-            return Err(WorkloadError::Timer { piece: number, after });
+            return Err(WorkloadError::Later { piece: number, after });
         }
         let count = numbered(number, "pieces")?;
         self.pieces.push(piece);

@@ -129,6 +129,7 @@ impl Policy<MoveRequest> for Reactive {
         request: &MoveRequest,
         context: &mut Context<'_, '_>,
     ) -> Result<Decision<Moves>, Refusal> {
+        let before = context.view.checkpoint();
         let choice = self.choose(request, context);
         let (fabric, now) = (context.pool.fabric(), context.view.now());
         let arrivals = choice.moves.iter().flat_map(|one| {
@@ -142,6 +143,7 @@ impl Policy<MoveRequest> for Reactive {
         let oldest = oldest_of(context.view, links);
         let (epoch, policy) = (context.view.epoch(), self.name);
         let basis = Basis { epoch, oldest, policy, note: None, gap: None, estimate: None };
+        context.view.rollback(before);
         Ok(Decision { choice, change, basis, why: Vec::new() })
     }
 }

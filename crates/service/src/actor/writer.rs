@@ -139,7 +139,8 @@ impl GroupCommitWriter {
     pub async fn confirm(&mut self, change: Change) -> Result<(), Unavailable> {
         let (sender, mut confirmed) = oneshot::channel();
         let batch = Batch { changes: vec![change], replies: vec![Box::new(Confirmation(sender))] };
-        let gone = Err(Unavailable::StoreFailed(THREAD_GONE.to_owned()));
+        // The thread may have ended after it stored the change.
+        let gone = Err(Unavailable::OutcomeUnknown(THREAD_GONE.to_owned()));
         if self.persist(batch).await.is_ok() {
             tokio::select! {
                 biased;

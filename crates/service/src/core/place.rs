@@ -80,18 +80,22 @@ impl<A: Addresses> Coordinator<A> {
         if let Some(caller) = &placement.caller {
             self.clients.ask(caller, id);
         }
-        let request = placement.request.clone();
+        // A large app is copied only when its turn comes.
+        let request = match &placement.request {
+            Request::Tasks(request) if self.takes_long(request) => None,
+            request => Some(request.clone()),
+        };
         self.waiting.insert(id, Waiting { placement, callers: vec![to] });
         match request {
-            Request::Replicas(request) => drop(self.tell(Input::PlaceReplicas(id, request))),
-            Request::Tasks(request) if self.takes_long(&request) => self.decide_later(id),
-            Request::Tasks(request) => {
+            None => self.decide_later(id),
+            Some(Request::Replicas(request)) => drop(self.tell(Input::PlaceReplicas(id, request))),
+            Some(Request::Tasks(request)) => {
                 let (answer, outputs) = self.call(|engine, now, out| engine.place_app(now, request, out));
                 let answer = answer.map(|placed| (placed.decision.choice.clone(), placed));
                 let over = self.settle(id, answer);
                 self.carry_out(outputs, over);
             }
-            Request::Workload => self.look_into(id),
+            Some(Request::Workload) => self.look_into(id),
         }
     }
 

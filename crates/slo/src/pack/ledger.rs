@@ -38,7 +38,7 @@ pub enum BridgeError {
     NoFabric,
     /// A queue without priorities, so it supports no promises.
     #[error(
-        "`{0}` serves first come, first served: nothing can be promised on it; give the cluster `priorities`, the number of its classes"
+        "the queue of `{0}` is first in, first out: nothing can be promised on it; give the cluster `priorities`, the number of its classes"
     )]
     Fifo(String),
     /// Priorities by SLO would need new numbers with each new SLO.

@@ -96,7 +96,7 @@ pub fn levels(fabric: &Fabric) -> Result<u8, InputError> {
             Discipline::Fifo => {
                 let name = fabric.resource_name(resource);
                 let message = format!(
-                    "`{name}` serves first come, first served: nothing can be promised on it; give the cluster `priorities`, the number of its classes"
+                    "the queue of `{name}` is first in, first out: nothing can be promised on it; give the cluster `priorities`, the number of its classes"
                 );
                 return Err(InputError::new(fabric.name(), message));
             }
