@@ -111,7 +111,7 @@ def told(agent: subprocess.Popen[str], part: str) -> str:
     raise AssertionError(f"the agent ended and did not say {part!r}")
 
 
-def test_what_a_host_sends_is_seen_within_10_percent_and_after_the_controller_was_away(
+def test_reported_egress_is_within_10_percent_and_resumes_after_a_restart(
     two: tuple[str, str], tmp_path: Path
 ) -> None:
     here, _ = two
@@ -153,7 +153,7 @@ def test_what_a_host_sends_is_seen_within_10_percent_and_after_the_controller_wa
         controller.kill()
 
 
-def test_what_agents_say_that_lie_or_stop_makes_links_full_or_unknown_and_never_empty(
+def test_absurd_or_missing_reports_leave_links_full_or_unknown_never_idle(
     served: Served, tmp_path: Path
 ) -> None:
     cluster = {"racks": 2, "hosts_per_rack": 2, "nic": "1Gbps", "oversubscription": 1}
@@ -205,7 +205,9 @@ def test_what_agents_say_that_lie_or_stop_makes_links_full_or_unknown_and_never_
         (["--controller", "https://a", "--probe-listen", "0.0.0.0:1"], "error: --probe-listen: "),
     ],
 )
-def test_wrong_options_of_the_agent_are_told_in_one_line(run: Run, arguments: list[str], error: str) -> None:
+def test_invalid_agent_options_print_an_error_and_exit_with_2(
+    run: Run, arguments: list[str], error: str
+) -> None:
     ran = run("agent", *arguments)
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr.startswith(error)

@@ -48,7 +48,7 @@ def scenario(tmp_path: Path) -> Path:
     return tmp_path / "apps.yaml"
 
 
-def test_apps_that_arrive_after_the_end_are_a_table_of_apps(run: Run, scenario: Path) -> None:
+def test_apps_that_arrive_after_the_horizon_still_print_the_app_table(run: Run, scenario: Path) -> None:
     scenario.write_text(SCENARIO.replace("at: 10s, every: 1min", "at: 20min"))
     shown = run("simulate", str(scenario))
     assert shown.returncode == 0, shown.stderr
@@ -62,7 +62,7 @@ def test_apps_that_arrive_after_the_end_are_a_table_of_apps(run: Run, scenario: 
     [(("memory: 100MB", "cpus: 3"), ["random", "choreo"]), (("[random, choreo]", "[random, utp]"), ["utp"])],
 )
 @pytest.mark.parametrize("seeds", ["1", "2"])
-def test_a_policy_that_places_no_app_is_named(
+def test_a_policy_that_places_no_app_is_named_in_a_warning(
     run: Run, scenario: Path, change: tuple[str, str], policies: list[str], seeds: str
 ) -> None:
     scenario.write_text(SCENARIO.replace(*change).replace("migration: {every: 10s, pause: 1s}\n", ""))
@@ -73,7 +73,7 @@ def test_a_policy_that_places_no_app_is_named(
     assert told == [f"warning: {policy}: no app was placed, of {count} that arrived" for policy in policies]
 
 
-def test_apps_are_compared_in_words_of_their_own(run: Run, scenario: Path) -> None:
+def test_reports_of_apps_use_the_quantities_of_apps(run: Run, scenario: Path) -> None:
     shown = run("simulate", str(scenario), "--out", "out")
     assert shown.returncode == 0, shown.stderr
     lines = [line.strip() for line in shown.stdout.splitlines()]
@@ -112,14 +112,14 @@ def test_sweeps_of_apps_are_paired_and_agree_with_single_runs(scenario: Path) ->
     assert row["against_baseline.apps.factor"] == runs[1].compare(runs[0])["apps"]["factor"]
 
 
-def test_runs_of_other_kinds_have_no_apps(scenario: Path) -> None:
+def test_runs_without_apps_have_empty_app_tables(scenario: Path) -> None:
     scenario.write_text("cluster: cluster.yaml\nworkloads: []\nhorizon: 1min\nfault_domains: 0\n")
     (run,) = leeward.simulate(scenario, policies="uniform")
     assert len(run.apps()) == len(run.migrations()) == 0
     assert "apps" not in run.summary()
 
 
-def test_what_a_scenario_of_apps_cannot_have_is_refused(run: Run, scenario: Path) -> None:
+def test_invalid_fields_of_a_scenario_of_apps_are_rejected(run: Run, scenario: Path) -> None:
     for before, after, error in (
         ("rates: {file: rates.csv}", "facebook: {}", "`facebook` beside apps"),
         ("matrix: ring.csv", "matrix: none.csv", "none.csv: no such file"),
@@ -132,7 +132,7 @@ def test_what_a_scenario_of_apps_cannot_have_is_refused(run: Run, scenario: Path
         assert error in shown.stderr
 
 
-def test_the_example_shows_what_sight_is_worth(run: Run) -> None:
+def test_choreo_finishes_apps_sooner_than_random_in_the_example(run: Run) -> None:
     shown = run("simulate", str(EXAMPLES / "scenarios" / "apps.yaml"), "-o", "json")
     assert shown.returncode == 0, shown.stderr
     found = {one["policy"]: one["summary"]["apps"] for one in json.loads(shown.stdout)["runs"]}
@@ -145,7 +145,7 @@ def test_the_example_shows_what_sight_is_worth(run: Run) -> None:
 # ---- matrices as apps ---------------------------------------------------------------------------------
 
 
-def test_a_matrix_alone_is_an_app_as_csv_or_array(run: Run, scenario: Path) -> None:
+def test_a_matrix_as_csv_or_numpy_file_is_placed_as_an_app(run: Run, scenario: Path) -> None:
     folder = scenario.parent
     numpy.save(folder / "ring.npy", numpy.loadtxt(folder / "ring.csv", delimiter=","))
     given = [
@@ -165,7 +165,7 @@ def test_a_matrix_alone_is_an_app_as_csv_or_array(run: Run, scenario: Path) -> N
     assert decided["tasks"] == given[0]["tasks"]
 
 
-def test_a_csv_takes_the_place_of_what_an_app_file_says(scenario: Path) -> None:
+def test_a_matrix_file_replaces_the_transfers_of_an_app_file(scenario: Path) -> None:
     app = scenario.parent / "app.yaml"
     app.write_text("tasks: [{name: a, count: 3, cpus: 1}]\n")
     cluster, ring = scenario.parent / "cluster.yaml", scenario.parent / "ring.csv"
@@ -185,14 +185,16 @@ def test_a_csv_takes_the_place_of_what_an_app_file_says(scenario: Path) -> None:
         ("0,NaN\n0,0\n", "m.csv:1: column 2: `NaN`: not a finite number; expected an amount"),
     ],
 )
-def test_bad_squares_say_where(run: Run, scenario: Path, text: str, error: str) -> None:
+def test_an_invalid_matrix_is_rejected_with_file_line_and_column(
+    run: Run, scenario: Path, text: str, error: str
+) -> None:
     (scenario.parent / "m.csv").write_text(text)
     shown = run("place", "tasks", "--cluster", str(scenario.parent / "cluster.yaml"), "--matrix", "m.csv")
     assert (shown.returncode, shown.stdout) == (2, "")
     assert shown.stderr.splitlines()[0] == f"error: {error}"
 
 
-def test_options_that_go_with_a_matrix_alone_are_refused_elsewhere(run: Run, scenario: Path) -> None:
+def test_options_for_a_matrix_are_rejected_with_an_app_file(run: Run, scenario: Path) -> None:
     (scenario.parent / "app.yaml").write_text("tasks: [{name: a}]\n")
     cluster = ["place", "tasks", "--cluster", str(scenario.parent / "cluster.yaml")]
     shown = run(*cluster, "--app", "app.yaml", "--cpus", "2")

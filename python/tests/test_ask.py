@@ -46,7 +46,7 @@ def client(served: Served, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 # ---- leeward explain --------------------------------------------------------------------------------
 
 
-def test_a_decision_about_copies_is_explained(client: Client, run: Run, tmp_path: Path) -> None:
+def test_a_decision_about_replicas_is_explained(client: Client, run: Run, tmp_path: Path) -> None:
     decision = client.place_replicas("256MiB", writer="r3h1")
     told = run("explain", decision["id"], "--controller", client.url)
     assert (told.returncode, told.stderr) == (0, "")
@@ -65,7 +65,7 @@ def test_a_decision_about_copies_is_explained(client: Client, run: Run, tmp_path
     assert run("explain", "decision.json").stdout == told.stdout
 
 
-def test_a_decision_about_tasks_is_explained_by_their_names(client: Client, run: Run) -> None:
+def test_a_decision_about_tasks_is_explained_with_task_names(client: Client, run: Run) -> None:
     decision = client.place_tasks(TASKS, job="web")
     told = run("explain", decision["id"], "--controller", client.url)
     assert told.returncode == 0
@@ -77,7 +77,7 @@ def test_a_decision_about_tasks_is_explained_by_their_names(client: Client, run:
     assert busiest.endswith("% with it")
 
 
-def test_what_leeward_place_prints_is_explained(run: Run, tmp_path: Path) -> None:
+def test_the_json_output_of_leeward_place_is_explained(run: Run, tmp_path: Path) -> None:
     (tmp_path / "c.json").write_text(json.dumps(CLUSTER))
     (tmp_path / "app.json").write_text(json.dumps(TASKS))
     asked = {
@@ -131,14 +131,14 @@ ODD: list[dict[str, Any]] = [
         ),
     ],
 )
-def test_a_file_that_is_no_decision_is_told(run: Run, tmp_path: Path, text: str, error: str) -> None:
+def test_a_file_without_a_decision_is_rejected(run: Run, tmp_path: Path, text: str, error: str) -> None:
     (tmp_path / "d.json").write_text(text)
     told = run("explain", "d.json")
     assert (told.returncode, told.stdout) == (2, "")
     assert told.stderr.startswith(f"error: {error}")
 
 
-def test_what_a_decision_says_tells_a_terminal_nothing(run: Run, tmp_path: Path) -> None:
+def test_terminal_escape_sequences_in_a_decision_are_replaced(run: Run, tmp_path: Path) -> None:
     odd = "a\x1b[2Jb"
     made = {"policy": odd, "why": [REASON | {"candidate": odd}], "hosts": [odd], "note": odd}
     (tmp_path / "d.json").write_text(json.dumps(made | {"kind": odd, "request": {odd: odd}}))
@@ -147,7 +147,7 @@ def test_what_a_decision_says_tells_a_terminal_nothing(run: Run, tmp_path: Path)
     assert "\x1b" not in told.stdout
 
 
-def test_what_is_promised_to_a_workload_is_explained(served: Served, run: Run, tmp_path: Path) -> None:
+def test_the_promise_to_a_workload_is_explained(served: Served, run: Run, tmp_path: Path) -> None:
     cluster = CLUSTER | {"priorities": 8, "devices": [{"name": "ssd", "read": "500MB/s", "write": "400MB/s"}]}
     link = [{"rate": "4MB/s", "burst": "64kB"}]
     curves = {"network-in": link, "network-out": link, "storage": [{"rate": "10%", "burst": "4ms"}]}
@@ -182,7 +182,9 @@ def test_what_is_promised_to_a_workload_is_explained(served: Served, run: Run, t
     assert "promised   99 % in 50 ms; no bound, volume r1h1:ssd\n" in told.stdout
 
 
-def test_what_there_is_not_is_told(client: Client, run: Run, tmp_path: Path) -> None:
+def test_unknown_decisions_and_unreachable_controllers_are_reported(
+    client: Client, run: Run, tmp_path: Path
+) -> None:
     told = run("explain", "99", "--controller", client.url)
     assert (told.returncode, told.stderr.count("\n")) == (2, 1)
     assert told.stderr.startswith("error: --controller: no decision 99: ")
@@ -221,12 +223,12 @@ def test_the_most_loaded_links_come_first(client: Client, run: Run) -> None:
     assert view["rows"][0]["utilization"] == pytest.approx(0.8)
 
 
-def test_rates_are_rounded_and_what_leaves_has_its_sign() -> None:
+def test_rates_are_rounded_and_keep_their_sign() -> None:
     shown = [rounded_rate_text(bps) for bps in (6_834_123_456, 10**10, 950, 0, -123_456_789)]
     assert shown == ["6.834Gbps", "10Gbps", "950bps", "0bps", "-123.5Mbps"]
 
 
-def test_on_a_terminal_it_draws_until_q_is_pressed(client: Client) -> None:
+def test_top_redraws_on_a_terminal_until_q_is_pressed(client: Client) -> None:
     master, slave = pty.openpty()
     command = [str(LEEWARD), "top", "--controller", client.url, "--every", "100ms"]
     environment = os.environ | {"TERM": "xterm", "LINES": "30", "COLUMNS": "120"}
@@ -287,7 +289,7 @@ class Service:
         return {"series": [{"link": "r0:uplink", "utilization": [None, 0.5, 0.8]}]}
 
 
-def test_what_is_old_says_so() -> None:
+def test_the_board_marks_an_overdue_report() -> None:
     service, now = Service(), [100.0]
     board = Board(service, 5, lambda: now[0])  # type: ignore[arg-type]
     view = board.view()
@@ -310,5 +312,5 @@ def test_what_is_old_says_so() -> None:
 
 
 @pytest.mark.parametrize("text", ["2026-01-31T12:00:00Z", "2026-01-31T12:00:00.000000001Z"])
-def test_times_are_read_whatever_their_digits(text: str) -> None:
+def test_times_with_any_number_of_fraction_digits_are_parsed(text: str) -> None:
     assert read_time(text) == datetime(2026, 1, 31, 12, tzinfo=UTC)

@@ -72,7 +72,7 @@ def test_a_matrix_has_the_bytes_of_all_packets(sent: list[Packet], interval: str
     assert made.total()["bytes"].to_pylist() == sorted(made.total()["bytes"].to_pylist(), reverse=True)
 
 
-def test_what_is_written_is_what_the_predictor_reads(run: Run, captured: Path, tmp_path: Path) -> None:
+def test_the_predictor_reads_the_written_matrix_unchanged(run: Run, captured: Path, tmp_path: Path) -> None:
     made = capture(captured).series()
     for name in ("m.csv", "m.parquet", "m.npy"):
         done = run("matrix", "capture", "two.pcap", "--out", name)
@@ -85,9 +85,7 @@ def test_what_is_written_is_what_the_predictor_reads(run: Run, captured: Path, t
     assert json.loads(done.stdout)["intervals"] == 3
 
 
-def test_one_square_of_the_whole_time_is_what_tasks_are_placed_by(
-    run: Run, captured: Path, tmp_path: Path
-) -> None:
+def test_the_total_matrix_is_accepted_by_place_tasks(run: Run, captured: Path, tmp_path: Path) -> None:
     names = "10.0.1.1,10.0.0.1,10.9.9.9"
     for name in ("m.npy", "m.csv"):
         assert (
@@ -101,7 +99,7 @@ def test_one_square_of_the_whole_time_is_what_tasks_are_placed_by(
     assert len(json.loads(placed.stdout)["tasks"]) == 3
 
 
-def test_hosts_and_racks_are_those_of_the_cluster() -> None:
+def test_matrices_by_host_rack_and_service_use_the_names_of_the_cluster() -> None:
     path, mapping = EXAMPLES / "captures" / "shuffle.pcap.gz", EXAMPLES / "captures" / "hosts.yaml"
     cluster = Cluster(EXAMPLES / "clusters" / "small.yaml")
     racks = capture(path, mapping=mapping, cluster=cluster, by="rack").total()
@@ -115,7 +113,7 @@ def test_hosts_and_racks_are_those_of_the_cluster() -> None:
     assert sum(services["bytes"].to_pylist()) == sum(everything) > sum(racks["bytes"].to_pylist())
 
 
-def test_a_map_without_a_host_and_a_name_that_is_no_rack_are_told_before_all_is_dropped(
+def test_a_map_without_hosts_and_unknown_places_in_a_map_are_rejected(
     tmp_path: Path,
 ) -> None:
     path, mapping = EXAMPLES / "captures" / "shuffle.pcap.gz", tmp_path / "map.yaml"
@@ -130,7 +128,7 @@ def test_a_map_without_a_host_and_a_name_that_is_no_rack_are_told_before_all_is_
         capture(path, mapping=mapping, cluster=cluster, by="rack")
 
 
-def test_counters_that_agents_send_are_telemetry(run: Run, tmp_path: Path) -> None:
+def test_sflow_counter_samples_are_written_as_telemetry(run: Run, tmp_path: Path) -> None:
     record = struct.pack(">IIQIIQ6IQ6I", 7, 6, 10**11, 1, 3, 1 << 40, *range(6), 9, *range(6))
     sample = struct.pack(">IIIII", 1, 3, 1, 1, len(record)) + record
     datagram = struct.pack(">IIIIIIIII", 5, 1, 0x0A000009, 0, 1, 1, 1, 2, len(sample)) + sample
@@ -153,7 +151,7 @@ def test_counters_that_agents_send_are_telemetry(run: Run, tmp_path: Path) -> No
     }
 
 
-def test_the_table_and_the_json_say_what_was_not_counted(run: Run, captured: Path, tmp_path: Path) -> None:
+def test_the_table_and_the_json_list_discarded_packets(run: Run, captured: Path, tmp_path: Path) -> None:
     (tmp_path / "hosts").write_text("10.0.0.1 a\n10.0.1.1 b\n")
     whole = captured.read_bytes()
     captured.write_bytes(whole + pcap([(START, "10.0.0.1", "10.7.7.7", 500)])[24:] + b"cut")
@@ -174,7 +172,7 @@ def test_the_table_and_the_json_say_what_was_not_counted(run: Run, captured: Pat
     assert said["unknown"] == [{"address": "10.7.7.7", "bytes": 500}]
 
 
-def test_sampled_packets_are_scaled_and_have_an_error(run: Run, captured: Path) -> None:
+def test_sampled_packets_are_scaled_and_have_a_standard_error(run: Run, captured: Path) -> None:
     made = capture(captured, sampling=100).cells.to_pylist()
     assert [row["bytes"] for row in made] == [100_000, 6000]
     assert made[0]["stderr"] == pytest.approx((100 * 99) ** 0.5 * 1000)
@@ -220,7 +218,7 @@ def test_sampled_packets_are_scaled_and_have_an_error(run: Run, captured: Path) 
         ),
     ],
 )
-def test_what_is_wrong_is_said_and_leaves_nothing(
+def test_invalid_captures_and_options_are_reported_and_leave_no_files(
     run: Run, captured: Path, tmp_path: Path, arguments: list[str], error: str
 ) -> None:
     (tmp_path / "hosts.csv").write_text("address,host\n10.0.0.1,a\n")
@@ -234,7 +232,7 @@ def test_what_is_wrong_is_said_and_leaves_nothing(
     assert {*tmp_path.iterdir()} == before
 
 
-def test_a_compressed_capture_and_several_are_one_matrix(captured: Path, tmp_path: Path) -> None:
+def test_compressed_and_several_captures_give_one_matrix(captured: Path, tmp_path: Path) -> None:
     packed = tmp_path / "two.pcap.gz"
     packed.write_bytes(gzip.compress(captured.read_bytes()))
     told: list[int] = []
@@ -244,7 +242,7 @@ def test_a_compressed_capture_and_several_are_one_matrix(captured: Path, tmp_pat
     assert both.sources["name"].to_pylist() == [str(captured), str(packed)]
 
 
-def test_arguments_that_are_wrong_are_named(captured: Path) -> None:
+def test_invalid_arguments_are_named(captured: Path) -> None:
     wrong: list[dict[str, Any]] = [
         {"ports": [70_000]},
         {"sampling": 0},

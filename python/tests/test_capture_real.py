@@ -129,7 +129,7 @@ def dumped(ends: tuple[str, str], tmp_path_factory: pytest.TempPathFactory) -> P
     return path
 
 
-def test_what_was_sent_over_a_cable_is_what_the_matrix_has(dumped: Path) -> None:
+def test_a_tcpdump_of_a_veth_pair_gives_the_sent_packets_and_bytes(dumped: Path) -> None:
     made = capture(dumped, interval="12h")
     rows = {(row["src"], row["dst"]): (row["packets"], row["bytes"]) for row in made.total().to_pylist()}
     assert rows == {pair: (count, count * (size + HEADERS)) for pair, (count, size) in SENT.items()}
@@ -137,7 +137,7 @@ def test_what_was_sent_over_a_cable_is_what_the_matrix_has(dumped: Path) -> None
 
 
 @pytest.mark.parametrize("version", [5, 9, 10])
-def test_what_softflowd_exports_of_it_is_what_the_matrix_has(
+def test_softflowd_exports_give_the_sent_packets_and_bytes(
     ends: tuple[str, str], dumped: Path, tmp_path: Path, version: int
 ) -> None:
     need("softflowd")

@@ -39,7 +39,7 @@ def scenario(tmp_path: Path) -> Path:
     return tmp_path / "cell.yaml"
 
 
-def test_settings_of_a_cells_policy_go_to_the_half_that_knows_them(run: Run, scenario: Path) -> None:
+def test_settings_of_a_policy_reach_placement_or_migration(run: Run, scenario: Path) -> None:
     scenario.write_text(SCENARIO.replace("[borg, utp]", "[borg, 'utp:margin=0.1']").replace("6h", "1h"))
     for options in ([], ["--policy", "utp:margin=0.1:sample=8"], ["--seeds", "2"]):
         shown = run("simulate", str(scenario), *options)
@@ -55,7 +55,7 @@ def test_settings_of_a_cells_policy_go_to_the_half_that_knows_them(run: Run, sce
     assert "--policy" not in wrong.stderr
 
 
-def test_a_cell_is_compared_in_words_of_its_own(run: Run, scenario: Path) -> None:
+def test_reports_of_a_cell_use_the_quantities_of_tasks(run: Run, scenario: Path) -> None:
     shown = run("simulate", str(scenario), "--out", "out")
     assert shown.returncode == 0, shown.stderr
     lines = [line.strip() for line in shown.stdout.splitlines()]
@@ -81,7 +81,7 @@ def test_sweeps_of_cells_are_paired(scenario: Path) -> None:
     assert found["utp", "tasks.count"]["difference"] == 0
 
 
-def test_policies_of_another_kind_are_refused_before_anything_runs(run: Run, scenario: Path) -> None:
+def test_policies_of_another_kind_are_rejected_before_the_run(run: Run, scenario: Path) -> None:
     shown = run("simulate", str(scenario), "--policy", "borg,sinbad")
     assert (shown.returncode, shown.stdout) == (2, "")
     assert shown.stderr.startswith("error: --policy: unknown policy `sinbad` for tasks; there are: random,")
@@ -89,7 +89,7 @@ def test_policies_of_another_kind_are_refused_before_anything_runs(run: Run, sce
         leeward.simulate(scenario, policies=["utp:step=7"])
 
 
-def test_tasks_and_files_do_not_go_together(run: Run, scenario: Path) -> None:
+def test_a_scenario_with_both_tasks_and_files_is_rejected(run: Run, scenario: Path) -> None:
     scenario.write_text(SCENARIO.replace("[{cell", "[{facebook: {}}, {cell"))
     shown = run("simulate", str(scenario))
     assert shown.returncode == 2

@@ -41,7 +41,7 @@ def squares() -> st.SearchStrategy[list[list[int]]]:
 
 
 @given(squares())
-def test_what_days_serve_and_what_they_leave_is_the_demand(rows: list[list[int]]) -> None:
+def test_served_and_remaining_bytes_add_up_to_the_demand(rows: list[list[int]]) -> None:
     for name in NAMES:
         made = circuits.schedule(rows, name)
         left = numpy.array(rows)
@@ -64,7 +64,7 @@ def _known(days: Any, demand: Any, network: circuits.Network) -> Any:
 
 
 @given(squares())
-def test_ones_own_scheduler_is_measured_as_any_other(rows: list[list[int]]) -> None:
+def test_a_python_scheduler_is_measured_like_a_built_in_one(rows: list[list[int]]) -> None:
     for name in ("solstice", "eclipse", "rotor"):
         made = circuits.schedule(rows, name)
         if made.days:
@@ -76,7 +76,7 @@ def test_ones_own_scheduler_is_measured_as_any_other(rows: list[list[int]]) -> N
             assert again.left.tolist() == made.left.tolist()
 
 
-def test_a_demand_is_rows_an_array_or_a_file(demand: str, tmp_path: Path) -> None:
+def test_a_demand_may_be_rows_an_array_or_a_file(demand: str, tmp_path: Path) -> None:
     numpy.save(tmp_path / "demand.npy", numpy.array(RING, dtype=float))
     records = [
         circuits.schedule(one, "eclipse").record()
@@ -99,13 +99,13 @@ def test_a_demand_is_rows_an_array_or_a_file(demand: str, tmp_path: Path) -> Non
         (7, "demand: row 0: expected numbers of bytes"),
     ],
 )
-def test_what_is_no_demand_is_told_by_row_and_column(wrong: object, said: str) -> None:
+def test_an_invalid_demand_is_rejected_with_row_and_column(wrong: object, said: str) -> None:
     with pytest.raises(InputError) as caught:
         circuits.schedule(wrong)
     assert str(caught.value).startswith(said)
 
 
-def test_what_else_is_wrong_is_told_by_argument() -> None:
+def test_invalid_arguments_are_named() -> None:
     def says(scheduler: object = "solstice", **network: str) -> str:
         with pytest.raises(InputError) as caught:
             circuits.schedule(RING, scheduler, circuits.Network(**network))  # type: ignore[arg-type]
@@ -151,7 +151,7 @@ def test_what_else_is_wrong_is_told_by_argument() -> None:
         ([("1ms", [(0, 9)])], "days: day 0: destination 9 of 3 racks, numbered from 0"),
     ],
 )
-def test_days_of_ones_own_scheduler_that_are_none_are_told(days: Any, said: str) -> None:
+def test_invalid_days_from_a_python_scheduler_are_rejected(days: Any, said: str) -> None:
     def mine(demand: Any, network: circuits.Network) -> Any:
         return days
 
@@ -160,7 +160,7 @@ def test_days_of_ones_own_scheduler_that_are_none_are_told(days: Any, said: str)
     assert str(caught.value).startswith(said)
 
 
-def test_a_scheduler_may_make_no_days_and_a_function_has_no_settings() -> None:
+def test_a_scheduler_may_return_no_days_and_a_function_takes_no_settings() -> None:
     idle = circuits.schedule(RING, lambda *_: [])
     assert (idle.days, idle.served_bytes, idle.left_bytes) == ((), 0, idle.demand_bytes)
     # As those by name do where there is nothing to serve.
@@ -193,7 +193,7 @@ def test_the_command_compares_schedulers(run: Run, demand: str) -> None:
     assert " ".join(rest[1].split()) == "day 0 20 us 900 us 3 27.00MB 100.0 %"
 
 
-def test_the_command_writes_json_and_the_same_picture_twice(run: Run, tmp_path: Path) -> None:
+def test_the_command_writes_json_and_a_reproducible_picture(run: Run, tmp_path: Path) -> None:
     arguments = (
         "circuits",
         "schedule",
@@ -213,7 +213,7 @@ def test_the_command_writes_json_and_the_same_picture_twice(run: Run, tmp_path: 
     assert ElementTree.parse(tmp_path / "one.svg").getroot().tag.endswith("svg")
 
 
-def test_the_command_measures_days_of_a_file(run: Run, demand: str, tmp_path: Path) -> None:
+def test_the_command_measures_days_from_a_file(run: Run, demand: str, tmp_path: Path) -> None:
     (tmp_path / "days.yaml").write_text("days: [{length: 900us, circuits: [[0, 1], [1, 2], [2, 0]]}]")
     shown = run("circuits", "schedule", demand, "--days", "days.yaml", "-o", "json")
     assert [one["left_bytes"] for one in json.loads(shown.stdout)] == [0, 300_000]
@@ -234,7 +234,7 @@ def test_the_command_measures_days_of_a_file(run: Run, demand: str, tmp_path: Pa
         assert shown.stderr.startswith(f"error: {said}"), shown.stderr
 
 
-def test_the_command_names_what_is_wrong(run: Run, demand: str, tmp_path: Path) -> None:
+def test_the_command_names_the_invalid_option_or_field(run: Run, demand: str, tmp_path: Path) -> None:
     def says(*arguments: str) -> str:
         shown = run("circuits", "schedule", *arguments)
         assert (shown.returncode, shown.stdout) == (2, "")

@@ -51,7 +51,7 @@ def commands(group: Any = None, path: tuple[str, ...] = ()) -> Iterator[tuple[st
 
 
 @pytest.mark.parametrize("command", list(commands()), ids=" ".join)
-def test_every_command_has_help_that_says_what_it_does(run: Run, command: tuple[str, ...]) -> None:
+def test_every_command_has_help_with_a_purpose(run: Run, command: tuple[str, ...]) -> None:
     shown = run(*command, "--help")
     assert (shown.returncode, shown.stderr) == (0, "")
     usage, blank, purpose, *_ = shown.stdout.splitlines()
@@ -64,7 +64,7 @@ def test_every_command_has_help_that_says_what_it_does(run: Run, command: tuple[
     ("command", "usage"),
     [(("reproduce",), "{PAPER}"), (("data", "list"), "[NAME]..."), (("simulate",), "{FILE}")],
 )
-def test_usage_names_what_is_given(run: Run, command: tuple[str, ...], usage: str) -> None:
+def test_usage_names_the_arguments(run: Run, command: tuple[str, ...], usage: str) -> None:
     assert (
         run(*command, "--help").stdout.splitlines()[0]
         == f"Usage: leeward {' '.join(command)} [OPTIONS] {usage}"
@@ -72,7 +72,7 @@ def test_usage_names_what_is_given(run: Run, command: tuple[str, ...], usage: st
 
 
 @pytest.mark.parametrize("group", [(), *(path for path in commands() if len(path) == 1)], ids=" ".join)
-def test_no_line_of_help_is_cut_off(run: Run, group: tuple[str, ...]) -> None:
+def test_no_line_of_help_is_truncated(run: Run, group: tuple[str, ...]) -> None:
     listed = run(*group, "--help").stdout.partition("Commands:")[2]
     assert "..." not in listed.partition("Examples")[0]
 
@@ -149,7 +149,7 @@ def test_a_closed_output_is_no_error(closed: str) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
-def test_a_full_disk_is_told_in_one_line() -> None:
+def test_a_full_disk_is_reported_in_one_line() -> None:
     command = Path(sys.executable).with_name("leeward")
     shell = subprocess.run(
         f"{command} policies >/dev/full", shell=True, capture_output=True, check=False, text=True
@@ -158,7 +158,7 @@ def test_a_full_disk_is_told_in_one_line() -> None:
     assert shell.stderr == "error: No space left on device\n"
 
 
-def test_it_tells_its_version(run: Run) -> None:
+def test_the_version_option_prints_the_version(run: Run) -> None:
     assert run("--version").stdout == f"leeward {leeward.__version__}\n"
 
 
@@ -243,7 +243,7 @@ def test_schema_describes_the_fields_of_a_cluster_file(run: Run) -> None:
         ),
     ],
 )
-def test_bad_input_is_told_in_one_line_and_ends_with_2(
+def test_invalid_input_is_an_error_of_one_line_and_exits_with_2(
     run: Run, tmp_path: Path, arguments: list[str], error: str, hint: str | None
 ) -> None:
     (tmp_path / "bad.yaml").write_text("racks: 1\nhosts_per_rack: 1\nnic: 10\noversubscription: 1\n")
@@ -256,7 +256,7 @@ def test_bad_input_is_told_in_one_line_and_ends_with_2(
     assert lines[1:] == ([f"hint: {hint}"] if hint else [])
 
 
-def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+def test_a_closed_pipe_prints_no_error() -> None:
     command = Path(sys.executable).with_name("leeward")
     pipe = subprocess.Popen([command, "schema", "cluster"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert pipe.stdout is not None
@@ -267,7 +267,7 @@ def test_a_reader_that_has_seen_enough_is_no_error() -> None:
     pipe.stderr.close()
 
 
-def test_an_interrupted_command_ends_with_130_and_no_traceback(
+def test_an_interrupted_command_exits_with_130_without_a_traceback(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     def interrupt(file: str) -> None:
@@ -281,7 +281,7 @@ def test_an_interrupted_command_ends_with_130_and_no_traceback(
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_command_that_is_interrupted_while_it_loads_ends_with_130_and_no_traceback(
+def test_an_interrupt_during_import_exits_with_130_without_a_traceback(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     class Interrupts:
@@ -306,7 +306,7 @@ def test_help_needs_no_heavy_imports() -> None:
     assert loaded.stdout == "\n"
 
 
-def test_the_library_does_not_need_the_command() -> None:
+def test_the_library_does_not_import_the_command_line() -> None:
     package = Path(leeward.__file__).parent
     sources = [path for path in package.rglob("*.py") if package / "cli" not in path.parents]
     assert len(sources) > 30

@@ -71,7 +71,7 @@ def found(mixed: float) -> list[tuple[Any, dict[str, Any]]]:
     return [(job, answers[job.reads]) for job in jobs(SETTINGS)]
 
 
-def test_work_is_that_of_reads_and_writes_alone_where_mixes_agree() -> None:
+def test_faster_mixes_leave_the_rates_of_reads_and_writes_unchanged() -> None:
     # A mix of 333 reads and 333 writes a second is a second of work: 333 / 1000 + 333 / 500.
     made = profile(SETTINGS, found(1000 / 3), "fio-3.33", "d")
     assert [row["size_bytes"] for row in made["table"]] == [4096, 65536]
@@ -80,13 +80,13 @@ def test_work_is_that_of_reads_and_writes_alone_where_mixes_agree() -> None:
     assert faster["table"] == profile(SETTINGS, found(1000 / 3 + 1), "fio-3.33", "d")["table"]
 
 
-def test_no_mix_that_was_measured_is_slower_than_the_profile_says() -> None:
+def test_a_slow_measured_mix_lowers_the_rates_of_the_profile() -> None:
     mixed = 200.0
     for row in profile(SETTINGS, found(mixed), "fio-3.33", "d")["table"]:
         assert mixed / row["read_iops"] + mixed / row["write_iops"] == pytest.approx(1)
 
 
-def test_a_percentile_is_left_out_where_it_would_be_chance() -> None:
+def test_percentiles_with_too_few_requests_are_left_out() -> None:
     rows = profile(SETTINGS, found(300), "fio-3.33", "d")["unloaded"]
     reads = [row["percentile"] for row in rows if row["kind"] == "read" and row["size_bytes"] == 4096]
     # Of 1000 requests ten took longer than the 99th percentile, and five than the 99.5th.
@@ -96,7 +96,7 @@ def test_a_percentile_is_left_out_where_it_would_be_chance() -> None:
         profile(SETTINGS, [(job, said(0, 0)) for job in jobs(SETTINGS)], "fio-3.33", "d")
 
 
-def test_a_file_that_is_there_is_not_touched_without_force(tmp_path: Path) -> None:
+def test_an_existing_file_is_not_overwritten_without_force(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("precious")
     with (
         pytest.raises(InputError, match="what is in it would be overwritten"),
@@ -111,7 +111,7 @@ def test_a_file_that_is_there_is_not_touched_without_force(tmp_path: Path) -> No
     assert [path.name for path in tmp_path.iterdir()] == ["data"]
 
 
-def test_a_dry_run_prints_what_fio_would_be_given_and_does_nothing(run: Run, tmp_path: Path) -> None:
+def test_a_dry_run_prints_the_fio_commands_and_writes_no_files(run: Run, tmp_path: Path) -> None:
     shown = run(*ARGUMENTS, "--dry-run")
     assert (shown.returncode, shown.stderr, list(tmp_path.iterdir())) == (0, "", [])
     lines = [shlex.split(line) for line in shown.stdout.splitlines()]
@@ -131,9 +131,7 @@ def path(tmp_path: Path) -> str:
     return f"{folder}:{os.environ['PATH']}"
 
 
-def test_a_profile_is_written_whole_and_read_by_the_other_commands(
-    run: Run, path: str, tmp_path: Path
-) -> None:
+def test_a_profile_is_written_and_read_by_the_other_commands(run: Run, path: str, tmp_path: Path) -> None:
     shown = run(*ARGUMENTS, "--name", "recorded", PATH=path)
     assert shown.returncode == 0, shown.stderr
     assert "wrote device.json" in shown.stderr
@@ -145,7 +143,7 @@ def test_a_profile_is_written_whole_and_read_by_the_other_commands(
     assert curve.returncode == 0, curve.stderr
 
 
-def test_fio_that_is_missing_or_fails_is_told_and_nothing_is_left(run: Run, tmp_path: Path) -> None:
+def test_a_missing_or_failing_fio_is_reported_and_leaves_no_files(run: Run, tmp_path: Path) -> None:
     bare = tmp_path / "bin"
     bare.mkdir()
     missing = run(*ARGUMENTS, PATH=str(bare))
@@ -174,7 +172,7 @@ def test_fio_that_is_missing_or_fails_is_told_and_nothing_is_left(run: Run, tmp_
         (("--out", "none/device.json"), "--out: `none/device.json`: there is no folder `none`"),
     ],
 )
-def test_a_wrong_option_is_told_before_anything_is_measured(
+def test_an_invalid_option_is_rejected_before_the_measurement(
     run: Run, arguments: tuple[str, ...], message: str
 ) -> None:
     for dry in ((), ("--dry-run",)):
@@ -183,7 +181,7 @@ def test_a_wrong_option_is_told_before_anything_is_measured(
         assert shown.stderr.startswith(f"error: {message}")
 
 
-def test_a_dry_run_does_not_touch_a_file_that_is_there_and_says_so(run: Run, tmp_path: Path) -> None:
+def test_a_dry_run_rejects_an_existing_file_without_force_and_keeps_it(run: Run, tmp_path: Path) -> None:
     (tmp_path / "data").write_text("precious")
     refused = run(*ARGUMENTS, "--fio", "data", "--dry-run")
     assert (refused.returncode, refused.stdout) == (2, "")

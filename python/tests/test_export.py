@@ -58,7 +58,7 @@ def checked(promtool: Promtool, path: Path, command: str = "check") -> str:
 
 
 @pytest.mark.parametrize("watch", [WATCH, PORTS], ids=["map", "ports"])
-def test_promtool_takes_the_rules(promtool: Promtool, tmp_path: Path, watch: Watch) -> None:
+def test_promtool_accepts_the_rules(promtool: Promtool, tmp_path: Path, watch: Watch) -> None:
     (tmp_path / "rules.yaml").write_text(text(watch, "made by a test"))
     assert f"SUCCESS: {len(rules(watch)['groups'][0]['rules'])} rules found" in checked(
         promtool, tmp_path / "rules.yaml"
@@ -153,7 +153,7 @@ def test_promtool_finds_planted_hotspots_and_fires_their_alerts(promtool: Promto
     assert promtool("test", "rules", "test.yaml", folder=tmp_path).returncode == 1
 
 
-def test_what_is_not_seen_any_more_is_alerted_about(promtool: Promtool, tmp_path: Path) -> None:
+def test_a_link_without_recent_samples_raises_an_alert(promtool: Promtool, tmp_path: Path) -> None:
     series = [
         port(name, "tor0", "up0", values)
         for name, values in (
@@ -190,20 +190,20 @@ def queries(board: dict[str, Any]) -> list[str]:
     return [target["expr"] for panel in board["panels"] for target in panel["targets"]]
 
 
-def test_promtool_takes_every_query_of_the_dashboard(promtool: Promtool, tmp_path: Path) -> None:
+def test_promtool_accepts_every_query_of_the_dashboard(promtool: Promtool, tmp_path: Path) -> None:
     made = [{"record": f"a{at}", "expr": one} for at, one in enumerate(queries(dashboard(WATCH)))]
     (tmp_path / "rules.yaml").write_text(yaml.safe_dump({"groups": [{"name": "a", "rules": made}]}))
     assert f"SUCCESS: {len(made)} rules found" in checked(promtool, tmp_path / "rules.yaml")
 
 
-def test_the_dashboard_asks_only_for_what_the_rules_record() -> None:
+def test_the_dashboard_queries_only_recorded_series() -> None:
     recorded = set(recordings(WATCH))
     asked = {name for one in queries(dashboard(WATCH)) for name in re.findall(r"leeward:[a-z_:]+", one)}
     assert asked
     assert asked <= recorded
 
 
-def test_the_dashboard_has_what_grafana_needs_of_one() -> None:
+def test_the_dashboard_has_the_fields_that_grafana_requires() -> None:
     board = json.loads(json.dumps(dashboard(WATCH), allow_nan=False))
     assert {"uid": str, "title": str, "schemaVersion": int, "panels": list, "version": int}.items() <= {
         name: type(value) for name, value in board.items()
@@ -361,7 +361,7 @@ def test_every_query_of_the_dashboard_is_answered(prometheus: str) -> None:
             assert json.load(answer)["status"] == "success"
 
 
-def test_the_hotspot_rate_of_a_day_counts_each_interval_alike(promtool: Promtool, tmp_path: Path) -> None:
+def test_the_hotspot_rate_of_a_day_weighs_each_interval_equally(promtool: Promtool, tmp_path: Path) -> None:
     (panel,) = (one for one in dashboard(WATCH)["panels"] if one["title"] == RATE_OF_DAY)
     query = panel["targets"][0]["expr"].replace("$cross_section", ".*").replace("$direction", ".*")
     # Of two links one was seen once, and hot; the other three times, and was not.
@@ -376,7 +376,7 @@ def test_the_hotspot_rate_of_a_day_counts_each_interval_alike(promtool: Promtool
     ("ms", "text"),
     [(300_000, "5m"), (329_999, "5m29s999ms"), (90_000_000, "1d1h"), (0, "0s"), (1500, "1s500ms")],
 )
-def test_durations_are_as_prometheus_has_them(ms: int, text: str) -> None:
+def test_durations_are_in_the_prometheus_format(ms: int, text: str) -> None:
     assert duration(ms) == text
 
 
@@ -388,7 +388,7 @@ def test_durations_are_as_prometheus_has_them(ms: int, text: str) -> None:
         (Ports({}, {"in": "l"}), "sum(m)", "prometheus: `sum(m)`: expected a metric"),
     ],
 )
-def test_what_promql_cannot_say_is_refused(ports: Ports, selector: str, error: str) -> None:
+def test_maps_that_promql_cannot_express_are_rejected(ports: Ports, selector: str, error: str) -> None:
     source = Source("map.yaml", {"in": selector}, 8, "speed", 1, (ports,))
     with pytest.raises(InputError) as raised:
         links(source, selector, "in", lambda one: one)
@@ -406,7 +406,7 @@ FOREIGN = (
 )  # fmt: skip
 
 
-def test_promtool_takes_every_pattern_that_is_allowed(promtool: Promtool, tmp_path: Path) -> None:
+def test_promtool_accepts_every_allowed_pattern(promtool: Promtool, tmp_path: Path) -> None:
     assert [foreign(pattern) for pattern in SHARED if re.compile(pattern)] == [None] * len(SHARED)
     rules_of = [{"record": "a", "expr": f"up{{a=~{quoted(pattern)}}}"} for pattern in SHARED]
     (tmp_path / "rules.yaml").write_text(yaml.safe_dump({"groups": [{"name": "a", "rules": rules_of}]}))
@@ -415,7 +415,7 @@ def test_promtool_takes_every_pattern_that_is_allowed(promtool: Promtool, tmp_pa
 
 @pytest.mark.filterwarnings("ignore:Possible nested set:FutureWarning")
 @pytest.mark.parametrize("pattern", FOREIGN)
-def test_a_pattern_that_prometheus_reads_otherwise_is_refused_with_what_is_allowed(pattern: str) -> None:
+def test_a_pattern_outside_the_shared_syntax_is_rejected_with_a_hint(pattern: str) -> None:
     re.compile(pattern)
     source = Source("map.yaml", {"in": "m"}, 8, "speed", 1, (Ports({"a": pattern}, {"in": "l"}),))
     with pytest.raises(InputError, match="Prometheus' patterns do not have `") as raised:
@@ -423,7 +423,7 @@ def test_a_pattern_that_prometheus_reads_otherwise_is_refused_with_what_is_allow
     assert raised.value.__notes__[0].startswith("allowed are letters and sets")
 
 
-def test_a_scrape_must_fit_into_half_an_interval() -> None:
+def test_a_cadence_above_half_an_interval_is_rejected() -> None:
     with pytest.raises(InputError, match=r"cadence: `3m`: expected half of an interval \(5m\) at most"):
         Watch(SNMP, Settings(), 180_000)
 
@@ -437,7 +437,9 @@ links:
 """
 
 
-def test_the_command_makes_rules_of_a_map_and_a_cluster(run: Run, promtool: Promtool, tmp_path: Path) -> None:
+def test_the_command_writes_rules_from_a_map_and_a_cluster(
+    run: Run, promtool: Promtool, tmp_path: Path
+) -> None:
     (tmp_path / "map.yaml").write_text(MAP)
     fields = {"racks": 2, "hosts_per_rack": 1, "nic": "1Gbps", "oversubscription": 1, "pods": 2}
     (tmp_path / "racks.yaml").write_text(json.dumps(fields | {"pod_oversubscription": 1}))
@@ -470,7 +472,7 @@ def test_the_command_prints_a_dashboard(run: Run) -> None:
         (["--map", "map.yaml"], "map.yaml: prometheus.speed: missing"),
     ],
 )
-def test_wrong_options_are_named(run: Run, tmp_path: Path, options: list[str], error: str) -> None:
+def test_invalid_options_are_named(run: Run, tmp_path: Path, options: list[str], error: str) -> None:
     (tmp_path / "map.yaml").write_text("prometheus: {in: a, out: b}\n")
     shown = run("export", "prometheus-rules", *options)
     assert (shown.returncode, shown.stdout) == (2, "")

@@ -92,7 +92,7 @@ def judged(
 
 
 @pytest.mark.parametrize("file", MAPS, ids=lambda path: path.stem)
-def test_promql_calls_ports_the_links_that_the_map_calls_them(
+def test_promql_and_the_map_give_ports_the_same_link_names(
     promtool: Promtool, tmp_path: Path, racks: dict[str, int], file: Path
 ) -> None:
     said = read_map(file)
@@ -123,7 +123,7 @@ def test_promql_calls_ports_the_links_that_the_map_calls_them(
 
 
 @pytest.mark.parametrize("cluster", ["irregular", "pipe"])
-def test_without_a_speed_links_can_carry_what_the_cluster_says(
+def test_links_without_a_speed_metric_have_the_capacity_of_the_cluster(
     promtool: Promtool, tmp_path: Path, cluster: str
 ) -> None:
     known = capacities(Cluster.from_file(EXAMPLES / "clusters" / f"{cluster}.yaml"))
@@ -157,7 +157,9 @@ def test_every_example_of_a_map_is_exported(run: Run, promtool: Promtool, tmp_pa
         ),
     ],
 )
-def test_what_only_a_cluster_can_say_is_asked_for(run: Run, file: str, error: str, hint: str) -> None:
+def test_a_map_that_needs_a_cluster_asks_for_the_cluster_option(
+    run: Run, file: str, error: str, hint: str
+) -> None:
     path = EXAMPLES / "telemetry" / f"{file}.yaml"
     shown = run("export", "prometheus-rules", "--map", str(path))
     assert (shown.returncode, shown.stdout) == (2, "")
@@ -175,7 +177,7 @@ def test_what_only_a_cluster_can_say_is_asked_for(run: Run, file: str, error: st
         ),
     ],
 )
-def test_numbers_that_cannot_be_told_are_refused(
+def test_ambiguous_port_numbers_are_rejected(
     tmp_path: Path, template: str, names: list[str], error: str
 ) -> None:
     (tmp_path / "map.yaml").write_text(
@@ -192,7 +194,7 @@ RACK = st.from_regex(r"[a-z]{1,3}[0-9]{0,2}[a-z._-]", fullmatch=True)
 
 @pytest.mark.hypothesis
 @given(st.lists(st.tuples(RACK, st.integers(0, 120)), max_size=8), st.integers(-3, 3))
-def test_numbers_are_those_for_which_a_link_has_the_name(hosts: list[tuple[str, int]], more: int) -> None:
+def test_port_numbers_are_derived_from_the_link_names(hosts: list[tuple[str, int]], more: int) -> None:
     template = f"{{rack}}{{port{more:+}}}:egress"
     names = [f"{rack}{number}:egress" for rack, number in hosts]
     strangers = [f"{name}x" for name in names] + [f"{rack}007:egress" for rack, _ in hosts]
@@ -202,7 +204,7 @@ def test_numbers_are_those_for_which_a_link_has_the_name(hosts: list[tuple[str, 
 
 @pytest.mark.hypothesis
 @given(st.sets(st.integers(0, 2000), max_size=60), st.integers(-60, 60), st.sampled_from(["", "0", "000"]))
-def test_a_number_becomes_its_sum_by_one_end_alone(of: set[int], more: int, zeros: str) -> None:
+def test_exactly_one_pattern_rewrites_a_number_to_its_sum(of: set[int], more: int, zeros: str) -> None:
     counted = {number for number in of if number + more >= 0}
     made = ends(counted, more)
     for number in counted:
@@ -215,7 +217,7 @@ def test_a_number_becomes_its_sum_by_one_end_alone(of: set[int], more: int, zero
         assert sums == [str(number + more)]
 
 
-def test_few_ends_count_many_numbers() -> None:
+def test_few_patterns_cover_many_numbers() -> None:
     assert len(ends(range(1, 49), -1)) == 13
     assert len(ends(range(1, 10_001), -1)) < 60
 
@@ -236,7 +238,7 @@ def test_few_ends_count_many_numbers() -> None:
     st.integers(0, 30),
     st.sampled_from(["", ")", "/3"]),
 )
-def test_a_narrowed_pattern_matches_what_the_pattern_does_with_these_numbers(
+def test_a_narrowed_pattern_matches_like_the_pattern_for_these_numbers(
     pattern: str, to: list[int], before: str, zeros: str, number: int, after: str
 ) -> None:
     given = f"{before}{zeros}{number}{after}"

@@ -87,7 +87,7 @@ def changed() -> Analysis:
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_a_capacity_that_falls_is_told_from_a_load_that_grows(changed: Analysis, name: str) -> None:
+def test_capacity_loss_is_distinguished_from_demand_growth(changed: Analysis, name: str) -> None:
     *_, cause = CHANGES[name]
     last = [row for row in changed.causes.runs.to_pylist() if row["name"] == name][-1]
     assert (last["start_ms"], last["cause"]) == (START + 2 * HOUR, cause)
@@ -98,7 +98,7 @@ def test_a_capacity_that_falls_is_told_from_a_load_that_grows(changed: Analysis,
     assert "Gb/s" in row["evidence"]
 
 
-def test_evidence_of_a_capacity_loss_says_how_much_is_left() -> None:
+def test_evidence_of_a_capacity_loss_gives_the_remaining_capacity() -> None:
     made = found(
         [
             Plant("r0:uplink", START + 2 * HOUR, START + 3 * HOUR, 0.48, 0.5),
@@ -137,7 +137,7 @@ def split() -> Analysis:
 
 # The guideline is 0.5 Gb/s a processor and 0.05 Gb/s a terabyte: a third of each 10 Gb/s is for its disks.
 @pytest.mark.parametrize("rack", SPLITS)
-def test_hotspots_of_mixed_racks_are_whose_share_is_overrun(split: Analysis, rack: str) -> None:
+def test_hotspots_of_mixed_racks_belong_to_the_class_above_its_share(split: Analysis, rack: str) -> None:
     storage, _, whose = SPLITS[rack]
     (up,) = [row for row in split.causes.split.to_pylist() if (row["rack"], row["direction"]) == (rack, "up")]
     assert up["storage_share"] == pytest.approx(1 / 3)
@@ -151,13 +151,13 @@ def test_hotspots_of_mixed_racks_are_whose_share_is_overrun(split: Analysis, rac
     assert ((rack, named) in causes(split)) == (whose != "neither")
 
 
-def test_without_a_split_whose_hotspots_are_is_unknown() -> None:
+def test_hotspots_without_a_split_table_are_of_unknown_class() -> None:
     made = found([Plant("r3:uplink", START, START + HOUR, 0.9)])
     (row,) = made.causes.split.to_pylist()
     assert (row["unknown"], row["storage"], row["compute"], row["neither"]) == (12, 0, 0, 0)
 
 
-def test_the_guideline_may_be_stated_and_classes_are_within_a_tenth_of_it() -> None:
+def test_uplink_classes_follow_the_given_guideline_within_a_tenth() -> None:
     samples = seen([Plant("r2:uplink", START, START + HOUR, 0.9)])
     links = analyze(samples, Settings()).links
     # r2 has 0.05 and r3 0.1 Gb/s for a terabyte.
@@ -176,7 +176,7 @@ def test_the_guideline_may_be_stated_and_classes_are_within_a_tenth_of_it() -> N
         assert (("r2", "low-uplink") in named) == (classes[0] == "Low-Uplink")
 
 
-def test_requests_count_at_the_utilization_of_the_direction_that_they_load() -> None:
+def test_requests_are_matched_with_the_utilization_of_their_direction() -> None:
     at = START + HOUR
     rows = [
         {"rack": rack, "t_ms": at + MIN, "requests": float(count), "operation": operation}
@@ -245,7 +245,7 @@ def tasks_of(spread: dict[str, dict[str, tuple[int, float, float]]]) -> list[dic
     ]
 
 
-def test_a_job_that_is_packed_on_hot_racks_while_equal_ones_idle_is_named() -> None:
+def test_a_job_concentrated_on_hot_racks_is_named() -> None:
     web = dict.fromkeys(("r0", "r1", "r3"), (2, 4.0, 0.4))
     packed = tasks_of({"web": web, "batch": web, "io": {"r0": (8, 8.0, 7.0)}})
     made = found([Plant("r0:uplink", START + HOUR, START + 3 * HOUR, 0.9)], TASKS, packed)
@@ -268,13 +268,13 @@ def test_a_job_that_is_packed_on_hot_racks_while_equal_ones_idle_is_named() -> N
     assert {("io", "concentration"), ("r0", "network-intensive-tasks")} <= causes(made)
 
 
-def test_a_job_that_is_spread_is_not_called_concentrated() -> None:
+def test_a_job_spread_over_racks_is_not_a_concentration() -> None:
     even = dict.fromkeys(("r0", "r1"), (4, 4.0, 3.0))
     made = found([Plant("r0:uplink", START + HOUR, START + 3 * HOUR, 0.9)], TASKS, tasks_of({"io": even}))
     assert not any(cause == "concentration" for _, cause in causes(made))
 
 
-def test_a_correlation_is_with_its_interval_or_not_at_all() -> None:
+def test_a_correlation_has_an_interval_or_is_none() -> None:
     r, low, high = correlation([1, 2, 3, 4, 5], [2, 4, 5, 4, 5]) or (0, 0, 0)
     assert r == pytest.approx(0.7745967)
     assert low < r < high
@@ -286,7 +286,7 @@ def test_a_correlation_is_with_its_interval_or_not_at_all() -> None:
 GOOD = "t_s,rack,storage_bps,compute_bps\n100,r3,1e9,2e9\n"
 
 
-def test_rows_that_cannot_be_used_are_counted_with_their_reason(tmp_path: Path) -> None:
+def test_invalid_rows_are_counted_by_reason(tmp_path: Path) -> None:
     path = tmp_path / "split.csv"
     path.write_text(
         GOOD + "100,r9,1,2\n100,r3,-1,2\n100,r3,,2\n100,r3,nan,2\n,r3,1,2\n-5,r3,1,2\n100,r3,1e18,2\n"
@@ -310,7 +310,9 @@ def test_rows_that_cannot_be_used_are_counted_with_their_reason(tmp_path: Path) 
         (None, "no such file"),
     ],
 )
-def test_a_table_that_cannot_be_read_says_why(tmp_path: Path, text: str | None, message: str) -> None:
+def test_an_unreadable_table_is_rejected_with_the_reason(
+    tmp_path: Path, text: str | None, message: str
+) -> None:
     path = tmp_path / "split.csv"
     if text is not None:
         path.write_text(text)
@@ -320,7 +322,7 @@ def test_a_table_that_cannot_be_read_says_why(tmp_path: Path, text: str | None, 
     assert told.value.file == str(path)
 
 
-def test_tasks_of_other_times_than_the_telemetrys_are_counted_and_not_looked_at() -> None:
+def test_tasks_outside_the_time_of_the_telemetry_are_discarded_and_counted() -> None:
     def look(at: int, job: str) -> dict[str, Any]:
         return {"rack": "r0", "t_ms": at, "job": job, "cpus": 1, "tx_bps": GIGA, "rx_bps": GIGA, "tasks": 1}
 

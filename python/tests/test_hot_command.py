@@ -18,9 +18,7 @@ FABRIC = (
 )
 
 
-def test_the_example_names_its_planted_hotspots_on_a_terminal_and_writes_everything(
-    run: Run, tmp_path: Path
-) -> None:
+def test_the_example_prints_its_planted_hotspots_and_writes_all_files(run: Run, tmp_path: Path) -> None:
     tasks = str(EXAMPLES / "telemetry/fabric-tasks.csv")
     shown = run("hotspots", *FABRIC, "--tasks", tasks, "--out", "out", "--report", "page.html", "--top", "30")
     assert shown.returncode == 0, shown.stderr
@@ -58,7 +56,7 @@ def test_the_example_names_its_planted_hotspots_on_a_terminal_and_writes_everyth
     )
 
 
-def test_json_has_what_the_tables_have(run: Run) -> None:
+def test_json_has_the_contents_of_the_tables(run: Run) -> None:
     shown = run("hotspots", *FABRIC, "-o", "json", "--hot", "80%", "--interval", "10min", "--ahead", "20min")
     assert shown.returncode == 0, shown.stderr
     said = json.loads(shown.stdout)
@@ -83,7 +81,7 @@ def test_json_has_what_the_tables_have(run: Run) -> None:
         (("--bridge", "-1"), "error: Invalid value for '--bridge'"),
     ],
 )
-def test_options_that_make_no_sense_are_refused_in_a_line(
+def test_invalid_options_are_rejected_and_leave_no_files(
     run: Run, tmp_path: Path, options: tuple[str, str], message: str
 ) -> None:
     refused = run("hotspots", *FABRIC, *options)

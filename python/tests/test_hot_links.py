@@ -77,7 +77,7 @@ def by(table: pyarrow.Table, *keys: str) -> dict[Any, dict[str, Any]]:
     return {tuple(row[key] for key in keys) if keys[1:] else row[keys[0]]: row for row in table.to_pylist()}
 
 
-def test_planted_runs_come_back_with_their_start_length_class_and_cause(made: Analysis) -> None:
+def test_planted_runs_are_found_with_start_length_class_and_cause(made: Analysis) -> None:
     causes = by(made.causes.runs, "name", "start_ms")
     found = {
         (row["name"], row["start_ms"] - START): (
@@ -90,14 +90,14 @@ def test_planted_runs_come_back_with_their_start_length_class_and_cause(made: An
     assert found == TRUTH
 
 
-def test_what_is_not_planted_is_not_hot(made: Analysis) -> None:
+def test_links_without_a_planted_run_are_not_hot(made: Analysis) -> None:
     hot = {row["name"] for row in made.links.to_pylist() if row["hot"]}
     assert hot == {name for name, _ in TRUTH}
     assert made.extent.hot == sum(length for length, _, _ in TRUTH.values()) // (5 * MIN)
     assert made.units.num_rows == 0
 
 
-def test_rates_of_cross_sections_are_hot_intervals_over_seen_ones(made: Analysis) -> None:
+def test_rates_of_cross_sections_are_hot_over_observed_intervals(made: Analysis) -> None:
     rows = by(made.cross_sections, "cross_section", "direction")
     intervals = 60 * 12
     assert list(rows) == [
@@ -112,7 +112,7 @@ def test_rates_of_cross_sections_are_hot_intervals_over_seen_ones(made: Analysis
     assert rows["pod-core", "up"]["hot"] == 0
 
 
-def test_hotspots_of_kinds_are_of_rack_links_only(made: Analysis) -> None:
+def test_hotspots_by_rack_kind_count_rack_links_only(made: Analysis) -> None:
     kinds = by(made.kinds, "kind")
     hot = {"compute": 8 + 48 + 10, "disk": 72, "mixed": 312}
     assert {kind: row["hot"] for kind, row in kinds.items()} == hot
@@ -121,14 +121,14 @@ def test_hotspots_of_kinds_are_of_rack_links_only(made: Analysis) -> None:
     }
 
 
-def test_a_link_says_since_when_it_is_hot_and_how_busy(made: Analysis) -> None:
+def test_a_link_has_the_time_it_became_hot_and_its_utilization(made: Analysis) -> None:
     link = made.links.to_pylist()[0]
     assert (link["name"], link["kind"], link["hot"], link["runs"]) == ("r3:uplink", "mixed", 312, 1)
     assert (link["hot_since_ms"] - START, link["last_hot_ms"] - START) == (DAY, 2 * DAY + 2 * HOUR)
     assert (link["longest_ms"], link["p95_ppm"], link["most_ppm"]) == (26 * HOUR, 900_000, 900_000)
 
 
-def test_an_unseen_interval_ends_a_run_unless_it_is_bridged() -> None:
+def test_an_unobserved_interval_ends_a_run_unless_it_is_bridged() -> None:
     every = windows(samples(PLANTS))
     for bridge, expected in ((0, [20, 30]), (1, [20, 30]), (2, [60])):
         chosen = Settings(bridge=bridge)
@@ -138,7 +138,7 @@ def test_an_unseen_interval_ends_a_run_unless_it_is_bridged() -> None:
         assert all(run["open"] for _, run in of_link) == (bridge < 2)
 
 
-def test_runs_that_touch_the_end_of_what_was_seen_are_open(made: Analysis) -> None:
+def test_runs_up_to_the_end_of_the_observation_are_open(made: Analysis) -> None:
     every = windows(samples([Plant("r0:uplink", START + HOUR, START + 4 * HOUR, 0.8)], hours=2))
     found = named(every, runs(every, marked(every, Settings())), Settings()).to_pylist()
     assert [run["open"] for run in found] == [True]
@@ -151,7 +151,7 @@ def test_runs_that_touch_the_end_of_what_was_seen_are_open(made: Analysis) -> No
     st.lists(st.sampled_from(["hot", "cold", "unseen"]), min_size=1, max_size=60),
     st.integers(0, 3),
 )
-def test_runs_are_what_one_counts_by_hand(states: list[str], bridge: int) -> None:
+def test_runs_match_a_direct_count(states: list[str], bridge: int) -> None:
     plants = [
         Plant(
             "r0:uplink",
@@ -215,7 +215,7 @@ def test_counts_add_up_and_percentiles_are_within_a_bin(seed: int, percent: int,
     ("factor", "guess"),
     [(1.3, 8.0), (6.4, 8.0), (20.0, 1000.0), (640.0, 1000.0), (5000.0, 8000.0), (9000.0, None)],
 )
-def test_utilization_above_105_percent_is_told_with_its_likely_factor_and_not_cut(
+def test_utilization_above_105_percent_is_reported_with_its_likely_factor(
     factor: float, guess: float | None
 ) -> None:
     # The link has more capacity, and carries more, than its true capacity that is put in then.
@@ -234,7 +234,7 @@ def test_utilization_above_105_percent_is_told_with_its_likely_factor_and_not_cu
     assert sum(one["doubtful"] for one in wrong.imbalance.unevenness.to_pylist()) == 36
 
 
-def test_nothing_seen_is_an_error_that_says_so() -> None:
+def test_telemetry_without_observed_intervals_is_an_error() -> None:
     chosen = Settings(interval_ms=HOUR, coverage=1.0, ahead_ms=HOUR)
     with pytest.raises(
         leeward.InputError, match="no link was seen for long enough in any of 28 inter"
@@ -256,13 +256,13 @@ def test_nothing_seen_is_an_error_that_says_so() -> None:
         ({"cpu_bps": float("nan")}, "cpu_bps"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused_by_name(wrong: dict[str, Any], argument: str) -> None:
+def test_invalid_settings_are_rejected_by_name(wrong: dict[str, Any], argument: str) -> None:
     with pytest.raises(leeward.InputError) as told:
         Settings(**wrong)
     assert told.value.file == argument
 
 
-def test_spark_and_duckdb_say_the_same_of_everything(spark: Engine) -> None:
+def test_spark_and_duckdb_give_the_same_analysis(spark: Engine) -> None:
     made: Callable[[Engine], Analysis] = lambda engine: analyze(  # noqa: E731
         samples(PLANTS, engine, cadence_ms=10 * MIN), Settings(interval_ms=10 * MIN, ahead_ms=10 * MIN)
     )

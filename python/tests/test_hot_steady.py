@@ -67,7 +67,7 @@ def test_cv_is_the_standard_deviation_over_the_mean(percents: list[tuple[int, in
     assert row["busy"] == sum(max(one) > 75 for one in percents) / len(percents)
 
 
-def test_imbalance_that_moves_about_evens_out_over_longer_times() -> None:
+def test_alternating_imbalance_averages_out_over_longer_times() -> None:
     turns = [[0.9, 0.1, 0.1], [0.1, 0.9, 0.1], [0.1, 0.1, 0.9]]
     loads: Loads = {link: 24 * [turn[at] for turn in turns] for at, link in enumerate(UPLINKS.values())}
     made = uneven(loads)
@@ -87,7 +87,7 @@ def test_intervals_with_doubtful_units_are_left_out_and_counted() -> None:
     assert (row["doubtful"], row["links"], row["cv_p95"]) == (1, 3, 0.0)
 
 
-def test_cv_is_of_ten_seconds_where_samples_come_as_often() -> None:
+def test_cv_uses_ten_second_intervals_if_samples_are_frequent_enough() -> None:
     assert uneven({6: 60 * [0.5], 8: 60 * [0.1]}, 5_000).interval_ms == 10_000
     assert uneven({6: 60 * [0.5], 8: 60 * [0.1]}, 30_000).interval_ms == 5 * MIN
 
@@ -98,7 +98,7 @@ def test_cv_is_of_ten_seconds_where_samples_come_as_often() -> None:
     st.lists(st.one_of(st.none(), st.integers(0, 40)), min_size=3, max_size=30),
     st.sampled_from([5_000, 10_000, 20_000]),
 )
-def test_stability_is_what_one_counts_by_hand(loads: list[int | None], cadence: int) -> None:
+def test_stability_matches_a_direct_count(loads: list[int | None], cadence: int) -> None:
     made = uneven({6: [None if one is None else one / 40 for one in loads] + [0.5]}, cadence)
     every = [*loads, 20]
     rows = {row["horizon_ms"]: row for row in made.stability.to_pylist()}
@@ -115,7 +115,7 @@ def test_stability_is_what_one_counts_by_hand(loads: list[int | None], cadence: 
             assert row["all"] == row["worst"] == sum(judged) / len(judged)
 
 
-def test_samples_that_come_too_seldom_do_not_tell_of_stability() -> None:
+def test_infrequent_samples_give_no_stability() -> None:
     assert uneven({6: 20 * [0.5]}, 30_000).stability.num_rows == 0
 
 
@@ -125,7 +125,7 @@ def looked_ahead(loads: Loads, **chosen: Any) -> Forecast:
     return forecast(every, marked(every, set_to), set_to)
 
 
-def test_hotspots_of_one_length_are_foreseen_better_than_by_persistence() -> None:
+def test_hotspots_of_equal_length_are_forecast_better_than_by_persistence() -> None:
     # Half an hour hot, then an hour and a half not; a little later on each link.
     loads: Loads = {
         link: [0.9 if (at + shift) % 24 < 6 else 0.2 for at in range(24 * 12 * 6)]
@@ -144,7 +144,7 @@ def test_hotspots_of_one_length_are_foreseen_better_than_by_persistence() -> Non
     assert hazard.skill[1] > 0.5
 
 
-def test_a_forecast_claims_no_more_than_was_measured() -> None:
+def test_random_hotspots_are_forecast_with_the_base_rate() -> None:
     # Each interval is hot at random, so that a hotspot predicts nothing.
     random = numpy.random.default_rng(5)
     loads: Loads = {
@@ -158,7 +158,7 @@ def test_a_forecast_claims_no_more_than_was_measured() -> None:
     assert {row["name"] for row in made.now.to_pylist()} == set(UPLINKS)
 
 
-def test_what_is_always_hot_stays_so_by_persistence() -> None:
+def test_a_link_that_is_always_hot_is_forecast_by_persistence() -> None:
     made = looked_ahead({6: 600 * [0.9]})
     assert made.used == "persistence"
     assert made.scores[0].brier == 0.0
@@ -167,13 +167,13 @@ def test_what_is_always_hot_stays_so_by_persistence() -> None:
     assert (row["chance"], row["since_ms"], row["ppm"]) == (1.0, 0, 900_000)
 
 
-def test_too_little_to_learn_from_gives_no_forecast() -> None:
+def test_too_little_training_data_gives_no_forecast() -> None:
     made = looked_ahead({6: [*100 * [0.2], 0.9, 0.9]})
     assert (made.scores, made.used) == ((), None)
     assert [row["chance"] for row in made.now.to_pylist()] == [None]
 
 
-def test_only_later_time_is_scored_and_what_straddles_the_cut_is_not() -> None:
+def test_intervals_across_the_split_are_neither_learned_nor_scored() -> None:
     made = looked_ahead({6: 100 * [0.9]}, train=0.5, ahead_ms=20 * MIN)
     # Learned intervals end, with their successors, before the cut; 4 of the scored ones have no successor.
     assert (made.learnt, made.scored) == (50 - 4, 50 - 4)

@@ -84,7 +84,7 @@ def test_the_middle_of_a_bin_is_within_the_stated_error(drawn: list[int]) -> Non
 
 
 @pytest.mark.parametrize("operation", ["chunk-read", "shuffle-write", "file-read", "file-write"])
-def test_a_planted_curve_comes_back_within_the_error_of_bins(tmp_path: Path, operation: str) -> None:
+def test_a_planted_curve_is_recovered_within_the_error_of_bins(tmp_path: Path, operation: str) -> None:
     kind = Kind(operation, GROWTH, share=0.4)
     made = plant(LINKS, [kind], per_bucket=100)
     parquet.write_table(made.latencies, tmp_path / "l.parquet")
@@ -101,7 +101,7 @@ def test_a_planted_curve_comes_back_within_the_error_of_bins(tmp_path: Path, ope
             assert tolerance.utilization.value == (None if first is None else first / 20)
 
 
-def test_a_curve_of_drawn_latencies_comes_back_within_the_stated_intervals(tmp_path: Path) -> None:
+def test_a_curve_of_random_latencies_is_recovered_within_its_intervals(tmp_path: Path) -> None:
     kind = Kind("file-write", GROWTH)
     outside = judged = 0
     for seed in range(5):
@@ -118,7 +118,7 @@ def test_a_curve_of_drawn_latencies_comes_back_within_the_stated_intervals(tmp_p
     assert outside / judged < 0.15
 
 
-def test_an_operation_takes_the_greatest_of_its_links_in_all_its_intervals(write: Write) -> None:
+def test_an_operation_has_the_highest_utilization_of_its_links_and_intervals(write: Write) -> None:
     levels = {
         "r0:uplink": (0.12, 0.32, 0.12),
         "r1:downlink": (0.22, 0.22, 0.62),
@@ -137,7 +137,7 @@ def test_an_operation_takes_the_greatest_of_its_links_in_all_its_intervals(write
     assert in_buckets(made) == {20: 2, 30: 2, 60: 2}
 
 
-def test_links_that_are_named_need_no_rule(write: Write) -> None:
+def test_operations_with_named_links_need_no_rule(write: Write) -> None:
     path = write(
         "t_s,latency_s,operation,links",
         f"{START_MS // 1000 + 20},1,backup,r0:uplink r2:downlink",
@@ -147,14 +147,14 @@ def test_links_that_are_named_need_no_rule(write: Write) -> None:
     assert in_buckets(made) == {10: 1, 50: 1}
 
 
-def test_bytes_within_a_rack_cross_none_of_its_links(write: Write) -> None:
+def test_transfers_within_a_rack_cross_none_of_its_links(write: Write) -> None:
     rows = [f"{at(20)},5,shuffle-read,r0h0,r0h1", f"{at(20)},5,shuffle-read,r0h0,r1h0"]
     made = measure(write(HEADER, *rows), telemetry({"r0:uplink": [0.1], "r1:downlink": [0.1]}), FEW)
     assert made.discards.counts == {"within": 1}
     assert in_buckets(made) == {10: 1}
 
 
-def test_a_server_that_is_not_stated_is_done_without_where_the_rule_says_so(write: Write) -> None:
+def test_a_missing_server_is_accepted_if_the_rule_allows_it(write: Write) -> None:
     rows = [f"{at(20)},5,chunk-read,,r1", f"{at(20)},5,chunk-read,r0,r1", f"{at(20)},5,shuffle-read,,r1"]
     made = measure(write(HEADER, *rows), telemetry({"r0:uplink": [0.5], "r1:downlink": [0.1]}), FEW)
     assert made.discards.counts == {"no-place": 1}
@@ -211,19 +211,19 @@ WRONG_UNIT = (
 )
 
 
-def test_utilization_far_above_capacity_is_told_with_the_likely_factor(write: Write) -> None:
+def test_utilization_far_above_capacity_is_reported_with_the_likely_factor(write: Write) -> None:
     made = measure(write(HEADER, CLEAN, *BAD["above-105%"]), of_one_link(), FEW)
     assert made.warnings[0] == WRONG_UNIT
 
 
-def test_latencies_too_short_for_their_bytes_are_told(write: Write) -> None:
+def test_latencies_too_short_for_their_bytes_give_a_warning(write: Write) -> None:
     path = write(f"{HEADER},size_bytes", f"{CLEAN},1000", f"{CLEAN},100000000")
     made = measure(path, of_one_link(), FEW)
     assert made.latencies == 2
     assert made.warnings[1].startswith("1 latencies are too short for their bytes")
 
 
-def test_a_bucket_with_too_few_latencies_is_shown_and_not_judged(write: Write) -> None:
+def test_a_bucket_with_too_few_latencies_is_listed_but_not_judged(write: Write) -> None:
     levels = {"r0:uplink": (0.02, 0.12, 0.22, 0.32)}
     rows = [
         f"{at(30 * number + 20)},{latency},file-read,r0,r1"
@@ -239,7 +239,7 @@ def test_a_bucket_with_too_few_latencies_is_shown_and_not_judged(write: Write) -
     assert tables.buckets(made)["p95_inflation"].to_pylist() == [1, None, 1, pytest.approx(4, rel=2 * ERROR)]
 
 
-def test_between_buckets_load_tolerance_lies_on_the_line_of_their_middles(write: Write) -> None:
+def test_load_tolerance_is_interpolated_between_the_middles_of_buckets(write: Write) -> None:
     rows = [
         f"{at(30 * number + 20)},{latency},file-read,r0,r1"
         for number, latency in ((0, 100), (1, 100), (2, 300))
@@ -252,7 +252,7 @@ def test_between_buckets_load_tolerance_lies_on_the_line_of_their_middles(write:
     assert found == {1.5: pytest.approx(0.0875, abs=1e-3), 2.0: pytest.approx(0.1, abs=1e-3)}
 
 
-def test_all_in_one_bucket_has_no_inflation_and_says_so(write: Write) -> None:
+def test_latencies_in_a_single_bucket_give_a_warning_and_no_inflation(write: Write) -> None:
     made = measure(write(HEADER, *[CLEAN] * 5), of_one_link(), FEW)
     assert made.curves[0].tolerances == []
     assert made.warnings == [
@@ -261,7 +261,7 @@ def test_all_in_one_bucket_has_no_inflation_and_says_so(write: Write) -> None:
     ]
 
 
-def test_latencies_are_split_by_size_and_ratio_with_those_that_state_none_apart(write: Write) -> None:
+def test_latencies_are_split_by_size_and_ratio_with_missing_values_apart(write: Write) -> None:
     path = write(
         f"{HEADER},size_bytes,compute_ratio",
         f"{CLEAN},9999,0.05",
@@ -341,7 +341,7 @@ def test_lower_classes_weigh_less_and_higher_ones_more(write: Write) -> None:
         (HEADER.replace("t_ms", "t"), [CLEAN], "a number without a unit; expected a date and time"),
     ],
 )
-def test_what_cannot_be_used_is_refused_with_its_place(
+def test_unusable_latency_files_are_rejected_with_the_position(
     write: Write, header: str, rows: list[str], message: str
 ) -> None:
     with pytest.raises(InputError, match=message):
@@ -351,7 +351,7 @@ def test_what_cannot_be_used_is_refused_with_its_place(
 @pytest.mark.parametrize(
     "kind", [pyarrow.struct([("a", pyarrow.int64())]), pyarrow.binary(), pyarrow.bool_()]
 )
-def test_columns_that_are_neither_numbers_nor_texts_are_refused(tmp_path: Path, kind: Any) -> None:
+def test_columns_that_are_neither_numbers_nor_texts_are_rejected(tmp_path: Path, kind: Any) -> None:
     table = {"t_ms": [at(20)], "latency_ms": [5.0], "operation": ["file-read"], "src": pyarrow.nulls(1, kind)}
     parquet.write_table(pyarrow.table(table), tmp_path / "l.parquet")
     with pytest.raises(InputError, match=r"^.*: src: a column of `.*`; expected numbers, texts or lists"):
@@ -360,14 +360,14 @@ def test_columns_that_are_neither_numbers_nor_texts_are_refused(tmp_path: Path, 
 
 @pytest.mark.hypothesis
 @given(st.binary(max_size=200), st.sampled_from(["l.csv", "l.parquet", "l.csv.gz"]))
-def test_any_bytes_are_read_or_refused(tmp_path_factory: Any, drawn: bytes, name: str) -> None:
+def test_random_bytes_are_rejected_as_input_errors(tmp_path_factory: Any, drawn: bytes, name: str) -> None:
     path = tmp_path_factory.mktemp("bytes") / name
     path.write_bytes(HEADER.encode() + b"\n" + drawn)
     with pytest.raises(InputError):
         measure(path, of_one_link(), FEW)
 
 
-def test_no_overlap_tells_both_ranges_and_the_likely_unit(write: Write) -> None:
+def test_missing_overlap_in_time_names_both_ranges_and_the_likely_unit(write: Write) -> None:
     with pytest.raises(InputError) as caught:
         measure(write(HEADER, f"{START_MS // 1000 + 20},5,file-read,r0,r1"), of_one_link(), FEW)
     assert str(caught.value) == (
@@ -377,12 +377,12 @@ def test_no_overlap_tells_both_ranges_and_the_likely_unit(write: Write) -> None:
     assert caught.value.__notes__ == ["times of latencies look like seconds where milliseconds are expected"]
 
 
-def test_intervals_finer_than_telemetry_are_refused(write: Write) -> None:
+def test_intervals_finer_than_telemetry_are_rejected(write: Write) -> None:
     with pytest.raises(InputError, match=r"^interval: `10s`: telemetry has a sample every 30s only"):
         measure(write(HEADER, CLEAN), of_one_link(), Settings(interval_ms=10_000))
 
 
-def test_times_may_be_dates_and_files_parquet_with_codes_and_lists(tmp_path: Path) -> None:
+def test_parquet_with_timestamps_dictionaries_and_lists_is_read(tmp_path: Path) -> None:
     table = pyarrow.table(
         {
             "t": pyarrow.array([at(20), at(20)], pyarrow.timestamp("ms", "UTC")),
@@ -401,7 +401,7 @@ def test_times_may_be_dates_and_files_parquet_with_codes_and_lists(tmp_path: Pat
     assert in_buckets(made) == {30: 2, 50: 2}
 
 
-def test_the_bootstrap_is_that_of_drawing_latencies_again(write: Write) -> None:
+def test_the_bootstrap_matches_resampled_latencies(write: Write) -> None:
     random = numpy.random.default_rng(3)
     base, slow = random.lognormal(0, 1, 60), 2 * random.lognormal(0, 1, 60)
     rows = [

@@ -26,7 +26,7 @@ def said(shown: subprocess.CompletedProcess[str]) -> list[str]:
     return [line for line in shown.stderr.splitlines() if not line.endswith(" ...")]
 
 
-def test_it_prints_a_table_and_says_what_its_words_mean(run: Run) -> None:
+def test_the_command_prints_a_table_and_a_glossary(run: Run) -> None:
     shown = run(*GIVEN, "--resamples", "0")
     assert shown.returncode == 0, shown.stderr
     header, *rows = shown.stdout.splitlines()
@@ -36,7 +36,7 @@ def test_it_prints_a_table_and_says_what_its_words_mean(run: Run) -> None:
     assert "load-tolerance: the utilization at which p95 is" in shown.stderr
 
 
-def test_everything_it_writes_says_the_same(run: Run, tmp_path: Path) -> None:
+def test_json_tables_and_report_agree(run: Run, tmp_path: Path) -> None:
     shown = run(*GIVEN, "--out", "tables", "--report", "page.html", "-o", "json")
     assert shown.returncode == 0, shown.stderr
     told = json.loads(shown.stdout)
@@ -57,7 +57,7 @@ def test_everything_it_writes_says_the_same(run: Run, tmp_path: Path) -> None:
     assert (again.stdout, (tmp_path / "page.html").read_text()) == (shown.stdout, page)
 
 
-def test_tables_take_the_place_of_nothing_else(run: Run, tmp_path: Path) -> None:
+def test_a_folder_with_other_files_is_not_overwritten(run: Run, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter.txt").write_text("dear")
     shown = run(*GIVEN, "--out", "mine")
@@ -87,20 +87,20 @@ def test_tables_take_the_place_of_nothing_else(run: Run, tmp_path: Path) -> None
         (("--report", "none/page.html"), "error: --report: `none/page.html`: there is no folder"),
     ],
 )
-def test_what_is_wrong_is_told_by_its_option(run: Run, options: tuple[str, ...], error: str) -> None:
+def test_invalid_options_are_named(run: Run, options: tuple[str, ...], error: str) -> None:
     shown = run(*GIVEN, *options)
     assert (shown.returncode, shown.stdout) == (2, "")
     assert said(shown)[0].startswith(error)
     assert "Traceback" not in shown.stderr
 
 
-def test_telemetry_that_is_not_given_is_asked_for_by_its_option(run: Run) -> None:
+def test_missing_telemetry_names_the_telemetry_option(run: Run) -> None:
     shown = run(*GIVEN[:5])
     assert (shown.returncode, shown.stdout) == (2, "")
     assert said(shown)[0].startswith("error: --telemetry: expected ")
 
 
-def test_an_operation_without_a_rule_is_told_with_the_option_that_gives_one(run: Run, tmp_path: Path) -> None:
+def test_an_operation_without_a_rule_hints_at_the_rule_option(run: Run, tmp_path: Path) -> None:
     (tmp_path / "l.csv").write_text("t_ms,latency_ms,operation,src,dst\n1767225620000,5,file-raed,r0,r1\n")
     shown = run(*GIVEN[:3], "--latency", "l.csv", *GIVEN[5:])
     known = "chunk-read, shuffle-write, shuffle-read, file-read, file-write, query"

@@ -1,7 +1,7 @@
-"""The service is as it describes itself: right is understood, wrong refused, answers have their shape.
+"""The service follows its OpenAPI document: it accepts valid requests, rejects invalid ones.
 
-Schemathesis makes the requests of what `/v1/openapi.json` says; besides, the test gives it the existing names,
-and a right request of each operation of which it seldom makes one.
+Schemathesis generates the requests from `/v1/openapi.json`. The test adds the existing names,
+and a valid request for each operation that Schemathesis seldom generates one for.
 """
 
 import json

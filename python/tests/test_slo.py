@@ -24,7 +24,7 @@ def file(tmp_path: Path, workloads: str, head: str = "") -> str:
     return str(path)
 
 
-def test_the_bounds_of_the_example_are_what_the_guide_says(run: Run) -> None:
+def test_the_bounds_of_the_example_match_the_guide(run: Run) -> None:
     bounds = {}
     for method in ("dnc", "snc"):
         shown = run("slo", "bound", FILE, "--cluster", CLUSTER, "--method", method, "-o", "json")
@@ -52,9 +52,7 @@ def test_the_table_of_bounds_names_workloads_stages_queues_and_settings(run: Run
         assert words in shown.stderr
 
 
-def test_an_slo_that_is_not_kept_ends_with_1_and_says_which_queue_has_too_much(
-    run: Run, tmp_path: Path
-) -> None:
+def test_a_missed_slo_exits_with_1_and_names_the_overloaded_queue(run: Run, tmp_path: Path) -> None:
     mail = f"client: r0h0, server: r0h7, trace: {EXAMPLES}/mail.csv.gz, slo: {{percentile: 99, latency: 5ms}}"
     path = file(tmp_path, f"  - {{name: a, {mail}}}\n")
     shown = run("slo", "bound", path, "--cluster", CLUSTER, "--method", "dnc")
@@ -70,7 +68,7 @@ def test_an_slo_that_is_not_kept_ends_with_1_and_says_which_queue_has_too_much(
     assert "Traceback" not in shown.stderr
 
 
-def test_one_more_is_admitted_by_models_and_refused_in_the_worst_case(run: Run) -> None:
+def test_snc_admits_a_workload_that_the_worst_case_refuses(run: Run) -> None:
     arriving = ("slo", "admit", FILE, "--cluster", CLUSTER, "--arriving", NEW)
     shown = run(*arriving, "-o", "json")
     assert shown.returncode == 1
@@ -93,7 +91,7 @@ def test_one_more_is_admitted_by_models_and_refused_in_the_worst_case(run: Run) 
     assert "mail6 " not in shown.stdout.split("\n\n")[1]
 
 
-def test_a_search_for_priorities_keeps_what_the_order_by_slo_does_not(run: Run, tmp_path: Path) -> None:
+def test_a_search_for_priorities_meets_slos_that_the_order_by_slo_misses(run: Run, tmp_path: Path) -> None:
     def line(name: str, latency: str, rate: str, burst: str) -> str:
         curve = f"curves: {{storage: [{{rate: {rate}, burst: {burst}}}]}}"
         slo = f"slo: {{percentile: 99, latency: {latency}}}"
@@ -113,7 +111,7 @@ def test_a_search_for_priorities_keeps_what_the_order_by_slo_does_not(run: Run, 
     assert "error: bursty: a bound of 6.56 ms, above its SLO of 6 ms" in by_slo.stderr
 
 
-def test_levels_merge_neighbours_on_networks_alone() -> None:
+def test_priority_levels_merge_neighbouring_ranks_on_networks_only() -> None:
     workloads = load(FILE, CLUSTER)
     ranks = {
         levels: [
@@ -152,7 +150,7 @@ def test_the_json_of_curves_and_models_gives_the_bounds_of_the_trace(run: Run, t
     assert network == [[bounds[2][at][stage]["bound_s"] for stage in (0, 2)] for at in single]
 
 
-def test_a_parquet_trace_is_the_same_workload(tmp_path: Path) -> None:
+def test_a_trace_in_parquet_gives_the_same_bounds_as_in_csv(tmp_path: Path) -> None:
     parquet.write_table(
         csv.read_csv(pyarrow.input_stream(EXAMPLES / "mail.csv.gz")), tmp_path / "mail.parquet"
     )
@@ -176,7 +174,9 @@ def test_a_parquet_trace_is_the_same_workload(tmp_path: Path) -> None:
         ("  - {name: a, client: r0h0, server: r0h7, trace: none.csv}\n", "none.csv: no such file", True),
     ],
 )
-def test_a_bad_file_is_told_in_one_line(run: Run, tmp_path: Path, text: str, error: str, hint: bool) -> None:
+def test_an_invalid_workload_file_is_an_error_with_a_hint(
+    run: Run, tmp_path: Path, text: str, error: str, hint: bool
+) -> None:
     for command in ("bound", "prioritize"):
         shown = run("slo", command, file(tmp_path, text), "--cluster", CLUSTER)
         assert (shown.returncode, shown.stdout) == (2, "")
@@ -184,9 +184,7 @@ def test_a_bad_file_is_told_in_one_line(run: Run, tmp_path: Path, text: str, err
         assert ("hint: leeward schema slo lists every field" in shown.stderr) == hint
 
 
-def test_one_that_changed_is_decided_on_anew_and_should_move_where_it_is_refused(
-    run: Run, tmp_path: Path
-) -> None:
+def test_a_changed_workload_is_decided_again_and_should_move_if_refused(run: Run, tmp_path: Path) -> None:
     arriving = ("slo", "admit", FILE, "--cluster", CLUSTER, "--arriving")
     record = json.loads(run(*arriving, FILE, "-o", "json").stdout)
     assert all(one["changed"] and one["admitted"] for one in record["arrivals"])
@@ -213,7 +211,7 @@ def test_one_that_changed_is_decided_on_anew_and_should_move_where_it_is_refused
     assert "workloads[0].server: it is there with another client" in shown.stderr
 
 
-def test_one_that_is_there_and_refused_is_told_beside_those_that_arrive(run: Run) -> None:
+def test_a_refused_resident_is_listed_beside_the_arrivals(run: Run) -> None:
     arriving = ("slo", "admit", FILE, "--cluster", CLUSTER, "--arriving", NEW)
     shown = run(*arriving, "--method", "silo++")
     assert shown.returncode == 1
@@ -229,7 +227,7 @@ def test_one_that_is_there_and_refused_is_told_beside_those_that_arrive(run: Run
     assert "note: none makes no bounds; leeward slo bound does" in shown.stderr
 
 
-def test_notes_that_are_alike_are_one_with_a_count(run: Run, tmp_path: Path) -> None:
+def test_similar_notes_are_merged_with_a_count(run: Run, tmp_path: Path) -> None:
     where = "client: r0h0, server: r0h7, slo: {percentile: 99, latency: 1s}"
     curve = "curves: {storage: [{rate: 1%, burst: 1ms}]}"
     workloads = [f"  - {{name: a{number}, {where}, {curve}}}\n" for number in range(5)]
@@ -239,7 +237,7 @@ def test_notes_that_are_alike_are_one_with_a_count(run: Run, tmp_path: Path) -> 
     assert notes[0].startswith("note: a0, a1, a2 and 2 more: no time without queueing is known")
 
 
-def test_what_arrives_is_checked_against_what_is_there(run: Run) -> None:
+def test_unknown_admission_methods_and_settings_are_rejected(run: Run) -> None:
     arriving = ("slo", "admit", FILE, "--cluster", CLUSTER, "--arriving")
     shown = run(*arriving, NEW, "--method", "first")
     assert (shown.returncode, shown.stdout) == (2, "")
@@ -260,9 +258,7 @@ def test_the_schema_of_slo_files_has_the_fields_of_the_examples(run: Run) -> Non
     assert set(workload["required"]) == {"name", "client"}
 
 
-def test_those_that_pace_show_the_bounds_that_they_promise_and_none_of_best_effort(
-    run: Run, tmp_path: Path
-) -> None:
+def test_pacing_policies_report_their_bounds_and_none_for_best_effort(run: Run, tmp_path: Path) -> None:
     def mail(name: str, client: str, latency: str) -> str:
         slo = f"slo: {{percentile: 99, latency: {latency}}}"
         curves = "curves: {network-out: [{rate: 2MB/s, burst: 1500B}]}"
@@ -310,9 +306,7 @@ def link(name: str, latency: str | None, bucket: str, more: str = "") -> str:
     return f"  - {{name: {name}, client: r0h0, server: r1h0, {curves}{slo}{more}}}\n"
 
 
-def test_one_that_arrives_may_not_have_other_links_congested_than_those_there(
-    run: Run, tmp_path: Path
-) -> None:
+def test_arrivals_with_another_congestion_setting_are_rejected(run: Run, tmp_path: Path) -> None:
     cluster = tmp_path / "two.yaml"
     cluster.write_text(TWO)
     there = links(tmp_path, "there.yaml", link("a", "50ms", "rate: 5MB/s, burst: 100kB"))
@@ -327,7 +321,7 @@ def test_one_that_arrives_may_not_have_other_links_congested_than_those_there(
     assert all("r0:uplink" in one["stages"][0]["queues"] for one in record["workloads"])
 
 
-def test_best_effort_that_is_not_let_run_is_not_said_to_be_admitted(run: Run, tmp_path: Path) -> None:
+def test_best_effort_work_that_may_not_run_is_not_admitted(run: Run, tmp_path: Path) -> None:
     cluster = tmp_path / "two.yaml"
     cluster.write_text(TWO)
     there = links(tmp_path, "there.yaml", link("a", "40ms", "rate: 5MB/s, burst: 100kB"))
@@ -340,9 +334,7 @@ def test_best_effort_that_is_not_let_run_is_not_said_to_be_admitted(run: Run, tm
     assert (bulk["admitted"], bulk["runs"], bulk["refused"], bulk["disturbed"]) == (False, False, None, ["a"])
 
 
-def test_admission_tells_levels_that_were_merged_and_which_order_and_margins_count(
-    run: Run, tmp_path: Path
-) -> None:
+def test_admission_reports_merged_levels_order_and_margins(run: Run, tmp_path: Path) -> None:
     cluster = tmp_path / "two.yaml"
     cluster.write_text(TWO)
     ranks = "".join(link(f"w{at}", f"{at + 1}00ms", "rate: 10kB/s, burst: 10kB") for at in range(10))
@@ -375,9 +367,7 @@ def test_a_percentile_near_100_is_shown_with_all_its_digits(run: Run, tmp_path: 
     assert "99.99999 % in 90 ms" in shown.stdout
 
 
-def test_limits_below_a_request_are_in_the_bounds_of_others_where_links_serve_frames(
-    run: Run, tmp_path: Path
-) -> None:
+def test_limits_below_a_request_enter_the_bounds_of_others_on_frame_links(run: Run, tmp_path: Path) -> None:
     cluster, big, small = (tmp_path / name for name in ("two.yaml", "big.csv", "small.csv"))
     cluster.write_text(TWO)
     big.write_text("seconds,kind,size\n" + "".join(f"{at / 2},write,500000\n" for at in range(100)))

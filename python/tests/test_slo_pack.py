@@ -32,7 +32,7 @@ def mail(name: str, latency: str, more: str = "") -> str:
     return f"  - {{name: {name}, client: clientsh0, trace: {EXAMPLES}/mail.csv.gz, {slo}{more}}}\n"
 
 
-def test_what_is_packed_keeps_its_promises_when_it_is_checked_and_replayed(run: Run, tmp_path: Path) -> None:
+def test_packed_volumes_meet_their_slos_in_the_check_and_the_replay(run: Run, tmp_path: Path) -> None:
     packed = tmp_path / "packed.yaml"
     shown = run("slo", "pack", VOLUMES, "--cluster", SERVERS, "--write", str(packed), "-o", "json")
     assert shown.returncode == 0, shown.stderr
@@ -58,11 +58,11 @@ def test_what_is_packed_keeps_its_promises_when_it_is_checked_and_replayed(run: 
     assert max(rows["latency_s"].to_pylist()) == pytest.approx(worst, abs=1e-9)
 
 
-def test_threads_and_another_run_place_alike() -> None:
+def test_placements_do_not_depend_on_the_number_of_threads() -> None:
     assert pack(VOLUMES, SERVERS, threads=2) == pack(VOLUMES, SERVERS)
 
 
-def test_progress_is_told_of_every_workload() -> None:
+def test_progress_is_reported_for_every_workload_in_every_round() -> None:
     told: list[tuple[int, int]] = []
     record = pack(
         VOLUMES, SERVERS, limits="average", progress=lambda number, done: told.append((number, done))
@@ -71,14 +71,14 @@ def test_progress_is_told_of_every_workload() -> None:
 
 
 @pytest.mark.parametrize("limits", LIMITS)
-def test_every_way_to_choose_limits_places_or_refuses_with_a_reason(limits: str) -> None:
+def test_each_method_of_choosing_limits_places_or_refuses_with_a_reason(limits: str) -> None:
     record = pack(VOLUMES, SERVERS, limits=limits, fast=True)
     names = [one["workload"] for one in record["workloads"]] + [one["workload"] for one in record["refused"]]
     assert len(names) == len(set(names)) == 8
     assert all(one["why"] for one in record["refused"])
 
 
-def test_a_refused_workload_ends_with_1_and_is_not_in_what_is_written(run: Run, tmp_path: Path) -> None:
+def test_a_refused_workload_exits_with_1_and_is_left_out_of_the_output(run: Run, tmp_path: Path) -> None:
     given = file(tmp_path, mail("first", "200ms") + mail("never", "9ms"), "fit: {interval: 20ms}")
     shown = run("slo", "pack", given, "--cluster", SERVERS, "-o", "yaml")
     assert shown.returncode == 1
@@ -90,7 +90,7 @@ NAMES = ("yes", "off", "1_000", "1.10", "010", "12", "0x1f", "1e3", "2020-01-01"
 
 
 @pytest.mark.parametrize("ending", ["yaml", "json"])
-def test_names_are_the_texts_that_stand_in_the_file(tmp_path: Path, ending: str) -> None:
+def test_workload_names_are_kept_as_the_text_in_the_file(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"names.{ending}"
     if ending == "yaml":
         first, *others = NAMES
@@ -116,7 +116,7 @@ def test_names_are_the_texts_that_stand_in_the_file(tmp_path: Path, ending: str)
     assert all(one["met"] and one["kept"] for one in held["workloads"])
 
 
-def test_a_file_that_changed_since_it_was_packed_is_not_filled_in(tmp_path: Path) -> None:
+def test_a_file_that_changed_after_packing_is_an_input_error(tmp_path: Path) -> None:
     given = file(tmp_path, mail("first", "200ms") + mail("second", "200ms"))
     record = pack(given, SERVERS, limits="average")
     file(tmp_path, mail("first", "200ms"))
@@ -128,7 +128,7 @@ def test_a_file_that_changed_since_it_was_packed_is_not_filled_in(tmp_path: Path
             filled(record)
 
 
-def test_where_nothing_has_a_place_nothing_is_written(run: Run, tmp_path: Path) -> None:
+def test_no_file_is_written_when_every_workload_is_refused(run: Run, tmp_path: Path) -> None:
     given = file(tmp_path, mail("never", "9ms"), "fit: {interval: 20ms}")
     packed = tmp_path / "packed.yaml"
     packed.write_text("as it was")
@@ -139,7 +139,7 @@ def test_where_nothing_has_a_place_nothing_is_written(run: Run, tmp_path: Path) 
     assert (shown.returncode, shown.stdout) == (1, "")
 
 
-def test_a_file_may_take_its_own_place_or_stay_as_it_is(run: Run, tmp_path: Path) -> None:
+def test_the_result_may_overwrite_the_input_file(run: Run, tmp_path: Path) -> None:
     given = Path(file(tmp_path, mail("first", "200ms")))
     shown = run("slo", "pack", str(given), "--cluster", SERVERS, "--write", str(given))
     assert shown.returncode == 0, shown.stderr
@@ -154,7 +154,7 @@ def test_a_file_may_take_its_own_place_or_stay_as_it_is(run: Run, tmp_path: Path
         ("check", FILE, "--cluster", CLUSTER, "--replay", "--out"),
     ],
 )
-def test_a_place_that_cannot_be_written_to_is_told_before_the_work(
+def test_an_output_path_in_a_missing_folder_is_rejected_before_the_work(
     run: Run, arguments: tuple[str, ...]
 ) -> None:
     shown = run("slo", *arguments, "nodir/x")
@@ -162,7 +162,7 @@ def test_a_place_that_cannot_be_written_to_is_told_before_the_work(
     assert shown.stderr == f"error: {arguments[-1]}: `nodir/x`: there is no folder `nodir`\n"
 
 
-def test_nesting_and_repetition_without_end_are_told_and_no_traceback(run: Run, tmp_path: Path) -> None:
+def test_deep_nesting_and_exponential_merges_are_errors_without_a_traceback(run: Run, tmp_path: Path) -> None:
     deep = "[" * 5000
     settings = run("slo", "pack", VOLUMES, "--cluster", SERVERS, "--settings", deep)
     assert (settings.returncode, settings.stdout) == (2, "")
@@ -179,7 +179,7 @@ def test_nesting_and_repetition_without_end_are_told_and_no_traceback(run: Run, 
 
 
 @pytest.mark.parametrize("margin", ["5", "-1%", "nan%", "10%%", "1e300%", "ten"])
-def test_a_margin_is_a_share_in_percent(run: Run, margin: str) -> None:
+def test_a_margin_outside_0_to_1e9_percent_is_rejected(run: Run, margin: str) -> None:
     trace = str(EXAMPLES / "mail.csv.gz")
     for arguments in (("pack", VOLUMES, "--cluster", SERVERS), ("curve", trace)):
         shown = run("slo", *arguments, "--margin", margin)
@@ -187,7 +187,7 @@ def test_a_margin_is_a_share_in_percent(run: Run, margin: str) -> None:
         assert shown.stderr.startswith(f"error: --margin: `{margin}`: expected a percentage from 0% to 1e9%")
 
 
-def test_a_cluster_without_priorities_keeps_no_promise(run: Run, tmp_path: Path) -> None:
+def test_packing_on_a_cluster_without_priorities_is_an_error(run: Run, tmp_path: Path) -> None:
     cluster = tmp_path / "fifo.yaml"
     cluster.write_text(Path(SERVERS).read_text().replace("priorities: 8\n", ""))
     shown = run("slo", "pack", VOLUMES, "--cluster", str(cluster))
@@ -195,7 +195,7 @@ def test_a_cluster_without_priorities_keeps_no_promise(run: Run, tmp_path: Path)
     assert "give the cluster `priorities`" in shown.stderr
 
 
-def test_servers_in_the_file_are_an_error_unless_they_are_chosen_again(tmp_path: Path) -> None:
+def test_a_server_in_the_file_is_an_error_unless_again_is_given(tmp_path: Path) -> None:
     given = file(tmp_path, mail("first", "200ms", ", server: serversh2"), "fit: {interval: 20ms}")
     with pytest.raises(InputError, match="packing chooses it") as caught:
         pack(given, SERVERS)
@@ -203,7 +203,7 @@ def test_servers_in_the_file_are_an_error_unless_they_are_chosen_again(tmp_path:
     assert pack(given, SERVERS, again=True)["workloads"][0]["server"] == "serversh0:ssd"
 
 
-def test_who_packs_what_is_packed_is_told_how_to_choose_anew(run: Run, tmp_path: Path) -> None:
+def test_packing_a_packed_file_hints_at_the_again_option(run: Run, tmp_path: Path) -> None:
     given = file(tmp_path, mail("first", "200ms", ", server: serversh2"), "fit: {interval: 20ms}")
     shown = run("slo", "pack", given, "--cluster", SERVERS)
     assert shown.returncode == 2
@@ -226,7 +226,7 @@ def own(name: str, client: str, more: str = "") -> str:
     return mail(name, "200ms", more).replace("clientsh0", client)
 
 
-def test_clients_that_are_servers_are_packed_and_their_promises_hold_in_the_replay(tmp_path: Path) -> None:
+def test_clients_that_are_servers_are_packed_and_meet_their_slos_in_the_replay(tmp_path: Path) -> None:
     cluster = tmp_path / "rack.yaml"
     cluster.write_text(RACK)
     given = file(tmp_path, own("near", "r0h0") + own("far", "r0h1"), "fit: {interval: 20ms}")
@@ -253,7 +253,7 @@ def test_clients_that_are_servers_are_packed_and_their_promises_hold_in_the_repl
     assert all(stage["queues"] and stage["bound_s"] > 0 for stage in again["stages"])
 
 
-def test_what_uses_networks_alone_takes_no_time_on_its_client(run: Run, tmp_path: Path) -> None:
+def test_a_network_only_workload_on_its_own_client_has_a_bound_of_zero(run: Run, tmp_path: Path) -> None:
     cluster, given, packed = (tmp_path / name for name in ("rack.yaml", "self.yaml", "packed.yaml"))
     cluster.write_text(RACK)
     bucket = "[{rate: 1MB/s, burst: 10kB}]"
@@ -272,7 +272,7 @@ def test_what_uses_networks_alone_takes_no_time_on_its_client(run: Run, tmp_path
         assert "it crosses no link" in shown.stderr
 
 
-def test_a_file_that_can_be_read_only_once_is_packed_written_and_replayed(tmp_path: Path) -> None:
+def test_a_workload_file_from_a_pipe_is_packed_written_and_replayed(tmp_path: Path) -> None:
     leeward = Path(sys.executable).with_name("leeward")
     packed = tmp_path / "packed.yaml"
     text = (
@@ -291,19 +291,21 @@ def test_a_file_that_can_be_read_only_once_is_packed_written_and_replayed(tmp_pa
     assert f"wrote {packed}" in shown.stderr
 
 
-def test_a_margin_is_not_below_that_of_the_file() -> None:
+def test_a_margin_below_the_margin_of_the_file_is_rejected() -> None:
     with pytest.raises(InputError, match=r"^margin: 5 %: expected at least the margin of .*, 10 %, which"):
         pack(VOLUMES, SERVERS, margin=0.05)
     assert pack(VOLUMES, SERVERS, limits="average", margin=0.5)["margin"] == 0.5
 
 
-def test_names_of_files_are_given_from_where_the_result_is_written(tmp_path: Path) -> None:
+def test_file_paths_in_the_result_are_relative_to_its_folder(tmp_path: Path) -> None:
     written = filled(pack(VOLUMES, SERVERS, limits="average"), tmp_path)
     assert (tmp_path / written["device"]).resolve() == EXAMPLES / "ssd.json"
     assert (tmp_path / written["workloads"][0]["trace"]).resolve() == EXAMPLES / "mail.csv.gz"
 
 
-def test_a_replay_names_what_sent_nothing_and_shows_promised_beside_seen(run: Run, tmp_path: Path) -> None:
+def test_a_replay_names_workloads_without_a_trace_and_writes_request_latencies(
+    run: Run, tmp_path: Path
+) -> None:
     out = tmp_path / "requests.parquet"
     options = ("--replay", "--method", "dnc", "--out", str(out))
     shown = run("slo", "check", FILE, "--cluster", CLUSTER, *options)
@@ -315,7 +317,7 @@ def test_a_replay_names_what_sent_nothing_and_shows_promised_beside_seen(run: Ru
     assert set(table["workload"].to_pylist()) == {f"mail{number}" for number in range(6)}
 
 
-def test_without_a_replay_bounds_are_all_that_is_looked_at(run: Run) -> None:
+def test_check_without_a_replay_prints_the_same_as_bound(run: Run) -> None:
     checked = run("slo", "check", FILE, "--cluster", CLUSTER, "--method", "dnc")
     bounds = run("slo", "bound", FILE, "--cluster", CLUSTER, "--method", "dnc")
     assert (checked.stdout, checked.returncode) == (bounds.stdout, bounds.returncode)
@@ -331,7 +333,7 @@ def test_every_order_replays_every_request(order: str) -> None:
 
 
 @pytest.mark.parametrize("options", [("--order", "fifo"), ("--over", "demoted")])
-def test_a_bound_is_not_said_to_be_held_in_a_replay_that_it_is_not_of(
+def test_bounds_are_not_confirmed_by_a_replay_of_another_queueing_order(
     run: Run, options: tuple[str, str]
 ) -> None:
     shown = run("slo", "check", FILE, "--cluster", CLUSTER, "--replay", "--method", "dnc", *options)
@@ -340,7 +342,7 @@ def test_a_bound_is_not_said_to_be_held_in_a_replay_that_it_is_not_of(
     assert "note: bounds are of strict priorities and requests held at limits" in shown.stderr
 
 
-def test_a_device_that_is_handed_more_is_promised_less() -> None:
+def test_more_outstanding_requests_raise_the_bound_of_a_device() -> None:
     one, _ = check(FILE, CLUSTER, method="dnc")
     many, _ = check(FILE, CLUSTER, method="dnc", outstanding=32)
     assert many["bounds"]["outstanding"] == 32
@@ -351,12 +353,12 @@ def test_a_device_that_is_handed_more_is_promised_less() -> None:
 
 
 @pytest.mark.parametrize("argument", ["method", "over", "order"])
-def test_a_word_that_there_is_not_is_refused_with_those_there_are(argument: str) -> None:
+def test_an_unknown_choice_is_rejected_with_the_list_of_choices(argument: str) -> None:
     with pytest.raises(InputError, match="expected one of"):
         check(FILE, CLUSTER, **{argument: "best-of-all"})  # type: ignore[arg-type]
 
 
-def test_drawn_tails_are_those_of_the_seed_and_longer_than_work_alone() -> None:
+def test_drawn_tails_repeat_with_the_seed_and_lengthen_the_worst_latency() -> None:
     alone, _ = check(FILE, CLUSTER, method="dnc")
     one, rows = check(FILE, CLUSTER, method="dnc", tails=True, seed=3, rows=True)
     again, same = check(FILE, CLUSTER, method="dnc", tails=True, seed=3, rows=True)
@@ -371,7 +373,7 @@ def test_drawn_tails_are_those_of_the_seed_and_longer_than_work_alone() -> None:
             assert drawn["seen"]["worst_s"] > worked["seen"]["worst_s"]
 
 
-def test_tails_are_asked_for_by_a_flag_and_seeded_by_another(run: Run) -> None:
+def test_the_tails_and_seed_flags_control_drawn_tails(run: Run) -> None:
     replay = ("slo", "check", FILE, "--cluster", CLUSTER, "--replay", "--method", "dnc")
     shown = run(*replay, "--tails", "--seed", "3", "-o", "json")
     assert json.loads(shown.stdout) == check(FILE, CLUSTER, method="dnc", tails=True, seed=3)[0]
@@ -382,7 +384,7 @@ def test_tails_are_asked_for_by_a_flag_and_seeded_by_another(run: Run) -> None:
     assert (unreplayed.returncode, "--tails goes with --replay" in unreplayed.stderr) == (2, True)
 
 
-def test_without_times_to_draw_from_tails_are_an_error(run: Run, tmp_path: Path) -> None:
+def test_tails_without_measured_device_times_are_an_error(run: Run, tmp_path: Path) -> None:
     (tmp_path / "bare.json").write_text(
         '{"table": [{"size_bytes": 4096, "read_iops": 60000, "write_iops": 40000}]}'
     )

@@ -1,4 +1,4 @@
-"""The sources are written in plain words: no phrase of the list below, and comments that begin with a noun or a verb."""
+"""The sources are in plain words: no phrase of the list below; comments begin with a noun or a verb."""
 
 import re
 from collections import Counter
@@ -55,8 +55,6 @@ def test_no_source_holds_a_phrase_that_has_to_be_read_twice() -> None:
 
 
 def test_few_comments_begin_with_a_pronoun_or_a_question_word() -> None:
-    counts = Counter(
-        {name: sum(bool(PRONOUN.match(line)) for line in lines) for name, lines in sources()}
-    )
+    counts = Counter({name: sum(bool(PRONOUN.match(line)) for line in lines) for name, lines in sources()})
     most = "\n".join(f"{count} {name}" for name, count in counts.most_common(10))
     assert counts.total() < MOST_PRONOUNS, f"{counts.total()} lines; the most are in\n{most}"
