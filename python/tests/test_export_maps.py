@@ -177,7 +177,7 @@ def test_a_map_that_needs_a_cluster_asks_for_the_cluster_option(
         ),
     ],
 )
-def test_ambiguous_port_numbers_are_rejected(
+def test_port_templates_that_promql_cannot_compute_are_rejected(
     tmp_path: Path, template: str, names: list[str], error: str
 ) -> None:
     (tmp_path / "map.yaml").write_text(

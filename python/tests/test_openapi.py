@@ -293,7 +293,7 @@ def _try(
     return _some(cases, EXAMPLES, ask)
 
 
-def test_what_is_right_is_understood(document: dict[str, Any], service: Service) -> None:
+def test_valid_requests_are_accepted(document: dict[str, Any], service: Service) -> None:
     def understood(case: Tried, answer: Response) -> None:
         if case.operation.path == "/v1/cluster":
             assert answer.status_code in (200, 412, 422), answer.text
@@ -314,7 +314,7 @@ def test_what_is_right_is_understood(document: dict[str, Any], service: Service)
         assert done or operation.label in RIGHT | NOT_DONE, f"{operation.label}: {seen}"
 
 
-def test_what_is_wrong_is_refused(document: dict[str, Any], service: Service) -> None:
+def test_invalid_requests_are_rejected(document: dict[str, Any], service: Service) -> None:
     def refused(case: Tried, answer: Response) -> None:
         case.validate_response(answer, checks=[negative_data_rejection])
 
@@ -324,7 +324,7 @@ def test_what_is_wrong_is_refused(document: dict[str, Any], service: Service) ->
             assert sum(seen.values()) > 0, operation.label
 
 
-def test_each_role_is_let_in_as_far_as_is_described(
+def test_each_role_is_authorized_as_documented(
     served: Served, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = tmp_path_factory.mktemp("roles")

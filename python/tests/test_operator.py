@@ -119,7 +119,7 @@ def asked(prometheus: str, tmp_path: Path) -> tuple[str, ...]:
     )
 
 
-def test_hotspots_that_prometheus_saw_are_named_with_their_causes(run: Run, asked: tuple[str, ...]) -> None:
+def test_hotspots_in_prometheus_are_reported_with_their_causes(run: Run, asked: tuple[str, ...]) -> None:
     shown = run(*asked, "-o", "json")
     assert shown.returncode == 0, shown.stderr
     said = json.loads(shown.stdout)
@@ -137,7 +137,7 @@ def test_hotspots_that_prometheus_saw_are_named_with_their_causes(run: Run, aske
     assert said["discards"] == []
 
 
-def test_the_exported_rules_call_the_same_intervals_hot(
+def test_the_exported_rules_mark_the_same_intervals_hot(
     run: Run, asked: tuple[str, ...], prometheus: str, tmp_path: Path
 ) -> None:
     shown = run(*asked, "--out", "out")

@@ -71,9 +71,7 @@ loads_gbps = st.lists(st.integers(0, 1000).map(lambda hundredths: hundredths / 1
 
 @pytest.mark.hypothesis
 @given(loads_gbps, st.integers(1, 100_000))
-def test_a_percentile_is_the_least_value_that_so_many_do_not_exceed(
-    values: list[float], thousandths: int
-) -> None:
+def test_a_percentile_is_the_nearest_rank(values: list[float], thousandths: int) -> None:
     found = nearest_rank(numpy.asarray(values), thousandths)
     need = thousandths * len(values)
     assert sum(value <= found for value in values) * 100_000 >= need
@@ -82,7 +80,7 @@ def test_a_percentile_is_the_least_value_that_so_many_do_not_exceed(
 
 @pytest.mark.hypothesis
 @given(loads_gbps, st.sampled_from([1, 10, 25, 3]), st.integers(100_000, 1_000_000))
-def test_ports_are_enough_and_one_fewer_is_not(gbps: list[float], speed: int, threshold: int) -> None:
+def test_planned_ports_suffice_and_one_fewer_does_not(gbps: list[float], speed: int, threshold: int) -> None:
     link = series("r0:uplink", gbps)
     wanted = ports([link], threshold, 98_000, speed * GB)
     load = round(nearest_rank(link.load_bps, 98_000))
@@ -94,12 +92,12 @@ def test_ports_are_enough_and_one_fewer_is_not(gbps: list[float], speed: int, th
     ("capacity", "speed"),
     [(400, 100), (800, 200), (40, 10), (20, 10), (100, 25), (10, 10), (80, 40), (320, 40), (7, 7)],
 )
-def test_the_speed_of_a_port_is_a_usual_one_of_a_likely_number(capacity: int, speed: int) -> None:
+def test_an_assumed_port_speed_is_a_common_one(capacity: int, speed: int) -> None:
     wanted = ports([series("r0:uplink", [1.0], capacity)], 750_000, 98_000, None)
     assert (wanted.speed_bps, wanted.assumed) == (speed * GB, True)
 
 
-def test_ports_that_were_lost_are_told_from_new_ones() -> None:
+def test_lost_ports_are_counted_apart_from_added_ones() -> None:
     link = Series("r0:uplink", numpy.full(4, 18.0 * GB), numpy.full(4, 20.0 * GB), 40 * GB)
     wanted = ports([link], 750_000, 98_000, 10 * GB)
     assert (wanted.now, wanted.lost, wanted.needed, wanted.added) == (2, 2, 3, 1)
@@ -107,7 +105,7 @@ def test_ports_that_were_lost_are_told_from_new_ones() -> None:
 
 @pytest.mark.hypothesis
 @given(st.lists(st.tuples(*[st.integers(0, 9)] * 2), min_size=1, max_size=60), st.integers(1, 100_000))
-def test_a_percentile_with_more_work_is_that_of_both_together(
+def test_a_percentile_with_added_work_is_that_of_the_summed_load(
     pairs: list[tuple[int, int]], thousandths: int
 ) -> None:
     link, more = series("r0:uplink", [load for load, _ in pairs]), numpy.asarray([2.0 * GB])
@@ -139,7 +137,7 @@ def fleets(draw: st.DrawFn) -> dict[str, Rack]:
 
 @pytest.mark.hypothesis
 @given(fleets())
-def test_a_shift_moves_every_bit_and_makes_no_rack_too_busy(racks: dict[str, Rack]) -> None:
+def test_a_shift_conserves_work_and_overloads_no_rack(racks: dict[str, Rack]) -> None:
     carried = Carried(750_000, 98_000)
     targets = {
         name: rack
@@ -169,7 +167,7 @@ def test_a_shift_moves_every_bit_and_makes_no_rack_too_busy(racks: dict[str, Rac
     st.lists(st.lists(st.none() | st.integers(0, 1000), min_size=6, max_size=6), min_size=2, max_size=2),
     st.lists(st.sampled_from([2, 5, 10]), min_size=6, max_size=6),
 )
-def test_before_the_simulator_gives_what_was_measured(
+def test_the_simulated_outcome_before_a_change_matches_the_measurement(
     hundredths: list[list[int | None]], capacities: list[float]
 ) -> None:
     # A link is never over its capacity here; what is above one is lost to the simulator.
@@ -218,12 +216,12 @@ def test_a_busy_rack_gets_ports_and_a_shift_and_both_cool_it() -> None:
     assert taken["shift"].most == pytest.approx(0.1 + 0.009 * 10 * one.shift.to["r1"] / 10)
 
 
-def test_nothing_is_planned_where_no_rack_is_too_busy() -> None:
+def test_the_plan_is_empty_if_no_rack_is_too_busy() -> None:
     made = plan(samples(cluster(), both({"r0": QUIET, "r1": QUIET})))
     assert (made.racks, made.over, made.planned, made.taking) == (2, 0, [], {})
 
 
-def test_what_no_rack_can_take_is_said() -> None:
+def test_work_without_a_target_rack_is_reported() -> None:
     full: list[float | None] = [7.4] * 20
     made = plan(samples(cluster(), both({"r0": BUSY, "r1": full, "r2": full})))
     (one,) = made.planned
@@ -231,7 +229,7 @@ def test_what_no_rack_can_take_is_said() -> None:
     assert sum(one.shift.to.values()) <= 2
 
 
-def test_work_of_disk_racks_goes_to_disk_and_mixed_racks_alone() -> None:
+def test_work_of_disk_racks_moves_only_to_disk_and_mixed_racks() -> None:
     kinds = ["disk", "compute", "mixed"]
     racks = [{"name": f"r{number}", "kind": kind} for number, kind in enumerate(kinds)]
     of = Cluster({"racks": racks, "hosts_per_rack": 1, "nic": "10Gbps", "rack_link": "10Gbps"})
@@ -239,7 +237,7 @@ def test_work_of_disk_racks_goes_to_disk_and_mixed_racks_alone() -> None:
     assert made.planned[0].shift.to == {"r2": 17}
 
 
-def test_a_rack_that_was_not_seen_at_those_times_takes_nothing() -> None:
+def test_a_rack_without_observations_at_those_times_takes_no_work() -> None:
     unseen: list[float | None] = [None] * 11 + [1.0] * 9
     made = plan(samples(cluster(), both({"r0": BUSY, "r1": unseen, "r2": QUIET})))
     assert made.planned[0].shift.to == {"r2": 17}
@@ -256,7 +254,7 @@ def test_work_that_leaves_a_pod_crosses_the_links_of_both() -> None:
     assert made.taking["p0:uplink"]["shift"].most == pytest.approx(0.5 - outside * 0.02 / 40)
 
 
-def test_capacity_that_came_back_needs_no_ports() -> None:
+def test_restored_capacity_needs_no_ports() -> None:
     capacity = {f"r0:{way}": [5.0] * 10 + [10.0] * 10 for way in ("uplink", "downlink")}
     gbps = both({"r0": [4.5] * 20, "r1": QUIET})
     made = plan(samples(cluster(), gbps, capacity), Settings(port_bps=5 * GB))
@@ -266,13 +264,13 @@ def test_capacity_that_came_back_needs_no_ports() -> None:
     assert one.outcomes["r0:uplink"]["ports"].hot == 0
 
 
-def test_both_engines_plan_the_same(spark: Engine) -> None:
+def test_both_engines_give_the_same_plan(spark: Engine) -> None:
     gbps = both({"r0": BUSY, "r1": QUIET, "r2": [7.0] * 20})
     made = [plan(samples(cluster(), gbps, engine=engine)).record() for engine in (Engine.duckdb(), spark)]
     assert made[0] == made[1]
 
 
-def test_without_links_of_racks_there_is_no_plan() -> None:
+def test_telemetry_without_rack_links_is_an_error() -> None:
     with pytest.raises(InputError, match="no uplink or downlink of a rack was seen"):
         plan(samples(cluster(), {"r0h0:egress": QUIET}))
 
@@ -290,7 +288,7 @@ def test_without_links_of_racks_there_is_no_plan() -> None:
         ({"coverage": 1.1}, "coverage: `1.1`: expected a share from 0 to 1"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(wrong: dict[str, Any], error: str) -> None:
+def test_invalid_settings_are_rejected(wrong: dict[str, Any], error: str) -> None:
     with pytest.raises(InputError) as raised:
         Settings(**wrong)
     assert str(raised.value).startswith(error)
@@ -324,7 +322,7 @@ def test_the_command_prints_a_table_and_json(run: Run, tmp_path: Path) -> None:
     assert record["planned"][0]["shift"]["left"] == 0
 
 
-def test_everything_it_writes_says_the_same(run: Run, tmp_path: Path) -> None:
+def test_json_and_tables_agree(run: Run, tmp_path: Path) -> None:
     shown = run(*written(tmp_path), "--port", "10Gbps", "--out", "plan", "-o", "json")
     assert shown.returncode == 0, shown.stderr
     told = json.loads(shown.stdout)
@@ -348,9 +346,7 @@ def test_everything_it_writes_says_the_same(run: Run, tmp_path: Path) -> None:
     assert told.keys() - summary.keys() == {"planned", "taking"}
 
 
-def test_intervals_may_have_any_length_and_what_is_seen_of_them_is_asked_for(
-    run: Run, tmp_path: Path
-) -> None:
+def test_interval_length_and_coverage_are_settings(run: Run, tmp_path: Path) -> None:
     whole = [*written(tmp_path), "--interval", "10min", "-o", "json"]
     record = json.loads(run(*whole).stdout)
     assert record["planned"][0]["links"]["r0:uplink"]["before"]["intervals"] == 11
@@ -371,7 +367,7 @@ def test_intervals_may_have_any_length_and_what_is_seen_of_them_is_asked_for(
         (["--coverage", "101%"], "--coverage: `1.01`: expected a share from 0 to 1"),
     ],
 )
-def test_wrong_options_are_named(run: Run, tmp_path: Path, options: list[str], error: str) -> None:
+def test_invalid_options_are_named(run: Run, tmp_path: Path, options: list[str], error: str) -> None:
     shown = run(*written(tmp_path), *options)
     assert (shown.returncode, shown.stdout) == (2, "")
     assert f"error: {error}" in shown.stderr

@@ -46,7 +46,7 @@ def listed(hosts: list[str]) -> str:
     return ",".join(f"{name}={host}" for name, host in zip("abcd", hosts, strict=False))
 
 
-def test_a_path_is_measured_from_here_and_between_others(run: Run, hosts: list[str]) -> None:
+def test_a_path_is_measured_from_this_host_and_between_two_others(run: Run, hosts: list[str]) -> None:
     for source in ("here", hosts[0]):
         shown = run("probe", "path", source, hosts[1], *SHORT, "--times", "3", "-o", "json")
         assert shown.returncode == 0, shown.stderr
@@ -70,7 +70,7 @@ def test_a_mesh_is_a_cluster_that_tasks_are_placed_on(run: Run, tmp_path: Path, 
     assert leeward.Cluster(hose["cluster"]).shape == "hose"
 
 
-def test_a_host_that_is_gone_is_named_and_no_file_is_written(
+def test_an_unreachable_host_is_named_and_no_file_is_written(
     run: Run, tmp_path: Path, hosts: list[str]
 ) -> None:
     with listening() as gone:
@@ -92,7 +92,7 @@ def test_one_machine_is_one_rack(run: Run, hosts: list[str]) -> None:
     assert probe.hops(probe.named(hosts[:2]))["hops"] == [[None, 1], [1, None]]
 
 
-def test_who_else_is_there_how_steady_it_is_and_which_train_to_use(run: Run, hosts: list[str]) -> None:
+def test_cross_steady_and_train_probes_report_their_measurements(run: Run, hosts: list[str]) -> None:
     shown = run("probe", "cross", "here", hosts[0], "--rate", "1000Gbps", "--for", "300ms")
     assert shown.returncode == 0, shown.stderr
     assert "competing connections on a path of 1Tbps" in shown.stdout or "1000Gbps" in shown.stdout
@@ -106,7 +106,7 @@ def test_who_else_is_there_how_steady_it_is_and_which_train_to_use(run: Run, hos
     assert re.search(r"^use --bursts 2 --packets (20|40)$", shown.stdout, re.MULTILINE)
 
 
-def test_what_could_not_be_measured_is_told_once_and_the_code_is_1(
+def test_failed_measurements_are_reported_once_and_exit_with_1(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     left_out([], "of 3 trains could not be measured")
@@ -117,7 +117,7 @@ def test_what_could_not_be_measured_is_told_once_and_the_code_is_1(
     assert capsys.readouterr() == ("", said)
 
 
-def test_bottlenecks_are_looked_for(run: Run, hosts: list[str]) -> None:
+def test_the_bottlenecks_command_classifies_the_network(run: Run, hosts: list[str]) -> None:
     ask = ("--hosts", listed(hosts), "--pairs", "1", "--for", "1500ms", "-o", "json")
     shown = run("probe", "bottlenecks", *ask)
     assert shown.returncode == 0, shown.stderr
@@ -128,7 +128,7 @@ def test_bottlenecks_are_looked_for(run: Run, hosts: list[str]) -> None:
     assert names == set("abcd")
 
 
-def test_the_secret_is_kept(run: Run, tmp_path: Path) -> None:
+def test_probes_without_the_right_secret_are_rejected(run: Run, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("wind\n")
     (tmp_path / "empty").write_text("")
     with listening("--secret", str(tmp_path / "secret")) as host:
@@ -156,14 +156,14 @@ def test_the_secret_is_kept(run: Run, tmp_path: Path) -> None:
         (("listen", "--listen", "nowhere"), "--listen: `nowhere`: expected an address and a port"),
     ],
 )
-def test_what_cannot_be_is_told_in_one_line(run: Run, given: tuple[str, ...], said: str) -> None:
+def test_invalid_options_are_reported_in_the_first_line(run: Run, given: tuple[str, ...], said: str) -> None:
     shown = run("probe", *given)
     assert shown.returncode == 2, shown.stderr
     assert shown.stdout == ""
     assert said in shown.stderr.splitlines()[0]
 
 
-def test_hosts_are_named_by_their_addresses() -> None:
+def test_hosts_without_a_name_are_named_by_their_addresses() -> None:
     given = ["10.0.0.1", "10.0.0.2:7", "10.0.0.3:1", "10.0.0.3:2", "[fe80::1]:9", "x=1.2.3.4:5"]
     names = [name for name, _ in probe.named(given)]
     assert names == ["10.0.0.1", "10.0.0.2", "10.0.0.3-1", "10.0.0.3-2", "fe80--1", "x"]
@@ -180,7 +180,7 @@ def examples() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("example", sorted(set(examples())))
-def test_examples_in_help_are_understood(run: Run, tmp_path: Path, example: str) -> None:
+def test_examples_in_help_are_valid(run: Run, tmp_path: Path, example: str) -> None:
     name, *arguments = split(example)
     assert name == "leeward"
     # No host exists there: that is the only possible error.

@@ -113,7 +113,7 @@ def controller(**over: Any) -> Iterator[tuple[str, Asked]]:
     ],
 )
 @pytest.mark.parametrize("form", ["table", "json"])
-def test_what_a_controller_measured_is_shown_as_what_is_measured_from_here(
+def test_measurements_of_a_controller_are_printed_like_local_ones(
     run: Run,
     monkeypatch: pytest.MonkeyPatch,
     command: tuple[str, ...],
@@ -133,7 +133,7 @@ def test_what_a_controller_measured_is_shown_as_what_is_measured_from_here(
     assert {(method, path) for method, path, _ in asked[1:]} == {("GET", "/v1/probes/7")}
 
 
-def test_a_mesh_is_kept_or_it_is_said_why_not(run: Run, tmp_path: Path) -> None:
+def test_a_mesh_is_stored_in_the_controller_or_the_reason_is_printed(run: Run, tmp_path: Path) -> None:
     mesh = ("probe", "mesh", "--hosts", "a,b", "--keep")
     with controller(result=MESH, cluster_version="12") as (url, asked):
         kept = run(*mesh, "--controller", url, "--out", str(tmp_path / "measured.yaml"))
@@ -146,9 +146,7 @@ def test_a_mesh_is_kept_or_it_is_said_why_not(run: Run, tmp_path: Path) -> None:
     assert (unkept.returncode, unkept.stderr.splitlines()[-1]) == (1, "error: not kept: no rate from a to b")
 
 
-def test_what_could_not_be_measured_and_what_goes_not_together_is_told_in_a_line(
-    run: Run, tmp_path: Path
-) -> None:
+def test_failed_probes_and_conflicting_options_are_reported_in_one_line(run: Run, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("of ours\n")
     one = ("probe", "path", "a", "b")
     with controller(state="failed", error="10.0.0.1:7601: nobody listens there") as (url, _):
@@ -166,7 +164,7 @@ def test_what_could_not_be_measured_and_what_goes_not_together_is_told_in_a_line
         assert (told.returncode, told.stderr.startswith(beginning)) == (2, True), told.stderr
 
 
-def test_a_survey_that_is_interrupted_is_cancelled() -> None:
+def test_an_interrupted_survey_is_cancelled_in_the_controller() -> None:
     from leeward import Client
 
     def interrupted(_: float) -> None:

@@ -40,7 +40,7 @@ def written(folder: Path, wrong: str, name: str = "a.csv") -> Path:
 
 @pytest.mark.parametrize(("wrong", "expected"), WRONG, ids=IDS)
 @pytest.mark.parametrize("name", ["a.csv", "a b.csv.gz"])
-def test_telemetry_names_file_line_and_what_was_expected(
+def test_a_ragged_telemetry_row_is_reported_with_file_and_line(
     tmp_path: Path, name: str, wrong: str, expected: str
 ) -> None:
     path = written(tmp_path, wrong, name)
@@ -50,7 +50,7 @@ def test_telemetry_names_file_line_and_what_was_expected(
     assert str(raised.value) == f"{path}:2002: `{shown}`: {expected}"
 
 
-def test_the_one_of_several_files_is_named(tmp_path: Path) -> None:
+def test_the_file_with_the_ragged_row_is_named(tmp_path: Path) -> None:
     (tmp_path / "all").mkdir()
     for name in ("a.csv", "b.csv", "c.csv"):
         written(tmp_path / "all", WRONG[name == "b.csv"][0] if name == "b.csv" else f"{T},r0:uplink,1", name)
@@ -60,7 +60,9 @@ def test_the_one_of_several_files_is_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("wrong", "expected"), WRONG[:2], ids=IDS[:2])
-def test_spark_names_them_as_well(spark: Engine, tmp_path: Path, wrong: str, expected: str) -> None:
+def test_a_ragged_row_is_reported_with_file_and_line_in_spark(
+    spark: Engine, tmp_path: Path, wrong: str, expected: str
+) -> None:
     path = written(tmp_path, wrong, "a b.csv")
     with pytest.raises(InputError) as raised:
         read(CLUSTER, [path], engine=spark)
@@ -68,7 +70,9 @@ def test_spark_names_them_as_well(spark: Engine, tmp_path: Path, wrong: str, exp
 
 
 @pytest.mark.parametrize(("wrong", "expected"), WRONG[:2], ids=IDS[:2])
-def test_latencies_name_them_as_well(tmp_path: Path, wrong: str, expected: str) -> None:
+def test_a_ragged_row_of_latencies_is_reported_with_file_and_line(
+    tmp_path: Path, wrong: str, expected: str
+) -> None:
     path = written(tmp_path, wrong)
     with pytest.raises(InputError) as raised:
         list(columns.batches(head(path), ["t_s", "link"]))
@@ -76,7 +80,9 @@ def test_latencies_name_them_as_well(tmp_path: Path, wrong: str, expected: str) 
 
 
 @pytest.mark.parametrize(("wrong", "expected"), WRONG[:2], ids=IDS[:2])
-def test_tables_of_fleets_name_them_as_well(tmp_path: Path, wrong: str, expected: str) -> None:
+def test_a_ragged_row_of_a_fleet_table_is_reported_with_file_and_line(
+    tmp_path: Path, wrong: str, expected: str
+) -> None:
     path = written(tmp_path, wrong)
     path.write_text(path.read_text().replace("t_s,link", "t_s,rack"))
     wanted = [Column("rack", "text"), Column("load_bps", "number")]
@@ -85,12 +91,12 @@ def test_tables_of_fleets_name_them_as_well(tmp_path: Path, wrong: str, expected
     assert str(raised.value) == f"{path}:2002: `{wrong}`: {expected.replace('link', 'rack')}"
 
 
-def test_what_is_not_text_is_told_by_its_line(tmp_path: Path) -> None:
+def test_invalid_utf8_is_reported_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(b"a,b\n1,2\n\n3,\xff\n")
     assert str(why(tmp_path / "a.csv")) == f"{tmp_path}/a.csv:4: `3,?`: not text in UTF-8"
 
 
-def test_of_many_columns_some_are_named(tmp_path: Path) -> None:
+def test_only_the_first_of_many_columns_are_named(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(",".join(f"c{at}" for at in range(1200)) + "\n1\n")
     expected = "expected 1,200 as in the header: c0, c1, c2, c3, c4, c5, c6, c7 and 1,192 more"
     assert str(why(tmp_path / "a.csv")) == f"{tmp_path}/a.csv:2: `1`: 1 columns; {expected}"
@@ -107,7 +113,7 @@ cells = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), max_siz
     st.sampled_from([",", ";", "\t"]),
     st.booleans(),
 )
-def test_the_line_is_the_one_in_which_the_row_begins(
+def test_the_reported_line_is_the_start_of_the_row(
     tmp_path_factory: Any, rows: list[list[str]], at: int, width: int, delimiter: str, known: bool
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "drawn.csv"

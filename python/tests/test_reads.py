@@ -66,7 +66,7 @@ def test_the_table_of_reads_adds_up_to_its_summary(scenario: Path) -> None:
             assert read["holder"] in block["hosts"][:3]
 
 
-def test_reads_are_compared_where_there_are_any(run: Run, scenario: Path) -> None:
+def test_reads_are_compared_if_the_scenario_has_reads(run: Run, scenario: Path) -> None:
     shown = run("simulate", str(scenario))
     assert shown.returncode == 0, shown.stderr
     assert "reads of 4MiB by 16 hosts" in shown.stderr
@@ -88,7 +88,7 @@ def test_reads_are_compared_where_there_are_any(run: Run, scenario: Path) -> Non
     assert not any("read" in row.quantity for row in comparison_rows([alone, alone]))
 
 
-def test_cells_of_a_sweep_say_of_reads_what_runs_say(run: Run, scenario: Path) -> None:
+def test_cells_of_a_sweep_have_the_read_figures_of_single_runs(run: Run, scenario: Path) -> None:
     cells = sweep.run(scenario, ["uniform", "sinbad"], seeds=[1, 2]).to_pylist()
     runs = leeward.simulate(scenario, ["uniform", "sinbad"], [1, 2])
     for at, (cell, made) in enumerate(zip(cells, runs, strict=True)):

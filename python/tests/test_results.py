@@ -45,7 +45,7 @@ def files(folder: Path) -> list[str]:
         ("other", "`other`: holds `summary.json`; expected an empty folder or an earlier"),
     ],
 )
-def test_a_folder_that_cannot_be_written_is_told_before_anything_is_simulated(
+def test_an_unusable_output_folder_is_rejected_before_the_simulation(
     run: Run, scenario: str, tmp_path: Path, path: str, error: str
 ) -> None:
     (tmp_path / "file").write_text("")
@@ -63,7 +63,7 @@ def test_a_folder_that_cannot_be_written_is_told_before_anything_is_simulated(
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 @pytest.mark.parametrize("options", [(), ("--seeds", "2")])
-def test_a_folder_that_may_not_be_written_to_is_told(
+def test_a_folder_without_write_permission_is_rejected(
     run: Run, scenario: str, tmp_path: Path, options: tuple[str, ...]
 ) -> None:
     (tmp_path / "locked").mkdir(0o500)
@@ -79,7 +79,7 @@ def test_a_folder_that_may_not_be_written_to_is_told(
         ("folder", "error: --page: `folder`: is a directory; expected a file"),
     ],
 )
-def test_a_page_that_cannot_be_written_is_told_before_the_demo_runs(
+def test_an_unusable_page_path_is_rejected_before_the_demo_runs(
     run: Run, tmp_path: Path, page: str, error: str
 ) -> None:
     (tmp_path / "folder").mkdir()
@@ -87,7 +87,7 @@ def test_a_page_that_cannot_be_written_is_told_before_the_demo_runs(
     assert (shown.returncode, shown.stdout, shown.stderr) == (2, "", error + "\n")
 
 
-def test_an_earlier_result_is_replaced_as_a_whole(run: Run, scenario: str, tmp_path: Path) -> None:
+def test_an_earlier_result_is_replaced_completely(run: Run, scenario: str, tmp_path: Path) -> None:
     out = tmp_path / "results"
     assert run("simulate", scenario, "--out", "results", "--policy", "uniform,sinbad").returncode == 0
     assert {path.name for path in out.iterdir()} == {"uniform", "sinbad", "summary.json", "report.html"}
@@ -136,7 +136,7 @@ def test_the_table_is_printed_even_if_files_cannot_be_written(
     assert files(tmp_path) == ["cluster.yaml", "jobs.tsv", "scenario.yaml"]
 
 
-def test_policies_that_differ_in_odd_letters_have_folders_of_their_own() -> None:
+def test_policies_that_differ_in_special_characters_have_separate_folders() -> None:
     names = folders_of(["rehdfs:offsets=[1, 2]", "rehdfs:offsets=[1,2]", "uniform"])
     assert len(set(names)) == 3
     assert all(not set(name) & set('/\\:*?"<>|[] ') for name in names)
@@ -147,7 +147,7 @@ def test_policies_that_differ_in_odd_letters_have_folders_of_their_own() -> None
     [("simulate", "scenario.yaml", "--out"), ("demo", "--page"), ("reproduce", "sinbad", "--out")],
 )
 @pytest.mark.parametrize("path", ["", " "])
-def test_an_empty_path_is_not_the_current_folder(
+def test_an_empty_output_path_is_rejected(
     run: Run, scenario: str, tmp_path: Path, arguments: tuple[str, ...], path: str
 ) -> None:
     before = files(tmp_path)

@@ -101,7 +101,7 @@ def switch() -> Iterator[tuple[Switch, int]]:
     server.server_close()
 
 
-def test_what_prometheus_scrapes_is_seen_hot_links_are_told_and_silent_ones_are_unknown(
+def test_loads_hotspots_and_silent_links_are_read_from_prometheus(
     tmp_path: Path, switch: tuple[Switch, int], scraping: Any, served: Served
 ) -> None:
     known, port = switch

@@ -73,7 +73,7 @@ def test_all_policies_see_the_same_arrivals(scenario: Path) -> None:
     assert uniform.jobs()["start_s"] == sinbad.jobs()["start_s"]
 
 
-def test_a_simulation_repeats_to_the_last_bit(scenario: Path) -> None:
+def test_a_simulation_repeats_bit_for_bit(scenario: Path) -> None:
     once, again = (leeward.simulate(scenario, ["uniform", "sinbad"], [1, 2], jobs=n) for n in (1, 2))
     assert [(run.policy, run.seed) for run in once] == [
         ("uniform", 1),
@@ -122,7 +122,7 @@ def test_the_command_prints_a_table_with_a_column_for_each_policy(run: Run, scen
     assert "20 of 20 jobs" in shown.stderr
 
 
-def test_results_are_written_whole(run: Run, scenario: Path, tmp_path: Path) -> None:
+def test_results_are_written_completely(run: Run, scenario: Path, tmp_path: Path) -> None:
     out = tmp_path / "results"
     shown = run(
         "simulate", str(scenario), "-o", "json", "--out", str(out), "--policy", "uniform,sinbad:threshold=1MB"
@@ -156,7 +156,7 @@ def test_results_are_written_whole(run: Run, scenario: Path, tmp_path: Path) -> 
     ],
     ids=lambda value: value[1] if isinstance(value, tuple) else "",
 )
-def test_a_bad_scenario_is_one_line_and_code_2(
+def test_an_invalid_scenario_prints_an_error_and_exits_with_2(
     run: Run, scenario: Path, change: tuple[str, str], error: str
 ) -> None:
     scenario.write_text(SCENARIO.replace(*change))
@@ -190,7 +190,7 @@ def test_a_block_goes_to_the_quietest_rack_and_hosts(run: Run, loads: Path) -> N
     assert chosen == [writer, "r2", *others]
 
 
-def test_an_explanation_says_what_limits_and_how_the_load_is_known(run: Run, loads: Path) -> None:
+def test_an_explanation_names_the_limit_and_the_source_of_the_load(run: Run, loads: Path) -> None:
     # Of rack 1 only the hosts are seen, of rack 3 nothing.
     seen = [line for line in loads.read_text().splitlines() if not line.startswith(("r1:downlink", "r3"))]
     loads.write_text("\n".join(seen) + "\n")
@@ -208,7 +208,7 @@ def test_an_explanation_says_what_limits_and_how_the_load_is_known(run: Run, loa
     assert len(uniform.splitlines()) == 6
 
 
-def test_excluded_places_hold_no_copy(loads: Path) -> None:
+def test_excluded_hosts_and_racks_hold_no_copy(loads: Path) -> None:
     cluster = leeward.Cluster.from_file(loads.with_name("cluster.yaml"))
     decision = leeward.place_replicas(
         cluster, "256MiB", telemetry=loads, writer="r0h1", exclude=["r2", "r1h0", "r3"]
@@ -217,7 +217,7 @@ def test_excluded_places_hold_no_copy(loads: Path) -> None:
     assert "r1h0" not in decision["hosts"]
 
 
-def test_without_telemetry_sinbad_refuses_and_says_what_to_do(run: Run, loads: Path) -> None:
+def test_sinbad_without_telemetry_refuses_with_a_hint(run: Run, loads: Path) -> None:
     asked = ("place", "replicas", "--cluster", "cluster.yaml", "--size", "256MiB")
     refused = run(*asked)
     assert (refused.returncode, refused.stdout) == (1, "")
@@ -241,7 +241,9 @@ def test_without_telemetry_sinbad_refuses_and_says_what_to_do(run: Run, loads: P
         ("link,load_bps\nr0:downlink\n", "loads.csv:2: link: 1 cells, but the header has 2"),
     ],
 )
-def test_bad_telemetry_names_line_and_column(run: Run, loads: Path, text: str, error: str) -> None:
+def test_invalid_telemetry_is_rejected_with_line_and_column(
+    run: Run, loads: Path, text: str, error: str
+) -> None:
     loads.write_text(text)
     shown = run(
         "place", "replicas", "--cluster", "cluster.yaml", "--telemetry", "loads.csv", "--size", "256MiB"
@@ -274,13 +276,15 @@ def test_bad_telemetry_names_line_and_column(run: Run, loads: Path, text: str, e
         (("--size", "256MiB", "--seed", "-1"), "error: Invalid value for '--seed'"),
     ],
 )
-def test_bad_requests_name_the_flag(run: Run, loads: Path, options: tuple[str, ...], error: str) -> None:
+def test_invalid_requests_name_the_option(
+    run: Run, loads: Path, options: tuple[str, ...], error: str
+) -> None:
     shown = run("place", "replicas", "--cluster", "cluster.yaml", *options)
     assert (shown.returncode, shown.stdout) == (2, "")
     assert shown.stderr.startswith(error), shown.stderr
 
 
-def test_the_hint_about_telemetry_is_for_those_who_have_none(run: Run, loads: Path) -> None:
+def test_a_refusal_for_another_reason_has_no_telemetry_hint(run: Run, loads: Path) -> None:
     asked = ("place", "replicas", "--cluster", "cluster.yaml", "--size", "256MiB", "--fault-domains", "9")
     refused = run(*asked)
     assert refused.returncode == 1
@@ -303,7 +307,7 @@ def test_the_hint_about_telemetry_is_for_those_who_have_none(run: Run, loads: Pa
         ),
     ],
 )
-def test_bad_options_name_the_flag(run: Run, scenario: Path, options: tuple[str, ...], error: str) -> None:
+def test_invalid_options_are_named(run: Run, scenario: Path, options: tuple[str, ...], error: str) -> None:
     shown = run("simulate", "scenario.yaml", *options, "--out", "results")
     assert (shown.returncode, shown.stdout) == (2, "")
     assert shown.stderr.startswith(error), shown.stderr
@@ -324,7 +328,7 @@ def test_bad_options_name_the_flag(run: Run, scenario: Path, options: tuple[str,
         ({"policies": ["uniform", "uniform"]}, "policies: `uniform` is there twice"),
     ],
 )
-def test_bad_arguments_of_a_simulation_are_named(
+def test_invalid_arguments_of_a_simulation_are_named(
     scenario: Path, arguments: dict[str, Any], error: str
 ) -> None:
     with pytest.raises(leeward.InputError) as caught:
@@ -346,13 +350,13 @@ def test_bad_arguments_of_a_simulation_are_named(
         ({"size": "1"}, "size: `1`: the unit is missing"),
     ],
 )
-def test_bad_arguments_of_a_request_are_named(arguments: dict[str, Any], error: str) -> None:
+def test_invalid_arguments_of_a_request_are_named(arguments: dict[str, Any], error: str) -> None:
     with pytest.raises(leeward.InputError) as caught:
         leeward.place_replicas(CLUSTER, **({"size": "256MiB", "policy": "uniform"} | arguments))
     assert str(caught.value).startswith(error)
 
 
-def test_copies_stay_with_related_files_and_balanced_where_asked(run: Run, loads: Path) -> None:
+def test_copies_are_collocated_or_balanced_on_request(run: Run, loads: Path) -> None:
     asked = ("place", "replicas", "--cluster", "cluster.yaml", "--telemetry", loads.name, "--size", "256MiB")
     related = ("r0h1", "r2h0", "r3h1")
     options = [word for host in related for word in ("--collocate", host)]
@@ -366,7 +370,7 @@ def test_copies_stay_with_related_files_and_balanced_where_asked(run: Run, loads
     assert wrong.stderr.startswith("error: --max-imbalance: 2: expected a share from 0 to 1")
 
 
-def test_a_text_is_one_name(scenario: Path, loads: Path) -> None:
+def test_a_string_is_accepted_as_a_single_name(scenario: Path, loads: Path) -> None:
     (run,) = leeward.simulate(scenario, "uniform")
     assert run.policy == "uniform"
     decision = leeward.place_replicas(CLUSTER, "256MiB", telemetry=loads, writer="r0h1", exclude="r2")
@@ -378,7 +382,7 @@ def test_a_single_copy_needs_no_second_fault_domain(run: Run, loads: Path) -> No
     assert len(run(*asked, "--replicas", "1").stdout.split()) == 1
 
 
-def test_runs_at_once_are_counted_on_a_system_that_does_not_say_which_processors_are_ours(
+def test_concurrent_runs_use_the_cpu_count_without_affinity(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delattr(os, "sched_getaffinity")

@@ -65,7 +65,7 @@ def test_a_list_in_parquet_is_read_like_the_same_list_in_csv(
         assert getattr(runs[0], name)() == getattr(runs[1], name)()
 
 
-def test_columns_of_codes_are_read_as_what_they_stand_for(tmp_path: Path) -> None:
+def test_dictionary_encoded_columns_are_decoded(tmp_path: Path) -> None:
     table = pyarrow.table(LISTS["blocks"])
     at = table.column_names.index("writer")
     parquet.write_table(
@@ -75,7 +75,7 @@ def test_columns_of_codes_are_read_as_what_they_stand_for(tmp_path: Path) -> Non
     assert run.files()["writer"].to_pylist() == LISTS["blocks"]["writer"]
 
 
-def test_the_command_reads_parquet_and_says_in_which_row_a_value_is_wrong(run: Run, tmp_path: Path) -> None:
+def test_the_command_reads_parquet_and_reports_the_row_of_an_invalid_value(run: Run, tmp_path: Path) -> None:
     wrong = LISTS["flows"] | {"src": ["r0h0", "nowhere", *["r0h0"] * 38]}
     parquet.write_table(pyarrow.table(wrong), tmp_path / "list.parquet")
     path = scenario(tmp_path, "{flows: {file: list.parquet}}")
@@ -98,7 +98,7 @@ def test_the_command_reads_parquet_and_says_in_which_row_a_value_is_wrong(run: R
         ),
     ],
 )
-def test_a_table_that_is_not_the_list_is_refused(
+def test_an_invalid_parquet_table_is_rejected(
     tmp_path: Path, made: Callable[[Path], object], said: str
 ) -> None:
     made(tmp_path / "list.parquet")

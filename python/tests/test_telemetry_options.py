@@ -36,7 +36,7 @@ def options(command: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("command", COMMANDS[1:])
-def test_commands_list_the_same_options_with_the_same_words(command: str) -> None:
+def test_commands_have_the_same_telemetry_options_and_help(command: str) -> None:
     for name, one in options(command).items():
         other = options(COMMANDS[0])[name]
         assert (one.opts, one.help, one.metavar, one.required) == (
@@ -63,7 +63,7 @@ def test_commands_list_the_same_options_with_the_same_words(command: str) -> Non
         (LINKS, f"--telemetry: `{LINKS[1]}`: given twice; expected each file once"),
     ],
 )
-def test_what_is_wrong_is_told_in_the_same_words(
+def test_invalid_options_give_the_same_error_in_every_command(
     run: Run, command: str, wrong: tuple[str, ...], error: str
 ) -> None:
     shown = run(*given(command), *LINKS, *wrong)
@@ -72,14 +72,16 @@ def test_what_is_wrong_is_told_in_the_same_words(
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_map_that_cannot_ask_prometheus_is_told_by_its_flag(run: Run, tmp_path: Path, command: str) -> None:
+def test_a_map_without_prometheus_queries_is_rejected_by_option(
+    run: Run, tmp_path: Path, command: str
+) -> None:
     (tmp_path / "map.yaml").write_text("links:\n  - match: {device: s1}\n    in: r0:downlink\n")
     shown = run(*given(command), "--prometheus", "http://127.0.0.1:1", "--map", "map.yaml")
     assert shown.stderr.startswith("error: --map: it does not say which counters to ask Prometheus for")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_what_must_be_given_is_asked_for(run: Run, command: str) -> None:
+def test_missing_telemetry_and_cluster_options_are_named(run: Run, command: str) -> None:
     shown = run(*given(command))
     assert shown.stderr.startswith("error: --telemetry: expected either files or a Prometheus server")
     assert run(command, *LATENCY[: 2 * (command == "impact")], *LINKS).stderr.startswith(
@@ -87,7 +89,7 @@ def test_what_must_be_given_is_asked_for(run: Run, command: str) -> None:
     )
 
 
-def test_a_folder_is_replaced_by_a_result_of_the_same_analysis_alone(run: Run, tmp_path: Path) -> None:
+def test_a_folder_is_replaced_only_by_a_result_of_the_same_analysis(run: Run, tmp_path: Path) -> None:
     plan = (*given("plan"), "--telemetry", str(EXAMPLES / "telemetry" / "day.parquet"), "--cadence", "5min")
     for _ in range(2):
         assert run(*plan, "--out", "out").stderr.endswith("wrote out/summary.json and 3 tables\n")
@@ -103,7 +105,7 @@ def test_a_folder_is_replaced_by_a_result_of_the_same_analysis_alone(run: Run, t
     assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
 
 
-def test_hotspots_takes_files_by_their_place_as_well(run: Run) -> None:
+def test_hotspots_accepts_files_as_positional_arguments(run: Run) -> None:
     named = run(*given("hotspots"), *LINKS, "-o", "json")
     assert named.returncode == 0, named.stderr
     assert run(*given("hotspots"), LINKS[1], "-o", "json").stdout == named.stdout

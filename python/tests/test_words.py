@@ -43,7 +43,7 @@ def sources() -> Iterator[tuple[str, list[str]]]:
                 yield path.relative_to(ROOT).as_posix(), path.read_text(errors="replace").splitlines()
 
 
-def test_no_source_holds_a_phrase_that_has_to_be_read_twice() -> None:
+def test_no_source_contains_an_unclear_phrase() -> None:
     found = [
         f"{name}:{number}: {phrase}: {line.strip()[:100]}"
         for name, lines in sources()

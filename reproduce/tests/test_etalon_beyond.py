@@ -8,7 +8,7 @@ from leeward_reproduce.etalon.perform import FIGURES, WITHIN, runs
 
 
 @pytest.mark.parametrize("racks", beyond.RACKS)
-def test_each_rack_sends_and_gets_what_a_circuit_carries_in_a_week(racks: int) -> None:
+def test_each_rack_sends_and_receives_a_full_circuit_week(racks: int) -> None:
     wanted = beyond.demand(racks, seed=1)
     for axis in (0, 1):
         sums = wanted.sum(axis=axis)
@@ -19,7 +19,7 @@ def test_each_rack_sends_and_gets_what_a_circuit_carries_in_a_week(racks: int) -
     assert (wanted != beyond.demand(racks, seed=2)).any()
 
 
-def test_a_small_ring_is_sent_whole() -> None:
+def test_a_small_ring_is_sent_completely() -> None:
     found = beyond.sent(
         {
             "network": {"racks": 4, "hosts_per_rack": 2, "packet_switch": False, "voq_capacity": 256},
@@ -37,13 +37,13 @@ def test_a_small_ring_is_sent_whole() -> None:
     assert 0 < found.passed < 100
 
 
-def test_three_seeds_are_enough() -> None:
+def test_figures_beyond_the_paper_run_at_most_three_seeds() -> None:
     chosen = {name: FIGURES[name] for name in ("12", *WITHIN["beyond"])}
     assert runs(chosen, 10) == 10 + 3 * beyond.SEEDS
     assert runs(chosen, 2) == 8
 
 
-def test_flows_that_start_for_a_while_are_all_over_long_after() -> None:
+def test_flows_of_a_ring_finish_after_the_arrivals_end() -> None:
     made = beyond.rotors(1, "3ms")
     ring = [one for (_, load), one in made.items() if load == "ring"]
     assert len(ring) == len(beyond.ROTORS) + 2
@@ -53,6 +53,6 @@ def test_flows_that_start_for_a_while_are_all_over_long_after() -> None:
     assert all(0 < one.gbps < 8 * (80 + 10 + 160) for one in ring)
 
 
-def test_runs_are_no_longer_than_asked() -> None:
+def test_runs_are_no_longer_than_the_given_horizon() -> None:
     assert beyond.shorter("20ms", "1s") == "20ms"
     assert beyond.shorter("2s", "1s") == "1s"

@@ -45,7 +45,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("name", forms.FORMS)
-def test_every_form_draws_what_is_in_the_tables_and_says_whose_the_marks_are(folder: Path, name: str) -> None:
+def test_every_form_draws_its_tables_and_names_the_source_of_the_marks(folder: Path, name: str) -> None:
     form = forms.FORMS[name]
     of = forms.read(folder / ",".join(form.by))
     with drawing.settings():
@@ -57,7 +57,7 @@ def test_every_form_draws_what_is_in_the_tables_and_says_whose_the_marks_are(fol
     assert not pyplot.get_fignums()
 
 
-def test_a_form_draws_the_curve_of_the_tables(folder: Path) -> None:
+def test_curves_match_the_planted_growth(folder: Path) -> None:
     of = forms.read(folder / "operation")
     curves = of.curves("network", ("operation",))
     for points in curves.values():
@@ -65,7 +65,7 @@ def test_a_form_draws_the_curve_of_the_tables(folder: Path) -> None:
         assert [up for _, up in points] == pytest.approx(GROWTH, rel=0.005)
 
 
-def test_table_1_has_the_columns_of_the_paper_and_claims_nothing_of_its_fleet(folder: Path) -> None:
+def test_table_1_has_the_columns_of_the_paper_and_our_values(folder: Path) -> None:
     of = forms.read(folder / "operation")
     rows = {row.quantity: row for row in forms.table_1(of)}
     assert len(rows) == 6
@@ -81,7 +81,7 @@ def test_table_1_has_the_columns_of_the_paper_and_claims_nothing_of_its_fleet(fo
     assert (row.paper, row.note) == (paper.QUERIES["streaming"][2], forms.PRIVATE)
 
 
-def test_a_tolerance_is_empty_up_to_where_it_was_looked_for_or_filled_even_above_100_percent() -> None:
+def test_tolerance_bars_are_filled_or_hatched_up_to_the_judged_range() -> None:
     kinds = [("NC", 1.065, 1.5), ("PC", None, 0.75)]
     rows: list[dict[str, Any]] = [
         {"operation": "file-read", "class": of, "size": "1MB to 10MB", "part": "total", "percentile": "p95"}

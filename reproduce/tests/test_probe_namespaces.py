@@ -31,7 +31,7 @@ def made(*pods: tuple[int, ...]) -> Iterator[Network]:
         raise
 
 
-def test_an_app_goes_where_a_measured_network_gives_more(tmp_path: Path) -> None:
+def test_an_app_is_placed_on_the_host_with_the_higher_measured_rate(tmp_path: Path) -> None:
     with made((2, 1)) as built:
         limits = dict(zip(built.hosts, (30e6, 90e6, 30e6), strict=True))
         for host, rate in limits.items():
@@ -54,7 +54,7 @@ def test_an_app_goes_where_a_measured_network_gives_more(tmp_path: Path) -> None
     assert decision["tasks"][0]["host"] == "h0-1", decision
 
 
-def test_pipes_are_no_hose() -> None:
+def test_per_path_limits_are_classified_as_pipe() -> None:
     with made((2, 2)) as built:
         for host in built.hosts:
             built.limit_paths(host, {other: 30e6 for other in built.hosts if other != host})
@@ -70,7 +70,7 @@ def started(running: ExitStack, *command: str) -> list[str]:
     return process.stderr.readline().split()
 
 
-def test_agents_measure_for_a_service_that_none_of_them_shares_a_network_with(tmp_path: Path) -> None:
+def test_agents_measure_for_a_service_outside_their_network(tmp_path: Path) -> None:
     files = {
         name: str(tmp_path / name) for name in ("cluster.yaml", "service.yaml", "tokens", "token", "secret")
     }
@@ -102,7 +102,9 @@ def test_agents_measure_for_a_service_that_none_of_them_shares_a_network_with(tm
     assert {one["path"]["from"] for one in said["from_one"]} <= set(hosts.split(",")), said
 
 
-def test_without_root_a_row_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_rows_that_need_root_are_marked_not_measured_without_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     rows = reproduce("choreo", ["2", "7", "8", "4.3"], seeds=1, out=tmp_path)
     why = "not measured: namespaces need root"
@@ -115,7 +117,7 @@ def test_without_root_a_row_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     assert sorted(path.name for path in (tmp_path / "pictures").iterdir()) == drawn
 
 
-def test_a_path_of_which_trains_failed_is_no_steady_path(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_path_with_failed_trains_gives_no_stability(monkeypatch: pytest.MonkeyPatch) -> None:
     told = "error: it takes too long\nerror: 2 of 120 trains could not be measured\n"
     failed = subprocess.CompletedProcess([], 1, stdout='{"samples": [], "lags": []}', stderr=told)
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: failed)
