@@ -207,7 +207,7 @@ def test_sampled_packets_are_scaled_and_have_a_standard_error(run: Run, captured
         (["two.pcap", "--total", "--out", "m.npy", "--tasks", "a"], "not one of the 1 tasks that were named"),
         (["two.pcap", "./two.pcap"], "FILE: `./two.pcap`: given twice, as `two.pcap` too"),
         (["two.pcap", "--cluster", "c.yaml"], "--cluster: expected with a mapping, whose places it has"),
-        (["two.pcap", "--map", "hosts.csv", "--by", "address"], "--map: by address no place is looked for"),
+        (["two.pcap", "--map", "hosts.csv", "--by", "address"], "--map: a matrix by address uses no mapping"),
         (["two.pcap", "--total"], "--total: expected with --out, where the matrix goes"),
         (["two.pcap", "--tasks", "a,b"], "--tasks: a list names places itself; expected with an --out of"),
         (["two.pcap", "--tasks", "a,b", "--out", "m.csv"], "--tasks: a list names places itself"),

@@ -99,7 +99,7 @@ def test_percentiles_with_too_few_requests_are_left_out() -> None:
 def test_an_existing_file_is_not_overwritten_without_force(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("precious")
     with (
-        pytest.raises(InputError, match="what is in it would be overwritten"),
+        pytest.raises(InputError, match="the measurement would overwrite this file"),
         measured_file(tmp_path / "data", force=False),
     ):
         pytest.fail("it was given out")
@@ -185,7 +185,7 @@ def test_a_dry_run_rejects_an_existing_file_without_force_and_keeps_it(run: Run,
     (tmp_path / "data").write_text("precious")
     refused = run(*ARGUMENTS, "--fio", "data", "--dry-run")
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert "what is in it would be overwritten" in refused.stderr
+    assert "the measurement would overwrite this file" in refused.stderr
     shown = run(*ARGUMENTS, "--fio", "data", "--dry-run", "--force")
     assert (shown.returncode, (tmp_path / "data").read_text()) == (0, "precious")
 

@@ -18,7 +18,9 @@ def schema() -> dict[str, Any]:
         return {"enum": list(words), "description": says}
 
     def column(units: Any) -> dict[str, Any]:
-        return _record({"column": _text("Name of the column."), "unit": one_of(units, "Its unit.")}, ["column"])
+        return _record(
+            {"column": _text("Name of the column."), "unit": one_of(units, "Its unit.")}, ["column"]
+        )
 
     ways = {
         "in": "what comes into a port",
