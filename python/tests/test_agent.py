@@ -96,10 +96,10 @@ class Controller:
 
     def link(self, name: str) -> Any:
         url = f"http://127.0.0.1:7600/v1/links/{name}"
-        asked = subprocess.run(
+        result = subprocess.run(
             inside(self.namespace, sys.executable, "-c", ASK, url), capture_output=True, text=True, check=True
         )
-        return json.loads(asked.stdout)
+        return json.loads(result.stdout)
 
 
 def told(agent: subprocess.Popen[str], part: str) -> str:

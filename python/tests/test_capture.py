@@ -31,13 +31,13 @@ START = 1_767_225_600
 
 def pcap(packets: Sequence[Packet]) -> bytes:
     """A capture of UDP packets, with a snap length of 42 bytes."""
-    made = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 42, 1)
+    data = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 42, 1)
     for second, source, target, length in packets:
         ends = ip_address(source).packed + ip_address(target).packed
         header = struct.pack(">BBHHHBBH", 0x45, 0, length - 14, 0, 0, 64, 17, 0) + ends
         frame = bytes(12) + b"\x08\x00" + header + struct.pack(">HHHH", 1, 2, length - 34, 0)
-        made += struct.pack("<IIII", second, 0, len(frame), length) + frame
-    return made
+        data += struct.pack("<IIII", second, 0, len(frame), length) + frame
+    return data
 
 
 @pytest.fixture
@@ -61,26 +61,26 @@ def test_a_matrix_has_the_bytes_of_all_packets(sent: list[Packet], interval: str
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "sent.pcap"
         path.write_bytes(pcap(sent))
-        made = capture(path, interval=interval)
+        result = capture(path, interval=interval)
     expected: Counter[tuple[int, str, str]] = Counter()
     for second, source, target, length in sent:
-        expected[second // made.interval_s * made.interval_s, source, target] += length
-    rows = [tuple(row[name] for name in ("t_s", "src", "dst", "bytes")) for row in made.cells.to_pylist()]
+        expected[second // result.interval_s * result.interval_s, source, target] += length
+    rows = [tuple(row[name] for name in ("t_s", "src", "dst", "bytes")) for row in result.cells.to_pylist()]
     assert rows == sorted((*key, length) for key, length in expected.items())
-    series = made.series()
+    series = result.series()
     assert series.bytes.sum() == sum(length for *_, length in sent)
-    assert made.total()["bytes"].to_pylist() == sorted(made.total()["bytes"].to_pylist(), reverse=True)
+    assert result.total()["bytes"].to_pylist() == sorted(result.total()["bytes"].to_pylist(), reverse=True)
 
 
 def test_the_predictor_reads_the_written_matrix_unchanged(run: Run, captured: Path, tmp_path: Path) -> None:
-    made = capture(captured).series()
+    result = capture(captured).series()
     for name in ("m.csv", "m.parquet", "m.npy"):
         done = run("matrix", "capture", "two.pcap", "--out", name)
         assert (done.returncode, f"wrote {name}" in done.stderr) == (0, True), done.stderr
-        again = read(tmp_path / name, tasks=made.tasks if name == "m.npy" else None)
-        assert (again.tasks, again.intervals) == (made.tasks, 3)
-        assert (again.bytes == made.bytes).all()
-        assert (again.pairs == made.pairs).all()
+        again = read(tmp_path / name, tasks=result.tasks if name == "m.npy" else None)
+        assert (again.tasks, again.intervals) == (result.tasks, 3)
+        assert (again.bytes == result.bytes).all()
+        assert (again.pairs == result.pairs).all()
     done = run("matrix", "predict", "m.csv", "-o", "json")
     assert json.loads(done.stdout)["intervals"] == 3
 
@@ -166,16 +166,16 @@ def test_the_table_and_the_json_list_discarded_packets(run: Run, captured: Path,
     assert "not counted: 1 no-place, destination, 500B" in done.stderr
     assert "not counted: 1 cut-off-record, 3B" in done.stderr
     assert "addresses that belong nowhere: 10.7.7.7 (500B)" in done.stderr
-    said = json.loads(run("matrix", "capture", "two.pcap", "--map", "hosts", "-o", "json").stdout)
-    assert [row["bytes"] for row in said["cells"]] == [1000, 60]
-    assert {row["reason"] for row in said["discards"]} == {"no-place", "cut-off-record"}
-    assert said["unknown"] == [{"address": "10.7.7.7", "bytes": 500}]
+    document = json.loads(run("matrix", "capture", "two.pcap", "--map", "hosts", "-o", "json").stdout)
+    assert [row["bytes"] for row in document["cells"]] == [1000, 60]
+    assert {row["reason"] for row in document["discards"]} == {"no-place", "cut-off-record"}
+    assert document["unknown"] == [{"address": "10.7.7.7", "bytes": 500}]
 
 
 def test_sampled_packets_are_scaled_and_have_a_standard_error(run: Run, captured: Path) -> None:
-    made = capture(captured, sampling=100).cells.to_pylist()
-    assert [row["bytes"] for row in made] == [100_000, 6000]
-    assert made[0]["stderr"] == pytest.approx((100 * 99) ** 0.5 * 1000)
+    result = capture(captured, sampling=100).cells.to_pylist()
+    assert [row["bytes"] for row in result] == [100_000, 6000]
+    assert result[0]["stderr"] == pytest.approx((100 * 99) ** 0.5 * 1000)
     assert "±195.0 %" in run("matrix", "capture", "two.pcap", "--sampling", "100").stdout
 
 
@@ -235,22 +235,22 @@ def test_invalid_captures_and_options_are_reported_and_leave_no_files(
 def test_compressed_and_several_captures_give_one_matrix(captured: Path, tmp_path: Path) -> None:
     packed = tmp_path / "two.pcap.gz"
     packed.write_bytes(gzip.compress(captured.read_bytes()))
-    told: list[int] = []
-    both = capture([captured, packed], progress=told.append)
+    updates: list[int] = []
+    both = capture([captured, packed], progress=updates.append)
     assert both.cells["bytes"].to_pylist() == [2000, 120]
-    assert sum(told) == 2 * len(captured.read_bytes())
+    assert sum(updates) == 2 * len(captured.read_bytes())
     assert both.sources["name"].to_pylist() == [str(captured), str(packed)]
 
 
 def test_invalid_arguments_are_named(captured: Path) -> None:
-    wrong: list[dict[str, Any]] = [
+    cases: list[dict[str, Any]] = [
         {"ports": [70_000]},
         {"sampling": 0},
         {"interval": "1"},
         {"by": "x"},
         {"size": "x"},
     ]
-    for arguments in wrong:
+    for arguments in cases:
         with pytest.raises(InputError) as raised:
             capture(captured, **arguments)
         assert raised.value.file == next(iter(arguments))

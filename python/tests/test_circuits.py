@@ -43,9 +43,9 @@ def squares() -> st.SearchStrategy[list[list[int]]]:
 @given(squares())
 def test_served_and_remaining_bytes_add_up_to_the_demand(rows: list[list[int]]) -> None:
     for name in NAMES:
-        made = circuits.schedule(rows, name)
+        result = circuits.schedule(rows, name)
         left = numpy.array(rows)
-        for day in made.days:
+        for day in result.days:
             sources = [circuit.source for circuit in day.circuits]
             destinations = [circuit.destination for circuit in day.circuits]
             assert len(set(sources)) == len(sources)
@@ -53,10 +53,10 @@ def test_served_and_remaining_bytes_add_up_to_the_demand(rows: list[list[int]]) 
             assert day.served_bytes == sum(circuit.bytes for circuit in day.circuits)
             for circuit in day.circuits:
                 left[circuit.source, circuit.destination] -= circuit.bytes
-        assert (left == made.left).all()
-        assert made.served_bytes + made.left_bytes == made.demand_bytes == sum(map(sum, rows))
+        assert (left == result.left).all()
+        assert result.served_bytes + result.left_bytes == result.demand_bytes == sum(map(sum, rows))
         if name not in ("solstice-paper", "rotor", "opera"):
-            assert made.length_s <= made.week_s * (1 + 1e-12)
+            assert result.length_s <= result.week_s * (1 + 1e-12)
 
 
 def _known(days: Any, demand: Any, network: circuits.Network) -> Any:
@@ -66,14 +66,14 @@ def _known(days: Any, demand: Any, network: circuits.Network) -> Any:
 @given(squares())
 def test_a_python_scheduler_is_measured_like_a_built_in_one(rows: list[list[int]]) -> None:
     for name in ("solstice", "eclipse", "rotor"):
-        made = circuits.schedule(rows, name)
-        if made.days:
+        result = circuits.schedule(rows, name)
+        if result.days:
             days = [
-                (day.length_s, [(one.source, one.destination) for one in day.circuits]) for day in made.days
+                (day.length_s, [(one.source, one.destination) for one in day.circuits]) for day in result.days
             ]
             again = circuits.schedule(rows, partial(_known, days))
-            assert [day.circuits for day in again.days] == [day.circuits for day in made.days]
-            assert again.left.tolist() == made.left.tolist()
+            assert [day.circuits for day in again.days] == [day.circuits for day in result.days]
+            assert again.left.tolist() == result.left.tolist()
 
 
 def test_a_demand_may_be_rows_an_array_or_a_file(demand: str, tmp_path: Path) -> None:
@@ -182,9 +182,9 @@ def test_names_and_settings_of_all_schedulers_are_listed() -> None:
 
 
 def test_the_command_compares_schedulers(run: Run, demand: str) -> None:
-    shown = run("circuits", "schedule", demand, "--scheduler", "eclipse,rotor", "--picture", "week.svg")
-    assert (shown.returncode, shown.stderr.splitlines()[-1]) == (0, "wrote week.svg")
-    header, eclipse, rotor, blank, *rest = shown.stdout.splitlines()
+    result = run("circuits", "schedule", demand, "--scheduler", "eclipse,rotor", "--picture", "week.svg")
+    assert (result.returncode, result.stderr.splitlines()[-1]) == (0, "wrote week.svg")
+    header, eclipse, rotor, blank, *rest = result.stdout.splitlines()
     assert " ".join(header.split()) == "SCHEDULER DAYS WEEK UP PAIRS SERVED OF DEMAND LEFT PACKETS TAKE"
     assert " ".join(eclipse.split()) == "eclipse 2 970 us 95.9 % 4 27.30MB 100.0 % 0B 0 us"
     assert rotor.split()[:3] == ["rotor", "2", "400"]
@@ -203,8 +203,8 @@ def test_the_command_writes_json_and_a_reproducible_picture(run: Run, tmp_path: 
         "-o",
         "json",
     )
-    shown = run(*arguments, "--picture", "one.svg")
-    solstice, fixed = json.loads(shown.stdout)
+    result = run(*arguments, "--picture", "one.svg")
+    solstice, fixed = json.loads(result.stdout)
     assert fixed["scheduler"] == "fixed:rings=[1,2]"
     assert solstice["served_bytes"] > 0.9 * solstice["demand_bytes"]
     assert numpy.array(solstice["left"]).sum() == solstice["left_bytes"]
@@ -215,30 +215,30 @@ def test_the_command_writes_json_and_a_reproducible_picture(run: Run, tmp_path: 
 
 def test_the_command_measures_days_from_a_file(run: Run, demand: str, tmp_path: Path) -> None:
     (tmp_path / "days.yaml").write_text("days: [{length: 900us, circuits: [[0, 1], [1, 2], [2, 0]]}]")
-    shown = run("circuits", "schedule", demand, "--days", "days.yaml", "-o", "json")
-    assert [one["left_bytes"] for one in json.loads(shown.stdout)] == [0, 300_000]
+    result = run("circuits", "schedule", demand, "--days", "days.yaml", "-o", "json")
+    assert [one["left_bytes"] for one in json.loads(result.stdout)] == [0, 300_000]
     (tmp_path / "days.yaml").write_text("days: [{length: 900us, circuits: [[0, 1], [2, 1]]}]")
-    shown = run("circuits", "schedule", demand, "--days", "days.yaml")
-    said = "error: days.yaml: day 0: destination 1 has circuits from 0 and 2: a port has one\n"
-    assert (shown.returncode, shown.stderr) == (2, said)
+    result = run("circuits", "schedule", demand, "--days", "days.yaml")
+    message = "error: days.yaml: day 0: destination 1 has circuits from 0 and 2: a port has one\n"
+    assert (result.returncode, result.stderr) == (2, message)
     # The measurement happens only on request.
-    for text, said in (
+    for text, message in (
         ("days: []", "days.yaml: days: empty: expected at least one"),
         ("{}", "days.yaml:1:1: days: missing"),
         ("rings: [1]", "days.yaml:1:1: rings: unknown field"),
         ("", "days.yaml: the file is empty"),
     ):
         (tmp_path / "days.yaml").write_text(text)
-        shown = run("circuits", "schedule", demand, "--days", "days.yaml")
-        assert (shown.returncode, shown.stdout) == (2, "")
-        assert shown.stderr.startswith(f"error: {said}"), shown.stderr
+        result = run("circuits", "schedule", demand, "--days", "days.yaml")
+        assert (result.returncode, result.stdout) == (2, "")
+        assert result.stderr.startswith(f"error: {message}"), result.stderr
 
 
 def test_the_command_names_the_invalid_option_or_field(run: Run, demand: str, tmp_path: Path) -> None:
     def says(*arguments: str) -> str:
-        shown = run("circuits", "schedule", *arguments)
-        assert (shown.returncode, shown.stdout) == (2, "")
-        return shown.stderr.splitlines()[0]
+        result = run("circuits", "schedule", *arguments)
+        assert (result.returncode, result.stdout) == (2, "")
+        return result.stderr.splitlines()[0]
 
     assert says(demand, "--night", "3ms") == "error: --night: 3ms: must be shorter than the week of 2ms"
     assert says(demand, "--min-day", "3ms").startswith("error: --min-day: 3ms: does not fit after a night")

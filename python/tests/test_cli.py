@@ -36,9 +36,9 @@ def racks(tmp_path: Path) -> str:
 
 def test_without_arguments_it_prints_its_help(run: Run) -> None:
     assert run().stdout == run("--help").stdout == run("-h").stdout
-    shown = run("--help")
-    assert (shown.returncode, shown.stderr) == (0, "")
-    assert "leeward cluster show examples/clusters/reference.yaml" in shown.stdout
+    result = run("--help")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "leeward cluster show examples/clusters/reference.yaml" in result.stdout
 
 
 def commands(group: Any = None, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -52,9 +52,9 @@ def commands(group: Any = None, path: tuple[str, ...] = ()) -> Iterator[tuple[st
 
 @pytest.mark.parametrize("command", list(commands()), ids=" ".join)
 def test_every_command_has_help_with_a_purpose(run: Run, command: tuple[str, ...]) -> None:
-    shown = run(*command, "--help")
-    assert (shown.returncode, shown.stderr) == (0, "")
-    usage, blank, purpose, *_ = shown.stdout.splitlines()
+    result = run(*command, "--help")
+    assert (result.returncode, result.stderr) == (0, "")
+    usage, blank, purpose, *_ = result.stdout.splitlines()
     assert usage.startswith(f"Usage: leeward {' '.join(command)} ")
     assert not blank
     assert purpose.startswith("  ")
@@ -119,11 +119,11 @@ def test_examples_in_help_run_as_printed(run: Run, tmp_path: Path, example: str)
     (tmp_path / "examples").symlink_to(EXAMPLES)
     name, *arguments = split(example)
     assert name == "leeward"
-    shown = run(*arguments, HOME=str(tmp_path))
+    result = run(*arguments, HOME=str(tmp_path))
     # An example of a refusal ends with 1, and names the refused workload.
     refuses = example.startswith(("leeward slo admit", "leeward slo pack", "leeward slo check"))
-    said = "error:" in shown.stderr
-    assert shown.returncode == 0 or (refuses and said and shown.returncode == 1), shown.stderr
+    said = "error:" in result.stderr
+    assert result.returncode == 0 or (refuses and said and result.returncode == 1), result.stderr
 
 
 @pytest.mark.parametrize("example", [one for one in EVERY if set(one) & OF_A_SHELL])
@@ -163,9 +163,9 @@ def test_the_version_option_prints_the_version(run: Run) -> None:
 
 
 def test_cluster_show_prints_a_plain_table_when_piped(run: Run, racks: str) -> None:
-    shown = run("cluster", "show", racks, FORCE_COLOR="1")
-    assert (shown.returncode, shown.stderr) == (0, "")
-    assert shown.stdout == (
+    result = run("cluster", "show", racks, FORCE_COLOR="1")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout == (
         "small: tree, 80 hosts, 4 racks\n"
         "\n"
         "LINKS          COUNT          CAPACITY  OVERSUBSCRIPTION\n"
@@ -180,10 +180,10 @@ def test_cluster_show_prints_a_plain_table_when_piped(run: Run, racks: str) -> N
 
 
 def test_cluster_show_prints_json_for_programs(run: Run, racks: str) -> None:
-    shown = json.loads(run("cluster", "show", racks, "-o", "json").stdout)
-    assert (shown["name"], shown["hosts"], shown["racks"], shown["pods"]) == ("small", 80, 4, 0)
-    assert shown["links"][0]["least_bps"] == 1_000_000_000
-    assert shown["devices"] == [
+    document = json.loads(run("cluster", "show", racks, "-o", "json").stdout)
+    assert (document["name"], document["hosts"], document["racks"], document["pods"]) == ("small", 80, 4, 0)
+    assert document["links"][0]["least_bps"] == 1_000_000_000
+    assert document["devices"] == [
         {
             "name": "hdd",
             "count": 80,
@@ -249,9 +249,9 @@ def test_invalid_input_is_an_error_of_one_line_and_exits_with_2(
     (tmp_path / "bad.yaml").write_text("racks: 1\nhosts_per_rack: 1\nnic: 10\noversubscription: 1\n")
     (tmp_path / "scenario.yaml").write_text("cluster: bad.yaml\nhorizn: 1h\n")
     (tmp_path / "other.yaml").write_text("cluster: bad.yaml\nworkloads: [{facebook: {}}]\nhorizon: 1h\n")
-    told = run(*arguments)
-    lines = told.stderr.splitlines()
-    assert (told.returncode, told.stdout) == (2, "")
+    result = run(*arguments)
+    lines = result.stderr.splitlines()
+    assert (result.returncode, result.stdout) == (2, "")
     assert lines[0].startswith(error)
     assert lines[1:] == ([f"hint: {hint}"] if hint else [])
 

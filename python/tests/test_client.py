@@ -110,12 +110,12 @@ def test_client_methods_cover_the_openapi_operations_and_match_their_parameters(
         for method, operation in methods.items()
         if method in ("get", "put", "post", "delete", "patch")
     }
-    asked: list[tuple[str, str, dict[str, Any], Any]] = []
+    requests: list[tuple[str, str, dict[str, Any], Any]] = []
 
     def ask(
         _: Http, method: str, path: str, query: Any = None, body: Any = None, *__: Any, **___: Any
     ) -> Answer:
-        asked.append((method, path, query or {}, body))
+        requests.append((method, path, query or {}, body))
         return Answer({"items": [], "next": None}, {})
 
     monkeypatch.setattr(Http, "ask", ask)
@@ -123,11 +123,11 @@ def test_client_methods_cover_the_openapi_operations_and_match_their_parameters(
     for call in CALLS:
         call(client)
     met = set()
-    for method, path, query, body in asked:
-        found = [one for one in operations if one[0] == method and _template(one[1]).fullmatch(path)]
-        assert found, f"{method} {path}: no such operation"
-        operation = operations[min(found, key=lambda one: one[1].count("{"))]
-        met.add(min(found, key=lambda one: one[1].count("{")))
+    for method, path, query, body in requests:
+        actual = [one for one in operations if one[0] == method and _template(one[1]).fullmatch(path)]
+        assert actual, f"{method} {path}: no such operation"
+        operation = operations[min(actual, key=lambda one: one[1].count("{"))]
+        met.add(min(actual, key=lambda one: one[1].count("{")))
         known = {one["name"] for one in operation.get("parameters", []) if one["in"] == "query"}
         assert {name for name, value in query.items() if value is not None} <= known, path
         assert (body is not None) == ("requestBody" in operation), path
@@ -141,11 +141,11 @@ def test_typed_dicts_have_the_fields_of_the_openapi_schemas(service: str) -> Non
     called = {f"{name}Report": f"{name}Body" for name in ("Device", "Host", "Task")} | {"Score": "HostScore"}
     # A host's report is keyed by its name; a decision has its request by kind.
     apart = {"HostReport": {"host"}, "Decision": {"kind", "request"}}
-    made = {name: shape for name, shape in vars(shapes).items() if is_typeddict(shape)}
-    for name, shape in made.items():
+    records = {name: shape for name, shape in vars(shapes).items() if is_typeddict(shape)}
+    for name, shape in records.items():
         described = schemas[called.get(name, name)]["properties"].keys()
         assert shape.__annotations__.keys() ^ described == apart.get(name, set()), name
-    assert len(made) > 20
+    assert len(records) > 20
 
 
 def _template(path: str) -> re.Pattern[str]:
@@ -174,9 +174,9 @@ def test_placements_are_listed_and_released(service: str) -> None:
     assert client.rack("r0")["hosts"][0]["host"] == "r0h0"
     cluster, version = client.cluster()
     assert cluster["racks"] == 4
-    with pytest.raises(ProblemError) as wrong:
+    with pytest.raises(ProblemError) as caught:
         client.change_cluster({"name": "other"}, version='"99"')
-    assert (wrong.value.word, wrong.value.status) == ("version", 412)
+    assert (caught.value.word, caught.value.status) == ("version", 412)
     assert version == client.cluster()[1]
 
 
@@ -194,10 +194,10 @@ def test_problem_documents_become_exceptions_with_their_fields(service: str) -> 
     client = Client(service, patience_s=0)
     with pytest.raises(RefusedError, match=r"fits|hosts"):
         client.place_tasks({"tasks": [{"name": "huge", "cpus": 1000}]})
-    with pytest.raises(ProblemError) as wrong:
+    with pytest.raises(ProblemError) as caught:
         client.report(datetime.now(UTC), datetime.now(UTC) + timedelta(seconds=1), links={"r9:uplink": 1.0})
-    assert (wrong.value.word, wrong.value.status, wrong.value.field) == ("invalid", 422, "links[0].link")
-    assert str(wrong.value).startswith("links[0].link: `r9:uplink`: the cluster has no such link")
+    assert (caught.value.word, caught.value.status, caught.value.field) == ("invalid", 422, "links[0].link")
+    assert str(caught.value).startswith("links[0].link: `r9:uplink`: the cluster has no such link")
     with pytest.raises(ProblemError) as none:
         client.decision("../status")
     assert none.value.word == "not-found"
@@ -358,9 +358,9 @@ def test_a_follower_is_asked_once_and_names_the_leader(flaky: Any) -> None:
     url, answers, heard = flaky
     follower = {"type": "urn:leeward:problem:follower", "status": 503, "leader": "http://b:7600"}
     answers += [(503, {"retry-after": "1"}, follower)]
-    with pytest.raises(ProblemError) as told:
+    with pytest.raises(ProblemError) as caught:
         Client(url).place_replicas("1MiB")
-    assert (told.value.word, told.value.leader, len(heard)) == ("follower", "http://b:7600", 1)
+    assert (caught.value.word, caught.value.leader, len(heard)) == ("follower", "http://b:7600", 1)
 
 
 @pytest.mark.parametrize(
@@ -378,9 +378,9 @@ def test_a_follower_is_asked_once_and_names_the_leader(flaky: Any) -> None:
     ],
 )
 def test_an_invalid_url_is_rejected_without_repeating_a_password(url: str) -> None:
-    with pytest.raises(InputError) as told:
+    with pytest.raises(InputError) as caught:
         Client(url)
-    assert "u:p" not in str(told.value), "a password is not repeated"
+    assert "u:p" not in str(caught.value), "a password is not repeated"
 
 
 def test_an_interrupted_event_stream_is_resumed(flaky: Any) -> None:

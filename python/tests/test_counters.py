@@ -44,20 +44,20 @@ class Planted:
                 lost += 1
                 continue
             lost = 0
-            shown = value % top
-            self.rows.append((T + STEP * number, shown))
+            output = value % top
+            self.rows.append((T + STEP * number, output))
             if fate == "twice":
                 self.rows.append(self.rows[-1])
                 self.twice += 1
-            if restarted and shown < seen:
+            if restarted and output < seen:
                 self.resets += 1
             elif restarted:
                 # The restart is invisible: the counter grew.
-                self.bits += 8 * (shown - seen)
+                self.bits += 8 * (output - seen)
             else:
                 self.bits += 8 * carried
-                self.wraps += shown < seen
-            seen, carried, restarted = shown, 0, False
+                self.wraps += output < seen
+            seen, carried, restarted = output, 0, False
         if any(fate == "order" for _, fate in drawn):
             self.rows.reverse()
 
@@ -89,14 +89,14 @@ def test_bits_survive_resets_losses_duplicates_and_reordering(
 ) -> None:
     planted = [Planted(one, start, 2**63) for one in drawn]
     samples = taken(Engine.duckdb(threads=1), tmp_path_factory.mktemp("counters"), planted)
-    found = every(samples)
-    assert sum(row["bits"] for row in found) == sum(one.bits for one in planted)
+    actual = every(samples)
+    assert sum(row["bits"] for row in actual) == sum(one.bits for one in planted)
     counts = samples.discards.counts
     assert counts.get("reset", 0) == sum(one.resets for one in planted)
     assert counts.get("duplicate", 0) == sum(one.twice for one in planted)
     assert set(counts) <= {"reset", "duplicate"}
     ends: dict[int, int] = {}
-    for row in found:
+    for row in actual:
         assert row["t_ms"] - row["span_ms"] >= ends.get(row["link"], 0), "samples overlap"
         ends[row["link"]] = row["t_ms"]
 

@@ -205,11 +205,11 @@ def test_an_interrupted_fetch_leaves_no_file(
         assert time.monotonic() < deadline
         time.sleep(0.01)
     fetching.send_signal(stop)
-    _, told = fetching.communicate(timeout=30)
+    _, stderr = fetching.communicate(timeout=30)
     assert not (tmp_path / known.name / file.name).exists()
     if stop is signal.SIGINT:
         assert fetching.returncode == 130
-        assert "Traceback" not in told
+        assert "Traceback" not in stderr
         assert everything(tmp_path) == []
 
 
@@ -236,20 +236,20 @@ def test_the_get_command_reports_errors_and_never_overwrites_a_file(
     assert not target.parent.exists()
     target.parent.mkdir(parents=True)
     target.write_bytes(b"mine")
-    wrong = run("data", "get", known.name, **variables)
-    assert wrong.returncode == 1
-    assert f"error: traces/{known.name}/{file.name}: not the file that is known" in wrong.stderr
+    result = run("data", "get", known.name, **variables)
+    assert result.returncode == 1
+    assert f"error: traces/{known.name}/{file.name}: not the file that is known" in result.stderr
     assert target.read_bytes() == b"mine"
-    assert "ml-hpc-matrices: no licence is stated; for your own use, not to be redistributed" in wrong.stderr
-    assert "HPC-Mocfe-64.csv cannot be fetched: the pickled matrix" in wrong.stderr
+    assert "ml-hpc-matrices: no licence is stated; for your own use, not to be redistributed" in result.stderr
+    assert "HPC-Mocfe-64.csv cannot be fetched: the pickled matrix" in result.stderr
     assert len(upstream.asked) == 1
 
 
 def test_a_set_without_a_download_names_the_folder_to_put_it_in(run: Run, tmp_path: Path) -> None:
-    shown = run("data", "get", "projector-tor-matrix", XDG_CACHE_HOME=str(tmp_path / "cache"))
+    result = run("data", "get", "projector-tor-matrix", XDG_CACHE_HOME=str(tmp_path / "cache"))
     place = tmp_path / "cache" / "leeward" / "projector-tor-matrix"
-    assert (shown.returncode, shown.stdout) == (1, "")
-    assert f"hint: put it at {place}/projector_tors_128_probabilities.txt" in shown.stderr
+    assert (result.returncode, result.stdout) == (1, "")
+    assert f"hint: put it at {place}/projector_tors_128_probabilities.txt" in result.stderr
     path = run("data", "path", "projector-tor-matrix", XDG_CACHE_HOME=str(tmp_path / "cache"))
     assert (path.returncode, path.stdout) == (0, f"{place}\n")
 
@@ -289,8 +289,8 @@ def test_scenarios_read_traces_from_the_cache(run: Run, tmp_path: Path, sweep: t
     missing = run("simulate", "s.yaml", "--policy", "uniform", *sweep, XDG_CACHE_HOME=cache)
     assert missing.stderr.startswith(f"error: data:flow-size-cdfs/mine.csv: no such file ({folder}/mine.csv)")
     (folder / "mine.csv").write_text("t_arrival_s,src,dst,size_bytes\n1,r0h0,r1h1,1000\n")
-    found = run("simulate", "s.yaml", "--policy", "uniform", *sweep, XDG_CACHE_HOME=cache)
-    assert found.returncode == 0, found.stderr
+    result = run("simulate", "s.yaml", "--policy", "uniform", *sweep, XDG_CACHE_HOME=cache)
+    assert result.returncode == 0, result.stderr
 
 
 def test_the_list_gives_the_source_and_checksum_of_each_file(run: Run, tmp_path: Path) -> None:
@@ -316,9 +316,9 @@ def test_the_list_gives_the_source_and_checksum_of_each_file(run: Run, tmp_path:
 
 @pytest.mark.parametrize("words", [("get", "none"), ("path", "none"), ("list", "none")])
 def test_an_unknown_set_is_rejected_with_the_list_of_sets(run: Run, words: tuple[str, ...]) -> None:
-    shown = run("data", *words)
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert shown.stderr.startswith("error: none: no such set of traces; there are: facebook-tm-parsimon, ")
+    result = run("data", *words)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("error: none: no such set of traces; there are: facebook-tm-parsimon, ")
 
 
 @pytest.mark.parametrize("mirror", ["mirror.example.org", "http://[::1", "ftp://mirror.example.org"])

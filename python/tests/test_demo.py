@@ -190,11 +190,11 @@ def test_the_demo_compares_both_placements_and_stops_on_sigint() -> None:
                 time.sleep(0.05)
             process.send_signal(signal.SIGINT)
             assert process.wait(60) == 0
-            said = process.stderr.read()
+            output = process.stderr.read()
         finally:
             process.kill()
-    assert "600 times real time" in said
-    assert "Traceback" not in said
+    assert "600 times real time" in output
+    assert "Traceback" not in output
 
 
 def _seen(client: Client) -> list[float]:
@@ -228,6 +228,6 @@ def _mean(shares: list[float | None]) -> float:
     ],
 )
 def test_options_that_conflict_with_the_demo_are_rejected(run: Run, arguments: list[str], error: str) -> None:
-    told = run("serve", *arguments)
-    assert (told.returncode, told.stdout) == (2, "")
-    assert told.stderr.startswith(error)
+    result = run("serve", *arguments)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith(error)

@@ -73,9 +73,9 @@ def found(mixed: float) -> list[tuple[Any, dict[str, Any]]]:
 
 def test_faster_mixes_leave_the_rates_of_reads_and_writes_unchanged() -> None:
     # A mix of 333 reads and 333 writes a second is a second of work: 333 / 1000 + 333 / 500.
-    made = profile(SETTINGS, found(1000 / 3), "fio-3.33", "d")
-    assert [row["size_bytes"] for row in made["table"]] == [4096, 65536]
-    assert made["table"][0]["read_iops"] == pytest.approx(1000)
+    result = profile(SETTINGS, found(1000 / 3), "fio-3.33", "d")
+    assert [row["size_bytes"] for row in result["table"]] == [4096, 65536]
+    assert result["table"][0]["read_iops"] == pytest.approx(1000)
     faster = profile(SETTINGS, found(600), "fio-3.33", "d")
     assert faster["table"] == profile(SETTINGS, found(1000 / 3 + 1), "fio-3.33", "d")["table"]
 
@@ -112,9 +112,9 @@ def test_an_existing_file_is_not_overwritten_without_force(tmp_path: Path) -> No
 
 
 def test_a_dry_run_prints_the_fio_commands_and_writes_no_files(run: Run, tmp_path: Path) -> None:
-    shown = run(*ARGUMENTS, "--dry-run")
-    assert (shown.returncode, shown.stderr, list(tmp_path.iterdir())) == (0, "", [])
-    lines = [shlex.split(line) for line in shown.stdout.splitlines()]
+    result = run(*ARGUMENTS, "--dry-run")
+    assert (result.returncode, result.stderr, list(tmp_path.iterdir())) == (0, "", [])
+    lines = [shlex.split(line) for line in result.stdout.splitlines()]
     # The file is filled; then reads, writes and a mix at saturation, reads and writes alone, of two sizes.
     assert len(lines) == 1 + 2 * 5
     assert all(line[0] == "fio" and "--direct=1" in line for line in lines)
@@ -132,12 +132,12 @@ def path(tmp_path: Path) -> str:
 
 
 def test_a_profile_is_written_and_read_by_the_other_commands(run: Run, path: str, tmp_path: Path) -> None:
-    shown = run(*ARGUMENTS, "--name", "recorded", PATH=path)
-    assert shown.returncode == 0, shown.stderr
-    assert "wrote device.json" in shown.stderr
+    result = run(*ARGUMENTS, "--name", "recorded", PATH=path)
+    assert result.returncode == 0, result.stderr
+    assert "wrote device.json" in result.stderr
     assert sorted(file.name for file in tmp_path.iterdir()) == ["bin", "device.json"]
-    made = json.loads((tmp_path / "device.json").read_text())
-    assert made["table"][0]["read_iops"] == pytest.approx(1e9 / 4096 * 0.8)
+    document = json.loads((tmp_path / "device.json").read_text())
+    assert document["table"][0]["read_iops"] == pytest.approx(1e9 / 4096 * 0.8)
     (tmp_path / "t.csv").write_text("1,0x1000,Get\n2,0x1000,Put\n")
     curve = run("slo", "curve", "t.csv", "--device", "device.json", "--percentile", "99")
     assert curve.returncode == 0, curve.stderr
@@ -176,9 +176,9 @@ def test_an_invalid_option_is_rejected_before_the_measurement(
     run: Run, arguments: tuple[str, ...], message: str
 ) -> None:
     for dry in ((), ("--dry-run",)):
-        shown = run(*ARGUMENTS, *arguments, *dry)
-        assert (shown.returncode, shown.stdout) == (2, "")
-        assert shown.stderr.startswith(f"error: {message}")
+        result = run(*ARGUMENTS, *arguments, *dry)
+        assert (result.returncode, result.stdout) == (2, "")
+        assert result.stderr.startswith(f"error: {message}")
 
 
 def test_a_dry_run_rejects_an_existing_file_without_force_and_keeps_it(run: Run, tmp_path: Path) -> None:
@@ -186,16 +186,16 @@ def test_a_dry_run_rejects_an_existing_file_without_force_and_keeps_it(run: Run,
     refused = run(*ARGUMENTS, "--fio", "data", "--dry-run")
     assert (refused.returncode, refused.stdout) == (2, "")
     assert "the measurement would overwrite this file" in refused.stderr
-    shown = run(*ARGUMENTS, "--fio", "data", "--dry-run", "--force")
-    assert (shown.returncode, (tmp_path / "data").read_text()) == (0, "precious")
+    result = run(*ARGUMENTS, "--fio", "data", "--dry-run", "--force")
+    assert (result.returncode, (tmp_path / "data").read_text()) == (0, "precious")
 
 
 @pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
 def test_a_real_device_is_measured(run: Run, tmp_path: Path) -> None:
     arguments = ("device", "profile", "--fio", ".", "--sizes", "4KiB", "--seconds", "1", "--mixes", "")
-    shown = run(*arguments, "--file-size", "1MiB", "--buffered", "--engine", "psync", "-o", "json")
-    assert shown.returncode == 0, shown.stderr
-    made = json.loads(shown.stdout)
-    assert made == json.loads((tmp_path / "device.json").read_text())
-    assert made["table"][0]["read_iops"] > 1
-    assert {row["kind"] for row in made["unloaded"]} == {"read", "write"}
+    result = run(*arguments, "--file-size", "1MiB", "--buffered", "--engine", "psync", "-o", "json")
+    assert result.returncode == 0, result.stderr
+    document = json.loads(result.stdout)
+    assert document == json.loads((tmp_path / "device.json").read_text())
+    assert document["table"][0]["read_iops"] > 1
+    assert {row["kind"] for row in document["unloaded"]} == {"read", "write"}

@@ -191,16 +191,16 @@ def queries(board: dict[str, Any]) -> list[str]:
 
 
 def test_promtool_accepts_every_query_of_the_dashboard(promtool: Promtool, tmp_path: Path) -> None:
-    made = [{"record": f"a{at}", "expr": one} for at, one in enumerate(queries(dashboard(WATCH)))]
-    (tmp_path / "rules.yaml").write_text(yaml.safe_dump({"groups": [{"name": "a", "rules": made}]}))
-    assert f"SUCCESS: {len(made)} rules found" in checked(promtool, tmp_path / "rules.yaml")
+    records = [{"record": f"a{at}", "expr": one} for at, one in enumerate(queries(dashboard(WATCH)))]
+    (tmp_path / "rules.yaml").write_text(yaml.safe_dump({"groups": [{"name": "a", "rules": records}]}))
+    assert f"SUCCESS: {len(records)} rules found" in checked(promtool, tmp_path / "rules.yaml")
 
 
 def test_the_dashboard_queries_only_recorded_series() -> None:
     recorded = set(recordings(WATCH))
-    asked = {name for one in queries(dashboard(WATCH)) for name in re.findall(r"leeward:[a-z_:]+", one)}
-    assert asked
-    assert asked <= recorded
+    names = {name for one in queries(dashboard(WATCH)) for name in re.findall(r"leeward:[a-z_:]+", one)}
+    assert names
+    assert names <= recorded
 
 
 def test_the_dashboard_has_the_fields_that_grafana_requires() -> None:
@@ -246,19 +246,19 @@ GAP = range(95, 131)
 def counters() -> dict[tuple[str, str, str], list[tuple[int, int]]]:
     """Readings of octets by metric, switch and port: time in milliseconds, value."""
     rng = numpy.random.default_rng(7)
-    made = {}
+    document = {}
     for instance, ports in (("tor0", ["up0", "up1", "eth0"]), ("tor1", ["up0", "up1"]), ("core", ["p0"])):
         for name in ports:
             for metric in ("ifHCInOctets", "ifHCOutOctets"):
                 level = rng.choice([0.6, 0.74, 0.75, 0.76, 0.9], SCRAPES // 10 + 2).repeat(10)[:SCRAPES]
                 steps = (level * 125e6 * 30 * rng.uniform(0.97, 1.03, SCRAPES)).astype(int)
                 values = 10**12 + numpy.cumsum(steps)
-                made[metric, instance, name] = [
+                document[metric, instance, name] = [
                     (START + OFFSETS[instance] + CADENCE * number, int(value))
                     for number, value in enumerate(values)
                     if not (instance == "tor1" and number in GAP)
                 ]
-    return made
+    return document
 
 
 def measured() -> dict[tuple[str, int], tuple[int, int]]:
@@ -443,23 +443,23 @@ def test_the_command_writes_rules_from_a_map_and_a_cluster(
     (tmp_path / "map.yaml").write_text(MAP)
     fields = {"racks": 2, "hosts_per_rack": 1, "nic": "1Gbps", "oversubscription": 1, "pods": 2}
     (tmp_path / "racks.yaml").write_text(json.dumps(fields | {"pod_oversubscription": 1}))
-    shown = run(
+    completed = run(
         *("export", "prometheus-rules", "--map", "map.yaml", "--cluster", "racks.yaml"),
         *("--hot", "80%", "--interval", "10min", "--cadence", "1min", "--out", "rules.yaml"),
     )
-    assert (shown.returncode, shown.stdout) == (0, "")
-    made = yaml.safe_load((tmp_path / "rules.yaml").read_text())["groups"][0]
-    assert made["interval"] == "10m"
-    assert "[10m59s999ms]" in made["rules"][0]["expr"]
-    assert "(p0|p1):(uplink|downlink)" in made["rules"][0]["expr"]
-    assert made["rules"][3]["expr"] == f"floor(1e6 * {UTILIZATION}) > bool 800000"
+    assert (completed.returncode, completed.stdout) == (0, "")
+    result = yaml.safe_load((tmp_path / "rules.yaml").read_text())["groups"][0]
+    assert result["interval"] == "10m"
+    assert "[10m59s999ms]" in result["rules"][0]["expr"]
+    assert "(p0|p1):(uplink|downlink)" in result["rules"][0]["expr"]
+    assert result["rules"][3]["expr"] == f"floor(1e6 * {UTILIZATION}) > bool 800000"
     checked(promtool, tmp_path / "rules.yaml")
 
 
 def test_the_command_prints_a_dashboard(run: Run) -> None:
-    shown = run("export", "grafana", "--hot", "80%")
-    assert (shown.returncode, shown.stderr) == (0, "")
-    assert "above 80 %" in json.loads(shown.stdout)["description"]
+    result = run("export", "grafana", "--hot", "80%")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "above 80 %" in json.loads(result.stdout)["description"]
 
 
 @pytest.mark.parametrize(
@@ -474,6 +474,6 @@ def test_the_command_prints_a_dashboard(run: Run) -> None:
 )
 def test_invalid_options_are_named(run: Run, tmp_path: Path, options: list[str], error: str) -> None:
     (tmp_path / "map.yaml").write_text("prometheus: {in: a, out: b}\n")
-    shown = run("export", "prometheus-rules", *options)
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert f"error: {error}" in shown.stderr
+    result = run("export", "prometheus-rules", *options)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert f"error: {error}" in result.stderr

@@ -68,8 +68,8 @@ def series(selector: str, labels: dict[str, str], values: str) -> dict[str, str]
     """A series of promtool's tests that a selector selects."""
     name, _, matchers = selector.partition("{")
     own = dict(re.findall(r'(\w+)="([^"]*)"', matchers))
-    said = ",".join(f'{label}="{value}"' for label, value in {**own, **labels}.items())
-    return {"series": f"{name}{{{said}}}", "values": values}
+    text = ",".join(f'{label}="{value}"' for label, value in {**own, **labels}.items())
+    return {"series": f"{name}{{{text}}}", "values": values}
 
 
 def expect(metric: str, values: dict[str, float], scale: int = 1) -> dict[str, Any]:
@@ -95,22 +95,22 @@ def judged(
 def test_promql_and_the_map_give_ports_the_same_link_names(
     promtool: Promtool, tmp_path: Path, racks: dict[str, int], file: Path
 ) -> None:
-    said = read_map(file)
-    assert said.metrics is not None
+    mapping = read_map(file)
+    assert mapping.metrics is not None
     given, loads, speeds = [], dict[str, float](), dict[str, float]()
     for number, labels in enumerate(PORTS[file.stem]):
-        for way, selector in said.metrics.queries.items():
+        for way, selector in mapping.metrics.queries.items():
             step = 30 * 1000 * (number + 1) * (2 if way == "in" else 1)
             # The first count is not 0: that would mean a start just then.
             given.append(series(selector, labels, f"{10**12}+{step}x130"))
-            name = said.link(labels, way)
+            name = mapping.link(labels, way)
             if name in racks:
-                loads[name] = loads.get(name, 0) + step / 30 * COUNTERS[said.metrics.unit]
-                speeds[name] = speeds.get(name, 0) + 1000 * RATES[said.metrics.speed_unit]
-        if said.metrics.speed:
-            given.append(series(said.metrics.speed, labels, "1000x130"))
+                loads[name] = loads.get(name, 0) + step / 30 * COUNTERS[mapping.metrics.unit]
+                speeds[name] = speeds.get(name, 0) + 1000 * RATES[mapping.metrics.speed_unit]
+        if mapping.metrics.speed:
+            given.append(series(mapping.metrics.speed, labels, "1000x130"))
     assert {name.rpartition(":")[2] for name in loads} >= {"egress", "ingress"}
-    most = speeds if said.metrics.speed else {name: float(racks[name]) for name in loads}
+    most = speeds if mapping.metrics.speed else {name: float(racks[name]) for name in loads}
     rules = text(Watch(from_map(file, racks), Settings(), 30_000), "made by a test")
     shares = {name: load / most[name] for name, load in loads.items()}
     tests = [expect(LOAD, loads), expect(CAPACITY, most), expect(UTILIZATION, shares, 10**9)]
@@ -141,8 +141,8 @@ def test_every_example_of_a_map_is_exported(run: Run, promtool: Promtool, tmp_pa
     assert run("export", "prometheus-rules", *options, "--out", "rules.yaml").returncode == 0
     checked = promtool("check", "rules", "rules.yaml", folder=tmp_path)
     assert checked.returncode == 0, checked.stdout + checked.stderr
-    shown = run("export", "grafana", *options)
-    titles = {panel["title"] for panel in json.loads(shown.stdout)["panels"]}
+    result = run("export", "grafana", *options)
+    titles = {panel["title"] for panel in json.loads(result.stdout)["panels"]}
     assert ("Links that lost capacity" in titles) == (file.stem != "gnmic")
 
 
@@ -161,9 +161,9 @@ def test_a_map_that_needs_a_cluster_asks_for_the_cluster_option(
     run: Run, file: str, error: str, hint: str
 ) -> None:
     path = EXAMPLES / "telemetry" / f"{file}.yaml"
-    shown = run("export", "prometheus-rules", "--map", str(path))
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert shown.stderr == f"error: {path}: {error}\nhint: --cluster FILE says {hint}\n"
+    result = run("export", "prometheus-rules", "--map", str(path))
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr == f"error: {path}: {error}\nhint: --cluster FILE says {hint}\n"
 
 
 @pytest.mark.parametrize(
@@ -206,12 +206,12 @@ def test_port_numbers_are_derived_from_the_link_names(hosts: list[tuple[str, int
 @given(st.sets(st.integers(0, 2000), max_size=60), st.integers(-60, 60), st.sampled_from(["", "0", "000"]))
 def test_exactly_one_pattern_rewrites_a_number_to_its_sum(of: set[int], more: int, zeros: str) -> None:
     counted = {number for number in of if number + more >= 0}
-    made = ends(counted, more)
+    result = ends(counted, more)
     for number in counted:
-        found = [re.fullmatch(pattern, f"{zeros}{number}") for pattern in made]
+        actual = [re.fullmatch(pattern, f"{zeros}{number}") for pattern in result]
         sums = [
             match.expand(sum_.replace("${1}", r"\g<1>"))
-            for match, sum_ in zip(found, made.values(), strict=True)
+            for match, sum_ in zip(actual, result.values(), strict=True)
             if match
         ]
         assert sums == [str(number + more)]

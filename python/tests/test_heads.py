@@ -37,8 +37,8 @@ def count(samples: Samples) -> int:
 def looks(path: Path, discards: Discards | None = None) -> list[dict[str, Any]]:
     engine = Engine.duckdb(threads=1)
     table = read_fleet(engine, path, TASKS, RACKS, discards or Discards())
-    found: list[dict[str, Any]] = engine.arrow(table.order_by("job")).to_pylist()
-    return found
+    actual: list[dict[str, Any]] = engine.arrow(table.order_by("job")).to_pylist()
+    return actual
 
 
 def kept(path: Path) -> int:

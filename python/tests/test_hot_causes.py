@@ -99,13 +99,13 @@ def test_capacity_loss_is_distinguished_from_demand_growth(changed: Analysis, na
 
 
 def test_evidence_of_a_capacity_loss_gives_the_remaining_capacity() -> None:
-    made = found(
+    result = found(
         [
             Plant("r0:uplink", START + 2 * HOUR, START + 3 * HOUR, 0.48, 0.5),
             Plant("r0:uplink", START, START + 2 * HOUR, 0.48),
         ]
     )
-    (row,) = made.causes.findings.to_pylist()
+    (row,) = result.causes.findings.to_pylist()
     assert row["evidence"] == (
         "capacity 5 Gb/s, 50 % of the 10 Gb/s before; load 4.8 Gb/s, 1.00 times the most before (4.8 Gb/s)"
     )
@@ -152,8 +152,8 @@ def test_hotspots_of_mixed_racks_belong_to_the_class_above_its_share(split: Anal
 
 
 def test_hotspots_without_a_split_table_are_of_unknown_class() -> None:
-    made = found([Plant("r3:uplink", START, START + HOUR, 0.9)])
-    (row,) = made.causes.split.to_pylist()
+    result = found([Plant("r3:uplink", START, START + HOUR, 0.9)])
+    (row,) = result.causes.split.to_pylist()
     assert (row["unknown"], row["storage"], row["compute"], row["neither"]) == (12, 0, 0, 0)
 
 
@@ -194,11 +194,11 @@ def test_requests_are_matched_with_the_utilization_of_their_direction() -> None:
         Plant("r0:uplink", at, at + HOUR, 0.925),
         Plant("r2:downlink", at, at + HOUR, 0.33),
     ]
-    made = found(plants, REQUESTS, rows, disk_bps_per_tb=0.1 * GIGA)
-    assert made.causes.served is not None
+    result = found(plants, REQUESTS, rows, disk_bps_per_tb=0.1 * GIGA)
+    assert result.causes.served is not None
     assert [
         (row["operation"], row["percent"], row["class"], row["requests"], row["share"])
-        for row in made.causes.served.to_pylist()
+        for row in result.causes.served.to_pylist()
     ] == [
         ("any", 90, "Low-Uplink", 7, 1.0),
         ("read", -5, "Low-Uplink", 4, 1.0),
@@ -208,7 +208,7 @@ def test_requests_are_matched_with_the_utilization_of_their_direction() -> None:
         ("write", 30, "Low-Uplink", 5, 1.0),
     ]
     # Of a rack's 96 intervals both ways, the twelve of its uplink's hour are hot.
-    (table,) = (one for one in sections(made, 10) if one.title == "Do uplinks fit their disks?")
+    (table,) = (one for one in sections(result, 10) if one.title == "Do uplinks fit their disks?")
     assert table.rows == [
         (
             "Medium-Uplink",
@@ -248,8 +248,8 @@ def tasks_of(spread: dict[str, dict[str, tuple[int, float, float]]]) -> list[dic
 def test_a_job_concentrated_on_hot_racks_is_named() -> None:
     web = dict.fromkeys(("r0", "r1", "r3"), (2, 4.0, 0.4))
     packed = tasks_of({"web": web, "batch": web, "io": {"r0": (8, 8.0, 7.0)}})
-    made = found([Plant("r0:uplink", START + HOUR, START + 3 * HOUR, 0.9)], TASKS, packed)
-    looked = made.causes.tasks
+    result = found([Plant("r0:uplink", START + HOUR, START + 3 * HOUR, 0.9)], TASKS, packed)
+    looked = result.causes.tasks
     assert looked is not None
     jobs = {row["job"]: row for row in looked.jobs.to_pylist()}
     # 0.875 against 0.1 Gb/s a processor.
@@ -265,13 +265,13 @@ def test_a_job_concentrated_on_hot_racks_is_named() -> None:
         0.8,
         0.0,
     )
-    assert {("io", "concentration"), ("r0", "network-intensive-tasks")} <= causes(made)
+    assert {("io", "concentration"), ("r0", "network-intensive-tasks")} <= causes(result)
 
 
 def test_a_job_spread_over_racks_is_not_a_concentration() -> None:
     even = dict.fromkeys(("r0", "r1"), (4, 4.0, 3.0))
-    made = found([Plant("r0:uplink", START + HOUR, START + 3 * HOUR, 0.9)], TASKS, tasks_of({"io": even}))
-    assert not any(cause == "concentration" for _, cause in causes(made))
+    result = found([Plant("r0:uplink", START + HOUR, START + 3 * HOUR, 0.9)], TASKS, tasks_of({"io": even}))
+    assert not any(cause == "concentration" for _, cause in causes(result))
 
 
 def test_a_correlation_has_an_interval_or_is_none() -> None:
@@ -317,9 +317,9 @@ def test_an_unreadable_table_is_rejected_with_the_reason(
     if text is not None:
         path.write_text(text)
     engine = Engine.duckdb()
-    with pytest.raises(leeward.InputError, match=message) as told:
+    with pytest.raises(leeward.InputError, match=message) as caught:
         read(engine, path, SPLIT, ["r3"], Discards())
-    assert told.value.file == str(path)
+    assert caught.value.file == str(path)
 
 
 def test_tasks_outside_the_time_of_the_telemetry_are_discarded_and_counted() -> None:
@@ -327,10 +327,10 @@ def test_tasks_outside_the_time_of_the_telemetry_are_discarded_and_counted() -> 
         return {"rack": "r0", "t_ms": at, "job": job, "cpus": 1, "tx_bps": GIGA, "rx_bps": GIGA, "tasks": 1}
 
     plants = [Plant("r0:uplink", START, START + HOUR, 0.9)]
-    made = found(plants, TASKS, [look(START + HOUR, "now"), look(START - 8760 * HOUR, "a year ago")])
-    assert made.causes.tasks is not None
-    assert made.causes.tasks.jobs["job"].to_pylist() == ["now"]
-    assert made.discards.counts == {"outside": 1}
+    result = found(plants, TASKS, [look(START + HOUR, "now"), look(START - 8760 * HOUR, "a year ago")])
+    assert result.causes.tasks is not None
+    assert result.causes.tasks.jobs["job"].to_pylist() == ["now"]
+    assert result.discards.counts == {"outside": 1}
     with pytest.raises(leeward.InputError, match="none of its 1 rows, 2025-01-05T00:00:00Z to "):
         found(plants, TASKS, [look(START - 8760 * HOUR, "a year ago")])
 

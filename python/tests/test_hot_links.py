@@ -79,7 +79,7 @@ def by(table: pyarrow.Table, *keys: str) -> dict[Any, dict[str, Any]]:
 
 def test_planted_runs_are_found_with_start_length_class_and_cause(made: Analysis) -> None:
     causes = by(made.causes.runs, "name", "start_ms")
-    found = {
+    actual = {
         (row["name"], row["start_ms"] - START): (
             row["end_ms"] - row["start_ms"],
             row["class"],
@@ -87,7 +87,7 @@ def test_planted_runs_are_found_with_start_length_class_and_cause(made: Analysis
         )
         for row in made.runs.to_pylist()
     }
-    assert found == TRUTH
+    assert actual == TRUTH
 
 
 def test_links_without_a_planted_run_are_not_hot(made: Analysis) -> None:
@@ -132,16 +132,16 @@ def test_an_unobserved_interval_ends_a_run_unless_it_is_bridged() -> None:
     every = windows(samples(PLANTS))
     for bridge, expected in ((0, [20, 30]), (1, [20, 30]), (2, [60])):
         chosen = Settings(bridge=bridge)
-        found = named(every, runs(every, marked(every, chosen)), chosen).to_pylist()
-        of_link = sorted((run["start_ms"], run) for run in found if run["name"] == "r0:downlink")
+        actual = named(every, runs(every, marked(every, chosen)), chosen).to_pylist()
+        of_link = sorted((run["start_ms"], run) for run in actual if run["name"] == "r0:downlink")
         assert [(run["end_ms"] - run["start_ms"]) // MIN for _, run in of_link] == expected
         assert all(run["open"] for _, run in of_link) == (bridge < 2)
 
 
 def test_runs_up_to_the_end_of_the_observation_are_open(made: Analysis) -> None:
     every = windows(samples([Plant("r0:uplink", START + HOUR, START + 4 * HOUR, 0.8)], hours=2))
-    found = named(every, runs(every, marked(every, Settings())), Settings()).to_pylist()
-    assert [run["open"] for run in found] == [True]
+    actual = named(every, runs(every, marked(every, Settings())), Settings()).to_pylist()
+    assert [run["open"] for run in actual] == [True]
     assert {row["name"] for row in made.runs.to_pylist() if row["open"]} == {"r0:downlink"}
 
 
@@ -164,10 +164,10 @@ def test_runs_match_a_direct_count(states: list[str], bridge: int) -> None:
     ]
     every = windows(samples(plants, hours=len(states) / 12))
     chosen = Settings(bridge=bridge)
-    found = named(every, runs(every, marked(every, chosen)), chosen).to_pylist()
+    actual = named(every, runs(every, marked(every, chosen)), chosen).to_pylist()
     spans = sorted(
         ((run["start_ms"] - START) // (5 * MIN), (run["end_ms"] - START) // (5 * MIN), run["intervals"])
-        for run in found
+        for run in actual
         if run["name"] == "r0:uplink"
     )
     assert spans == list(_by_hand(states, bridge))
@@ -190,23 +190,23 @@ def _by_hand(states: list[str], bridge: int) -> Iterator[tuple[int, int, int]]:
 def test_counts_add_up_and_percentiles_are_within_a_bin(seed: int, percent: int, minutes: int) -> None:
     chosen = Settings(hot_ppm=percent * 10_000, interval_ms=minutes * MIN, ahead_ms=minutes * MIN)
     source = samples(seed=seed, means=(0.0, 0.6), hours=3, cadence_ms=MIN)
-    made = analyze(source, chosen)
+    result = analyze(source, chosen)
     every = windows(source, minutes * MIN)
     ppm: dict[int, list[int]] = {}
     for row in source.engine.arrow(every.table).to_pylist():
         ppm.setdefault(row["link"], []).append(row["ppm"])
     names = cluster().links()["name"].to_pylist()
-    for row in made.links.to_pylist():
+    for row in result.links.to_pylist():
         values = sorted(ppm[names.index(row["name"])])
         assert row["hot"] == sum(value > chosen.hot_ppm for value in values)
         for rank in (50, 95, 98):
             exact = values[-(-len(values) * rank // 100) - 1]
             assert row[f"p{rank}_ppm"] <= exact < row[f"p{rank}_ppm"] + 10_000
-    assert sum(row["hot"] for row in made.cross_sections.to_pylist()) == made.extent.hot
-    assert sum(row["intervals"] for row in made.utilization.to_pylist()) == made.extent.intervals
-    assert sum(row["intervals"] for row in made.runs.to_pylist()) == made.extent.hot
-    assert sum(row["intervals"] for row in made.causes.by_cause.to_pylist()) == made.extent.hot
-    for row in made.durations.to_pylist():
+    assert sum(row["hot"] for row in result.cross_sections.to_pylist()) == result.extent.hot
+    assert sum(row["intervals"] for row in result.utilization.to_pylist()) == result.extent.intervals
+    assert sum(row["intervals"] for row in result.runs.to_pylist()) == result.extent.hot
+    assert sum(row["intervals"] for row in result.causes.by_cause.to_pylist()) == result.extent.hot
+    for row in result.durations.to_pylist():
         assert 0 < row["time_up_to"] <= 1
         assert 0 < row["up_to"] <= 1
 
@@ -238,9 +238,9 @@ def test_telemetry_without_observed_intervals_is_an_error() -> None:
     chosen = Settings(interval_ms=HOUR, coverage=1.0, ahead_ms=HOUR)
     with pytest.raises(
         leeward.InputError, match="no link was seen for long enough in any of 28 inter"
-    ) as told:
+    ) as caught:
         analyze(samples(hours=0.9), chosen)
-    assert "--coverage" in told.value.__notes__[0]
+    assert "--coverage" in caught.value.__notes__[0]
 
 
 @pytest.mark.parametrize(
@@ -257,9 +257,9 @@ def test_telemetry_without_observed_intervals_is_an_error() -> None:
     ],
 )
 def test_invalid_settings_are_rejected_by_name(wrong: dict[str, Any], argument: str) -> None:
-    with pytest.raises(leeward.InputError) as told:
+    with pytest.raises(leeward.InputError) as caught:
         Settings(**wrong)
-    assert told.value.file == argument
+    assert caught.value.file == argument
 
 
 def test_spark_and_duckdb_give_the_same_analysis(spark: Engine) -> None:

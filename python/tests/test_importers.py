@@ -109,9 +109,9 @@ def test_lldp_from_either_end_gives_the_same_tree(
     random.Random(seed).shuffle(files)
     several = hosts[0][2] is not None and len({pod for *_, pod in hosts}) > 1
     speeds = Speeds(pod_oversubscription="2") if several else Speeds()
-    found = imported("lldp", files, speeds)
+    actual = imported("lldp", files, speeds)
     named = [(host, rack, f"{pod}a_{pod}b" if several else None) for host, rack, pod in hosts]
-    assert found == sorted(named)
+    assert actual == sorted(named)
 
 
 def lldp(name: str, others: list[str], switches: set[str], form: str) -> str:
@@ -332,8 +332,8 @@ def test_hosts_left_out_are_counted_by_reason(tmp_path: Path) -> None:
 
 def test_names_that_look_like_yaml_numbers_stay_strings(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("007 /1e3\nno /null\n0x10 /1_000\n")
-    found = imported("hdfs", [tmp_path / "file"])
-    assert found == [("007", "1e3", None), ("0x10", "1_000", None), ("no", "null", None)]
+    actual = imported("hdfs", [tmp_path / "file"])
+    assert actual == [("007", "1e3", None), ("0x10", "1_000", None), ("no", "null", None)]
 
 
 SPEEDS = [
@@ -403,18 +403,18 @@ def test_random_files_give_a_cluster_or_an_input_error(tmp_path: Path, form: For
     try:
         topology = read(form, [file])
     except InputError as refused:
-        said = str(refused)
+        text = str(refused)
     else:
-        said = ""
-    if said:
-        assert str(file) in said
+        text = ""
+    if text:
+        assert str(file) in text
         return
     pods = any(host.pod for host in topology.hosts)
     nic = "25Gbps" if any(host.nic_bps is None for host in topology.hosts) else None
     link = "4x100Gbps" if topology.racks().keys() - topology.rack_links.keys() else None
     speeds = Speeds(nic=nic, rack_link=link, pod_oversubscription="2" if pods else None)
-    found = Cluster.from_text(cluster_file(topology, speeds))
-    assert found.hosts == len(topology.hosts)
+    actual = Cluster.from_text(cluster_file(topology, speeds))
+    assert actual.hosts == len(topology.hosts)
 
 
 def test_the_examples_are_imported_as_complete_clusters() -> None:
@@ -435,7 +435,7 @@ Run = Callable[..., Any]
 
 def test_the_command_writes_a_loadable_file_and_prints_a_summary(run: Run, tmp_path: Path) -> None:
     (tmp_path / "racks.txt").write_text("a /r1\nb /r2\nc /default-rack\n")
-    shown = run(
+    result = run(
         "cluster",
         "import",
         "hdfs",
@@ -447,8 +447,8 @@ def test_the_command_writes_a_loadable_file_and_prints_a_summary(run: Run, tmp_p
         "--out",
         "c.yaml",
     )
-    assert (shown.returncode, shown.stdout) == (0, "")
-    assert shown.stderr.splitlines() == [
+    assert (result.returncode, result.stdout) == (0, "")
+    assert result.stderr.splitlines() == [
         "hdfs: 2 hosts, 2 racks",
         "left out: 1 default-rack (the script does not know its rack): c",
     ]
@@ -458,11 +458,11 @@ def test_the_command_writes_a_loadable_file_and_prints_a_summary(run: Run, tmp_p
 
 def test_invalid_options_are_named_and_no_file_is_written(run: Run, tmp_path: Path) -> None:
     (tmp_path / "racks.txt").write_text("a /r1\nb /r2\n")
-    shown = run(
+    result = run(
         "cluster", "import", "hdfs", "racks.txt", "--nic", "25Gb", "--rack-link", "1Gbps", "--out", "c.yaml"
     )
-    assert shown.returncode == 2
-    assert "error: --nic: `25Gb`: " in shown.stderr
+    assert result.returncode == 2
+    assert "error: --nic: `25Gb`: " in result.stderr
     assert not (tmp_path / "c.yaml").exists()
-    wrong = run("cluster", "import", "hdfs", "racks.txt", "--rack-label", "x")
-    assert "error: --rack-label: `x`: this is for kubernetes alone, not for hdfs" in wrong.stderr
+    completed = run("cluster", "import", "hdfs", "racks.txt", "--rack-label", "x")
+    assert "error: --rack-label: `x`: this is for kubernetes alone, not for hdfs" in completed.stderr

@@ -238,9 +238,9 @@ def _whole(body: Any) -> Any:
 
 def _asked(schema: BaseSchema) -> list[Operation]:
     """Every operation; those that change the cluster, which all others use, come last."""
-    found = [found.ok() for found in schema.get_all_operations() if isinstance(found, Ok)]
-    assert len(found) > 30
-    return sorted(found, key=lambda operation: operation.path == "/v1/cluster")
+    actual = [actual.ok() for actual in schema.get_all_operations() if isinstance(actual, Ok)]
+    assert len(actual) > 30
+    return sorted(actual, key=lambda operation: operation.path == "/v1/cluster")
 
 
 def _some(

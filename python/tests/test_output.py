@@ -106,10 +106,10 @@ def test_on_a_narrow_terminal_only_text_columns_wrap(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     what = "traffic between the racks of three clusters, relative"
-    shown = on_a_terminal(
+    output = on_a_terminal(
         monkeypatch, 44, ["NAME", "SIZE", "WHAT"], "<><", [["facebook-tm-parsimon", "1.3 MB", what]]
     )
-    lines = shown.splitlines()
+    lines = output.splitlines()
     assert lines[1].startswith("facebook-tm-parsimon  1.3 MB  traffic")
     assert all(len(line) <= 44 for line in lines)
     assert " ".join(line[30:].strip() for line in lines[1:]) == what
@@ -119,10 +119,10 @@ def test_on_a_narrow_terminal_only_text_columns_wrap(
 def test_a_table_is_complete_at_any_terminal_width(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
     policies = ["uniform:remote_racks=2", "sinbad:remote_racks=2:interval=10s"]
     rows = [["full block write time, mean", "6.80 s", "6.12 s"], ["f" * 64, "1", "2"]]
-    shown = on_a_terminal(monkeypatch, columns, ["", *policies], "<>>", rows)
+    output = on_a_terminal(monkeypatch, columns, ["", *policies], "<>>", rows)
     letters = sorted("".join([*policies, *(cell for row in rows for cell in row)]).replace(" ", ""))
-    assert sorted("".join(shown.split())) == letters
-    assert "…" not in shown
+    assert sorted("".join(output.split())) == letters
+    assert "…" not in output
 
 
 def test_a_wide_table_is_not_truncated_when_piped(capsys: pytest.CaptureFixture[str]) -> None:

@@ -81,13 +81,13 @@ def test_the_summary_covers_all_flows_and_all_bytes(
     if scheduler != "strobe":
         named["demand"] = "oracle"
     run = packets.simulate(SMALL | {"workload": {"flows": work}, "scheduler": named, "sample": None})
-    found = packets.summary(run)
-    totals = found["totals"]
-    assert [one["class"] for one in found["completion"]] == sorted({step for _, step, _ in flows})
-    assert sum(one["flows"] for one in found["completion"]) == totals["finished"] == len(flows)
-    assert sum(one["delivered_bytes"] for one in found["completion"]) == sum(size for *_, size in flows)
-    assert all(0 < one["median_s"] <= one["p99_s"] <= totals["ended_s"] for one in found["completion"])
-    assert found["throughput_bps"] == pytest.approx(8 * sum(size for *_, size in flows) / totals["ended_s"])
+    actual = packets.summary(run)
+    totals = actual["totals"]
+    assert [one["class"] for one in actual["completion"]] == sorted({step for _, step, _ in flows})
+    assert sum(one["flows"] for one in actual["completion"]) == totals["finished"] == len(flows)
+    assert sum(one["delivered_bytes"] for one in actual["completion"]) == sum(size for *_, size in flows)
+    assert all(0 < one["median_s"] <= one["p99_s"] <= totals["ended_s"] for one in actual["completion"])
+    assert actual["throughput_bps"] == pytest.approx(8 * sum(size for *_, size in flows) / totals["ended_s"])
     ways = ("packet", "circuit", "local", "dropped", "held")
     assert totals["sent_bytes"] == sum(totals[f"{way}_bytes"] for way in ways)
 
@@ -109,17 +109,17 @@ def test_a_python_scheduler_gives_the_results_of_the_built_in_one() -> None:
         for step in range(1, 4)
     ]
     assert totals({"days": days}) == known
-    asked: list[tuple[int, Network]] = []
+    requests: list[tuple[int, Network]] = []
 
     def most(demand: Any, network: Network) -> Any:
-        asked.append((int(demand.sum()), network))
+        requests.append((int(demand.sum()), network))
         return _round(demand, network) if demand.any() else []
 
-    made = totals({"name": most, "demand": "oracle", "night": "10us"})
-    assert made["finished"] == 2
-    assert asked[0][0] == 10_000_000
-    assert all(later[0] <= 10_000_000 for later in asked)
-    assert asked[0][1] == Network(night="10us")
+    result = totals({"name": most, "demand": "oracle", "night": "10us"})
+    assert result["finished"] == 2
+    assert requests[0][0] == 10_000_000
+    assert all(later[0] <= 10_000_000 for later in requests)
+    assert requests[0][1] == Network(night="10us")
 
 
 def test_errors_of_a_python_scheduler_are_reported() -> None:
@@ -129,9 +129,9 @@ def test_errors_of_a_python_scheduler_are_reported() -> None:
         return str(raised.value)
 
     twice = [("1ms", [(0, 1)]), ("1ms", [(0, 1), (0, 2)])]
-    told = "day 1: source 0 has circuits to 1 and 2: a port has one"
-    assert fails(lambda *_: twice) == f"scenario: scheduler.name: {told}"
-    assert fails(lambda *_: twice, demand="adu") == f"scenario: schedule request at 0 ns: {told}"
+    message = "day 1: source 0 has circuits to 1 and 2: a port has one"
+    assert fails(lambda *_: twice) == f"scenario: scheduler.name: {message}"
+    assert fails(lambda *_: twice, demand="adu") == f"scenario: schedule request at 0 ns: {message}"
     assert fails(lambda *_: 7, demand="adu") == "days: `<lambda>` returned int: expected a list of days"
     assert "makes schedules of demand" in fails(lambda *_: [])
 
@@ -172,10 +172,10 @@ def test_copies_of_blocks_have_a_table_and_follow_their_policy() -> None:
 
 
 def test_runs_are_repeatable_and_report_progress() -> None:
-    told: list[float] = []
-    first = packets.simulate(SMALL, progress=told.append)
-    assert told
-    assert told == sorted(told)
+    updates: list[float] = []
+    first = packets.simulate(SMALL, progress=updates.append)
+    assert updates
+    assert updates == sorted(updates)
     assert all(
         table.equals(other)
         for table, other in zip(
@@ -241,18 +241,18 @@ def test_the_command_prints_a_summary_and_writes_tables(tmp_path: Path) -> None:
 
 def test_sequences_cover_three_more_days_and_never_decrease() -> None:
     run = packets.simulate(str(EXAMPLE))
-    found = packets.sequence(run, 0, 1)
-    assert found is not None
+    actual = packets.sequence(run, 0, 1)
+    assert actual is not None
     # A day each 1.4 ms, of which 100 ms have 72; three more follow all but three of them.
-    assert (found.over, found.at_s[0], found.at_s[-1]) == (69, 0, pytest.approx(4.2e-3))
-    assert found.arrived_bytes[0] == 0
-    assert (numpy.diff(found.arrived_bytes) >= 0).all()
+    assert (actual.over, actual.at_s[0], actual.at_s[-1]) == (69, 0, pytest.approx(4.2e-3))
+    assert actual.arrived_bytes[0] == 0
+    assert (numpy.diff(actual.arrived_bytes) >= 0).all()
     # Circuits carry more in 180 us than packets do in the rest of 1.4 ms.
-    day = (found.at_s > 1.22e-3) & (found.at_s < 1.40e-3)
-    assert (found.up[day] == 1).all()
-    assert found.up.mean() == pytest.approx(180 / 1400, abs=0.02)
-    assert set(found.capacity_packets) == {16, 128}
-    assert (found.queued_packets <= 133).all()
+    day = (actual.at_s > 1.22e-3) & (actual.at_s < 1.40e-3)
+    assert (actual.up[day] == 1).all()
+    assert actual.up.mean() == pytest.approx(180 / 1400, abs=0.02)
+    assert set(actual.capacity_packets) == {16, 128}
+    assert (actual.queued_packets <= 133).all()
     # Without days it is the run itself; without samples there is nothing.
     alone = packets.simulate({**SMALL, "scheduler": None})
     plain = packets.sequence(alone, 0, 1)

@@ -153,15 +153,15 @@ def test_failed_probes_and_conflicting_options_are_reported_in_one_line(run: Run
         failed = run(*one, "--controller", url)
         assert failed.returncode == 1
         assert failed.stderr.splitlines()[-1] == "error: 10.0.0.1:7601: nobody listens there"
-    wrong = [
+    cases = [
         ((*one, "--controller", url, "--secret", str(tmp_path / "secret")), "error: --secret: "),
         (("probe", "mesh", "--hosts", "a=10.0.0.1,b", "--controller", url), "error: --hosts: `a=10.0.0.1`"),
         (("probe", "mesh", "--hosts", "a,b", "--keep"), "error: --keep: "),
         ((*one, "--controller", "here"), "error: --controller: "),
     ]
-    for command, beginning in wrong:
-        told = run(*command)
-        assert (told.returncode, told.stderr.startswith(beginning)) == (2, True), told.stderr
+    for command, beginning in cases:
+        result = run(*command)
+        assert (result.returncode, result.stderr.startswith(beginning)) == (2, True), result.stderr
 
 
 def test_an_interrupted_survey_is_cancelled_in_the_controller() -> None:

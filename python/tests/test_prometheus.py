@@ -65,8 +65,8 @@ def prometheus(tmp_path_factory: Any, backfilled: Any) -> Iterator[str]:
 
 def month(url: str, folder: Path, **given: Any) -> Samples:
     (folder / "map.yaml").write_text(given.pop("text", MAP))
-    asked: dict[str, Any] = {"since": "30d", "now_ms": 1000 * END, "keep": folder / "kept"} | given
-    return read(CLUSTER, prometheus=url, map=folder / "map.yaml", **asked)
+    request: dict[str, Any] = {"since": "30d", "now_ms": 1000 * END, "keep": folder / "kept"} | given
+    return read(CLUSTER, prometheus=url, map=folder / "map.yaml", **request)
 
 
 def by_link(samples: Samples) -> dict[str, int]:
@@ -145,7 +145,7 @@ def fake() -> Iterator[Callable[[Callable[[int, str], Answer]], str]]:
 
     def start(answer: Callable[[int, str], Answer]) -> str:
         class Handler(BaseHTTPRequestHandler):
-            asked = 0
+            question = 0
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
@@ -163,15 +163,15 @@ def fake() -> Iterator[Callable[[Callable[[int, str], Answer]], str]]:
             def log_message(self, *_: Any) -> None:
                 pass
 
-        made = HTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=made.serve_forever, daemon=True).start()
-        started.append(made)
-        return f"http://127.0.0.1:{made.server_port}"
+        listener = HTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=listener.serve_forever, daemon=True).start()
+        started.append(listener)
+        return f"http://127.0.0.1:{listener.server_port}"
 
     yield start
-    for made in started:
-        made.shutdown()
-        made.server_close()
+    for listener in started:
+        listener.shutdown()
+        listener.server_close()
 
 
 def good(data: Any) -> Answer:
@@ -286,18 +286,18 @@ def asked_for(question: str) -> tuple[int, int]:
 
 
 def test_a_second_run_queries_at_most_twenty_minutes_besides_new_time(fake: Any, tmp_path: Path) -> None:
-    asked: list[int] = []
+    lengths: list[int] = []
 
     def answer(_: int, question: str) -> Answer:
         if "ms%5D" in question:
-            asked.append(asked_for(question)[1])
+            lengths.append(asked_for(question)[1])
         return loads(question)
 
     url, sums = fake(answer), []
     for now, new in ((END, 3 * DAY), (END + 60, 60), (END + 540, 480)):
-        asked.clear()
+        lengths.clear()
         sums.append(by_link(month(url, tmp_path, since="3d", text=LOADS, now_ms=1000 * now)))
-        assert sum(asked) <= new + 1200
+        assert sum(lengths) <= new + 1200
     # Nothing is lost or there twice where pieces meet.
     assert sums == [{"r0:uplink": 8 * 10**6 * (3 * DAY // 30 - 1) * 30}] * 3
 

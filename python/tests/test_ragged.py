@@ -46,8 +46,8 @@ def test_a_ragged_telemetry_row_is_reported_with_file_and_line(
     path = written(tmp_path, wrong, name)
     with pytest.raises(InputError) as raised:
         read(CLUSTER, [path], engine=Engine.duckdb(threads=1))
-    shown = wrong if len(wrong) <= 60 else f"{wrong[:60]}..."
-    assert str(raised.value) == f"{path}:2002: `{shown}`: {expected}"
+    text = wrong if len(wrong) <= 60 else f"{wrong[:60]}..."
+    assert str(raised.value) == f"{path}:2002: `{text}`: {expected}"
 
 
 def test_the_file_with_the_ragged_row_is_named(tmp_path: Path) -> None:

@@ -39,13 +39,13 @@ def cells(runs: list[leeward.Run]) -> dict[str, tuple[str, ...]]:
 
 
 def test_a_missing_value_is_shown_as_a_dash(tmp_path: Path) -> None:
-    shown = cells(leeward.simulate(scenario(tmp_path, [BLOCK // 2] * 4), ["uniform", "sinbad"]))
-    assert shown["full blocks written"] == ("0", "0")
-    assert shown["full block write time, mean"] == ("-", "-")
-    assert shown["time of the same full blocks, uniform / this"] == ("", "-")
-    assert shown["full blocks faster than uniform"] == ("", "-")
-    assert shown["smaller blocks written"] == ("4", "4")
-    assert shown["  smaller blocks"][1].endswith("x")
+    rows = cells(leeward.simulate(scenario(tmp_path, [BLOCK // 2] * 4), ["uniform", "sinbad"]))
+    assert rows["full blocks written"] == ("0", "0")
+    assert rows["full block write time, mean"] == ("-", "-")
+    assert rows["time of the same full blocks, uniform / this"] == ("", "-")
+    assert rows["full blocks faster than uniform"] == ("", "-")
+    assert rows["smaller blocks written"] == ("4", "4")
+    assert rows["  smaller blocks"][1].endswith("x")
     nothing = cells(leeward.simulate(scenario(tmp_path, [0]), ["uniform", "sinbad"]))
     assert nothing["block write time, mean"] == nothing["file write time, mean"] == ("-", "-")
 
@@ -111,8 +111,8 @@ def test_axes_have_plain_numbers_and_curves_are_labelled(tmp_path: Path) -> None
 
 @pytest.mark.parametrize("policies", [["uniform"], ["uniform", "sinbad:threshold=1MB"]])
 def test_the_page_describes_the_run_and_explains_its_terms(tmp_path: Path, policies: list[str]) -> None:
-    made = scenario(tmp_path, [BLOCK] * 5, warmup="10s")
-    text = page.page(made, leeward.simulate(made, policies))
+    path = scenario(tmp_path, [BLOCK] * 5, warmup="10s")
+    text = page.page(path, leeward.simulate(path, policies))
     plain = html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", text)))
     for words in (
         "the first 10 s are not counted",
@@ -141,6 +141,6 @@ def test_a_page_describes_a_policy_by_its_kind_and_name(kind: str) -> None:
 
 
 def test_a_page_of_no_writes_has_no_broken_picture(tmp_path: Path) -> None:
-    made = scenario(tmp_path, [0])
-    text = page.page(made, leeward.simulate(made, ["uniform", "sinbad"]))
+    path = scenario(tmp_path, [0])
+    text = page.page(path, leeward.simulate(path, ["uniform", "sinbad"]))
     assert "nan" not in text.lower().replace("<svg", "")

@@ -108,8 +108,8 @@ def test_loads_hotspots_and_silent_links_are_read_from_prometheus(
     (tmp_path / "map.yaml").write_text(MAP)
     known.carry(In_up1=3e8, In_up2=2e8, Out_up1=9e8, Out_up2=8e8, In_port2=4e8)
     with scraping(tmp_path, SCRAPE % port) as prometheus:
-        asked = ("--prometheus", prometheus, "--map", "map.yaml", "--interval", "300ms")
-        with served(tmp_path, CLUSTER, *asked) as url:
+        arguments = ("--prometheus", prometheus, "--map", "map.yaml", "--interval", "300ms")
+        with served(tmp_path, CLUSTER, *arguments) as url:
 
             def get(path: str) -> Any:
                 with urllib.request.urlopen(url + path, timeout=20) as answer:

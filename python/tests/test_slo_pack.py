@@ -34,9 +34,9 @@ def mail(name: str, latency: str, more: str = "") -> str:
 
 def test_packed_volumes_meet_their_slos_in_the_check_and_the_replay(run: Run, tmp_path: Path) -> None:
     packed = tmp_path / "packed.yaml"
-    shown = run("slo", "pack", VOLUMES, "--cluster", SERVERS, "--write", str(packed), "-o", "json")
-    assert shown.returncode == 0, shown.stderr
-    record = json.loads(shown.stdout)
+    result = run("slo", "pack", VOLUMES, "--cluster", SERVERS, "--write", str(packed), "-o", "json")
+    assert result.returncode == 0, result.stderr
+    record = json.loads(result.stdout)
     assert record["refused"] == []
     assert len(record["workloads"]) == 8
     assert 1 <= record["servers_used"] <= 6
@@ -63,11 +63,11 @@ def test_placements_do_not_depend_on_the_number_of_threads() -> None:
 
 
 def test_progress_is_reported_for_every_workload_in_every_round() -> None:
-    told: list[tuple[int, int]] = []
+    updates: list[tuple[int, int]] = []
     record = pack(
-        VOLUMES, SERVERS, limits="average", progress=lambda number, done: told.append((number, done))
+        VOLUMES, SERVERS, limits="average", progress=lambda number, done: updates.append((number, done))
     )
-    assert told == [(number + 1, done + 1) for number in range(record["rounds"]) for done in range(8)]
+    assert updates == [(number + 1, done + 1) for number in range(record["rounds"]) for done in range(8)]
 
 
 @pytest.mark.parametrize("limits", LIMITS)
@@ -80,10 +80,10 @@ def test_each_method_of_choosing_limits_places_or_refuses_with_a_reason(limits: 
 
 def test_a_refused_workload_exits_with_1_and_is_left_out_of_the_output(run: Run, tmp_path: Path) -> None:
     given = file(tmp_path, mail("first", "200ms") + mail("never", "9ms"), "fit: {interval: 20ms}")
-    shown = run("slo", "pack", given, "--cluster", SERVERS, "-o", "yaml")
-    assert shown.returncode == 1
-    assert "error: never is refused: " in shown.stderr
-    assert [one["name"] for one in yaml.safe_load(shown.stdout)["workloads"]] == ["first"]
+    result = run("slo", "pack", given, "--cluster", SERVERS, "-o", "yaml")
+    assert result.returncode == 1
+    assert "error: never is refused: " in result.stderr
+    assert [one["name"] for one in yaml.safe_load(result.stdout)["workloads"]] == ["first"]
 
 
 NAMES = ("yes", "off", "1_000", "1.10", "010", "12", "0x1f", "1e3", "2020-01-01", "2020-13-45")
@@ -132,17 +132,17 @@ def test_no_file_is_written_when_every_workload_is_refused(run: Run, tmp_path: P
     given = file(tmp_path, mail("never", "9ms"), "fit: {interval: 20ms}")
     packed = tmp_path / "packed.yaml"
     packed.write_text("as it was")
-    shown = run("slo", "pack", given, "--cluster", SERVERS, "--write", str(packed))
-    assert (shown.returncode, packed.read_text()) == (1, "as it was")
-    assert "wrote nothing: no workload has a place" in shown.stderr
-    shown = run("slo", "pack", given, "--cluster", SERVERS, "-o", "yaml")
-    assert (shown.returncode, shown.stdout) == (1, "")
+    result = run("slo", "pack", given, "--cluster", SERVERS, "--write", str(packed))
+    assert (result.returncode, packed.read_text()) == (1, "as it was")
+    assert "wrote nothing: no workload has a place" in result.stderr
+    result = run("slo", "pack", given, "--cluster", SERVERS, "-o", "yaml")
+    assert (result.returncode, result.stdout) == (1, "")
 
 
 def test_the_result_may_overwrite_the_input_file(run: Run, tmp_path: Path) -> None:
     given = Path(file(tmp_path, mail("first", "200ms")))
-    shown = run("slo", "pack", str(given), "--cluster", SERVERS, "--write", str(given))
-    assert shown.returncode == 0, shown.stderr
+    result = run("slo", "pack", str(given), "--cluster", SERVERS, "--write", str(given))
+    assert result.returncode == 0, result.stderr
     assert "server: serversh0:ssd" in given.read_text()
     assert [path.name for path in tmp_path.iterdir()] == [given.name]
 
@@ -157,9 +157,9 @@ def test_the_result_may_overwrite_the_input_file(run: Run, tmp_path: Path) -> No
 def test_an_output_path_in_a_missing_folder_is_rejected_before_the_work(
     run: Run, arguments: tuple[str, ...]
 ) -> None:
-    shown = run("slo", *arguments, "nodir/x")
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert shown.stderr == f"error: {arguments[-1]}: `nodir/x`: there is no folder `nodir`\n"
+    result = run("slo", *arguments, "nodir/x")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr == f"error: {arguments[-1]}: `nodir/x`: there is no folder `nodir`\n"
 
 
 def test_deep_nesting_and_exponential_merges_are_errors_without_a_traceback(run: Run, tmp_path: Path) -> None:
@@ -169,9 +169,9 @@ def test_deep_nesting_and_exponential_merges_are_errors_without_a_traceback(run:
     assert settings.stderr == "error: settings of compactor:1:256: nested too deeply\n"
     path = tmp_path / "deep.yaml"
     path.write_text(f"workloads: {deep}")
-    shown = run("slo", "pack", str(path), "--cluster", SERVERS)
-    assert shown.returncode == 2
-    assert "workloads: nested too deeply" in shown.stderr.splitlines()[0]
+    result = run("slo", "pack", str(path), "--cluster", SERVERS)
+    assert result.returncode == 2
+    assert "workloads: nested too deeply" in result.stderr.splitlines()[0]
     lines = ["a0: &a0 {x: 1}"]
     lines += [f"a{n + 1}: &a{n + 1} {{<<: [{', '.join(10 * [f'*a{n}'])}]}}" for n in range(30)]
     path.write_text("\n".join([*lines, "workloads: []"]))
@@ -182,17 +182,17 @@ def test_deep_nesting_and_exponential_merges_are_errors_without_a_traceback(run:
 def test_a_margin_outside_0_to_1e9_percent_is_rejected(run: Run, margin: str) -> None:
     trace = str(EXAMPLES / "mail.csv.gz")
     for arguments in (("pack", VOLUMES, "--cluster", SERVERS), ("curve", trace)):
-        shown = run("slo", *arguments, "--margin", margin)
-        assert (shown.returncode, shown.stdout) == (2, "")
-        assert shown.stderr.startswith(f"error: --margin: `{margin}`: expected a percentage from 0% to 1e9%")
+        result = run("slo", *arguments, "--margin", margin)
+        assert (result.returncode, result.stdout) == (2, "")
+        assert result.stderr.startswith(f"error: --margin: `{margin}`: expected a percentage from 0% to 1e9%")
 
 
 def test_packing_on_a_cluster_without_priorities_is_an_error(run: Run, tmp_path: Path) -> None:
     cluster = tmp_path / "fifo.yaml"
     cluster.write_text(Path(SERVERS).read_text().replace("priorities: 8\n", ""))
-    shown = run("slo", "pack", VOLUMES, "--cluster", str(cluster))
-    assert shown.returncode == 2
-    assert "give the cluster `priorities`" in shown.stderr
+    result = run("slo", "pack", VOLUMES, "--cluster", str(cluster))
+    assert result.returncode == 2
+    assert "give the cluster `priorities`" in result.stderr
 
 
 def test_a_server_in_the_file_is_an_error_unless_again_is_given(tmp_path: Path) -> None:
@@ -205,10 +205,10 @@ def test_a_server_in_the_file_is_an_error_unless_again_is_given(tmp_path: Path) 
 
 def test_packing_a_packed_file_hints_at_the_again_option(run: Run, tmp_path: Path) -> None:
     given = file(tmp_path, mail("first", "200ms", ", server: serversh2"), "fit: {interval: 20ms}")
-    shown = run("slo", "pack", given, "--cluster", SERVERS)
-    assert shown.returncode == 2
-    assert shown.stderr.endswith("hint: --again discards servers, priorities and limits of the file\n")
-    assert shown.stderr.count("hint:") == 1
+    result = run("slo", "pack", given, "--cluster", SERVERS)
+    assert result.returncode == 2
+    assert result.stderr.endswith("hint: --again discards servers, priorities and limits of the file\n")
+    assert result.stderr.count("hint:") == 1
 
 
 RACK = """
@@ -262,14 +262,14 @@ def test_a_network_only_workload_on_its_own_client_has_a_bound_of_zero(run: Run,
         "    slo: {percentile: 99, latency: 100ms}\n"
         f"    curves: {{network-in: {bucket}, network-out: {bucket}}}\n"
     )
-    shown = run("slo", "pack", str(given), "--cluster", str(cluster), "--write", str(packed), "-o", "json")
-    assert shown.returncode == 0, shown.stderr
-    (one,) = json.loads(shown.stdout)["workloads"]
+    result = run("slo", "pack", str(given), "--cluster", str(cluster), "--write", str(packed), "-o", "json")
+    assert result.returncode == 0, result.stderr
+    (one,) = json.loads(result.stdout)["workloads"]
     assert (one["server"], one["bound_s"], one["met"]) == ("r0h0:ssd", 0, True)
     for command in (("bound",), ("check", "--replay")):
-        shown = run("slo", command[0], str(packed), "--cluster", str(cluster), *command[1:])
-        assert shown.returncode == 0, shown.stderr
-        assert "it crosses no link" in shown.stderr
+        result = run("slo", command[0], str(packed), "--cluster", str(cluster), *command[1:])
+        assert result.returncode == 0, result.stderr
+        assert "it crosses no link" in result.stderr
 
 
 def test_a_workload_file_from_a_pipe_is_packed_written_and_replayed(tmp_path: Path) -> None:
@@ -286,9 +286,9 @@ def test_a_workload_file_from_a_pipe_is_packed_written_and_replayed(tmp_path: Pa
         f"{leeward} slo pack <(cat {tmp_path}/v.yaml) --cluster {SERVERS} --limits several --write {packed}"
     )
     line += f" && {leeward} slo check <(cat {packed}) --cluster {SERVERS} --replay --method dnc"
-    shown = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
-    assert shown.returncode == 0, shown.stderr
-    assert f"wrote {packed}" in shown.stderr
+    result = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert f"wrote {packed}" in result.stderr
 
 
 def test_a_margin_below_the_margin_of_the_file_is_rejected() -> None:
@@ -308,10 +308,10 @@ def test_a_replay_names_workloads_without_a_trace_and_writes_request_latencies(
 ) -> None:
     out = tmp_path / "requests.parquet"
     options = ("--replay", "--method", "dnc", "--out", str(out))
-    shown = run("slo", "check", FILE, "--cluster", CLUSTER, *options)
-    assert shown.returncode == 0, shown.stderr
-    assert shown.stdout.startswith("WORKLOAD")
-    assert "note: backup: known without a trace, so it sent nothing" in shown.stderr
+    result = run("slo", "check", FILE, "--cluster", CLUSTER, *options)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith("WORKLOAD")
+    assert "note: backup: known without a trace, so it sent nothing" in result.stderr
     table = parquet.read_table(out)
     assert table.column_names[:3] == ["workload", "arrival_s", "latency_s"]
     assert set(table["workload"].to_pylist()) == {f"mail{number}" for number in range(6)}
@@ -321,8 +321,8 @@ def test_check_without_a_replay_prints_the_same_as_bound(run: Run) -> None:
     checked = run("slo", "check", FILE, "--cluster", CLUSTER, "--method", "dnc")
     bounds = run("slo", "bound", FILE, "--cluster", CLUSTER, "--method", "dnc")
     assert (checked.stdout, checked.returncode) == (bounds.stdout, bounds.returncode)
-    wrong = run("slo", "check", FILE, "--cluster", CLUSTER, "--over", "held")
-    assert (wrong.returncode, "--over goes with --replay" in wrong.stderr) == (2, True)
+    result = run("slo", "check", FILE, "--cluster", CLUSTER, "--over", "held")
+    assert (result.returncode, "--over goes with --replay" in result.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -336,10 +336,10 @@ def test_every_order_replays_every_request(order: str) -> None:
 def test_bounds_are_not_confirmed_by_a_replay_of_another_queueing_order(
     run: Run, options: tuple[str, str]
 ) -> None:
-    shown = run("slo", "check", FILE, "--cluster", CLUSTER, "--replay", "--method", "dnc", *options)
-    rows = [line.split() for line in shown.stdout.splitlines()[1:]]
+    result = run("slo", "check", FILE, "--cluster", CLUSTER, "--replay", "--method", "dnc", *options)
+    rows = [line.split() for line in result.stdout.splitlines()[1:]]
     assert {row[-1] for row in rows} <= {"-", "EXCEEDED"}
-    assert "note: bounds are of strict priorities and requests held at limits" in shown.stderr
+    assert "note: bounds are of strict priorities and requests held at limits" in result.stderr
 
 
 def test_more_outstanding_requests_raise_the_bound_of_a_device() -> None:
@@ -375,8 +375,8 @@ def test_drawn_tails_repeat_with_the_seed_and_lengthen_the_worst_latency() -> No
 
 def test_the_tails_and_seed_flags_control_drawn_tails(run: Run) -> None:
     replay = ("slo", "check", FILE, "--cluster", CLUSTER, "--replay", "--method", "dnc")
-    shown = run(*replay, "--tails", "--seed", "3", "-o", "json")
-    assert json.loads(shown.stdout) == check(FILE, CLUSTER, method="dnc", tails=True, seed=3)[0]
+    result = run(*replay, "--tails", "--seed", "3", "-o", "json")
+    assert json.loads(result.stdout) == check(FILE, CLUSTER, method="dnc", tails=True, seed=3)[0]
     assert "times without queueing are drawn with seed 1" in run(*replay, "--tails").stderr
     unseeded = run(*replay, "--seed", "3")
     assert (unseeded.returncode, "--seed goes with --tails" in unseeded.stderr) == (2, True)
@@ -391,6 +391,6 @@ def test_tails_without_measured_device_times_are_an_error(run: Run, tmp_path: Pa
     given = tmp_path / "w.yaml"
     where = f"client: r0h0, server: r0h7, trace: {EXAMPLES / 'mail.csv.gz'}"
     given.write_text(f"device: bare.json\nfit: {{interval: 20ms}}\nworkloads:\n  - {{name: a, {where}}}\n")
-    shown = run("slo", "check", str(given), "--cluster", CLUSTER, "--replay", "--tails")
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert shown.stderr.startswith("error: --tails: no workload with a trace has a device file with times")
+    result = run("slo", "check", str(given), "--cluster", CLUSTER, "--replay", "--tails")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("error: --tails: no workload with a trace has a device file with times")

@@ -111,9 +111,9 @@ def test_ray_does_not_change_the_results(scenario: Path, tmp_path: Path) -> None
 
 @pytest.mark.skipif(importlib.util.find_spec("ray") is not None, reason="Ray is installed")
 def test_the_ray_backend_without_ray_names_the_install_command(run: Run, scenario: Path) -> None:
-    shown = run("simulate", str(scenario), "--seeds", "2", "--backend", "ray")
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert shown.stderr.splitlines() == [
+    result = run("simulate", str(scenario), "--seeds", "2", "--backend", "ray")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.splitlines() == [
         "error: --backend: `ray`: Ray is not installed",
         "hint: pip install 'leeward[ray]' installs it",
     ]
@@ -184,9 +184,9 @@ def test_ctrl_c_stops_a_sweep_at_once_and_prints_how_to_resume(
         assert time.monotonic() < deadline
         time.sleep(0.01)
     stopped.send_signal(signal.SIGINT)
-    asked = time.monotonic()
+    start = time.monotonic()
     stdout, stderr = stopped.communicate(timeout=30)
-    assert time.monotonic() - asked < 10
+    assert time.monotonic() - start < 10
     assert (stopped.returncode, stdout) == (130, "")
     assert stderr.splitlines()[-1] == f"stopped; the same command goes on with what is in {out}"
     assert "Traceback" not in stderr
@@ -210,9 +210,9 @@ def test_a_damaged_cell_is_reported_and_computed_again(
         )
         assert victim.read_bytes() != data
     sweep.run(scenario, POLICIES, seeds=[1, 2], out=out)
-    told = [record.message for record in caplog.records if record.levelname == "WARNING"]
-    assert len(told) == 1
-    assert told[0].startswith(str(victim))
+    lines = [record.message for record in caplog.records if record.levelname == "WARNING"]
+    assert len(lines) == 1
+    assert lines[0].startswith(str(victim))
     assert contents(out) == whole
     changed = {name for name, at in times(out).items() if before[name] != at}
     assert changed == {f"{victim.stem}.json", f"{victim.stem}.parquet"}
@@ -250,9 +250,9 @@ def test_a_second_sweep_into_the_same_folder_is_rejected(run: Run, scenario: Pat
     from leeward.sweep.store import Store
 
     with Store(tmp_path / "out").locked():
-        shown = run("simulate", str(scenario), "--seeds", "2", "--out", "out")
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert shown.stderr.startswith("error: --out: `out`: another sweep is writing to it")
+        result = run("simulate", str(scenario), "--seeds", "2", "--out", "out")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("error: --out: `out`: another sweep is writing to it")
     assert run("simulate", str(scenario), "--seeds", "2", "--out", "out").returncode == 0
 
 
@@ -274,16 +274,16 @@ def test_tables_of_every_run_are_written_on_request(scenario: Path, tmp_path: Pa
 
 
 def test_progress_of_every_cell_reaches_one(scenario: Path, tmp_path: Path) -> None:
-    told: dict[int, list[float]] = {}
+    updates: dict[int, list[float]] = {}
 
     def progress(cell: int, share: float) -> None:
-        told.setdefault(cell, []).append(share)
+        updates.setdefault(cell, []).append(share)
 
     for _ in range(2):
-        told.clear()
+        updates.clear()
         sweep.run(scenario, POLICIES, out=tmp_path / "out", progress=progress)
-        assert set(told) == {0, 1, 2}
-        assert all(shares == sorted(shares) and shares[-1] == 1 for shares in told.values())
+        assert set(updates) == {0, 1, 2}
+        assert all(shares == sorted(shares) and shares[-1] == 1 for shares in updates.values())
 
 
 def table(values: dict[str, list[float | None]]) -> pyarrow.Table:
@@ -326,16 +326,16 @@ def test_seeds_without_a_value_are_left_out_of_the_summary() -> None:
 
 def test_the_command_prints_a_table_for_each_setting(run: Run, scenario: Path) -> None:
     options = ["--policy", "uniform, sinbad", "--seeds", "3", "--seed", "5", "--out", "out"]
-    shown = run("simulate", str(scenario), *options, "--set", "telemetry.delay=0s,2s")
-    assert shown.returncode == 0, shown.stderr
-    assert [line for line in shown.stdout.splitlines() if "=" in line] == [
+    result = run("simulate", str(scenario), *options, "--set", "telemetry.delay=0s,2s")
+    assert result.returncode == 0, result.stderr
+    assert [line for line in result.stdout.splitlines() if "=" in line] == [
         "telemetry.delay=0s",
         "telemetry.delay=2s",
     ]
-    header, blocks = shown.stdout.splitlines()[1:3]
+    header, blocks = result.stdout.splitlines()[1:3]
     assert header.split() == ["uniform", "sinbad"]
     assert blocks.split() == ["blocks", "written", *["20", "±", "0"] * 2]
-    assert "3 seeds, 5 to 7: mean and 95 % confidence interval" in shown.stderr
+    assert "3 seeds, 5 to 7: mean and 95 % confidence interval" in result.stderr
     again = run("simulate", str(scenario), *options, "--set", "telemetry.delay=0s,2s", "-o", "json")
     assert "out: 12 of 12 cells are there already" in again.stderr
     document = json.loads(again.stdout)
@@ -383,10 +383,10 @@ def test_one_seed_gives_the_same_output_as_a_single_simulation(run: Run, scenari
 def test_invalid_options_print_an_error_and_exit_with_2(
     run: Run, scenario: Path, options: tuple[str, ...], error: str
 ) -> None:
-    shown = run("simulate", "scenario.yaml", *options)
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert shown.stderr.startswith(error), shown.stderr
-    assert "Traceback" not in shown.stderr
+    result = run("simulate", "scenario.yaml", *options)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith(error), result.stderr
+    assert "Traceback" not in result.stderr
 
 
 def test_a_seed_without_written_blocks_has_no_means_and_no_factors(scenario: Path) -> None:
@@ -423,9 +423,9 @@ def test_a_run_without_finished_jobs_has_no_byte_weighted_job_time(scenario: Pat
 def test_errors_are_reported_before_the_output_folder_is_created(
     run: Run, scenario: Path, options: tuple[str, ...], error: str
 ) -> None:
-    shown = run("simulate", "scenario.yaml", "--seeds", "2", "--out", "out", *options, LEEWARD_DATA="traces")
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert shown.stderr.startswith(error), shown.stderr
+    result = run("simulate", "scenario.yaml", "--seeds", "2", "--out", "out", *options, LEEWARD_DATA="traces")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith(error), result.stderr
     assert not (scenario.parent / "out").exists()
 
 
@@ -469,9 +469,9 @@ def test_a_sweep_resumes_in_a_folder_with_partial_temporary_files(
     assert run("simulate", str(scenario), "--seeds", "2", "--out", "out").returncode == 0
     for left in (".cells.77.parquet", ".summary.77.json", "cells/.uniform-1-0123456789abcdef.77.json"):
         (tmp_path / "out" / left).write_text("half")
-    shown = run("simulate", str(scenario), "--seeds", "2", "--out", "out")
-    assert shown.returncode == 0, shown.stderr
-    assert "4 of 4 cells are there already" in shown.stderr
+    result = run("simulate", str(scenario), "--seeds", "2", "--out", "out")
+    assert result.returncode == 0, result.stderr
+    assert "4 of 4 cells are there already" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -519,30 +519,32 @@ def test_the_table_of_a_sweep_shows_a_dash_for_a_missing_value(scenario: Path) -
     (scenario.parent / "jobs.tsv").write_text("job\t1\t0\t0\t0\t0\n")
     policies = ["uniform", "sinbad"]
     summary = sweep.summarize(sweep.run(scenario, policies, seeds=[1, 2])).to_pylist()
-    shown = {row.quantity: row.cells for row in interval_rows(summary, policies)}
-    assert shown["full block write time, mean"] == ("-", "-")
-    assert shown["time of the same full blocks, uniform / this"] == ("", "-")
-    assert shown["    uniform / this"] == ("", "-")
+    rows = {row.quantity: row.cells for row in interval_rows(summary, policies)}
+    assert rows["full block write time, mean"] == ("-", "-")
+    assert rows["time of the same full blocks, uniform / this"] == ("", "-")
+    assert rows["    uniform / this"] == ("", "-")
 
 
 @pytest.mark.parametrize("options", [(), ("-o", "json"), ("--seeds", "2")])
 def test_a_policy_that_refuses_every_block_is_named(
     run: Run, scenario: Path, options: tuple[str, ...]
 ) -> None:
-    shown = run("simulate", str(scenario), "--policy", "uniform,ccp", *options)
-    assert shown.returncode == 0
-    told = [line for line in shown.stderr.splitlines() if line.startswith(("warning:", "hint:"))]
-    assert len(told) == 2
-    assert re.fullmatch(r"warning: ccp: no block was written: \d+ were refused, [\d,]+ times in all", told[0])
-    assert told[1].startswith("hint: leeward place replicas --policy ccp ")
+    result = run("simulate", str(scenario), "--policy", "uniform,ccp", *options)
+    assert result.returncode == 0
+    lines = [line for line in result.stderr.splitlines() if line.startswith(("warning:", "hint:"))]
+    assert len(lines) == 2
+    assert re.fullmatch(
+        r"warning: ccp: no block was written: \d+ were refused, [\d,]+ times in all", lines[0]
+    )
+    assert lines[1].startswith("hint: leeward place replicas --policy ccp ")
 
 
 def test_the_loky_backend_announces_progress_per_run(scenario: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    said = []
+    messages = []
 
     @contextmanager
     def patience(what: str) -> Iterator[Callable[[], None]]:
-        said.append(what)
+        messages.append(what)
         yield lambda: None
 
     monkeypatch.setattr(command_line, "patience", patience)
@@ -550,7 +552,7 @@ def test_the_loky_backend_announces_progress_per_run(scenario: Path, monkeypatch
         command_line.sweep(
             str(scenario), ["uniform"], None, 1, ["warmup=1s"], 1, backend, False, None, Format.table
         )
-    assert said == [
+    assert messages == [
         "reading what arrives in scenario",
         "simulating uniform under 1 seed on loky: progress shows when a run ends",
     ]
@@ -562,6 +564,6 @@ def test_the_loky_backend_announces_progress_per_run(scenario: Path, monkeypatch
 def test_set_of_seeds_or_policies_hints_at_the_right_option(
     run: Run, scenario: Path, option: str, instead: str
 ) -> None:
-    shown = run("simulate", str(scenario), "--set", option)
-    assert shown.returncode == 2
-    assert shown.stderr.splitlines()[1:] == [f"hint: {instead} instead"]
+    result = run("simulate", str(scenario), "--set", option)
+    assert result.returncode == 2
+    assert result.stderr.splitlines()[1:] == [f"hint: {instead} instead"]

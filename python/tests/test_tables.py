@@ -79,13 +79,13 @@ def test_the_command_reads_parquet_and_reports_the_row_of_an_invalid_value(run: 
     wrong = LISTS["flows"] | {"src": ["r0h0", "nowhere", *["r0h0"] * 38]}
     parquet.write_table(pyarrow.table(wrong), tmp_path / "list.parquet")
     path = scenario(tmp_path, "{flows: {file: list.parquet}}")
-    shown = run("simulate", str(path))
-    assert shown.returncode == 2
-    assert "list.parquet:3: src: `nowhere`: no host, rack or pod" in shown.stderr
+    result = run("simulate", str(path))
+    assert result.returncode == 2
+    assert "list.parquet:3: src: `nowhere`: no host, rack or pod" in result.stderr
     parquet.write_table(pyarrow.table(LISTS["flows"]), tmp_path / "list.parquet")
-    shown = run("simulate", str(path))
-    assert shown.returncode == 0, shown.stderr
-    assert "40 of 40 flows" in shown.stderr
+    result = run("simulate", str(path))
+    assert result.returncode == 0, result.stderr
+    assert "40 of 40 flows" in result.stderr
 
 
 @pytest.mark.parametrize(

@@ -41,16 +41,16 @@ def tenant(tmp_path: Path) -> Path:
 
 
 def test_an_app_is_placed_with_the_link_that_limits_each_transfer(run: Run, tenant: Path) -> None:
-    shown = run(
+    result = run(
         "place", "tasks", "--cluster", str(tenant), "--app", "app.yaml", "--policy", "choreo", "--explain"
     )
-    assert shown.returncode == 0, shown.stderr
-    header, *rows = shown.stdout.splitlines()
+    assert result.returncode == 0, result.stderr
+    header, *rows = result.stdout.splitlines()
     assert header.split() == ["TASK", "HOST"]
     hosts = dict(row.split() for row in rows[:3])
     assert len({hosts["a"], hosts["b"], hosts["c"]}) == 3
-    assert f"{hosts['a']}:egress" in shown.stdout
-    assert "transfers are over after 1.00 s" in shown.stdout
+    assert f"{hosts['a']}:egress" in result.stdout
+    assert "transfers are over after 1.00 s" in result.stdout
 
 
 def test_json_equals_the_python_decision(run: Run, tenant: Path) -> None:
@@ -66,9 +66,9 @@ def test_json_equals_the_python_decision(run: Run, tenant: Path) -> None:
 
 def test_a_task_that_fits_nowhere_is_named_with_reason_and_host_count(run: Run, tenant: Path) -> None:
     (tenant.parent / "app.yaml").write_text("tasks: [{name: big, cpus: 3}]\n")
-    shown = run("place", "tasks", "--cluster", str(tenant), "--app", "app.yaml")
-    assert (shown.returncode, shown.stdout) == (1, "")
-    assert shown.stderr == "error: task big fits nowhere: 4 hosts (too few processors are left)\n"
+    result = run("place", "tasks", "--cluster", str(tenant), "--app", "app.yaml")
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr == "error: task big fits nowhere: 4 hosts (too few processors are left)\n"
 
 
 @pytest.mark.parametrize(
@@ -101,10 +101,10 @@ def test_invalid_app_files_are_rejected_with_the_position(
 ) -> None:
     (tenant.parent / "app.yaml").write_text(text)
     (tenant.parent / "m.csv").write_text("0,1\n")
-    shown = run("place", "tasks", "--cluster", str(tenant), "--app", "app.yaml")
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert shown.stderr.startswith(f"error: {error}"), shown.stderr
-    assert len(shown.stderr.splitlines()) <= 2
+    result = run("place", "tasks", "--cluster", str(tenant), "--app", "app.yaml")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"error: {error}"), result.stderr
+    assert len(result.stderr.splitlines()) <= 2
 
 
 @pytest.mark.parametrize(
@@ -142,18 +142,18 @@ def test_the_tasks_of_a_job_are_decided_one_by_one(run: Run) -> None:
         "--cluster",
         str(EXAMPLES / "clusters/racks.yaml"),
     ]
-    shown = run("place", "tasks", *options, "--policy", "utp")
-    assert shown.returncode == 1
-    assert "error: no telemetry" in shown.stderr
-    assert "hint: --telemetry" in shown.stderr
+    result = run("place", "tasks", *options, "--policy", "utp")
+    assert result.returncode == 1
+    assert "error: no telemetry" in result.stderr
+    assert "hint: --telemetry" in result.stderr
     telemetry = ["--telemetry", str(EXAMPLES / "telemetry/racks.csv")]
-    shown = run("place", "tasks", *options, *telemetry, "--policy", "utp", "--explain")
-    assert shown.returncode == 0, shown.stderr
-    placed = dict(row.split() for row in shown.stdout.splitlines()[1:5])
+    result = run("place", "tasks", *options, *telemetry, "--policy", "utp", "--explain")
+    assert result.returncode == 0, result.stderr
+    placed = dict(row.split() for row in result.stdout.splitlines()[1:5])
     # Spread comes before balance, and r0 is the busiest.
     assert len({host.split("h")[0] for host in placed.values()}) == 4
     assert not any(host.startswith("r0") for host in placed.values())
-    assert "LOAD WITH IT" in shown.stdout
+    assert "LOAD WITH IT" in result.stdout
 
 
 def test_migrate_lists_tasks_that_move_and_tasks_that_stay(run: Run) -> None:
@@ -169,10 +169,10 @@ def test_migrate_lists_tasks_that_move_and_tasks_that_stay(run: Run) -> None:
     assert set(moved) == {"backup", "crawl1"}
     assert moved["crawl1"]["link"] == "r0:downlink"
     assert decision["kept"] == []
-    shown = run("migrate", *options, "--hot", "50%")
-    assert shown.stdout == run("migrate", *options, "--hot", "0.5").stdout
-    assert "it is sensitive to latency" in shown.stdout
-    assert "its job's budget is spent" in shown.stdout
+    result = run("migrate", *options, "--hot", "50%")
+    assert result.stdout == run("migrate", *options, "--hot", "0.5").stdout
+    assert "it is sensitive to latency" in result.stdout
+    assert "its job's budget is spent" in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -185,8 +185,8 @@ def test_migrate_lists_tasks_that_move_and_tasks_that_stay(run: Run) -> None:
 )
 def test_migrate_rejects_invalid_hot_thresholds(run: Run, hot: str, error: str) -> None:
     options = ("--telemetry", str(EXAMPLES / "telemetry/racks.csv"), "--running", "none.yaml", "--hot", hot)
-    shown = run("migrate", "--cluster", str(EXAMPLES / "clusters/racks.yaml"), *options)
-    assert (shown.returncode, shown.stderr) == (2, f"error: --hot: {error}\n")
+    result = run("migrate", "--cluster", str(EXAMPLES / "clusters/racks.yaml"), *options)
+    assert (result.returncode, result.stderr) == (2, f"error: --hot: {error}\n")
 
 
 def test_apps_run_until_their_last_transfer_finishes() -> None:
@@ -285,9 +285,9 @@ def test_an_invalid_maximum_age_is_rejected_even_without_telemetry(run: Run, age
 def test_a_job_with_transfers_or_a_matrix_is_rejected(run: Run, tenant: Path) -> None:
     numpy.save(tenant.parent / "m.npy", numpy.zeros((3, 3)))
     for options, name in (([], "app.yaml: transfers"), (["--matrix", "m.npy"], "--matrix")):
-        shown = run("place", "tasks", "--cluster", str(tenant), "--job", "app.yaml", *options)
-        assert (shown.returncode, shown.stdout) == (2, "")
-        assert shown.stderr.startswith(f"error: {name}: a job's tasks are placed one by one; transfers")
+        result = run("place", "tasks", "--cluster", str(tenant), "--job", "app.yaml", *options)
+        assert (result.returncode, result.stdout) == (2, "")
+        assert result.stderr.startswith(f"error: {name}: a job's tasks are placed one by one; transfers")
 
 
 def test_migrate_on_a_mesh_is_rejected(run: Run, tenant: Path) -> None:
@@ -295,9 +295,9 @@ def test_migrate_on_a_mesh_is_rejected(run: Run, tenant: Path) -> None:
     (folder / "loads.csv").write_text("link,load_bps\nh0:egress,799e6\n")
     (folder / "running.yaml").write_text("tasks: [{host: h0, task: {name: a}}]\n")
     options = ["--cluster", str(tenant), "--telemetry", "loads.csv", "--running", "running.yaml"]
-    shown = run("migrate", *options)
-    assert (shown.returncode, shown.stdout) == (1, "")
-    assert "a mesh has none" in shown.stderr
+    result = run("migrate", *options)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert "a mesh has none" in result.stderr
     assert "a mesh has none" in json.loads(run("migrate", *options, "-o", "json").stdout)["refused"]
 
 
@@ -312,9 +312,9 @@ def test_an_app_file_reads_its_matrix_from_the_traces(tenant: Path, monkeypatch:
 
 def test_tasks_that_fit_nowhere_for_one_reason_are_merged_into_one_line(run: Run, tenant: Path) -> None:
     (tenant.parent / "app.yaml").write_text("tasks: [{name: a, cpus: 1, count: 20}, {name: b, cpus: 3}]\n")
-    shown = run("place", "tasks", "--cluster", str(tenant), "--job", "app.yaml", "--policy", "borg")
-    assert shown.returncode == 1
-    assert shown.stderr == ("error: a8 to b (13 tasks) fit nowhere: 4 hosts (too few processors are left)\n")
+    result = run("place", "tasks", "--cluster", str(tenant), "--job", "app.yaml", "--policy", "borg")
+    assert result.returncode == 1
+    assert result.stderr == ("error: a8 to b (13 tasks) fit nowhere: 4 hosts (too few processors are left)\n")
 
 
 def test_a_running_task_of_an_unlisted_job_is_rejected(run: Run, tmp_path: Path) -> None:
@@ -328,19 +328,19 @@ def test_a_running_task_of_an_unlisted_job_is_rejected(run: Run, tmp_path: Path)
         *("--cluster", str(EXAMPLES / "clusters" / "racks.yaml")),
         *("--telemetry", str(EXAMPLES / "telemetry" / "racks.csv")),
     ]
-    shown = run("migrate", *options, "--running", "running.yaml")
-    assert shown.returncode == 2
-    assert "running.yaml:4:5: tasks[1].job: `indexr`: `jobs` lists no job of this name" in shown.stderr
+    result = run("migrate", *options, "--running", "running.yaml")
+    assert result.returncode == 2
+    assert "running.yaml:4:5: tasks[1].job: `indexr`: `jobs` lists no job of this name" in result.stderr
 
 
 def test_numbers_in_errors_are_short(run: Run, tenant: Path) -> None:
     (tenant.parent / "loads.csv").write_text("link,load_bps\nh0:egress,1e300\n")
     options = ["--cluster", str(tenant), "--app", "app.yaml"]
-    shown = run("place", "tasks", *options, "--telemetry", "loads.csv")
-    assert "loads.csv:2: load_bps: 1e300: more than any link carries" in shown.stderr
+    result = run("place", "tasks", *options, "--telemetry", "loads.csv")
+    assert "loads.csv:2: load_bps: 1e300: more than any link carries" in result.stderr
     (tenant.parent / "m.csv").write_text("0,1e300,0\n0,0,0\n0,0,0\n")
-    shown = run("place", "tasks", *options, "--matrix", "m.csv")
-    assert "1e300: too much for one app" in shown.stderr
+    result = run("place", "tasks", *options, "--matrix", "m.csv")
+    assert "1e300: too much for one app" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -359,7 +359,7 @@ def test_invalid_numpy_files_are_rejected_with_the_reason(
         header = {"descr": kind, "fortran_order": False, "shape": shape}
         numpy.lib.format.write_array_header_1_0(file, header)
         file.write(bytes(9 * 16))
-    shown = run("place", "tasks", "--cluster", str(tenant), "--app", "app.yaml", "--matrix", "m.npy")
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert shown.stderr.startswith(f"error: {error}"), shown.stderr
-    assert len(shown.stderr.splitlines()) == 1
+    result = run("place", "tasks", "--cluster", str(tenant), "--app", "app.yaml", "--matrix", "m.npy")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"error: {error}"), result.stderr
+    assert len(result.stderr.splitlines()) == 1

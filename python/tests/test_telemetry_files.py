@@ -291,8 +291,8 @@ def test_the_cadence_is_the_most_frequent_spacing_despite_clock_jitter(
     ],
 )
 def test_columns_are_known_by_their_names(columns: str, ways: set[str], counter: bool, width: int) -> None:
-    found = layout("a.csv", columns.split())
-    assert (set(found.values), found.counter, found.width) == (ways, counter, width)
+    actual = layout("a.csv", columns.split())
+    assert (set(actual.values), actual.counter, actual.width) == (ways, counter, width)
 
 
 @pytest.mark.parametrize(
@@ -404,17 +404,19 @@ def test_sums_computed_while_reading_match_the_samples(
     with TemporaryDirectory() as folder:
         path = Path(folder) / "a.csv"
         path.write_text("\n".join(["link,load_bps,t_s", *lines, f"r0:uplink,1,{10 * T}", "r0:uplink,1,"]))
-        made = read(CLUSTER, [path], engine=Engine.duckdb(threads=1), cadence=f"{cadence}s")
-        assert made.sums is not None
-        for interval in (made.sums.length_ms, 7 * made.sums.length_ms):
+        result = read(CLUSTER, [path], engine=Engine.duckdb(threads=1), cadence=f"{cadence}s")
+        assert result.sums is not None
+        for interval in (result.sums.length_ms, 7 * result.sums.length_ms):
             ours, theirs = (
-                made.engine.arrow(windows(one, interval, 0.0).table.order_by("link", "start_ms")).to_pylist()
-                for one in (made, replace(made, sums=None))
+                result.engine.arrow(
+                    windows(one, interval, 0.0).table.order_by("link", "start_ms")
+                ).to_pylist()
+                for one in (result, replace(result, sums=None))
             )
             names = ("link", "start_ms", "bits", "capacity_bits", "covered_ms", "ppm")
             assert [[row[name] for name in names] for row in ours] == [
                 [row[name] for name in names] for row in theirs
             ]
-        samples = made.engine.arrow(made.table.agg(n=made.table.count()))["n"][0].as_py()
+        samples = result.engine.arrow(result.table.agg(n=result.table.count()))["n"][0].as_py()
         # Two at the end are no time or of the future; nothing is lost that is not counted.
-        assert samples + made.discards.total == len(lines) + 2
+        assert samples + result.discards.total == len(lines) + 2

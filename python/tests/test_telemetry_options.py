@@ -30,9 +30,9 @@ def options(command: str) -> dict[str, Any]:
     """The options of telemetry as a command has them, by name."""
     names = [field.name for field in fields(Telemetry)]
     group: Any = typer.main.get_command(app)
-    found = {one.name: one for one in group.commands[command].params if one.name in names}
-    assert list(found) == names
-    return found
+    actual = {one.name: one for one in group.commands[command].params if one.name in names}
+    assert list(actual) == names
+    return actual
 
 
 @pytest.mark.parametrize("command", COMMANDS[1:])
@@ -66,9 +66,9 @@ def test_commands_have_the_same_telemetry_options_and_help(command: str) -> None
 def test_invalid_options_give_the_same_error_in_every_command(
     run: Run, command: str, wrong: tuple[str, ...], error: str
 ) -> None:
-    shown = run(*given(command), *LINKS, *wrong)
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert shown.stderr.startswith(f"error: {error}")
+    result = run(*given(command), *LINKS, *wrong)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"error: {error}")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -76,14 +76,14 @@ def test_a_map_without_prometheus_queries_is_rejected_by_option(
     run: Run, tmp_path: Path, command: str
 ) -> None:
     (tmp_path / "map.yaml").write_text("links:\n  - match: {device: s1}\n    in: r0:downlink\n")
-    shown = run(*given(command), "--prometheus", "http://127.0.0.1:1", "--map", "map.yaml")
-    assert shown.stderr.startswith("error: --map: it does not say which counters to ask Prometheus for")
+    result = run(*given(command), "--prometheus", "http://127.0.0.1:1", "--map", "map.yaml")
+    assert result.stderr.startswith("error: --map: it does not say which counters to ask Prometheus for")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_missing_telemetry_and_cluster_options_are_named(run: Run, command: str) -> None:
-    shown = run(*given(command))
-    assert shown.stderr.startswith("error: --telemetry: expected either files or a Prometheus server")
+    result = run(*given(command))
+    assert result.stderr.startswith("error: --telemetry: expected either files or a Prometheus server")
     assert run(command, *LATENCY[: 2 * (command == "impact")], *LINKS).stderr.startswith(
         "error: Missing option '--cluster'"
     )
@@ -99,9 +99,9 @@ def test_a_folder_is_replaced_only_by_a_result_of_the_same_analysis(run: Run, tm
     (tmp_path / "out" / "mine.parquet").unlink()
     before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
     for command in ("hotspots", "impact"):
-        shown = run(*given(command), *LINKS, "--out", "out")
+        result = run(*given(command), *LINKS, "--out", "out")
         expected = f"expected an empty folder or an earlier result of {command}"
-        assert shown.stderr == f"error: --out: `out`: holds a result of plan; {expected}\n"
+        assert result.stderr == f"error: --out: `out`: holds a result of plan; {expected}\n"
     assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
 
 

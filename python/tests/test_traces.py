@@ -112,13 +112,13 @@ def test_an_invalid_setting_is_named(settings: dict[str, object], message: str) 
 
 
 def test_a_curve_is_printed_as_a_table_with_figures_of_burstiness(run: Run) -> None:
-    shown = run("slo", "curve", MAIL, "--device", SSD, "--percentile", "99.9", "--slo", "20ms")
-    assert shown.returncode == 0, shown.stderr
+    result = run("slo", "curve", MAIL, "--device", SSD, "--percentile", "99.9", "--slo", "20ms")
+    assert result.returncode == 0, result.stderr
     for word in ("C^2 of gaps", "KNEE", "BURST AT 1.5 MEAN", "EFFECTIVE AT 20 ms", "99.9 %"):
-        assert word in shown.stdout
+        assert word in result.stdout
     for stage in ("network-in", "storage", "network-out"):
         # A line among the figures, and a line for each of at most twelve buckets.
-        assert 3 <= sum(line.startswith(stage) for line in shown.stdout.splitlines()) <= 13
+        assert 3 <= sum(line.startswith(stage) for line in result.stdout.splitlines()) <= 13
 
 
 def test_csv_and_json_have_every_bucket(run: Run) -> None:
@@ -140,11 +140,11 @@ def test_a_plot_is_an_svg(run: Run, tmp_path: Path) -> None:
 
 def test_a_trace_of_one_request_has_null_rates(run: Run, tmp_path: Path) -> None:
     (tmp_path / "one.csv").write_text("1,0x1000,Get\n")
-    shown = run("slo", "curve", "one.csv", "--slo", "1s")
-    assert (shown.returncode, "nan" in shown.stdout.lower()) == (0, False)
-    made = json.loads(run("slo", "curve", "one.csv", "--slo", "1s", "-o", "json").stdout)
-    assert made["trace"]["requests_per_s"] is made["trace"]["gap_c2"] is None
-    assert made["curves"][0]["knee"] is made["curves"][0]["at_mean"] is None
+    result = run("slo", "curve", "one.csv", "--slo", "1s")
+    assert (result.returncode, "nan" in result.stdout.lower()) == (0, False)
+    document = json.loads(run("slo", "curve", "one.csv", "--slo", "1s", "-o", "json").stdout)
+    assert document["trace"]["requests_per_s"] is document["trace"]["gap_c2"] is None
+    assert document["curves"][0]["knee"] is document["curves"][0]["at_mean"] is None
     assert run("slo", "model", "one.csv").returncode == 0
 
 
@@ -176,9 +176,9 @@ def test_a_trace_of_one_request_has_null_rates(run: Run, tmp_path: Path) -> None
     ],
 )
 def test_invalid_options_are_named_in_the_first_line(run: Run, arguments: list[str], message: str) -> None:
-    shown = run("slo", *arguments)
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert shown.stderr.splitlines()[0].startswith(f"error: {message}")
+    result = run("slo", *arguments)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.splitlines()[0].startswith(f"error: {message}")
 
 
 def test_a_margin_scales_the_rates_and_bursts_of_a_curve(run: Run) -> None:
@@ -197,6 +197,6 @@ def test_a_margin_scales_the_rates_and_bursts_of_a_curve(run: Run) -> None:
 
 
 def test_an_overflowing_value_is_printed_with_few_digits(run: Run) -> None:
-    shown = run("slo", "curve", MAIL, "--stage", "network-out", "--multiple", "1e308")
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert shown.stderr.startswith("error: --multiple: 1e308 times the mean rate: must be finite")
+    result = run("slo", "curve", MAIL, "--stage", "network-out", "--multiple", "1e308")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("error: --multiple: 1e308 times the mean rate: must be finite")

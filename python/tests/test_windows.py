@@ -31,9 +31,9 @@ def test_windows_count_every_bit_once(drawn: list[tuple[int, int, int]]) -> None
     once = {(link, t): bits for link, t, bits in drawn}
     given_rows = [(link, 30_000 * t, 30_000, bits, 10**9) for (link, t), bits in once.items()]
     every = windows(samples(given_rows), interval_ms=300_000, coverage=0.0)
-    found = rows(ENGINE.arrow(every.table))
-    assert sum(row["bits"] for row in found) == sum(once.values())
-    for row in found:
+    actual = rows(ENGINE.arrow(every.table))
+    assert sum(row["bits"] for row in actual) == sum(once.values())
+    for row in actual:
         interval = (row["link"], row["start_ms"] // 300_000)
         within = sum((link, (30 * t - 1) // 300) == interval for link, t in once)
         assert row["covered_ms"] == 30_000 * within
@@ -42,8 +42,8 @@ def test_windows_count_every_bit_once(drawn: list[tuple[int, int, int]]) -> None
 
 def test_a_sample_that_ends_at_an_edge_belongs_before_it() -> None:
     every = windows(samples([(0, 300_000, 300_000, 10, 1000), (0, 300_001, 300_000, 20, 1000)]))
-    found = rows(ENGINE.arrow(every.table))
-    assert [(row["start_ms"], row["bits"]) for row in found] == [(0, 10), (300_000, 20)]
+    actual = rows(ENGINE.arrow(every.table))
+    assert [(row["start_ms"], row["bits"]) for row in actual] == [(0, 10), (300_000, 20)]
 
 
 def test_a_capacity_change_within_an_interval_is_averaged_over_time() -> None:

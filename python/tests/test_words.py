@@ -44,14 +44,14 @@ def sources() -> Iterator[tuple[str, list[str]]]:
 
 
 def test_no_source_contains_an_unclear_phrase() -> None:
-    found = [
+    actual = [
         f"{name}:{number}: {phrase}: {line.strip()[:100]}"
         for name, lines in sources()
         for number, line in enumerate(lines, 1)
         for phrase in RIDDLES
         if re.search(phrase, line) and phrase not in ALLOWED.get(name, ())
     ]
-    assert not found, "\n".join(found)
+    assert not actual, "\n".join(actual)
 
 
 def test_few_comments_begin_with_a_pronoun_or_a_question_word() -> None:

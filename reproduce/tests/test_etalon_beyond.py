@@ -20,7 +20,7 @@ def test_each_rack_sends_and_receives_a_full_circuit_week(racks: int) -> None:
 
 
 def test_a_small_ring_is_sent_completely() -> None:
-    found = beyond.sent(
+    actual = beyond.sent(
         {
             "network": {"racks": 4, "hosts_per_rack": 2, "packet_switch": False, "voq_capacity": 256},
             "scheduler": {"name": "rotor"},
@@ -29,12 +29,12 @@ def test_a_small_ring_is_sent_completely() -> None:
             "horizon": "1s",
         }
     )
-    assert (len(found.small), len(found.big), found.unfinished) == (12, 0, 0)
+    assert (len(actual.small), len(actual.big), actual.unfinished) == (12, 0, 0)
     # It is the last flow that ends the run, and all that arrived is over that time.
-    assert found.ended_ms == found.small.max() < 1000
-    assert found.gbps == pytest.approx(12 * 0.25 * 8 / found.ended_ms)
-    assert found.gbps > 0
-    assert 0 < found.passed < 100
+    assert actual.ended_ms == actual.small.max() < 1000
+    assert actual.gbps == pytest.approx(12 * 0.25 * 8 / actual.ended_ms)
+    assert actual.gbps > 0
+    assert 0 < actual.passed < 100
 
 
 def test_figures_beyond_the_paper_run_at_most_three_seeds() -> None:
@@ -44,8 +44,8 @@ def test_figures_beyond_the_paper_run_at_most_three_seeds() -> None:
 
 
 def test_flows_of_a_ring_finish_after_the_arrivals_end() -> None:
-    made = beyond.rotors(1, "3ms")
-    ring = [one for (_, load), one in made.items() if load == "ring"]
+    result = beyond.rotors(1, "3ms")
+    ring = [one for (_, load), one in result.items() if load == "ring"]
     assert len(ring) == len(beyond.ROTORS) + 2
     assert all(one.unfinished == 0 for one in ring), ring
     assert any(one.ended_ms > 3 for one in ring)

@@ -30,19 +30,19 @@ def table(hot: list[int], intensive: list[int], on_hot: list[int], moved: list[i
     """Intervals of five minutes of a cell of ten racks."""
     count = len(hot)
     constant = {"tors": 10, "tor_p98": 0.5, "utilization": 0.25, "length_s": INTERVAL_S}
-    made = {name: numpy.full(count, value) for name, value in constant.items()}
-    made |= {"start_s": 7200 + INTERVAL_S * numpy.arange(count), "hot_uplinks": numpy.array(hot)}
-    made |= {"intensive": numpy.array(intensive), "intensive_on_hot": numpy.array(on_hot)}
-    return pyarrow.table(made | {"moved": numpy.array(moved)})
+    records = {name: numpy.full(count, value) for name, value in constant.items()}
+    records |= {"start_s": 7200 + INTERVAL_S * numpy.arange(count), "hot_uplinks": numpy.array(hot)}
+    records |= {"intensive": numpy.array(intensive), "intensive_on_hot": numpy.array(on_hot)}
+    return pyarrow.table(records | {"moved": numpy.array(moved)})
 
 
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> list[Row]:
     """A slice of the reproduction: one seed, two windows of an hour."""
     out = tmp_path_factory.mktemp("hotspots")
-    made = reproduce("hotspots", ["table-3", "leeward"], seeds=1, out=out, horizon=f"{LEAST_S:.0f}s")
+    result = reproduce("hotspots", ["table-3", "leeward"], seeds=1, out=out, horizon=f"{LEAST_S:.0f}s")
     assert (out / "pictures" / "table-3.svg").is_file()
-    return made
+    return result
 
 
 counts = some.lists(some.integers(0, 10), min_size=1, max_size=60)

@@ -25,21 +25,21 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Latencies with everything that one of the figures splits by."""
     cluster = leeward.Cluster("racks: 4\nhosts_per_rack: 2\nnic: 10Gbps\nrack_link: 10Gbps\n")
     kinds = [Kind("file-read", GROWTH, 0.3), Kind("file-write", GROWTH, 0.9, medium="ssd")]
-    made = plant(cluster.links(), kinds, per_bucket=120)
+    planted = plant(cluster.links(), kinds, per_bucket=120)
     random = numpy.random.default_rng(1)
-    rows = made.latencies.num_rows
-    latencies = made.latencies.append_column("size_bytes", pyarrow.array(random.choice([5e4, 5e6], rows)))
+    rows = planted.latencies.num_rows
+    latencies = planted.latencies.append_column("size_bytes", pyarrow.array(random.choice([5e4, 5e6], rows)))
     latencies = latencies.append_column("compute_ratio", pyarrow.array(random.choice([0.15, 0.85], rows)))
     latencies = latencies.append_column("class", pyarrow.array(random.choice(["PC", "NC"], rows)))
     folder = tmp_path_factory.mktemp("forms")
     parquet.write_table(latencies, folder / "l.parquet")
     engine = Engine.duckdb(threads=1)
-    samples = Samples(engine, engine.table(made.samples), cluster.links(), cluster.rack_table(), 30_000)
+    samples = Samples(engine, engine.table(planted.samples), cluster.links(), cluster.rack_table(), 30_000)
     for by in {form.by for form in forms.FORMS.values()}:
-        asked = Settings(by=by, least=10, resamples=0)
+        options = Settings(by=by, least=10, resamples=0)
         of = folder / ",".join(by)
         of.mkdir()
-        for name, table in tables.tables(measure(folder / "l.parquet", samples, asked)).items():
+        for name, table in tables.tables(measure(folder / "l.parquet", samples, options)).items():
             parquet.write_table(table, of / f"{name}.parquet")
     return folder
 

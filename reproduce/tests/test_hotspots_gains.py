@@ -46,11 +46,12 @@ def links(loads: dict[str, list[float]]) -> pyarrow.Table:
 def test_links_of_a_run_become_telemetry_with_the_same_utilization(tmp_path: Path) -> None:
     cluster = tmp_path / "cluster.yaml"
     cluster.write_text(RACKS)
-    made = samples(links({"r0:uplink": [0.25, 0.8], "r1:downlink": [0.5, 0.0]}), cluster)
-    names = made.links["name"].to_pylist()
-    found = made.engine.arrow(windows(made).table)
+    telemetry = samples(links({"r0:uplink": [0.25, 0.8], "r1:downlink": [0.5, 0.0]}), cluster)
+    names = telemetry.links["name"].to_pylist()
+    actual = telemetry.engine.arrow(windows(telemetry).table)
     seen = {
-        (names[row["link"]], (row["start_ms"] - START_MS) // 300_000): row["ppm"] for row in found.to_pylist()
+        (names[row["link"]], (row["start_ms"] - START_MS) // 300_000): row["ppm"]
+        for row in actual.to_pylist()
     }
     assert seen == {
         ("r0:uplink", 0): 250_000,
@@ -109,10 +110,10 @@ def test_experiments_count_as_runs_and_are_shared_by_figures() -> None:
 
 def test_hotspots_planted_in_a_synthetic_fleet_are_found_exactly() -> None:
     truth, samples, tables = fleet.planted(1, 1)
-    found = fleet.analyze_fleet(samples, tables)
-    assert (found.hot, found.owned) == (truth.hot, truth.owned)
-    assert found.storage == pytest.approx(truth.storage)
-    assert found.jobs == pytest.approx(truth.jobs)
+    actual = fleet.analyze_fleet(samples, tables)
+    assert (actual.hot, actual.owned) == (truth.hot, truth.owned)
+    assert actual.storage == pytest.approx(truth.storage)
+    assert actual.jobs == pytest.approx(truth.jobs)
     # There is something of each, and no seed has what another has.
     assert all(hot for hot, _ in truth.hot.values())
     assert all(truth.owned.values())

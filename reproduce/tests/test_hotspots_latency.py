@@ -51,9 +51,9 @@ def test_device_times_do_not_depend_on_the_link_utilization(served: Served) -> N
 
 
 def test_the_class_served_first_waits_less() -> None:
-    made = plant.serve(1, 1, levels=(0.8,), link_bps=1e9, operations=READS, classes=True)
+    result = plant.serve(1, 1, levels=(0.8,), link_bps=1e9, operations=READS, classes=True)
     first, second = (
-        numpy.percentile(made.network_s[made.of(f"hdd-read-{name}")], 95) for name in plant.CLASSES
+        numpy.percentile(result.network_s[result.of(f"hdd-read-{name}")], 95) for name in plant.CLASSES
     )
     assert first < second
 
@@ -116,6 +116,6 @@ def test_rows_with_only_a_bound_in_the_paper_have_no_deviation(served: Served) -
     results = Results()
     results.outcomes[RACK] = [served]
     bounds = [row for row in latency.file_rows(results) if row.note.startswith("the paper: ")]
-    said = {row.note.partition("; ")[0].removeprefix("the paper: ") for row in bounds}
-    assert {"less than 20 %", "30 to 40 %", "more than 50 %"} <= said
+    notes = {row.note.partition("; ")[0].removeprefix("the paper: ") for row in bounds}
+    assert {"less than 20 %", "30 to 40 %", "more than 50 %"} <= notes
     assert all(row.paper is None and row.deviation_percent is None for row in bounds)

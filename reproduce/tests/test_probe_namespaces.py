@@ -36,12 +36,12 @@ def test_an_app_is_placed_on_the_host_with_the_higher_measured_rate(tmp_path: Pa
         limits = dict(zip(built.hosts, (30e6, 90e6, 30e6), strict=True))
         for host, rate in limits.items():
             built.limit(host, rate)
-        said = built.ask("mesh", "--hosts", built.given(), "--hops", "--bursts", "20")
-    assert said["topology"]["racks"] == [["h0-0", "h0-1"], ["h1-0"]]
-    for one in said["paths"]:
+        answer = built.ask("mesh", "--hosts", built.given(), "--hops", "--bursts", "20")
+    assert answer["topology"]["racks"] == [["h0-0", "h0-1"], ["h1-0"]]
+    for one in answer["paths"]:
         limit = next(rate for (r, h), rate in limits.items() if one["from"] == f"h{r}-{h}")
         assert 0.75 * limit < one["rate_bps"] < 1.15 * limit, one
-    measured = Cluster(said["cluster"])
+    measured = Cluster(answer["cluster"])
     assert (measured.shape, measured.racks) == ("pipe", 2)
     app = tmp_path / "app.yaml"
     app.write_text(
@@ -49,7 +49,7 @@ def test_an_app_is_placed_on_the_host_with_the_higher_measured_rate(tmp_path: Pa
         "transfers: [{ from: map, to: reduce, bytes: 1GB }]\n"
     )
     # One task a host: nothing can stay where it is.
-    single = Cluster(said["cluster"].replace("shape: pipe\n", "shape: pipe\ncpus: 1\n"))
+    single = Cluster(answer["cluster"].replace("shape: pipe\n", "shape: pipe\ncpus: 1\n"))
     decision = place_tasks(single, app, policy="choreo")
     assert decision["tasks"][0]["host"] == "h0-1", decision
 
@@ -58,8 +58,8 @@ def test_per_path_limits_are_classified_as_pipe() -> None:
     with made((2, 2)) as built:
         for host in built.hosts:
             built.limit_paths(host, {other: 30e6 for other in built.hosts if other != host})
-        said = built.ask("bottlenecks", "--hosts", built.given(), "--pairs", "1", "--for", "1500ms")
-    assert said["kind"] == "pipe", said
+        answer = built.ask("bottlenecks", "--hosts", built.given(), "--pairs", "1", "--for", "1500ms")
+    assert answer["kind"] == "pipe", answer
 
 
 def started(running: ExitStack, *command: str) -> list[str]:
@@ -96,10 +96,10 @@ def test_agents_measure_for_a_service_outside_their_network(tmp_path: Path) -> N
             assert run(f"h{rack}-{host}", *agent) == ["reports", "are", "taken", "in"]
         paths = built.ask("path", "r0h0", "r1h1", *through)
         hosts = ",".join(f"r{rack}h{host}" for rack, host in built.hosts)
-        said = built.ask("bottlenecks", "--hosts", hosts, "--pairs", "1", "--for", "1500ms", *through)
+        answer = built.ask("bottlenecks", "--hosts", hosts, "--pairs", "1", "--for", "1500ms", *through)
     assert all(0.75 * 30e6 < path["rate_bps"] < 1.15 * 30e6 for path in paths), paths
-    assert (said["kind"], said["errors"]) == ("hose", []), said
-    assert {one["path"]["from"] for one in said["from_one"]} <= set(hosts.split(",")), said
+    assert (answer["kind"], answer["errors"]) == ("hose", []), answer
+    assert {one["path"]["from"] for one in answer["from_one"]} <= set(hosts.split(",")), answer
 
 
 def test_rows_that_need_root_are_marked_not_measured_without_it(
@@ -118,8 +118,8 @@ def test_rows_that_need_root_are_marked_not_measured_without_it(
 
 
 def test_a_path_with_failed_trains_gives_no_stability(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = "error: it takes too long\nerror: 2 of 120 trains could not be measured\n"
-    failed = subprocess.CompletedProcess([], 1, stdout='{"samples": [], "lags": []}', stderr=told)
+    message = "error: it takes too long\nerror: 2 of 120 trains could not be measured\n"
+    failed = subprocess.CompletedProcess([], 1, stdout='{"samples": [], "lags": []}', stderr=message)
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: failed)
     with pytest.raises(UnableError, match=r"^2 of 120 trains could not be measured$"):
         Network("none", []).ask("steady")

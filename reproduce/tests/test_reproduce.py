@@ -81,11 +81,11 @@ def test_seconds_of_disk_sharing_are_the_sum_over_pairs_of_copies(
 ) -> None:
     host, start, length = (numpy.array(column) for column in zip(*copies, strict=True))
     end = start + length
-    found = limits.shared(host, start, end)
+    actual = limits.shared(host, start, end)
     for at in range(len(copies)):
         others = [n for n in range(len(copies)) if n != at and host[n] == host[at]]
         each = [max(min(end[at], end[n]) - max(start[at], start[n]), 0.0) for n in others]
-        assert found[at] == pytest.approx(math.fsum(each))
+        assert actual[at] == pytest.approx(math.fsum(each))
 
 
 def test_every_policy_is_run_with_one_and_with_two_remote_racks() -> None:
@@ -159,8 +159,8 @@ def test_batching_delay_lengthens_writes_only_when_the_wait_counts(
     factor = {row.quantity: row.ours or 0 for row in rows if row.quantity.startswith("batching: ")}
     at_once = [value for quantity, value in factor.items() if "q = 0 s" in quantity]
     assert at_once[0] == at_once[1]
-    said = "batching: full blocks, sinbad-file, q = 10 s, waiting {}: uniform / this, 1 remote"
-    assert factor[said.format("counts")] < factor[said.format("does not count")]
+    message = "batching: full blocks, sinbad-file, q = 10 s, waiting {}: uniform / this, 1 remote"
+    assert factor[message.format("counts")] < factor[message.format("does not count")]
 
 
 def test_pictures_are_written_as_svg_and_png(made: tuple[Path, list[Row]]) -> None:
@@ -177,10 +177,10 @@ def test_a_reproduction_resumes_from_its_folder_with_identical_files(
     out, rows = made
     before = {path.name: path.read_bytes() for path in [*out.glob("*.*"), *(out / "pictures").iterdir()]}
     options = ["--figure", SLICE, "--seeds", "2", "--horizon", "2min", "--out", str(out), "-o", "json"]
-    shown = run("reproduce", "sinbad", *options)
-    assert shown.returncode == 0, shown.stderr
-    assert "20 of 20 cells are there already" in shown.stderr
-    printed = json.loads(shown.stdout)
+    result = run("reproduce", "sinbad", *options)
+    assert result.returncode == 0, result.stderr
+    assert "20 of 20 cells are there already" in result.stderr
+    printed = json.loads(result.stdout)
     assert [Row(**row) for row in printed] == rows
     assert set(printed[0]) == {field.name for field in fields(Row)}
     assert before == {
@@ -189,15 +189,15 @@ def test_a_reproduction_resumes_from_its_folder_with_identical_files(
 
 
 def test_the_command_prints_a_table_and_notes(run: Run) -> None:
-    shown = run("reproduce", "sinbad", "--figure", "12", "--out", "out")
-    assert shown.returncode == 0, shown.stderr
-    header, first, *_ = shown.stdout.splitlines()
+    result = run("reproduce", "sinbad", "--figure", "12", "--out", "out")
+    assert result.returncode == 0, result.stderr
+    header, first, *_ = result.stdout.splitlines()
     assert header.split() == ["figure", "quantity", "paper", "ours", "deviation", "note"]
     assert first.startswith("12      slowdown under uniform, 1 off-rack copies, 3 of 150 links contended")
-    assert shown.stderr.startswith(
+    assert result.stderr.startswith(
         f"sinbad by Leeward {leeward.__version__}, seeds 1 to 10, runs as long as the"
     )
-    assert shown.stderr.splitlines()[-1] == "wrote out/rows.json, results.md, run.json and pictures"
+    assert result.stderr.splitlines()[-1] == "wrote out/rows.json, results.md, run.json and pictures"
 
 
 @pytest.mark.parametrize(
@@ -222,10 +222,10 @@ def test_invalid_options_exit_with_2_and_leave_no_files(
     run: Run, tmp_path: Path, arguments: tuple[str, ...], error: str
 ) -> None:
     (tmp_path / "afile").write_text("")
-    shown = run("reproduce", *arguments)
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert shown.stderr.startswith(error), shown.stderr
-    assert "Traceback" not in shown.stderr
+    result = run("reproduce", *arguments)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith(error), result.stderr
+    assert "Traceback" not in result.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["afile"]
 
 
@@ -333,9 +333,9 @@ def test_figures_of_another_reproduction_are_rejected_before_any_run(
     by = replace(by, leeward=version or by.leeward)
     kept.write(tmp_path / "out", by, {"8": "eight"}, [measured("8", "it", "x", [1.0])])
     before = {path: path.read_bytes() for path in (tmp_path / "out").iterdir()}
-    shown = run("reproduce", "sinbad", "--figure", "12", "--out", "out")
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert shown.stderr.startswith(
+    result = run("reproduce", "sinbad", "--figure", "12", "--out", "out")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith(
         f"error: --out: `out`: holds figures of {by.words}; expected the same {what},"
     )
     assert before == {path: path.read_bytes() for path in (tmp_path / "out").iterdir()}
@@ -384,11 +384,11 @@ def test_an_interrupted_reproduction_emits_no_warnings() -> None:
 
 
 def test_notes_are_printed_below_their_table(run: Run, tmp_path: Path) -> None:
-    shown = run("reproduce", "sinbad", "--figure", "traces", "--out", "out", LEEWARD_DATA=str(tmp_path))
-    assert shown.returncode == 0, shown.stderr
-    assert shown.stdout.splitlines()[-1].startswith("1. not measured: there is no ")
-    assert "not measured" not in shown.stderr
-    assert shown.stderr.splitlines()[-1] == "wrote out/rows.json, results.md and run.json"
+    result = run("reproduce", "sinbad", "--figure", "traces", "--out", "out", LEEWARD_DATA=str(tmp_path))
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.splitlines()[-1].startswith("1. not measured: there is no ")
+    assert "not measured" not in result.stderr
+    assert result.stderr.splitlines()[-1] == "wrote out/rows.json, results.md and run.json"
 
 
 def test_the_cache_of_bottlenecks_is_freed_with_the_cells(
@@ -408,8 +408,8 @@ def test_the_choreo_reproduction_repeats_with_the_same_numbers(tmp_path: Path) -
     assert rows == reproduce("choreo", ["10a", "accuracy"], seeds=1, jobs=1)
     assert {row.figure for row in rows} == {"10a", "accuracy"}
     ours = {row.quantity: row.ours for row in rows}
-    said = "speed-up, mean: leeward, rates within {} % of what they are, against random"
-    assert (ours[said.format(0)] or 0) > (ours[said.format(50)] or 0) > 0
+    message = "speed-up, mean: leeward, rates within {} % of what they are, against random"
+    assert (ours[message.format(0)] or 0) > (ours[message.format(50)] or 0) > 0
     shares = [ours[f"apps that {what}: choreo against random"] or 0 for what in ("gain", "lose")]
     assert 0 < sum(shares) <= 100
     assert sorted(path.name for path in (tmp_path / "out" / "pictures").iterdir()) == ["10a.png", "10a.svg"]

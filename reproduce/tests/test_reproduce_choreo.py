@@ -45,34 +45,34 @@ def test_trains_have_a_table_and_lost_trains_have_no_rate() -> None:
 
 
 def test_a_mesh_repeats_with_its_seed_and_has_the_hops_of_its_racks() -> None:
-    found = simulated.mesh(3)
+    actual = simulated.mesh(3)
     simulated.mesh.cache_clear()
     again = simulated.mesh(3)
-    assert (found.tcp == again.tcp).all()
-    assert (found.trains == again.trains).all()
-    assert set(found.hops) == {2.0, 4.0}
+    assert (actual.tcp == again.tcp).all()
+    assert (actual.trains == again.trains).all()
+    assert set(actual.hops) == {2.0, 4.0}
     # A machine's paths are as its limit says: every tenth is of the same one.
-    by_machine = found.tcp.reshape(9, 10)
+    by_machine = actual.tcp.reshape(9, 10)
     assert (numpy.ptp(by_machine, axis=0) < 0.01 * by_machine.mean(axis=0)).all()
-    assert (numpy.abs(found.trains / found.tcp - 1) < 0.05).all()
+    assert (numpy.abs(actual.trains / actual.tcp - 1) < 0.05).all()
 
 
 def test_paths_are_steady_unless_the_uplink_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simulated, "TIMES", 40)
     monkeypatch.setattr(simulated, "LAGS_S", (1, 5))
-    found = simulated.stability(1)
+    actual = simulated.stability(1)
     mean = {
         name: [numpy.mean([lag["mean"] for lag in path.lags]) for path in paths]
-        for name, paths in found.items()
+        for name, paths in actual.items()
     }
-    assert all(len(path.rates) == 40 for paths in found.values() for path in paths)
+    assert all(len(path.rates) == 40 for paths in actual.values() for path in paths)
     assert max(mean["with room above"]) < 0.01 < min(mean["with a full link above"])
 
 
 def test_hose_and_pipe_limits_are_distinguished(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simulated, "PAIRS", 4)
-    found = simulated.protocol(2)
-    hose, pipes = found["hose"], found["pipes"]
+    actual = simulated.protocol(2)
+    hose, pipes = actual["hose"], actual["pipes"]
     assert (hose.kind, hose.four, hose.one) == ("hose", 0.0, 100.0)
     assert hose.sum == pytest.approx(100, abs=3)
     assert (pipes.kind, pipes.four, pipes.one) == ("pipe", 0.0, 0.0)

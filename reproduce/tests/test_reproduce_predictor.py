@@ -45,9 +45,9 @@ def test_on_public_matrices_the_combination_beats_the_time_of_day_alone() -> Non
     folder = os.environ.get("LEEWARD_DATA")
     if not folder or not (Path(folder) / predictor.ABILENE).is_file():
         pytest.skip(f"LEEWARD_DATA is not set to a folder with {predictor.ABILENE}")
-    made = predictor.abilene()
-    assert made is not None
-    assert (made.intervals, made.learnt, made.pairs) == (200, 140, 144)
-    daily = made.scored[2].above_combination
+    result = predictor.abilene()
+    assert result is not None
+    assert (result.intervals, result.learnt, result.pairs) == (200, 140, 144)
+    daily = result.scored[2].above_combination
     assert daily.within is not None
     assert daily.within[0] > 0

@@ -122,11 +122,11 @@ def test_a_stopped_reproduction_resumes_with_the_same_results(
 
 @pytest.mark.usefixtures("small")
 def test_outcomes_are_computed_again_for_other_inputs(tmp_path: Path) -> None:
-    made: list[int] = []
+    calls: list[int] = []
 
     def make(seed: int) -> int:
-        made.append(seed)
-        return len(made)
+        calls.append(seed)
+        return len(calls)
 
     assert [store.kept(tmp_path, "x", 1, of, make) for of in ([1], [1], [2])] == [1, 1, 2]
     (tmp_path / "x-1.json").write_text('{"of"')
