@@ -93,9 +93,9 @@ def _expected(name: str) -> Iterator[None]:
 
 
 def _no_decision(name: str, field: str | None) -> InputError:
-    told = InputError(name, None, None, field, "expected a decision as JSON")
-    told.add_note("leeward explain NUMBER -o json prints one")
-    return told
+    error = InputError(name, None, None, field, "expected a decision as JSON")
+    error.add_note("leeward explain NUMBER -o json prints one")
+    return error
 
 
 def _plain(value: Any) -> Any:
@@ -236,8 +236,8 @@ def _promised(promise: dict[str, Any]) -> str:
     """Objective and bound of a workload."""
     slo, bound = promise["slo"], promise["bound_s"]
     asked = f"{exact_percent_text(slo['percentile'])} in {time_text(slo['latency_s'])}"
-    found = "no bound" if bound is None else f"bound {time_text(bound)} by {promise['by']}"
-    return f"{asked}; {found}, volume {promise['volume']}"
+    result = "no bound" if bound is None else f"bound {time_text(bound)} by {promise['by']}"
+    return f"{asked}; {result}, volume {promise['volume']}"
 
 
 def _print_promise(promise: dict[str, Any]) -> None:

@@ -246,10 +246,10 @@ def _pair(text: str, flag: str, shape: str) -> tuple[str, str]:
 def _weights(text: str | None) -> Mapping[str, int] | None:
     if text is None:
         return None
-    made = {}
+    result = {}
     for part in listed(text) or ():
         name, value = _pair(part, "--weights", "CLASS=N")
         if not (value.isascii() and value.isdigit() and len(value) < 10):
             raise InputError("--weights", None, None, name, f"`{value}`: expected a whole number from 1")
-        made[name] = int(value)
-    return made
+        result[name] = int(value)
+    return result

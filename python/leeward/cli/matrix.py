@@ -206,13 +206,13 @@ def _learnt(model: "Model") -> str:
     if not model.learnt_hours:
         return "what comes is what was last: there is no whole day before to learn from"
     shares, whose = model.last_hour, "the day before" if model.days == "day before" else "all earlier days"
-    said = f"{percent_text(float(shares.mean()))} last interval, the rest the same time of {whose}"
-    said += (
+    text = f"{percent_text(float(shares.mean()))} last interval, the rest the same time of {whose}"
+    text += (
         ", one weight for all pairs" if model.scope == "all pairs" else ", on average of a weight for each"
     )
     if model.validation is not None:
-        said += f"; {percent_text(model.validation)} of bytes wrong in the rolling validation"
-    return said
+        text += f"; {percent_text(model.validation)} of bytes wrong in the rolling validation"
+    return text
 
 
 def _scored(series: "Series", made: "Score") -> dict[str, Any]:
@@ -250,18 +250,18 @@ def _print_score(made: "Score") -> None:
         ],
     )
     held = made.intervals - made.learnt
-    said = f"{held} of {made.intervals} intervals scored, {made.pairs:,} pairs; {_learnt(made.model)}"
-    print(f"\n{said}", file=sys.stderr)
+    text = f"{held} of {made.intervals} intervals scored, {made.pairs:,} pairs; {_learnt(made.model)}"
+    print(f"\n{text}", file=sys.stderr)
     for word, meaning in _WORDS:
         print(f"{word}: {meaning}", file=sys.stderr)
 
 
 def _figure(figure: "Figure", unit: str = " %") -> str:
-    said = f"{100 * figure.value:z.1f}{unit}"
+    text = f"{100 * figure.value:z.1f}{unit}"
     if figure.within is None:
-        return said
+        return text
     low, high = (f"{100 * end:z.1f}" for end in figure.within)
-    return f"{said} ({low} to {high})"
+    return f"{text} ({low} to {high})"
 
 
 def write_square(out: Path, made: Any) -> None:

@@ -263,15 +263,15 @@ def _print(made: "Capture") -> None:
     rows = total.slice(0, SHOWN).to_pylist()
     if not rows:
         return
-    shown = [
+    texts = [
         (row["src"], row["dst"], size_text(row["bytes"]), f"{row['packets']:,}", _error(row)) for row in rows
     ]
     for name, of in ((f"{len(total) - SHOWN:,} more pairs", total.slice(SHOWN)), ("all pairs", total)):
         if len(of):
             sums = {column: sum(of[column].to_pylist()) for column in ("bytes", "packets")}
             sums["stderr"] = sum(value**2 for value in of["stderr"].to_pylist()) ** 0.5
-            shown.append((name, "", size_text(sums["bytes"]), f"{sums['packets']:,}", _error(sums)))
-    print_table(("FROM", "TO", "BYTES", "PACKETS", "95 %"), "<<>>>", shown)
+            texts.append((name, "", size_text(sums["bytes"]), f"{sums['packets']:,}", _error(sums)))
+    print_table(("FROM", "TO", "BYTES", "PACKETS", "95 %"), "<<>>>", texts)
 
 
 def _error(row: dict[str, Any]) -> str:

@@ -76,8 +76,8 @@ def schema() -> dict[str, Any]:
 
 
 def _record(properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
-    made = {"type": "object", "properties": properties, "additionalProperties": False}
-    return made | ({"required": required} if required else {})
+    result = {"type": "object", "properties": properties, "additionalProperties": False}
+    return result | ({"required": required} if required else {})
 
 
 def _text(says: str) -> dict[str, Any]:

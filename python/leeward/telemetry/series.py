@@ -240,8 +240,8 @@ def _known(
             strangers.append(f"{said}; nearest: {', '.join(near)}" if near else said)
         discards.count("no-link", row["number"], *strangers[-1:])
     if not rows and alone:
-        shown = "; ".join(strangers or ignored[:3])
-        message = f"none of {len(found):,} series is a link of the cluster: {shown}"
+        text = "; ".join(strangers or ignored[:3])
+        message = f"none of {len(found):,} series is a link of the cluster: {text}"
         error = InputError(given.name, None, None, None, message)
         if not strangers:
             ways = ", ".join(f"`{way}`" for way in given.ways)
@@ -328,5 +328,5 @@ def _nothing(given: Readings, discards: Discards, outside: int) -> InputError:
         return InputError(
             given.name, None, None, None, f"all {outside:,} readings are outside of the times asked for"
         )
-    said = ", ".join(f"{reason}: {number:,}" for reason, number, _ in discards)
-    return InputError(given.name, None, None, None, f"no reading can be used ({said})")
+    text = ", ".join(f"{reason}: {number:,}" for reason, number, _ in discards)
+    return InputError(given.name, None, None, None, f"no reading can be used ({text})")

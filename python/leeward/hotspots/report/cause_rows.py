@@ -198,12 +198,12 @@ def uplinks(made: Analysis) -> Section | None:
 
 def _intervals(made: Analysis) -> dict[str, tuple[int, int]]:
     """Hot and all intervals of the links of each rack."""
-    found: dict[str, tuple[int, int]] = {}
+    result: dict[str, tuple[int, int]] = {}
     for row in made.links.to_pylist():
         if row["cross_section"] == TOR:
-            hot, every = found.get(row["rack"], (0, 0))
-            found[row["rack"]] = hot + row["hot"], every + row["intervals"]
-    return found
+            hot, every = result.get(row["rack"], (0, 0))
+            result[row["rack"]] = hot + row["hot"], every + row["intervals"]
+    return result
 
 
 def _requests(made: Analysis) -> dict[str, tuple[float | None, float | None]]:

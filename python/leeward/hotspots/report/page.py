@@ -27,19 +27,19 @@ def page(made: Analysis) -> str:
 def _drawn(made: Analysis) -> list[Picture]:
     from leeward.hotspots.report import pictures
 
-    found = []
+    result = []
     racks = sum(1 for _ in set(made.heat["rack"].to_pylist()))
     if racks:
         length = days_text(made.heat["length_ms"][0].as_py())
         cut = f" The {pictures.RACKS} hottest of {racks:,} racks." if racks > pictures.RACKS else ""
-        found.append(
+        result.append(
             (
                 "Racks over time",
                 pictures.heat(made),
                 f"The most that a rack's link had in {length}, either way; grey: not seen.{cut}",
             )
         )
-    found.append(
+    result.append(
         (
             "How busy links are",
             pictures.utilization(made),
@@ -47,7 +47,7 @@ def _drawn(made: Analysis) -> list[Picture]:
         )
     )
     if made.durations.num_rows:
-        found.append(
+        result.append(
             (
                 "How long they stay hot",
                 pictures.durations(made),
@@ -55,7 +55,7 @@ def _drawn(made: Analysis) -> list[Picture]:
             )
         )
     if made.imbalance.cv.num_rows:
-        found.append(
+        result.append(
             (
                 "How uneven links are",
                 pictures.unevenness(made),
@@ -63,21 +63,21 @@ def _drawn(made: Analysis) -> list[Picture]:
             )
         )
     if made.causes.tasks is not None:
-        found.append(
+        result.append(
             (
                 "Bandwidth per processor of jobs",
                 pictures.jobs(made),
                 "How much more bandwidth than the median job some jobs have for each processor.",
             )
         )
-        found.append(
+        result.append(
             (
                 "Where network-intensive tasks are",
                 pictures.crowding(made),
                 "A point is a rack.",
             )
         )
-    return found
+    return result
 
 
 def _section(of: Section) -> Html:
