@@ -102,7 +102,7 @@ class Controller:
         return json.loads(result.stdout)
 
 
-def told(agent: subprocess.Popen[str], part: str) -> str:
+def wait_for_line(agent: subprocess.Popen[str], part: str) -> str:
     """The next line of an agent that has some words in it."""
     assert agent.stderr is not None
     for line in agent.stderr:
@@ -120,7 +120,7 @@ def test_reported_egress_is_within_10_percent_and_resumes_after_a_restart(
     command = inside(here, LEEWARD, "agent", *options, "--interval", "200ms")
     agent = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
-        told(agent, "reports accepted")
+        wait_for_line(agent, "reports accepted")
         send = inside(here, sys.executable, "-c", SEND, "10.77.0.2", "40e6", str(SECONDS))
         with subprocess.Popen(send, stdout=subprocess.PIPE, text=True) as sending:
             time.sleep(1.5)
@@ -134,10 +134,10 @@ def test_reported_egress_is_within_10_percent_and_resumes_after_a_restart(
         assert controller.link("r0h1:ingress")["measured_bps"] < 0.1 * sent
         assert controller.link("r1h0:egress")["measured_bps"] is None, "nobody reports it"
         controller.kill()
-        told(agent, "report failed: ")
+        wait_for_line(agent, "report failed: ")
         time.sleep(1)
         controller.start()
-        line = told(agent, "reports accepted")
+        line = wait_for_line(agent, "reports accepted")
         assert 1 <= int(line.split()[-1]) <= 100, line
         assert controller.link("r0h1:egress")["measured_bps"] is not None
         # An agent that stops leaves its links unknown, which take no work: not idle.

@@ -88,7 +88,7 @@ def test_a_demand_may_be_rows_an_array_or_a_file(demand: str, tmp_path: Path) ->
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("invalid", "message"),
     [
         ([[0, 1], [1]], "demand: row 1: 1 columns: must be 2, as many as there are rows"),
         ([[0, -1], [1, 0]], "demand: row 0, column 1: -1 bytes: must be 0 or more and finite"),
@@ -99,10 +99,10 @@ def test_a_demand_may_be_rows_an_array_or_a_file(demand: str, tmp_path: Path) ->
         (7, "demand: row 0: expected numbers of bytes"),
     ],
 )
-def test_an_invalid_demand_is_rejected_with_row_and_column(wrong: object, said: str) -> None:
+def test_an_invalid_demand_is_rejected_with_row_and_column(invalid: object, message: str) -> None:
     with pytest.raises(InputError) as caught:
-        circuits.schedule(wrong)
-    assert str(caught.value).startswith(said)
+        circuits.schedule(invalid)
+    assert str(caught.value).startswith(message)
 
 
 def test_invalid_arguments_are_named() -> None:
@@ -132,7 +132,7 @@ def test_invalid_arguments_are_named() -> None:
 
 
 @pytest.mark.parametrize(
-    ("days", "said"),
+    ("days", "message"),
     [
         (None, "days: `mine` returned NoneType: expected a list of days"),
         (7, "days: `mine` returned int: expected a list of days"),
@@ -151,13 +151,13 @@ def test_invalid_arguments_are_named() -> None:
         ([("1ms", [(0, 9)])], "days: day 0: destination 9 of 3 racks, numbered from 0"),
     ],
 )
-def test_invalid_days_from_a_python_scheduler_are_rejected(days: Any, said: str) -> None:
+def test_invalid_days_from_a_python_scheduler_are_rejected(days: Any, message: str) -> None:
     def mine(demand: Any, network: circuits.Network) -> Any:
         return days
 
     with pytest.raises(InputError) as caught:
         circuits.schedule(RING, mine)
-    assert str(caught.value).startswith(said)
+    assert str(caught.value).startswith(message)
 
 
 def test_a_scheduler_may_return_no_days_and_a_function_takes_no_settings() -> None:

@@ -311,7 +311,7 @@ def test_retries_stop_when_the_patience_is_used_up(flaky: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "body", "told"),
+    ("status", "body", "message"),
     [
         (302, b"", "the answer is 302"),
         (404, b"<html>nothing\n here</html>", "the answer is 404: <html>nothing here</html>"),
@@ -320,13 +320,13 @@ def test_retries_stop_when_the_patience_is_used_up(flaky: Any) -> None:
     ],
 )
 def test_any_unsuccessful_response_is_a_problem_and_redirects_are_not_followed(
-    flaky: Any, status: int, body: Any, told: str
+    flaky: Any, status: int, body: Any, message: str
 ) -> None:
     url, answers, heard = flaky
     answers += [(status, {"location": "http://elsewhere.invalid/"}, body)]
     with pytest.raises(ProblemError) as problem:
         Client(url, patience_s=0, token="secret").status()
-    assert (str(problem.value), problem.value.status) == (told, status)
+    assert (str(problem.value), problem.value.status) == (message, status)
     assert len(heard) == 1, "where an answer points, nothing is sent"
 
 
@@ -393,14 +393,14 @@ def test_an_interrupted_event_stream_is_resumed(flaky: Any) -> None:
         (200, stream, b'event: missed\ndata: {"after": "5"}\n\nevent: racks\nid: 9\ndata: {"items": []}\n\n'),
         (403, {}, {"type": "urn:leeward:problem:forbidden"}),
     ]
-    told = Client(url, sleep=waits.sleep, clock=waits.clock).events()
-    assert [next(told) for _ in range(3)] == [
+    event_stream = Client(url, sleep=waits.sleep, clock=waits.clock).events()
+    assert [next(event_stream) for _ in range(3)] == [
         Event("racks", {"items": []}, "5"),
         Event("missed", {"after": "5"}, None),
         Event("racks", {"items": []}, "9"),
     ]
     with pytest.raises(ProblemError):
-        next(told)
+        next(event_stream)
     assert [one.get("last-event-id") for one in heard] == [None, "5", "5", "9"]
 
 

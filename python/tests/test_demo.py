@@ -37,11 +37,11 @@ class Elsewhere:
 
     def __init__(self, every: int = 1) -> None:
         self.every = every
-        self.asked = 0
+        self.requests = 0
 
     def place(self, job: Job) -> list[str] | None:
-        self.asked += 1
-        if self.asked % self.every == self.every - 1 and self.every > 1:
+        self.requests += 1
+        if self.requests % self.every == self.every - 1 and self.every > 1:
             return None
         return [NETWORK.hosts[(job.number + at) % len(NETWORK.hosts)] for at in range(len(job.now))]
 
@@ -88,13 +88,13 @@ def test_links_have_the_names_and_capacities_of_the_cluster() -> None:
 
 
 def test_jobs_depend_on_the_seed_and_not_on_the_polling_times() -> None:
-    def told(times: Sequence[float], seed: int) -> list[dict[str, Any]]:
+    def drawn_jobs(times: Sequence[float], seed: int) -> list[dict[str, Any]]:
         arrivals = Arrivals(SMALL, seed, 600.0)
         return [job.app() | {"at": job.arrives_s} for now in times for job in arrivals.until(now)]
 
-    once = told([7_200.0], 3)
-    assert once == told(numpy.arange(0, 7_201, 7.5).tolist(), 3)
-    assert once != told([7_200.0], 4)
+    once = drawn_jobs([7_200.0], 3)
+    assert once == drawn_jobs(numpy.arange(0, 7_201, 7.5).tolist(), 3)
+    assert once != drawn_jobs([7_200.0], 4)
     arrive = [job["at"] for job in once]
     assert arrive == sorted(arrive)
 
@@ -143,7 +143,7 @@ def test_a_job_refused_by_one_placer_runs_under_none() -> None:
     one = driver(1, {"default": blind, "picky": picky})
     for _ in range(FILLS_IN):
         one.step()
-    assert one.refused >= picky.asked // 3 > 0
+    assert one.refused >= picky.requests // 3 > 0
     for demands in zip(*(NETWORK.of_racks(arm.demands_bps(one.jobs)) for arm in one.arms), strict=True):
         assert demands[0].sum() == pytest.approx(demands[1].sum())
 

@@ -58,7 +58,7 @@ print(json.dumps({{"fio version": "fio-3.33", "jobs": [job]}}))
 """
 
 
-def said(reads: float, writes: float, lat_ns: int = 100_000) -> dict[str, Any]:
+def fio_record(reads: float, writes: float, lat_ns: int = 100_000) -> dict[str, Any]:
     """Output of fio for a run, in the fields that are read."""
     keys = (50.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99)
     tail = {"percentile": {f"{key:f}": round(key * lat_ns / 50) for key in keys}}
@@ -66,34 +66,34 @@ def said(reads: float, writes: float, lat_ns: int = 100_000) -> dict[str, Any]:
     return {kind: {"iops": rate, "total_ios": int(rate), "lat_ns": tail} for kind, rate in both.items()}
 
 
-def found(mixed: float) -> list[tuple[Any, dict[str, Any]]]:
-    answers = {100: said(1000, 0), 0: said(0, 500), 50: said(mixed, mixed)}
+def measurements(mixed: float) -> list[tuple[Any, dict[str, Any]]]:
+    answers = {100: fio_record(1000, 0), 0: fio_record(0, 500), 50: fio_record(mixed, mixed)}
     return [(job, answers[job.reads]) for job in jobs(SETTINGS)]
 
 
 def test_faster_mixes_leave_the_rates_of_reads_and_writes_unchanged() -> None:
     # A mix of 333 reads and 333 writes a second is a second of work: 333 / 1000 + 333 / 500.
-    result = profile(SETTINGS, found(1000 / 3), "fio-3.33", "d")
+    result = profile(SETTINGS, measurements(1000 / 3), "fio-3.33", "d")
     assert [row["size_bytes"] for row in result["table"]] == [4096, 65536]
     assert result["table"][0]["read_iops"] == pytest.approx(1000)
-    faster = profile(SETTINGS, found(600), "fio-3.33", "d")
-    assert faster["table"] == profile(SETTINGS, found(1000 / 3 + 1), "fio-3.33", "d")["table"]
+    faster = profile(SETTINGS, measurements(600), "fio-3.33", "d")
+    assert faster["table"] == profile(SETTINGS, measurements(1000 / 3 + 1), "fio-3.33", "d")["table"]
 
 
 def test_a_slow_measured_mix_lowers_the_rates_of_the_profile() -> None:
     mixed = 200.0
-    for row in profile(SETTINGS, found(mixed), "fio-3.33", "d")["table"]:
+    for row in profile(SETTINGS, measurements(mixed), "fio-3.33", "d")["table"]:
         assert mixed / row["read_iops"] + mixed / row["write_iops"] == pytest.approx(1)
 
 
 def test_percentiles_with_too_few_requests_are_left_out() -> None:
-    rows = profile(SETTINGS, found(300), "fio-3.33", "d")["unloaded"]
+    rows = profile(SETTINGS, measurements(300), "fio-3.33", "d")["unloaded"]
     reads = [row["percentile"] for row in rows if row["kind"] == "read" and row["size_bytes"] == 4096]
     # Of 1000 requests ten took longer than the 99th percentile, and five than the 99.5th.
     assert reads == [50.0, 90.0, 95.0, 99.0]
     assert BEYOND == 10
     with pytest.raises(InputError, match="no read of 4096 bytes was done in 1 s"):
-        profile(SETTINGS, [(job, said(0, 0)) for job in jobs(SETTINGS)], "fio-3.33", "d")
+        profile(SETTINGS, [(job, fio_record(0, 0)) for job in jobs(SETTINGS)], "fio-3.33", "d")
 
 
 def test_an_existing_file_is_not_overwritten_without_force(tmp_path: Path) -> None:

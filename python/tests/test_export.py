@@ -93,18 +93,18 @@ def test_promtool_finds_planted_hotspots_and_fires_their_alerts(promtool: Promto
         samples = [{"labels": f'{{link="{name}"}}', "value": 1} for name in names]
         return {"expr": f"sum by (link) ({HOT} == 1)", "eval_time": at, "exp_samples": samples}
 
-    def alert(at: str, name: str, *found: str) -> dict[str, Any]:
+    def alert(at: str, name: str, *hot_links: str) -> dict[str, Any]:
         wanted = {one["alert"]: one for one in rules(WATCH)["groups"][0]["rules"] if "alert" in one}[name]
         labels = [
             {"link": link, "direction": link.split(":")[1][:-4], "cross_section": "ToR-pod"}
             | wanted["labels"]
-            for link in found
+            for link in hot_links
         ]
         expected = []
         for one in labels:
             summary = wanted["annotations"]["summary"].replace("{{ $labels.link }}", one["link"])
-            said = wanted["annotations"] | {"summary": summary}
-            expected.append({"exp_labels": one, "exp_annotations": said})
+            annotations = wanted["annotations"] | {"summary": summary}
+            expected.append({"exp_labels": one, "exp_annotations": annotations})
         return {"eval_time": at, "alertname": name, "exp_alerts": expected}
 
     tests: dict[str, Any] = {
@@ -317,7 +317,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory, backfilled: Any) -> Ite
         yield address
 
 
-def asked(address: str, expression: str) -> dict[tuple[str, int], float]:
+def prometheus_values(address: str, expression: str) -> dict[tuple[str, int], float]:
     """Answers of Prometheus at the end of each interval, by link and start of the interval."""
     end = START + CADENCE * SCRAPES + INTERVAL
     fields = {"query": expression, "start": START / 1000, "end": end / 1000, "step": INTERVAL / 1000}
@@ -340,8 +340,8 @@ def unfolded(expression: str) -> str:
 
 def test_rules_and_hotspots_call_the_same_intervals_hot(prometheus: str) -> None:
     ours = measured()
-    theirs = asked(prometheus, unfolded(HOT))
-    ratios = asked(prometheus, unfolded(UTILIZATION))
+    theirs = prometheus_values(prometheus, unfolded(HOT))
+    ratios = prometheus_values(prometheus, unfolded(UTILIZATION))
     # The very first readings have none before them; both judge what is seen for half an interval.
     assert theirs.keys() == ours.keys() == ratios.keys()
     whole = {key for key, (_, covered) in ours.items() if covered == INTERVAL}

@@ -43,7 +43,7 @@ def seen(plants: list[Plant], fabric: dict[str, Any] = FABRIC) -> Samples:
     return Samples(engine, engine.table(table), cluster.links(), cluster.rack_table(), 5 * MIN)
 
 
-def found(
+def analysis_of(
     plants: list[Plant],
     columns: tuple[Column, ...] = (),
     rows: list[dict[str, Any]] | None = None,
@@ -59,8 +59,8 @@ def found(
     return analyze(samples, Settings(**chosen), tables)
 
 
-def causes(made: Analysis) -> set[tuple[str, str]]:
-    return {(row["subject"], row["cause"]) for row in made.causes.findings.to_pylist()}
+def causes(analysis: Analysis) -> set[tuple[str, str]]:
+    return {(row["subject"], row["cause"]) for row in analysis.causes.findings.to_pylist()}
 
 
 CHANGES: dict[str, tuple[tuple[float, float] | None, tuple[float, float], str]] = {
@@ -83,7 +83,7 @@ def changed() -> Analysis:
             plants.append(Plant(name, START, START + 2 * HOUR, seen=False))
         else:
             plants.append(Plant(name, START, START + 2 * HOUR, *before))
-    return found(plants, fabric=FABRIC | {"racks": [{"count": 6, "kind": "compute"}]})
+    return analysis_of(plants, fabric=FABRIC | {"racks": [{"count": 6, "kind": "compute"}]})
 
 
 @pytest.mark.parametrize("name", CHANGES)
@@ -99,7 +99,7 @@ def test_capacity_loss_is_distinguished_from_demand_growth(changed: Analysis, na
 
 
 def test_evidence_of_a_capacity_loss_gives_the_remaining_capacity() -> None:
-    result = found(
+    result = analysis_of(
         [
             Plant("r0:uplink", START + 2 * HOUR, START + 3 * HOUR, 0.48, 0.5),
             Plant("r0:uplink", START, START + 2 * HOUR, 0.48),
@@ -132,7 +132,7 @@ def split() -> Analysis:
     *others, mixed = FABRIC["racks"]
     fabric = FABRIC | {"racks": [*others, *[mixed] * len(SPLITS)]}
     plants = [Plant(f"{rack}:uplink", at, at + HOUR, 0.9) for rack in SPLITS]
-    return found(plants, SPLIT, rows, fabric)
+    return analysis_of(plants, SPLIT, rows, fabric)
 
 
 # The guideline is 0.5 Gb/s a processor and 0.05 Gb/s a terabyte: a third of each 10 Gb/s is for its disks.
@@ -152,7 +152,7 @@ def test_hotspots_of_mixed_racks_belong_to_the_class_above_its_share(split: Anal
 
 
 def test_hotspots_without_a_split_table_are_of_unknown_class() -> None:
-    result = found([Plant("r3:uplink", START, START + HOUR, 0.9)])
+    result = analysis_of([Plant("r3:uplink", START, START + HOUR, 0.9)])
     (row,) = result.causes.split.to_pylist()
     assert (row["unknown"], row["storage"], row["compute"], row["neither"]) == (12, 0, 0, 0)
 
@@ -194,7 +194,7 @@ def test_requests_are_matched_with_the_utilization_of_their_direction() -> None:
         Plant("r0:uplink", at, at + HOUR, 0.925),
         Plant("r2:downlink", at, at + HOUR, 0.33),
     ]
-    result = found(plants, REQUESTS, rows, disk_bps_per_tb=0.1 * GIGA)
+    result = analysis_of(plants, REQUESTS, rows, disk_bps_per_tb=0.1 * GIGA)
     assert result.causes.served is not None
     assert [
         (row["operation"], row["percent"], row["class"], row["requests"], row["share"])
@@ -248,7 +248,7 @@ def tasks_of(spread: dict[str, dict[str, tuple[int, float, float]]]) -> list[dic
 def test_a_job_concentrated_on_hot_racks_is_named() -> None:
     web = dict.fromkeys(("r0", "r1", "r3"), (2, 4.0, 0.4))
     packed = tasks_of({"web": web, "batch": web, "io": {"r0": (8, 8.0, 7.0)}})
-    result = found([Plant("r0:uplink", START + HOUR, START + 3 * HOUR, 0.9)], TASKS, packed)
+    result = analysis_of([Plant("r0:uplink", START + HOUR, START + 3 * HOUR, 0.9)], TASKS, packed)
     looked = result.causes.tasks
     assert looked is not None
     jobs = {row["job"]: row for row in looked.jobs.to_pylist()}
@@ -270,7 +270,9 @@ def test_a_job_concentrated_on_hot_racks_is_named() -> None:
 
 def test_a_job_spread_over_racks_is_not_a_concentration() -> None:
     even = dict.fromkeys(("r0", "r1"), (4, 4.0, 3.0))
-    result = found([Plant("r0:uplink", START + HOUR, START + 3 * HOUR, 0.9)], TASKS, tasks_of({"io": even}))
+    result = analysis_of(
+        [Plant("r0:uplink", START + HOUR, START + 3 * HOUR, 0.9)], TASKS, tasks_of({"io": even})
+    )
     assert not any(cause == "concentration" for _, cause in causes(result))
 
 
@@ -327,12 +329,12 @@ def test_tasks_outside_the_time_of_the_telemetry_are_discarded_and_counted() -> 
         return {"rack": "r0", "t_ms": at, "job": job, "cpus": 1, "tx_bps": GIGA, "rx_bps": GIGA, "tasks": 1}
 
     plants = [Plant("r0:uplink", START, START + HOUR, 0.9)]
-    result = found(plants, TASKS, [look(START + HOUR, "now"), look(START - 8760 * HOUR, "a year ago")])
+    result = analysis_of(plants, TASKS, [look(START + HOUR, "now"), look(START - 8760 * HOUR, "a year ago")])
     assert result.causes.tasks is not None
     assert result.causes.tasks.jobs["job"].to_pylist() == ["now"]
     assert result.discards.counts == {"outside": 1}
     with pytest.raises(leeward.InputError, match="none of its 1 rows, 2025-01-05T00:00:00Z to "):
-        found(plants, TASKS, [look(START - 8760 * HOUR, "a year ago")])
+        analysis_of(plants, TASKS, [look(START - 8760 * HOUR, "a year ago")])
 
 
 def test_a_table_may_be_parquet(tmp_path: Path) -> None:

@@ -69,7 +69,7 @@ def samples(
 
 
 @pytest.fixture(scope="module")
-def made() -> Analysis:
+def analysis() -> Analysis:
     return analyze(samples(PLANTS))
 
 
@@ -77,28 +77,28 @@ def by(table: pyarrow.Table, *keys: str) -> dict[Any, dict[str, Any]]:
     return {tuple(row[key] for key in keys) if keys[1:] else row[keys[0]]: row for row in table.to_pylist()}
 
 
-def test_planted_runs_are_found_with_start_length_class_and_cause(made: Analysis) -> None:
-    causes = by(made.causes.runs, "name", "start_ms")
+def test_planted_runs_are_found_with_start_length_class_and_cause(analysis: Analysis) -> None:
+    causes = by(analysis.causes.runs, "name", "start_ms")
     actual = {
         (row["name"], row["start_ms"] - START): (
             row["end_ms"] - row["start_ms"],
             row["class"],
             causes[row["name"], row["start_ms"]]["cause"],
         )
-        for row in made.runs.to_pylist()
+        for row in analysis.runs.to_pylist()
     }
     assert actual == TRUTH
 
 
-def test_links_without_a_planted_run_are_not_hot(made: Analysis) -> None:
-    hot = {row["name"] for row in made.links.to_pylist() if row["hot"]}
+def test_links_without_a_planted_run_are_not_hot(analysis: Analysis) -> None:
+    hot = {row["name"] for row in analysis.links.to_pylist() if row["hot"]}
     assert hot == {name for name, _ in TRUTH}
-    assert made.extent.hot == sum(length for length, _, _ in TRUTH.values()) // (5 * MIN)
-    assert made.units.num_rows == 0
+    assert analysis.extent.hot == sum(length for length, _, _ in TRUTH.values()) // (5 * MIN)
+    assert analysis.units.num_rows == 0
 
 
-def test_rates_of_cross_sections_are_hot_over_observed_intervals(made: Analysis) -> None:
-    rows = by(made.cross_sections, "cross_section", "direction")
+def test_rates_of_cross_sections_are_hot_over_observed_intervals(analysis: Analysis) -> None:
+    rows = by(analysis.cross_sections, "cross_section", "direction")
     intervals = 60 * 12
     assert list(rows) == [
         (section, way) for section in ("host-ToR", "ToR-pod", "pod-core") for way in ("down", "up")
@@ -112,8 +112,8 @@ def test_rates_of_cross_sections_are_hot_over_observed_intervals(made: Analysis)
     assert rows["pod-core", "up"]["hot"] == 0
 
 
-def test_hotspots_by_rack_kind_count_rack_links_only(made: Analysis) -> None:
-    kinds = by(made.kinds, "kind")
+def test_hotspots_by_rack_kind_count_rack_links_only(analysis: Analysis) -> None:
+    kinds = by(analysis.kinds, "kind")
     hot = {"compute": 8 + 48 + 10, "disk": 72, "mixed": 312}
     assert {kind: row["hot"] for kind, row in kinds.items()} == hot
     assert {kind: row["share"] for kind, row in kinds.items()} == {
@@ -121,8 +121,8 @@ def test_hotspots_by_rack_kind_count_rack_links_only(made: Analysis) -> None:
     }
 
 
-def test_a_link_has_the_time_it_became_hot_and_its_utilization(made: Analysis) -> None:
-    link = made.links.to_pylist()[0]
+def test_a_link_has_the_time_it_became_hot_and_its_utilization(analysis: Analysis) -> None:
+    link = analysis.links.to_pylist()[0]
     assert (link["name"], link["kind"], link["hot"], link["runs"]) == ("r3:uplink", "mixed", 312, 1)
     assert (link["hot_since_ms"] - START, link["last_hot_ms"] - START) == (DAY, 2 * DAY + 2 * HOUR)
     assert (link["longest_ms"], link["p95_ppm"], link["most_ppm"]) == (26 * HOUR, 900_000, 900_000)
@@ -138,11 +138,11 @@ def test_an_unobserved_interval_ends_a_run_unless_it_is_bridged() -> None:
         assert all(run["open"] for _, run in of_link) == (bridge < 2)
 
 
-def test_runs_up_to_the_end_of_the_observation_are_open(made: Analysis) -> None:
+def test_runs_up_to_the_end_of_the_observation_are_open(analysis: Analysis) -> None:
     every = windows(samples([Plant("r0:uplink", START + HOUR, START + 4 * HOUR, 0.8)], hours=2))
     actual = named(every, runs(every, marked(every, Settings())), Settings()).to_pylist()
     assert [run["open"] for run in actual] == [True]
-    assert {row["name"] for row in made.runs.to_pylist() if row["open"]} == {"r0:downlink"}
+    assert {row["name"] for row in analysis.runs.to_pylist() if row["open"]} == {"r0:downlink"}
 
 
 @pytest.mark.hypothesis
@@ -226,12 +226,12 @@ def test_utilization_above_105_percent_is_reported_with_its_likely_factor(
     table = pyarrow.Table.from_pylist(
         [row | {"capacity_bps": right[row["link"]]} for row in rows], engine.arrow(source.table).schema
     )
-    wrong = analyze(Samples(engine, engine.table(table), source.links, source.racks, 5 * MIN))
-    (row,) = wrong.units.to_pylist()
+    inflated = analyze(Samples(engine, engine.table(table), source.links, source.racks, 5 * MIN))
+    (row,) = inflated.units.to_pylist()
     assert (row["name"], row["factor"], row["over"], row["intervals"]) == ("r0:uplink", guess, 36, 36)
     assert row["most_ppm"] == round(factor * 1e6)
-    assert wrong.extent.hot == 36
-    assert sum(one["doubtful"] for one in wrong.imbalance.unevenness.to_pylist()) == 36
+    assert inflated.extent.hot == 36
+    assert sum(one["doubtful"] for one in inflated.imbalance.unevenness.to_pylist()) == 36
 
 
 def test_telemetry_without_observed_intervals_is_an_error() -> None:
@@ -244,7 +244,7 @@ def test_telemetry_without_observed_intervals_is_an_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "argument"),
+    ("invalid", "argument"),
     [
         ({"hot_ppm": 0}, "hot"),
         ({"hot_ppm": 1_050_000}, "hot"),
@@ -256,17 +256,17 @@ def test_telemetry_without_observed_intervals_is_an_error() -> None:
         ({"cpu_bps": float("nan")}, "cpu_bps"),
     ],
 )
-def test_invalid_settings_are_rejected_by_name(wrong: dict[str, Any], argument: str) -> None:
+def test_invalid_settings_are_rejected_by_name(invalid: dict[str, Any], argument: str) -> None:
     with pytest.raises(leeward.InputError) as caught:
-        Settings(**wrong)
+        Settings(**invalid)
     assert caught.value.file == argument
 
 
 def test_spark_and_duckdb_give_the_same_analysis(spark: Engine) -> None:
-    made: Callable[[Engine], Analysis] = lambda engine: analyze(  # noqa: E731
+    analyze_with: Callable[[Engine], Analysis] = lambda engine: analyze(  # noqa: E731
         samples(PLANTS, engine, cadence_ms=10 * MIN), Settings(interval_ms=10 * MIN, ahead_ms=10 * MIN)
     )
-    ours, theirs = made(Engine.duckdb(threads=2)), made(spark)
+    ours, theirs = analyze_with(Engine.duckdb(threads=2)), analyze_with(spark)
     assert ours.summary() == theirs.summary()
     for name, table in ours.tables().items():
         assert table.to_pylist() == theirs.tables()[name].to_pylist(), name

@@ -69,8 +69,8 @@ def at(seconds: float) -> int:
     return START_MS + round(1000 * seconds)
 
 
-def in_buckets(made: Impact) -> dict[float, int]:
-    (curve,) = made.curves
+def in_buckets(impact: Impact) -> dict[float, int]:
+    (curve,) = impact.curves
     return {bucket.low_ppm / 10_000: bucket.latencies for bucket in curve.buckets}
 
 
@@ -86,9 +86,9 @@ def test_the_middle_of_a_bin_is_within_the_stated_error(drawn: list[int]) -> Non
 @pytest.mark.parametrize("operation", ["chunk-read", "shuffle-write", "file-read", "file-write"])
 def test_a_planted_curve_is_recovered_within_the_error_of_bins(tmp_path: Path, operation: str) -> None:
     kind = Kind(operation, GROWTH, share=0.4)
-    made = plant(LINKS, [kind], per_bucket=100)
-    parquet.write_table(made.latencies, tmp_path / "l.parquet")
-    actual = measure(tmp_path / "l.parquet", samples(made.samples), Settings(resamples=0))
+    generated = plant(LINKS, [kind], per_bucket=100)
+    parquet.write_table(generated.latencies, tmp_path / "l.parquet")
+    actual = measure(tmp_path / "l.parquet", samples(generated.samples), Settings(resamples=0))
     assert (actual.rows, actual.latencies, actual.discards.total, actual.warnings) == (2000, 2000, 0, [])
     for curve, planted in zip(actual.curves, (kind.inflation(), GROWTH), strict=True):
         for name in ("p95", "median"):
@@ -105,9 +105,9 @@ def test_a_curve_of_random_latencies_is_recovered_within_its_intervals(tmp_path:
     kind = Kind("file-write", GROWTH)
     outside = judged = 0
     for seed in range(5):
-        made = plant(LINKS, [kind], per_bucket=150, even=False, seed=seed)
-        parquet.write_table(made.latencies, tmp_path / "l.parquet")
-        actual = measure(tmp_path / "l.parquet", samples(made.samples), Settings(seed=seed))
+        generated = plant(LINKS, [kind], per_bucket=150, even=False, seed=seed)
+        parquet.write_table(generated.latencies, tmp_path / "l.parquet")
+        actual = measure(tmp_path / "l.parquet", samples(generated.samples), Settings(seed=seed))
         for bucket, planted in zip(actual.curves[0].buckets[1:], kind.inflation()[1:], strict=True):
             of = bucket.inflation["median"]
             assert of.low is not None

@@ -21,9 +21,9 @@ GIVEN = (
 )
 
 
-def said(shown: subprocess.CompletedProcess[str]) -> list[str]:
+def error_lines(result: subprocess.CompletedProcess[str]) -> list[str]:
     """The lines on stderr, but for those that say what takes long."""
-    return [line for line in shown.stderr.splitlines() if not line.endswith(" ...")]
+    return [line for line in result.stderr.splitlines() if not line.endswith(" ...")]
 
 
 def test_the_command_prints_a_table_and_a_glossary(run: Run) -> None:
@@ -90,14 +90,14 @@ def test_a_folder_with_other_files_is_not_overwritten(run: Run, tmp_path: Path) 
 def test_invalid_options_are_named(run: Run, options: tuple[str, ...], error: str) -> None:
     result = run(*GIVEN, *options)
     assert (result.returncode, result.stdout) == (2, "")
-    assert said(result)[0].startswith(error)
+    assert error_lines(result)[0].startswith(error)
     assert "Traceback" not in result.stderr
 
 
 def test_missing_telemetry_names_the_telemetry_option(run: Run) -> None:
     result = run(*GIVEN[:5])
     assert (result.returncode, result.stdout) == (2, "")
-    assert said(result)[0].startswith("error: --telemetry: expected ")
+    assert error_lines(result)[0].startswith("error: --telemetry: expected ")
 
 
 def test_an_operation_without_a_rule_hints_at_the_rule_option(run: Run, tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_an_operation_without_a_rule_hints_at_the_rule_option(run: Run, tmp_path
     result = run(*GIVEN[:3], "--latency", "l.csv", *GIVEN[5:])
     known = "chunk-read, shuffle-write, shuffle-read, file-read, file-write, query"
     unknown = "`file-raed`: no rule says which links it crosses"
-    assert said(result) == [
+    assert error_lines(result) == [
         f"error: l.csv: operation: row 0: {unknown}; expected one of {known}",
         "hint: did you mean `file-read`?",
         "hint: --links 'file-raed=src:uplink,dst:downlink' gives it a rule",

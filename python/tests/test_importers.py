@@ -209,7 +209,7 @@ def test_host_lists_are_expanded_as_slurm_does(text: str, names: list[str]) -> N
 
 
 @pytest.mark.parametrize(
-    ("text", "wrong"),
+    ("text", "message"),
     [
         ("n[1-2", "closed"),
         ("n1]", "closed"),
@@ -222,8 +222,8 @@ def test_host_lists_are_expanded_as_slurm_does(text: str, names: list[str]) -> N
         ("n[0-99999999999999999999]", "more than 100"),
     ],
 )
-def test_invalid_host_lists_are_rejected(text: str, wrong: str) -> None:
-    with pytest.raises(ValueError, match=wrong):
+def test_invalid_host_lists_are_rejected(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         expanded(text, 100)
 
 

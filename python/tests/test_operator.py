@@ -108,7 +108,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory, backfilled: Any) -> Ite
 
 
 @pytest.fixture
-def asked(prometheus: str, tmp_path: Path) -> tuple[str, ...]:
+def command(prometheus: str, tmp_path: Path) -> tuple[str, ...]:
     """Options of `leeward hotspots`."""
     (tmp_path / "racks.yaml").write_text(yaml.safe_dump(FABRIC))
     (tmp_path / "map.yaml").write_text(MAP)
@@ -119,8 +119,8 @@ def asked(prometheus: str, tmp_path: Path) -> tuple[str, ...]:
     )
 
 
-def test_hotspots_in_prometheus_are_reported_with_their_causes(run: Run, asked: tuple[str, ...]) -> None:
-    result = run(*asked, "-o", "json")
+def test_hotspots_in_prometheus_are_reported_with_their_causes(run: Run, command: tuple[str, ...]) -> None:
+    result = run(*command, "-o", "json")
     assert result.returncode == 0, result.stderr
     document = json.loads(result.stdout)
     hot = {row["name"]: row for row in document["links"] if row["hot"]}
@@ -138,9 +138,9 @@ def test_hotspots_in_prometheus_are_reported_with_their_causes(run: Run, asked: 
 
 
 def test_the_exported_rules_mark_the_same_intervals_hot(
-    run: Run, asked: tuple[str, ...], prometheus: str, tmp_path: Path
+    run: Run, command: tuple[str, ...], prometheus: str, tmp_path: Path
 ) -> None:
-    completed = run(*asked, "--out", "out")
+    completed = run(*command, "--out", "out")
     assert completed.returncode == 0, completed.stderr
     ours = {
         (row["name"], at)

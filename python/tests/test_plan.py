@@ -278,7 +278,7 @@ def test_telemetry_without_rack_links_is_an_error() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "error"),
+    ("invalid", "error"),
     [
         ({"percentile": 0.0}, "percentile: `0`"),
         ({"percentile": 101.0}, "percentile: `101`"),
@@ -290,9 +290,9 @@ def test_telemetry_without_rack_links_is_an_error() -> None:
         ({"coverage": 1.1}, "coverage: `1.1`: expected a share from 0 to 1"),
     ],
 )
-def test_invalid_settings_are_rejected(wrong: dict[str, Any], error: str) -> None:
+def test_invalid_settings_are_rejected(invalid: dict[str, Any], error: str) -> None:
     with pytest.raises(InputError) as raised:
-        Settings(**wrong)
+        Settings(**invalid)
     assert str(raised.value).startswith(error)
 
 
@@ -375,8 +375,8 @@ def test_invalid_options_are_named(run: Run, tmp_path: Path, options: list[str],
     assert f"error: {error}" in result.stderr
 
 
-def outcomes(made: Plan) -> Numbers:
-    return numpy.asarray([run.percentile for runs in made.taking.values() for run in runs.values()])
+def outcomes(of: Plan) -> Numbers:
+    return numpy.asarray([run.percentile for runs in of.taking.values() for run in runs.values()])
 
 
 def test_the_same_telemetry_gives_the_same_plan() -> None:

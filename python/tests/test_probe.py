@@ -140,7 +140,7 @@ def test_probes_without_the_right_secret_are_rejected(run: Run, tmp_path: Path) 
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         (("path", "here", "h", "--bursts", "1001"), "--bursts: 1001: expected a whole number from 1 to 1000"),
         (("path", "here", "h", "--payload", "9000"), "--payload: 9000: expected"),
@@ -156,11 +156,13 @@ def test_probes_without_the_right_secret_are_rejected(run: Run, tmp_path: Path) 
         (("listen", "--listen", "nowhere"), "--listen: `nowhere`: expected an address and a port"),
     ],
 )
-def test_invalid_options_are_reported_in_the_first_line(run: Run, given: tuple[str, ...], said: str) -> None:
+def test_invalid_options_are_reported_in_the_first_line(
+    run: Run, given: tuple[str, ...], message: str
+) -> None:
     result = run("probe", *given)
     assert result.returncode == 2, result.stderr
     assert result.stdout == ""
-    assert said in result.stderr.splitlines()[0]
+    assert message in result.stderr.splitlines()[0]
 
 
 def test_hosts_without_a_name_are_named_by_their_addresses() -> None:

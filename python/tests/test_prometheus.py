@@ -345,7 +345,7 @@ def test_credentials_and_headers_are_read_from_a_file(fake: Any, tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    ("text", "wrong"),
+    ("text", "message"),
     [
         ("basic_auth: {username: me}", "basic_auth.password: expected a text"),
         ("authorization: {credentials_file: nowhere}", "authorization.credentials_file"),
@@ -355,11 +355,11 @@ def test_credentials_and_headers_are_read_from_a_file(fake: Any, tmp_path: Path)
         ("[", "expected the node content"),
     ],
 )
-def test_an_invalid_access_file_is_rejected_with_the_field(tmp_path: Path, text: str, wrong: str) -> None:
+def test_an_invalid_access_file_is_rejected_with_the_field(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "http.yaml").write_text(text)
     with pytest.raises(InputError) as error:
         read_access(tmp_path / "http.yaml")
-    assert wrong in str(error.value)
+    assert message in str(error.value)
 
 
 @pytest.mark.parametrize(

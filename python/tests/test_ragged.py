@@ -30,23 +30,23 @@ WRONG = [
 IDS = ["too few", "too many", "open quote", "quote within", "too long"]
 
 
-def written(folder: Path, wrong: str, name: str = "a.csv") -> Path:
+def written(folder: Path, row: str, name: str = "a.csv") -> Path:
     """Telemetry whose line 2,002 is wrong."""
     good = [f"{T + 30 * step},r0:uplink,1e9" for step in range(4000)]
-    data = "\n".join(["t_s,link,load_bps", *good[:2000], wrong, *good[2000:]]).encode()
+    data = "\n".join(["t_s,link,load_bps", *good[:2000], row, *good[2000:]]).encode()
     (folder / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
     return folder / name
 
 
-@pytest.mark.parametrize(("wrong", "expected"), WRONG, ids=IDS)
+@pytest.mark.parametrize(("row", "expected"), WRONG, ids=IDS)
 @pytest.mark.parametrize("name", ["a.csv", "a b.csv.gz"])
 def test_a_ragged_telemetry_row_is_reported_with_file_and_line(
-    tmp_path: Path, name: str, wrong: str, expected: str
+    tmp_path: Path, name: str, row: str, expected: str
 ) -> None:
-    path = written(tmp_path, wrong, name)
+    path = written(tmp_path, row, name)
     with pytest.raises(InputError) as raised:
         read(CLUSTER, [path], engine=Engine.duckdb(threads=1))
-    text = wrong if len(wrong) <= 60 else f"{wrong[:60]}..."
+    text = row if len(row) <= 60 else f"{row[:60]}..."
     assert str(raised.value) == f"{path}:2002: `{text}`: {expected}"
 
 
@@ -59,36 +59,36 @@ def test_the_file_with_the_ragged_row_is_named(tmp_path: Path) -> None:
     assert str(raised.value).startswith(f"{tmp_path}/all/b.csv:2002: ")
 
 
-@pytest.mark.parametrize(("wrong", "expected"), WRONG[:2], ids=IDS[:2])
+@pytest.mark.parametrize(("row", "expected"), WRONG[:2], ids=IDS[:2])
 def test_a_ragged_row_is_reported_with_file_and_line_in_spark(
-    spark: Engine, tmp_path: Path, wrong: str, expected: str
+    spark: Engine, tmp_path: Path, row: str, expected: str
 ) -> None:
-    path = written(tmp_path, wrong, "a b.csv")
+    path = written(tmp_path, row, "a b.csv")
     with pytest.raises(InputError) as raised:
         read(CLUSTER, [path], engine=spark)
-    assert str(raised.value) == f"{path}:2002: `{wrong}`: {expected}"
+    assert str(raised.value) == f"{path}:2002: `{row}`: {expected}"
 
 
-@pytest.mark.parametrize(("wrong", "expected"), WRONG[:2], ids=IDS[:2])
+@pytest.mark.parametrize(("row", "expected"), WRONG[:2], ids=IDS[:2])
 def test_a_ragged_row_of_latencies_is_reported_with_file_and_line(
-    tmp_path: Path, wrong: str, expected: str
+    tmp_path: Path, row: str, expected: str
 ) -> None:
-    path = written(tmp_path, wrong)
+    path = written(tmp_path, row)
     with pytest.raises(InputError) as raised:
         list(columns.batches(head(path), ["t_s", "link"]))
-    assert str(raised.value) == f"{path}:2002: `{wrong}`: {expected}"
+    assert str(raised.value) == f"{path}:2002: `{row}`: {expected}"
 
 
-@pytest.mark.parametrize(("wrong", "expected"), WRONG[:2], ids=IDS[:2])
+@pytest.mark.parametrize(("row", "expected"), WRONG[:2], ids=IDS[:2])
 def test_a_ragged_row_of_a_fleet_table_is_reported_with_file_and_line(
-    tmp_path: Path, wrong: str, expected: str
+    tmp_path: Path, row: str, expected: str
 ) -> None:
-    path = written(tmp_path, wrong)
+    path = written(tmp_path, row)
     path.write_text(path.read_text().replace("t_s,link", "t_s,rack"))
     wanted = [Column("rack", "text"), Column("load_bps", "number")]
     with pytest.raises(InputError) as raised:
         read_table(Engine.duckdb(threads=1), path, wanted, ["r0"], Discards())
-    assert str(raised.value) == f"{path}:2002: `{wrong}`: {expected.replace('link', 'rack')}"
+    assert str(raised.value) == f"{path}:2002: `{row}`: {expected.replace('link', 'rack')}"
 
 
 def test_invalid_utf8_is_reported_with_its_line(tmp_path: Path) -> None:

@@ -76,8 +76,8 @@ def test_dictionary_encoded_columns_are_decoded(tmp_path: Path) -> None:
 
 
 def test_the_command_reads_parquet_and_reports_the_row_of_an_invalid_value(run: Run, tmp_path: Path) -> None:
-    wrong = LISTS["flows"] | {"src": ["r0h0", "nowhere", *["r0h0"] * 38]}
-    parquet.write_table(pyarrow.table(wrong), tmp_path / "list.parquet")
+    invalid = LISTS["flows"] | {"src": ["r0h0", "nowhere", *["r0h0"] * 38]}
+    parquet.write_table(pyarrow.table(invalid), tmp_path / "list.parquet")
     path = scenario(tmp_path, "{flows: {file: list.parquet}}")
     result = run("simulate", str(path))
     assert result.returncode == 2
@@ -89,7 +89,7 @@ def test_the_command_reads_parquet_and_reports_the_row_of_an_invalid_value(run: 
 
 
 @pytest.mark.parametrize(
-    ("made", "said"),
+    ("write", "message"),
     [
         (lambda path: path.write_bytes(b"PAR1 but no more of it"), "not readable as a table: "),
         (
@@ -99,12 +99,12 @@ def test_the_command_reads_parquet_and_reports_the_row_of_an_invalid_value(run: 
     ],
 )
 def test_an_invalid_parquet_table_is_rejected(
-    tmp_path: Path, made: Callable[[Path], object], said: str
+    tmp_path: Path, write: Callable[[Path], object], message: str
 ) -> None:
-    made(tmp_path / "list.parquet")
+    write(tmp_path / "list.parquet")
     with pytest.raises(leeward.InputError, match=r"list\.parquet") as refused:
         leeward.simulate(scenario(tmp_path, "{flows: {file: list.parquet}}"), ["uniform"])
-    assert said in str(refused.value)
+    assert message in str(refused.value)
     assert "\n" not in str(refused.value)
 
 

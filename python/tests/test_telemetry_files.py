@@ -218,7 +218,7 @@ def test_ports_without_speeds_share_the_capacity_of_the_cluster_file(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("text", "wrong"),
+    ("text", "message"),
     [
         ("", "empty"),
         ("t_s,link\n1,2\n", "no readings, such as `load_bps`"),
@@ -234,10 +234,10 @@ def test_ports_without_speeds_share_the_capacity_of_the_cluster_file(tmp_path: P
         ("PAR1 but not really", "not readable as Parquet"),
     ],
 )
-def test_an_invalid_file_is_an_input_error(tmp_path: Path, text: str, wrong: str) -> None:
+def test_an_invalid_file_is_an_input_error(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(InputError) as error:
         taken(tmp_path, text)
-    assert wrong in str(error.value)
+    assert message in str(error.value)
 
 
 def test_a_truncated_file_is_reported(tmp_path: Path) -> None:
@@ -304,7 +304,7 @@ def test_a_rate_without_a_counter_beside_counters_is_an_error(readings: str, los
 
 
 @pytest.mark.parametrize(
-    ("text", "wrong"),
+    ("text", "message"),
     [
         ("links: 3", "links: expected a list"),
         ("links:\n- {in: a}", "2:3: links[0].match: missing"),
@@ -318,11 +318,11 @@ def test_a_rate_without_a_counter_beside_counters_is_an_error(readings: str, los
         ("", "expected fields with values"),
     ],
 )
-def test_an_invalid_map_is_rejected_with_the_position(tmp_path: Path, text: str, wrong: str) -> None:
+def test_an_invalid_map_is_rejected_with_the_position(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "map.yaml").write_text(text)
     with pytest.raises(InputError) as error:
         read_map(tmp_path / "map.yaml")
-    assert wrong in str(error.value)
+    assert message in str(error.value)
 
 
 @pytest.mark.parametrize(

@@ -50,7 +50,7 @@ def test_commands_have_the_same_telemetry_options_and_help(command: str) -> None
 
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize(
-    ("wrong", "error"),
+    ("invalid", "error"),
     [
         (("--cadence", "61min"), "--cadence: `61min`: expected from 1ms to 1h"),
         (("--coverage", "half"), "--coverage: `half`: expected a percentage"),
@@ -64,9 +64,9 @@ def test_commands_have_the_same_telemetry_options_and_help(command: str) -> None
     ],
 )
 def test_invalid_options_give_the_same_error_in_every_command(
-    run: Run, command: str, wrong: tuple[str, ...], error: str
+    run: Run, command: str, invalid: tuple[str, ...], error: str
 ) -> None:
-    result = run(*given(command), *LINKS, *wrong)
+    result = run(*given(command), *LINKS, *invalid)
     assert (result.returncode, result.stdout) == (2, "")
     assert result.stderr.startswith(f"error: {error}")
 

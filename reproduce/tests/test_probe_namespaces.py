@@ -19,7 +19,7 @@ NOT_HERE = ("need root", "No such file", "Operation not permitted", "Read-only f
 
 
 @contextmanager
-def made(*pods: tuple[int, ...]) -> Iterator[Network]:
+def built_namespaces(*pods: tuple[int, ...]) -> Iterator[Network]:
     """A network, where there can be one."""
     try:
         with network(*pods) as built:
@@ -32,7 +32,7 @@ def made(*pods: tuple[int, ...]) -> Iterator[Network]:
 
 
 def test_an_app_is_placed_on_the_host_with_the_higher_measured_rate(tmp_path: Path) -> None:
-    with made((2, 1)) as built:
+    with built_namespaces((2, 1)) as built:
         limits = dict(zip(built.hosts, (30e6, 90e6, 30e6), strict=True))
         for host, rate in limits.items():
             built.limit(host, rate)
@@ -55,7 +55,7 @@ def test_an_app_is_placed_on_the_host_with_the_higher_measured_rate(tmp_path: Pa
 
 
 def test_per_path_limits_are_classified_as_pipe() -> None:
-    with made((2, 2)) as built:
+    with built_namespaces((2, 2)) as built:
         for host in built.hosts:
             built.limit_paths(host, {other: 30e6 for other in built.hosts if other != host})
         answer = built.ask("bottlenecks", "--hosts", built.given(), "--pairs", "1", "--for", "1500ms")
@@ -81,7 +81,7 @@ def test_agents_measure_for_a_service_outside_their_network(tmp_path: Path) -> N
     Path(files["token"]).write_text(subprocess.run(token, check=True, capture_output=True, text=True).stdout)
     url = "http://10.254.0.1:7600"
     through = ("--controller", url, "--token-file", files["token"])
-    with made((2, 2)) as built, ExitStack() as running:
+    with built_namespaces((2, 2)) as built, ExitStack() as running:
 
         def run(place: str, *command: str) -> list[str]:
             return started(running, "ip", "netns", "exec", f"{built.prefix}-{place}", *COMMAND, *command)

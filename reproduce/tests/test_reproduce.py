@@ -29,7 +29,7 @@ SLICE = "7.2,8,limits,equations"
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Row]]:
+def reproduction(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Row]]:
     """A slice of the reproduction: two seeds, two minutes."""
     out = tmp_path_factory.mktemp("reproduced")
     return out, reproduce("sinbad", SLICE.split(","), seeds=2, out=out, horizon="2min")
@@ -109,8 +109,8 @@ def test_intervals_and_deviations_of_rows_match_a_calculation_by_hand() -> None:
 
 def test_a_quantity_without_a_measurement_is_marked_not_measured() -> None:
     row = missing("4", "it", "%", 42.0, "no such thing")
-    (shown,), notes = cells([row, measured("4", "that", "%", [1.0])][:1])
-    assert shown == ("4", "it", "42.0 %", "NOT MEASURED", "", "1")
+    (first,), notes = cells([row, measured("4", "that", "%", [1.0])][:1])
+    assert first == ("4", "it", "42.0 %", "NOT MEASURED", "", "1")
     assert notes == [("1", "not measured: no such thing")]
     assert measured("4", "it", "%", []).note.startswith("not measured: ")
 
@@ -128,8 +128,8 @@ def test_tables_for_the_book_are_between_anchors() -> None:
     assert "1. why" in page
 
 
-def test_a_slice_has_a_value_and_an_interval_for_every_row(made: tuple[Path, list[Row]]) -> None:
-    _, rows = made
+def test_a_slice_has_a_value_and_an_interval_for_every_row(reproduction: tuple[Path, list[Row]]) -> None:
+    _, rows = reproduction
     assert set(SLICE.split(",")) == {row.figure for row in rows}
     # Among two minutes there may be no block that is slower, but of all else there is something.
     for row in rows:
@@ -140,8 +140,8 @@ def test_a_slice_has_a_value_and_an_interval_for_every_row(made: tuple[Path, lis
         assert (row.deviation_percent is None) == (row.paper is None)
 
 
-def test_shares_of_blocks_add_up_to_100_percent(made: tuple[Path, list[Row]]) -> None:
-    _, rows = made
+def test_shares_of_blocks_add_up_to_100_percent(reproduction: tuple[Path, list[Row]]) -> None:
+    _, rows = reproduction
     held = [row for row in rows if row.quantity.startswith("full blocks, uniform, 1 remote by")]
     assert len(held) == len(limits.REASONS)
     assert sum(row.ours or 0 for row in held) == pytest.approx(100)
@@ -153,9 +153,9 @@ def test_shares_of_blocks_add_up_to_100_percent(made: tuple[Path, list[Row]]) ->
 
 
 def test_batching_delay_lengthens_writes_only_when_the_wait_counts(
-    made: tuple[Path, list[Row]],
+    reproduction: tuple[Path, list[Row]],
 ) -> None:
-    _, rows = made
+    _, rows = reproduction
     factor = {row.quantity: row.ours or 0 for row in rows if row.quantity.startswith("batching: ")}
     at_once = [value for quantity, value in factor.items() if "q = 0 s" in quantity]
     assert at_once[0] == at_once[1]
@@ -163,8 +163,8 @@ def test_batching_delay_lengthens_writes_only_when_the_wait_counts(
     assert factor[message.format("counts")] < factor[message.format("does not count")]
 
 
-def test_pictures_are_written_as_svg_and_png(made: tuple[Path, list[Row]]) -> None:
-    out, _ = made
+def test_pictures_are_written_as_svg_and_png(reproduction: tuple[Path, list[Row]]) -> None:
+    out, _ = reproduction
     names = {path.name for path in (out / "pictures").iterdir()}
     assert names == {f"{name}.{kind}" for name in ("7.2", "8", "equations") for kind in ("svg", "png")}
     assert (out / "pictures" / "8.svg").read_text().lstrip().startswith("<?xml")
@@ -172,9 +172,9 @@ def test_pictures_are_written_as_svg_and_png(made: tuple[Path, list[Row]]) -> No
 
 
 def test_a_reproduction_resumes_from_its_folder_with_identical_files(
-    made: tuple[Path, list[Row]], run: Run
+    reproduction: tuple[Path, list[Row]], run: Run
 ) -> None:
-    out, rows = made
+    out, rows = reproduction
     before = {path.name: path.read_bytes() for path in [*out.glob("*.*"), *(out / "pictures").iterdir()]}
     options = ["--figure", SLICE, "--seeds", "2", "--horizon", "2min", "--out", str(out), "-o", "json"]
     result = run("reproduce", "sinbad", *options)
@@ -287,8 +287,8 @@ def test_a_figure_without_values_has_no_picture(tmp_path: Path, monkeypatch: pyt
     ]
 
 
-def test_the_inputs_of_a_reproduction_are_stored_with_its_rows(made: tuple[Path, list[Row]]) -> None:
-    out, rows = made
+def test_the_inputs_of_a_reproduction_are_stored_with_its_rows(reproduction: tuple[Path, list[Row]]) -> None:
+    out, rows = reproduction
     words = f"sinbad by Leeward {leeward.__version__}, seeds 1 to 2, runs of 2min (a first look"
     assert (out / "results.md").read_text().startswith(words)
     assert json.loads((out / "run.json").read_text()) == {
@@ -392,14 +392,14 @@ def test_notes_are_printed_below_their_table(run: Run, tmp_path: Path) -> None:
 
 
 def test_the_cache_of_bottlenecks_is_freed_with_the_cells(
-    tmp_path: Path, made: tuple[Path, list[Row]]
+    tmp_path: Path, reproduction: tuple[Path, list[Row]]
 ) -> None:
     gc.collect()
     assert len(limits._KEPT) == 0
 
 
-def test_sweeps_that_share_a_folder_write_only_cells(made: tuple[Path, list[Row]]) -> None:
-    out, _ = made
+def test_sweeps_that_share_a_folder_write_only_cells(reproduction: tuple[Path, list[Row]]) -> None:
+    out, _ = reproduction
     assert {path.name for path in (out / "sweeps" / "hour").iterdir()} == {"cells"}
 
 
