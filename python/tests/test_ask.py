@@ -250,12 +250,12 @@ def test_top_redraws_on_a_terminal_until_q_is_pressed(client: Client) -> None:
 
 
 def _until(terminal: int, text: bytes) -> bytes:
-    shown, end = b"", time.monotonic() + 60
-    while text not in shown:
-        assert time.monotonic() < end, shown
+    output, end = b"", time.monotonic() + 60
+    while text not in output:
+        assert time.monotonic() < end, output
         if select.select([terminal], [], [], 1)[0]:
-            shown += _piece(terminal)
-    return shown
+            output += _piece(terminal)
+    return output
 
 
 def _piece(terminal: int) -> bytes:

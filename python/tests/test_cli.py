@@ -122,8 +122,8 @@ def test_examples_in_help_run_as_printed(run: Run, tmp_path: Path, example: str)
     result = run(*arguments, HOME=str(tmp_path))
     # An example of a refusal ends with 1, and names the refused workload.
     refuses = example.startswith(("leeward slo admit", "leeward slo pack", "leeward slo check"))
-    said = "error:" in result.stderr
-    assert result.returncode == 0 or (refuses and said and result.returncode == 1), result.stderr
+    reported = "error:" in result.stderr
+    assert result.returncode == 0 or (refuses and reported and result.returncode == 1), result.stderr
 
 
 @pytest.mark.parametrize("example", [one for one in EVERY if set(one) & OF_A_SHELL])

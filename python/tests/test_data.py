@@ -36,7 +36,7 @@ class Upstream(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Answer)
         self.files = {f"/owner/repo/{COMMIT}/some%20folder/trace.txt": BODY}
         self.fault = ""
-        self.asked: list[str] = []
+        self.requests: list[str] = []
 
     @property
     def address(self) -> str:
@@ -47,7 +47,7 @@ class Answer(BaseHTTPRequestHandler):
     server: Upstream
 
     def do_GET(self) -> None:
-        self.server.asked.append(self.path)
+        self.server.requests.append(self.path)
         body = self.server.files.get(self.path)
         if body is None:
             self.send_error(404)
@@ -242,7 +242,7 @@ def test_the_get_command_reports_errors_and_never_overwrites_a_file(
     assert target.read_bytes() == b"mine"
     assert "ml-hpc-matrices: no licence is stated; for your own use, not to be redistributed" in result.stderr
     assert "HPC-Mocfe-64.csv cannot be fetched: the pickled matrix" in result.stderr
-    assert len(upstream.asked) == 1
+    assert len(upstream.requests) == 1
 
 
 def test_a_set_without_a_download_names_the_folder_to_put_it_in(run: Run, tmp_path: Path) -> None:

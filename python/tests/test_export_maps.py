@@ -118,8 +118,8 @@ def test_promql_and_the_map_give_ports_the_same_link_names(
     assert ran.returncode == 0, ran.stdout + ran.stderr
     # A test that cannot fail proves nothing.
     link = min(loads)
-    wrong = judged(promtool, tmp_path, rules, given, [expect(LOAD, loads | {link: 2 * loads[link]})])
-    assert wrong.returncode == 1
+    doubled = judged(promtool, tmp_path, rules, given, [expect(LOAD, loads | {link: 2 * loads[link]})])
+    assert doubled.returncode == 1
 
 
 @pytest.mark.parametrize("cluster", ["irregular", "pipe"])

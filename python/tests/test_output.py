@@ -97,9 +97,9 @@ def test_a_table_on_a_terminal_has_colours_unless_no_color_is_set(monkeypatch: p
 def on_a_terminal(monkeypatch: pytest.MonkeyPatch, columns: int, *table: Any) -> str:
     monkeypatch.setenv("COLUMNS", str(columns))
     monkeypatch.setenv("NO_COLOR", "1")
-    monkeypatch.setattr("sys.stdout", shown := Terminal())
+    monkeypatch.setattr("sys.stdout", terminal := Terminal())
     print_table(*table)
-    return shown.getvalue()
+    return terminal.getvalue()
 
 
 def test_on_a_narrow_terminal_only_text_columns_wrap(

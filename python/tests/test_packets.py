@@ -149,9 +149,9 @@ def test_a_scenario_may_consist_of_trains_only(tmp_path: Path) -> None:
     file = tmp_path / "trains.yaml"
     limit = "{host: [0, 0], rate: 940Mbps, bucket: 16kB}"
     file.write_text(f"network: {{limits: [{limit}]}}\ntrains: [{{from: [0, 0], to: [1, 0]}}]\nhorizon: 1s\n")
-    told = command(str(file)).stdout
-    assert "r0h0 to r1h0  2,000     2,000  0.92" in told
-    assert "FLOWS" not in told
+    printed = command(str(file)).stdout
+    assert "r0h0 to r1h0  2,000     2,000  0.92" in printed
+    assert "FLOWS" not in printed
     (train,) = json.loads(command(str(file), "-o", "json").stdout)["trains"]
     # Less headers, and what the bucket lets pass at once.
     assert 940e6 * 1472 / 1500 < train["rate_bps"] < 1.01 * 940e6 * 1472 / 1500

@@ -140,17 +140,17 @@ Answer = tuple[int, dict[str, str], bytes]
 
 @pytest.fixture
 def fake() -> Iterator[Callable[[Callable[[int, str], Answer]], str]]:
-    """Starts servers that answer the n-th question as told."""
+    """Starts servers that answer the n-th question as given."""
     started = []
 
     def start(answer: Callable[[int, str], Answer]) -> str:
         class Handler(BaseHTTPRequestHandler):
-            question = 0
+            requests = 0
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
-                status, headers, text = answer(Handler.asked, f"{self.path} {body} {dict(self.headers)}")
-                Handler.asked += 1
+                status, headers, text = answer(Handler.requests, f"{self.path} {body} {dict(self.headers)}")
+                Handler.requests += 1
                 self.send_response(status)
                 for name, value in headers.items():
                     self.send_header(name, value)

@@ -91,11 +91,11 @@ def test_reads_are_compared_if_the_scenario_has_reads(run: Run, scenario: Path) 
 def test_cells_of_a_sweep_have_the_read_figures_of_single_runs(run: Run, scenario: Path) -> None:
     cells = sweep.run(scenario, ["uniform", "sinbad"], seeds=[1, 2]).to_pylist()
     runs = leeward.simulate(scenario, ["uniform", "sinbad"], [1, 2])
-    for at, (cell, made) in enumerate(zip(cells, runs, strict=True)):
-        summary = made.summary()["reads"]
+    for at, (cell, single) in enumerate(zip(cells, runs, strict=True)):
+        summary = single.summary()["reads"]
         assert cell["reads.time_s.p95"] == summary["time_s"]["p95"]
         assert cell["reads.degraded_share"] == summary["degraded_share"]
-        compared = made.compare(runs[at - at % 2])["reads"]
+        compared = single.compare(runs[at - at % 2])["reads"]
         for name, figure in compared.items():
             assert cell[f"against_baseline.reads.{name}"] == (figure if at % 2 else None)
     result = run("simulate", str(scenario), "--seeds", "2")

@@ -131,8 +131,13 @@ def test_loads_hotspots_and_silent_links_are_read_from_prometheus(
             until(
                 "85 % is hot", lambda: [one["link"] for one in get("/v1/hotspots")["items"]] == ["r0:uplink"]
             )
-            told = get("/v1/status")["telemetry"]
-            assert (told["state"], told["problem"], told["ports"], told["links"]) == ("answers", None, 8, 6)
+            telemetry = get("/v1/status")["telemetry"]
+            assert (telemetry["state"], telemetry["problem"], telemetry["ports"], telemetry["links"]) == (
+                "answers",
+                None,
+                8,
+                6,
+            )
             # The interval of the restart is left out, or it would be the hottest of all.
             known.restart()
             known.carry(Out_up1=1e8, Out_up2=1e8)

@@ -130,7 +130,7 @@ def test_results_are_written_completely(run: Run, scenario: Path, tmp_path: Path
     assert result.returncode == 0, result.stderr
     printed = json.loads(result.stdout)
     assert json.loads((out / "summary.json").read_text()) == printed
-    assert [made["policy"] for made in printed["runs"]] == ["uniform", "sinbad:threshold=1MB"]
+    assert [one["policy"] for one in printed["runs"]] == ["uniform", "sinbad:threshold=1MB"]
     assert printed["runs"][0]["against_baseline"] is None
     assert printed["runs"][1]["against_baseline"]["blocks"]["count"] == 26
     for folder in ("uniform", "sinbad,threshold=1MB"):
@@ -213,8 +213,8 @@ def test_an_explanation_names_the_limit_and_the_source_of_the_load(run: Run, loa
         "--writer",
         "r0h1",
     )
-    shown = run(*arguments, "--size", "256MiB", "--explain", "--exclude", "r2").stdout
-    header, *rows = shown.splitlines()[2:]
+    printed = run(*arguments, "--size", "256MiB", "--explain", "--exclude", "r2").stdout
+    header, *rows = printed.splitlines()[2:]
     assert re.split(" {2,}", header) == ["CANDIDATE", "EXPECTED", "LIMITED BY", "LOAD KNOWN BY", "VERDICT"]
     by_name = {row.split()[0]: row for row in rows}
     assert "its counter" in by_name["r0"]

@@ -103,7 +103,7 @@ def test_a_search_for_priorities_meets_slos_that_the_order_by_slo_misses(run: Ru
     options = (path, "--cluster", CLUSTER, "-o", "json")
     by_slo = run("slo", "prioritize", *options, "--by-slo")
     result = run("slo", "prioritize", *options)
-    assert [json.loads(shown.stdout)["priorities"] for shown in (by_slo, result)] == ["by-slo", "search"]
+    assert [json.loads(one.stdout)["priorities"] for one in (by_slo, result)] == ["by-slo", "search"]
     assert "priorities: by PriorityMeister's search" in run("slo", "prioritize", *options[:3]).stderr
     ranks = [one["stages"][0]["priority"] for one in json.loads(result.stdout)["workloads"]]
     assert (by_slo.returncode, result.returncode) == (1, 0)

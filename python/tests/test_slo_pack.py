@@ -241,9 +241,9 @@ def test_clients_that_are_servers_are_packed_and_meet_their_slos_in_the_replay(t
     packed = tmp_path / "packed.yaml"
     packed.write_text(written(record, tmp_path))
     held, _ = check(packed, cluster, method="dnc")
-    for one, said in zip(held["workloads"], record["workloads"], strict=True):
+    for one, planned in zip(held["workloads"], record["workloads"], strict=True):
         assert (one["met"], one["kept"], one["broken"]) == (True, True, [])
-        assert one["bound_s"] == pytest.approx(said["bound_s"], rel=1e-3)
+        assert one["bound_s"] == pytest.approx(planned["bound_s"], rel=1e-3)
     assert any("near: `r0h0` is its client and its server" in note for note in held["notes"])
     # Packed elsewhere it has all of its stages again.
     moved = yaml.safe_load(packed.read_text())

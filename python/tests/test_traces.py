@@ -62,9 +62,9 @@ def test_a_parquet_file_gives_the_same_trace(tmp_path: Path) -> None:
     )
     path = tmp_path / "mail.parquet"
     parquet.write_table(table, path, row_group_size=1000)
-    expected, found = open_trace(MAIL), open_trace(path)
-    assert found.curve("network-in") == expected.curve("network-in")
-    assert found.statistics() == {**expected.statistics(), "file": str(path)}
+    expected, actual = open_trace(MAIL), open_trace(path)
+    assert actual.curve("network-in") == expected.curve("network-in")
+    assert actual.statistics() == {**expected.statistics(), "file": str(path)}
 
     parquet.write_table(table.drop_columns(["kind"]), path)
     with pytest.raises(InputError, match=r"mail.parquet:1: dialect: `seconds,size`: a line of no known"):
@@ -123,13 +123,13 @@ def test_a_curve_is_printed_as_a_table_with_figures_of_burstiness(run: Run) -> N
 
 def test_csv_and_json_have_every_bucket(run: Run) -> None:
     arguments = ("slo", "curve", MAIL, "--stage", "network-out")
-    (made,) = json.loads(run(*arguments, "-o", "json").stdout)["curves"]
+    (curve,) = json.loads(run(*arguments, "-o", "json").stdout)["curves"]
     lines = run(*arguments, "-o", "csv").stdout.splitlines()
     assert lines[0] == "stage,unit,rate,burst"
-    assert len(lines) - 1 == len(made["buckets"]) == made["vertices"] > 12
-    assert [float(cell) for cell in lines[1].split(",")[2:]] == list(made["buckets"][0].values())
+    assert len(lines) - 1 == len(curve["buckets"]) == curve["vertices"] > 12
+    assert [float(cell) for cell in lines[1].split(",")[2:]] == list(curve["buckets"][0].values())
     pruned = json.loads(run(*arguments, "--error", "0.05", "-o", "json").stdout)["curves"][0]
-    assert len(pruned["buckets"]) < len(made["buckets"])
+    assert len(pruned["buckets"]) < len(curve["buckets"])
     assert 0 < pruned["error"] <= 0.05
 
 

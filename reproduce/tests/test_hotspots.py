@@ -123,9 +123,9 @@ def test_the_incidents_and_the_cell_are_readable_and_described() -> None:
 
 def test_announced_and_unannounced_uplink_failures_are_the_same_events() -> None:
     events = yaml.safe_load(UPLINKS_FILE.read_text(encoding="utf-8"))["events"]
-    (told,) = (yaml.safe_load(value) for path, value in UPLINKS_TOLD.fixed if path == "events")
-    assert [event | {"told": False} for event in told] == events
-    assert all(event["told"] for event in told)
+    (announced,) = (yaml.safe_load(value) for path, value in UPLINKS_TOLD.fixed if path == "events")
+    assert [event | {"told": False} for event in announced] == events
+    assert all(event["told"] for event in announced)
 
 
 @pytest.mark.parametrize("horizon", ["2d", "1h", "soon", "-1d"])

@@ -15,11 +15,11 @@ def test_paths_and_trains_follow_the_rate_limit_of_the_source() -> None:
     (arrived,) = carried(network, [Transfer(PATH)], [PATH], 0.5, 0.05)
     assert len(arrived) == 10
     assert 8 * arrived[1:].mean() / 0.05 == pytest.approx(300e6 * 1448 / 1500, rel=0.002)
-    (said,) = estimated(network, [Train(PATH, 10, 200)])
-    assert said == pytest.approx(300e6 * 1472 / 1500, rel=0.01)
+    (estimate,) = estimated(network, [Train(PATH, 10, 200)])
+    assert estimate == pytest.approx(300e6 * 1472 / 1500, rel=0.01)
     # The content of a large bucket passes at the rate of the wire.
     (short,) = estimated(Network(2, 1, {PATH[0]: 300e6}, bucket=128_000), [Train(PATH, 10, 50)])
-    assert short > 1.1 * said
+    assert short > 1.1 * estimate
 
 
 def test_a_transfer_that_ends_early_is_counted_once() -> None:
@@ -80,6 +80,11 @@ def test_hose_and_pipe_limits_are_distinguished(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_stability_is_computed_by_the_probe_module() -> None:
-    (said,) = _native.probe_stability([8e8, 1e9, 5e8], 1.0, [1.0])
-    assert (said["pairs"], said["median"], said["mean"], said["p95"]) == (2, 0.2, 0.6, 1.0)
+    (stability,) = _native.probe_stability([8e8, 1e9, 5e8], 1.0, [1.0])
+    assert (stability["pairs"], stability["median"], stability["mean"], stability["p95"]) == (
+        2,
+        0.2,
+        0.6,
+        1.0,
+    )
     assert _native.probe_stability([8e8], 1.0, [1.0]) == []

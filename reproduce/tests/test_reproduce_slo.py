@@ -33,22 +33,22 @@ TRACES = 6
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of traces: bursts of reads and writes, drawn by a seed, and a made-up SSD."""
-    made = tmp_path_factory.mktemp("data")
-    (made / world.SET).mkdir()
+    """A folder of traces: bursts of reads and writes, drawn by a seed, and a synthetic SSD."""
+    folder = tmp_path_factory.mktemp("data")
+    (folder / world.SET).mkdir()
     random = numpy.random.default_rng(5)
     for number in range(TRACES):
         times = numpy.sort(random.uniform(0, SECONDS * 1e9, 200 + 40 * number).astype(int))
         kinds = random.choice(["DiskRead", "DiskWrite"], len(times))
         sizes = random.choice([4096, 65536], len(times))
         lines = [f"{at},{size:#010x},{kind}\n" for at, size, kind in zip(times, sizes, kinds, strict=True)]
-        (made / world.SET / f"trace{number:04}.txt").write_text("".join(lines))
+        (folder / world.SET / f"trace{number:04}.txt").write_text("".join(lines))
     table = [
         {"requestSize": 4096, "readBandwidth": 1e6, "writeBandwidth": 5e5},
         {"requestSize": 65536, "readBandwidth": 1.1e7, "writeBandwidth": 7e6},
     ]
-    (made / world.SET / world.PROFILE).write_text(json.dumps({"bandwidthTable": table}))
-    return made
+    (folder / world.SET / world.PROFILE).write_text(json.dumps({"bandwidthTable": table}))
+    return folder
 
 
 @pytest.fixture
@@ -94,8 +94,8 @@ def test_every_figure_has_rows_with_values_and_intervals(tmp_path: Path) -> None
     rows = reproduce("slo", seeds=2, out=tmp_path)
     assert [*dict.fromkeys(row.figure for row in rows)] == list(perform.FIGURES)
     for row in rows:
-        said = ("nothing of this kind", "the released profile has none")
-        assert row.ours is not None or any(words in row.note for words in said), row
+        reasons = ("nothing of this kind", "the released profile has none")
+        assert row.ours is not None or any(words in row.note for words in reasons), row
         assert row.ours is None or "first look" in row.note
     for name, figure in perform.FIGURES.items():
         assert (tmp_path / "pictures" / f"{name}.svg").is_file() == (figure.draw is not None)
