@@ -184,10 +184,10 @@ def crowding(made: Analysis) -> str:
     return figure(draw)
 
 
-def _hottest(made: Analysis) -> list[str]:
+def _hottest(outcome: Analysis) -> list[str]:
     """Racks by their rate of hot intervals, and then by utilization."""
     result: dict[str, tuple[int, int]] = {}
-    for row in made.links.to_pylist():
+    for row in outcome.links.to_pylist():
         if row["cross_section"] == TOR:
             hot, busy = result.get(row["rack"], (0, 0))
             result[row["rack"]] = (hot + row["hot"], max(busy, row["p98_ppm"]))
