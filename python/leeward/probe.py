@@ -249,7 +249,7 @@ def cross(
         progress: Called with each step.
 
     Returns:
-        `connections`, or `None` where a second connection took nothing from the first; `plausible`; and
+        `connections`, or `None` where a second connection did not slow the first; `plausible`; and
         `over_time`.
 
     Raises:

@@ -88,7 +88,7 @@ def test_pictures_leave_out_the_warm_up_like_the_table(tmp_path: Path) -> None:
     assert numpy.mean(list(times.values())) == pytest.approx(run.summary()["full_block_write_s"]["mean"])
 
 
-def test_a_policy_keeps_its_colour_whatever_its_settings() -> None:
+def test_the_colour_of_a_policy_does_not_depend_on_its_settings() -> None:
     plain, other, spread, sinbad = style.styles(["uniform", "best", "uniform:remote_racks=2", "sinbad"])
     assert plain["color"] == spread["color"] != sinbad["color"]
     assert plain["linestyle"] != spread["linestyle"]
