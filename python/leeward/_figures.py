@@ -28,10 +28,10 @@ def compared(comparison: Mapping[str, Any]) -> dict[str, Any]:
 
 def _named(values: Mapping[str, Any], prefix: str) -> dict[str, Any]:
     nothing = values.get("count") == 0
-    made: dict[str, Any] = {}
+    result: dict[str, Any] = {}
     for name, value in values.items():
         if isinstance(value, Mapping):
-            made |= _named(value, f"{prefix}{name}.")
+            result |= _named(value, f"{prefix}{name}.")
         else:
-            made[prefix + name] = None if nothing and name != "count" else value
-    return made
+            result[prefix + name] = None if nothing and name != "count" else value
+    return result

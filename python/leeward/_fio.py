@@ -113,9 +113,9 @@ def check_place(path: Path, force: bool) -> None:
     if not path.exists():
         raise _wrong(f"`{path}`: no such folder")
     if path.is_dir() and not os.access(path, os.W_OK | os.X_OK):
-        raise _wrong(f"`{path}`: no file can be made in it: the folder may not be written to")
+        raise _wrong(f"`{path}`: cannot create a file in this folder: permission denied")
     if not path.is_dir() and not force:
-        raise _wrong(f"`{path}`: what is in it would be overwritten; expected a folder, or --force as well")
+        raise _wrong(f"`{path}`: the measurement would overwrite this file; expected a folder, or --force")
 
 
 @contextmanager
@@ -130,7 +130,7 @@ def measured_file(path: Path, force: bool) -> Iterator[Path]:
         try:
             handle, name = tempfile.mkstemp(prefix=".leeward-profile-", dir=path)
         except OSError as error:
-            raise _wrong(f"`{path}`: no file can be made in it: {error.strerror}") from None
+            raise _wrong(f"`{path}`: cannot create a file in this folder: {error.strerror}") from None
         os.close(handle)
         try:
             yield Path(name)

@@ -67,8 +67,8 @@ def named(hosts: Sequence[str]) -> list[Host]:
 
 
 def _bare(address: str) -> str:
-    found = re.fullmatch(r"\[(.+)\](?::\d+)?|([^:]+):\d+", address)
-    return (found[1] or found[2]) if found else address
+    match = re.fullmatch(r"\[(.+)\](?::\d+)?|([^:]+):\d+", address)
+    return (match[1] or match[2]) if match else address
 
 
 def path(
@@ -249,7 +249,7 @@ def cross(
         progress: Called with each step.
 
     Returns:
-        `connections`, or `None` where a second connection took nothing from the first; `plausible`; and
+        `connections`, or `None` where a second connection did not slow the first; `plausible`; and
         `over_time`.
 
     Raises:

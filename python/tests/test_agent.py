@@ -96,13 +96,13 @@ class Controller:
 
     def link(self, name: str) -> Any:
         url = f"http://127.0.0.1:7600/v1/links/{name}"
-        asked = subprocess.run(
+        result = subprocess.run(
             inside(self.namespace, sys.executable, "-c", ASK, url), capture_output=True, text=True, check=True
         )
-        return json.loads(asked.stdout)
+        return json.loads(result.stdout)
 
 
-def told(agent: subprocess.Popen[str], part: str) -> str:
+def wait_for_line(agent: subprocess.Popen[str], part: str) -> str:
     """The next line of an agent that has some words in it."""
     assert agent.stderr is not None
     for line in agent.stderr:
@@ -111,7 +111,7 @@ def told(agent: subprocess.Popen[str], part: str) -> str:
     raise AssertionError(f"the agent ended and did not say {part!r}")
 
 
-def test_what_a_host_sends_is_seen_within_10_percent_and_after_the_controller_was_away(
+def test_reported_egress_is_within_10_percent_and_resumes_after_a_restart(
     two: tuple[str, str], tmp_path: Path
 ) -> None:
     here, _ = two
@@ -120,7 +120,7 @@ def test_what_a_host_sends_is_seen_within_10_percent_and_after_the_controller_wa
     command = inside(here, LEEWARD, "agent", *options, "--interval", "200ms")
     agent = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     try:
-        told(agent, "reports accepted")
+        wait_for_line(agent, "reports accepted")
         send = inside(here, sys.executable, "-c", SEND, "10.77.0.2", "40e6", str(SECONDS))
         with subprocess.Popen(send, stdout=subprocess.PIPE, text=True) as sending:
             time.sleep(1.5)
@@ -134,10 +134,10 @@ def test_what_a_host_sends_is_seen_within_10_percent_and_after_the_controller_wa
         assert controller.link("r0h1:ingress")["measured_bps"] < 0.1 * sent
         assert controller.link("r1h0:egress")["measured_bps"] is None, "nobody reports it"
         controller.kill()
-        told(agent, "report failed: ")
+        wait_for_line(agent, "report failed: ")
         time.sleep(1)
         controller.start()
-        line = told(agent, "reports accepted")
+        line = wait_for_line(agent, "reports accepted")
         assert 1 <= int(line.split()[-1]) <= 100, line
         assert controller.link("r0h1:egress")["measured_bps"] is not None
         # An agent that stops leaves its links unknown, which take no work: not idle.
@@ -153,7 +153,7 @@ def test_what_a_host_sends_is_seen_within_10_percent_and_after_the_controller_wa
         controller.kill()
 
 
-def test_what_agents_say_that_lie_or_stop_makes_links_full_or_unknown_and_never_empty(
+def test_absurd_or_missing_reports_leave_links_full_or_unknown_never_idle(
     served: Served, tmp_path: Path
 ) -> None:
     cluster = {"racks": 2, "hosts_per_rack": 2, "nic": "1Gbps", "oversubscription": 1}
@@ -205,7 +205,9 @@ def test_what_agents_say_that_lie_or_stop_makes_links_full_or_unknown_and_never_
         (["--controller", "https://a", "--probe-listen", "0.0.0.0:1"], "error: --probe-listen: "),
     ],
 )
-def test_wrong_options_of_the_agent_are_told_in_one_line(run: Run, arguments: list[str], error: str) -> None:
+def test_invalid_agent_options_print_an_error_and_exit_with_2(
+    run: Run, arguments: list[str], error: str
+) -> None:
     ran = run("agent", *arguments)
     assert (ran.returncode, ran.stdout) == (2, "")
     assert ran.stderr.startswith(error)

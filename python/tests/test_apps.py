@@ -48,13 +48,13 @@ def scenario(tmp_path: Path) -> Path:
     return tmp_path / "apps.yaml"
 
 
-def test_apps_that_arrive_after_the_end_are_a_table_of_apps(run: Run, scenario: Path) -> None:
+def test_apps_that_arrive_after_the_horizon_still_print_the_app_table(run: Run, scenario: Path) -> None:
     scenario.write_text(SCENARIO.replace("at: 10s, every: 1min", "at: 20min"))
-    shown = run("simulate", str(scenario))
-    assert shown.returncode == 0, shown.stderr
-    assert shown.stdout.splitlines()[1].split() == ["apps", "that", "arrived", "0", "0"]
-    assert "block" not in shown.stdout
-    assert "warning:" not in shown.stderr
+    result = run("simulate", str(scenario))
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.splitlines()[1].split() == ["apps", "that", "arrived", "0", "0"]
+    assert "block" not in result.stdout
+    assert "warning:" not in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -62,27 +62,27 @@ def test_apps_that_arrive_after_the_end_are_a_table_of_apps(run: Run, scenario: 
     [(("memory: 100MB", "cpus: 3"), ["random", "choreo"]), (("[random, choreo]", "[random, utp]"), ["utp"])],
 )
 @pytest.mark.parametrize("seeds", ["1", "2"])
-def test_a_policy_that_places_no_app_is_named(
+def test_a_policy_that_places_no_app_is_named_in_a_warning(
     run: Run, scenario: Path, change: tuple[str, str], policies: list[str], seeds: str
 ) -> None:
     scenario.write_text(SCENARIO.replace(*change).replace("migration: {every: 10s, pause: 1s}\n", ""))
-    shown = run("simulate", str(scenario), "--seeds", seeds)
-    assert shown.returncode == 0, shown.stderr
-    told = [line for line in shown.stderr.splitlines() if line.startswith("warning:")]
+    result = run("simulate", str(scenario), "--seeds", seeds)
+    assert result.returncode == 0, result.stderr
+    lines = [line for line in result.stderr.splitlines() if line.startswith("warning:")]
     count = 9 * int(seeds)
-    assert told == [f"warning: {policy}: no app was placed, of {count} that arrived" for policy in policies]
+    assert lines == [f"warning: {policy}: no app was placed, of {count} that arrived" for policy in policies]
 
 
-def test_apps_are_compared_in_words_of_their_own(run: Run, scenario: Path) -> None:
-    shown = run("simulate", str(scenario), "--out", "out")
-    assert shown.returncode == 0, shown.stderr
-    lines = [line.strip() for line in shown.stdout.splitlines()]
+def test_reports_of_apps_use_the_quantities_of_apps(run: Run, scenario: Path) -> None:
+    result = run("simulate", str(scenario), "--out", "out")
+    assert result.returncode == 0, result.stderr
+    lines = [line.strip() for line in result.stdout.splitlines()]
     assert lines[0].split() == ["random", "choreo"]
     assert lines[1].split() == ["apps", "that", "arrived", "9", "9"]
     assert any(line.startswith("apps faster than random") for line in lines)
     assert not any("block" in line for line in lines)
-    assert "run time: from its hosts to an app's last transfer" in shown.stderr
-    assert "app ring.csv: 10 times 3 tasks and 3 transfers of 850 MB" in shown.stderr
+    assert "run time: from its hosts to an app's last transfer" in result.stderr
+    assert "app ring.csv: 10 times 3 tasks and 3 transfers of 850 MB" in result.stderr
     out = scenario.parent / "out"
     page = (out / "report.html").read_text()
     assert "where tasks go" in page
@@ -104,22 +104,22 @@ def test_apps_are_compared_in_words_of_their_own(run: Run, scenario: Path) -> No
 
 def test_sweeps_of_apps_are_paired_and_agree_with_single_runs(scenario: Path) -> None:
     cells = sweep.run(scenario, seeds=[1, 2])
-    found = {(row["policy"], row["quantity"]): row for row in sweep.summarize(cells).to_pylist()}
-    assert found["choreo", "apps.completion_s.mean"]["seeds"] == 2
-    assert found["choreo", "apps.count"]["difference"] == 0
+    actual = {(row["policy"], row["quantity"]): row for row in sweep.summarize(cells).to_pylist()}
+    assert actual["choreo", "apps.completion_s.mean"]["seeds"] == 2
+    assert actual["choreo", "apps.count"]["difference"] == 0
     runs = leeward.simulate(scenario, seeds=[1])
     row = next(row for row in cells.to_pylist() if (row["policy"], row["seed"]) == ("choreo", 1))
     assert row["against_baseline.apps.factor"] == runs[1].compare(runs[0])["apps"]["factor"]
 
 
-def test_runs_of_other_kinds_have_no_apps(scenario: Path) -> None:
+def test_runs_without_apps_have_empty_app_tables(scenario: Path) -> None:
     scenario.write_text("cluster: cluster.yaml\nworkloads: []\nhorizon: 1min\nfault_domains: 0\n")
     (run,) = leeward.simulate(scenario, policies="uniform")
     assert len(run.apps()) == len(run.migrations()) == 0
     assert "apps" not in run.summary()
 
 
-def test_what_a_scenario_of_apps_cannot_have_is_refused(run: Run, scenario: Path) -> None:
+def test_invalid_fields_of_a_scenario_of_apps_are_rejected(run: Run, scenario: Path) -> None:
     for before, after, error in (
         ("rates: {file: rates.csv}", "facebook: {}", "`facebook` beside apps"),
         ("matrix: ring.csv", "matrix: none.csv", "none.csv: no such file"),
@@ -127,25 +127,25 @@ def test_what_a_scenario_of_apps_cannot_have_is_refused(run: Run, scenario: Path
         ("pause: 1s", "patience: 1s", "patience"),
     ):
         scenario.write_text(SCENARIO.replace(before, after))
-        shown = run("simulate", str(scenario))
-        assert (shown.returncode, shown.stdout) == (2, "")
-        assert error in shown.stderr
+        result = run("simulate", str(scenario))
+        assert (result.returncode, result.stdout) == (2, "")
+        assert error in result.stderr
 
 
-def test_the_example_shows_what_sight_is_worth(run: Run) -> None:
-    shown = run("simulate", str(EXAMPLES / "scenarios" / "apps.yaml"), "-o", "json")
-    assert shown.returncode == 0, shown.stderr
-    found = {one["policy"]: one["summary"]["apps"] for one in json.loads(shown.stdout)["runs"]}
-    assert list(found) == ["random", "choreo", "leeward"]
-    assert all(apps["finished"] == apps["count"] == found["random"]["count"] for apps in found.values())
-    assert found["choreo"]["completion_s"]["mean"] < found["random"]["completion_s"]["mean"]
-    assert sum(apps["migrations"] for apps in found.values()) > 0
+def test_choreo_finishes_apps_sooner_than_random_in_the_example(run: Run) -> None:
+    result = run("simulate", str(EXAMPLES / "scenarios" / "apps.yaml"), "-o", "json")
+    assert result.returncode == 0, result.stderr
+    actual = {one["policy"]: one["summary"]["apps"] for one in json.loads(result.stdout)["runs"]}
+    assert list(actual) == ["random", "choreo", "leeward"]
+    assert all(apps["finished"] == apps["count"] == actual["random"]["count"] for apps in actual.values())
+    assert actual["choreo"]["completion_s"]["mean"] < actual["random"]["completion_s"]["mean"]
+    assert sum(apps["migrations"] for apps in actual.values()) > 0
 
 
 # ---- matrices as apps ---------------------------------------------------------------------------------
 
 
-def test_a_matrix_alone_is_an_app_as_csv_or_array(run: Run, scenario: Path) -> None:
+def test_a_matrix_as_csv_or_numpy_file_is_placed_as_an_app(run: Run, scenario: Path) -> None:
     folder = scenario.parent
     numpy.save(folder / "ring.npy", numpy.loadtxt(folder / "ring.csv", delimiter=","))
     given = [
@@ -165,7 +165,7 @@ def test_a_matrix_alone_is_an_app_as_csv_or_array(run: Run, scenario: Path) -> N
     assert decided["tasks"] == given[0]["tasks"]
 
 
-def test_a_csv_takes_the_place_of_what_an_app_file_says(scenario: Path) -> None:
+def test_a_matrix_file_replaces_the_transfers_of_an_app_file(scenario: Path) -> None:
     app = scenario.parent / "app.yaml"
     app.write_text("tasks: [{name: a, count: 3, cpus: 1}]\n")
     cluster, ring = scenario.parent / "cluster.yaml", scenario.parent / "ring.csv"
@@ -185,37 +185,39 @@ def test_a_csv_takes_the_place_of_what_an_app_file_says(scenario: Path) -> None:
         ("0,NaN\n0,0\n", "m.csv:1: column 2: `NaN`: not a finite number; expected an amount"),
     ],
 )
-def test_bad_squares_say_where(run: Run, scenario: Path, text: str, error: str) -> None:
+def test_an_invalid_matrix_is_rejected_with_file_line_and_column(
+    run: Run, scenario: Path, text: str, error: str
+) -> None:
     (scenario.parent / "m.csv").write_text(text)
-    shown = run("place", "tasks", "--cluster", str(scenario.parent / "cluster.yaml"), "--matrix", "m.csv")
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert shown.stderr.splitlines()[0] == f"error: {error}"
+    result = run("place", "tasks", "--cluster", str(scenario.parent / "cluster.yaml"), "--matrix", "m.csv")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.splitlines()[0] == f"error: {error}"
 
 
-def test_options_that_go_with_a_matrix_alone_are_refused_elsewhere(run: Run, scenario: Path) -> None:
+def test_options_for_a_matrix_are_rejected_with_an_app_file(run: Run, scenario: Path) -> None:
     (scenario.parent / "app.yaml").write_text("tasks: [{name: a}]\n")
     cluster = ["place", "tasks", "--cluster", str(scenario.parent / "cluster.yaml")]
-    shown = run(*cluster, "--app", "app.yaml", "--cpus", "2")
-    assert (shown.returncode, shown.stderr.splitlines()[0]) == (
+    result = run(*cluster, "--app", "app.yaml", "--cpus", "2")
+    assert (result.returncode, result.stderr.splitlines()[0]) == (
         2,
         "error: --cpus: the app file already defines it; use it only with a matrix",
     )
-    shown = run(*cluster, "--matrix", "ring.csv", "--cpus", "two")
-    assert shown.returncode == 2
-    assert shown.stderr.startswith("error: --cpus: `two`")
-    shown = run(*cluster)
-    assert shown.returncode == 2
-    assert "--app, --job, --matrix" in shown.stderr
+    result = run(*cluster, "--matrix", "ring.csv", "--cpus", "two")
+    assert result.returncode == 2
+    assert result.stderr.startswith("error: --cpus: `two`")
+    result = run(*cluster)
+    assert result.returncode == 2
+    assert "--app, --job, --matrix" in result.stderr
 
 
 def test_the_matrix_of_an_mpi_program_is_placed(run: Run) -> None:
     data = os.environ.get("LEEWARD_DATA")
     if not data or not (Path(data) / "mpi-comm-matrices").is_dir():
         pytest.skip("LEEWARD_DATA names no folder with mpi-comm-matrices")
-    shown = run(
+    result = run(
         *("place", "tasks", "--cluster", str(EXAMPLES / "clusters" / "racks.yaml"), "--policy", "choreo"),
         *("--matrix", "data:mpi-comm-matrices/amg-64.size.csv", "-o", "json"),
         LEEWARD_DATA=data,
     )
-    assert shown.returncode == 0, shown.stderr
-    assert len(json.loads(shown.stdout)["tasks"]) == 64
+    assert result.returncode == 0, result.stderr
+    assert len(json.loads(result.stdout)["tasks"]) == 64

@@ -46,50 +46,50 @@ def client(served: Served, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 # ---- leeward explain --------------------------------------------------------------------------------
 
 
-def test_a_decision_about_copies_is_explained(client: Client, run: Run, tmp_path: Path) -> None:
+def test_a_decision_about_replicas_is_explained(client: Client, run: Run, tmp_path: Path) -> None:
     decision = client.place_replicas("256MiB", writer="r3h1")
-    told = run("explain", decision["id"], "--controller", client.url)
-    assert (told.returncode, told.stderr) == (0, "")
-    lines = told.stdout.splitlines()
+    result = run("explain", decision["id"], "--controller", client.url)
+    assert (result.returncode, result.stderr) == (0, "")
+    lines = result.stdout.splitlines()
     assert lines[0] == f"decision   {decision['id']}, made {decision['time']}"
     assert lines[1] == "asked      replicas: size 256MiB, writer r3h1, replicas 3"
     assert lines[2] == f"hosts      {' '.join(decision['hosts'])}"
     assert lines[3] == "policy     sinbad"
     assert lines[4].startswith("narrowest  r0:downlink, 800Mbps left")
     assert lines[5].startswith("telemetry  ")
-    assert "CANDIDATE" in told.stdout
+    assert "CANDIDATE" in result.stdout
     assert [line.split()[0] for line in lines if line.endswith(" chosen")][:2] == ["r3h1", "r0"]
     as_json = run("explain", decision["id"], "-o", "json", LEEWARD_CONTROLLER=client.url)
     assert json.loads(as_json.stdout) == decision
     (tmp_path / "decision.json").write_text(as_json.stdout)
-    assert run("explain", "decision.json").stdout == told.stdout
+    assert run("explain", "decision.json").stdout == result.stdout
 
 
-def test_a_decision_about_tasks_is_explained_by_their_names(client: Client, run: Run) -> None:
+def test_a_decision_about_tasks_is_explained_with_task_names(client: Client, run: Run) -> None:
     decision = client.place_tasks(TASKS, job="web")
-    told = run("explain", decision["id"], "--controller", client.url)
-    assert told.returncode == 0
-    assert "asked      tasks: name app, job web, tasks 2\n" in told.stdout
-    assert "OF ITS JOB IN RACK" in told.stdout
-    rows = [line.split() for line in told.stdout.splitlines() if line.startswith("web")]
+    result = run("explain", decision["id"], "--controller", client.url)
+    assert result.returncode == 0
+    assert "asked      tasks: name app, job web, tasks 2\n" in result.stdout
+    assert "OF ITS JOB IN RACK" in result.stdout
+    rows = [line.split() for line in result.stdout.splitlines() if line.startswith("web")]
     assert {row[0] for row in rows if row[-1] == "chosen"} == {"web0", "web1"}
-    busiest = next(line for line in told.stdout.splitlines() if line.startswith("narrowest"))
+    busiest = next(line for line in result.stdout.splitlines() if line.startswith("narrowest"))
     assert busiest.endswith("% with it")
 
 
-def test_what_leeward_place_prints_is_explained(run: Run, tmp_path: Path) -> None:
+def test_the_json_output_of_leeward_place_is_explained(run: Run, tmp_path: Path) -> None:
     (tmp_path / "c.json").write_text(json.dumps(CLUSTER))
     (tmp_path / "app.json").write_text(json.dumps(TASKS))
-    asked = {
+    request = {
         "replicas": ["--size", "1GiB", "--policy", "uniform"],
         "tasks": ["--app", "app.json", "--policy", "borg"],
     }
-    for kind, options in asked.items():
-        made = run("place", kind, "--cluster", "c.json", *options, "--explain", "-o", "json")
-        (tmp_path / "d.json").write_text(made.stdout)
-        told = run("explain", "d.json")
-        assert (told.returncode, told.stderr) == (0, "")
-        assert " chosen" in told.stdout
+    for kind, options in request.items():
+        result = run("place", kind, "--cluster", "c.json", *options, "--explain", "-o", "json")
+        (tmp_path / "d.json").write_text(result.stdout)
+        completed = run("explain", "d.json")
+        assert (completed.returncode, completed.stderr) == (0, "")
+        assert " chosen" in completed.stdout
 
 
 REASON: dict[str, Any] = {
@@ -131,76 +131,80 @@ ODD: list[dict[str, Any]] = [
         ),
     ],
 )
-def test_a_file_that_is_no_decision_is_told(run: Run, tmp_path: Path, text: str, error: str) -> None:
+def test_a_file_without_a_decision_is_rejected(run: Run, tmp_path: Path, text: str, error: str) -> None:
     (tmp_path / "d.json").write_text(text)
-    told = run("explain", "d.json")
-    assert (told.returncode, told.stdout) == (2, "")
-    assert told.stderr.startswith(f"error: {error}")
+    result = run("explain", "d.json")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"error: {error}")
 
 
-def test_what_a_decision_says_tells_a_terminal_nothing(run: Run, tmp_path: Path) -> None:
+def test_terminal_escape_sequences_in_a_decision_are_replaced(run: Run, tmp_path: Path) -> None:
     odd = "a\x1b[2Jb"
-    made = {"policy": odd, "why": [REASON | {"candidate": odd}], "hosts": [odd], "note": odd}
-    (tmp_path / "d.json").write_text(json.dumps(made | {"kind": odd, "request": {odd: odd}}))
-    told = run("explain", "d.json")
-    assert (told.returncode, told.stdout.count("a?[2Jb")) == (0, 7)
-    assert "\x1b" not in told.stdout
+    document = {"policy": odd, "why": [REASON | {"candidate": odd}], "hosts": [odd], "note": odd}
+    (tmp_path / "d.json").write_text(json.dumps(document | {"kind": odd, "request": {odd: odd}}))
+    result = run("explain", "d.json")
+    assert (result.returncode, result.stdout.count("a?[2Jb")) == (0, 7)
+    assert "\x1b" not in result.stdout
 
 
-def test_what_is_promised_to_a_workload_is_explained(served: Served, run: Run, tmp_path: Path) -> None:
+def test_the_promise_to_a_workload_is_explained(served: Served, run: Run, tmp_path: Path) -> None:
     cluster = CLUSTER | {"priorities": 8, "devices": [{"name": "ssd", "read": "500MB/s", "write": "400MB/s"}]}
     link = [{"rate": "4MB/s", "burst": "64kB"}]
     curves = {"network-in": link, "network-out": link, "storage": [{"rate": "10%", "burst": "4ms"}]}
     slo = {"percentile": 99, "latency": "50ms"}
-    asked = {"name": "mail", "client": "r0h0", "slo": slo, "unloaded": "100us", "curves": curves}
+    request = {"name": "mail", "client": "r0h0", "slo": slo, "unloaded": "100us", "curves": curves}
     with served(tmp_path, cluster) as url:
         client = Client(url, patience_s=0)
-        made = client.promise(asked | {"server": "r1h1"})
-        told = run("explain", made["id"], "--controller", url)
-        volume = client.place_volume(asked | {"name": "index"})
-        found = run("explain", volume["id"], "--controller", url)
-    assert (told.returncode, told.stderr, found.returncode, found.stderr) == (0, "", 0, "")
+        outcome = client.promise(request | {"server": "r1h1"})
+        completed = run("explain", outcome["id"], "--controller", url)
+        volume = client.place_volume(request | {"name": "index"})
+        result = run("explain", volume["id"], "--controller", url)
+    assert (completed.returncode, completed.stderr, result.returncode, result.stderr) == (0, "", 0, "")
     assert (
         "asked      workload: client r0h0, curves (network-in 1, network-out 1, storage 1), name mail"
-        in told.stdout
+        in completed.stdout
     )
-    bound = made["promise"]["bound_s"]
-    assert f"promised   99 % in 50 ms; bound {1000 * bound:.3g} ms by dnc, volume r1h1:ssd\n" in told.stdout
-    rows = {line.split()[0]: line for line in told.stdout.splitlines() if line}
+    bound = outcome["promise"]["bound_s"]
+    assert (
+        f"promised   99 % in 50 ms; bound {1000 * bound:.3g} ms by dnc, volume r1h1:ssd\n" in completed.stdout
+    )
+    rows = {line.split()[0]: line for line in completed.stdout.splitlines() if line}
     assert rows["storage"].split("  ")[0] == "storage"
     assert "11 % + 4.4 ms" in rows["storage"], "curves have a margin of 10 %"
     assert "4.4 MB/s + 70.4 kB" in rows["network-in"]
-    assert "asked      volumes: client r0h0" in found.stdout
+    assert "asked      volumes: client r0h0" in result.stdout
     # After a change of the cluster there may be no bound any more.
     stages = [
-        stage | {"bound_s": None, "priority": None, "limits": []} for stage in made["promise"]["stages"]
+        stage | {"bound_s": None, "priority": None, "limits": []} for stage in outcome["promise"]["stages"]
     ]
-    lost = made["promise"] | {"bound_s": None, "by": None, "stages": stages}
-    (tmp_path / "d.json").write_text(json.dumps(made | {"promise": lost}))
-    told = run("explain", "d.json")
-    assert (told.returncode, told.stderr) == (0, "")
-    assert "promised   99 % in 50 ms; no bound, volume r1h1:ssd\n" in told.stdout
+    lost = outcome["promise"] | {"bound_s": None, "by": None, "stages": stages}
+    (tmp_path / "d.json").write_text(json.dumps(outcome | {"promise": lost}))
+    completed = run("explain", "d.json")
+    assert (completed.returncode, completed.stderr) == (0, "")
+    assert "promised   99 % in 50 ms; no bound, volume r1h1:ssd\n" in completed.stdout
 
 
-def test_what_there_is_not_is_told(client: Client, run: Run, tmp_path: Path) -> None:
-    told = run("explain", "99", "--controller", client.url)
-    assert (told.returncode, told.stderr.count("\n")) == (2, 1)
-    assert told.stderr.startswith("error: --controller: no decision 99: ")
-    told = run("explain", "forty-two")
-    assert told.stderr == (
+def test_unknown_decisions_and_unreachable_controllers_are_reported(
+    client: Client, run: Run, tmp_path: Path
+) -> None:
+    result = run("explain", "99", "--controller", client.url)
+    assert (result.returncode, result.stderr.count("\n")) == (2, 1)
+    assert result.stderr.startswith("error: --controller: no decision 99: ")
+    result = run("explain", "forty-two")
+    assert result.stderr == (
         "error: DECISION: `forty-two`: neither what a decision is called (a number) nor a file\n"
     )
     for arguments in (["explain", "1"], ["top"]):
-        told = run(*arguments, LEEWARD_CONTROLLER="http://127.0.0.1:1")
-        assert told.returncode == 2
-        assert told.stderr == (
+        result = run(*arguments, LEEWARD_CONTROLLER="http://127.0.0.1:1")
+        assert result.returncode == 2
+        assert result.stderr == (
             "error: --controller: http://127.0.0.1:1: no answer: Connection refused\n"
             "hint: leeward serve starts one; --controller URL says where it is\n"
         )
-    told = run("top", "--controller", "here")
-    assert told.stderr == "error: --controller: `here`: expected an address: http://127.0.0.1:7600\n"
-    told = run("top", "--token-file", "nothing")
-    assert told.stderr == "error: --token-file: `nothing`: No such file or directory\n"
+    result = run("top", "--controller", "here")
+    assert result.stderr == "error: --controller: `here`: expected an address: http://127.0.0.1:7600\n"
+    result = run("top", "--token-file", "nothing")
+    assert result.stderr == "error: --token-file: `nothing`: No such file or directory\n"
 
 
 # ---- leeward top ------------------------------------------------------------------------------------
@@ -208,9 +212,9 @@ def test_what_there_is_not_is_told(client: Client, run: Run, tmp_path: Path) -> 
 
 def test_the_most_loaded_links_come_first(client: Client, run: Run) -> None:
     report(client)
-    told = run("top", "--once", "--links", "3", "--controller", client.url)
-    assert (told.returncode, told.stderr) == (0, "")
-    head, columns, *rows = told.stdout.splitlines()
+    result = run("top", "--once", "--links", "3", "--controller", client.url)
+    assert (result.returncode, result.stderr) == (0, "")
+    head, columns, *rows = result.stdout.splitlines()
     assert head.startswith("cluster, 2")
     assert columns.split() == ["LINK", "UTILIZATION", "10", "MIN", "HOT", "FOR", "LOAD", "OF", "PENDING"]
     assert [row.split()[0] for row in rows][:2] == ["r3:uplink", "r3:downlink"]
@@ -221,37 +225,37 @@ def test_the_most_loaded_links_come_first(client: Client, run: Run) -> None:
     assert view["rows"][0]["utilization"] == pytest.approx(0.8)
 
 
-def test_rates_are_rounded_and_what_leaves_has_its_sign() -> None:
-    shown = [rounded_rate_text(bps) for bps in (6_834_123_456, 10**10, 950, 0, -123_456_789)]
-    assert shown == ["6.834Gbps", "10Gbps", "950bps", "0bps", "-123.5Mbps"]
+def test_rates_are_rounded_and_keep_their_sign() -> None:
+    texts = [rounded_rate_text(bps) for bps in (6_834_123_456, 10**10, 950, 0, -123_456_789)]
+    assert texts == ["6.834Gbps", "10Gbps", "950bps", "0bps", "-123.5Mbps"]
 
 
-def test_on_a_terminal_it_draws_until_q_is_pressed(client: Client) -> None:
+def test_top_redraws_on_a_terminal_until_q_is_pressed(client: Client) -> None:
     master, slave = pty.openpty()
     command = [str(LEEWARD), "top", "--controller", client.url, "--every", "100ms"]
     environment = os.environ | {"TERM": "xterm", "LINES": "30", "COLUMNS": "120"}
     with subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=environment) as process:
         os.close(slave)
-        shown = _until(master, b"q ends it")
-        shown += _until(master, b"q ends it")
+        output = _until(master, b"q ends it")
+        output += _until(master, b"q ends it")
         os.write(master, b"q")
         rest = b""
         while piece := _piece(master):
             rest += piece
-        assert process.wait(30) == 0, shown + rest
+        assert process.wait(30) == 0, output + rest
     os.close(master)
-    assert b"r3:uplink" in shown
-    assert b"\x1b[?1049h" in shown
+    assert b"r3:uplink" in output
+    assert b"\x1b[?1049h" in output
     assert b"\x1b[?1049l" in rest, "the terminal is as it was"
 
 
 def _until(terminal: int, text: bytes) -> bytes:
-    shown, end = b"", time.monotonic() + 60
-    while text not in shown:
-        assert time.monotonic() < end, shown
+    output, end = b"", time.monotonic() + 60
+    while text not in output:
+        assert time.monotonic() < end, output
         if select.select([terminal], [], [], 1)[0]:
-            shown += _piece(terminal)
-    return shown
+            output += _piece(terminal)
+    return output
 
 
 def _piece(terminal: int) -> bytes:
@@ -287,7 +291,7 @@ class Service:
         return {"series": [{"link": "r0:uplink", "utilization": [None, 0.5, 0.8]}]}
 
 
-def test_what_is_old_says_so() -> None:
+def test_the_board_marks_an_overdue_report() -> None:
     service, now = Service(), [100.0]
     board = Board(service, 5, lambda: now[0])  # type: ignore[arg-type]
     view = board.view()
@@ -310,5 +314,5 @@ def test_what_is_old_says_so() -> None:
 
 
 @pytest.mark.parametrize("text", ["2026-01-31T12:00:00Z", "2026-01-31T12:00:00.000000001Z"])
-def test_times_are_read_whatever_their_digits(text: str) -> None:
+def test_times_with_any_number_of_fraction_digits_are_parsed(text: str) -> None:
     assert read_time(text) == datetime(2026, 1, 31, 12, tzinfo=UTC)

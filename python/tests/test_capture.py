@@ -31,13 +31,13 @@ START = 1_767_225_600
 
 def pcap(packets: Sequence[Packet]) -> bytes:
     """A capture of UDP packets, with a snap length of 42 bytes."""
-    made = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 42, 1)
+    data = struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 42, 1)
     for second, source, target, length in packets:
         ends = ip_address(source).packed + ip_address(target).packed
         header = struct.pack(">BBHHHBBH", 0x45, 0, length - 14, 0, 0, 64, 17, 0) + ends
         frame = bytes(12) + b"\x08\x00" + header + struct.pack(">HHHH", 1, 2, length - 34, 0)
-        made += struct.pack("<IIII", second, 0, len(frame), length) + frame
-    return made
+        data += struct.pack("<IIII", second, 0, len(frame), length) + frame
+    return data
 
 
 @pytest.fixture
@@ -61,33 +61,31 @@ def test_a_matrix_has_the_bytes_of_all_packets(sent: list[Packet], interval: str
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "sent.pcap"
         path.write_bytes(pcap(sent))
-        made = capture(path, interval=interval)
+        result = capture(path, interval=interval)
     expected: Counter[tuple[int, str, str]] = Counter()
     for second, source, target, length in sent:
-        expected[second // made.interval_s * made.interval_s, source, target] += length
-    rows = [tuple(row[name] for name in ("t_s", "src", "dst", "bytes")) for row in made.cells.to_pylist()]
+        expected[second // result.interval_s * result.interval_s, source, target] += length
+    rows = [tuple(row[name] for name in ("t_s", "src", "dst", "bytes")) for row in result.cells.to_pylist()]
     assert rows == sorted((*key, length) for key, length in expected.items())
-    series = made.series()
+    series = result.series()
     assert series.bytes.sum() == sum(length for *_, length in sent)
-    assert made.total()["bytes"].to_pylist() == sorted(made.total()["bytes"].to_pylist(), reverse=True)
+    assert result.total()["bytes"].to_pylist() == sorted(result.total()["bytes"].to_pylist(), reverse=True)
 
 
-def test_what_is_written_is_what_the_predictor_reads(run: Run, captured: Path, tmp_path: Path) -> None:
-    made = capture(captured).series()
+def test_the_predictor_reads_the_written_matrix_unchanged(run: Run, captured: Path, tmp_path: Path) -> None:
+    result = capture(captured).series()
     for name in ("m.csv", "m.parquet", "m.npy"):
         done = run("matrix", "capture", "two.pcap", "--out", name)
         assert (done.returncode, f"wrote {name}" in done.stderr) == (0, True), done.stderr
-        again = read(tmp_path / name, tasks=made.tasks if name == "m.npy" else None)
-        assert (again.tasks, again.intervals) == (made.tasks, 3)
-        assert (again.bytes == made.bytes).all()
-        assert (again.pairs == made.pairs).all()
+        again = read(tmp_path / name, tasks=result.tasks if name == "m.npy" else None)
+        assert (again.tasks, again.intervals) == (result.tasks, 3)
+        assert (again.bytes == result.bytes).all()
+        assert (again.pairs == result.pairs).all()
     done = run("matrix", "predict", "m.csv", "-o", "json")
     assert json.loads(done.stdout)["intervals"] == 3
 
 
-def test_one_square_of_the_whole_time_is_what_tasks_are_placed_by(
-    run: Run, captured: Path, tmp_path: Path
-) -> None:
+def test_the_total_matrix_is_accepted_by_place_tasks(run: Run, captured: Path, tmp_path: Path) -> None:
     names = "10.0.1.1,10.0.0.1,10.9.9.9"
     for name in ("m.npy", "m.csv"):
         assert (
@@ -101,7 +99,7 @@ def test_one_square_of_the_whole_time_is_what_tasks_are_placed_by(
     assert len(json.loads(placed.stdout)["tasks"]) == 3
 
 
-def test_hosts_and_racks_are_those_of_the_cluster() -> None:
+def test_matrices_by_host_rack_and_service_use_the_names_of_the_cluster() -> None:
     path, mapping = EXAMPLES / "captures" / "shuffle.pcap.gz", EXAMPLES / "captures" / "hosts.yaml"
     cluster = Cluster(EXAMPLES / "clusters" / "small.yaml")
     racks = capture(path, mapping=mapping, cluster=cluster, by="rack").total()
@@ -115,7 +113,7 @@ def test_hosts_and_racks_are_those_of_the_cluster() -> None:
     assert sum(services["bytes"].to_pylist()) == sum(everything) > sum(racks["bytes"].to_pylist())
 
 
-def test_a_map_without_a_host_and_a_name_that_is_no_rack_are_told_before_all_is_dropped(
+def test_a_map_without_hosts_and_unknown_places_in_a_map_are_rejected(
     tmp_path: Path,
 ) -> None:
     path, mapping = EXAMPLES / "captures" / "shuffle.pcap.gz", tmp_path / "map.yaml"
@@ -130,7 +128,7 @@ def test_a_map_without_a_host_and_a_name_that_is_no_rack_are_told_before_all_is_
         capture(path, mapping=mapping, cluster=cluster, by="rack")
 
 
-def test_counters_that_agents_send_are_telemetry(run: Run, tmp_path: Path) -> None:
+def test_sflow_counter_samples_are_written_as_telemetry(run: Run, tmp_path: Path) -> None:
     record = struct.pack(">IIQIIQ6IQ6I", 7, 6, 10**11, 1, 3, 1 << 40, *range(6), 9, *range(6))
     sample = struct.pack(">IIIII", 1, 3, 1, 1, len(record)) + record
     datagram = struct.pack(">IIIIIIIII", 5, 1, 0x0A000009, 0, 1, 1, 1, 2, len(sample)) + sample
@@ -153,7 +151,7 @@ def test_counters_that_agents_send_are_telemetry(run: Run, tmp_path: Path) -> No
     }
 
 
-def test_the_table_and_the_json_say_what_was_not_counted(run: Run, captured: Path, tmp_path: Path) -> None:
+def test_the_table_and_the_json_list_discarded_packets(run: Run, captured: Path, tmp_path: Path) -> None:
     (tmp_path / "hosts").write_text("10.0.0.1 a\n10.0.1.1 b\n")
     whole = captured.read_bytes()
     captured.write_bytes(whole + pcap([(START, "10.0.0.1", "10.7.7.7", 500)])[24:] + b"cut")
@@ -168,16 +166,16 @@ def test_the_table_and_the_json_say_what_was_not_counted(run: Run, captured: Pat
     assert "not counted: 1 no-place, destination, 500B" in done.stderr
     assert "not counted: 1 cut-off-record, 3B" in done.stderr
     assert "addresses that belong nowhere: 10.7.7.7 (500B)" in done.stderr
-    said = json.loads(run("matrix", "capture", "two.pcap", "--map", "hosts", "-o", "json").stdout)
-    assert [row["bytes"] for row in said["cells"]] == [1000, 60]
-    assert {row["reason"] for row in said["discards"]} == {"no-place", "cut-off-record"}
-    assert said["unknown"] == [{"address": "10.7.7.7", "bytes": 500}]
+    document = json.loads(run("matrix", "capture", "two.pcap", "--map", "hosts", "-o", "json").stdout)
+    assert [row["bytes"] for row in document["cells"]] == [1000, 60]
+    assert {row["reason"] for row in document["discards"]} == {"no-place", "cut-off-record"}
+    assert document["unknown"] == [{"address": "10.7.7.7", "bytes": 500}]
 
 
-def test_sampled_packets_are_scaled_and_have_an_error(run: Run, captured: Path) -> None:
-    made = capture(captured, sampling=100).cells.to_pylist()
-    assert [row["bytes"] for row in made] == [100_000, 6000]
-    assert made[0]["stderr"] == pytest.approx((100 * 99) ** 0.5 * 1000)
+def test_sampled_packets_are_scaled_and_have_a_standard_error(run: Run, captured: Path) -> None:
+    result = capture(captured, sampling=100).cells.to_pylist()
+    assert [row["bytes"] for row in result] == [100_000, 6000]
+    assert result[0]["stderr"] == pytest.approx((100 * 99) ** 0.5 * 1000)
     assert "±195.0 %" in run("matrix", "capture", "two.pcap", "--sampling", "100").stdout
 
 
@@ -209,7 +207,7 @@ def test_sampled_packets_are_scaled_and_have_an_error(run: Run, captured: Path) 
         (["two.pcap", "--total", "--out", "m.npy", "--tasks", "a"], "not one of the 1 tasks that were named"),
         (["two.pcap", "./two.pcap"], "FILE: `./two.pcap`: given twice, as `two.pcap` too"),
         (["two.pcap", "--cluster", "c.yaml"], "--cluster: expected with a mapping, whose places it has"),
-        (["two.pcap", "--map", "hosts.csv", "--by", "address"], "--map: by address no place is looked for"),
+        (["two.pcap", "--map", "hosts.csv", "--by", "address"], "--map: a matrix by address uses no mapping"),
         (["two.pcap", "--total"], "--total: expected with --out, where the matrix goes"),
         (["two.pcap", "--tasks", "a,b"], "--tasks: a list names places itself; expected with an --out of"),
         (["two.pcap", "--tasks", "a,b", "--out", "m.csv"], "--tasks: a list names places itself"),
@@ -220,7 +218,7 @@ def test_sampled_packets_are_scaled_and_have_an_error(run: Run, captured: Path) 
         ),
     ],
 )
-def test_what_is_wrong_is_said_and_leaves_nothing(
+def test_invalid_captures_and_options_are_reported_and_leave_no_files(
     run: Run, captured: Path, tmp_path: Path, arguments: list[str], error: str
 ) -> None:
     (tmp_path / "hosts.csv").write_text("address,host\n10.0.0.1,a\n")
@@ -234,25 +232,25 @@ def test_what_is_wrong_is_said_and_leaves_nothing(
     assert {*tmp_path.iterdir()} == before
 
 
-def test_a_compressed_capture_and_several_are_one_matrix(captured: Path, tmp_path: Path) -> None:
+def test_compressed_and_several_captures_give_one_matrix(captured: Path, tmp_path: Path) -> None:
     packed = tmp_path / "two.pcap.gz"
     packed.write_bytes(gzip.compress(captured.read_bytes()))
-    told: list[int] = []
-    both = capture([captured, packed], progress=told.append)
+    updates: list[int] = []
+    both = capture([captured, packed], progress=updates.append)
     assert both.cells["bytes"].to_pylist() == [2000, 120]
-    assert sum(told) == 2 * len(captured.read_bytes())
+    assert sum(updates) == 2 * len(captured.read_bytes())
     assert both.sources["name"].to_pylist() == [str(captured), str(packed)]
 
 
-def test_arguments_that_are_wrong_are_named(captured: Path) -> None:
-    wrong: list[dict[str, Any]] = [
+def test_invalid_arguments_are_named(captured: Path) -> None:
+    cases: list[dict[str, Any]] = [
         {"ports": [70_000]},
         {"sampling": 0},
         {"interval": "1"},
         {"by": "x"},
         {"size": "x"},
     ]
-    for arguments in wrong:
+    for arguments in cases:
         with pytest.raises(InputError) as raised:
             capture(captured, **arguments)
         assert raised.value.file == next(iter(arguments))

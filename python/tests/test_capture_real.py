@@ -129,15 +129,15 @@ def dumped(ends: tuple[str, str], tmp_path_factory: pytest.TempPathFactory) -> P
     return path
 
 
-def test_what_was_sent_over_a_cable_is_what_the_matrix_has(dumped: Path) -> None:
-    made = capture(dumped, interval="12h")
-    rows = {(row["src"], row["dst"]): (row["packets"], row["bytes"]) for row in made.total().to_pylist()}
+def test_a_tcpdump_of_a_veth_pair_gives_the_sent_packets_and_bytes(dumped: Path) -> None:
+    result = capture(dumped, interval="12h")
+    rows = {(row["src"], row["dst"]): (row["packets"], row["bytes"]) for row in result.total().to_pylist()}
     assert rows == {pair: (count, count * (size + HEADERS)) for pair, (count, size) in SENT.items()}
-    assert made.discards.num_rows == 0
+    assert result.discards.num_rows == 0
 
 
 @pytest.mark.parametrize("version", [5, 9, 10])
-def test_what_softflowd_exports_of_it_is_what_the_matrix_has(
+def test_softflowd_exports_give_the_sent_packets_and_bytes(
     ends: tuple[str, str], dumped: Path, tmp_path: Path, version: int
 ) -> None:
     need("softflowd")
@@ -145,9 +145,9 @@ def test_what_softflowd_exports_of_it_is_what_the_matrix_has(
     with dumping(ends[0], "lo", path, "udp port 2055"):
         collector = ("-n", "127.0.0.1:2055", "-v", str(version))
         run("ip", "netns", "exec", ends[0], "softflowd", "-d", "-r", str(dumped), *collector)
-    made = capture(path, size="ip", interval="12h", sampling=1)
-    rows = {(row["src"], row["dst"]): (row["packets"], row["bytes"]) for row in made.total().to_pylist()}
+    result = capture(path, size="ip", interval="12h", sampling=1)
+    rows = {(row["src"], row["dst"]): (row["packets"], row["bytes"]) for row in result.total().to_pylist()}
     assert rows == {pair: (count, count * (size + 28)) for pair, (count, size) in SENT.items()}
-    assert {row["reason"] for row in made.discards.to_pylist()} <= {"not-an-export"}
-    [source] = made.sources.to_pylist()
+    assert {row["reason"] for row in result.discards.to_pylist()} <= {"not-an-export"}
+    [source] = result.sources.to_pylist()
     assert source["protocol"] == {5: "netflow 5", 9: "netflow 9", 10: "ipfix"}[version]

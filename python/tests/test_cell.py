@@ -39,30 +39,30 @@ def scenario(tmp_path: Path) -> Path:
     return tmp_path / "cell.yaml"
 
 
-def test_settings_of_a_cells_policy_go_to_the_half_that_knows_them(run: Run, scenario: Path) -> None:
+def test_settings_of_a_policy_reach_placement_or_migration(run: Run, scenario: Path) -> None:
     scenario.write_text(SCENARIO.replace("[borg, utp]", "[borg, 'utp:margin=0.1']").replace("6h", "1h"))
     for options in ([], ["--policy", "utp:margin=0.1:sample=8"], ["--seeds", "2"]):
-        shown = run("simulate", str(scenario), *options)
-        assert shown.returncode == 0, shown.stderr
-    wrong = run("simulate", str(scenario), "--policy", "utp:margins=0.1")
-    assert wrong.returncode == 2
-    assert wrong.stderr.startswith("error: --policy: utp.margins: unknown field")
+        result = run("simulate", str(scenario), *options)
+        assert result.returncode == 0, result.stderr
+    completed = run("simulate", str(scenario), "--policy", "utp:margins=0.1")
+    assert completed.returncode == 2
+    assert completed.stderr.startswith("error: --policy: utp.margins: unknown field")
     scenario.write_text(SCENARIO.replace("[borg, utp]", "[borg, 'utp:margins=0.1']"))
-    wrong = run("simulate", str(scenario))
-    assert wrong.returncode == 2
-    assert wrong.stderr.startswith("error: ")
-    assert "cell.yaml:3:" in wrong.stderr
-    assert "--policy" not in wrong.stderr
+    completed = run("simulate", str(scenario))
+    assert completed.returncode == 2
+    assert completed.stderr.startswith("error: ")
+    assert "cell.yaml:3:" in completed.stderr
+    assert "--policy" not in completed.stderr
 
 
-def test_a_cell_is_compared_in_words_of_its_own(run: Run, scenario: Path) -> None:
-    shown = run("simulate", str(scenario), "--out", "out")
-    assert shown.returncode == 0, shown.stderr
-    lines = [line.strip() for line in shown.stdout.splitlines()]
+def test_reports_of_a_cell_use_the_quantities_of_tasks(run: Run, scenario: Path) -> None:
+    result = run("simulate", str(scenario), "--out", "out")
+    assert result.returncode == 0, result.stderr
+    lines = [line.strip() for line in result.stdout.splitlines()]
     assert lines[0].split() == ["borg", "utp"]
     assert any(line.startswith("hot racks, of racks and intervals") for line in lines)
     assert not any("block" in line for line in lines)
-    assert "stretch: how many times as long" in shown.stderr
+    assert "stretch: how many times as long" in result.stderr
     out = scenario.parent / "out"
     assert "where tasks go" in (out / "report.html").read_text()
     runs = json.loads((out / "summary.json").read_text())["runs"]
@@ -76,21 +76,21 @@ def test_a_cell_is_compared_in_words_of_its_own(run: Run, scenario: Path) -> Non
 
 def test_sweeps_of_cells_are_paired(scenario: Path) -> None:
     cells = sweep.run(scenario, seeds=[1, 2])
-    found = {(row["policy"], row["quantity"]): row for row in sweep.summarize(cells).to_pylist()}
-    assert found["utp", "tasks.tor_p98"]["seeds"] == 2
-    assert found["utp", "tasks.count"]["difference"] == 0
+    actual = {(row["policy"], row["quantity"]): row for row in sweep.summarize(cells).to_pylist()}
+    assert actual["utp", "tasks.tor_p98"]["seeds"] == 2
+    assert actual["utp", "tasks.count"]["difference"] == 0
 
 
-def test_policies_of_another_kind_are_refused_before_anything_runs(run: Run, scenario: Path) -> None:
-    shown = run("simulate", str(scenario), "--policy", "borg,sinbad")
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert shown.stderr.startswith("error: --policy: unknown policy `sinbad` for tasks; there are: random,")
+def test_policies_of_another_kind_are_rejected_before_the_run(run: Run, scenario: Path) -> None:
+    result = run("simulate", str(scenario), "--policy", "borg,sinbad")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("error: --policy: unknown policy `sinbad` for tasks; there are: random,")
     with pytest.raises(InputError, match="step: expected a share"):
         leeward.simulate(scenario, policies=["utp:step=7"])
 
 
-def test_tasks_and_files_do_not_go_together(run: Run, scenario: Path) -> None:
+def test_a_scenario_with_both_tasks_and_files_is_rejected(run: Run, scenario: Path) -> None:
     scenario.write_text(SCENARIO.replace("[{cell", "[{facebook: {}}, {cell"))
-    shown = run("simulate", str(scenario))
-    assert shown.returncode == 2
-    assert "a run has either tasks to place or files to write" in shown.stderr
+    result = run("simulate", str(scenario))
+    assert result.returncode == 2
+    assert "a run has either tasks to place or files to write" in result.stderr

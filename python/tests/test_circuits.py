@@ -41,11 +41,11 @@ def squares() -> st.SearchStrategy[list[list[int]]]:
 
 
 @given(squares())
-def test_what_days_serve_and_what_they_leave_is_the_demand(rows: list[list[int]]) -> None:
+def test_served_and_remaining_bytes_add_up_to_the_demand(rows: list[list[int]]) -> None:
     for name in NAMES:
-        made = circuits.schedule(rows, name)
+        result = circuits.schedule(rows, name)
         left = numpy.array(rows)
-        for day in made.days:
+        for day in result.days:
             sources = [circuit.source for circuit in day.circuits]
             destinations = [circuit.destination for circuit in day.circuits]
             assert len(set(sources)) == len(sources)
@@ -53,10 +53,10 @@ def test_what_days_serve_and_what_they_leave_is_the_demand(rows: list[list[int]]
             assert day.served_bytes == sum(circuit.bytes for circuit in day.circuits)
             for circuit in day.circuits:
                 left[circuit.source, circuit.destination] -= circuit.bytes
-        assert (left == made.left).all()
-        assert made.served_bytes + made.left_bytes == made.demand_bytes == sum(map(sum, rows))
+        assert (left == result.left).all()
+        assert result.served_bytes + result.left_bytes == result.demand_bytes == sum(map(sum, rows))
         if name not in ("solstice-paper", "rotor", "opera"):
-            assert made.length_s <= made.week_s * (1 + 1e-12)
+            assert result.length_s <= result.week_s * (1 + 1e-12)
 
 
 def _known(days: Any, demand: Any, network: circuits.Network) -> Any:
@@ -64,19 +64,19 @@ def _known(days: Any, demand: Any, network: circuits.Network) -> Any:
 
 
 @given(squares())
-def test_ones_own_scheduler_is_measured_as_any_other(rows: list[list[int]]) -> None:
+def test_a_python_scheduler_is_measured_like_a_built_in_one(rows: list[list[int]]) -> None:
     for name in ("solstice", "eclipse", "rotor"):
-        made = circuits.schedule(rows, name)
-        if made.days:
+        result = circuits.schedule(rows, name)
+        if result.days:
             days = [
-                (day.length_s, [(one.source, one.destination) for one in day.circuits]) for day in made.days
+                (day.length_s, [(one.source, one.destination) for one in day.circuits]) for day in result.days
             ]
             again = circuits.schedule(rows, partial(_known, days))
-            assert [day.circuits for day in again.days] == [day.circuits for day in made.days]
-            assert again.left.tolist() == made.left.tolist()
+            assert [day.circuits for day in again.days] == [day.circuits for day in result.days]
+            assert again.left.tolist() == result.left.tolist()
 
 
-def test_a_demand_is_rows_an_array_or_a_file(demand: str, tmp_path: Path) -> None:
+def test_a_demand_may_be_rows_an_array_or_a_file(demand: str, tmp_path: Path) -> None:
     numpy.save(tmp_path / "demand.npy", numpy.array(RING, dtype=float))
     records = [
         circuits.schedule(one, "eclipse").record()
@@ -88,7 +88,7 @@ def test_a_demand_is_rows_an_array_or_a_file(demand: str, tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("invalid", "message"),
     [
         ([[0, 1], [1]], "demand: row 1: 1 columns: must be 2, as many as there are rows"),
         ([[0, -1], [1, 0]], "demand: row 0, column 1: -1 bytes: must be 0 or more and finite"),
@@ -99,13 +99,13 @@ def test_a_demand_is_rows_an_array_or_a_file(demand: str, tmp_path: Path) -> Non
         (7, "demand: row 0: expected numbers of bytes"),
     ],
 )
-def test_what_is_no_demand_is_told_by_row_and_column(wrong: object, said: str) -> None:
+def test_an_invalid_demand_is_rejected_with_row_and_column(invalid: object, message: str) -> None:
     with pytest.raises(InputError) as caught:
-        circuits.schedule(wrong)
-    assert str(caught.value).startswith(said)
+        circuits.schedule(invalid)
+    assert str(caught.value).startswith(message)
 
 
-def test_what_else_is_wrong_is_told_by_argument() -> None:
+def test_invalid_arguments_are_named() -> None:
     def says(scheduler: object = "solstice", **network: str) -> str:
         with pytest.raises(InputError) as caught:
             circuits.schedule(RING, scheduler, circuits.Network(**network))  # type: ignore[arg-type]
@@ -132,7 +132,7 @@ def test_what_else_is_wrong_is_told_by_argument() -> None:
 
 
 @pytest.mark.parametrize(
-    ("days", "said"),
+    ("days", "message"),
     [
         (None, "days: `mine` returned NoneType: expected a list of days"),
         (7, "days: `mine` returned int: expected a list of days"),
@@ -151,16 +151,16 @@ def test_what_else_is_wrong_is_told_by_argument() -> None:
         ([("1ms", [(0, 9)])], "days: day 0: destination 9 of 3 racks, numbered from 0"),
     ],
 )
-def test_days_of_ones_own_scheduler_that_are_none_are_told(days: Any, said: str) -> None:
+def test_invalid_days_from_a_python_scheduler_are_rejected(days: Any, message: str) -> None:
     def mine(demand: Any, network: circuits.Network) -> Any:
         return days
 
     with pytest.raises(InputError) as caught:
         circuits.schedule(RING, mine)
-    assert str(caught.value).startswith(said)
+    assert str(caught.value).startswith(message)
 
 
-def test_a_scheduler_may_make_no_days_and_a_function_has_no_settings() -> None:
+def test_a_scheduler_may_return_no_days_and_a_function_takes_no_settings() -> None:
     idle = circuits.schedule(RING, lambda *_: [])
     assert (idle.days, idle.served_bytes, idle.left_bytes) == ((), 0, idle.demand_bytes)
     # As those by name do where there is nothing to serve.
@@ -182,9 +182,9 @@ def test_names_and_settings_of_all_schedulers_are_listed() -> None:
 
 
 def test_the_command_compares_schedulers(run: Run, demand: str) -> None:
-    shown = run("circuits", "schedule", demand, "--scheduler", "eclipse,rotor", "--picture", "week.svg")
-    assert (shown.returncode, shown.stderr.splitlines()[-1]) == (0, "wrote week.svg")
-    header, eclipse, rotor, blank, *rest = shown.stdout.splitlines()
+    result = run("circuits", "schedule", demand, "--scheduler", "eclipse,rotor", "--picture", "week.svg")
+    assert (result.returncode, result.stderr.splitlines()[-1]) == (0, "wrote week.svg")
+    header, eclipse, rotor, blank, *rest = result.stdout.splitlines()
     assert " ".join(header.split()) == "SCHEDULER DAYS WEEK UP PAIRS SERVED OF DEMAND LEFT PACKETS TAKE"
     assert " ".join(eclipse.split()) == "eclipse 2 970 us 95.9 % 4 27.30MB 100.0 % 0B 0 us"
     assert rotor.split()[:3] == ["rotor", "2", "400"]
@@ -193,7 +193,7 @@ def test_the_command_compares_schedulers(run: Run, demand: str) -> None:
     assert " ".join(rest[1].split()) == "day 0 20 us 900 us 3 27.00MB 100.0 %"
 
 
-def test_the_command_writes_json_and_the_same_picture_twice(run: Run, tmp_path: Path) -> None:
+def test_the_command_writes_json_and_a_reproducible_picture(run: Run, tmp_path: Path) -> None:
     arguments = (
         "circuits",
         "schedule",
@@ -203,8 +203,8 @@ def test_the_command_writes_json_and_the_same_picture_twice(run: Run, tmp_path: 
         "-o",
         "json",
     )
-    shown = run(*arguments, "--picture", "one.svg")
-    solstice, fixed = json.loads(shown.stdout)
+    result = run(*arguments, "--picture", "one.svg")
+    solstice, fixed = json.loads(result.stdout)
     assert fixed["scheduler"] == "fixed:rings=[1,2]"
     assert solstice["served_bytes"] > 0.9 * solstice["demand_bytes"]
     assert numpy.array(solstice["left"]).sum() == solstice["left_bytes"]
@@ -213,32 +213,32 @@ def test_the_command_writes_json_and_the_same_picture_twice(run: Run, tmp_path: 
     assert ElementTree.parse(tmp_path / "one.svg").getroot().tag.endswith("svg")
 
 
-def test_the_command_measures_days_of_a_file(run: Run, demand: str, tmp_path: Path) -> None:
+def test_the_command_measures_days_from_a_file(run: Run, demand: str, tmp_path: Path) -> None:
     (tmp_path / "days.yaml").write_text("days: [{length: 900us, circuits: [[0, 1], [1, 2], [2, 0]]}]")
-    shown = run("circuits", "schedule", demand, "--days", "days.yaml", "-o", "json")
-    assert [one["left_bytes"] for one in json.loads(shown.stdout)] == [0, 300_000]
+    result = run("circuits", "schedule", demand, "--days", "days.yaml", "-o", "json")
+    assert [one["left_bytes"] for one in json.loads(result.stdout)] == [0, 300_000]
     (tmp_path / "days.yaml").write_text("days: [{length: 900us, circuits: [[0, 1], [2, 1]]}]")
-    shown = run("circuits", "schedule", demand, "--days", "days.yaml")
-    said = "error: days.yaml: day 0: destination 1 has circuits from 0 and 2: a port has one\n"
-    assert (shown.returncode, shown.stderr) == (2, said)
+    result = run("circuits", "schedule", demand, "--days", "days.yaml")
+    message = "error: days.yaml: day 0: destination 1 has circuits from 0 and 2: a port has one\n"
+    assert (result.returncode, result.stderr) == (2, message)
     # The measurement happens only on request.
-    for text, said in (
+    for text, message in (
         ("days: []", "days.yaml: days: empty: expected at least one"),
         ("{}", "days.yaml:1:1: days: missing"),
         ("rings: [1]", "days.yaml:1:1: rings: unknown field"),
         ("", "days.yaml: the file is empty"),
     ):
         (tmp_path / "days.yaml").write_text(text)
-        shown = run("circuits", "schedule", demand, "--days", "days.yaml")
-        assert (shown.returncode, shown.stdout) == (2, "")
-        assert shown.stderr.startswith(f"error: {said}"), shown.stderr
+        result = run("circuits", "schedule", demand, "--days", "days.yaml")
+        assert (result.returncode, result.stdout) == (2, "")
+        assert result.stderr.startswith(f"error: {message}"), result.stderr
 
 
-def test_the_command_names_what_is_wrong(run: Run, demand: str, tmp_path: Path) -> None:
+def test_the_command_names_the_invalid_option_or_field(run: Run, demand: str, tmp_path: Path) -> None:
     def says(*arguments: str) -> str:
-        shown = run("circuits", "schedule", *arguments)
-        assert (shown.returncode, shown.stdout) == (2, "")
-        return shown.stderr.splitlines()[0]
+        result = run("circuits", "schedule", *arguments)
+        assert (result.returncode, result.stdout) == (2, "")
+        return result.stderr.splitlines()[0]
 
     assert says(demand, "--night", "3ms") == "error: --night: 3ms: must be shorter than the week of 2ms"
     assert says(demand, "--min-day", "3ms").startswith("error: --min-day: 3ms: does not fit after a night")

@@ -36,9 +36,9 @@ def racks(tmp_path: Path) -> str:
 
 def test_without_arguments_it_prints_its_help(run: Run) -> None:
     assert run().stdout == run("--help").stdout == run("-h").stdout
-    shown = run("--help")
-    assert (shown.returncode, shown.stderr) == (0, "")
-    assert "leeward cluster show examples/clusters/reference.yaml" in shown.stdout
+    result = run("--help")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "leeward cluster show examples/clusters/reference.yaml" in result.stdout
 
 
 def commands(group: Any = None, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -51,10 +51,10 @@ def commands(group: Any = None, path: tuple[str, ...] = ()) -> Iterator[tuple[st
 
 
 @pytest.mark.parametrize("command", list(commands()), ids=" ".join)
-def test_every_command_has_help_that_says_what_it_does(run: Run, command: tuple[str, ...]) -> None:
-    shown = run(*command, "--help")
-    assert (shown.returncode, shown.stderr) == (0, "")
-    usage, blank, purpose, *_ = shown.stdout.splitlines()
+def test_every_command_has_help_with_a_purpose(run: Run, command: tuple[str, ...]) -> None:
+    result = run(*command, "--help")
+    assert (result.returncode, result.stderr) == (0, "")
+    usage, blank, purpose, *_ = result.stdout.splitlines()
     assert usage.startswith(f"Usage: leeward {' '.join(command)} ")
     assert not blank
     assert purpose.startswith("  ")
@@ -64,7 +64,7 @@ def test_every_command_has_help_that_says_what_it_does(run: Run, command: tuple[
     ("command", "usage"),
     [(("reproduce",), "{PAPER}"), (("data", "list"), "[NAME]..."), (("simulate",), "{FILE}")],
 )
-def test_usage_names_what_is_given(run: Run, command: tuple[str, ...], usage: str) -> None:
+def test_usage_names_the_arguments(run: Run, command: tuple[str, ...], usage: str) -> None:
     assert (
         run(*command, "--help").stdout.splitlines()[0]
         == f"Usage: leeward {' '.join(command)} [OPTIONS] {usage}"
@@ -72,7 +72,7 @@ def test_usage_names_what_is_given(run: Run, command: tuple[str, ...], usage: st
 
 
 @pytest.mark.parametrize("group", [(), *(path for path in commands() if len(path) == 1)], ids=" ".join)
-def test_no_line_of_help_is_cut_off(run: Run, group: tuple[str, ...]) -> None:
+def test_no_line_of_help_is_truncated(run: Run, group: tuple[str, ...]) -> None:
     listed = run(*group, "--help").stdout.partition("Commands:")[2]
     assert "..." not in listed.partition("Examples")[0]
 
@@ -119,11 +119,11 @@ def test_examples_in_help_run_as_printed(run: Run, tmp_path: Path, example: str)
     (tmp_path / "examples").symlink_to(EXAMPLES)
     name, *arguments = split(example)
     assert name == "leeward"
-    shown = run(*arguments, HOME=str(tmp_path))
+    result = run(*arguments, HOME=str(tmp_path))
     # An example of a refusal ends with 1, and names the refused workload.
     refuses = example.startswith(("leeward slo admit", "leeward slo pack", "leeward slo check"))
-    said = "error:" in shown.stderr
-    assert shown.returncode == 0 or (refuses and said and shown.returncode == 1), shown.stderr
+    reported = "error:" in result.stderr
+    assert result.returncode == 0 or (refuses and reported and result.returncode == 1), result.stderr
 
 
 @pytest.mark.parametrize("example", [one for one in EVERY if set(one) & OF_A_SHELL])
@@ -149,7 +149,7 @@ def test_a_closed_output_is_no_error(closed: str) -> None:
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full")
-def test_a_full_disk_is_told_in_one_line() -> None:
+def test_a_full_disk_is_reported_in_one_line() -> None:
     command = Path(sys.executable).with_name("leeward")
     shell = subprocess.run(
         f"{command} policies >/dev/full", shell=True, capture_output=True, check=False, text=True
@@ -158,14 +158,14 @@ def test_a_full_disk_is_told_in_one_line() -> None:
     assert shell.stderr == "error: No space left on device\n"
 
 
-def test_it_tells_its_version(run: Run) -> None:
+def test_the_version_option_prints_the_version(run: Run) -> None:
     assert run("--version").stdout == f"leeward {leeward.__version__}\n"
 
 
 def test_cluster_show_prints_a_plain_table_when_piped(run: Run, racks: str) -> None:
-    shown = run("cluster", "show", racks, FORCE_COLOR="1")
-    assert (shown.returncode, shown.stderr) == (0, "")
-    assert shown.stdout == (
+    result = run("cluster", "show", racks, FORCE_COLOR="1")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout == (
         "small: tree, 80 hosts, 4 racks\n"
         "\n"
         "LINKS          COUNT          CAPACITY  OVERSUBSCRIPTION\n"
@@ -180,10 +180,10 @@ def test_cluster_show_prints_a_plain_table_when_piped(run: Run, racks: str) -> N
 
 
 def test_cluster_show_prints_json_for_programs(run: Run, racks: str) -> None:
-    shown = json.loads(run("cluster", "show", racks, "-o", "json").stdout)
-    assert (shown["name"], shown["hosts"], shown["racks"], shown["pods"]) == ("small", 80, 4, 0)
-    assert shown["links"][0]["least_bps"] == 1_000_000_000
-    assert shown["devices"] == [
+    document = json.loads(run("cluster", "show", racks, "-o", "json").stdout)
+    assert (document["name"], document["hosts"], document["racks"], document["pods"]) == ("small", 80, 4, 0)
+    assert document["links"][0]["least_bps"] == 1_000_000_000
+    assert document["devices"] == [
         {
             "name": "hdd",
             "count": 80,
@@ -243,20 +243,20 @@ def test_schema_describes_the_fields_of_a_cluster_file(run: Run) -> None:
         ),
     ],
 )
-def test_bad_input_is_told_in_one_line_and_ends_with_2(
+def test_invalid_input_is_an_error_of_one_line_and_exits_with_2(
     run: Run, tmp_path: Path, arguments: list[str], error: str, hint: str | None
 ) -> None:
     (tmp_path / "bad.yaml").write_text("racks: 1\nhosts_per_rack: 1\nnic: 10\noversubscription: 1\n")
     (tmp_path / "scenario.yaml").write_text("cluster: bad.yaml\nhorizn: 1h\n")
     (tmp_path / "other.yaml").write_text("cluster: bad.yaml\nworkloads: [{facebook: {}}]\nhorizon: 1h\n")
-    told = run(*arguments)
-    lines = told.stderr.splitlines()
-    assert (told.returncode, told.stdout) == (2, "")
+    result = run(*arguments)
+    lines = result.stderr.splitlines()
+    assert (result.returncode, result.stdout) == (2, "")
     assert lines[0].startswith(error)
     assert lines[1:] == ([f"hint: {hint}"] if hint else [])
 
 
-def test_a_reader_that_has_seen_enough_is_no_error() -> None:
+def test_a_closed_pipe_prints_no_error() -> None:
     command = Path(sys.executable).with_name("leeward")
     pipe = subprocess.Popen([command, "schema", "cluster"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert pipe.stdout is not None
@@ -267,7 +267,7 @@ def test_a_reader_that_has_seen_enough_is_no_error() -> None:
     pipe.stderr.close()
 
 
-def test_an_interrupted_command_ends_with_130_and_no_traceback(
+def test_an_interrupted_command_exits_with_130_without_a_traceback(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     def interrupt(file: str) -> None:
@@ -281,7 +281,7 @@ def test_an_interrupted_command_ends_with_130_and_no_traceback(
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_command_that_is_interrupted_while_it_loads_ends_with_130_and_no_traceback(
+def test_an_interrupt_during_import_exits_with_130_without_a_traceback(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     class Interrupts:
@@ -306,7 +306,7 @@ def test_help_needs_no_heavy_imports() -> None:
     assert loaded.stdout == "\n"
 
 
-def test_the_library_does_not_need_the_command() -> None:
+def test_the_library_does_not_import_the_command_line() -> None:
     package = Path(leeward.__file__).parent
     sources = [path for path in package.rglob("*.py") if package / "cli" not in path.parents]
     assert len(sources) > 30

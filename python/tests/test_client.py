@@ -100,7 +100,7 @@ WITHOUT = {
 """Operations without a method, or with another form, and reasons."""
 
 
-def test_every_operation_has_a_method_and_every_method_asks_as_it_is_described(
+def test_client_methods_cover_the_openapi_operations_and_match_their_parameters(
     service: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     described = Http(service).ask("GET", "/v1/openapi.json").body["paths"]
@@ -110,12 +110,12 @@ def test_every_operation_has_a_method_and_every_method_asks_as_it_is_described(
         for method, operation in methods.items()
         if method in ("get", "put", "post", "delete", "patch")
     }
-    asked: list[tuple[str, str, dict[str, Any], Any]] = []
+    requests: list[tuple[str, str, dict[str, Any], Any]] = []
 
     def ask(
         _: Http, method: str, path: str, query: Any = None, body: Any = None, *__: Any, **___: Any
     ) -> Answer:
-        asked.append((method, path, query or {}, body))
+        requests.append((method, path, query or {}, body))
         return Answer({"items": [], "next": None}, {})
 
     monkeypatch.setattr(Http, "ask", ask)
@@ -123,11 +123,11 @@ def test_every_operation_has_a_method_and_every_method_asks_as_it_is_described(
     for call in CALLS:
         call(client)
     met = set()
-    for method, path, query, body in asked:
-        found = [one for one in operations if one[0] == method and _template(one[1]).fullmatch(path)]
-        assert found, f"{method} {path}: no such operation"
-        operation = operations[min(found, key=lambda one: one[1].count("{"))]
-        met.add(min(found, key=lambda one: one[1].count("{")))
+    for method, path, query, body in requests:
+        actual = [one for one in operations if one[0] == method and _template(one[1]).fullmatch(path)]
+        assert actual, f"{method} {path}: no such operation"
+        operation = operations[min(actual, key=lambda one: one[1].count("{"))]
+        met.add(min(actual, key=lambda one: one[1].count("{")))
         known = {one["name"] for one in operation.get("parameters", []) if one["in"] == "query"}
         assert {name for name, value in query.items() if value is not None} <= known, path
         assert (body is not None) == ("requestBody" in operation), path
@@ -136,16 +136,16 @@ def test_every_operation_has_a_method_and_every_method_asks_as_it_is_described(
     assert not WITHOUT.keys() - operations.keys(), "there is a reason for what does not exist"
 
 
-def test_shapes_have_the_fields_that_are_described(service: str) -> None:
+def test_typed_dicts_have_the_fields_of_the_openapi_schemas(service: str) -> None:
     schemas = Http(service).ask("GET", "/v1/openapi.json").body["components"]["schemas"]
     called = {f"{name}Report": f"{name}Body" for name in ("Device", "Host", "Task")} | {"Score": "HostScore"}
     # A host's report is keyed by its name; a decision has its request by kind.
     apart = {"HostReport": {"host"}, "Decision": {"kind", "request"}}
-    made = {name: shape for name, shape in vars(shapes).items() if is_typeddict(shape)}
-    for name, shape in made.items():
+    records = {name: shape for name, shape in vars(shapes).items() if is_typeddict(shape)}
+    for name, shape in records.items():
         described = schemas[called.get(name, name)]["properties"].keys()
         assert shape.__annotations__.keys() ^ described == apart.get(name, set()), name
-    assert len(made) > 20
+    assert len(records) > 20
 
 
 def _template(path: str) -> re.Pattern[str]:
@@ -155,7 +155,7 @@ def _template(path: str) -> re.Pattern[str]:
 # ---- a real service ---------------------------------------------------------------------------------
 
 
-def test_what_is_placed_is_seen_and_released(service: str) -> None:
+def test_placements_are_listed_and_released(service: str) -> None:
     client = Client(service, patience_s=0)
     report(client)
     decision = client.place_replicas("256MiB", writer="r0h1")
@@ -174,13 +174,13 @@ def test_what_is_placed_is_seen_and_released(service: str) -> None:
     assert client.rack("r0")["hosts"][0]["host"] == "r0h0"
     cluster, version = client.cluster()
     assert cluster["racks"] == 4
-    with pytest.raises(ProblemError) as wrong:
+    with pytest.raises(ProblemError) as caught:
         client.change_cluster({"name": "other"}, version='"99"')
-    assert (wrong.value.word, wrong.value.status) == ("version", 412)
+    assert (caught.value.word, caught.value.status) == ("version", 412)
     assert version == client.cluster()[1]
 
 
-def test_a_key_that_comes_again_places_nothing_again(service: str) -> None:
+def test_a_repeated_idempotency_key_returns_the_first_decision(service: str) -> None:
     client = Client(service, new_key=lambda: "the same", patience_s=0)
     report(client)
     first, again = client.place_replicas("64MiB"), client.place_replicas("64MiB")
@@ -190,20 +190,20 @@ def test_a_key_that_comes_again_places_nothing_again(service: str) -> None:
     assert (numbered["client"], numbered["key"]) == ("test", None)
 
 
-def test_problems_are_exceptions_with_the_fields_of_their_documents(service: str) -> None:
+def test_problem_documents_become_exceptions_with_their_fields(service: str) -> None:
     client = Client(service, patience_s=0)
     with pytest.raises(RefusedError, match=r"fits|hosts"):
         client.place_tasks({"tasks": [{"name": "huge", "cpus": 1000}]})
-    with pytest.raises(ProblemError) as wrong:
+    with pytest.raises(ProblemError) as caught:
         client.report(datetime.now(UTC), datetime.now(UTC) + timedelta(seconds=1), links={"r9:uplink": 1.0})
-    assert (wrong.value.word, wrong.value.status, wrong.value.field) == ("invalid", 422, "links[0].link")
-    assert str(wrong.value).startswith("links[0].link: `r9:uplink`: the cluster has no such link")
+    assert (caught.value.word, caught.value.status, caught.value.field) == ("invalid", 422, "links[0].link")
+    assert str(caught.value).startswith("links[0].link: `r9:uplink`: the cluster has no such link")
     with pytest.raises(ProblemError) as none:
         client.decision("../status")
     assert none.value.word == "not-found"
 
 
-def test_a_snapshot_waits_for_what_is_newer(service: str) -> None:
+def test_a_snapshot_request_waits_for_a_newer_epoch(service: str) -> None:
     client = Client(service, patience_s=0)
     epoch = client.snapshot()["epoch"]
     assert client.snapshot(epoch, 0.05)["epoch"] == epoch, "nothing came meanwhile"
@@ -213,7 +213,7 @@ def test_a_snapshot_waits_for_what_is_newer(service: str) -> None:
     later.join()
 
 
-def test_events_go_on_after_the_one_that_was_heard(service: str) -> None:
+def test_events_resume_after_the_last_received_event(service: str) -> None:
     client = Client(service, patience_s=0)
     report(client)
     first = next(event for event in client.events() if event.name == "racks")
@@ -278,10 +278,15 @@ class Waits:
         return sum(self.waits)
 
 
-BUSY = {"type": "urn:leeward:problem:busy", "title": "Too many requests wait", "status": 503, "detail": "later"}
+BUSY = {
+    "type": "urn:leeward:problem:busy",
+    "title": "Too many requests wait",
+    "status": 503,
+    "detail": "later",
+}
 
 
-def test_an_answer_that_was_lost_is_asked_for_with_the_same_key(flaky: Any) -> None:
+def test_a_retry_sends_the_same_idempotency_key(flaky: Any) -> None:
     url, answers, heard = flaky
     waits = Waits()
     answers += [(0, {}, None), (503, {"retry-after": "3"}, BUSY), (429, {}, BUSY), (201, {}, {"id": "7"})]
@@ -292,7 +297,7 @@ def test_an_answer_that_was_lost_is_asked_for_with_the_same_key(flaky: Any) -> N
     assert waits.waits == [0.1, 3.0, 0.4]
 
 
-def test_patience_ends(flaky: Any) -> None:
+def test_retries_stop_when_the_patience_is_used_up(flaky: Any) -> None:
     url, answers, _ = flaky
     waits = Waits()
     client = Client(url, patience_s=10, sleep=waits.sleep, clock=waits.clock)
@@ -306,7 +311,7 @@ def test_patience_ends(flaky: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("status", "body", "told"),
+    ("status", "body", "message"),
     [
         (302, b"", "the answer is 302"),
         (404, b"<html>nothing\n here</html>", "the answer is 404: <html>nothing here</html>"),
@@ -314,18 +319,18 @@ def test_patience_ends(flaky: Any) -> None:
         (422, {"type": "urn:leeward:problem:invalid", "detail": "wrong", "field": "size"}, "size: wrong"),
     ],
 )
-def test_what_is_no_success_is_a_problem_whoever_answers(
-    flaky: Any, status: int, body: Any, told: str
+def test_any_unsuccessful_response_is_a_problem_and_redirects_are_not_followed(
+    flaky: Any, status: int, body: Any, message: str
 ) -> None:
     url, answers, heard = flaky
     answers += [(status, {"location": "http://elsewhere.invalid/"}, body)]
     with pytest.raises(ProblemError) as problem:
         Client(url, patience_s=0, token="secret").status()
-    assert (str(problem.value), problem.value.status) == (told, status)
+    assert (str(problem.value), problem.value.status) == (message, status)
     assert len(heard) == 1, "where an answer points, nothing is sent"
 
 
-def test_who_is_not_there_and_who_is_no_controller_is_told(flaky: Any) -> None:
+def test_unreachable_hosts_and_servers_other_than_a_controller_are_reported(flaky: Any) -> None:
     url, answers, heard = flaky
     answers += [(200, {}, b"hello\x1b[2J\n there")]
     with pytest.raises(UnreachableError, match=r"it is no controller: it says `hello \[2J there`"):
@@ -338,7 +343,7 @@ def test_who_is_not_there_and_who_is_no_controller_is_told(flaky: Any) -> None:
 
 
 @pytest.mark.parametrize("handled", [KeyError("mine"), OSError("mine"), UnreachableError("mine", "mine")])
-def test_what_the_caller_handles_meanwhile_is_not_what_is_in_the_way(handled: Exception) -> None:
+def test_an_exception_the_caller_handles_does_not_hide_the_cause(handled: Exception) -> None:
     def ask() -> None:
         try:
             raise handled
@@ -349,13 +354,13 @@ def test_what_the_caller_handles_meanwhile_is_not_what_is_in_the_way(handled: Ex
         ask()
 
 
-def test_a_follower_is_asked_once_and_says_who_leads(flaky: Any) -> None:
+def test_a_follower_is_asked_once_and_names_the_leader(flaky: Any) -> None:
     url, answers, heard = flaky
     follower = {"type": "urn:leeward:problem:follower", "status": 503, "leader": "http://b:7600"}
     answers += [(503, {"retry-after": "1"}, follower)]
-    with pytest.raises(ProblemError) as told:
+    with pytest.raises(ProblemError) as caught:
         Client(url).place_replicas("1MiB")
-    assert (told.value.word, told.value.leader, len(heard)) == ("follower", "http://b:7600", 1)
+    assert (caught.value.word, caught.value.leader, len(heard)) == ("follower", "http://b:7600", 1)
 
 
 @pytest.mark.parametrize(
@@ -372,13 +377,13 @@ def test_a_follower_is_asked_once_and_says_who_leads(flaky: Any) -> None:
         "http://u:p@a:b",
     ],
 )
-def test_what_is_no_address_is_refused(url: str) -> None:
-    with pytest.raises(InputError) as told:
+def test_an_invalid_url_is_rejected_without_repeating_a_password(url: str) -> None:
+    with pytest.raises(InputError) as caught:
         Client(url)
-    assert "u:p" not in str(told.value), "a password is not repeated"
+    assert "u:p" not in str(caught.value), "a password is not repeated"
 
 
-def test_a_stream_that_breaks_off_is_gone_on_with(flaky: Any) -> None:
+def test_an_interrupted_event_stream_is_resumed(flaky: Any) -> None:
     url, answers, heard = flaky
     waits = Waits()
     stream = {"content-type": "text/event-stream"}
@@ -388,14 +393,14 @@ def test_a_stream_that_breaks_off_is_gone_on_with(flaky: Any) -> None:
         (200, stream, b'event: missed\ndata: {"after": "5"}\n\nevent: racks\nid: 9\ndata: {"items": []}\n\n'),
         (403, {}, {"type": "urn:leeward:problem:forbidden"}),
     ]
-    told = Client(url, sleep=waits.sleep, clock=waits.clock).events()
-    assert [next(told) for _ in range(3)] == [
+    event_stream = Client(url, sleep=waits.sleep, clock=waits.clock).events()
+    assert [next(event_stream) for _ in range(3)] == [
         Event("racks", {"items": []}, "5"),
         Event("missed", {"after": "5"}, None),
         Event("racks", {"items": []}, "9"),
     ]
     with pytest.raises(ProblemError):
-        next(told)
+        next(event_stream)
     assert [one.get("last-event-id") for one in heard] == [None, "5", "5", "9"]
 
 
@@ -403,7 +408,7 @@ STREAM = b'event: a\nid: 1\ndata: {"x":\ndata: 1}\n\n: comment\n\nid: 2\ndata: [
 
 
 @given(st.lists(st.integers(0, len(STREAM)), max_size=8))
-def test_events_are_the_same_wherever_a_stream_is_cut(cuts: list[int]) -> None:
+def test_events_do_not_depend_on_the_chunks_of_the_stream(cuts: list[int]) -> None:
     places = [0, *sorted(cuts), len(STREAM)]
     pieces = [STREAM[one:other] for one, other in pairwise(places)]
     assert list(events(pieces)) == [Event("a", {"x": 1}, "1"), Event("message", [], "2")]
@@ -419,19 +424,19 @@ def test_events_are_the_same_wherever_a_stream_is_cut(cuts: list[int]) -> None:
     ],
     ids=["no JSON", "too deep", "an event without an end", "a line without an end"],
 )
-def test_a_stream_that_no_controller_sends_is_told(pieces: list[bytes]) -> None:
+def test_an_invalid_event_stream_is_reported(pieces: list[bytes]) -> None:
     with pytest.raises(UnreachableError, match=r"^/v1/events: no answer: (an event|a line)"):
         list(events(pieces))
 
 
-def test_a_name_with_a_slash_is_one_part_of_a_path(flaky: Any) -> None:
+def test_a_slash_in_a_name_is_percent_encoded_in_the_path(flaky: Any) -> None:
     url, answers, heard = flaky
     answers += [(200, {}, {})]
     Client(url, patience_s=0).link("a/b:uplink")
     assert heard[0]["path"] == "/v1/links/a%2Fb%3Auplink"
 
 
-def test_tls_is_checked_by_who_signed(tmp_path: Path) -> None:
+def test_a_missing_ca_file_and_a_ca_without_https_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"ca: .*nothing.pem"):
         Client("https://127.0.0.1:1", ca=tmp_path / "nothing.pem", patience_s=0).status()
     with pytest.raises(InputError, match="ca: the address is not https"):

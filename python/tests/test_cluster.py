@@ -19,7 +19,7 @@ devices: [{read: 100MB/s, write: 50MB/s, capacity: 4TB}]
 SMALL = {"racks": 2, "hosts_per_rack": 2, "nic": "1Gbps", "oversubscription": 2}
 
 
-def test_every_way_to_give_a_cluster_gives_the_same_cluster(tmp_path: Path) -> None:
+def test_a_path_a_text_and_a_mapping_give_the_same_cluster(tmp_path: Path) -> None:
     file = tmp_path / "small.yaml"
     file.write_text(TREE)
     mapping = {
@@ -47,7 +47,7 @@ def test_every_way_to_give_a_cluster_gives_the_same_cluster(tmp_path: Path) -> N
     assert all(cluster.resources() == clusters[0].resources() for cluster in clusters)
 
 
-def test_a_cluster_says_what_it_consists_of() -> None:
+def test_a_cluster_has_its_name_shape_and_counts() -> None:
     cluster = Cluster(TREE)
     assert (cluster.name, cluster.shape) == ("small", "tree")
     assert (cluster.hosts, cluster.racks, cluster.pods) == (12, 4, 2)
@@ -99,7 +99,7 @@ def test_a_path_lists_resources_and_their_work(endpoints: list[str], path: list[
 
 
 @pytest.mark.parametrize("endpoint", ["r9h0", "r0h0:disk1", "r0h0:egress", "r0h0:egress:read", ""])
-def test_a_path_through_nowhere_is_refused(endpoint: str) -> None:
+def test_a_path_with_an_unknown_endpoint_is_rejected(endpoint: str) -> None:
     with pytest.raises(InputError) as caught:
         Cluster(TREE).path("r0h0", endpoint)
     assert caught.value.field == "endpoints[1]"
@@ -117,7 +117,7 @@ def test_a_path_through_nowhere_is_refused(endpoint: str) -> None:
         ("racks: 4\nhosts_per_rack: [\n", 2, None),
     ],
 )
-def test_errors_in_a_file_tell_file_line_and_field(
+def test_errors_in_a_file_have_file_line_and_field(
     tmp_path: Path, text: str, line: int | None, field: str | None
 ) -> None:
     file = tmp_path / "bad.yaml"
@@ -134,7 +134,7 @@ def test_errors_in_a_file_tell_file_line_and_field(
     assert str(error).endswith(error.message)
 
 
-def test_errors_in_a_mapping_tell_the_field_and_no_line() -> None:
+def test_errors_in_a_mapping_have_the_field_and_no_line() -> None:
     with pytest.raises(InputError) as caught:
         Cluster(SMALL | {"nic": "1 parsec"})
     assert (caught.value.file, caught.value.line, caught.value.field) == ("<mapping>", None, "nic")
@@ -147,7 +147,7 @@ def test_a_missing_file_is_an_input_error_and_a_number_a_type_error(tmp_path: Pa
         Cluster(7)  # type: ignore[arg-type]
 
 
-def test_links_say_where_they_are_each_direction_by_itself() -> None:
+def test_each_direction_of_a_link_is_a_row_with_its_place() -> None:
     cluster = Cluster(TREE)
     links = cluster.links().to_pylist()
     assert [link["link"] for link in links] == list(range(2 * (12 + 4 + 2)))
@@ -167,7 +167,7 @@ def test_links_say_where_they_are_each_direction_by_itself() -> None:
     assert (pod["cross_section"], pod["rack"], pod["pod"]) == ("pod-core", None, "p1")
 
 
-def test_racks_and_hosts_come_as_tables() -> None:
+def test_racks_and_hosts_are_available_as_tables() -> None:
     racks = Cluster(TREE).rack_table().to_pylist()
     assert racks[3] == {
         "rack": "r3",
@@ -183,7 +183,7 @@ def test_racks_and_hosts_come_as_tables() -> None:
     assert hosts[-1] == {"host": "r3h2", "rack": "r3", "pod": "p1"}
 
 
-def test_a_description_gives_least_and_most_of_each_kind_of_link() -> None:
+def test_a_description_gives_the_capacity_range_of_each_kind_of_link() -> None:
     racks = [{"count": 3}, {"link": "500Mbps"}]
     description = Cluster(SMALL | {"racks": racks, "devices": []}).describe()
     assert description["racks"] == 4

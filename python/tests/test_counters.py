@@ -44,20 +44,20 @@ class Planted:
                 lost += 1
                 continue
             lost = 0
-            shown = value % top
-            self.rows.append((T + STEP * number, shown))
+            output = value % top
+            self.rows.append((T + STEP * number, output))
             if fate == "twice":
                 self.rows.append(self.rows[-1])
                 self.twice += 1
-            if restarted and shown < seen:
+            if restarted and output < seen:
                 self.resets += 1
             elif restarted:
                 # The restart is invisible: the counter grew.
-                self.bits += 8 * (shown - seen)
+                self.bits += 8 * (output - seen)
             else:
                 self.bits += 8 * carried
-                self.wraps += shown < seen
-            seen, carried, restarted = shown, 0, False
+                self.wraps += output < seen
+            seen, carried, restarted = output, 0, False
         if any(fate == "order" for _, fate in drawn):
             self.rows.reverse()
 
@@ -84,19 +84,19 @@ def every(samples: Samples) -> list[dict[str, int]]:
 @pytest.mark.hypothesis
 @settings(max_examples=settings().max_examples // 5)
 @given(drawn=st.lists(steps, min_size=1, max_size=2), start=st.integers(5 * 10**9, 2**60))
-def test_bits_are_what_was_carried_through_restarts_losses_repeats_and_any_order(
+def test_bits_survive_resets_losses_duplicates_and_reordering(
     tmp_path_factory: Any, drawn: list[Steps], start: int
 ) -> None:
     planted = [Planted(one, start, 2**63) for one in drawn]
     samples = taken(Engine.duckdb(threads=1), tmp_path_factory.mktemp("counters"), planted)
-    found = every(samples)
-    assert sum(row["bits"] for row in found) == sum(one.bits for one in planted)
+    actual = every(samples)
+    assert sum(row["bits"] for row in actual) == sum(one.bits for one in planted)
     counts = samples.discards.counts
     assert counts.get("reset", 0) == sum(one.resets for one in planted)
     assert counts.get("duplicate", 0) == sum(one.twice for one in planted)
     assert set(counts) <= {"reset", "duplicate"}
     ends: dict[int, int] = {}
-    for row in found:
+    for row in actual:
         assert row["t_ms"] - row["span_ms"] >= ends.get(row["link"], 0), "samples overlap"
         ends[row["link"]] = row["t_ms"]
 
@@ -104,9 +104,7 @@ def test_bits_are_what_was_carried_through_restarts_losses_repeats_and_any_order
 @pytest.mark.hypothesis
 @settings(max_examples=settings().max_examples // 5)
 @given(drawn=steps, start=st.integers(0, 2**32 - 1))
-def test_counters_of_32_bits_go_over_the_top_and_lose_nothing(
-    tmp_path_factory: Any, drawn: Steps, start: int
-) -> None:
+def test_32_bit_counters_wrap_without_losing_bits(tmp_path_factory: Any, drawn: Steps, start: int) -> None:
     # At half the speed a restart is seldom taken for going over the top; here there are none.
     once = [(octets, "" if fate == "restart" else fate) for octets, fate in drawn]
     planted = Planted(once, start, 2**32)
@@ -115,7 +113,7 @@ def test_counters_of_32_bits_go_over_the_top_and_lose_nothing(
     assert samples.discards.counts.get("wrap-32", 0) == planted.wraps
 
 
-def test_a_restart_of_32_bits_is_told_by_what_the_speed_allows(tmp_path: Any) -> None:
+def test_a_32_bit_reset_is_distinguished_from_a_wrap_by_the_speed(tmp_path: Any) -> None:
     def counts(step_ms: int) -> dict[str, int]:
         planted = Planted([], 0, 2**32)
         planted.rows = [(T + step_ms * at, value) for at, value in enumerate([10**6, 10**6 + 10, 0, 10, 20])]
@@ -126,7 +124,7 @@ def test_a_restart_of_32_bits_is_told_by_what_the_speed_allows(tmp_path: Any) ->
     assert counts(STEP) == {"wrap-32": 1, "ambiguous-32": 3}
 
 
-def test_a_gap_is_no_sample_and_a_jump_is_none(tmp_path: Any) -> None:
+def test_gaps_and_jumps_of_a_counter_give_no_samples(tmp_path: Any) -> None:
     rows = [(T + STEP * step, 10**6 * step) for step in range(30) if not 10 < step < 20]
     planted = Planted([], 0, 2**63)
     planted.rows = [
@@ -140,7 +138,7 @@ def test_a_gap_is_no_sample_and_a_jump_is_none(tmp_path: Any) -> None:
     assert len(every(samples)) == 10 + 9 + 9
 
 
-def test_a_series_that_is_always_too_fast_has_a_wrong_unit_and_is_kept_to_be_told(tmp_path: Any) -> None:
+def test_a_series_that_is_always_too_fast_is_not_discarded(tmp_path: Any) -> None:
     planted = Planted([], 0, 2**63)
     planted.rows = [(T + STEP * step, 10**11 * step) for step in range(40)]
     samples = taken(Engine.duckdb(threads=1), tmp_path, [planted])
@@ -149,7 +147,7 @@ def test_a_series_that_is_always_too_fast_has_a_wrong_unit_and_is_kept_to_be_tol
     assert set(ppm) == {8_000_000}
 
 
-def test_a_jump_beyond_what_bits_are_counted_in_is_counted_though_its_series_is_too_fast(
+def test_a_jump_beyond_the_range_of_bits_is_discarded_in_a_too_fast_series(
     tmp_path: Any,
 ) -> None:
     grown, value = ["link,counter_octets,t_s"], 0
@@ -162,7 +160,7 @@ def test_a_jump_beyond_what_bits_are_counted_in_is_counted_though_its_series_is_
     assert len(every(samples)) == 12 - 1 - 3
 
 
-def test_both_engines_take_the_same_from_the_same(spark: Engine, tmp_path: Any) -> None:
+def test_both_engines_read_the_same_samples_from_counters(spark: Engine, tmp_path: Any) -> None:
     fates = ["", "twice", "", "lost", "", "restart", "order"]
     planted = [
         Planted(
@@ -184,7 +182,7 @@ def test_both_engines_take_the_same_from_the_same(spark: Engine, tmp_path: Any) 
         assert tables[0] == tables[1]
 
 
-def test_both_engines_take_the_same_from_csv(spark: Engine, tmp_path: Any) -> None:
+def test_both_engines_read_the_same_samples_from_csv(spark: Engine, tmp_path: Any) -> None:
     lines = [f"r{step % 2}:uplink,{step * 1e6},{T // 1000 + 15 * (step // 2)}" for step in range(200)]
     lines += [
         "r0:uplink,x,1700000000",

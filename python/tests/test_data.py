@@ -36,7 +36,7 @@ class Upstream(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Answer)
         self.files = {f"/owner/repo/{COMMIT}/some%20folder/trace.txt": BODY}
         self.fault = ""
-        self.asked: list[str] = []
+        self.requests: list[str] = []
 
     @property
     def address(self) -> str:
@@ -47,7 +47,7 @@ class Answer(BaseHTTPRequestHandler):
     server: Upstream
 
     def do_GET(self) -> None:
-        self.server.asked.append(self.path)
+        self.server.requests.append(self.path)
         body = self.server.files.get(self.path)
         if body is None:
             self.send_error(404)
@@ -89,7 +89,7 @@ def everything(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
-def test_a_file_is_fetched_whole_and_is_right(upstream: Upstream, tmp_path: Path) -> None:
+def test_a_fetched_file_is_complete_and_matches_its_checksum(upstream: Upstream, tmp_path: Path) -> None:
     came: list[int] = []
     fetch(tmp_path / "set", trace(), came.append)
     assert (tmp_path / "set" / "trace.txt").read_bytes() == BODY
@@ -98,7 +98,7 @@ def test_a_file_is_fetched_whole_and_is_right(upstream: Upstream, tmp_path: Path
     assert everything(tmp_path) == ["set/trace.txt"]
 
 
-def test_what_lies_as_gzip_is_compressed_alike_each_time(upstream: Upstream, tmp_path: Path) -> None:
+def test_gzip_compression_of_a_fetched_file_is_deterministic(upstream: Upstream, tmp_path: Path) -> None:
     for name in ("a", "b"):
         fetch(tmp_path / name, trace("trace.tsv.gz"))
     once, again = ((tmp_path / name / "trace.tsv.gz").read_bytes() for name in ("a", "b"))
@@ -117,7 +117,7 @@ def test_what_lies_as_gzip_is_compressed_alike_each_time(upstream: Upstream, tmp
         ("long", "more than the 320,000 bytes expected; not kept"),
     ],
 )
-def test_what_is_not_the_file_is_not_kept(
+def test_a_truncated_or_changed_download_is_discarded(
     upstream: Upstream, tmp_path: Path, name: str, fault: str, message: str
 ) -> None:
     upstream.fault = fault
@@ -126,14 +126,14 @@ def test_what_is_not_the_file_is_not_kept(
     assert everything(tmp_path) == []
 
 
-def test_what_is_not_there_is_told_with_its_address(upstream: Upstream, tmp_path: Path) -> None:
+def test_a_missing_file_is_reported_with_its_url(upstream: Upstream, tmp_path: Path) -> None:
     missing = trace(path="none.txt")
     with pytest.raises(FetchError, match=re.escape(f"{upstream.address}/owner/repo/{COMMIT}/none.txt: 404")):
         fetch(tmp_path, missing)
     assert everything(tmp_path) == []
 
 
-def test_a_host_that_is_not_there_is_told(
+def test_an_unreachable_host_is_reported(
     monkeypatch: pytest.MonkeyPatch, upstream: Upstream, tmp_path: Path
 ) -> None:
     upstream.shutdown()
@@ -143,7 +143,7 @@ def test_a_host_that_is_not_there_is_told(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_host_that_is_not_there_is_told_once_and_leaves_no_folder(
+def test_an_unreachable_host_is_reported_once_and_leaves_no_folder(
     upstream: Upstream, run: Run, tmp_path: Path
 ) -> None:
     known = data.find("swim-facebook")
@@ -159,7 +159,7 @@ def test_a_host_that_is_not_there_is_told_once_and_leaves_no_folder(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_mirror_in_a_folder_and_a_proxy_are_used(
+def test_a_mirror_folder_and_a_proxy_are_used(
     upstream: Upstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("no_proxy", "NO_PROXY"):
@@ -179,7 +179,7 @@ def test_a_mirror_in_a_folder_and_a_proxy_are_used(
     assert (tmp_path / "file" / known.name).read_bytes() == BODY
 
 
-def test_a_silent_host_is_given_up(
+def test_a_fetch_from_a_silent_host_times_out(
     monkeypatch: pytest.MonkeyPatch, upstream: Upstream, tmp_path: Path
 ) -> None:
     monkeypatch.setattr("leeward.data.fetch._TIMEOUT", 0.2)
@@ -190,7 +190,7 @@ def test_a_silent_host_is_given_up(
 
 
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGKILL])
-def test_an_interrupted_fetch_leaves_nothing_at_the_place(
+def test_an_interrupted_fetch_leaves_no_file(
     upstream: Upstream, tmp_path: Path, stop: signal.Signals
 ) -> None:
     upstream.fault = "stuck"
@@ -205,19 +205,17 @@ def test_an_interrupted_fetch_leaves_nothing_at_the_place(
         assert time.monotonic() < deadline
         time.sleep(0.01)
     fetching.send_signal(stop)
-    _, told = fetching.communicate(timeout=30)
+    _, stderr = fetching.communicate(timeout=30)
     assert not (tmp_path / known.name / file.name).exists()
     if stop is signal.SIGINT:
         assert fetching.returncode == 130
-        assert "Traceback" not in told
+        assert "Traceback" not in stderr
         assert everything(tmp_path) == []
 
 
 @pytest.mark.parametrize("damage", [lambda b: b[:-9], lambda b: b + b"x", lambda b: b[:50] + b"x" + b[51:]])
 @pytest.mark.parametrize("name", ["trace.txt", "trace.tsv.gz"])
-def test_a_damaged_file_is_wrong_and_is_left_as_it_is(
-    tmp_path: Path, name: str, damage: Callable[[bytes], bytes]
-) -> None:
+def test_a_damaged_file_fails_the_check(tmp_path: Path, name: str, damage: Callable[[bytes], bytes]) -> None:
     raw = gzip.compress(BODY) if name.endswith(".gz") else BODY
     (tmp_path / name).write_bytes(raw)
     assert state(tmp_path, trace(name)) is State.right
@@ -225,7 +223,7 @@ def test_a_damaged_file_is_wrong_and_is_left_as_it_is(
     assert state(tmp_path, trace(name)) is State.wrong
 
 
-def test_the_command_fetches_checks_and_never_writes_over(
+def test_the_get_command_reports_errors_and_never_overwrites_a_file(
     upstream: Upstream, run: Run, tmp_path: Path
 ) -> None:
     known = data.find("ml-hpc-matrices")
@@ -238,25 +236,25 @@ def test_the_command_fetches_checks_and_never_writes_over(
     assert not target.parent.exists()
     target.parent.mkdir(parents=True)
     target.write_bytes(b"mine")
-    wrong = run("data", "get", known.name, **variables)
-    assert wrong.returncode == 1
-    assert f"error: traces/{known.name}/{file.name}: not the file that is known" in wrong.stderr
+    result = run("data", "get", known.name, **variables)
+    assert result.returncode == 1
+    assert f"error: traces/{known.name}/{file.name}: not the file that is known" in result.stderr
     assert target.read_bytes() == b"mine"
-    assert "ml-hpc-matrices: no licence is stated; for your own use, not to be redistributed" in wrong.stderr
-    assert "HPC-Mocfe-64.csv cannot be fetched: the pickled matrix" in wrong.stderr
-    assert len(upstream.asked) == 1
+    assert "ml-hpc-matrices: no licence is stated; for your own use, not to be redistributed" in result.stderr
+    assert "HPC-Mocfe-64.csv cannot be fetched: the pickled matrix" in result.stderr
+    assert len(upstream.requests) == 1
 
 
-def test_a_set_that_cannot_be_fetched_says_where_to_put_it(run: Run, tmp_path: Path) -> None:
-    shown = run("data", "get", "projector-tor-matrix", XDG_CACHE_HOME=str(tmp_path / "cache"))
+def test_a_set_without_a_download_names_the_folder_to_put_it_in(run: Run, tmp_path: Path) -> None:
+    result = run("data", "get", "projector-tor-matrix", XDG_CACHE_HOME=str(tmp_path / "cache"))
     place = tmp_path / "cache" / "leeward" / "projector-tor-matrix"
-    assert (shown.returncode, shown.stdout) == (1, "")
-    assert f"hint: put it at {place}/projector_tors_128_probabilities.txt" in shown.stderr
+    assert (result.returncode, result.stdout) == (1, "")
+    assert f"hint: put it at {place}/projector_tors_128_probabilities.txt" in result.stderr
     path = run("data", "path", "projector-tor-matrix", XDG_CACHE_HOME=str(tmp_path / "cache"))
     assert (path.returncode, path.stdout) == (0, f"{place}\n")
 
 
-def test_the_folder_is_the_one_that_is_named_or_the_users_cache(
+def test_the_data_folder_is_leeward_data_or_the_user_cache(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def path(**variables: str) -> str:
@@ -276,7 +274,7 @@ horizon: 1min
 
 
 @pytest.mark.parametrize("sweep", [(), ("--seeds", "2")])
-def test_scenarios_find_what_is_in_the_cache(run: Run, tmp_path: Path, sweep: tuple[str, ...]) -> None:
+def test_scenarios_read_traces_from_the_cache(run: Run, tmp_path: Path, sweep: tuple[str, ...]) -> None:
     (tmp_path / "c.yaml").write_text("racks: 2\nhosts_per_rack: 2\nnic: 1Gbps\noversubscription: 1\n")
     (tmp_path / "s.yaml").write_text(SCENARIO.format(cluster="c.yaml"))
     folder = tmp_path / "cache" / "leeward" / "flow-size-cdfs"
@@ -291,11 +289,11 @@ def test_scenarios_find_what_is_in_the_cache(run: Run, tmp_path: Path, sweep: tu
     missing = run("simulate", "s.yaml", "--policy", "uniform", *sweep, XDG_CACHE_HOME=cache)
     assert missing.stderr.startswith(f"error: data:flow-size-cdfs/mine.csv: no such file ({folder}/mine.csv)")
     (folder / "mine.csv").write_text("t_arrival_s,src,dst,size_bytes\n1,r0h0,r1h1,1000\n")
-    found = run("simulate", "s.yaml", "--policy", "uniform", *sweep, XDG_CACHE_HOME=cache)
-    assert found.returncode == 0, found.stderr
+    result = run("simulate", "s.yaml", "--policy", "uniform", *sweep, XDG_CACHE_HOME=cache)
+    assert result.returncode == 0, result.stderr
 
 
-def test_the_list_says_of_each_file_where_it_is_from_and_its_checksum(run: Run, tmp_path: Path) -> None:
+def test_the_list_gives_the_source_and_checksum_of_each_file(run: Run, tmp_path: Path) -> None:
     described = json.loads(run("data", "list", "-o", "json", LEEWARD_DATA="traces").stdout)
     assert [known["name"] for known in described] == sorted(known["name"] for known in described)
     for known in described:
@@ -317,14 +315,14 @@ def test_the_list_says_of_each_file_where_it_is_from_and_its_checksum(run: Run, 
 
 
 @pytest.mark.parametrize("words", [("get", "none"), ("path", "none"), ("list", "none")])
-def test_a_set_that_is_not_known_is_one_line_and_code_2(run: Run, words: tuple[str, ...]) -> None:
-    shown = run("data", *words)
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert shown.stderr.startswith("error: none: no such set of traces; there are: facebook-tm-parsimon, ")
+def test_an_unknown_set_is_rejected_with_the_list_of_sets(run: Run, words: tuple[str, ...]) -> None:
+    result = run("data", *words)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("error: none: no such set of traces; there are: facebook-tm-parsimon, ")
 
 
 @pytest.mark.parametrize("mirror", ["mirror.example.org", "http://[::1", "ftp://mirror.example.org"])
-def test_a_mirror_has_an_address(monkeypatch: pytest.MonkeyPatch, mirror: str) -> None:
+def test_an_invalid_mirror_address_is_rejected(monkeypatch: pytest.MonkeyPatch, mirror: str) -> None:
     monkeypatch.setenv("LEEWARD_DATA_MIRROR", mirror)
     with pytest.raises(leeward.InputError, match="expected the address of a mirror"):
         url(trace())
@@ -334,7 +332,7 @@ def test_a_mirror_has_an_address(monkeypatch: pytest.MonkeyPatch, mirror: str) -
 
 @pytest.mark.skipif("LEEWARD_DATA" not in os.environ, reason="LEEWARD_DATA is not set: no traces to check")
 @pytest.mark.parametrize("known", data.sets(), ids=lambda known: known.name)
-def test_the_traces_that_are_here_are_those_that_are_known(known: data.TraceSet) -> None:
+def test_local_traces_match_their_checksums(known: data.TraceSet) -> None:
     folder = Path(os.environ["LEEWARD_DATA"]) / known.name
     if not folder.is_dir():
         pytest.skip(f"LEEWARD_DATA has no {known.name}")

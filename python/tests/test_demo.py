@@ -37,11 +37,11 @@ class Elsewhere:
 
     def __init__(self, every: int = 1) -> None:
         self.every = every
-        self.asked = 0
+        self.requests = 0
 
     def place(self, job: Job) -> list[str] | None:
-        self.asked += 1
-        if self.asked % self.every == self.every - 1 and self.every > 1:
+        self.requests += 1
+        if self.requests % self.every == self.every - 1 and self.every > 1:
             return None
         return [NETWORK.hosts[(job.number + at) % len(NETWORK.hosts)] for at in range(len(job.now))]
 
@@ -64,7 +64,7 @@ TASKS = st.tuples(st.integers(0, len(NETWORK.hosts) - 1), st.integers(0, 10**10)
 
 
 @given(st.lists(TASKS, max_size=60))
-def test_what_crosses_links_is_what_tasks_send(tasks: list[tuple[int, int, int]]) -> None:
+def test_link_loads_add_up_to_the_traffic_of_the_tasks(tasks: list[tuple[int, int, int]]) -> None:
     hosts = numpy.array([task[0] for task in tasks], dtype=numpy.int64)
     egress = numpy.array([task[1] for task in tasks], dtype=numpy.float64)
     ingress = numpy.array([task[2] for task in tasks], dtype=numpy.float64)
@@ -79,7 +79,7 @@ def test_what_crosses_links_is_what_tasks_send(tasks: list[tuple[int, int, int]]
             assert loads[f"{host}:{ends}"] == pytest.approx(rates[hosts == at].sum())
 
 
-def test_links_are_named_as_the_cluster_names_them() -> None:
+def test_links_have_the_names_and_capacities_of_the_cluster() -> None:
     known = {row["name"]: row["capacity_bps"] for row in CLUSTER.links().to_pylist()}
     assert dict(zip(NETWORK.links, NETWORK.capacity_bps, strict=True)) == known
 
@@ -87,19 +87,19 @@ def test_links_are_named_as_the_cluster_names_them() -> None:
 # ---- jobs -------------------------------------------------------------------------------------------
 
 
-def test_jobs_are_the_same_of_a_seed_however_often_it_is_asked() -> None:
-    def told(times: Sequence[float], seed: int) -> list[dict[str, Any]]:
+def test_jobs_depend_on_the_seed_and_not_on_the_polling_times() -> None:
+    def drawn_jobs(times: Sequence[float], seed: int) -> list[dict[str, Any]]:
         arrivals = Arrivals(SMALL, seed, 600.0)
         return [job.app() | {"at": job.arrives_s} for now in times for job in arrivals.until(now)]
 
-    once = told([7_200.0], 3)
-    assert once == told(numpy.arange(0, 7_201, 7.5).tolist(), 3)
-    assert once != told([7_200.0], 4)
+    once = drawn_jobs([7_200.0], 3)
+    assert once == drawn_jobs(numpy.arange(0, 7_201, 7.5).tolist(), 3)
+    assert once != drawn_jobs([7_200.0], 4)
     arrive = [job["at"] for job in once]
     assert arrive == sorted(arrive)
 
 
-def test_as_much_runs_and_is_sent_as_the_cell_says() -> None:
+def test_running_processors_and_traffic_match_the_settings_of_the_cell() -> None:
     cell = replace(Cell(), most_tasks=10)
     running = list(Arrivals(cell, 1, 600.0).until(600.0))
     processors = sum(job.cpus * len(job.now) for job in running if job.ends_s > 600.0)
@@ -122,7 +122,7 @@ def test_as_much_runs_and_is_sent_as_the_cell_says() -> None:
 
 @settings(max_examples=5)
 @given(st.integers(0, 2**32))
-def test_all_ways_carry_the_same_and_a_seed_says_everything(seed: int) -> None:
+def test_both_placements_carry_the_same_load_and_repeat_with_the_seed(seed: int) -> None:
     one, same = driver(seed), driver(seed)
     for _ in range(FILLS_IN + 10):
         one.step()
@@ -137,18 +137,18 @@ def test_all_ways_carry_the_same_and_a_seed_says_everything(seed: int) -> None:
     assert None not in shares[FILLS_IN - 1 :]
 
 
-def test_a_job_that_one_refuses_runs_under_none() -> None:
+def test_a_job_refused_by_one_placer_runs_under_none() -> None:
     picky = Elsewhere(every=3)
     blind = Blind(CLUSTER, "borg", 1)
     one = driver(1, {"default": blind, "picky": picky})
     for _ in range(FILLS_IN):
         one.step()
-    assert one.refused >= picky.asked // 3 > 0
+    assert one.refused >= picky.requests // 3 > 0
     for demands in zip(*(NETWORK.of_racks(arm.demands_bps(one.jobs)) for arm in one.arms), strict=True):
         assert demands[0].sum() == pytest.approx(demands[1].sum())
 
 
-def test_the_baseline_takes_no_more_of_a_host_than_it_has() -> None:
+def test_the_baseline_never_overcommits_the_processors_of_a_host() -> None:
     blind = Blind(CLUSTER, "borg", 1)
     jobs = list(Arrivals(SMALL, 1, 600.0).until(600.0))
     placed = [(job, hosts) for job in jobs if (hosts := blind.place(job)) is not None]
@@ -165,7 +165,7 @@ def test_the_baseline_takes_no_more_of_a_host_than_it_has() -> None:
 # ---- the service ------------------------------------------------------------------------------------
 
 
-def test_the_demo_shows_both_ways_and_ends_when_it_is_told_to() -> None:
+def test_the_demo_compares_both_placements_and_stops_on_sigint() -> None:
     command = [str(Path(sys.executable).with_name("leeward")), "serve", "--demo", "--listen", "127.0.0.1:0"]
     command += ["--speed", "600", "--interval", "100ms"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
@@ -190,11 +190,11 @@ def test_the_demo_shows_both_ways_and_ends_when_it_is_told_to() -> None:
                 time.sleep(0.05)
             process.send_signal(signal.SIGINT)
             assert process.wait(60) == 0
-            said = process.stderr.read()
+            output = process.stderr.read()
         finally:
             process.kill()
-    assert "600 times real time" in said
-    assert "Traceback" not in said
+    assert "600 times real time" in output
+    assert "Traceback" not in output
 
 
 def _seen(client: Client) -> list[float]:
@@ -227,7 +227,7 @@ def _mean(shares: list[float | None]) -> float:
         (["--cluster", "c.yaml", "--speed", "3"], "error: --speed: it goes with --demo\n"),
     ],
 )
-def test_what_does_not_go_with_a_demo_is_told(run: Run, arguments: list[str], error: str) -> None:
-    told = run("serve", *arguments)
-    assert (told.returncode, told.stdout) == (2, "")
-    assert told.stderr.startswith(error)
+def test_options_that_conflict_with_the_demo_are_rejected(run: Run, arguments: list[str], error: str) -> None:
+    result = run("serve", *arguments)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith(error)

@@ -58,7 +58,7 @@ print(json.dumps({{"fio version": "fio-3.33", "jobs": [job]}}))
 """
 
 
-def said(reads: float, writes: float, lat_ns: int = 100_000) -> dict[str, Any]:
+def fio_record(reads: float, writes: float, lat_ns: int = 100_000) -> dict[str, Any]:
     """Output of fio for a run, in the fields that are read."""
     keys = (50.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95, 99.99)
     tail = {"percentile": {f"{key:f}": round(key * lat_ns / 50) for key in keys}}
@@ -66,40 +66,40 @@ def said(reads: float, writes: float, lat_ns: int = 100_000) -> dict[str, Any]:
     return {kind: {"iops": rate, "total_ios": int(rate), "lat_ns": tail} for kind, rate in both.items()}
 
 
-def found(mixed: float) -> list[tuple[Any, dict[str, Any]]]:
-    answers = {100: said(1000, 0), 0: said(0, 500), 50: said(mixed, mixed)}
+def measurements(mixed: float) -> list[tuple[Any, dict[str, Any]]]:
+    answers = {100: fio_record(1000, 0), 0: fio_record(0, 500), 50: fio_record(mixed, mixed)}
     return [(job, answers[job.reads]) for job in jobs(SETTINGS)]
 
 
-def test_work_is_that_of_reads_and_writes_alone_where_mixes_agree() -> None:
+def test_faster_mixes_leave_the_rates_of_reads_and_writes_unchanged() -> None:
     # A mix of 333 reads and 333 writes a second is a second of work: 333 / 1000 + 333 / 500.
-    made = profile(SETTINGS, found(1000 / 3), "fio-3.33", "d")
-    assert [row["size_bytes"] for row in made["table"]] == [4096, 65536]
-    assert made["table"][0]["read_iops"] == pytest.approx(1000)
-    faster = profile(SETTINGS, found(600), "fio-3.33", "d")
-    assert faster["table"] == profile(SETTINGS, found(1000 / 3 + 1), "fio-3.33", "d")["table"]
+    result = profile(SETTINGS, measurements(1000 / 3), "fio-3.33", "d")
+    assert [row["size_bytes"] for row in result["table"]] == [4096, 65536]
+    assert result["table"][0]["read_iops"] == pytest.approx(1000)
+    faster = profile(SETTINGS, measurements(600), "fio-3.33", "d")
+    assert faster["table"] == profile(SETTINGS, measurements(1000 / 3 + 1), "fio-3.33", "d")["table"]
 
 
-def test_no_mix_that_was_measured_is_slower_than_the_profile_says() -> None:
+def test_a_slow_measured_mix_lowers_the_rates_of_the_profile() -> None:
     mixed = 200.0
-    for row in profile(SETTINGS, found(mixed), "fio-3.33", "d")["table"]:
+    for row in profile(SETTINGS, measurements(mixed), "fio-3.33", "d")["table"]:
         assert mixed / row["read_iops"] + mixed / row["write_iops"] == pytest.approx(1)
 
 
-def test_a_percentile_is_left_out_where_it_would_be_chance() -> None:
-    rows = profile(SETTINGS, found(300), "fio-3.33", "d")["unloaded"]
+def test_percentiles_with_too_few_requests_are_left_out() -> None:
+    rows = profile(SETTINGS, measurements(300), "fio-3.33", "d")["unloaded"]
     reads = [row["percentile"] for row in rows if row["kind"] == "read" and row["size_bytes"] == 4096]
     # Of 1000 requests ten took longer than the 99th percentile, and five than the 99.5th.
     assert reads == [50.0, 90.0, 95.0, 99.0]
     assert BEYOND == 10
     with pytest.raises(InputError, match="no read of 4096 bytes was done in 1 s"):
-        profile(SETTINGS, [(job, said(0, 0)) for job in jobs(SETTINGS)], "fio-3.33", "d")
+        profile(SETTINGS, [(job, fio_record(0, 0)) for job in jobs(SETTINGS)], "fio-3.33", "d")
 
 
-def test_a_file_that_is_there_is_not_touched_without_force(tmp_path: Path) -> None:
+def test_an_existing_file_is_not_overwritten_without_force(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("precious")
     with (
-        pytest.raises(InputError, match="what is in it would be overwritten"),
+        pytest.raises(InputError, match="the measurement would overwrite this file"),
         measured_file(tmp_path / "data", force=False),
     ):
         pytest.fail("it was given out")
@@ -111,10 +111,10 @@ def test_a_file_that_is_there_is_not_touched_without_force(tmp_path: Path) -> No
     assert [path.name for path in tmp_path.iterdir()] == ["data"]
 
 
-def test_a_dry_run_prints_what_fio_would_be_given_and_does_nothing(run: Run, tmp_path: Path) -> None:
-    shown = run(*ARGUMENTS, "--dry-run")
-    assert (shown.returncode, shown.stderr, list(tmp_path.iterdir())) == (0, "", [])
-    lines = [shlex.split(line) for line in shown.stdout.splitlines()]
+def test_a_dry_run_prints_the_fio_commands_and_writes_no_files(run: Run, tmp_path: Path) -> None:
+    result = run(*ARGUMENTS, "--dry-run")
+    assert (result.returncode, result.stderr, list(tmp_path.iterdir())) == (0, "", [])
+    lines = [shlex.split(line) for line in result.stdout.splitlines()]
     # The file is filled; then reads, writes and a mix at saturation, reads and writes alone, of two sizes.
     assert len(lines) == 1 + 2 * 5
     assert all(line[0] == "fio" and "--direct=1" in line for line in lines)
@@ -131,21 +131,19 @@ def path(tmp_path: Path) -> str:
     return f"{folder}:{os.environ['PATH']}"
 
 
-def test_a_profile_is_written_whole_and_read_by_the_other_commands(
-    run: Run, path: str, tmp_path: Path
-) -> None:
-    shown = run(*ARGUMENTS, "--name", "recorded", PATH=path)
-    assert shown.returncode == 0, shown.stderr
-    assert "wrote device.json" in shown.stderr
+def test_a_profile_is_written_and_read_by_the_other_commands(run: Run, path: str, tmp_path: Path) -> None:
+    result = run(*ARGUMENTS, "--name", "recorded", PATH=path)
+    assert result.returncode == 0, result.stderr
+    assert "wrote device.json" in result.stderr
     assert sorted(file.name for file in tmp_path.iterdir()) == ["bin", "device.json"]
-    made = json.loads((tmp_path / "device.json").read_text())
-    assert made["table"][0]["read_iops"] == pytest.approx(1e9 / 4096 * 0.8)
+    document = json.loads((tmp_path / "device.json").read_text())
+    assert document["table"][0]["read_iops"] == pytest.approx(1e9 / 4096 * 0.8)
     (tmp_path / "t.csv").write_text("1,0x1000,Get\n2,0x1000,Put\n")
     curve = run("slo", "curve", "t.csv", "--device", "device.json", "--percentile", "99")
     assert curve.returncode == 0, curve.stderr
 
 
-def test_fio_that_is_missing_or_fails_is_told_and_nothing_is_left(run: Run, tmp_path: Path) -> None:
+def test_a_missing_or_failing_fio_is_reported_and_leaves_no_files(run: Run, tmp_path: Path) -> None:
     bare = tmp_path / "bin"
     bare.mkdir()
     missing = run(*ARGUMENTS, PATH=str(bare))
@@ -174,30 +172,30 @@ def test_fio_that_is_missing_or_fails_is_told_and_nothing_is_left(run: Run, tmp_
         (("--out", "none/device.json"), "--out: `none/device.json`: there is no folder `none`"),
     ],
 )
-def test_a_wrong_option_is_told_before_anything_is_measured(
+def test_an_invalid_option_is_rejected_before_the_measurement(
     run: Run, arguments: tuple[str, ...], message: str
 ) -> None:
     for dry in ((), ("--dry-run",)):
-        shown = run(*ARGUMENTS, *arguments, *dry)
-        assert (shown.returncode, shown.stdout) == (2, "")
-        assert shown.stderr.startswith(f"error: {message}")
+        result = run(*ARGUMENTS, *arguments, *dry)
+        assert (result.returncode, result.stdout) == (2, "")
+        assert result.stderr.startswith(f"error: {message}")
 
 
-def test_a_dry_run_does_not_touch_a_file_that_is_there_and_says_so(run: Run, tmp_path: Path) -> None:
+def test_a_dry_run_rejects_an_existing_file_without_force_and_keeps_it(run: Run, tmp_path: Path) -> None:
     (tmp_path / "data").write_text("precious")
     refused = run(*ARGUMENTS, "--fio", "data", "--dry-run")
     assert (refused.returncode, refused.stdout) == (2, "")
-    assert "what is in it would be overwritten" in refused.stderr
-    shown = run(*ARGUMENTS, "--fio", "data", "--dry-run", "--force")
-    assert (shown.returncode, (tmp_path / "data").read_text()) == (0, "precious")
+    assert "the measurement would overwrite this file" in refused.stderr
+    result = run(*ARGUMENTS, "--fio", "data", "--dry-run", "--force")
+    assert (result.returncode, (tmp_path / "data").read_text()) == (0, "precious")
 
 
 @pytest.mark.skipif(shutil.which("fio") is None, reason="fio is not installed")
 def test_a_real_device_is_measured(run: Run, tmp_path: Path) -> None:
     arguments = ("device", "profile", "--fio", ".", "--sizes", "4KiB", "--seconds", "1", "--mixes", "")
-    shown = run(*arguments, "--file-size", "1MiB", "--buffered", "--engine", "psync", "-o", "json")
-    assert shown.returncode == 0, shown.stderr
-    made = json.loads(shown.stdout)
-    assert made == json.loads((tmp_path / "device.json").read_text())
-    assert made["table"][0]["read_iops"] > 1
-    assert {row["kind"] for row in made["unloaded"]} == {"read", "write"}
+    result = run(*arguments, "--file-size", "1MiB", "--buffered", "--engine", "psync", "-o", "json")
+    assert result.returncode == 0, result.stderr
+    document = json.loads(result.stdout)
+    assert document == json.loads((tmp_path / "device.json").read_text())
+    assert document["table"][0]["read_iops"] > 1
+    assert {row["kind"] for row in document["unloaded"]} == {"read", "write"}

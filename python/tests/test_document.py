@@ -43,18 +43,18 @@ class Read(HTMLParser):
 @pytest.mark.hypothesis
 @pytest.mark.parametrize("part", PARTS.values(), ids=PARTS)
 @given(st.text(st.characters(codec="utf-8", exclude_characters="\r\0")))
-def test_a_text_is_shown_as_it_is_wherever_it_stands(part: Callable[[str], str], text: str) -> None:
-    made = Read(part(text))
-    assert text in "".join(made.texts)
-    assert made.tags == Read(part("plain")).tags
+def test_text_is_escaped_in_every_part_of_a_page(part: Callable[[str], str], text: str) -> None:
+    result = Read(part(text))
+    assert text in "".join(result.texts)
+    assert result.tags == Read(part("plain")).tags
 
 
-def test_cells_keep_to_the_sides_of_their_columns_and_long_ones_are_broken() -> None:
-    made = document.table(["a", "b", "c"], [["x", "1", "y" * 49]], "<><")
-    assert '<th class="text">a</th><th>b</th><th class="text">c</th>' in made
-    assert f'<td class="text">x</td><td>1</td><td class="text wide">{"y" * 49}</td>' in made
+def test_cells_are_aligned_by_column_and_long_ones_wrap() -> None:
+    result = document.table(["a", "b", "c"], [["x", "1", "y" * 49]], "<><")
+    assert '<th class="text">a</th><th>b</th><th class="text">c</th>' in result
+    assert f'<td class="text">x</td><td>1</td><td class="text wide">{"y" * 49}</td>' in result
     assert 'class="text">b' not in document.table(["a", "b"], [])
 
 
-def test_words_of_which_there_are_none_leave_nothing() -> None:
+def test_an_empty_glossary_renders_no_text() -> None:
     assert document.words([]) == ""

@@ -7,7 +7,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_the_drawing_of_the_crates_is_that_of_the_manifests() -> None:
+def test_the_crate_diagram_matches_the_manifests() -> None:
     checked = subprocess.run(
         [sys.executable, ROOT / "scripts" / "crates", "--check"], capture_output=True, text=True, check=False
     )

@@ -3,18 +3,18 @@ import pickle
 from leeward import InputError
 
 
-def test_an_input_error_prints_what_is_known_of_its_place() -> None:
+def test_an_input_error_prints_the_known_parts_of_its_position() -> None:
     assert str(InputError("a.yaml", 7, 12, "nic", "too slow")) == "a.yaml:7:12: nic: too slow"
     assert str(InputError("a.yaml", 7, None, None, "too slow")) == "a.yaml:7: too slow"
     assert str(InputError("a.yaml", None, None, "nic", "too slow")) == "a.yaml: nic: too slow"
 
 
-def test_an_input_error_has_no_number_of_the_system() -> None:
+def test_an_input_error_has_no_os_error_number() -> None:
     error = InputError("a.yaml", None, None, None, "No such file or directory (os error 2)")
     assert str(error) == "a.yaml: No such file or directory"
 
 
-def test_an_input_error_survives_the_way_between_processes() -> None:
+def test_an_input_error_can_be_pickled() -> None:
     error = pickle.loads(pickle.dumps(InputError("a.yaml", 7, 12, "nic", "too slow")))
     assert (error.file, error.line, error.column, error.field) == ("a.yaml", 7, 12, "nic")
     assert error.message == "too slow"

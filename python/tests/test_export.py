@@ -58,7 +58,7 @@ def checked(promtool: Promtool, path: Path, command: str = "check") -> str:
 
 
 @pytest.mark.parametrize("watch", [WATCH, PORTS], ids=["map", "ports"])
-def test_promtool_takes_the_rules(promtool: Promtool, tmp_path: Path, watch: Watch) -> None:
+def test_promtool_accepts_the_rules(promtool: Promtool, tmp_path: Path, watch: Watch) -> None:
     (tmp_path / "rules.yaml").write_text(text(watch, "made by a test"))
     assert f"SUCCESS: {len(rules(watch)['groups'][0]['rules'])} rules found" in checked(
         promtool, tmp_path / "rules.yaml"
@@ -93,18 +93,18 @@ def test_promtool_finds_planted_hotspots_and_fires_their_alerts(promtool: Promto
         samples = [{"labels": f'{{link="{name}"}}', "value": 1} for name in names]
         return {"expr": f"sum by (link) ({HOT} == 1)", "eval_time": at, "exp_samples": samples}
 
-    def alert(at: str, name: str, *found: str) -> dict[str, Any]:
+    def alert(at: str, name: str, *hot_links: str) -> dict[str, Any]:
         wanted = {one["alert"]: one for one in rules(WATCH)["groups"][0]["rules"] if "alert" in one}[name]
         labels = [
             {"link": link, "direction": link.split(":")[1][:-4], "cross_section": "ToR-pod"}
             | wanted["labels"]
-            for link in found
+            for link in hot_links
         ]
         expected = []
         for one in labels:
             summary = wanted["annotations"]["summary"].replace("{{ $labels.link }}", one["link"])
-            said = wanted["annotations"] | {"summary": summary}
-            expected.append({"exp_labels": one, "exp_annotations": said})
+            annotations = wanted["annotations"] | {"summary": summary}
+            expected.append({"exp_labels": one, "exp_annotations": annotations})
         return {"eval_time": at, "alertname": name, "exp_alerts": expected}
 
     tests: dict[str, Any] = {
@@ -153,7 +153,7 @@ def test_promtool_finds_planted_hotspots_and_fires_their_alerts(promtool: Promto
     assert promtool("test", "rules", "test.yaml", folder=tmp_path).returncode == 1
 
 
-def test_what_is_not_seen_any_more_is_alerted_about(promtool: Promtool, tmp_path: Path) -> None:
+def test_a_link_without_recent_samples_raises_an_alert(promtool: Promtool, tmp_path: Path) -> None:
     series = [
         port(name, "tor0", "up0", values)
         for name, values in (
@@ -190,20 +190,20 @@ def queries(board: dict[str, Any]) -> list[str]:
     return [target["expr"] for panel in board["panels"] for target in panel["targets"]]
 
 
-def test_promtool_takes_every_query_of_the_dashboard(promtool: Promtool, tmp_path: Path) -> None:
-    made = [{"record": f"a{at}", "expr": one} for at, one in enumerate(queries(dashboard(WATCH)))]
-    (tmp_path / "rules.yaml").write_text(yaml.safe_dump({"groups": [{"name": "a", "rules": made}]}))
-    assert f"SUCCESS: {len(made)} rules found" in checked(promtool, tmp_path / "rules.yaml")
+def test_promtool_accepts_every_query_of_the_dashboard(promtool: Promtool, tmp_path: Path) -> None:
+    records = [{"record": f"a{at}", "expr": one} for at, one in enumerate(queries(dashboard(WATCH)))]
+    (tmp_path / "rules.yaml").write_text(yaml.safe_dump({"groups": [{"name": "a", "rules": records}]}))
+    assert f"SUCCESS: {len(records)} rules found" in checked(promtool, tmp_path / "rules.yaml")
 
 
-def test_the_dashboard_asks_only_for_what_the_rules_record() -> None:
+def test_the_dashboard_queries_only_recorded_series() -> None:
     recorded = set(recordings(WATCH))
-    asked = {name for one in queries(dashboard(WATCH)) for name in re.findall(r"leeward:[a-z_:]+", one)}
-    assert asked
-    assert asked <= recorded
+    names = {name for one in queries(dashboard(WATCH)) for name in re.findall(r"leeward:[a-z_:]+", one)}
+    assert names
+    assert names <= recorded
 
 
-def test_the_dashboard_has_what_grafana_needs_of_one() -> None:
+def test_the_dashboard_has_the_fields_that_grafana_requires() -> None:
     board = json.loads(json.dumps(dashboard(WATCH), allow_nan=False))
     assert {"uid": str, "title": str, "schemaVersion": int, "panels": list, "version": int}.items() <= {
         name: type(value) for name, value in board.items()
@@ -246,19 +246,19 @@ GAP = range(95, 131)
 def counters() -> dict[tuple[str, str, str], list[tuple[int, int]]]:
     """Readings of octets by metric, switch and port: time in milliseconds, value."""
     rng = numpy.random.default_rng(7)
-    made = {}
+    document = {}
     for instance, ports in (("tor0", ["up0", "up1", "eth0"]), ("tor1", ["up0", "up1"]), ("core", ["p0"])):
         for name in ports:
             for metric in ("ifHCInOctets", "ifHCOutOctets"):
                 level = rng.choice([0.6, 0.74, 0.75, 0.76, 0.9], SCRAPES // 10 + 2).repeat(10)[:SCRAPES]
                 steps = (level * 125e6 * 30 * rng.uniform(0.97, 1.03, SCRAPES)).astype(int)
                 values = 10**12 + numpy.cumsum(steps)
-                made[metric, instance, name] = [
+                document[metric, instance, name] = [
                     (START + OFFSETS[instance] + CADENCE * number, int(value))
                     for number, value in enumerate(values)
                     if not (instance == "tor1" and number in GAP)
                 ]
-    return made
+    return document
 
 
 def measured() -> dict[tuple[str, int], tuple[int, int]]:
@@ -317,7 +317,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory, backfilled: Any) -> Ite
         yield address
 
 
-def asked(address: str, expression: str) -> dict[tuple[str, int], float]:
+def prometheus_values(address: str, expression: str) -> dict[tuple[str, int], float]:
     """Answers of Prometheus at the end of each interval, by link and start of the interval."""
     end = START + CADENCE * SCRAPES + INTERVAL
     fields = {"query": expression, "start": START / 1000, "end": end / 1000, "step": INTERVAL / 1000}
@@ -340,8 +340,8 @@ def unfolded(expression: str) -> str:
 
 def test_rules_and_hotspots_call_the_same_intervals_hot(prometheus: str) -> None:
     ours = measured()
-    theirs = asked(prometheus, unfolded(HOT))
-    ratios = asked(prometheus, unfolded(UTILIZATION))
+    theirs = prometheus_values(prometheus, unfolded(HOT))
+    ratios = prometheus_values(prometheus, unfolded(UTILIZATION))
     # The very first readings have none before them; both judge what is seen for half an interval.
     assert theirs.keys() == ours.keys() == ratios.keys()
     whole = {key for key, (_, covered) in ours.items() if covered == INTERVAL}
@@ -361,7 +361,7 @@ def test_every_query_of_the_dashboard_is_answered(prometheus: str) -> None:
             assert json.load(answer)["status"] == "success"
 
 
-def test_the_hotspot_rate_of_a_day_counts_each_interval_alike(promtool: Promtool, tmp_path: Path) -> None:
+def test_the_hotspot_rate_of_a_day_weighs_each_interval_equally(promtool: Promtool, tmp_path: Path) -> None:
     (panel,) = (one for one in dashboard(WATCH)["panels"] if one["title"] == RATE_OF_DAY)
     query = panel["targets"][0]["expr"].replace("$cross_section", ".*").replace("$direction", ".*")
     # Of two links one was seen once, and hot; the other three times, and was not.
@@ -376,7 +376,7 @@ def test_the_hotspot_rate_of_a_day_counts_each_interval_alike(promtool: Promtool
     ("ms", "text"),
     [(300_000, "5m"), (329_999, "5m29s999ms"), (90_000_000, "1d1h"), (0, "0s"), (1500, "1s500ms")],
 )
-def test_durations_are_as_prometheus_has_them(ms: int, text: str) -> None:
+def test_durations_are_in_the_prometheus_format(ms: int, text: str) -> None:
     assert duration(ms) == text
 
 
@@ -388,7 +388,7 @@ def test_durations_are_as_prometheus_has_them(ms: int, text: str) -> None:
         (Ports({}, {"in": "l"}), "sum(m)", "prometheus: `sum(m)`: expected a metric"),
     ],
 )
-def test_what_promql_cannot_say_is_refused(ports: Ports, selector: str, error: str) -> None:
+def test_maps_that_promql_cannot_express_are_rejected(ports: Ports, selector: str, error: str) -> None:
     source = Source("map.yaml", {"in": selector}, 8, "speed", 1, (ports,))
     with pytest.raises(InputError) as raised:
         links(source, selector, "in", lambda one: one)
@@ -406,7 +406,7 @@ FOREIGN = (
 )  # fmt: skip
 
 
-def test_promtool_takes_every_pattern_that_is_allowed(promtool: Promtool, tmp_path: Path) -> None:
+def test_promtool_accepts_every_allowed_pattern(promtool: Promtool, tmp_path: Path) -> None:
     assert [foreign(pattern) for pattern in SHARED if re.compile(pattern)] == [None] * len(SHARED)
     rules_of = [{"record": "a", "expr": f"up{{a=~{quoted(pattern)}}}"} for pattern in SHARED]
     (tmp_path / "rules.yaml").write_text(yaml.safe_dump({"groups": [{"name": "a", "rules": rules_of}]}))
@@ -415,7 +415,7 @@ def test_promtool_takes_every_pattern_that_is_allowed(promtool: Promtool, tmp_pa
 
 @pytest.mark.filterwarnings("ignore:Possible nested set:FutureWarning")
 @pytest.mark.parametrize("pattern", FOREIGN)
-def test_a_pattern_that_prometheus_reads_otherwise_is_refused_with_what_is_allowed(pattern: str) -> None:
+def test_a_pattern_outside_the_shared_syntax_is_rejected_with_a_hint(pattern: str) -> None:
     re.compile(pattern)
     source = Source("map.yaml", {"in": "m"}, 8, "speed", 1, (Ports({"a": pattern}, {"in": "l"}),))
     with pytest.raises(InputError, match="Prometheus' patterns do not have `") as raised:
@@ -423,7 +423,7 @@ def test_a_pattern_that_prometheus_reads_otherwise_is_refused_with_what_is_allow
     assert raised.value.__notes__[0].startswith("allowed are letters and sets")
 
 
-def test_a_scrape_must_fit_into_half_an_interval() -> None:
+def test_a_cadence_above_half_an_interval_is_rejected() -> None:
     with pytest.raises(InputError, match=r"cadence: `3m`: expected half of an interval \(5m\) at most"):
         Watch(SNMP, Settings(), 180_000)
 
@@ -437,27 +437,29 @@ links:
 """
 
 
-def test_the_command_makes_rules_of_a_map_and_a_cluster(run: Run, promtool: Promtool, tmp_path: Path) -> None:
+def test_the_command_writes_rules_from_a_map_and_a_cluster(
+    run: Run, promtool: Promtool, tmp_path: Path
+) -> None:
     (tmp_path / "map.yaml").write_text(MAP)
     fields = {"racks": 2, "hosts_per_rack": 1, "nic": "1Gbps", "oversubscription": 1, "pods": 2}
     (tmp_path / "racks.yaml").write_text(json.dumps(fields | {"pod_oversubscription": 1}))
-    shown = run(
+    completed = run(
         *("export", "prometheus-rules", "--map", "map.yaml", "--cluster", "racks.yaml"),
         *("--hot", "80%", "--interval", "10min", "--cadence", "1min", "--out", "rules.yaml"),
     )
-    assert (shown.returncode, shown.stdout) == (0, "")
-    made = yaml.safe_load((tmp_path / "rules.yaml").read_text())["groups"][0]
-    assert made["interval"] == "10m"
-    assert "[10m59s999ms]" in made["rules"][0]["expr"]
-    assert "(p0|p1):(uplink|downlink)" in made["rules"][0]["expr"]
-    assert made["rules"][3]["expr"] == f"floor(1e6 * {UTILIZATION}) > bool 800000"
+    assert (completed.returncode, completed.stdout) == (0, "")
+    result = yaml.safe_load((tmp_path / "rules.yaml").read_text())["groups"][0]
+    assert result["interval"] == "10m"
+    assert "[10m59s999ms]" in result["rules"][0]["expr"]
+    assert "(p0|p1):(uplink|downlink)" in result["rules"][0]["expr"]
+    assert result["rules"][3]["expr"] == f"floor(1e6 * {UTILIZATION}) > bool 800000"
     checked(promtool, tmp_path / "rules.yaml")
 
 
 def test_the_command_prints_a_dashboard(run: Run) -> None:
-    shown = run("export", "grafana", "--hot", "80%")
-    assert (shown.returncode, shown.stderr) == (0, "")
-    assert "above 80 %" in json.loads(shown.stdout)["description"]
+    result = run("export", "grafana", "--hot", "80%")
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "above 80 %" in json.loads(result.stdout)["description"]
 
 
 @pytest.mark.parametrize(
@@ -470,8 +472,8 @@ def test_the_command_prints_a_dashboard(run: Run) -> None:
         (["--map", "map.yaml"], "map.yaml: prometheus.speed: missing"),
     ],
 )
-def test_wrong_options_are_named(run: Run, tmp_path: Path, options: list[str], error: str) -> None:
+def test_invalid_options_are_named(run: Run, tmp_path: Path, options: list[str], error: str) -> None:
     (tmp_path / "map.yaml").write_text("prometheus: {in: a, out: b}\n")
-    shown = run("export", "prometheus-rules", *options)
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert f"error: {error}" in shown.stderr
+    result = run("export", "prometheus-rules", *options)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert f"error: {error}" in result.stderr

@@ -68,8 +68,8 @@ def series(selector: str, labels: dict[str, str], values: str) -> dict[str, str]
     """A series of promtool's tests that a selector selects."""
     name, _, matchers = selector.partition("{")
     own = dict(re.findall(r'(\w+)="([^"]*)"', matchers))
-    said = ",".join(f'{label}="{value}"' for label, value in {**own, **labels}.items())
-    return {"series": f"{name}{{{said}}}", "values": values}
+    text = ",".join(f'{label}="{value}"' for label, value in {**own, **labels}.items())
+    return {"series": f"{name}{{{text}}}", "values": values}
 
 
 def expect(metric: str, values: dict[str, float], scale: int = 1) -> dict[str, Any]:
@@ -92,25 +92,25 @@ def judged(
 
 
 @pytest.mark.parametrize("file", MAPS, ids=lambda path: path.stem)
-def test_promql_calls_ports_the_links_that_the_map_calls_them(
+def test_promql_and_the_map_give_ports_the_same_link_names(
     promtool: Promtool, tmp_path: Path, racks: dict[str, int], file: Path
 ) -> None:
-    said = read_map(file)
-    assert said.metrics is not None
+    mapping = read_map(file)
+    assert mapping.metrics is not None
     given, loads, speeds = [], dict[str, float](), dict[str, float]()
     for number, labels in enumerate(PORTS[file.stem]):
-        for way, selector in said.metrics.queries.items():
+        for way, selector in mapping.metrics.queries.items():
             step = 30 * 1000 * (number + 1) * (2 if way == "in" else 1)
             # The first count is not 0: that would mean a start just then.
             given.append(series(selector, labels, f"{10**12}+{step}x130"))
-            name = said.link(labels, way)
+            name = mapping.link(labels, way)
             if name in racks:
-                loads[name] = loads.get(name, 0) + step / 30 * COUNTERS[said.metrics.unit]
-                speeds[name] = speeds.get(name, 0) + 1000 * RATES[said.metrics.speed_unit]
-        if said.metrics.speed:
-            given.append(series(said.metrics.speed, labels, "1000x130"))
+                loads[name] = loads.get(name, 0) + step / 30 * COUNTERS[mapping.metrics.unit]
+                speeds[name] = speeds.get(name, 0) + 1000 * RATES[mapping.metrics.speed_unit]
+        if mapping.metrics.speed:
+            given.append(series(mapping.metrics.speed, labels, "1000x130"))
     assert {name.rpartition(":")[2] for name in loads} >= {"egress", "ingress"}
-    most = speeds if said.metrics.speed else {name: float(racks[name]) for name in loads}
+    most = speeds if mapping.metrics.speed else {name: float(racks[name]) for name in loads}
     rules = text(Watch(from_map(file, racks), Settings(), 30_000), "made by a test")
     shares = {name: load / most[name] for name, load in loads.items()}
     tests = [expect(LOAD, loads), expect(CAPACITY, most), expect(UTILIZATION, shares, 10**9)]
@@ -118,12 +118,12 @@ def test_promql_calls_ports_the_links_that_the_map_calls_them(
     assert ran.returncode == 0, ran.stdout + ran.stderr
     # A test that cannot fail proves nothing.
     link = min(loads)
-    wrong = judged(promtool, tmp_path, rules, given, [expect(LOAD, loads | {link: 2 * loads[link]})])
-    assert wrong.returncode == 1
+    doubled = judged(promtool, tmp_path, rules, given, [expect(LOAD, loads | {link: 2 * loads[link]})])
+    assert doubled.returncode == 1
 
 
 @pytest.mark.parametrize("cluster", ["irregular", "pipe"])
-def test_without_a_speed_links_can_carry_what_the_cluster_says(
+def test_links_without_a_speed_metric_have_the_capacity_of_the_cluster(
     promtool: Promtool, tmp_path: Path, cluster: str
 ) -> None:
     known = capacities(Cluster.from_file(EXAMPLES / "clusters" / f"{cluster}.yaml"))
@@ -141,8 +141,8 @@ def test_every_example_of_a_map_is_exported(run: Run, promtool: Promtool, tmp_pa
     assert run("export", "prometheus-rules", *options, "--out", "rules.yaml").returncode == 0
     checked = promtool("check", "rules", "rules.yaml", folder=tmp_path)
     assert checked.returncode == 0, checked.stdout + checked.stderr
-    shown = run("export", "grafana", *options)
-    titles = {panel["title"] for panel in json.loads(shown.stdout)["panels"]}
+    result = run("export", "grafana", *options)
+    titles = {panel["title"] for panel in json.loads(result.stdout)["panels"]}
     assert ("Links that lost capacity" in titles) == (file.stem != "gnmic")
 
 
@@ -157,11 +157,13 @@ def test_every_example_of_a_map_is_exported(run: Run, promtool: Promtool, tmp_pa
         ),
     ],
 )
-def test_what_only_a_cluster_can_say_is_asked_for(run: Run, file: str, error: str, hint: str) -> None:
+def test_a_map_that_needs_a_cluster_asks_for_the_cluster_option(
+    run: Run, file: str, error: str, hint: str
+) -> None:
     path = EXAMPLES / "telemetry" / f"{file}.yaml"
-    shown = run("export", "prometheus-rules", "--map", str(path))
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert shown.stderr == f"error: {path}: {error}\nhint: --cluster FILE says {hint}\n"
+    result = run("export", "prometheus-rules", "--map", str(path))
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr == f"error: {path}: {error}\nhint: --cluster FILE says {hint}\n"
 
 
 @pytest.mark.parametrize(
@@ -175,7 +177,7 @@ def test_what_only_a_cluster_can_say_is_asked_for(run: Run, file: str, error: st
         ),
     ],
 )
-def test_numbers_that_cannot_be_told_are_refused(
+def test_port_templates_that_promql_cannot_compute_are_rejected(
     tmp_path: Path, template: str, names: list[str], error: str
 ) -> None:
     (tmp_path / "map.yaml").write_text(
@@ -192,7 +194,7 @@ RACK = st.from_regex(r"[a-z]{1,3}[0-9]{0,2}[a-z._-]", fullmatch=True)
 
 @pytest.mark.hypothesis
 @given(st.lists(st.tuples(RACK, st.integers(0, 120)), max_size=8), st.integers(-3, 3))
-def test_numbers_are_those_for_which_a_link_has_the_name(hosts: list[tuple[str, int]], more: int) -> None:
+def test_port_numbers_are_derived_from_the_link_names(hosts: list[tuple[str, int]], more: int) -> None:
     template = f"{{rack}}{{port{more:+}}}:egress"
     names = [f"{rack}{number}:egress" for rack, number in hosts]
     strangers = [f"{name}x" for name in names] + [f"{rack}007:egress" for rack, _ in hosts]
@@ -202,20 +204,20 @@ def test_numbers_are_those_for_which_a_link_has_the_name(hosts: list[tuple[str, 
 
 @pytest.mark.hypothesis
 @given(st.sets(st.integers(0, 2000), max_size=60), st.integers(-60, 60), st.sampled_from(["", "0", "000"]))
-def test_a_number_becomes_its_sum_by_one_end_alone(of: set[int], more: int, zeros: str) -> None:
+def test_exactly_one_pattern_rewrites_a_number_to_its_sum(of: set[int], more: int, zeros: str) -> None:
     counted = {number for number in of if number + more >= 0}
-    made = ends(counted, more)
+    result = ends(counted, more)
     for number in counted:
-        found = [re.fullmatch(pattern, f"{zeros}{number}") for pattern in made]
+        actual = [re.fullmatch(pattern, f"{zeros}{number}") for pattern in result]
         sums = [
             match.expand(sum_.replace("${1}", r"\g<1>"))
-            for match, sum_ in zip(found, made.values(), strict=True)
+            for match, sum_ in zip(actual, result.values(), strict=True)
             if match
         ]
         assert sums == [str(number + more)]
 
 
-def test_few_ends_count_many_numbers() -> None:
+def test_few_patterns_cover_many_numbers() -> None:
     assert len(ends(range(1, 49), -1)) == 13
     assert len(ends(range(1, 10_001), -1)) < 60
 
@@ -236,7 +238,7 @@ def test_few_ends_count_many_numbers() -> None:
     st.integers(0, 30),
     st.sampled_from(["", ")", "/3"]),
 )
-def test_a_narrowed_pattern_matches_what_the_pattern_does_with_these_numbers(
+def test_a_narrowed_pattern_matches_like_the_pattern_for_these_numbers(
     pattern: str, to: list[int], before: str, zeros: str, number: int, after: str
 ) -> None:
     given = f"{before}{zeros}{number}{after}"

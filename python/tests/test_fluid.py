@@ -67,16 +67,16 @@ def fct_ms(table: pa.Table) -> list[float]:
         ({"resources": [["r0h0:egress"]], "work": [[24.0]]}, [24]),
     ],
 )
-def test_flows_take_as_long_as_arithmetic_says(columns: dict[str, Any], expected: list[float]) -> None:
+def test_completion_times_of_flows_match_arithmetic(columns: dict[str, Any], expected: list[float]) -> None:
     assert fct_ms(flows(**columns)) == pytest.approx(expected, rel=1e-12, abs=1e-6)
 
 
-def test_finish_is_arrival_and_duration() -> None:
+def test_the_finish_time_is_arrival_plus_duration() -> None:
     table = simulate_flows(CLUSTER, flows(t_arrival_s=[3.0, 1.0]))
     assert table["t_finish_s"].to_pylist() == pytest.approx([3.008, 1.008], rel=1e-12)
 
 
-def test_no_flows_are_no_rows() -> None:
+def test_an_empty_table_of_flows_gives_an_empty_result() -> None:
     assert simulate_flows(CLUSTER, flows(src=[]).cast(flows(src=["r0h0"]).schema)).num_rows == 0
 
 
@@ -142,7 +142,7 @@ INTEGERS: list[pa.DataType] = [
 
 
 @pytest.mark.parametrize("kind", STRINGS, ids=str)
-def test_hosts_and_resources_have_names_of_every_type(kind: pa.DataType) -> None:
+def test_hosts_and_resources_accept_names_of_every_string_type(kind: pa.DataType) -> None:
     assert fct_ms(flows(dst=pa.array(["r0h1", "r0h2"]).cast(kind))) == pytest.approx([16, 16])
     if not pa.types.is_dictionary(kind):
         names = pa.array([["r0h0:egress"], ["r0h0:egress", "r0h1:ingress"]], pa.list_(kind))
@@ -150,7 +150,7 @@ def test_hosts_and_resources_have_names_of_every_type(kind: pa.DataType) -> None
 
 
 @pytest.mark.parametrize("kind", INTEGERS, ids=str)
-def test_hosts_and_resources_have_numbers_of_every_type(kind: pa.DataType) -> None:
+def test_hosts_and_resources_accept_numbers_of_every_integer_type(kind: pa.DataType) -> None:
     assert fct_ms(flows(src=pa.array([0, 0], kind), dst=pa.array([1, 2], kind))) == pytest.approx([16, 16])
     for lists in (pa.list_(kind), pa.large_list(kind), pa.list_(kind, 2)):
         resources = pa.array([[7, 7], [0, 3], [0, 5]], lists)[1:]
@@ -158,7 +158,7 @@ def test_hosts_and_resources_have_numbers_of_every_type(kind: pa.DataType) -> No
 
 
 @pytest.mark.parametrize("kind", [*INTEGERS, pa.float32(), pa.float64()], ids=str)
-def test_times_and_sizes_are_numbers_of_every_type(kind: pa.DataType) -> None:
+def test_times_and_sizes_accept_every_numeric_type(kind: pa.DataType) -> None:
     table = flows(t_arrival_s=pa.array([2, 1], kind), size_bytes=pa.array([125, 125], kind))
     assert fct_ms(table) == pytest.approx([1e-3, 1e-3])
 
@@ -182,12 +182,12 @@ class OneBatch:
         lambda t: t.to_struct_array(),
     ],
 )
-def test_everything_that_speaks_arrow_is_a_table(wrap: Callable[[pa.Table], Any]) -> None:
+def test_every_arrow_compatible_object_is_accepted_as_a_table(wrap: Callable[[pa.Table], Any]) -> None:
     assert simulate_flows(CLUSTER, wrap(flows(dst=["r0h1"])))["fct_s"].to_pylist() == [pytest.approx(0.008)]
 
 
 @pytest.mark.parametrize("thing", [{"src": [1]}, [1, 2], None, "flows.csv"])
-def test_anything_else_is_a_type_error(thing: Any) -> None:
+def test_an_object_without_arrow_support_is_a_type_error(thing: Any) -> None:
     with pytest.raises(TypeError, match="expected a table"):
         simulate_flows(CLUSTER, thing)
 
@@ -225,7 +225,7 @@ def test_anything_else_is_a_type_error(thing: Any) -> None:
         ("resources", [0, 1], "a column of Int64: expected lists"),
     ],
 )
-def test_bad_values_are_refused_with_column_and_row(column: str, values: Any, message: str) -> None:
+def test_invalid_values_are_rejected_with_column_and_row(column: str, values: Any, message: str) -> None:
     whole = flows(**{column: values})
     with pytest.raises(leeward.InputError) as caught:
         simulate_flows(CLUSTER, whole)
@@ -247,7 +247,7 @@ def test_bad_values_are_refused_with_column_and_row(column: str, values: Any, me
         ([[8.0, 8.0], [8.0, math.nan]], "row 1: NaN: expected work"),
     ],
 )
-def test_work_must_fit_the_resources(work: list[list[float]], message: str) -> None:
+def test_work_that_does_not_match_the_resources_is_rejected(work: list[list[float]], message: str) -> None:
     with pytest.raises(leeward.InputError) as caught:
         simulate_flows(CLUSTER, flows(resources=[[0, 3], [0, 5]], work=work))
     assert caught.value.field == "work"
@@ -263,7 +263,7 @@ def test_a_missing_column_is_named(column: str, rows: int) -> None:
     assert "missing" in caught.value.message
 
 
-def test_a_rack_of_a_mesh_is_no_place_in_it() -> None:
+def test_a_rack_of_a_mesh_is_an_unknown_host() -> None:
     mesh = {
         "shape": "hose",
         "racks": [{"name": "left", "hosts": 2}, {"name": "right", "hosts": 2}],
@@ -284,7 +284,7 @@ def many_flows(count: int) -> pa.Table:
     )
 
 
-def test_other_threads_run_meanwhile() -> None:
+def test_other_threads_run_during_a_simulation() -> None:
     table = many_flows(200_000)
     thread = threading.Thread(target=simulate_flows, args=(CLUSTER, table))
     interval = sys.getswitchinterval()
@@ -302,7 +302,7 @@ def test_other_threads_run_meanwhile() -> None:
     assert turns > 10
 
 
-def test_an_interrupt_stops_it() -> None:
+def test_an_interrupt_stops_a_simulation() -> None:
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 

@@ -69,7 +69,7 @@ def replace(table: pa.Table, column: str, values: Any) -> pa.Table:
 
 
 @given(tables)
-def test_a_flow_is_never_faster_than_alone_and_all_never_slower_than_one_after_another(
+def test_flows_are_no_faster_than_alone_and_no_slower_than_in_sequence(
     table: pa.Table,
 ) -> None:
     flows = table.to_pylist()
@@ -94,12 +94,12 @@ def test_the_order_of_rows_does_not_matter(table: pa.Table, shuffle: random.Rand
 
 
 @given(tables, st.integers(0, 25))
-def test_how_a_table_is_cut_into_batches_does_not_matter(table: pa.Table, cut: int) -> None:
+def test_the_batches_of_a_table_do_not_matter(table: pa.Table, cut: int) -> None:
     assert fct(pa.concat_tables([table.slice(0, cut), table.slice(cut)])) == fct(table)
 
 
 @given(tables)
-def test_hosts_by_number_by_name_and_as_resources_are_the_same(table: pa.Table) -> None:
+def test_hosts_by_number_by_name_and_as_resources_give_the_same_times(table: pa.Table) -> None:
     by_name = table
     for column in ("src", "dst"):
         names = pa.array([NAMES[host] for host in table[column].to_pylist()], pa.string())
@@ -114,7 +114,7 @@ def test_hosts_by_number_by_name_and_as_resources_are_the_same(table: pa.Table) 
 
 
 @given(tables)
-def test_twice_the_bytes_at_twice_the_times_take_twice_as_long(table: pa.Table) -> None:
+def test_doubling_bytes_and_arrival_times_doubles_durations(table: pa.Table) -> None:
     doubled = table
     for column in ("t_arrival_s", "size_bytes"):
         doubled = replace(
@@ -135,7 +135,7 @@ def test_the_same_table_gives_the_same_bits(table: pa.Table) -> None:
 
 
 @given(tables)
-def test_without_weights_and_caps_flows_are_all_alike(table: pa.Table) -> None:
+def test_missing_weights_and_caps_mean_weight_one_and_no_cap(table: pa.Table) -> None:
     bare = table.drop_columns(["weight", "cap_bps"])
     ones, none = pa.repeat(1.0, table.num_rows), pa.nulls(table.num_rows, pa.float64())
     spelled_out = replace(replace(table, "weight", ones), "cap_bps", none)

@@ -37,7 +37,7 @@ class Example(NamedTuple):
     """A command line of a page, and the lines that the page shows below it."""
 
     command: str
-    shown: list[str]
+    output: list[str]
 
 
 def blocks(page: Path) -> list[tuple[str, str]]:
@@ -51,8 +51,8 @@ def examples(page: Path) -> Iterator[Example]:
         if language != "console":
             continue
         for part in re.split(r"^\$ ", re.sub(r"\s*\\\n\s*", " ", text), flags=re.MULTILINE)[1:]:
-            command, *shown = part.splitlines()
-            yield Example(re.split(r"\s{3,}#", command)[0].strip(), shown)
+            command, *output = part.splitlines()
+            yield Example(re.split(r"\s{3,}#", command)[0].strip(), output)
 
 
 def write_files(page: Path, folder: Path) -> None:
@@ -88,7 +88,7 @@ def test_command_lines_of_a_guide_run_as_printed_and_print_what_it_shows(
     run: Run, tmp_path: Path, page: Path
 ) -> None:
     write_files(page, tmp_path)
-    for command, shown in examples(page):
+    for command, output in examples(page):
         if not command.startswith("leeward ") or any(words in command for words in NOT_RUN):
             continue
         if SHELL & set(command):
@@ -101,7 +101,7 @@ def test_command_lines_of_a_guide_run_as_printed_and_print_what_it_shows(
         refused = command.startswith(REFUSES) and done.returncode == 1
         assert done.returncode == 0 or refused, f"{command}\n{done.stderr}"
         printed = {squeezed(line) for line in (done.stdout + done.stderr).splitlines()}
-        for line in shown:
+        for line in output:
             if line.strip() and "..." not in line:
                 assert squeezed(line) in printed, (
                     f"{command}\nthe page shows: {line}\n{done.stdout}{done.stderr}"

@@ -37,8 +37,8 @@ def count(samples: Samples) -> int:
 def looks(path: Path, discards: Discards | None = None) -> list[dict[str, Any]]:
     engine = Engine.duckdb(threads=1)
     table = read_fleet(engine, path, TASKS, RACKS, discards or Discards())
-    found: list[dict[str, Any]] = engine.arrow(table.order_by("job")).to_pylist()
-    return found
+    actual: list[dict[str, Any]] = engine.arrow(table.order_by("job")).to_pylist()
+    return actual
 
 
 def kept(path: Path) -> int:
@@ -56,7 +56,7 @@ def kept(path: Path) -> int:
     ],
     ids=["plain", "gzip without .gz", "semicolons", "tabs, with a mark of UTF-8"],
 )
-def test_all_readers_of_tables_take_the_same_forms_of_csv(tmp_path: Path, form: Any) -> None:
+def test_all_table_readers_accept_the_same_csv_dialects(tmp_path: Path, form: Any) -> None:
     for name, text in (("t", LOADS), ("l", LATENCIES), ("k", LOOKS), ("m", TRANSFERS)):
         (tmp_path / f"{name}.csv").write_bytes(form(text))
     assert count(telemetry(tmp_path / "t.csv")) == 20
@@ -66,7 +66,7 @@ def test_all_readers_of_tables_take_the_same_forms_of_csv(tmp_path: Path, form: 
     assert matrix.read(tmp_path / "m.csv").bytes.sum() == 12
 
 
-def test_a_file_is_read_by_its_name_and_not_those_that_the_name_is_a_pattern_of(tmp_path: Path) -> None:
+def test_glob_characters_in_a_file_name_are_literal(tmp_path: Path) -> None:
     for name in ("a1", "a[1]", "b*", "bc", "d?", "de", "f{g,h}", "fg"):
         (tmp_path / f"{name}.csv").write_text(LOADS.replace("r0", "r1" if len(name) == 2 else "r0"))
         (tmp_path / f"{name}.parquet").write_bytes(b"")
@@ -78,7 +78,7 @@ def test_a_file_is_read_by_its_name_and_not_those_that_the_name_is_a_pattern_of(
         assert count(telemetry(tmp_path / f"{name}.parquet")) == 20
 
 
-def test_spark_reads_a_file_by_its_name_too(tmp_path: Path, spark: Engine) -> None:
+def test_glob_characters_in_a_file_name_are_literal_in_spark(tmp_path: Path, spark: Engine) -> None:
     for name in ("a[1].csv", "a1.csv", "f{g,h}.csv", "fg.csv"):
         (tmp_path / name).write_text(LOADS if "[" in name or "{" in name else LOADS * 2)
     assert count(telemetry(tmp_path / "a[1].csv", spark)) == 20
@@ -100,7 +100,7 @@ def test_spark_reads_a_file_by_its_name_too(tmp_path: Path, spark: Engine) -> No
         ("time", pyarrow.array([1] * 20, pyarrow.time64("us"))),
     ],
 )
-def test_a_column_of_another_type_is_an_error_of_file_and_column(
+def test_a_column_of_an_unsupported_type_is_an_error_with_file_and_column(
     tmp_path: Path, field: str, values: Any
 ) -> None:
     table = {"time": TIMES, "link": ["r0:uplink"] * 20, "load_bps": [1.0] * 20} | {field: values}
@@ -111,7 +111,7 @@ def test_a_column_of_another_type_is_an_error_of_file_and_column(
 
 
 @pytest.mark.parametrize("unit", ["s", "ms", "us", "ns", "number", "text"])
-def test_a_time_beyond_all_calendars_is_counted(tmp_path: Path, unit: str) -> None:
+def test_a_time_outside_the_calendar_is_counted(tmp_path: Path, unit: str) -> None:
     far = {"s": 2**40, "ms": 2**50, "us": 2**62, "ns": 2**62, "number": 2**62, "text": 10**25}[unit]
     factor = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}.get(unit, 1)
     stated: Any = [factor * at for at in TIMES[1:]] + [far]
@@ -126,7 +126,7 @@ def test_a_time_beyond_all_calendars_is_counted(tmp_path: Path, unit: str) -> No
     assert set(samples.discards.counts) <= {"no-time", "future"}
 
 
-def test_files_of_a_folder_have_units_of_time_of_their_own(tmp_path: Path) -> None:
+def test_each_file_of_a_folder_has_its_own_time_unit(tmp_path: Path) -> None:
     forms: list[Callable[[int], object]] = [
         lambda at: 1000 * at,
         lambda at: at,
@@ -142,7 +142,7 @@ def test_files_of_a_folder_have_units_of_time_of_their_own(tmp_path: Path) -> No
     assert count(samples) == 60
 
 
-def test_one_absurd_time_of_a_latency_costs_that_latency(tmp_path: Path) -> None:
+def test_one_absurd_time_discards_only_that_latency(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(LATENCIES + f"{T * 10**6},8,file-read,r0,r1\n")
     assert kept(tmp_path / "a.csv") == 3
     (tmp_path / "a.csv").write_text(LATENCIES.replace(str(T + 200), f"{T}000"))
@@ -155,7 +155,7 @@ def test_one_absurd_time_of_a_latency_costs_that_latency(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("field", ["operation", "latency_ms", "medium"])
-def test_lists_are_for_ends_and_links_of_operations_alone(tmp_path: Path, field: str) -> None:
+def test_list_columns_are_rejected_outside_the_ends_of_operations(tmp_path: Path, field: str) -> None:
     columns: dict[str, Any] = {"t_s": [T + 200], "latency_ms": [8], "operation": ["file-read"]}
     columns |= {"medium": ["hdd"], "src": [["r0"]], "dst": [["r1"]]}
     parquet.write_table(pyarrow.table(columns), tmp_path / "a.parquet")
@@ -165,14 +165,14 @@ def test_lists_are_for_ends_and_links_of_operations_alone(tmp_path: Path, field:
         kept(tmp_path / "a.parquet")
 
 
-def test_a_cell_of_a_fleets_table_that_is_no_number_costs_its_row(tmp_path: Path) -> None:
+def test_a_cell_of_a_fleet_table_without_a_number_discards_its_row(tmp_path: Path) -> None:
     discards = Discards()
     (tmp_path / "a.csv").write_text(f"{LOOKS}{T},r0,c,abc,1,1\n{T},r0,d,,1,1\n{T},r0,e,nan,1,1\n")
     assert [row["job"] for row in looks(tmp_path / "a.csv", discards)] == ["a", "b"]
     assert discards.counts == {"not-a-number": 3}
 
 
-def test_numbers_of_a_fleets_table_that_no_sum_holds_are_refused(tmp_path: Path) -> None:
+def test_numbers_of_a_fleet_table_too_large_to_sum_are_rejected(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(LOOKS.replace(",4,", ",1e15,") + f"{T},r0,c,1e15,1,1\n" * 3)
     with pytest.raises(InputError, match="cpus: its numbers add up to 5e"):
         looks(tmp_path / "a.csv")

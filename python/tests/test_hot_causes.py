@@ -43,7 +43,7 @@ def seen(plants: list[Plant], fabric: dict[str, Any] = FABRIC) -> Samples:
     return Samples(engine, engine.table(table), cluster.links(), cluster.rack_table(), 5 * MIN)
 
 
-def found(
+def analysis_of(
     plants: list[Plant],
     columns: tuple[Column, ...] = (),
     rows: list[dict[str, Any]] | None = None,
@@ -59,8 +59,8 @@ def found(
     return analyze(samples, Settings(**chosen), tables)
 
 
-def causes(made: Analysis) -> set[tuple[str, str]]:
-    return {(row["subject"], row["cause"]) for row in made.causes.findings.to_pylist()}
+def causes(analysis: Analysis) -> set[tuple[str, str]]:
+    return {(row["subject"], row["cause"]) for row in analysis.causes.findings.to_pylist()}
 
 
 CHANGES: dict[str, tuple[tuple[float, float] | None, tuple[float, float], str]] = {
@@ -83,11 +83,11 @@ def changed() -> Analysis:
             plants.append(Plant(name, START, START + 2 * HOUR, seen=False))
         else:
             plants.append(Plant(name, START, START + 2 * HOUR, *before))
-    return found(plants, fabric=FABRIC | {"racks": [{"count": 6, "kind": "compute"}]})
+    return analysis_of(plants, fabric=FABRIC | {"racks": [{"count": 6, "kind": "compute"}]})
 
 
 @pytest.mark.parametrize("name", CHANGES)
-def test_a_capacity_that_falls_is_told_from_a_load_that_grows(changed: Analysis, name: str) -> None:
+def test_capacity_loss_is_distinguished_from_demand_growth(changed: Analysis, name: str) -> None:
     *_, cause = CHANGES[name]
     last = [row for row in changed.causes.runs.to_pylist() if row["name"] == name][-1]
     assert (last["start_ms"], last["cause"]) == (START + 2 * HOUR, cause)
@@ -98,14 +98,14 @@ def test_a_capacity_that_falls_is_told_from_a_load_that_grows(changed: Analysis,
     assert "Gb/s" in row["evidence"]
 
 
-def test_evidence_of_a_capacity_loss_says_how_much_is_left() -> None:
-    made = found(
+def test_evidence_of_a_capacity_loss_gives_the_remaining_capacity() -> None:
+    result = analysis_of(
         [
             Plant("r0:uplink", START + 2 * HOUR, START + 3 * HOUR, 0.48, 0.5),
             Plant("r0:uplink", START, START + 2 * HOUR, 0.48),
         ]
     )
-    (row,) = made.causes.findings.to_pylist()
+    (row,) = result.causes.findings.to_pylist()
     assert row["evidence"] == (
         "capacity 5 Gb/s, 50 % of the 10 Gb/s before; load 4.8 Gb/s, 1.00 times the most before (4.8 Gb/s)"
     )
@@ -132,12 +132,12 @@ def split() -> Analysis:
     *others, mixed = FABRIC["racks"]
     fabric = FABRIC | {"racks": [*others, *[mixed] * len(SPLITS)]}
     plants = [Plant(f"{rack}:uplink", at, at + HOUR, 0.9) for rack in SPLITS]
-    return found(plants, SPLIT, rows, fabric)
+    return analysis_of(plants, SPLIT, rows, fabric)
 
 
 # The guideline is 0.5 Gb/s a processor and 0.05 Gb/s a terabyte: a third of each 10 Gb/s is for its disks.
 @pytest.mark.parametrize("rack", SPLITS)
-def test_hotspots_of_mixed_racks_are_whose_share_is_overrun(split: Analysis, rack: str) -> None:
+def test_hotspots_of_mixed_racks_belong_to_the_class_above_its_share(split: Analysis, rack: str) -> None:
     storage, _, whose = SPLITS[rack]
     (up,) = [row for row in split.causes.split.to_pylist() if (row["rack"], row["direction"]) == (rack, "up")]
     assert up["storage_share"] == pytest.approx(1 / 3)
@@ -151,13 +151,13 @@ def test_hotspots_of_mixed_racks_are_whose_share_is_overrun(split: Analysis, rac
     assert ((rack, named) in causes(split)) == (whose != "neither")
 
 
-def test_without_a_split_whose_hotspots_are_is_unknown() -> None:
-    made = found([Plant("r3:uplink", START, START + HOUR, 0.9)])
-    (row,) = made.causes.split.to_pylist()
+def test_hotspots_without_a_split_table_are_of_unknown_class() -> None:
+    result = analysis_of([Plant("r3:uplink", START, START + HOUR, 0.9)])
+    (row,) = result.causes.split.to_pylist()
     assert (row["unknown"], row["storage"], row["compute"], row["neither"]) == (12, 0, 0, 0)
 
 
-def test_the_guideline_may_be_stated_and_classes_are_within_a_tenth_of_it() -> None:
+def test_uplink_classes_follow_the_given_guideline_within_a_tenth() -> None:
     samples = seen([Plant("r2:uplink", START, START + HOUR, 0.9)])
     links = analyze(samples, Settings()).links
     # r2 has 0.05 and r3 0.1 Gb/s for a terabyte.
@@ -176,7 +176,7 @@ def test_the_guideline_may_be_stated_and_classes_are_within_a_tenth_of_it() -> N
         assert (("r2", "low-uplink") in named) == (classes[0] == "Low-Uplink")
 
 
-def test_requests_count_at_the_utilization_of_the_direction_that_they_load() -> None:
+def test_requests_are_matched_with_the_utilization_of_their_direction() -> None:
     at = START + HOUR
     rows = [
         {"rack": rack, "t_ms": at + MIN, "requests": float(count), "operation": operation}
@@ -194,11 +194,11 @@ def test_requests_count_at_the_utilization_of_the_direction_that_they_load() -> 
         Plant("r0:uplink", at, at + HOUR, 0.925),
         Plant("r2:downlink", at, at + HOUR, 0.33),
     ]
-    made = found(plants, REQUESTS, rows, disk_bps_per_tb=0.1 * GIGA)
-    assert made.causes.served is not None
+    result = analysis_of(plants, REQUESTS, rows, disk_bps_per_tb=0.1 * GIGA)
+    assert result.causes.served is not None
     assert [
         (row["operation"], row["percent"], row["class"], row["requests"], row["share"])
-        for row in made.causes.served.to_pylist()
+        for row in result.causes.served.to_pylist()
     ] == [
         ("any", 90, "Low-Uplink", 7, 1.0),
         ("read", -5, "Low-Uplink", 4, 1.0),
@@ -208,7 +208,7 @@ def test_requests_count_at_the_utilization_of_the_direction_that_they_load() -> 
         ("write", 30, "Low-Uplink", 5, 1.0),
     ]
     # Of a rack's 96 intervals both ways, the twelve of its uplink's hour are hot.
-    (table,) = (one for one in sections(made, 10) if one.title == "Do uplinks fit their disks?")
+    (table,) = (one for one in sections(result, 10) if one.title == "Do uplinks fit their disks?")
     assert table.rows == [
         (
             "Medium-Uplink",
@@ -245,11 +245,11 @@ def tasks_of(spread: dict[str, dict[str, tuple[int, float, float]]]) -> list[dic
     ]
 
 
-def test_a_job_that_is_packed_on_hot_racks_while_equal_ones_idle_is_named() -> None:
+def test_a_job_concentrated_on_hot_racks_is_named() -> None:
     web = dict.fromkeys(("r0", "r1", "r3"), (2, 4.0, 0.4))
     packed = tasks_of({"web": web, "batch": web, "io": {"r0": (8, 8.0, 7.0)}})
-    made = found([Plant("r0:uplink", START + HOUR, START + 3 * HOUR, 0.9)], TASKS, packed)
-    looked = made.causes.tasks
+    result = analysis_of([Plant("r0:uplink", START + HOUR, START + 3 * HOUR, 0.9)], TASKS, packed)
+    looked = result.causes.tasks
     assert looked is not None
     jobs = {row["job"]: row for row in looked.jobs.to_pylist()}
     # 0.875 against 0.1 Gb/s a processor.
@@ -265,16 +265,18 @@ def test_a_job_that_is_packed_on_hot_racks_while_equal_ones_idle_is_named() -> N
         0.8,
         0.0,
     )
-    assert {("io", "concentration"), ("r0", "network-intensive-tasks")} <= causes(made)
+    assert {("io", "concentration"), ("r0", "network-intensive-tasks")} <= causes(result)
 
 
-def test_a_job_that_is_spread_is_not_called_concentrated() -> None:
+def test_a_job_spread_over_racks_is_not_a_concentration() -> None:
     even = dict.fromkeys(("r0", "r1"), (4, 4.0, 3.0))
-    made = found([Plant("r0:uplink", START + HOUR, START + 3 * HOUR, 0.9)], TASKS, tasks_of({"io": even}))
-    assert not any(cause == "concentration" for _, cause in causes(made))
+    result = analysis_of(
+        [Plant("r0:uplink", START + HOUR, START + 3 * HOUR, 0.9)], TASKS, tasks_of({"io": even})
+    )
+    assert not any(cause == "concentration" for _, cause in causes(result))
 
 
-def test_a_correlation_is_with_its_interval_or_not_at_all() -> None:
+def test_a_correlation_has_an_interval_or_is_none() -> None:
     r, low, high = correlation([1, 2, 3, 4, 5], [2, 4, 5, 4, 5]) or (0, 0, 0)
     assert r == pytest.approx(0.7745967)
     assert low < r < high
@@ -286,7 +288,7 @@ def test_a_correlation_is_with_its_interval_or_not_at_all() -> None:
 GOOD = "t_s,rack,storage_bps,compute_bps\n100,r3,1e9,2e9\n"
 
 
-def test_rows_that_cannot_be_used_are_counted_with_their_reason(tmp_path: Path) -> None:
+def test_invalid_rows_are_counted_by_reason(tmp_path: Path) -> None:
     path = tmp_path / "split.csv"
     path.write_text(
         GOOD + "100,r9,1,2\n100,r3,-1,2\n100,r3,,2\n100,r3,nan,2\n,r3,1,2\n-5,r3,1,2\n100,r3,1e18,2\n"
@@ -310,27 +312,29 @@ def test_rows_that_cannot_be_used_are_counted_with_their_reason(tmp_path: Path) 
         (None, "no such file"),
     ],
 )
-def test_a_table_that_cannot_be_read_says_why(tmp_path: Path, text: str | None, message: str) -> None:
+def test_an_unreadable_table_is_rejected_with_the_reason(
+    tmp_path: Path, text: str | None, message: str
+) -> None:
     path = tmp_path / "split.csv"
     if text is not None:
         path.write_text(text)
     engine = Engine.duckdb()
-    with pytest.raises(leeward.InputError, match=message) as told:
+    with pytest.raises(leeward.InputError, match=message) as caught:
         read(engine, path, SPLIT, ["r3"], Discards())
-    assert told.value.file == str(path)
+    assert caught.value.file == str(path)
 
 
-def test_tasks_of_other_times_than_the_telemetrys_are_counted_and_not_looked_at() -> None:
+def test_tasks_outside_the_time_of_the_telemetry_are_discarded_and_counted() -> None:
     def look(at: int, job: str) -> dict[str, Any]:
         return {"rack": "r0", "t_ms": at, "job": job, "cpus": 1, "tx_bps": GIGA, "rx_bps": GIGA, "tasks": 1}
 
     plants = [Plant("r0:uplink", START, START + HOUR, 0.9)]
-    made = found(plants, TASKS, [look(START + HOUR, "now"), look(START - 8760 * HOUR, "a year ago")])
-    assert made.causes.tasks is not None
-    assert made.causes.tasks.jobs["job"].to_pylist() == ["now"]
-    assert made.discards.counts == {"outside": 1}
+    result = analysis_of(plants, TASKS, [look(START + HOUR, "now"), look(START - 8760 * HOUR, "a year ago")])
+    assert result.causes.tasks is not None
+    assert result.causes.tasks.jobs["job"].to_pylist() == ["now"]
+    assert result.discards.counts == {"outside": 1}
     with pytest.raises(leeward.InputError, match="none of its 1 rows, 2025-01-05T00:00:00Z to "):
-        found(plants, TASKS, [look(START - 8760 * HOUR, "a year ago")])
+        analysis_of(plants, TASKS, [look(START - 8760 * HOUR, "a year ago")])
 
 
 def test_a_table_may_be_parquet(tmp_path: Path) -> None:

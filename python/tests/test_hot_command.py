@@ -18,13 +18,13 @@ FABRIC = (
 )
 
 
-def test_the_example_names_its_planted_hotspots_on_a_terminal_and_writes_everything(
-    run: Run, tmp_path: Path
-) -> None:
+def test_the_example_prints_its_planted_hotspots_and_writes_all_files(run: Run, tmp_path: Path) -> None:
     tasks = str(EXAMPLES / "telemetry/fabric-tasks.csv")
-    shown = run("hotspots", *FABRIC, "--tasks", tasks, "--out", "out", "--report", "page.html", "--top", "30")
-    assert shown.returncode == 0, shown.stderr
-    assert shown.stdout.startswith("2 d from 2026-01-05 00:00 to 2026-01-07 00:00 UTC; 124 of 124 link")
+    result = run(
+        "hotspots", *FABRIC, "--tasks", tasks, "--out", "out", "--report", "page.html", "--top", "30"
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith("2 d from 2026-01-05 00:00 to 2026-01-07 00:00 UTC; 124 of 124 link")
     for planted in (
         r"r9:uplink +mixed +312 +54.2 %  2026-01-05 22:00  2026-01-07 00:00 +1 +26 h",
         r"r0:uplink +capacity-loss +120  capacity 25 Gb/s, 50 % of the 50 Gb/s before",
@@ -33,8 +33,8 @@ def test_the_example_names_its_planted_hotspots_on_a_terminal_and_writes_everyth
         r"r1 +network-intensive-tasks +240 ",
         r"ToR-pod +days +provision +1 ",
     ):
-        assert re.search(planted, shown.stdout), planted
-    assert "nan" not in shown.stdout.lower()
+        assert re.search(planted, result.stdout), planted
+    assert "nan" not in result.stdout.lower()
 
     tables = {path.stem: parquet.read_table(path) for path in (tmp_path / "out").glob("*.parquet")}
     assert tables["runs"].num_rows == 31
@@ -58,16 +58,16 @@ def test_the_example_names_its_planted_hotspots_on_a_terminal_and_writes_everyth
     )
 
 
-def test_json_has_what_the_tables_have(run: Run) -> None:
-    shown = run("hotspots", *FABRIC, "-o", "json", "--hot", "80%", "--interval", "10min", "--ahead", "20min")
-    assert shown.returncode == 0, shown.stderr
-    said = json.loads(shown.stdout)
-    assert said["settings"]["hot_ppm"] == 800_000
-    assert said["extent"]["interval_ms"] == 600_000
-    assert {row["name"] for row in said["links"] if row["hot"]} >= {"r0:uplink", "r1:uplink", "r7:uplink"}
-    assert {row["cause"] for row in said["findings"]} >= {"capacity-loss", "demand-growth", "low-uplink"}
-    assert said["forecast"]["ahead_ms"] == 1_200_000
-    assert "heat" not in said
+def test_json_has_the_contents_of_the_tables(run: Run) -> None:
+    result = run("hotspots", *FABRIC, "-o", "json", "--hot", "80%", "--interval", "10min", "--ahead", "20min")
+    assert result.returncode == 0, result.stderr
+    document = json.loads(result.stdout)
+    assert document["settings"]["hot_ppm"] == 800_000
+    assert document["extent"]["interval_ms"] == 600_000
+    assert {row["name"] for row in document["links"] if row["hot"]} >= {"r0:uplink", "r1:uplink", "r7:uplink"}
+    assert {row["cause"] for row in document["findings"]} >= {"capacity-loss", "demand-growth", "low-uplink"}
+    assert document["forecast"]["ahead_ms"] == 1_200_000
+    assert "heat" not in document
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ def test_json_has_what_the_tables_have(run: Run) -> None:
         (("--bridge", "-1"), "error: Invalid value for '--bridge'"),
     ],
 )
-def test_options_that_make_no_sense_are_refused_in_a_line(
+def test_invalid_options_are_rejected_and_leave_no_files(
     run: Run, tmp_path: Path, options: tuple[str, str], message: str
 ) -> None:
     refused = run("hotspots", *FABRIC, *options)

@@ -69,7 +69,7 @@ def samples(
 
 
 @pytest.fixture(scope="module")
-def made() -> Analysis:
+def analysis() -> Analysis:
     return analyze(samples(PLANTS))
 
 
@@ -77,28 +77,28 @@ def by(table: pyarrow.Table, *keys: str) -> dict[Any, dict[str, Any]]:
     return {tuple(row[key] for key in keys) if keys[1:] else row[keys[0]]: row for row in table.to_pylist()}
 
 
-def test_planted_runs_come_back_with_their_start_length_class_and_cause(made: Analysis) -> None:
-    causes = by(made.causes.runs, "name", "start_ms")
-    found = {
+def test_planted_runs_are_found_with_start_length_class_and_cause(analysis: Analysis) -> None:
+    causes = by(analysis.causes.runs, "name", "start_ms")
+    actual = {
         (row["name"], row["start_ms"] - START): (
             row["end_ms"] - row["start_ms"],
             row["class"],
             causes[row["name"], row["start_ms"]]["cause"],
         )
-        for row in made.runs.to_pylist()
+        for row in analysis.runs.to_pylist()
     }
-    assert found == TRUTH
+    assert actual == TRUTH
 
 
-def test_what_is_not_planted_is_not_hot(made: Analysis) -> None:
-    hot = {row["name"] for row in made.links.to_pylist() if row["hot"]}
+def test_links_without_a_planted_run_are_not_hot(analysis: Analysis) -> None:
+    hot = {row["name"] for row in analysis.links.to_pylist() if row["hot"]}
     assert hot == {name for name, _ in TRUTH}
-    assert made.extent.hot == sum(length for length, _, _ in TRUTH.values()) // (5 * MIN)
-    assert made.units.num_rows == 0
+    assert analysis.extent.hot == sum(length for length, _, _ in TRUTH.values()) // (5 * MIN)
+    assert analysis.units.num_rows == 0
 
 
-def test_rates_of_cross_sections_are_hot_intervals_over_seen_ones(made: Analysis) -> None:
-    rows = by(made.cross_sections, "cross_section", "direction")
+def test_rates_of_cross_sections_are_hot_over_observed_intervals(analysis: Analysis) -> None:
+    rows = by(analysis.cross_sections, "cross_section", "direction")
     intervals = 60 * 12
     assert list(rows) == [
         (section, way) for section in ("host-ToR", "ToR-pod", "pod-core") for way in ("down", "up")
@@ -112,8 +112,8 @@ def test_rates_of_cross_sections_are_hot_intervals_over_seen_ones(made: Analysis
     assert rows["pod-core", "up"]["hot"] == 0
 
 
-def test_hotspots_of_kinds_are_of_rack_links_only(made: Analysis) -> None:
-    kinds = by(made.kinds, "kind")
+def test_hotspots_by_rack_kind_count_rack_links_only(analysis: Analysis) -> None:
+    kinds = by(analysis.kinds, "kind")
     hot = {"compute": 8 + 48 + 10, "disk": 72, "mixed": 312}
     assert {kind: row["hot"] for kind, row in kinds.items()} == hot
     assert {kind: row["share"] for kind, row in kinds.items()} == {
@@ -121,28 +121,28 @@ def test_hotspots_of_kinds_are_of_rack_links_only(made: Analysis) -> None:
     }
 
 
-def test_a_link_says_since_when_it_is_hot_and_how_busy(made: Analysis) -> None:
-    link = made.links.to_pylist()[0]
+def test_a_link_has_the_time_it_became_hot_and_its_utilization(analysis: Analysis) -> None:
+    link = analysis.links.to_pylist()[0]
     assert (link["name"], link["kind"], link["hot"], link["runs"]) == ("r3:uplink", "mixed", 312, 1)
     assert (link["hot_since_ms"] - START, link["last_hot_ms"] - START) == (DAY, 2 * DAY + 2 * HOUR)
     assert (link["longest_ms"], link["p95_ppm"], link["most_ppm"]) == (26 * HOUR, 900_000, 900_000)
 
 
-def test_an_unseen_interval_ends_a_run_unless_it_is_bridged() -> None:
+def test_an_unobserved_interval_ends_a_run_unless_it_is_bridged() -> None:
     every = windows(samples(PLANTS))
     for bridge, expected in ((0, [20, 30]), (1, [20, 30]), (2, [60])):
         chosen = Settings(bridge=bridge)
-        found = named(every, runs(every, marked(every, chosen)), chosen).to_pylist()
-        of_link = sorted((run["start_ms"], run) for run in found if run["name"] == "r0:downlink")
+        actual = named(every, runs(every, marked(every, chosen)), chosen).to_pylist()
+        of_link = sorted((run["start_ms"], run) for run in actual if run["name"] == "r0:downlink")
         assert [(run["end_ms"] - run["start_ms"]) // MIN for _, run in of_link] == expected
         assert all(run["open"] for _, run in of_link) == (bridge < 2)
 
 
-def test_runs_that_touch_the_end_of_what_was_seen_are_open(made: Analysis) -> None:
+def test_runs_up_to_the_end_of_the_observation_are_open(analysis: Analysis) -> None:
     every = windows(samples([Plant("r0:uplink", START + HOUR, START + 4 * HOUR, 0.8)], hours=2))
-    found = named(every, runs(every, marked(every, Settings())), Settings()).to_pylist()
-    assert [run["open"] for run in found] == [True]
-    assert {row["name"] for row in made.runs.to_pylist() if row["open"]} == {"r0:downlink"}
+    actual = named(every, runs(every, marked(every, Settings())), Settings()).to_pylist()
+    assert [run["open"] for run in actual] == [True]
+    assert {row["name"] for row in analysis.runs.to_pylist() if row["open"]} == {"r0:downlink"}
 
 
 @pytest.mark.hypothesis
@@ -151,7 +151,7 @@ def test_runs_that_touch_the_end_of_what_was_seen_are_open(made: Analysis) -> No
     st.lists(st.sampled_from(["hot", "cold", "unseen"]), min_size=1, max_size=60),
     st.integers(0, 3),
 )
-def test_runs_are_what_one_counts_by_hand(states: list[str], bridge: int) -> None:
+def test_runs_match_a_direct_count(states: list[str], bridge: int) -> None:
     plants = [
         Plant(
             "r0:uplink",
@@ -164,10 +164,10 @@ def test_runs_are_what_one_counts_by_hand(states: list[str], bridge: int) -> Non
     ]
     every = windows(samples(plants, hours=len(states) / 12))
     chosen = Settings(bridge=bridge)
-    found = named(every, runs(every, marked(every, chosen)), chosen).to_pylist()
+    actual = named(every, runs(every, marked(every, chosen)), chosen).to_pylist()
     spans = sorted(
         ((run["start_ms"] - START) // (5 * MIN), (run["end_ms"] - START) // (5 * MIN), run["intervals"])
-        for run in found
+        for run in actual
         if run["name"] == "r0:uplink"
     )
     assert spans == list(_by_hand(states, bridge))
@@ -190,23 +190,23 @@ def _by_hand(states: list[str], bridge: int) -> Iterator[tuple[int, int, int]]:
 def test_counts_add_up_and_percentiles_are_within_a_bin(seed: int, percent: int, minutes: int) -> None:
     chosen = Settings(hot_ppm=percent * 10_000, interval_ms=minutes * MIN, ahead_ms=minutes * MIN)
     source = samples(seed=seed, means=(0.0, 0.6), hours=3, cadence_ms=MIN)
-    made = analyze(source, chosen)
+    result = analyze(source, chosen)
     every = windows(source, minutes * MIN)
     ppm: dict[int, list[int]] = {}
     for row in source.engine.arrow(every.table).to_pylist():
         ppm.setdefault(row["link"], []).append(row["ppm"])
     names = cluster().links()["name"].to_pylist()
-    for row in made.links.to_pylist():
+    for row in result.links.to_pylist():
         values = sorted(ppm[names.index(row["name"])])
         assert row["hot"] == sum(value > chosen.hot_ppm for value in values)
         for rank in (50, 95, 98):
             exact = values[-(-len(values) * rank // 100) - 1]
             assert row[f"p{rank}_ppm"] <= exact < row[f"p{rank}_ppm"] + 10_000
-    assert sum(row["hot"] for row in made.cross_sections.to_pylist()) == made.extent.hot
-    assert sum(row["intervals"] for row in made.utilization.to_pylist()) == made.extent.intervals
-    assert sum(row["intervals"] for row in made.runs.to_pylist()) == made.extent.hot
-    assert sum(row["intervals"] for row in made.causes.by_cause.to_pylist()) == made.extent.hot
-    for row in made.durations.to_pylist():
+    assert sum(row["hot"] for row in result.cross_sections.to_pylist()) == result.extent.hot
+    assert sum(row["intervals"] for row in result.utilization.to_pylist()) == result.extent.intervals
+    assert sum(row["intervals"] for row in result.runs.to_pylist()) == result.extent.hot
+    assert sum(row["intervals"] for row in result.causes.by_cause.to_pylist()) == result.extent.hot
+    for row in result.durations.to_pylist():
         assert 0 < row["time_up_to"] <= 1
         assert 0 < row["up_to"] <= 1
 
@@ -215,7 +215,7 @@ def test_counts_add_up_and_percentiles_are_within_a_bin(seed: int, percent: int,
     ("factor", "guess"),
     [(1.3, 8.0), (6.4, 8.0), (20.0, 1000.0), (640.0, 1000.0), (5000.0, 8000.0), (9000.0, None)],
 )
-def test_utilization_above_105_percent_is_told_with_its_likely_factor_and_not_cut(
+def test_utilization_above_105_percent_is_reported_with_its_likely_factor(
     factor: float, guess: float | None
 ) -> None:
     # The link has more capacity, and carries more, than its true capacity that is put in then.
@@ -226,25 +226,25 @@ def test_utilization_above_105_percent_is_told_with_its_likely_factor_and_not_cu
     table = pyarrow.Table.from_pylist(
         [row | {"capacity_bps": right[row["link"]]} for row in rows], engine.arrow(source.table).schema
     )
-    wrong = analyze(Samples(engine, engine.table(table), source.links, source.racks, 5 * MIN))
-    (row,) = wrong.units.to_pylist()
+    inflated = analyze(Samples(engine, engine.table(table), source.links, source.racks, 5 * MIN))
+    (row,) = inflated.units.to_pylist()
     assert (row["name"], row["factor"], row["over"], row["intervals"]) == ("r0:uplink", guess, 36, 36)
     assert row["most_ppm"] == round(factor * 1e6)
-    assert wrong.extent.hot == 36
-    assert sum(one["doubtful"] for one in wrong.imbalance.unevenness.to_pylist()) == 36
+    assert inflated.extent.hot == 36
+    assert sum(one["doubtful"] for one in inflated.imbalance.unevenness.to_pylist()) == 36
 
 
-def test_nothing_seen_is_an_error_that_says_so() -> None:
+def test_telemetry_without_observed_intervals_is_an_error() -> None:
     chosen = Settings(interval_ms=HOUR, coverage=1.0, ahead_ms=HOUR)
     with pytest.raises(
         leeward.InputError, match="no link was seen for long enough in any of 28 inter"
-    ) as told:
+    ) as caught:
         analyze(samples(hours=0.9), chosen)
-    assert "--coverage" in told.value.__notes__[0]
+    assert "--coverage" in caught.value.__notes__[0]
 
 
 @pytest.mark.parametrize(
-    ("wrong", "argument"),
+    ("invalid", "argument"),
     [
         ({"hot_ppm": 0}, "hot"),
         ({"hot_ppm": 1_050_000}, "hot"),
@@ -256,17 +256,17 @@ def test_nothing_seen_is_an_error_that_says_so() -> None:
         ({"cpu_bps": float("nan")}, "cpu_bps"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused_by_name(wrong: dict[str, Any], argument: str) -> None:
-    with pytest.raises(leeward.InputError) as told:
-        Settings(**wrong)
-    assert told.value.file == argument
+def test_invalid_settings_are_rejected_by_name(invalid: dict[str, Any], argument: str) -> None:
+    with pytest.raises(leeward.InputError) as caught:
+        Settings(**invalid)
+    assert caught.value.file == argument
 
 
-def test_spark_and_duckdb_say_the_same_of_everything(spark: Engine) -> None:
-    made: Callable[[Engine], Analysis] = lambda engine: analyze(  # noqa: E731
+def test_spark_and_duckdb_give_the_same_analysis(spark: Engine) -> None:
+    analyze_with: Callable[[Engine], Analysis] = lambda engine: analyze(  # noqa: E731
         samples(PLANTS, engine, cadence_ms=10 * MIN), Settings(interval_ms=10 * MIN, ahead_ms=10 * MIN)
     )
-    ours, theirs = made(Engine.duckdb(threads=2)), made(spark)
+    ours, theirs = analyze_with(Engine.duckdb(threads=2)), analyze_with(spark)
     assert ours.summary() == theirs.summary()
     for name, table in ours.tables().items():
         assert table.to_pylist() == theirs.tables()[name].to_pylist(), name

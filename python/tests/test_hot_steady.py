@@ -49,12 +49,12 @@ def uneven(loads: Loads, cadence_ms: int = 5 * MIN) -> Any:
 @given(st.lists(st.tuples(*3 * [st.integers(0, 100)]), min_size=1, max_size=20))
 def test_cv_is_the_standard_deviation_over_the_mean(percents: list[tuple[int, int, int]]) -> None:
     loads: Loads = {link: [row[at] / 100 for row in percents] for at, link in enumerate(UPLINKS.values())}
-    made = uneven(loads)
+    result = uneven(loads)
     cvs = [int(1000 * numpy.std(row) / numpy.mean(row) + 1e-9) for row in percents if any(row)]
-    (row,) = made.unevenness.to_pylist()
+    (row,) = result.unevenness.to_pylist()
     assert (row["cross_section"], row["direction"], row["links"]) == ("ToR-pod", "up", 3)
     assert (row["intervals"], row["idle"]) == (len(cvs), len(percents) - len(cvs))
-    hist = {one["permille"]: one["intervals"] for one in made.cv.to_pylist()}
+    hist = {one["permille"]: one["intervals"] for one in result.cv.to_pylist()}
     # A Cv on the edge of a bin may fall to either side of it.
     assert sum(hist.values()) == len(cvs)
     assert sorted(one for at, count in hist.items() for one in count * [at]) == pytest.approx(
@@ -67,13 +67,13 @@ def test_cv_is_the_standard_deviation_over_the_mean(percents: list[tuple[int, in
     assert row["busy"] == sum(max(one) > 75 for one in percents) / len(percents)
 
 
-def test_imbalance_that_moves_about_evens_out_over_longer_times() -> None:
+def test_alternating_imbalance_averages_out_over_longer_times() -> None:
     turns = [[0.9, 0.1, 0.1], [0.1, 0.9, 0.1], [0.1, 0.1, 0.9]]
     loads: Loads = {link: 24 * [turn[at] for turn in turns] for at, link in enumerate(UPLINKS.values())}
-    made = uneven(loads)
-    (row,) = made.unevenness.to_pylist()
+    result = uneven(loads)
+    (row,) = result.unevenness.to_pylist()
     assert row["cv_p50"] == int(1000 * numpy.std([9, 1, 1]) / numpy.mean([9, 1, 1])) / 1000
-    assert {one["average_ms"]: one["cv_p50"] for one in made.longer.to_pylist()} == {
+    assert {one["average_ms"]: one["cv_p50"] for one in result.longer.to_pylist()} == {
         0: 0.0,
         60 * MIN: 0.0,
         360 * MIN: 0.0,
@@ -82,12 +82,12 @@ def test_imbalance_that_moves_about_evens_out_over_longer_times() -> None:
 
 
 def test_intervals_with_doubtful_units_are_left_out_and_counted() -> None:
-    made = uneven({6: [8.0, 0.5], 8: [0.5, 0.5], 10: [0.5, 0.5]})
-    (row,) = made.unevenness.to_pylist()
+    result = uneven({6: [8.0, 0.5], 8: [0.5, 0.5], 10: [0.5, 0.5]})
+    (row,) = result.unevenness.to_pylist()
     assert (row["doubtful"], row["links"], row["cv_p95"]) == (1, 3, 0.0)
 
 
-def test_cv_is_of_ten_seconds_where_samples_come_as_often() -> None:
+def test_cv_uses_ten_second_intervals_if_samples_are_frequent_enough() -> None:
     assert uneven({6: 60 * [0.5], 8: 60 * [0.1]}, 5_000).interval_ms == 10_000
     assert uneven({6: 60 * [0.5], 8: 60 * [0.1]}, 30_000).interval_ms == 5 * MIN
 
@@ -98,10 +98,10 @@ def test_cv_is_of_ten_seconds_where_samples_come_as_often() -> None:
     st.lists(st.one_of(st.none(), st.integers(0, 40)), min_size=3, max_size=30),
     st.sampled_from([5_000, 10_000, 20_000]),
 )
-def test_stability_is_what_one_counts_by_hand(loads: list[int | None], cadence: int) -> None:
-    made = uneven({6: [None if one is None else one / 40 for one in loads] + [0.5]}, cadence)
+def test_stability_matches_a_direct_count(loads: list[int | None], cadence: int) -> None:
+    result = uneven({6: [None if one is None else one / 40 for one in loads] + [0.5]}, cadence)
     every = [*loads, 20]
-    rows = {row["horizon_ms"]: row for row in made.stability.to_pylist()}
+    rows = {row["horizon_ms"]: row for row in result.stability.to_pylist()}
     assert list(rows) == [one for one in (5_000, 10_000, 20_000, 40_000) if one % cadence == 0]
     for horizon, row in rows.items():
         steps = horizon // cadence
@@ -115,7 +115,7 @@ def test_stability_is_what_one_counts_by_hand(loads: list[int | None], cadence: 
             assert row["all"] == row["worst"] == sum(judged) / len(judged)
 
 
-def test_samples_that_come_too_seldom_do_not_tell_of_stability() -> None:
+def test_infrequent_samples_give_no_stability() -> None:
     assert uneven({6: 20 * [0.5]}, 30_000).stability.num_rows == 0
 
 
@@ -125,15 +125,15 @@ def looked_ahead(loads: Loads, **chosen: Any) -> Forecast:
     return forecast(every, marked(every, set_to), set_to)
 
 
-def test_hotspots_of_one_length_are_foreseen_better_than_by_persistence() -> None:
+def test_hotspots_of_equal_length_are_forecast_better_than_by_persistence() -> None:
     # Half an hour hot, then an hour and a half not; a little later on each link.
     loads: Loads = {
         link: [0.9 if (at + shift) % 24 < 6 else 0.2 for at in range(24 * 12 * 6)]
         for shift, link in enumerate(UPLINKS.values())
     }
-    made = looked_ahead(loads)
-    persistence, base, hazard = made.scores
-    assert made.used == "hazard"
+    result = looked_ahead(loads)
+    persistence, base, hazard = result.scores
+    assert result.used == "hazard"
     assert persistence.brier == pytest.approx(0.5, abs=0.01)
     assert persistence.recall == 1.0
     assert persistence.precision == pytest.approx(0.5, abs=0.01)
@@ -144,36 +144,36 @@ def test_hotspots_of_one_length_are_foreseen_better_than_by_persistence() -> Non
     assert hazard.skill[1] > 0.5
 
 
-def test_a_forecast_claims_no_more_than_was_measured() -> None:
+def test_random_hotspots_are_forecast_with_the_base_rate() -> None:
     # Each interval is hot at random, so that a hotspot predicts nothing.
     random = numpy.random.default_rng(5)
     loads: Loads = {
         link: [0.9 if one < 0.3 else 0.2 for one in random.random(3000)] for link in UPLINKS.values()
     }
     loads = {link: [*several, 0.9] for link, several in loads.items()}
-    made = looked_ahead(loads)
-    assert made.used == "base rate"
-    assert {row["chance"] for row in made.now.to_pylist()} == {made.base_rate}
-    assert made.base_rate == pytest.approx(0.3, abs=0.03)
-    assert {row["name"] for row in made.now.to_pylist()} == set(UPLINKS)
+    result = looked_ahead(loads)
+    assert result.used == "base rate"
+    assert {row["chance"] for row in result.now.to_pylist()} == {result.base_rate}
+    assert result.base_rate == pytest.approx(0.3, abs=0.03)
+    assert {row["name"] for row in result.now.to_pylist()} == set(UPLINKS)
 
 
-def test_what_is_always_hot_stays_so_by_persistence() -> None:
-    made = looked_ahead({6: 600 * [0.9]})
-    assert made.used == "persistence"
-    assert made.scores[0].brier == 0.0
-    assert all(score.skill is None for score in made.scores)
-    (row,) = made.now.to_pylist()
+def test_a_link_that_is_always_hot_is_forecast_by_persistence() -> None:
+    result = looked_ahead({6: 600 * [0.9]})
+    assert result.used == "persistence"
+    assert result.scores[0].brier == 0.0
+    assert all(score.skill is None for score in result.scores)
+    (row,) = result.now.to_pylist()
     assert (row["chance"], row["since_ms"], row["ppm"]) == (1.0, 0, 900_000)
 
 
-def test_too_little_to_learn_from_gives_no_forecast() -> None:
-    made = looked_ahead({6: [*100 * [0.2], 0.9, 0.9]})
-    assert (made.scores, made.used) == ((), None)
-    assert [row["chance"] for row in made.now.to_pylist()] == [None]
+def test_too_little_training_data_gives_no_forecast() -> None:
+    result = looked_ahead({6: [*100 * [0.2], 0.9, 0.9]})
+    assert (result.scores, result.used) == ((), None)
+    assert [row["chance"] for row in result.now.to_pylist()] == [None]
 
 
-def test_only_later_time_is_scored_and_what_straddles_the_cut_is_not() -> None:
-    made = looked_ahead({6: 100 * [0.9]}, train=0.5, ahead_ms=20 * MIN)
+def test_intervals_across_the_split_are_neither_learned_nor_scored() -> None:
+    result = looked_ahead({6: 100 * [0.9]}, train=0.5, ahead_ms=20 * MIN)
     # Learned intervals end, with their successors, before the cut; 4 of the scored ones have no successor.
-    assert (made.learnt, made.scored) == (50 - 4, 50 - 4)
+    assert (result.learnt, result.scored) == (50 - 4, 50 - 4)

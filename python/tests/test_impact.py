@@ -42,8 +42,8 @@ def telemetry(levels: Mapping[str, Sequence[float]], engine: Engine = ENGINE) ->
         for at, share in enumerate(shares)
     ]
     schema = pyarrow.schema([(name, getattr(pyarrow, kind)()) for name, kind in COLUMNS.items()])
-    made = pyarrow.Table.from_pylist([dict(zip(COLUMNS, row, strict=True)) for row in rows], schema)
-    return samples(made, engine)
+    result = pyarrow.Table.from_pylist([dict(zip(COLUMNS, row, strict=True)) for row in rows], schema)
+    return samples(result, engine)
 
 
 Write = Callable[..., Path]
@@ -69,8 +69,8 @@ def at(seconds: float) -> int:
     return START_MS + round(1000 * seconds)
 
 
-def in_buckets(made: Impact) -> dict[float, int]:
-    (curve,) = made.curves
+def in_buckets(impact: Impact) -> dict[float, int]:
+    (curve,) = impact.curves
     return {bucket.low_ppm / 10_000: bucket.latencies for bucket in curve.buckets}
 
 
@@ -78,19 +78,19 @@ def in_buckets(made: Impact) -> dict[float, int]:
 @given(st.lists(st.integers(1, MOST - 1), min_size=1))
 def test_the_middle_of_a_bin_is_within_the_stated_error(drawn: list[int]) -> None:
     latency = numpy.array(sorted(drawn))
-    found = bins(latency)
-    assert (numpy.diff(found) >= 0).all()
-    assert (numpy.abs(middles(found) - latency) <= ERROR * latency).all()
+    actual = bins(latency)
+    assert (numpy.diff(actual) >= 0).all()
+    assert (numpy.abs(middles(actual) - latency) <= ERROR * latency).all()
 
 
 @pytest.mark.parametrize("operation", ["chunk-read", "shuffle-write", "file-read", "file-write"])
-def test_a_planted_curve_comes_back_within_the_error_of_bins(tmp_path: Path, operation: str) -> None:
+def test_a_planted_curve_is_recovered_within_the_error_of_bins(tmp_path: Path, operation: str) -> None:
     kind = Kind(operation, GROWTH, share=0.4)
-    made = plant(LINKS, [kind], per_bucket=100)
-    parquet.write_table(made.latencies, tmp_path / "l.parquet")
-    found = measure(tmp_path / "l.parquet", samples(made.samples), Settings(resamples=0))
-    assert (found.rows, found.latencies, found.discards.total, found.warnings) == (2000, 2000, 0, [])
-    for curve, planted in zip(found.curves, (kind.inflation(), GROWTH), strict=True):
+    generated = plant(LINKS, [kind], per_bucket=100)
+    parquet.write_table(generated.latencies, tmp_path / "l.parquet")
+    actual = measure(tmp_path / "l.parquet", samples(generated.samples), Settings(resamples=0))
+    assert (actual.rows, actual.latencies, actual.discards.total, actual.warnings) == (2000, 2000, 0, [])
+    for curve, planted in zip(actual.curves, (kind.inflation(), GROWTH), strict=True):
         for name in ("p95", "median"):
             values = [bucket.inflation[name].value for bucket in curve.buckets]
             # Latencies are written to the nanosecond.
@@ -101,14 +101,14 @@ def test_a_planted_curve_comes_back_within_the_error_of_bins(tmp_path: Path, ope
             assert tolerance.utilization.value == (None if first is None else first / 20)
 
 
-def test_a_curve_of_drawn_latencies_comes_back_within_the_stated_intervals(tmp_path: Path) -> None:
+def test_a_curve_of_random_latencies_is_recovered_within_its_intervals(tmp_path: Path) -> None:
     kind = Kind("file-write", GROWTH)
     outside = judged = 0
     for seed in range(5):
-        made = plant(LINKS, [kind], per_bucket=150, even=False, seed=seed)
-        parquet.write_table(made.latencies, tmp_path / "l.parquet")
-        found = measure(tmp_path / "l.parquet", samples(made.samples), Settings(seed=seed))
-        for bucket, planted in zip(found.curves[0].buckets[1:], kind.inflation()[1:], strict=True):
+        generated = plant(LINKS, [kind], per_bucket=150, even=False, seed=seed)
+        parquet.write_table(generated.latencies, tmp_path / "l.parquet")
+        actual = measure(tmp_path / "l.parquet", samples(generated.samples), Settings(seed=seed))
+        for bucket, planted in zip(actual.curves[0].buckets[1:], kind.inflation()[1:], strict=True):
             of = bucket.inflation["median"]
             assert of.low is not None
             assert of.high is not None
@@ -118,7 +118,7 @@ def test_a_curve_of_drawn_latencies_comes_back_within_the_stated_intervals(tmp_p
     assert outside / judged < 0.15
 
 
-def test_an_operation_takes_the_greatest_of_its_links_in_all_its_intervals(write: Write) -> None:
+def test_an_operation_has_the_highest_utilization_of_its_links_and_intervals(write: Write) -> None:
     levels = {
         "r0:uplink": (0.12, 0.32, 0.12),
         "r1:downlink": (0.22, 0.22, 0.62),
@@ -133,33 +133,33 @@ def test_an_operation_takes_the_greatest_of_its_links_in_all_its_intervals(write
         f"{at(61)},55000,shuffle-read,r0,r1",  # all three
         f"{at(61)},5000,file-read,r0,r1",  # the uplink alone
     ]
-    made = measure(write(HEADER, *rows), telemetry(levels), Settings(by=(), least=2, resamples=0))
-    assert in_buckets(made) == {20: 2, 30: 2, 60: 2}
+    result = measure(write(HEADER, *rows), telemetry(levels), Settings(by=(), least=2, resamples=0))
+    assert in_buckets(result) == {20: 2, 30: 2, 60: 2}
 
 
-def test_links_that_are_named_need_no_rule(write: Write) -> None:
+def test_operations_with_named_links_need_no_rule(write: Write) -> None:
     path = write(
         "t_s,latency_s,operation,links",
         f"{START_MS // 1000 + 20},1,backup,r0:uplink r2:downlink",
         f"{START_MS // 1000 + 20},1,backup,r0:uplink",
     )
-    made = measure(path, telemetry({"r0:uplink": [0.1], "r2:downlink": [0.5]}), FEW)
-    assert in_buckets(made) == {10: 1, 50: 1}
+    result = measure(path, telemetry({"r0:uplink": [0.1], "r2:downlink": [0.5]}), FEW)
+    assert in_buckets(result) == {10: 1, 50: 1}
 
 
-def test_bytes_within_a_rack_cross_none_of_its_links(write: Write) -> None:
+def test_transfers_within_a_rack_cross_none_of_its_links(write: Write) -> None:
     rows = [f"{at(20)},5,shuffle-read,r0h0,r0h1", f"{at(20)},5,shuffle-read,r0h0,r1h0"]
-    made = measure(write(HEADER, *rows), telemetry({"r0:uplink": [0.1], "r1:downlink": [0.1]}), FEW)
-    assert made.discards.counts == {"within": 1}
-    assert in_buckets(made) == {10: 1}
+    result = measure(write(HEADER, *rows), telemetry({"r0:uplink": [0.1], "r1:downlink": [0.1]}), FEW)
+    assert result.discards.counts == {"within": 1}
+    assert in_buckets(result) == {10: 1}
 
 
-def test_a_server_that_is_not_stated_is_done_without_where_the_rule_says_so(write: Write) -> None:
+def test_a_missing_server_is_accepted_if_the_rule_allows_it(write: Write) -> None:
     rows = [f"{at(20)},5,chunk-read,,r1", f"{at(20)},5,chunk-read,r0,r1", f"{at(20)},5,shuffle-read,,r1"]
-    made = measure(write(HEADER, *rows), telemetry({"r0:uplink": [0.5], "r1:downlink": [0.1]}), FEW)
-    assert made.discards.counts == {"no-place": 1}
-    assert [in_curve.buckets[0].low_ppm for in_curve in made.curves] == [100_000]
-    assert in_buckets(made) == {10: 1, 50: 1}
+    result = measure(write(HEADER, *rows), telemetry({"r0:uplink": [0.5], "r1:downlink": [0.1]}), FEW)
+    assert result.discards.counts == {"no-place": 1}
+    assert [in_curve.buckets[0].low_ppm for in_curve in result.curves] == [100_000]
+    assert in_buckets(result) == {10: 1, 50: 1}
 
 
 CLEAN = f"{at(20)},5,file-read,r0,r1"
@@ -198,11 +198,11 @@ def of_one_link() -> Samples:
 def test_every_latency_is_used_or_counted(tmp_path_factory: Any, drawn: list[str]) -> None:
     path = tmp_path_factory.mktemp("drawn") / "latencies.csv"
     path.write_text("\n".join([HEADER, *drawn, CLEAN]) + "\n")
-    made = measure(path, of_one_link(), FEW)
+    result = measure(path, of_one_link(), FEW)
     expected = {reason: sum(drawn.count(row) for row in rows) for reason, rows in BAD.items()}
-    assert made.discards.counts == {reason: count for reason, count in expected.items() if count}
-    assert made.latencies == drawn.count(CLEAN) + 1
-    assert made.rows == len(drawn) + 1 == made.latencies + made.discards.total
+    assert result.discards.counts == {reason: count for reason, count in expected.items() if count}
+    assert result.latencies == drawn.count(CLEAN) + 1
+    assert result.rows == len(drawn) + 1 == result.latencies + result.discards.total
 
 
 WRONG_UNIT = (
@@ -211,57 +211,62 @@ WRONG_UNIT = (
 )
 
 
-def test_utilization_far_above_capacity_is_told_with_the_likely_factor(write: Write) -> None:
-    made = measure(write(HEADER, CLEAN, *BAD["above-105%"]), of_one_link(), FEW)
-    assert made.warnings[0] == WRONG_UNIT
+def test_utilization_far_above_capacity_is_reported_with_the_likely_factor(write: Write) -> None:
+    result = measure(write(HEADER, CLEAN, *BAD["above-105%"]), of_one_link(), FEW)
+    assert result.warnings[0] == WRONG_UNIT
 
 
-def test_latencies_too_short_for_their_bytes_are_told(write: Write) -> None:
+def test_latencies_too_short_for_their_bytes_give_a_warning(write: Write) -> None:
     path = write(f"{HEADER},size_bytes", f"{CLEAN},1000", f"{CLEAN},100000000")
-    made = measure(path, of_one_link(), FEW)
-    assert made.latencies == 2
-    assert made.warnings[1].startswith("1 latencies are too short for their bytes")
+    result = measure(path, of_one_link(), FEW)
+    assert result.latencies == 2
+    assert result.warnings[1].startswith("1 latencies are too short for their bytes")
 
 
-def test_a_bucket_with_too_few_latencies_is_shown_and_not_judged(write: Write) -> None:
+def test_a_bucket_with_too_few_latencies_is_listed_but_not_judged(write: Write) -> None:
     levels = {"r0:uplink": (0.02, 0.12, 0.22, 0.32)}
     rows = [
         f"{at(30 * number + 20)},{latency},file-read,r0,r1"
         for number, latency, count in ((0, 1, 5), (1, 100, 1), (2, 1, 5), (3, 4, 5))
         for _ in range(count)
     ]
-    made = measure(write(HEADER, *rows), telemetry(levels), Settings(least=5, resamples=20))
-    (curve,) = made.curves
+    result = measure(write(HEADER, *rows), telemetry(levels), Settings(least=5, resamples=20))
+    (curve,) = result.curves
     assert [bucket.enough for bucket in curve.buckets] == [True, False, True, True]
     assert curve.buckets[1].inflation["p95"].value is None
     tolerance = curve.tolerances[0]
     assert (tolerance.utilization.value, tolerance.gap) == (0.3, True)
-    assert tables.buckets(made)["p95_inflation"].to_pylist() == [1, None, 1, pytest.approx(4, rel=2 * ERROR)]
+    assert tables.buckets(result)["p95_inflation"].to_pylist() == [
+        1,
+        None,
+        1,
+        pytest.approx(4, rel=2 * ERROR),
+    ]
 
 
-def test_between_buckets_load_tolerance_lies_on_the_line_of_their_middles(write: Write) -> None:
+def test_load_tolerance_is_interpolated_between_the_middles_of_buckets(write: Write) -> None:
     rows = [
         f"{at(30 * number + 20)},{latency},file-read,r0,r1"
         for number, latency in ((0, 100), (1, 100), (2, 300))
         for _ in range(5)
     ]
     of = telemetry({"r0:uplink": (0.02, 0.07, 0.12)})
-    asked = Settings(least=5, resamples=0, interpolate=True)
-    (curve,) = measure(write(HEADER, *rows), of, asked).curves
-    found = {one.factor: one.utilization.value for one in curve.tolerances if one.of == "p95"}
-    assert found == {1.5: pytest.approx(0.0875, abs=1e-3), 2.0: pytest.approx(0.1, abs=1e-3)}
+    options = Settings(least=5, resamples=0, interpolate=True)
+    (curve,) = measure(write(HEADER, *rows), of, options).curves
+    actual = {one.factor: one.utilization.value for one in curve.tolerances if one.of == "p95"}
+    assert actual == {1.5: pytest.approx(0.0875, abs=1e-3), 2.0: pytest.approx(0.1, abs=1e-3)}
 
 
-def test_all_in_one_bucket_has_no_inflation_and_says_so(write: Write) -> None:
-    made = measure(write(HEADER, *[CLEAN] * 5), of_one_link(), FEW)
-    assert made.curves[0].tolerances == []
-    assert made.warnings == [
+def test_latencies_in_a_single_bucket_give_a_warning_and_no_inflation(write: Write) -> None:
+    result = measure(write(HEADER, *[CLEAN] * 5), of_one_link(), FEW)
+    assert result.curves[0].tolerances == []
+    assert result.warnings == [
         WRONG_UNIT,
         "file-read: only the bucket 10 to 15 % has 2 latencies: no inflation",
     ]
 
 
-def test_latencies_are_split_by_size_and_ratio_with_those_that_state_none_apart(write: Write) -> None:
+def test_latencies_are_split_by_size_and_ratio_with_missing_values_apart(write: Write) -> None:
     path = write(
         f"{HEADER},size_bytes,compute_ratio",
         f"{CLEAN},9999,0.05",
@@ -269,8 +274,8 @@ def test_latencies_are_split_by_size_and_ratio_with_those_that_state_none_apart(
         f"{CLEAN},,1",
         f"{CLEAN},99999999999,",
     )
-    made = measure(path, of_one_link(), Settings(by=("size", "compute"), least=2, resamples=0))
-    assert [tuple(curve.split.values()) for curve in made.curves] == [
+    result = measure(path, of_one_link(), Settings(by=("size", "compute"), least=2, resamples=0))
+    assert [tuple(curve.split.values()) for curve in result.curves] == [
         (None, "0.9 to 1"),
         ("0 to 10kB", "0 to 0.1"),
         ("10kB to 100kB", "0.1 to 0.2"),
@@ -288,10 +293,10 @@ def test_compute_ratio_is_of_the_ten_slowest_workers_of_each_stage(write: Write)
         name="stages.csv",
     )
     path = write(f"{HEADER},query", f"{CLEAN},q1", f"{CLEAN},q2")
-    made = measure(path, of_one_link(), Settings(by=("compute",), least=2, resamples=0), stages=stages)
+    result = measure(path, of_one_link(), Settings(by=("compute",), least=2, resamples=0), stages=stages)
     # (45 + 155) / (1000 + 1000)
-    assert [tuple(curve.split.values()) for curve in made.curves] == [(None,), ("0.1 to 0.2",)]
-    assert made.discards.counts == {"stage-without-time": 1}
+    assert [tuple(curve.split.values()) for curve in result.curves] == [(None,), ("0.1 to 0.2",)]
+    assert result.discards.counts == {"stage-without-time": 1}
 
 
 def test_lower_classes_weigh_less_and_higher_ones_more(write: Write) -> None:
@@ -299,11 +304,11 @@ def test_lower_classes_weigh_less_and_higher_ones_more(write: Write) -> None:
     rows = [f"{CLEAN},{name}" for name in ("PC", "NC", "BE", "other", "")]
     weights = {"PC": 8, "NC": 4, "BE": 1}
     path = write(f"{HEADER},class", *rows)
-    made = measure(path, of, Settings(by=("class",), least=2, resamples=0), weights=weights)
-    found = {curve.split["class"]: curve.buckets[0].low_ppm / 10_000 for curve in made.curves}
+    result = measure(path, of, Settings(by=("class",), least=2, resamples=0), weights=weights)
+    actual = {curve.split["class"]: curve.buckets[0].low_ppm / 10_000 for curve in result.curves}
     # (8 x 10 + 4 x 20 + 1 x 40) / weight: 25 %, 50 %, 200 %
-    assert found == {"PC": 25, "NC": 50, "BE": 200}
-    assert made.discards.counts == {"no-weight": 2}
+    assert actual == {"PC": 25, "NC": 50, "BE": 200}
+    assert result.discards.counts == {"no-weight": 2}
     with pytest.raises(InputError, match=r"^weights: telemetry is by class of service: expected the weights"):
         measure(path, of)
     with pytest.raises(InputError, match=r"^weights: BE: no weight"):
@@ -341,7 +346,7 @@ def test_lower_classes_weigh_less_and_higher_ones_more(write: Write) -> None:
         (HEADER.replace("t_ms", "t"), [CLEAN], "a number without a unit; expected a date and time"),
     ],
 )
-def test_what_cannot_be_used_is_refused_with_its_place(
+def test_unusable_latency_files_are_rejected_with_the_position(
     write: Write, header: str, rows: list[str], message: str
 ) -> None:
     with pytest.raises(InputError, match=message):
@@ -351,7 +356,7 @@ def test_what_cannot_be_used_is_refused_with_its_place(
 @pytest.mark.parametrize(
     "kind", [pyarrow.struct([("a", pyarrow.int64())]), pyarrow.binary(), pyarrow.bool_()]
 )
-def test_columns_that_are_neither_numbers_nor_texts_are_refused(tmp_path: Path, kind: Any) -> None:
+def test_columns_that_are_neither_numbers_nor_texts_are_rejected(tmp_path: Path, kind: Any) -> None:
     table = {"t_ms": [at(20)], "latency_ms": [5.0], "operation": ["file-read"], "src": pyarrow.nulls(1, kind)}
     parquet.write_table(pyarrow.table(table), tmp_path / "l.parquet")
     with pytest.raises(InputError, match=r"^.*: src: a column of `.*`; expected numbers, texts or lists"):
@@ -360,14 +365,14 @@ def test_columns_that_are_neither_numbers_nor_texts_are_refused(tmp_path: Path, 
 
 @pytest.mark.hypothesis
 @given(st.binary(max_size=200), st.sampled_from(["l.csv", "l.parquet", "l.csv.gz"]))
-def test_any_bytes_are_read_or_refused(tmp_path_factory: Any, drawn: bytes, name: str) -> None:
+def test_random_bytes_are_rejected_as_input_errors(tmp_path_factory: Any, drawn: bytes, name: str) -> None:
     path = tmp_path_factory.mktemp("bytes") / name
     path.write_bytes(HEADER.encode() + b"\n" + drawn)
     with pytest.raises(InputError):
         measure(path, of_one_link(), FEW)
 
 
-def test_no_overlap_tells_both_ranges_and_the_likely_unit(write: Write) -> None:
+def test_missing_overlap_in_time_names_both_ranges_and_the_likely_unit(write: Write) -> None:
     with pytest.raises(InputError) as caught:
         measure(write(HEADER, f"{START_MS // 1000 + 20},5,file-read,r0,r1"), of_one_link(), FEW)
     assert str(caught.value) == (
@@ -377,12 +382,12 @@ def test_no_overlap_tells_both_ranges_and_the_likely_unit(write: Write) -> None:
     assert caught.value.__notes__ == ["times of latencies look like seconds where milliseconds are expected"]
 
 
-def test_intervals_finer_than_telemetry_are_refused(write: Write) -> None:
+def test_intervals_finer_than_telemetry_are_rejected(write: Write) -> None:
     with pytest.raises(InputError, match=r"^interval: `10s`: telemetry has a sample every 30s only"):
         measure(write(HEADER, CLEAN), of_one_link(), Settings(interval_ms=10_000))
 
 
-def test_times_may_be_dates_and_files_parquet_with_codes_and_lists(tmp_path: Path) -> None:
+def test_parquet_with_timestamps_dictionaries_and_lists_is_read(tmp_path: Path) -> None:
     table = pyarrow.table(
         {
             "t": pyarrow.array([at(20), at(20)], pyarrow.timestamp("ms", "UTC")),
@@ -397,11 +402,11 @@ def test_times_may_be_dates_and_files_parquet_with_codes_and_lists(tmp_path: Pat
     )
     (tmp_path / "b.csv").write_text(text)
     links = {f"r{rack}:{side}": [0.1 + 0.2 * rack] for rack in range(3) for side in ("uplink", "downlink")}
-    made = measure(tmp_path, telemetry(links), FEW)
-    assert in_buckets(made) == {30: 2, 50: 2}
+    result = measure(tmp_path, telemetry(links), FEW)
+    assert in_buckets(result) == {30: 2, 50: 2}
 
 
-def test_the_bootstrap_is_that_of_drawing_latencies_again(write: Write) -> None:
+def test_the_bootstrap_matches_resampled_latencies(write: Write) -> None:
     random = numpy.random.default_rng(3)
     base, slow = random.lognormal(0, 1, 60), 2 * random.lognormal(0, 1, 60)
     rows = [
@@ -409,25 +414,26 @@ def test_the_bootstrap_is_that_of_drawing_latencies_again(write: Write) -> None:
         for number, some in enumerate((base, slow))
         for latency in some
     ]
-    asked = Settings(least=2, resamples=20_000)
-    (curve,) = measure(write(HEADER, *rows), telemetry({"r0:uplink": (0.1, 0.5)}), asked).curves
+    options = Settings(least=2, resamples=20_000)
+    (curve,) = measure(write(HEADER, *rows), telemetry({"r0:uplink": (0.1, 0.5)}), options).curves
     rank = math.ceil(0.95 * 60) - 1
     drawn = [numpy.sort(random.choice(some, (20_000, 60)), axis=1)[:, rank] for some in (base, slow)]
     low, high = numpy.quantile(drawn[1] / drawn[0], [0.025, 0.975])
-    found = curve.buckets[1].inflation["p95"]
-    assert [found.low, found.high] == pytest.approx([low, high], rel=0.05)
+    actual = curve.buckets[1].inflation["p95"]
+    assert [actual.low, actual.high] == pytest.approx([low, high], rel=0.05)
 
 
 def test_duckdb_and_spark_agree_on_every_digit(tmp_path: Path, spark: Engine) -> None:
     kinds = [Kind("chunk-read", GROWTH, 0.4), Kind("shuffle-write", GROWTH, medium="ram")]
-    made = plant(LINKS, kinds, per_bucket=40, even=False)
-    rows = made.latencies.num_rows
+    planted = plant(LINKS, kinds, per_bucket=40, even=False)
+    rows = planted.latencies.num_rows
     ratio = numpy.random.default_rng(1).integers(0, 11, rows) / 10
-    latencies = made.latencies.append_column("compute_ratio", pyarrow.array(ratio))
+    latencies = planted.latencies.append_column("compute_ratio", pyarrow.array(ratio))
     parquet.write_table(latencies, tmp_path / "l.parquet")
-    asked = Settings(by=("operation", "compute"), least=5)
-    found = [
-        measure(tmp_path / "l.parquet", samples(made.samples, engine), asked) for engine in (ENGINE, spark)
+    options = Settings(by=("operation", "compute"), least=5)
+    actual = [
+        measure(tmp_path / "l.parquet", samples(planted.samples, engine), options)
+        for engine in (ENGINE, spark)
     ]
-    assert found[0].counts.equals(found[1].counts)
-    assert json.dumps(tables.described(found[0])) == json.dumps(tables.described(found[1]))
+    assert actual[0].counts.equals(actual[1].counts)
+    assert json.dumps(tables.described(actual[0])) == json.dumps(tables.described(actual[1]))

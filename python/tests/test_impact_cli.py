@@ -21,31 +21,31 @@ GIVEN = (
 )
 
 
-def said(shown: subprocess.CompletedProcess[str]) -> list[str]:
+def error_lines(result: subprocess.CompletedProcess[str]) -> list[str]:
     """The lines on stderr, but for those that say what takes long."""
-    return [line for line in shown.stderr.splitlines() if not line.endswith(" ...")]
+    return [line for line in result.stderr.splitlines() if not line.endswith(" ...")]
 
 
-def test_it_prints_a_table_and_says_what_its_words_mean(run: Run) -> None:
-    shown = run(*GIVEN, "--resamples", "0")
-    assert shown.returncode == 0, shown.stderr
-    header, *rows = shown.stdout.splitlines()
+def test_the_command_prints_a_table_and_a_glossary(run: Run) -> None:
+    result = run(*GIVEN, "--resamples", "0")
+    assert result.returncode == 0, result.stderr
+    header, *rows = result.stdout.splitlines()
     assert header.split("  ")[0] == "OPERATION"
     assert [row.split()[0] for row in rows] == ["chunk-read", "file-read", "file-write"]
-    assert "7,200 of 7,200 latencies have a utilization" in shown.stderr
-    assert "load-tolerance: the utilization at which p95 is" in shown.stderr
+    assert "7,200 of 7,200 latencies have a utilization" in result.stderr
+    assert "load-tolerance: the utilization at which p95 is" in result.stderr
 
 
-def test_everything_it_writes_says_the_same(run: Run, tmp_path: Path) -> None:
-    shown = run(*GIVEN, "--out", "tables", "--report", "page.html", "-o", "json")
-    assert shown.returncode == 0, shown.stderr
-    told = json.loads(shown.stdout)
+def test_json_tables_and_report_agree(run: Run, tmp_path: Path) -> None:
+    result = run(*GIVEN, "--out", "tables", "--report", "page.html", "-o", "json")
+    assert result.returncode == 0, result.stderr
+    document = json.loads(result.stdout)
     of = parquet.read_table(tmp_path / "tables" / "buckets.parquet").to_pylist()
-    buckets = [bucket for curve in told["curves"] for bucket in curve["buckets"]]
+    buckets = [bucket for curve in document["curves"] for bucket in curve["buckets"]]
     assert [row["p95_inflation"] for row in of] == [bucket["p95"]["inflation"]["value"] for bucket in buckets]
     tolerance = parquet.read_table(tmp_path / "tables" / "tolerance.parquet").to_pylist()
     assert [row["value"] for row in tolerance if row["figure"] == "load-tolerance"] == [
-        one["value"] for curve in told["curves"] for one in curve["load_tolerance"]
+        one["value"] for curve in document["curves"] for one in curve["load_tolerance"]
     ]
     page = (tmp_path / "page.html").read_text()
     assert page.count("<svg") == 1
@@ -54,15 +54,15 @@ def test_everything_it_writes_says_the_same(run: Run, tmp_path: Path) -> None:
         "http://creativecommons.org", ""
     ).replace("https://matplotlib.org", "")
     again = run(*GIVEN, "--out", "tables", "--report", "page.html", "-o", "json")
-    assert (again.stdout, (tmp_path / "page.html").read_text()) == (shown.stdout, page)
+    assert (again.stdout, (tmp_path / "page.html").read_text()) == (result.stdout, page)
 
 
-def test_tables_take_the_place_of_nothing_else(run: Run, tmp_path: Path) -> None:
+def test_a_folder_with_other_files_is_not_overwritten(run: Run, tmp_path: Path) -> None:
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "letter.txt").write_text("dear")
-    shown = run(*GIVEN, "--out", "mine")
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert shown.stderr.startswith("error: --out: `mine`: holds `letter.txt`")
+    result = run(*GIVEN, "--out", "mine")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("error: --out: `mine`: holds `letter.txt`")
     assert (tmp_path / "mine" / "letter.txt").read_text() == "dear"
 
 
@@ -87,25 +87,25 @@ def test_tables_take_the_place_of_nothing_else(run: Run, tmp_path: Path) -> None
         (("--report", "none/page.html"), "error: --report: `none/page.html`: there is no folder"),
     ],
 )
-def test_what_is_wrong_is_told_by_its_option(run: Run, options: tuple[str, ...], error: str) -> None:
-    shown = run(*GIVEN, *options)
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert said(shown)[0].startswith(error)
-    assert "Traceback" not in shown.stderr
+def test_invalid_options_are_named(run: Run, options: tuple[str, ...], error: str) -> None:
+    result = run(*GIVEN, *options)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert error_lines(result)[0].startswith(error)
+    assert "Traceback" not in result.stderr
 
 
-def test_telemetry_that_is_not_given_is_asked_for_by_its_option(run: Run) -> None:
-    shown = run(*GIVEN[:5])
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert said(shown)[0].startswith("error: --telemetry: expected ")
+def test_missing_telemetry_names_the_telemetry_option(run: Run) -> None:
+    result = run(*GIVEN[:5])
+    assert (result.returncode, result.stdout) == (2, "")
+    assert error_lines(result)[0].startswith("error: --telemetry: expected ")
 
 
-def test_an_operation_without_a_rule_is_told_with_the_option_that_gives_one(run: Run, tmp_path: Path) -> None:
+def test_an_operation_without_a_rule_hints_at_the_rule_option(run: Run, tmp_path: Path) -> None:
     (tmp_path / "l.csv").write_text("t_ms,latency_ms,operation,src,dst\n1767225620000,5,file-raed,r0,r1\n")
-    shown = run(*GIVEN[:3], "--latency", "l.csv", *GIVEN[5:])
+    result = run(*GIVEN[:3], "--latency", "l.csv", *GIVEN[5:])
     known = "chunk-read, shuffle-write, shuffle-read, file-read, file-write, query"
     unknown = "`file-raed`: no rule says which links it crosses"
-    assert said(shown) == [
+    assert error_lines(result) == [
         f"error: l.csv: operation: row 0: {unknown}; expected one of {known}",
         "hint: did you mean `file-read`?",
         "hint: --links 'file-raed=src:uplink,dst:downlink' gives it a rule",
@@ -119,13 +119,13 @@ def test_each_class_may_have_telemetry_of_its_own(run: Run, tmp_path: Path) -> N
     rows = [f"1767225620000,{5 + at},file-read,r0,r1,{name}" for at in range(9) for name in ("PC", "NC")]
     (tmp_path / "l.csv").write_text("\n".join(["t_ms,latency_ms,operation,src,dst,class", *rows]) + "\n")
     links = GIVEN[-1]
-    shown = run(
+    result = run(
         *GIVEN[:3], "--latency", "l.csv", "--by", "class", "--least", "2", "-o", "json",
         "--class-telemetry", f"PC={links}", "--class-telemetry", f"NC={links}", "--weights", "PC=3,NC=1",
     )  # fmt: skip
-    assert shown.returncode == 0, shown.stderr
-    told = json.loads(shown.stdout)
-    assert told["weights"] == {"PC": 3, "NC": 1}
-    low = {curve["split"]["class"]: curve["buckets"][0]["from"] for curve in told["curves"]}
+    assert result.returncode == 0, result.stderr
+    document = json.loads(result.stdout)
+    assert document["weights"] == {"PC": 3, "NC": 1}
+    low = {curve["split"]["class"]: curve["buckets"][0]["from"] for curve in document["curves"]}
     # The same load in both: 4/3 of it for one, four times for the other.
     assert low["NC"] == pytest.approx(3 * low["PC"], abs=0.15)

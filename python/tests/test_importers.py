@@ -76,7 +76,9 @@ def trees(draw: st.DrawFn) -> Placed:
 @pytest.mark.parametrize("form", [kubernetes, hdfs, slurm])
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(hosts=trees())
-def test_a_tree_comes_back_as_it_was(tmp_path: Path, form: Callable[[Placed], str], hosts: Placed) -> None:
+def test_an_exported_tree_is_imported_unchanged(
+    tmp_path: Path, form: Callable[[Placed], str], hosts: Placed
+) -> None:
     (tmp_path / "file").write_text(form(hosts))
     speeds = FLAT if hosts[0][2] is None else PODS
     assert imported(form.__name__, [tmp_path / "file"], speeds) == sorted(hosts)
@@ -107,9 +109,9 @@ def test_lldp_from_either_end_gives_the_same_tree(
     random.Random(seed).shuffle(files)
     several = hosts[0][2] is not None and len({pod for *_, pod in hosts}) > 1
     speeds = Speeds(pod_oversubscription="2") if several else Speeds()
-    found = imported("lldp", files, speeds)
+    actual = imported("lldp", files, speeds)
     named = [(host, rack, f"{pod}a_{pod}b" if several else None) for host, rack, pod in hosts]
-    assert found == sorted(named)
+    assert actual == sorted(named)
 
 
 def lldp(name: str, others: list[str], switches: set[str], form: str) -> str:
@@ -163,7 +165,7 @@ REAL = """
 """
 
 
-def test_what_lldpd_prints_of_one_neighbour_is_understood(tmp_path: Path) -> None:
+def test_lldpd_output_with_a_single_neighbour_is_read(tmp_path: Path) -> None:
     (tmp_path / "h1.json").write_text(REAL)
     topology = read(Format.LLDP, [tmp_path / "h1.json"])
     assert [(host.name, host.rack, host.nic_bps) for host in topology.hosts] == [("h1", "t1", 10**10)]
@@ -182,7 +184,7 @@ def test_hosts_that_share_a_pair_of_tors_are_one_rack(tmp_path: Path) -> None:
     assert [host.nic_bps for host in topology.hosts] == [2 * 10**11, 10**11, 10**11]
 
 
-def test_patterns_say_who_is_a_switch_where_hosts_say_they_are(tmp_path: Path) -> None:
+def test_patterns_select_the_switches_if_hosts_announce_as_switches(tmp_path: Path) -> None:
     every = {"leaf1", "spine1", "h1", "h2"}
     (tmp_path / "leaf1.json").write_text(lldp("leaf1", ["h1", "h2", "spine1"], every, "json"))
     file = tmp_path / "leaf1.json"
@@ -207,7 +209,7 @@ def test_host_lists_are_expanded_as_slurm_does(text: str, names: list[str]) -> N
 
 
 @pytest.mark.parametrize(
-    ("text", "wrong"),
+    ("text", "message"),
     [
         ("n[1-2", "closed"),
         ("n1]", "closed"),
@@ -220,8 +222,8 @@ def test_host_lists_are_expanded_as_slurm_does(text: str, names: list[str]) -> N
         ("n[0-99999999999999999999]", "more than 100"),
     ],
 )
-def test_wrong_host_lists_are_refused(text: str, wrong: str) -> None:
-    with pytest.raises(ValueError, match=wrong):
+def test_invalid_host_lists_are_rejected(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         expanded(text, 100)
 
 
@@ -258,7 +260,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("form", "text", "error"), WRONG)
-def test_wrong_files_are_refused_with_line_and_field(
+def test_invalid_files_are_rejected_with_line_and_field(
     tmp_path: Path, form: str, text: str, error: str
 ) -> None:
     (tmp_path / "file").write_text(text)
@@ -269,7 +271,7 @@ def test_wrong_files_are_refused_with_line_and_field(
 
 
 @pytest.mark.parametrize("quantity", ["x", "-1", "1Gi5", "9" * 50, "", "1EE", True, [1], "1e99"])
-def test_quantities_that_are_none_are_refused(tmp_path: Path, quantity: Any) -> None:
+def test_invalid_kubernetes_quantities_are_rejected(tmp_path: Path, quantity: Any) -> None:
     node = {"metadata": {"name": "n", "labels": {RACK: "r"}}, "status": {"capacity": {"memory": quantity}}}
     (tmp_path / "file").write_text(json.dumps({"items": [node]}))
     with pytest.raises(InputError, match=r"items\[0\].status.capacity.memory"):
@@ -280,7 +282,9 @@ def test_quantities_that_are_none_are_refused(tmp_path: Path, quantity: Any) -> 
     ("quantity", "size"),
     [("527988584Ki", "527988584KiB"), ("64Gi", "64GiB"), ("1e3", "1000B"), ("2G", "1953125KiB")],
 )
-def test_sizes_of_kubernetes_are_those_of_cluster_files(tmp_path: Path, quantity: str, size: str) -> None:
+def test_kubernetes_quantities_become_sizes_of_cluster_files(
+    tmp_path: Path, quantity: str, size: str
+) -> None:
     capacity = {"memory": quantity, "cpu": "1500m"}
     node = {"metadata": {"name": "n", "labels": {RACK: "r"}}, "status": {"capacity": capacity}}
     (tmp_path / "file").write_text(json.dumps({"items": [node]}))
@@ -288,7 +292,7 @@ def test_sizes_of_kubernetes_are_those_of_cluster_files(tmp_path: Path, quantity
     assert (host.memory, host.cpus) == (size, "1500m")
 
 
-def test_a_rack_of_hosts_that_differ_says_what_each_has(tmp_path: Path) -> None:
+def test_hosts_of_a_rack_that_differ_are_written_one_by_one(tmp_path: Path) -> None:
     nodes = [
         {"metadata": {"name": name, "labels": {RACK: "r"}}, "status": {"capacity": capacity}}
         for name, capacity in (("a", {"cpu": "4"}), ("b", {"cpu": "8"}), ("c", {}))
@@ -300,7 +304,7 @@ def test_a_rack_of_hosts_that_differ_says_what_each_has(tmp_path: Path) -> None:
     assert "- name: c\n" in text
 
 
-def test_the_same_name_in_two_pods_is_two_racks(tmp_path: Path) -> None:
+def test_racks_with_the_same_name_in_two_pods_stay_separate(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("a /p1/r1\nb /p2/r1\nc /p2/r2\n")
     assert imported("hdfs", [tmp_path / "file"], PODS) == [
         ("a", "p1.r1", "p1"),
@@ -309,7 +313,7 @@ def test_the_same_name_in_two_pods_is_two_racks(tmp_path: Path) -> None:
     ]
 
 
-def test_what_is_left_out_is_counted_by_reason(tmp_path: Path) -> None:
+def test_hosts_left_out_are_counted_by_reason(tmp_path: Path) -> None:
     (tmp_path / "file").write_text(
         "Rack: /r1\n   10.0.0.1:9866 (a) In Service\n   10.0.0.2:9866 (b) Decommissioned\n"
         "   10.0.0.1:9866 (a)\n\nRack: /default-rack\n   10.0.0.9:9866\n\nRack: /r2\n"
@@ -326,10 +330,10 @@ def test_what_is_left_out_is_counted_by_reason(tmp_path: Path) -> None:
     }
 
 
-def test_names_that_yaml_would_take_for_numbers_stay_texts(tmp_path: Path) -> None:
+def test_names_that_look_like_yaml_numbers_stay_strings(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("007 /1e3\nno /null\n0x10 /1_000\n")
-    found = imported("hdfs", [tmp_path / "file"])
-    assert found == [("007", "1e3", None), ("0x10", "1_000", None), ("no", "null", None)]
+    actual = imported("hdfs", [tmp_path / "file"])
+    assert actual == [("007", "1e3", None), ("0x10", "1_000", None), ("no", "null", None)]
 
 
 SPEEDS = [
@@ -347,7 +351,7 @@ SPEEDS = [
 
 
 @pytest.mark.parametrize(("speeds", "error"), SPEEDS)
-def test_speeds_that_are_missing_wrong_or_without_effect_are_named(
+def test_missing_invalid_and_unused_speeds_are_named(
     tmp_path: Path, speeds: dict[str, str], error: str
 ) -> None:
     (tmp_path / "file").write_text("a /r1\nb /r2\n")
@@ -356,7 +360,7 @@ def test_speeds_that_are_missing_wrong_or_without_effect_are_named(
     assert str(raised.value).startswith(error)
 
 
-def test_ports_times_their_rate_are_a_rate(tmp_path: Path) -> None:
+def test_a_speed_may_be_a_port_count_times_a_rate(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("a /r1\nb /r2\n")
     text = cluster_file(
         read(Format.HDFS, [tmp_path / "file"]), Speeds(nic="2x25Gbps", rack_link="4 x 2.5Gbit/s")
@@ -393,27 +397,27 @@ words = st.sampled_from([*WORDS.split(), "\n"])
     | st.lists(words, max_size=20).map(lambda parts: " ".join(parts).encode())
     | json_like.map(lambda value: json.dumps(value).encode()),
 )
-def test_any_file_gives_a_cluster_or_one_clear_error(tmp_path: Path, form: Format, content: bytes) -> None:
+def test_random_files_give_a_cluster_or_an_input_error(tmp_path: Path, form: Format, content: bytes) -> None:
     file = tmp_path / "file"
     file.write_bytes(content)
     try:
         topology = read(form, [file])
     except InputError as refused:
-        said = str(refused)
+        text = str(refused)
     else:
-        said = ""
-    if said:
-        assert str(file) in said
+        text = ""
+    if text:
+        assert str(file) in text
         return
     pods = any(host.pod for host in topology.hosts)
     nic = "25Gbps" if any(host.nic_bps is None for host in topology.hosts) else None
     link = "4x100Gbps" if topology.racks().keys() - topology.rack_links.keys() else None
     speeds = Speeds(nic=nic, rack_link=link, pod_oversubscription="2" if pods else None)
-    found = Cluster.from_text(cluster_file(topology, speeds))
-    assert found.hosts == len(topology.hosts)
+    actual = Cluster.from_text(cluster_file(topology, speeds))
+    assert actual.hosts == len(topology.hosts)
 
 
-def test_examples_are_whole_clusters() -> None:
+def test_the_examples_are_imported_as_complete_clusters() -> None:
     assert len(imported("kubernetes", [EXAMPLES / "nodes.json"], PODS)) == 6
     assert len(imported("slurm", [EXAMPLES / "topology.conf"], PODS)) == 62
     assert len(imported("hdfs", [EXAMPLES / "racks.txt"], PODS)) == 6
@@ -429,9 +433,9 @@ def test_yaml_of_nodes_is_read_like_json(tmp_path: Path) -> None:
 Run = Callable[..., Any]
 
 
-def test_the_command_writes_a_file_that_loads_and_sums_up_on_stderr(run: Run, tmp_path: Path) -> None:
+def test_the_command_writes_a_loadable_file_and_prints_a_summary(run: Run, tmp_path: Path) -> None:
     (tmp_path / "racks.txt").write_text("a /r1\nb /r2\nc /default-rack\n")
-    shown = run(
+    result = run(
         "cluster",
         "import",
         "hdfs",
@@ -443,8 +447,8 @@ def test_the_command_writes_a_file_that_loads_and_sums_up_on_stderr(run: Run, tm
         "--out",
         "c.yaml",
     )
-    assert (shown.returncode, shown.stdout) == (0, "")
-    assert shown.stderr.splitlines() == [
+    assert (result.returncode, result.stdout) == (0, "")
+    assert result.stderr.splitlines() == [
         "hdfs: 2 hosts, 2 racks",
         "left out: 1 default-rack (the script does not know its rack): c",
     ]
@@ -452,13 +456,13 @@ def test_the_command_writes_a_file_that_loads_and_sums_up_on_stderr(run: Run, tm
     assert Cluster.from_file(str(tmp_path / "c.yaml")).hosts == 2
 
 
-def test_the_command_names_flags_and_writes_nothing_when_it_cannot(run: Run, tmp_path: Path) -> None:
+def test_invalid_options_are_named_and_no_file_is_written(run: Run, tmp_path: Path) -> None:
     (tmp_path / "racks.txt").write_text("a /r1\nb /r2\n")
-    shown = run(
+    result = run(
         "cluster", "import", "hdfs", "racks.txt", "--nic", "25Gb", "--rack-link", "1Gbps", "--out", "c.yaml"
     )
-    assert shown.returncode == 2
-    assert "error: --nic: `25Gb`: " in shown.stderr
+    assert result.returncode == 2
+    assert "error: --nic: `25Gb`: " in result.stderr
     assert not (tmp_path / "c.yaml").exists()
-    wrong = run("cluster", "import", "hdfs", "racks.txt", "--rack-label", "x")
-    assert "error: --rack-label: `x`: this is for kubernetes alone, not for hdfs" in wrong.stderr
+    completed = run("cluster", "import", "hdfs", "racks.txt", "--rack-label", "x")
+    assert "error: --rack-label: `x`: this is for kubernetes alone, not for hdfs" in completed.stderr

@@ -40,11 +40,11 @@ def series(draw: some.DrawFn, least: int = 1, most: int = 5 * DAY) -> Floats:
 
 
 @given(series())
-def test_a_prediction_is_finite_and_between_the_least_and_the_most_that_the_pair_sent(sent: Floats) -> None:
-    made = predict(Series.of(sent, INTERVAL)).matrix
-    assert numpy.isfinite(made).all()
-    assert (made >= numpy.where(sent < 1e-9, 0, sent).min(axis=0)).all()
-    assert (made <= sent.max(axis=0)).all()
+def test_a_prediction_is_between_the_least_and_the_most_bytes_of_the_pair(sent: Floats) -> None:
+    result = predict(Series.of(sent, INTERVAL)).matrix
+    assert numpy.isfinite(result).all()
+    assert (result >= numpy.where(sent < 1e-9, 0, sent).min(axis=0)).all()
+    assert (result <= sent.max(axis=0)).all()
 
 
 @given(series())
@@ -55,19 +55,19 @@ def test_the_same_series_gives_the_same_bits(sent: Floats) -> None:
 
 @given(arrays(numpy.float64, (2, 2), elements=AMOUNTS), some.integers(1, 4 * DAY))
 def test_a_constant_series_is_predicted_exactly(each: Floats, intervals: int) -> None:
-    made = predict(Series.of(numpy.repeat(each[None], intervals, axis=0), INTERVAL)).matrix
-    assert made == pytest.approx(numpy.where(each < 1e-9, 0, each), rel=1e-9)
+    result = predict(Series.of(numpy.repeat(each[None], intervals, axis=0), INTERVAL)).matrix
+    assert result == pytest.approx(numpy.where(each < 1e-9, 0, each), rel=1e-9)
 
 
 @given(arrays(numpy.float64, (DAY, 2, 2), elements=some.floats(1, 1e12)), some.integers(2 * DAY, 5 * DAY))
-def test_a_periodic_series_is_predicted_exactly_once_it_has_come_round(day: Floats, intervals: int) -> None:
+def test_a_periodic_series_is_predicted_exactly_after_a_full_period(day: Floats, intervals: int) -> None:
     whole = numpy.tile(day, (6, 1, 1))
-    made = predict(Series.of(whole[:intervals], INTERVAL)).matrix
-    assert made == pytest.approx(whole[intervals], rel=1e-6)
+    result = predict(Series.of(whole[:intervals], INTERVAL)).matrix
+    assert result == pytest.approx(whole[intervals], rel=1e-6)
 
 
 @given(series(least=2), some.data())
-def test_what_comes_later_changes_no_earlier_prediction(sent: Floats, data: some.DataObject) -> None:
+def test_later_intervals_do_not_change_earlier_predictions(sent: Floats, data: some.DataObject) -> None:
     learnt = data.draw(some.integers(1, len(sent) - 1))
     from_here = data.draw(some.integers(learnt, len(sent) - 1))
     other = sent.copy()
@@ -82,19 +82,19 @@ def test_what_comes_later_changes_no_earlier_prediction(sent: Floats, data: some
 
 
 @given(series(least=2))
-def test_every_figure_of_a_score_is_a_finite_number_in_its_interval_or_nothing_was_sent(
+def test_scores_are_finite_and_within_their_confidence_intervals(
     sent: Floats,
 ) -> None:
     try:
-        made = score(Series.of(sent, INTERVAL))
+        result = score(Series.of(sent, INTERVAL))
     except InputError as error:
         assert "nothing was sent" in str(error)  # noqa: PT017
         return
-    for one in made.scored:
+    for one in result.scored:
         for value, within in astuple(one)[1:]:
             assert math.isfinite(value)
             assert within is None or (within[0] <= within[1] and all(map(math.isfinite, within)))
-    assert made.scored[0].above_combination.value == 0
+    assert result.scored[0].above_combination.value == 0
 
 
 @given(series(least=DAY, most=3 * DAY), some.randoms(use_true_random=False))
@@ -108,9 +108,9 @@ def test_the_order_of_lines_does_not_matter(sent: Floats, random: Any) -> None:
     lines += [f"{14_400 * at},1,0,0\n" for at in range(len(whole))]
     random.shuffle(lines)
     whole = whole // 2 * 2 + whole % 2
-    made = read_text(HEADER + "".join(lines), interval=INTERVAL)
-    assert made.intervals == len(whole)
-    assert [made.square(row).tolist() for row in made.bytes] == whole.tolist()
+    result = read_text(HEADER + "".join(lines), interval=INTERVAL)
+    assert result.intervals == len(whole)
+    assert [result.square(row).tolist() for row in result.bytes] == whole.tolist()
 
 
 def read_text(text: str | bytes, name: str = "list.csv", **options: Any) -> Series:
@@ -125,18 +125,18 @@ def read_text(text: str | bytes, name: str = "list.csv", **options: Any) -> Seri
             raise InputError(file, error.line, error.column, error.field, error.message) from None
 
 
-def test_a_pair_without_an_earlier_day_is_expected_to_send_what_it_sent_last() -> None:
+def test_a_pair_without_an_earlier_day_is_predicted_by_its_last_interval() -> None:
     sent = numpy.zeros((3 * DAY + 2, 2, 2))
     sent[:, 0, 1] = 10 + numpy.arange(len(sent)) % DAY
     sent[-2:, 1, 0] = 7, 9
-    made = predict(Series.of(sent, INTERVAL))
-    assert made.matrix == pytest.approx(numpy.array([[0, 12], [9, 0]]))
-    assert made.model.last_hour[0] == pytest.approx(0)
+    result = predict(Series.of(sent, INTERVAL))
+    assert result.matrix == pytest.approx(numpy.array([[0, 12], [9, 0]]))
+    assert result.model.last_hour[0] == pytest.approx(0)
     short = predict(Series.of(sent[: DAY - 1], INTERVAL))
     assert (short.matrix[0, 1], short.model.learnt_hours, short.model.validation) == (14, 0, None)
 
 
-def test_days_before_the_first_traffic_of_a_pair_are_not_its_days() -> None:
+def test_days_before_the_first_traffic_of_a_pair_are_ignored() -> None:
     values = numpy.array([[0.0], [0.0], [6.0], [0.0], [2.0], [4.0]])
     past = look_back(values, 2)
     assert past.last[:, 0].tolist() == [0, 0, 0, 6, 0, 2, 4]
@@ -146,24 +146,24 @@ def test_days_before_the_first_traffic_of_a_pair_are_not_its_days() -> None:
     assert past.mean[:, 0].tolist() == [0, 0, 0, 6, 3, 8 / 3, 3]
 
 
-def test_scores_are_those_worked_by_hand() -> None:
+def test_scores_match_a_calculation_by_hand() -> None:
     # Pair a sends 10, 20, 10, 40; pair b 0, 5, 5, 0. Two intervals are learnt from, which have no day before.
     sent = numpy.zeros((4, 2, 2))
     sent[:, 0, 1], sent[:, 1, 0] = (10, 20, 10, 40), (0, 5, 5, 0)
-    made = score(Series.of(sent, "4h"), train=0.5)
-    last = made.scored[1]
+    result = score(Series.of(sent, "4h"), train=0.5)
+    last = result.scored[1]
     # Off by 10 and 0, then by 30 and 5, of 15 and 40 bytes.
     assert last.wrong_bytes.value == pytest.approx(45 / 55)
     assert last.total.value == pytest.approx((10 / 15 + 25 / 40) / 2)
     assert last.median.value == pytest.approx(((1 + 0) / 2 + 30 / 40) / 2)
     assert last.p90.value == pytest.approx((0.9 + 30 / 40) / 2)
-    assert (made.learnt, made.pairs) == (2, 2)
+    assert (result.learnt, result.pairs) == (2, 2)
     # The pair a has 15 on average, and b from its first traffic on 5; then 40 / 3 and 5.
-    past = made.scored[3]
+    past = result.scored[3]
     assert past.wrong_bytes.value == pytest.approx((5 + 0 + (40 - 40 / 3) + 5) / 55)
 
 
-def test_each_pair_has_a_weight_of_its_own_where_that_validates_better() -> None:
+def test_each_pair_has_its_own_weight_if_that_validates_better() -> None:
     # One pair repeats the day before, the other the last interval.
     random = numpy.random.default_rng(1)
     sent = numpy.zeros((20 * DAY, 2, 2))
@@ -186,7 +186,7 @@ def test_names_are_sorted_naturally_and_numbers_have_no_gaps() -> None:
     assert ordered.square(ordered.bytes[0]).tolist() == [[0, 0, 0], [8, 0, 0], [0, 0, 0]]
 
 
-def test_the_same_list_as_gzip_parquet_and_numpy_is_the_same_series() -> None:
+def test_gzip_parquet_and_numpy_files_give_the_same_series() -> None:
     text = "note," + HEADER + "".join(f'"x, y",{3600 * at},0,1,{at * 5}\n' for at in range(1, 30))
     plain = read_text(text)
     buffer = BytesIO()
@@ -195,9 +195,9 @@ def test_the_same_list_as_gzip_parquet_and_numpy_is_the_same_series() -> None:
     square = BytesIO()
     numpy.save(square, numpy.array([plain.square(row) for row in plain.bytes]))
     for other in (gzip.compress(text.encode()), buffer.getvalue(), square.getvalue()):
-        made = read_text(other)
-        assert (made.tasks, made.interval_s) == (plain.tasks, plain.interval_s)
-        assert made.bytes.tolist() == plain.bytes.tolist()
+        result = read_text(other)
+        assert (result.tasks, result.interval_s) == (plain.tasks, plain.interval_s)
+        assert result.bytes.tolist() == plain.bytes.tolist()
 
 
 def npy(array: Any) -> bytes:
@@ -248,7 +248,7 @@ def npy(array: Any) -> bytes:
         (npy(numpy.zeros((1, 5_001, 5_001), dtype="i1")), "list.csv: 5,001 tasks: more than 5,000"),
     ],
 )
-def test_what_cannot_be_used_is_refused_with_its_place(text: str | bytes, error: str) -> None:
+def test_invalid_files_are_rejected_with_the_position(text: str | bytes, error: str) -> None:
     with pytest.raises(InputError) as caught:
         read_text(text)
     assert str(caught.value).startswith(error)
@@ -268,13 +268,13 @@ def test_what_cannot_be_used_is_refused_with_its_place(text: str | bytes, error:
         ({"tasks": ["a"]}, "list.csv: `b`: not one of the 1 tasks that were named"),
     ],
 )
-def test_wrong_arguments_are_named(options: dict[str, Any], error: str) -> None:
+def test_invalid_arguments_are_named(options: dict[str, Any], error: str) -> None:
     with pytest.raises(InputError) as caught:
         read_text(HEADER + "0,a,b,1\n", **options)
     assert str(caught.value).startswith(error)
 
 
-def test_what_cannot_be_scored_says_why() -> None:
+def test_a_series_that_cannot_be_scored_is_rejected_with_the_reason() -> None:
     sent = numpy.ones((10, 2, 2))
     for train in (0.0, 1.0, math.nan):
         with pytest.raises(InputError, match=r"^train: `.*`: expected a share above 0 and below 1"):
@@ -301,13 +301,13 @@ def transfers(tmp_path: Path) -> Path:
     return path
 
 
-def test_the_command_writes_a_matrix_that_tasks_are_placed_by(run: Run, transfers: Path) -> None:
+def test_the_command_writes_a_matrix_that_place_tasks_accepts(run: Run, transfers: Path) -> None:
     folder = transfers.parent
     for name in ("next.npy", "next.csv"):
-        shown = run("matrix", "predict", "transfers.csv", "--tasks", "c,b,a", "--out", name)
-        assert shown.returncode == 0, shown.stderr
-        assert shown.stderr.endswith(f"wrote {name}\n")
-    header, first, *_, last = shown.stdout.splitlines()
+        result = run("matrix", "predict", "transfers.csv", "--tasks", "c,b,a", "--out", name)
+        assert result.returncode == 0, result.stderr
+        assert result.stderr.endswith(f"wrote {name}\n")
+    header, first, *_, last = result.stdout.splitlines()
     assert header.split() == ["FROM", "TO", "LAST", "NEXT"]
     assert first.split() == ["a", "b", "4.80GB", "200.00MB"]
     assert last.split() == ["all", "pairs", "7.20GB", "300.00MB"]
@@ -326,21 +326,21 @@ def test_the_command_writes_a_matrix_that_tasks_are_placed_by(run: Run, transfer
     ]
 
 
-def test_the_commands_print_for_programs_what_python_says(run: Run, transfers: Path) -> None:
+def test_the_json_output_equals_the_python_results(run: Run, transfers: Path) -> None:
     known = read(transfers)
-    said = json.loads(run("matrix", "predict", "transfers.csv", "-o", "json").stdout)
-    assert said["matrix"] == predict(known).matrix.tolist()
-    assert (said["tasks"], said["intervals"], said["interval_s"]) == (["a", "b", "c"], 120, 3600)
-    said = json.loads(run("matrix", "score", "transfers.csv", "--train", "0.5", "-o", "json").stdout)
-    made = score(known, 0.5)
-    assert [row["predictor"] for row in said["predictors"]] == list(PREDICTORS)
-    assert said["learnt"] == made.learnt == 60
-    for row, one in zip(said["predictors"], made.scored, strict=True):
+    document = json.loads(run("matrix", "predict", "transfers.csv", "-o", "json").stdout)
+    assert document["matrix"] == predict(known).matrix.tolist()
+    assert (document["tasks"], document["intervals"], document["interval_s"]) == (["a", "b", "c"], 120, 3600)
+    document = json.loads(run("matrix", "score", "transfers.csv", "--train", "0.5", "-o", "json").stdout)
+    result = score(known, 0.5)
+    assert [row["predictor"] for row in document["predictors"]] == list(PREDICTORS)
+    assert document["learnt"] == result.learnt == 60
+    for row, one in zip(document["predictors"], result.scored, strict=True):
         assert row["wrong_bytes"] == one.wrong_bytes.value
         assert (row["total_low"], row["total_high"]) == one.total.within
-    shown = run("matrix", "score", "transfers.csv")
-    assert [line.split("  ")[0] for line in shown.stdout.splitlines()] == ["PREDICTOR", *PREDICTORS]
-    assert "36 of 120 intervals scored, 2 pairs" in shown.stderr
+    completed = run("matrix", "score", "transfers.csv")
+    assert [line.split("  ")[0] for line in completed.stdout.splitlines()] == ["PREDICTOR", *PREDICTORS]
+    assert "36 of 120 intervals scored, 2 pairs" in completed.stderr
 
 
 @pytest.mark.parametrize(
@@ -360,11 +360,11 @@ def test_the_commands_print_for_programs_what_python_says(run: Run, transfers: P
         (("score", "transfers.csv", "--train", "2"), "error: --train: `2.0`: expected a share"),
     ],
 )
-def test_what_is_wrong_is_one_line_and_code_2_and_leaves_nothing(
+def test_invalid_options_exit_with_2_and_leave_no_files(
     run: Run, transfers: Path, arguments: tuple[str, ...], error: str
 ) -> None:
-    shown = run("matrix", *arguments)
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert shown.stderr.startswith(error), shown.stderr
-    assert len(shown.stderr.splitlines()) == 1
+    result = run("matrix", *arguments)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith(error), result.stderr
+    assert len(result.stderr.splitlines()) == 1
     assert [path.name for path in transfers.parent.iterdir()] == ["transfers.csv"]

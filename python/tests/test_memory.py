@@ -13,7 +13,7 @@ BENCHMARK = Path(__file__).parent.parent / "benchmarks" / "fluid.py"
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="peak memory is read from /proc")
-def test_a_million_flows_take_less_than_100_megabytes_with_their_table(tmp_path: Path) -> None:
+def test_a_million_flows_and_their_table_take_under_100_megabytes(tmp_path: Path) -> None:
     flows = runpy.run_path(str(BENCHMARK))["make_flows"](1_000_000, load=0.7)
     path = tmp_path / "flows.arrow"
     with pyarrow.ipc.new_file(path, flows.schema) as file:

@@ -41,7 +41,7 @@ def words(text: str | None) -> str:
     return re.sub(r"\s+", " ", (text or "").strip()).partition(". ")[0].rstrip(".")
 
 
-def test_the_stub_and_help_describe_a_method_alike() -> None:
+def test_the_stub_and_help_describe_a_method_with_the_same_words() -> None:
     declared = {
         f"{kind.name}.{method.name}": ast.get_docstring(method)
         for kind in ast.parse(STUB.read_text()).body

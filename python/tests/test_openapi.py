@@ -1,7 +1,7 @@
-"""The service is as it describes itself: right is understood, wrong refused, answers have their shape.
+"""The service follows its OpenAPI document: it accepts valid requests, rejects invalid ones.
 
-Schemathesis makes the requests of what `/v1/openapi.json` says; besides, the test gives it the existing names,
-and a right request of each operation of which it seldom makes one.
+Schemathesis generates the requests from `/v1/openapi.json`. The test adds the existing names,
+and a valid request for each operation that Schemathesis seldom generates one for.
 """
 
 import json
@@ -238,9 +238,9 @@ def _whole(body: Any) -> Any:
 
 def _asked(schema: BaseSchema) -> list[Operation]:
     """Every operation; those that change the cluster, which all others use, come last."""
-    found = [found.ok() for found in schema.get_all_operations() if isinstance(found, Ok)]
-    assert len(found) > 30
-    return sorted(found, key=lambda operation: operation.path == "/v1/cluster")
+    actual = [actual.ok() for actual in schema.get_all_operations() if isinstance(actual, Ok)]
+    assert len(actual) > 30
+    return sorted(actual, key=lambda operation: operation.path == "/v1/cluster")
 
 
 def _some(
@@ -293,7 +293,7 @@ def _try(
     return _some(cases, EXAMPLES, ask)
 
 
-def test_what_is_right_is_understood(document: dict[str, Any], service: Service) -> None:
+def test_valid_requests_are_accepted(document: dict[str, Any], service: Service) -> None:
     def understood(case: Tried, answer: Response) -> None:
         if case.operation.path == "/v1/cluster":
             assert answer.status_code in (200, 412, 422), answer.text
@@ -314,7 +314,7 @@ def test_what_is_right_is_understood(document: dict[str, Any], service: Service)
         assert done or operation.label in RIGHT | NOT_DONE, f"{operation.label}: {seen}"
 
 
-def test_what_is_wrong_is_refused(document: dict[str, Any], service: Service) -> None:
+def test_invalid_requests_are_rejected(document: dict[str, Any], service: Service) -> None:
     def refused(case: Tried, answer: Response) -> None:
         case.validate_response(answer, checks=[negative_data_rejection])
 
@@ -324,7 +324,7 @@ def test_what_is_wrong_is_refused(document: dict[str, Any], service: Service) ->
             assert sum(seen.values()) > 0, operation.label
 
 
-def test_each_role_is_let_in_as_far_as_is_described(
+def test_each_role_is_authorized_as_documented(
     served: Served, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = tmp_path_factory.mktemp("roles")

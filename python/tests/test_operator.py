@@ -83,9 +83,9 @@ def openmetrics() -> Iterator[str]:
     """Counts of switches each minute, both ways of each port, and its speed."""
     links = Cluster(FABRIC).links()
     end = START + HOURS * HOUR
-    made = telemetry(links, PLANTS, start_ms=START, end_ms=end, cadence_ms=MIN, means=(0.1, 0.4))
+    result = telemetry(links, PLANTS, start_ms=START, end_ms=end, cadence_ms=MIN, means=(0.1, 0.4))
     for link, name in enumerate(links["name"].to_pylist()):
-        rows = made.filter(numpy.equal(made["link"].to_numpy(), link))
+        rows = result.filter(numpy.equal(result["link"].to_numpy(), link))
         node, way = name.split(":")
         rack, _, host = node.partition("h")
         labels = f'{{instance="tor-{rack}",ifName="{f"host{host}" if host else "uplink"}"}}'
@@ -108,7 +108,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory, backfilled: Any) -> Ite
 
 
 @pytest.fixture
-def asked(prometheus: str, tmp_path: Path) -> tuple[str, ...]:
+def command(prometheus: str, tmp_path: Path) -> tuple[str, ...]:
     """Options of `leeward hotspots`."""
     (tmp_path / "racks.yaml").write_text(yaml.safe_dump(FABRIC))
     (tmp_path / "map.yaml").write_text(MAP)
@@ -119,29 +119,29 @@ def asked(prometheus: str, tmp_path: Path) -> tuple[str, ...]:
     )
 
 
-def test_hotspots_that_prometheus_saw_are_named_with_their_causes(run: Run, asked: tuple[str, ...]) -> None:
-    shown = run(*asked, "-o", "json")
-    assert shown.returncode == 0, shown.stderr
-    said = json.loads(shown.stdout)
-    hot = {row["name"]: row for row in said["links"] if row["hot"]}
+def test_hotspots_in_prometheus_are_reported_with_their_causes(run: Run, command: tuple[str, ...]) -> None:
+    result = run(*command, "-o", "json")
+    assert result.returncode == 0, result.stderr
+    document = json.loads(result.stdout)
+    hot = {row["name"]: row for row in document["links"] if row["hot"]}
     assert {
         name: (row["hot_since_ms"] - START, row["last_hot_ms"] - START) for name, row in hot.items()
     } == HOT
     assert {name: row["hot"] for name, row in hot.items()} == {
         name: (end - start) // INTERVAL for name, (start, end) in HOT.items()
     }
-    found = {(row["subject"], row["cause"]) for row in said["findings"]}
-    assert found >= CAUSES
+    actual = {(row["subject"], row["cause"]) for row in document["findings"]}
+    assert actual >= CAUSES
     # Of links nothing else is said.
-    assert {one for one in found if ":" in one[0]} == {one for one in CAUSES if ":" in one[0]}
-    assert said["discards"] == []
+    assert {one for one in actual if ":" in one[0]} == {one for one in CAUSES if ":" in one[0]}
+    assert document["discards"] == []
 
 
-def test_the_exported_rules_call_the_same_intervals_hot(
-    run: Run, asked: tuple[str, ...], prometheus: str, tmp_path: Path
+def test_the_exported_rules_mark_the_same_intervals_hot(
+    run: Run, command: tuple[str, ...], prometheus: str, tmp_path: Path
 ) -> None:
-    shown = run(*asked, "--out", "out")
-    assert shown.returncode == 0, shown.stderr
+    completed = run(*command, "--out", "out")
+    assert completed.returncode == 0, completed.stderr
     ours = {
         (row["name"], at)
         for row in parquet.read_table(tmp_path / "out" / "runs.parquet").to_pylist()

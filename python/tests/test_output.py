@@ -28,7 +28,7 @@ class Terminal(io.StringIO):
         return True
 
 
-def test_progress_elsewhere_than_on_a_terminal_is_a_line_every_few_seconds() -> None:
+def test_progress_outside_a_terminal_is_a_line_every_few_seconds() -> None:
     clock, stream = Clock(), io.StringIO()
     with progress("simulating", 30, stream, clock, lambda share: f"{share * 3:.1f} of 3 days") as advance:
         for _ in range(30):
@@ -42,7 +42,7 @@ def test_progress_elsewhere_than_on_a_terminal_is_a_line_every_few_seconds() -> 
 
 
 @pytest.mark.parametrize("stream", [io.StringIO(), Terminal()])
-def test_what_takes_less_than_two_seconds_shows_no_progress(stream: io.StringIO) -> None:
+def test_no_progress_is_shown_for_less_than_two_seconds(stream: io.StringIO) -> None:
     clock = Clock()
     with progress("simulating days", 3, stream, clock) as advance:
         for _ in range(3):
@@ -51,7 +51,7 @@ def test_what_takes_less_than_two_seconds_shows_no_progress(stream: io.StringIO)
     assert stream.getvalue() == ""
 
 
-def test_progress_on_a_terminal_is_a_bar_that_goes_away() -> None:
+def test_progress_on_a_terminal_is_a_bar() -> None:
     clock, stream = Clock(), Terminal()
     with progress("simulating days", 4, stream, clock) as advance:
         clock.now += 3
@@ -60,14 +60,14 @@ def test_progress_on_a_terminal_is_a_bar_that_goes_away() -> None:
     assert "25%" in stream.getvalue()
 
 
-def test_what_takes_long_and_cannot_say_how_far_it_is_says_what_it_is_once() -> None:
+def test_a_long_task_without_progress_prints_its_name_once() -> None:
     stream = io.StringIO()
     with patience("reading racks.yaml", stream, seconds=0.02):
         time.sleep(0.2)
     assert stream.getvalue() == "reading racks.yaml ...\n"
 
 
-def test_what_ends_before_long_says_nothing() -> None:
+def test_a_short_task_prints_no_message() -> None:
     stream = io.StringIO()
     with patience("reading racks.yaml", stream, seconds=0.1):
         pass
@@ -77,12 +77,12 @@ def test_what_ends_before_long_says_nothing() -> None:
     assert stream.getvalue() == ""
 
 
-def test_columns_of_one_name_stay_apart(capsys: pytest.CaptureFixture[str]) -> None:
+def test_columns_with_the_same_name_stay_separate(capsys: pytest.CaptureFixture[str]) -> None:
     print_table(["", "a", "a"], "<>>", [["x", "1", "2"]])
     assert capsys.readouterr().out.splitlines() == ["   a  a", "x  1  2"]
 
 
-def test_a_table_on_a_terminal_has_colours_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_on_a_terminal_has_colours_unless_no_color_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setattr("sys.stdout", colourful := Terminal())
@@ -97,42 +97,40 @@ def test_a_table_on_a_terminal_has_colours_unless_told_otherwise(monkeypatch: py
 def on_a_terminal(monkeypatch: pytest.MonkeyPatch, columns: int, *table: Any) -> str:
     monkeypatch.setenv("COLUMNS", str(columns))
     monkeypatch.setenv("NO_COLOR", "1")
-    monkeypatch.setattr("sys.stdout", shown := Terminal())
+    monkeypatch.setattr("sys.stdout", terminal := Terminal())
     print_table(*table)
-    return shown.getvalue()
+    return terminal.getvalue()
 
 
-def test_on_a_narrow_terminal_names_and_numbers_stay_whole_and_texts_go_on_below(
+def test_on_a_narrow_terminal_only_text_columns_wrap(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     what = "traffic between the racks of three clusters, relative"
-    shown = on_a_terminal(
+    output = on_a_terminal(
         monkeypatch, 44, ["NAME", "SIZE", "WHAT"], "<><", [["facebook-tm-parsimon", "1.3 MB", what]]
     )
-    lines = shown.splitlines()
+    lines = output.splitlines()
     assert lines[1].startswith("facebook-tm-parsimon  1.3 MB  traffic")
     assert all(len(line) <= 44 for line in lines)
     assert " ".join(line[30:].strip() for line in lines[1:]) == what
 
 
 @pytest.mark.parametrize("columns", [10, 20, 40, 80])
-def test_no_letter_of_a_table_is_cut_off_on_any_terminal(
-    monkeypatch: pytest.MonkeyPatch, columns: int
-) -> None:
+def test_a_table_is_complete_at_any_terminal_width(monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
     policies = ["uniform:remote_racks=2", "sinbad:remote_racks=2:interval=10s"]
     rows = [["full block write time, mean", "6.80 s", "6.12 s"], ["f" * 64, "1", "2"]]
-    shown = on_a_terminal(monkeypatch, columns, ["", *policies], "<>>", rows)
+    output = on_a_terminal(monkeypatch, columns, ["", *policies], "<>>", rows)
     letters = sorted("".join([*policies, *(cell for row in rows for cell in row)]).replace(" ", ""))
-    assert sorted("".join(shown.split())) == letters
-    assert "…" not in shown
+    assert sorted("".join(output.split())) == letters
+    assert "…" not in output
 
 
-def test_a_wide_table_is_not_cut_when_piped(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_wide_table_is_not_truncated_when_piped(capsys: pytest.CaptureFixture[str]) -> None:
     print_table(["A", "B"], "<>", [["a" * 150, "b" * 150]])
     assert capsys.readouterr().out.splitlines()[1] == "a" * 150 + "  " + "b" * 150
 
 
-def test_a_file_appears_only_when_it_is_whole(tmp_path: Path) -> None:
+def test_a_file_is_replaced_only_when_complete(tmp_path: Path) -> None:
     target = tmp_path / "result.json"
     target.write_text("old")
 
@@ -152,14 +150,14 @@ def test_a_file_appears_only_when_it_is_whole(tmp_path: Path) -> None:
     assert os.listdir(tmp_path) == ["result.json"]
 
 
-def test_a_file_in_no_folder_names_the_folder(tmp_path: Path) -> None:
+def test_writing_a_file_into_a_missing_folder_names_the_folder(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError) as caught, whole_file(tmp_path / "none" / "result.json"):
         pass
     assert caught.value.filename == str(tmp_path / "none")
 
 
 @pytest.mark.parametrize("replace", [whole_file, whole_folder])
-def test_what_cannot_be_written_is_named_as_the_user_named_it(
+def test_write_errors_name_the_target_and_not_the_temporary_file(
     tmp_path: Path, replace: Callable[[Path], AbstractContextManager[Path]]
 ) -> None:
     target = tmp_path / "result"
@@ -173,7 +171,7 @@ def test_what_cannot_be_written_is_named_as_the_user_named_it(
     assert os.listdir(tmp_path) == []
 
 
-def test_a_folder_takes_the_place_of_another_only_when_it_is_whole(tmp_path: Path) -> None:
+def test_a_folder_is_replaced_only_when_complete(tmp_path: Path) -> None:
     target = tmp_path / "above" / "results"
 
     def write(text: str, whole: bool = True) -> None:
@@ -192,7 +190,7 @@ def test_a_folder_takes_the_place_of_another_only_when_it_is_whole(tmp_path: Pat
 
 
 @pytest.mark.parametrize("mode", [0o700, 0o755, 0o750])
-def test_a_folder_keeps_the_permissions_of_the_one_whose_place_it_takes(tmp_path: Path, mode: int) -> None:
+def test_a_replaced_folder_keeps_its_permissions(tmp_path: Path, mode: int) -> None:
     target = tmp_path / "results"
     target.mkdir()
     target.chmod(mode)

@@ -30,7 +30,7 @@ def command(*arguments: str) -> Any:
     return CliRunner().invoke(circuits.app, ["simulate", *arguments])
 
 
-def test_tables_agree_with_totals() -> None:
+def test_tables_add_up_to_the_totals() -> None:
     run = packets.simulate(SMALL)
     totals, tables = run.totals(), packets.tables(run)
     assert set(tables) == set(packets.TABLES)
@@ -67,7 +67,7 @@ def test_tables_agree_with_totals() -> None:
     st.sampled_from(["strobe", "solstice", "own"]),
 )
 @settings(max_examples=20, deadline=None)
-def test_a_summary_is_of_all_flows_and_no_byte_is_missing(
+def test_the_summary_covers_all_flows_and_all_bytes(
     flows: list[tuple[int, int, int]], scheduler: str
 ) -> None:
     def own(demand: Any, network: Network) -> Any:
@@ -81,13 +81,13 @@ def test_a_summary_is_of_all_flows_and_no_byte_is_missing(
     if scheduler != "strobe":
         named["demand"] = "oracle"
     run = packets.simulate(SMALL | {"workload": {"flows": work}, "scheduler": named, "sample": None})
-    found = packets.summary(run)
-    totals = found["totals"]
-    assert [one["class"] for one in found["completion"]] == sorted({step for _, step, _ in flows})
-    assert sum(one["flows"] for one in found["completion"]) == totals["finished"] == len(flows)
-    assert sum(one["delivered_bytes"] for one in found["completion"]) == sum(size for *_, size in flows)
-    assert all(0 < one["median_s"] <= one["p99_s"] <= totals["ended_s"] for one in found["completion"])
-    assert found["throughput_bps"] == pytest.approx(8 * sum(size for *_, size in flows) / totals["ended_s"])
+    actual = packets.summary(run)
+    totals = actual["totals"]
+    assert [one["class"] for one in actual["completion"]] == sorted({step for _, step, _ in flows})
+    assert sum(one["flows"] for one in actual["completion"]) == totals["finished"] == len(flows)
+    assert sum(one["delivered_bytes"] for one in actual["completion"]) == sum(size for *_, size in flows)
+    assert all(0 < one["median_s"] <= one["p99_s"] <= totals["ended_s"] for one in actual["completion"])
+    assert actual["throughput_bps"] == pytest.approx(8 * sum(size for *_, size in flows) / totals["ended_s"])
     ways = ("packet", "circuit", "local", "dropped", "held")
     assert totals["sent_bytes"] == sum(totals[f"{way}_bytes"] for way in ways)
 
@@ -98,7 +98,7 @@ def _round(demand: Any, network: Network) -> list[tuple[float, list[tuple[int, i
     return [(day, [(rack, (rack + step) % racks) for rack in range(racks)]) for step in range(1, racks)]
 
 
-def test_a_function_schedules_circuits_as_the_scheduler_it_is_like() -> None:
+def test_a_python_scheduler_gives_the_results_of_the_built_in_one() -> None:
     def totals(scheduler: dict[str, Any]) -> dict[str, Any]:
         return packets.simulate(SMALL | {"scheduler": scheduler}).totals()
 
@@ -109,29 +109,29 @@ def test_a_function_schedules_circuits_as_the_scheduler_it_is_like() -> None:
         for step in range(1, 4)
     ]
     assert totals({"days": days}) == known
-    asked: list[tuple[int, Network]] = []
+    requests: list[tuple[int, Network]] = []
 
     def most(demand: Any, network: Network) -> Any:
-        asked.append((int(demand.sum()), network))
+        requests.append((int(demand.sum()), network))
         return _round(demand, network) if demand.any() else []
 
-    made = totals({"name": most, "demand": "oracle", "night": "10us"})
-    assert made["finished"] == 2
-    assert asked[0][0] == 10_000_000
-    assert all(later[0] <= 10_000_000 for later in asked)
-    assert asked[0][1] == Network(night="10us")
+    result = totals({"name": most, "demand": "oracle", "night": "10us"})
+    assert result["finished"] == 2
+    assert requests[0][0] == 10_000_000
+    assert all(later[0] <= 10_000_000 for later in requests)
+    assert requests[0][1] == Network(night="10us")
 
 
-def test_what_is_wrong_with_a_function_is_told_as_it_is() -> None:
+def test_errors_of_a_python_scheduler_are_reported() -> None:
     def fails(scheduler: Any, **more: Any) -> str:
         with pytest.raises(InputError) as raised:
             packets.simulate(SMALL | {"scheduler": {"name": scheduler, **more}})
         return str(raised.value)
 
     twice = [("1ms", [(0, 1)]), ("1ms", [(0, 1), (0, 2)])]
-    told = "day 1: source 0 has circuits to 1 and 2: a port has one"
-    assert fails(lambda *_: twice) == f"scenario: scheduler.name: {told}"
-    assert fails(lambda *_: twice, demand="adu") == f"scenario: schedule request at 0 ns: {told}"
+    message = "day 1: source 0 has circuits to 1 and 2: a port has one"
+    assert fails(lambda *_: twice) == f"scenario: scheduler.name: {message}"
+    assert fails(lambda *_: twice, demand="adu") == f"scenario: schedule request at 0 ns: {message}"
     assert fails(lambda *_: 7, demand="adu") == "days: `<lambda>` returned int: expected a list of days"
     assert "makes schedules of demand" in fails(lambda *_: [])
 
@@ -145,19 +145,19 @@ def test_what_is_wrong_with_a_function_is_told_as_it_is() -> None:
         packets.simulate(SMALL | {"seed": object()})
 
 
-def test_trains_alone_are_a_scenario(tmp_path: Path) -> None:
+def test_a_scenario_may_consist_of_trains_only(tmp_path: Path) -> None:
     file = tmp_path / "trains.yaml"
     limit = "{host: [0, 0], rate: 940Mbps, bucket: 16kB}"
     file.write_text(f"network: {{limits: [{limit}]}}\ntrains: [{{from: [0, 0], to: [1, 0]}}]\nhorizon: 1s\n")
-    told = command(str(file)).stdout
-    assert "r0h0 to r1h0  2,000     2,000  0.92" in told
-    assert "FLOWS" not in told
+    printed = command(str(file)).stdout
+    assert "r0h0 to r1h0  2,000     2,000  0.92" in printed
+    assert "FLOWS" not in printed
     (train,) = json.loads(command(str(file), "-o", "json").stdout)["trains"]
     # Less headers, and what the bucket lets pass at once.
     assert 940e6 * 1472 / 1500 < train["rate_bps"] < 1.01 * 940e6 * 1472 / 1500
 
 
-def test_copies_of_blocks_have_a_table_and_their_policy() -> None:
+def test_copies_of_blocks_have_a_table_and_follow_their_policy() -> None:
     files = {"mappers": 4, "bytes": "2MB", "block": "1MB", "replication": 3}
     scenario = {**SMALL, "workload": {"dfsio": {**files, "copies": {"leeward": {"circuit_turn": "1s"}}}}}
     run = packets.simulate(scenario)
@@ -171,11 +171,11 @@ def test_copies_of_blocks_have_a_table_and_their_policy() -> None:
     assert all(0 <= began < finished <= run.totals()["ended_s"] for began, finished in ended)
 
 
-def test_runs_repeat_and_say_how_far_they_are() -> None:
-    told: list[float] = []
-    first = packets.simulate(SMALL, progress=told.append)
-    assert told
-    assert told == sorted(told)
+def test_runs_are_repeatable_and_report_progress() -> None:
+    updates: list[float] = []
+    first = packets.simulate(SMALL, progress=updates.append)
+    assert updates
+    assert updates == sorted(updates)
     assert all(
         table.equals(other)
         for table, other in zip(
@@ -184,7 +184,7 @@ def test_runs_repeat_and_say_how_far_they_are() -> None:
     )
 
 
-def test_what_progress_raises_ends_the_run() -> None:
+def test_an_exception_in_the_progress_callback_stops_the_run() -> None:
     def stop(share: float) -> None:
         raise RuntimeError(f"enough at {share}")
 
@@ -201,13 +201,13 @@ def test_what_progress_raises_ends_the_run() -> None:
         ({"workload": {"long": {"from": 0, "to": 9}}}, "workload.long: flow 0"),
     ],
 )
-def test_what_is_wrong_is_told(change: dict[str, Any], message: str) -> None:
+def test_invalid_scenarios_are_input_errors(change: dict[str, Any], message: str) -> None:
     with pytest.raises(InputError) as raised:
         packets.simulate(SMALL | change)
     assert message in str(raised.value)
 
 
-def test_latencies_of_no_path_are_refused() -> None:
+def test_latencies_of_an_unknown_path_are_rejected() -> None:
     run = packets.simulate(SMALL | {"horizon": "1us"})
     assert run.latency("circuit", 0.5) is None
     with pytest.raises(InputError, match="path"):
@@ -216,7 +216,7 @@ def test_latencies_of_no_path_are_refused() -> None:
         run.latency("all", 1.5)
 
 
-def test_the_command_prints_and_writes(tmp_path: Path) -> None:
+def test_the_command_prints_a_summary_and_writes_tables(tmp_path: Path) -> None:
     from pyarrow import parquet
 
     out = tmp_path / "results"
@@ -239,20 +239,20 @@ def test_the_command_prints_and_writes(tmp_path: Path) -> None:
     assert "mine.txt" in str(refused.exception)
 
 
-def test_sequences_go_on_for_three_days_and_rise() -> None:
+def test_sequences_cover_three_more_days_and_never_decrease() -> None:
     run = packets.simulate(str(EXAMPLE))
-    found = packets.sequence(run, 0, 1)
-    assert found is not None
+    actual = packets.sequence(run, 0, 1)
+    assert actual is not None
     # A day each 1.4 ms, of which 100 ms have 72; three more follow all but three of them.
-    assert (found.over, found.at_s[0], found.at_s[-1]) == (69, 0, pytest.approx(4.2e-3))
-    assert found.arrived_bytes[0] == 0
-    assert (numpy.diff(found.arrived_bytes) >= 0).all()
+    assert (actual.over, actual.at_s[0], actual.at_s[-1]) == (69, 0, pytest.approx(4.2e-3))
+    assert actual.arrived_bytes[0] == 0
+    assert (numpy.diff(actual.arrived_bytes) >= 0).all()
     # Circuits carry more in 180 us than packets do in the rest of 1.4 ms.
-    day = (found.at_s > 1.22e-3) & (found.at_s < 1.40e-3)
-    assert (found.up[day] == 1).all()
-    assert found.up.mean() == pytest.approx(180 / 1400, abs=0.02)
-    assert set(found.capacity_packets) == {16, 128}
-    assert (found.queued_packets <= 133).all()
+    day = (actual.at_s > 1.22e-3) & (actual.at_s < 1.40e-3)
+    assert (actual.up[day] == 1).all()
+    assert actual.up.mean() == pytest.approx(180 / 1400, abs=0.02)
+    assert set(actual.capacity_packets) == {16, 128}
+    assert (actual.queued_packets <= 133).all()
     # Without days it is the run itself; without samples there is nothing.
     alone = packets.simulate({**SMALL, "scheduler": None})
     plain = packets.sequence(alone, 0, 1)
@@ -278,7 +278,7 @@ def test_the_command_draws_sequence_plots(tmp_path: Path) -> None:
     assert "looks at no queue: expected `sample`" in str(refused.exception)
 
 
-def test_the_command_prints_flows_and_some_of_many_circuits() -> None:
+def test_the_command_prints_flows_and_at_most_twenty_circuits() -> None:
     result = command(str(EXAMPLE.parent / "rotorlb.yaml"))
     assert result.exit_code == 0, result.output
     lines = result.output.splitlines()
@@ -289,7 +289,7 @@ def test_the_command_prints_flows_and_some_of_many_circuits() -> None:
     assert "... and 36 more: -o json has all, and --out each of their days" in lines
 
 
-def test_the_command_speaks_json() -> None:
+def test_the_command_prints_json() -> None:
     result = command(str(EXAMPLE), "-o", "json")
     assert result.exit_code == 0
     summary = json.loads(result.stdout)
@@ -297,7 +297,9 @@ def test_the_command_speaks_json() -> None:
     assert summary["latency_s"]["packet"]["0.5"] > 1e-5
 
 
-def test_the_ten_lines_of_the_guide_run_and_say_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_python_example_of_the_guide_prints_the_documented_output(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     guide = (EXAMPLE.parents[2] / "docs/guides/reconfigure.md").read_text(encoding="utf-8")
     exec(guide.split("```python\n")[1].split("```")[0], {})
     assert capsys.readouterr().out == guide.split("```text\n")[1].split("```")[0]

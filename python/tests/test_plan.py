@@ -71,18 +71,16 @@ loads_gbps = st.lists(st.integers(0, 1000).map(lambda hundredths: hundredths / 1
 
 @pytest.mark.hypothesis
 @given(loads_gbps, st.integers(1, 100_000))
-def test_a_percentile_is_the_least_value_that_so_many_do_not_exceed(
-    values: list[float], thousandths: int
-) -> None:
-    found = nearest_rank(numpy.asarray(values), thousandths)
+def test_a_percentile_is_the_nearest_rank(values: list[float], thousandths: int) -> None:
+    actual = nearest_rank(numpy.asarray(values), thousandths)
     need = thousandths * len(values)
-    assert sum(value <= found for value in values) * 100_000 >= need
-    assert sum(value < found for value in values) * 100_000 < need
+    assert sum(value <= actual for value in values) * 100_000 >= need
+    assert sum(value < actual for value in values) * 100_000 < need
 
 
 @pytest.mark.hypothesis
 @given(loads_gbps, st.sampled_from([1, 10, 25, 3]), st.integers(100_000, 1_000_000))
-def test_ports_are_enough_and_one_fewer_is_not(gbps: list[float], speed: int, threshold: int) -> None:
+def test_planned_ports_suffice_and_one_fewer_does_not(gbps: list[float], speed: int, threshold: int) -> None:
     link = series("r0:uplink", gbps)
     wanted = ports([link], threshold, 98_000, speed * GB)
     load = round(nearest_rank(link.load_bps, 98_000))
@@ -94,12 +92,12 @@ def test_ports_are_enough_and_one_fewer_is_not(gbps: list[float], speed: int, th
     ("capacity", "speed"),
     [(400, 100), (800, 200), (40, 10), (20, 10), (100, 25), (10, 10), (80, 40), (320, 40), (7, 7)],
 )
-def test_the_speed_of_a_port_is_a_usual_one_of_a_likely_number(capacity: int, speed: int) -> None:
+def test_an_assumed_port_speed_is_a_common_one(capacity: int, speed: int) -> None:
     wanted = ports([series("r0:uplink", [1.0], capacity)], 750_000, 98_000, None)
     assert (wanted.speed_bps, wanted.assumed) == (speed * GB, True)
 
 
-def test_ports_that_were_lost_are_told_from_new_ones() -> None:
+def test_lost_ports_are_counted_apart_from_added_ones() -> None:
     link = Series("r0:uplink", numpy.full(4, 18.0 * GB), numpy.full(4, 20.0 * GB), 40 * GB)
     wanted = ports([link], 750_000, 98_000, 10 * GB)
     assert (wanted.now, wanted.lost, wanted.needed, wanted.added) == (2, 2, 3, 1)
@@ -107,7 +105,7 @@ def test_ports_that_were_lost_are_told_from_new_ones() -> None:
 
 @pytest.mark.hypothesis
 @given(st.lists(st.tuples(*[st.integers(0, 9)] * 2), min_size=1, max_size=60), st.integers(1, 100_000))
-def test_a_percentile_with_more_work_is_that_of_both_together(
+def test_a_percentile_with_added_work_is_that_of_the_summed_load(
     pairs: list[tuple[int, int]], thousandths: int
 ) -> None:
     link, more = series("r0:uplink", [load for load, _ in pairs]), numpy.asarray([2.0 * GB])
@@ -125,7 +123,7 @@ def fleets(draw: st.DrawFn) -> dict[str, Rack]:
         pod: {way: series(f"{pod}:{way}", [12.0] * length, 40) for way in ("uplink", "downlink")}
         for pod in ("p0", "p1")
     }
-    made = {}
+    document = {}
     for number in range(draw(st.integers(2, 6))):
         name, pod = f"r{number}", f"p{number % 2}"
         high = 100 if number == 0 else draw(st.sampled_from([10, 30, 70]))
@@ -133,13 +131,13 @@ def fleets(draw: st.DrawFn) -> dict[str, Rack]:
             way: series(f"{name}:{way}", [high * share / 1000 for share in draw(rates)])
             for way in ("uplink", "downlink")
         }
-        made[name] = Rack(name, "mixed", pod, links, pods[pod])
-    return made
+        document[name] = Rack(name, "mixed", pod, links, pods[pod])
+    return document
 
 
 @pytest.mark.hypothesis
 @given(fleets())
-def test_a_shift_moves_every_bit_and_makes_no_rack_too_busy(racks: dict[str, Rack]) -> None:
+def test_a_shift_conserves_work_and_overloads_no_rack(racks: dict[str, Rack]) -> None:
     carried = Carried(750_000, 98_000)
     targets = {
         name: rack
@@ -169,7 +167,7 @@ def test_a_shift_moves_every_bit_and_makes_no_rack_too_busy(racks: dict[str, Rac
     st.lists(st.lists(st.none() | st.integers(0, 1000), min_size=6, max_size=6), min_size=2, max_size=2),
     st.lists(st.sampled_from([2, 5, 10]), min_size=6, max_size=6),
 )
-def test_before_the_simulator_gives_what_was_measured(
+def test_the_simulated_outcome_before_a_change_matches_the_measurement(
     hundredths: list[list[int | None]], capacities: list[float]
 ) -> None:
     # A link is never over its capacity here; what is above one is lost to the simulator.
@@ -189,10 +187,10 @@ def test_before_the_simulator_gives_what_was_measured(
         name.split(":")[0]: Rack(name.split(":")[0], "mixed", None, {name.split(":")[1]: link}, {})
         for name, link in measured.links.items()
     }
-    found = simulate(racks, measured, {}, None)
+    actual = simulate(racks, measured, {}, None)
     for name, link in measured.links.items():
-        assert numpy.allclose(found[name], link.utilization, rtol=1e-9, atol=1e-9)
-        assert JUDGE(found[name]) == JUDGE(link.utilization)
+        assert numpy.allclose(actual[name], link.utilization, rtol=1e-9, atol=1e-9)
+        assert JUDGE(actual[name]) == JUDGE(link.utilization)
 
 
 BUSY: list[float | None] = [*[9.0] * 10, *[2.0] * 10]
@@ -200,9 +198,11 @@ QUIET: list[float | None] = [1.0] * 20
 
 
 def test_a_busy_rack_gets_ports_and_a_shift_and_both_cool_it() -> None:
-    made = plan(samples(cluster(), both({"r0": BUSY, "r1": QUIET, "r2": QUIET})), Settings(port_bps=10 * GB))
-    assert (made.racks, made.over, made.ports) == (3, 1, 1)
-    (one,) = made.planned
+    result = plan(
+        samples(cluster(), both({"r0": BUSY, "r1": QUIET, "r2": QUIET})), Settings(port_bps=10 * GB)
+    )
+    assert (result.racks, result.over, result.ports) == (3, 1, 1)
+    (one,) = result.planned
     assert (one.rack, one.ports.now, one.ports.needed) == ("r0", 1, 2)
     # 9 Gb/s has to become 7.5: a sixth of the work, 17 %.
     assert one.shift.percent == 17
@@ -213,72 +213,72 @@ def test_a_busy_rack_gets_ports_and_a_shift_and_both_cool_it() -> None:
     assert runs["before"].most == pytest.approx(0.9)
     assert runs["ports"].most == pytest.approx(0.45)
     assert runs["shift"].most == pytest.approx(0.9 * 0.83)
-    taken = made.taking["r1:uplink"]
+    taken = result.taking["r1:uplink"]
     assert taken["before"].most == pytest.approx(0.1)
     assert taken["shift"].most == pytest.approx(0.1 + 0.009 * 10 * one.shift.to["r1"] / 10)
 
 
-def test_nothing_is_planned_where_no_rack_is_too_busy() -> None:
-    made = plan(samples(cluster(), both({"r0": QUIET, "r1": QUIET})))
-    assert (made.racks, made.over, made.planned, made.taking) == (2, 0, [], {})
+def test_the_plan_is_empty_if_no_rack_is_too_busy() -> None:
+    result = plan(samples(cluster(), both({"r0": QUIET, "r1": QUIET})))
+    assert (result.racks, result.over, result.planned, result.taking) == (2, 0, [], {})
 
 
-def test_what_no_rack_can_take_is_said() -> None:
+def test_work_without_a_target_rack_is_reported() -> None:
     full: list[float | None] = [7.4] * 20
-    made = plan(samples(cluster(), both({"r0": BUSY, "r1": full, "r2": full})))
-    (one,) = made.planned
+    result = plan(samples(cluster(), both({"r0": BUSY, "r1": full, "r2": full})))
+    (one,) = result.planned
     assert (one.shift.percent, one.shift.left, one.shift.to) == (17, 17 - len(one.shift.to), one.shift.to)
     assert sum(one.shift.to.values()) <= 2
 
 
-def test_work_of_disk_racks_goes_to_disk_and_mixed_racks_alone() -> None:
+def test_work_of_disk_racks_moves_only_to_disk_and_mixed_racks() -> None:
     kinds = ["disk", "compute", "mixed"]
     racks = [{"name": f"r{number}", "kind": kind} for number, kind in enumerate(kinds)]
     of = Cluster({"racks": racks, "hosts_per_rack": 1, "nic": "10Gbps", "rack_link": "10Gbps"})
-    made = plan(samples(of, both({"r0": BUSY, "r1": QUIET, "r2": QUIET})))
-    assert made.planned[0].shift.to == {"r2": 17}
+    result = plan(samples(of, both({"r0": BUSY, "r1": QUIET, "r2": QUIET})))
+    assert result.planned[0].shift.to == {"r2": 17}
 
 
-def test_a_rack_that_was_not_seen_at_those_times_takes_nothing() -> None:
+def test_a_rack_without_observations_at_those_times_takes_no_work() -> None:
     unseen: list[float | None] = [None] * 11 + [1.0] * 9
-    made = plan(samples(cluster(), both({"r0": BUSY, "r1": unseen, "r2": QUIET})))
-    assert made.planned[0].shift.to == {"r2": 17}
+    result = plan(samples(cluster(), both({"r0": BUSY, "r1": unseen, "r2": QUIET})))
+    assert result.planned[0].shift.to == {"r2": 17}
 
 
 def test_work_that_leaves_a_pod_crosses_the_links_of_both() -> None:
     racks = both({"r0": BUSY, "r1": [7.4] * 20, "r2": QUIET, "r3": QUIET})
     of = cluster(racks=4, pods=2)
-    made = plan(samples(of, racks | both({"p0": [20.0] * 20, "p1": [4.0] * 20})))
-    (one,) = made.planned
+    result = plan(samples(of, racks | both({"p0": [20.0] * 20, "p1": [4.0] * 20})))
+    (one,) = result.planned
     outside = one.shift.to.get("r2", 0) + one.shift.to.get("r3", 0)
     assert outside == 17
-    assert made.taking["p1:uplink"]["shift"].most == pytest.approx(0.1 + outside * 0.09 / 40)
-    assert made.taking["p0:uplink"]["shift"].most == pytest.approx(0.5 - outside * 0.02 / 40)
+    assert result.taking["p1:uplink"]["shift"].most == pytest.approx(0.1 + outside * 0.09 / 40)
+    assert result.taking["p0:uplink"]["shift"].most == pytest.approx(0.5 - outside * 0.02 / 40)
 
 
-def test_capacity_that_came_back_needs_no_ports() -> None:
+def test_restored_capacity_needs_no_ports() -> None:
     capacity = {f"r0:{way}": [5.0] * 10 + [10.0] * 10 for way in ("uplink", "downlink")}
     gbps = both({"r0": [4.5] * 20, "r1": QUIET})
-    made = plan(samples(cluster(), gbps, capacity), Settings(port_bps=5 * GB))
-    (one,) = made.planned
+    result = plan(samples(cluster(), gbps, capacity), Settings(port_bps=5 * GB))
+    (one,) = result.planned
     assert (one.ports.added, one.ports.lost, one.shift.percent) == (0, 0, 0)
     assert one.outcomes["r0:uplink"]["before"].hot == 10
     assert one.outcomes["r0:uplink"]["ports"].hot == 0
 
 
-def test_both_engines_plan_the_same(spark: Engine) -> None:
+def test_both_engines_give_the_same_plan(spark: Engine) -> None:
     gbps = both({"r0": BUSY, "r1": QUIET, "r2": [7.0] * 20})
-    made = [plan(samples(cluster(), gbps, engine=engine)).record() for engine in (Engine.duckdb(), spark)]
-    assert made[0] == made[1]
+    records = [plan(samples(cluster(), gbps, engine=engine)).record() for engine in (Engine.duckdb(), spark)]
+    assert records[0] == records[1]
 
 
-def test_without_links_of_racks_there_is_no_plan() -> None:
+def test_telemetry_without_rack_links_is_an_error() -> None:
     with pytest.raises(InputError, match="no uplink or downlink of a rack was seen"):
         plan(samples(cluster(), {"r0h0:egress": QUIET}))
 
 
 @pytest.mark.parametrize(
-    ("wrong", "error"),
+    ("invalid", "error"),
     [
         ({"percentile": 0.0}, "percentile: `0`"),
         ({"percentile": 101.0}, "percentile: `101`"),
@@ -290,9 +290,9 @@ def test_without_links_of_racks_there_is_no_plan() -> None:
         ({"coverage": 1.1}, "coverage: `1.1`: expected a share from 0 to 1"),
     ],
 )
-def test_settings_that_make_no_sense_are_refused(wrong: dict[str, Any], error: str) -> None:
+def test_invalid_settings_are_rejected(invalid: dict[str, Any], error: str) -> None:
     with pytest.raises(InputError) as raised:
-        Settings(**wrong)
+        Settings(**invalid)
     assert str(raised.value).startswith(error)
 
 
@@ -313,23 +313,23 @@ def written(folder: Path) -> list[str]:
 
 def test_the_command_prints_a_table_and_json(run: Run, tmp_path: Path) -> None:
     command = written(tmp_path)
-    shown = run(*command, "--port", "10Gbps")
-    assert shown.returncode == 0
-    lines = shown.stdout.splitlines()
+    result = run(*command, "--port", "10Gbps")
+    assert result.returncode == 0
+    lines = result.stdout.splitlines()
     assert lines[0] == "1 of 3 racks over 75 % in p98; 1 ports to add"
     assert lines[3].split()[:7] == ["r0", "uplink", "90.0", "%", "10", "+1", "x"]
-    assert "not modelled: demand that grows into new capacity" in shown.stderr
+    assert "not modelled: demand that grows into new capacity" in result.stderr
     record = json.loads(run(*command, "-o", "json").stdout)
     assert record["planned"][0]["links"]["r0:uplink"]["before"]["hot"] == 10
     assert record["planned"][0]["shift"]["left"] == 0
 
 
-def test_everything_it_writes_says_the_same(run: Run, tmp_path: Path) -> None:
-    shown = run(*written(tmp_path), "--port", "10Gbps", "--out", "plan", "-o", "json")
-    assert shown.returncode == 0, shown.stderr
-    told = json.loads(shown.stdout)
+def test_json_and_tables_agree(run: Run, tmp_path: Path) -> None:
+    result = run(*written(tmp_path), "--port", "10Gbps", "--out", "plan", "-o", "json")
+    assert result.returncode == 0, result.stderr
+    document = json.loads(result.stdout)
     tables = {path.stem: parquet.read_table(path).to_pylist() for path in tmp_path.glob("plan/*.parquet")}
-    (rack,) = told["planned"]
+    (rack,) = document["planned"]
     assert [row | {"rack": "r0"} for row in tables["racks"]] == tables["racks"]
     assert {name: tables["racks"][0][name] for name in rack["ports"]} == rack["ports"]
     assert (tables["racks"][0]["shift"], tables["racks"][0]["left"]) == (17, 0)
@@ -337,20 +337,18 @@ def test_everything_it_writes_says_the_same(run: Run, tmp_path: Path) -> None:
     outcomes = {(row.pop("link"), row.pop("rack"), row.pop("run")): row for row in tables["links"]}
     assert outcomes == {
         (link, of, run): outcome
-        for of, links in (("r0", rack["links"]), (None, told["taking"]))
+        for of, links in (("r0", rack["links"]), (None, document["taking"]))
         for link, runs in links.items()
         for run, outcome in runs.items()
     }
     summary = json.loads((tmp_path / "plan" / "summary.json").read_text())
     assert summary.pop("analysis") == "plan"
     assert summary.pop("tables") == sorted(tables)
-    assert summary == {name: told[name] for name in summary}
-    assert told.keys() - summary.keys() == {"planned", "taking"}
+    assert summary == {name: document[name] for name in summary}
+    assert document.keys() - summary.keys() == {"planned", "taking"}
 
 
-def test_intervals_may_have_any_length_and_what_is_seen_of_them_is_asked_for(
-    run: Run, tmp_path: Path
-) -> None:
+def test_interval_length_and_coverage_are_settings(run: Run, tmp_path: Path) -> None:
     whole = [*written(tmp_path), "--interval", "10min", "-o", "json"]
     record = json.loads(run(*whole).stdout)
     assert record["planned"][0]["links"]["r0:uplink"]["before"]["intervals"] == 11
@@ -371,14 +369,14 @@ def test_intervals_may_have_any_length_and_what_is_seen_of_them_is_asked_for(
         (["--coverage", "101%"], "--coverage: `1.01`: expected a share from 0 to 1"),
     ],
 )
-def test_wrong_options_are_named(run: Run, tmp_path: Path, options: list[str], error: str) -> None:
-    shown = run(*written(tmp_path), *options)
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert f"error: {error}" in shown.stderr
+def test_invalid_options_are_named(run: Run, tmp_path: Path, options: list[str], error: str) -> None:
+    result = run(*written(tmp_path), *options)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert f"error: {error}" in result.stderr
 
 
-def outcomes(made: Plan) -> Numbers:
-    return numpy.asarray([run.percentile for runs in made.taking.values() for run in runs.values()])
+def outcomes(of: Plan) -> Numbers:
+    return numpy.asarray([run.percentile for runs in of.taking.values() for run in runs.values()])
 
 
 def test_the_same_telemetry_gives_the_same_plan() -> None:

@@ -32,7 +32,7 @@ def test_the_reproductions_are_a_plug_in_of_the_same_version() -> None:
 
 
 @pytest.mark.parametrize("arguments", [[], ["sinbad"], ["sinbad", "--figure", "8,10"], ["--help"]])
-def test_a_plug_in_that_is_not_installed_says_how_to_install_it(
+def test_a_plug_in_that_is_not_installed_hints_at_the_install_command(
     monkeypatch: pytest.MonkeyPatch, arguments: list[str]
 ) -> None:
     with pytest.raises(InputError) as caught:
@@ -41,7 +41,7 @@ def test_a_plug_in_that_is_not_installed_says_how_to_install_it(
     assert caught.value.__notes__ == ["pip install ./reproduce, in the folder of Leeward's sources"]
 
 
-def test_a_plug_in_that_does_not_load_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_plug_in_that_does_not_load_reports_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = EntryPoint("broken", "leeward.no_such_module", plugins.GROUP)
     with pytest.raises(InputError) as caught:
         app_with(monkeypatch, broken)(["broken"], standalone_mode=False)

@@ -29,9 +29,9 @@ def listening(*arguments: str) -> Iterator[str]:
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         try:
             assert process.stderr
-            said = process.stderr.readline()
-            assert said.startswith("listening on "), said
-            yield said.split()[-1]
+            line = process.stderr.readline()
+            assert line.startswith("listening on "), line
+            yield line.split()[-1]
         finally:
             process.terminate()
 
@@ -46,21 +46,21 @@ def listed(hosts: list[str]) -> str:
     return ",".join(f"{name}={host}" for name, host in zip("abcd", hosts, strict=False))
 
 
-def test_a_path_is_measured_from_here_and_between_others(run: Run, hosts: list[str]) -> None:
+def test_a_path_is_measured_from_this_host_and_between_two_others(run: Run, hosts: list[str]) -> None:
     for source in ("here", hosts[0]):
-        shown = run("probe", "path", source, hosts[1], *SHORT, "--times", "3", "-o", "json")
-        assert shown.returncode == 0, shown.stderr
-        made = json.loads(shown.stdout)
-        assert [one["sent"] for one in made] == [80] * 3
-        assert all(one["rate_bps"] > 1e6 and one["rtt_s"] > 0 for one in made)
+        result = run("probe", "path", source, hosts[1], *SHORT, "--times", "3", "-o", "json")
+        assert result.returncode == 0, result.stderr
+        document = json.loads(result.stdout)
+        assert [one["sent"] for one in document] == [80] * 3
+        assert all(one["rate_bps"] > 1e6 and one["rtt_s"] > 0 for one in document)
     table = run("probe", "path", "here", hosts[1], *SHORT, "--times", "3").stdout
     assert table.startswith("RATE") or "RATE" in table.splitlines()[0]
     assert table.splitlines()[-1].startswith("median ")
 
 
 def test_a_mesh_is_a_cluster_that_tasks_are_placed_on(run: Run, tmp_path: Path, hosts: list[str]) -> None:
-    shown = run("probe", "mesh", "--hosts", listed(hosts), *SHORT, "--out", "m.yaml", "--hops")
-    assert (shown.returncode, "wrote m.yaml" in shown.stderr) == (0, True), shown.stderr
+    result = run("probe", "mesh", "--hosts", listed(hosts), *SHORT, "--out", "m.yaml", "--hops")
+    assert (result.returncode, "wrote m.yaml" in result.stderr) == (0, True), result.stderr
     network = leeward.Cluster(tmp_path / "m.yaml")
     assert (network.shape, network.host_names(), network.racks) == ("pipe", list("abcd"), 1)
     (tmp_path / "app.csv").write_text("0,5e8,0\n0,0,1e8\n0,0,0\n")
@@ -70,77 +70,77 @@ def test_a_mesh_is_a_cluster_that_tasks_are_placed_on(run: Run, tmp_path: Path, 
     assert leeward.Cluster(hose["cluster"]).shape == "hose"
 
 
-def test_a_host_that_is_gone_is_named_and_no_file_is_written(
+def test_an_unreachable_host_is_named_and_no_file_is_written(
     run: Run, tmp_path: Path, hosts: list[str]
 ) -> None:
     with listening() as gone:
         pass
     given = listed([*hosts[:2], gone])
-    shown = run("probe", "mesh", "--hosts", given, *SHORT, "--out", "m.yaml")
-    assert shown.returncode == 1
-    assert "error: 4 of 6 paths could not be measured" in shown.stderr
-    assert "connection refused; is `leeward probe listen` running there?" in shown.stdout
+    result = run("probe", "mesh", "--hosts", given, *SHORT, "--out", "m.yaml")
+    assert result.returncode == 1
+    assert "error: 4 of 6 paths could not be measured" in result.stderr
+    assert "connection refused; is `leeward probe listen` running there?" in result.stdout
     assert not (tmp_path / "m.yaml").exists()
-    shown = run("probe", "path", "here", gone)
-    assert (shown.returncode, shown.stderr.startswith(f"error: {gone}: nobody listens")) == (1, True)
+    result = run("probe", "path", "here", gone)
+    assert (result.returncode, result.stderr.startswith(f"error: {gone}: nobody listens")) == (1, True)
 
 
 def test_one_machine_is_one_rack(run: Run, hosts: list[str]) -> None:
-    shown = run("probe", "hops", "--hosts", listed(hosts[:3]))
-    assert shown.returncode == 0, shown.stderr
-    assert re.search(r"^r0 +a, b, c$", shown.stdout, re.MULTILINE)
+    result = run("probe", "hops", "--hosts", listed(hosts[:3]))
+    assert result.returncode == 0, result.stderr
+    assert re.search(r"^r0 +a, b, c$", result.stdout, re.MULTILINE)
     assert probe.hops(probe.named(hosts[:2]))["hops"] == [[None, 1], [1, None]]
 
 
-def test_who_else_is_there_how_steady_it_is_and_which_train_to_use(run: Run, hosts: list[str]) -> None:
-    shown = run("probe", "cross", "here", hosts[0], "--rate", "1000Gbps", "--for", "300ms")
-    assert shown.returncode == 0, shown.stderr
-    assert "competing connections on a path of 1Tbps" in shown.stdout or "1000Gbps" in shown.stdout
+def test_cross_steady_and_train_probes_report_their_measurements(run: Run, hosts: list[str]) -> None:
+    result = run("probe", "cross", "here", hosts[0], "--rate", "1000Gbps", "--for", "300ms")
+    assert result.returncode == 0, result.stderr
+    assert "competing connections on a path of 1Tbps" in result.stdout or "1000Gbps" in result.stdout
     every = ("--every", "50ms", "--times", "4", "--lags", "50ms,1h")
-    made = json.loads(run("probe", "steady", "here", hosts[0], *SHORT, *every, "-o", "json").stdout)
-    assert len(made["samples"]) == 4
-    assert all(lag["lag_s"] == 0.05 for lag in made["lags"])
+    document = json.loads(run("probe", "steady", "here", hosts[0], *SHORT, *every, "-o", "json").stdout)
+    assert len(document["samples"]) == 4
+    assert all(lag["lag_s"] == 0.05 for lag in document["lags"])
     grid = ("--bursts", "2", "--packets", "20,40", "--for", "200ms", "--paths", "1")
-    shown = run("probe", "calibrate", "--hosts", listed(hosts[:2]), *grid)
-    assert shown.returncode == 0, shown.stderr
-    assert re.search(r"^use --bursts 2 --packets (20|40)$", shown.stdout, re.MULTILINE)
+    result = run("probe", "calibrate", "--hosts", listed(hosts[:2]), *grid)
+    assert result.returncode == 0, result.stderr
+    assert re.search(r"^use --bursts 2 --packets (20|40)$", result.stdout, re.MULTILINE)
 
 
-def test_what_could_not_be_measured_is_told_once_and_the_code_is_1(
+def test_failed_measurements_are_reported_once_and_exit_with_1(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     left_out([], "of 3 trains could not be measured")
     with pytest.raises(typer.Exit) as ended:
         left_out(["gone", "slow", "gone"], "of 9 trains could not be measured")
     assert ended.value.exit_code == 1
-    said = "error: gone\nerror: slow\nerror: 3 of 9 trains could not be measured\n"
-    assert capsys.readouterr() == ("", said)
+    message = "error: gone\nerror: slow\nerror: 3 of 9 trains could not be measured\n"
+    assert capsys.readouterr() == ("", message)
 
 
-def test_bottlenecks_are_looked_for(run: Run, hosts: list[str]) -> None:
+def test_the_bottlenecks_command_classifies_the_network(run: Run, hosts: list[str]) -> None:
     ask = ("--hosts", listed(hosts), "--pairs", "1", "--for", "1500ms", "-o", "json")
-    shown = run("probe", "bottlenecks", *ask)
-    assert shown.returncode == 0, shown.stderr
-    made = json.loads(shown.stdout)
-    assert (len(made["between_four"]), len(made["from_one"])) == (1, 1)
-    assert made["kind"] in {"hose", "pipe", "inside", "mixed"}
-    names = {made["between_four"][0][of][end] for of in ("path", "beside") for end in ("from", "to")}
+    result = run("probe", "bottlenecks", *ask)
+    assert result.returncode == 0, result.stderr
+    document = json.loads(result.stdout)
+    assert (len(document["between_four"]), len(document["from_one"])) == (1, 1)
+    assert document["kind"] in {"hose", "pipe", "inside", "mixed"}
+    names = {document["between_four"][0][of][end] for of in ("path", "beside") for end in ("from", "to")}
     assert names == set("abcd")
 
 
-def test_the_secret_is_kept(run: Run, tmp_path: Path) -> None:
+def test_probes_without_the_right_secret_are_rejected(run: Run, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("wind\n")
     (tmp_path / "empty").write_text("")
     with listening("--secret", str(tmp_path / "secret")) as host:
         assert run("probe", "path", "here", host, *SHORT, "--secret", "secret").returncode == 0
-        shown = run("probe", "path", "here", host, *SHORT)
-        assert (shown.returncode, "wrong secret" in shown.stderr) == (1, True)
-        shown = run("probe", "path", "here", host, "--secret", "empty")
-        assert (shown.returncode, "expected a secret" in shown.stderr) == (2, True)
+        result = run("probe", "path", "here", host, *SHORT)
+        assert (result.returncode, "wrong secret" in result.stderr) == (1, True)
+        result = run("probe", "path", "here", host, "--secret", "empty")
+        assert (result.returncode, "expected a secret" in result.stderr) == (2, True)
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "message"),
     [
         (("path", "here", "h", "--bursts", "1001"), "--bursts: 1001: expected a whole number from 1 to 1000"),
         (("path", "here", "h", "--payload", "9000"), "--payload: 9000: expected"),
@@ -156,14 +156,16 @@ def test_the_secret_is_kept(run: Run, tmp_path: Path) -> None:
         (("listen", "--listen", "nowhere"), "--listen: `nowhere`: expected an address and a port"),
     ],
 )
-def test_what_cannot_be_is_told_in_one_line(run: Run, given: tuple[str, ...], said: str) -> None:
-    shown = run("probe", *given)
-    assert shown.returncode == 2, shown.stderr
-    assert shown.stdout == ""
-    assert said in shown.stderr.splitlines()[0]
+def test_invalid_options_are_reported_in_the_first_line(
+    run: Run, given: tuple[str, ...], message: str
+) -> None:
+    result = run("probe", *given)
+    assert result.returncode == 2, result.stderr
+    assert result.stdout == ""
+    assert message in result.stderr.splitlines()[0]
 
 
-def test_hosts_are_named_by_their_addresses() -> None:
+def test_hosts_without_a_name_are_named_by_their_addresses() -> None:
     given = ["10.0.0.1", "10.0.0.2:7", "10.0.0.3:1", "10.0.0.3:2", "[fe80::1]:9", "x=1.2.3.4:5"]
     names = [name for name, _ in probe.named(given)]
     assert names == ["10.0.0.1", "10.0.0.2", "10.0.0.3-1", "10.0.0.3-2", "fe80--1", "x"]
@@ -180,7 +182,7 @@ def examples() -> Iterator[str]:
 
 
 @pytest.mark.parametrize("example", sorted(set(examples())))
-def test_examples_in_help_are_understood(run: Run, tmp_path: Path, example: str) -> None:
+def test_examples_in_help_are_valid(run: Run, tmp_path: Path, example: str) -> None:
     name, *arguments = split(example)
     assert name == "leeward"
     # No host exists there: that is the only possible error.
@@ -191,7 +193,7 @@ def test_examples_in_help_are_understood(run: Run, tmp_path: Path, example: str)
     through = "--controller" in arguments
     arguments = [one.replace("https://leeward:7600", "http://127.0.0.1:1") for one in arguments]
     (tmp_path / "admin.token").write_text("leeward_token\n")
-    shown = run(*arguments)
-    assert shown.returncode == (2 if through else 1), shown.stderr
+    result = run(*arguments)
+    assert result.returncode == (2 if through else 1), result.stderr
     nobody = "127.0.0.1:1: no answer" if through else "connection refused"
-    assert nobody in shown.stdout + shown.stderr
+    assert nobody in result.stdout + result.stderr

@@ -14,7 +14,7 @@ import pytest
 from leeward import probe
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
-Asked = list[tuple[str, str, Any]]
+Requests = list[tuple[str, str, Any]]
 
 
 def path(source: str, destination: str, rate: float | None) -> dict[str, Any]:
@@ -55,9 +55,9 @@ BOTTLENECKS = {
 
 
 @contextmanager
-def controller(**over: Any) -> Iterator[tuple[str, Asked]]:
+def controller(**over: Any) -> Iterator[tuple[str, Requests]]:
     """A controller that runs one survey and ends it at the second question about it; its requests."""
-    asked: Asked = []
+    requests: Requests = []
     survey: dict[str, Any] = {"id": "7", "kind": "path", "hosts": [], "time": "", "done": 0}
     survey |= dict.fromkeys(("steps", "ended", "error", "cluster_version", "result"))
     survey["state"] = "running"
@@ -69,8 +69,8 @@ def controller(**over: Any) -> Iterator[tuple[str, Asked]]:
         def answer(self) -> None:
             length = int(self.headers.get("content-length", 0))
             body = json.loads(self.rfile.read(length)) if length else None
-            asked.append((self.command, self.path, body))
-            if len(asked) > 2:
+            requests.append((self.command, self.path, body))
+            if len(requests) > 2:
                 survey.update({"state": "done", "done": 3, "steps": 3} | over)
             text = json.dumps(survey).encode()
             self.send_response(201 if self.command == "POST" else 200)
@@ -90,7 +90,7 @@ def controller(**over: Any) -> Iterator[tuple[str, Asked]]:
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as server:
         Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_port}", asked
+        yield f"http://127.0.0.1:{server.server_port}", requests
         server.shutdown()
 
 
@@ -113,7 +113,7 @@ def controller(**over: Any) -> Iterator[tuple[str, Asked]]:
     ],
 )
 @pytest.mark.parametrize("form", ["table", "json"])
-def test_what_a_controller_measured_is_shown_as_what_is_measured_from_here(
+def test_measurements_of_a_controller_are_printed_like_local_ones(
     run: Run,
     monkeypatch: pytest.MonkeyPatch,
     command: tuple[str, ...],
@@ -125,54 +125,52 @@ def test_what_a_controller_measured_is_shown_as_what_is_measured_from_here(
     monkeypatch.setattr(probe, function, lambda *_, **__: result)
     here = run("probe", *command, "-o", form)
     assert here.returncode == 0, here.stderr
-    with controller(result=result) as (url, asked):
+    with controller(result=result) as (url, requests):
         through = run("probe", *command, "-o", form, "--controller", url)
     assert (through.returncode, through.stdout) == (0, here.stdout), through.stderr
-    assert asked[0][:2] == ("POST", "/v1/probes")
-    assert body.items() <= asked[0][2].items()
-    assert {(method, path) for method, path, _ in asked[1:]} == {("GET", "/v1/probes/7")}
+    assert requests[0][:2] == ("POST", "/v1/probes")
+    assert body.items() <= requests[0][2].items()
+    assert {(method, path) for method, path, _ in requests[1:]} == {("GET", "/v1/probes/7")}
 
 
-def test_a_mesh_is_kept_or_it_is_said_why_not(run: Run, tmp_path: Path) -> None:
+def test_a_mesh_is_stored_in_the_controller_or_the_reason_is_printed(run: Run, tmp_path: Path) -> None:
     mesh = ("probe", "mesh", "--hosts", "a,b", "--keep")
-    with controller(result=MESH, cluster_version="12") as (url, asked):
+    with controller(result=MESH, cluster_version="12") as (url, requests):
         kept = run(*mesh, "--controller", url, "--out", str(tmp_path / "measured.yaml"))
     assert kept.returncode == 0, kept.stderr
     assert "the cluster is of version 12 with it" in kept.stderr
     assert (tmp_path / "measured.yaml").read_text() == MESH["cluster"]
-    assert asked[0][2]["keep"] is True
+    assert requests[0][2]["keep"] is True
     with controller(result=MESH, error="not kept: no rate from a to b") as (url, _):
         unkept = run(*mesh, "--controller", url)
     assert (unkept.returncode, unkept.stderr.splitlines()[-1]) == (1, "error: not kept: no rate from a to b")
 
 
-def test_what_could_not_be_measured_and_what_goes_not_together_is_told_in_a_line(
-    run: Run, tmp_path: Path
-) -> None:
+def test_failed_probes_and_conflicting_options_are_reported_in_one_line(run: Run, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("of ours\n")
     one = ("probe", "path", "a", "b")
     with controller(state="failed", error="10.0.0.1:7601: nobody listens there") as (url, _):
         failed = run(*one, "--controller", url)
         assert failed.returncode == 1
         assert failed.stderr.splitlines()[-1] == "error: 10.0.0.1:7601: nobody listens there"
-    wrong = [
+    cases = [
         ((*one, "--controller", url, "--secret", str(tmp_path / "secret")), "error: --secret: "),
         (("probe", "mesh", "--hosts", "a=10.0.0.1,b", "--controller", url), "error: --hosts: `a=10.0.0.1`"),
         (("probe", "mesh", "--hosts", "a,b", "--keep"), "error: --keep: "),
         ((*one, "--controller", "here"), "error: --controller: "),
     ]
-    for command, beginning in wrong:
-        told = run(*command)
-        assert (told.returncode, told.stderr.startswith(beginning)) == (2, True), told.stderr
+    for command, beginning in cases:
+        result = run(*command)
+        assert (result.returncode, result.stderr.startswith(beginning)) == (2, True), result.stderr
 
 
-def test_a_survey_that_is_interrupted_is_cancelled() -> None:
+def test_an_interrupted_survey_is_cancelled_in_the_controller() -> None:
     from leeward import Client
 
     def interrupted(_: float) -> None:
         raise KeyboardInterrupt
 
-    with controller() as (url, asked):
+    with controller() as (url, requests):
         with pytest.raises(KeyboardInterrupt):
             Client(url, sleep=interrupted).measure("path", ["a", "b"])
-        assert [(method, path) for method, path, _ in asked[1:]] == [("DELETE", "/v1/probes/7")]
+        assert [(method, path) for method, path, _ in requests[1:]] == [("DELETE", "/v1/probes/7")]

@@ -65,8 +65,8 @@ def prometheus(tmp_path_factory: Any, backfilled: Any) -> Iterator[str]:
 
 def month(url: str, folder: Path, **given: Any) -> Samples:
     (folder / "map.yaml").write_text(given.pop("text", MAP))
-    asked: dict[str, Any] = {"since": "30d", "now_ms": 1000 * END, "keep": folder / "kept"} | given
-    return read(CLUSTER, prometheus=url, map=folder / "map.yaml", **asked)
+    request: dict[str, Any] = {"since": "30d", "now_ms": 1000 * END, "keep": folder / "kept"} | given
+    return read(CLUSTER, prometheus=url, map=folder / "map.yaml", **request)
 
 
 def by_link(samples: Samples) -> dict[str, int]:
@@ -75,7 +75,7 @@ def by_link(samples: Samples) -> dict[str, int]:
     return {names[row["link"]]: int(row["bits"]) for row in samples.engine.arrow(summed).to_pylist()}
 
 
-def test_a_month_of_a_fabric_comes_back_bit_by_bit(prometheus: str, tmp_path: Path) -> None:
+def test_a_month_of_counters_is_read_without_losing_a_bit(prometheus: str, tmp_path: Path) -> None:
     samples = month(prometheus, tmp_path)
     steps = 30 * DAY // SCRAPE
     # The first reading of rack 0 is at the beginning, and not after it: the second is where it starts.
@@ -94,7 +94,7 @@ def test_a_month_of_a_fabric_comes_back_bit_by_bit(prometheus: str, tmp_path: Pa
     assert (samples.cadence_ms, samples.discards.counts) == (1000 * SCRAPE, {"reset": 2})
 
 
-def test_a_port_without_speed_halves_the_links_capacity(prometheus: str, tmp_path: Path) -> None:
+def test_a_port_without_speed_halves_the_capacity_of_its_link(prometheus: str, tmp_path: Path) -> None:
     samples = month(prometheus, tmp_path)
     number = samples.links["name"].to_pylist().index("r2:uplink")
     table = samples.table.filter(samples.table.link == number).order_by("t_ms")
@@ -103,7 +103,7 @@ def test_a_port_without_speed_halves_the_links_capacity(prometheus: str, tmp_pat
     assert (set(capacities[: half - 2]), set(capacities[half + 2 :])) == ({40 * 10**9}, {20 * 10**9})
 
 
-def test_a_second_run_asks_for_what_is_missing_alone(prometheus: str, tmp_path: Path) -> None:
+def test_a_second_run_queries_only_the_missing_pieces(prometheus: str, tmp_path: Path) -> None:
     pieces: list[int] = []
 
     def counted(_: str, total: int) -> Any:
@@ -122,7 +122,7 @@ def test_a_second_run_asks_for_what_is_missing_alone(prometheus: str, tmp_path: 
     assert by_link(first) == by_link(again)
 
 
-def test_a_metric_that_is_not_there_is_told_with_those_that_are(prometheus: str, tmp_path: Path) -> None:
+def test_a_missing_metric_is_reported_with_the_existing_ones(prometheus: str, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="there are: ifHCInOctets, ifHCOutOctets"):
         month(prometheus, tmp_path, text=MAP.replace("ifHCInOctets", "ifInOctetts"))
     with pytest.raises(InputError, match="not with these labels"):
@@ -140,17 +140,17 @@ Answer = tuple[int, dict[str, str], bytes]
 
 @pytest.fixture
 def fake() -> Iterator[Callable[[Callable[[int, str], Answer]], str]]:
-    """Starts servers that answer the n-th question as told."""
+    """Starts servers that answer the n-th question as given."""
     started = []
 
     def start(answer: Callable[[int, str], Answer]) -> str:
         class Handler(BaseHTTPRequestHandler):
-            asked = 0
+            requests = 0
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
-                status, headers, text = answer(Handler.asked, f"{self.path} {body} {dict(self.headers)}")
-                Handler.asked += 1
+                status, headers, text = answer(Handler.requests, f"{self.path} {body} {dict(self.headers)}")
+                Handler.requests += 1
                 self.send_response(status)
                 for name, value in headers.items():
                     self.send_header(name, value)
@@ -163,29 +163,29 @@ def fake() -> Iterator[Callable[[Callable[[int, str], Answer]], str]]:
             def log_message(self, *_: Any) -> None:
                 pass
 
-        made = HTTPServer(("127.0.0.1", 0), Handler)
-        threading.Thread(target=made.serve_forever, daemon=True).start()
-        started.append(made)
-        return f"http://127.0.0.1:{made.server_port}"
+        listener = HTTPServer(("127.0.0.1", 0), Handler)
+        threading.Thread(target=listener.serve_forever, daemon=True).start()
+        started.append(listener)
+        return f"http://127.0.0.1:{listener.server_port}"
 
     yield start
-    for made in started:
-        made.shutdown()
-        made.server_close()
+    for listener in started:
+        listener.shutdown()
+        listener.server_close()
 
 
 def good(data: Any) -> Answer:
     return 200, {}, json.dumps({"status": "success", "data": data}).encode()
 
 
-def test_a_busy_server_is_asked_again_as_late_as_it_says(fake: Any) -> None:
+def test_a_busy_server_is_retried_after_its_retry_after_header(fake: Any) -> None:
     url = fake(lambda asked, _: (503, {"Retry-After": "7"}, b"busy") if asked < 2 else good([1]))
     waits: list[float] = []
     assert Server(url, sleep=waits.append).ask("query", query="up") == [1]
     assert waits == [7.0, 7.0]
 
 
-def test_waits_grow_and_end_with_a_clear_error(fake: Any) -> None:
+def test_retry_waits_grow_and_end_with_an_error(fake: Any) -> None:
     url = fake(lambda *_: (429, {}, b"slow down"))
     now = [0.0]
 
@@ -196,7 +196,7 @@ def test_waits_grow_and_end_with_a_clear_error(fake: Any) -> None:
         Server(url, sleep=sleep, clock=lambda: now[0]).ask("query", query="up")
 
 
-def test_nobody_there_is_told_at_once() -> None:
+def test_an_unreachable_server_is_reported_without_retries() -> None:
     def never(_: float) -> None:
         pytest.fail("it waits for nobody")
 
@@ -210,7 +210,7 @@ def test_nobody_there_is_told_at_once() -> None:
     "text",
     [b"", b"<html>", b"[" * 100_000, b'{"status": "success"}', b'{"status": "error", "data": 1}', b"\xff"],
 )
-def test_an_answer_that_is_none_of_prometheus_is_told(fake: Any, text: bytes) -> None:
+def test_an_answer_from_another_server_than_prometheus_is_rejected(fake: Any, text: bytes) -> None:
     url = fake(lambda *_: (200, {}, text))
     with pytest.raises(InputError, match="does not answer as Prometheus would"):
         Server(url).ask("query", query="up")
@@ -229,7 +229,7 @@ def test_an_answer_that_is_none_of_prometheus_is_told(fake: Any, text: bytes) ->
         [{"metric": [], "values": []}],
     ],
 )
-def test_hostile_answers_are_told_and_nothing_of_them_is_kept(fake: Any, tmp_path: Path, result: Any) -> None:
+def test_invalid_answers_are_rejected_and_not_cached(fake: Any, tmp_path: Path, result: Any) -> None:
     def answer(_: int, question: str) -> Answer:
         if "__name__" in question:
             return good(["ifHCInOctets"])
@@ -242,7 +242,7 @@ def test_hostile_answers_are_told_and_nothing_of_them_is_kept(fake: Any, tmp_pat
     assert not list((tmp_path / "kept").rglob("*.parquet"))
 
 
-def test_what_is_too_much_is_split_by_time_and_then_by_label(fake: Any, tmp_path: Path) -> None:
+def test_queries_with_too_many_samples_are_split_by_time_and_then_label(fake: Any, tmp_path: Path) -> None:
     def answer(_: int, question: str) -> Answer:
         if "__name__" in question:
             return good(["ifHCInOctets"])
@@ -285,24 +285,24 @@ def asked_for(question: str) -> tuple[int, int]:
     return round(float(fields["time"][0])), int(reach[1]) // 1000
 
 
-def test_a_second_run_asks_for_what_is_new_and_twenty_minutes_at_most(fake: Any, tmp_path: Path) -> None:
-    asked: list[int] = []
+def test_a_second_run_queries_at_most_twenty_minutes_besides_new_time(fake: Any, tmp_path: Path) -> None:
+    lengths: list[int] = []
 
     def answer(_: int, question: str) -> Answer:
         if "ms%5D" in question:
-            asked.append(asked_for(question)[1])
+            lengths.append(asked_for(question)[1])
         return loads(question)
 
     url, sums = fake(answer), []
     for now, new in ((END, 3 * DAY), (END + 60, 60), (END + 540, 480)):
-        asked.clear()
+        lengths.clear()
         sums.append(by_link(month(url, tmp_path, since="3d", text=LOADS, now_ms=1000 * now)))
-        assert sum(asked) <= new + 1200
+        assert sum(lengths) <= new + 1200
     # Nothing is lost or there twice where pieces meet.
     assert sums == [{"r0:uplink": 8 * 10**6 * (3 * DAY // 30 - 1) * 30}] * 3
 
 
-def test_a_query_that_takes_prometheus_too_long_is_halved_at_once(fake: Any, tmp_path: Path) -> None:
+def test_a_query_that_times_out_is_halved_at_once(fake: Any, tmp_path: Path) -> None:
     def answer(_: int, question: str) -> Answer:
         if "ms%5D" in question and asked_for(question)[1] > 3 * 3600:
             text = {
@@ -317,7 +317,7 @@ def test_a_query_that_takes_prometheus_too_long_is_halved_at_once(fake: Any, tmp
     assert by_link(samples) == {"r0:uplink": 8 * 10**6 * (DAY // 30 - 1) * 30}
 
 
-def test_refusals_say_what_to_do(fake: Any) -> None:
+def test_rejected_queries_have_a_hint(fake: Any) -> None:
     for status, hint in ((401, "--http"), (404, "address"), (302, "address")):
         url = fake(lambda *_, status=status: (status, {"Location": "http://elsewhere"}, b""))
         with pytest.raises(InputError) as error:
@@ -327,7 +327,7 @@ def test_refusals_say_what_to_do(fake: Any) -> None:
         Server(fake(lambda *_: (422, {}, b'{"error": "too many samples"}'))).ask("query", query="up")
 
 
-def test_who_asks_is_said_in_a_file(fake: Any, tmp_path: Path) -> None:
+def test_credentials_and_headers_are_read_from_a_file(fake: Any, tmp_path: Path) -> None:
     (tmp_path / "password").write_text("secret\n")
     (tmp_path / "http.yaml").write_text(
         "basic_auth: {username: me, password_file: password}\nhttp_headers: {X-Scope-OrgID: [team]}\n"
@@ -345,7 +345,7 @@ def test_who_asks_is_said_in_a_file(fake: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "wrong"),
+    ("text", "message"),
     [
         ("basic_auth: {username: me}", "basic_auth.password: expected a text"),
         ("authorization: {credentials_file: nowhere}", "authorization.credentials_file"),
@@ -355,16 +355,16 @@ def test_who_asks_is_said_in_a_file(fake: Any, tmp_path: Path) -> None:
         ("[", "expected the node content"),
     ],
 )
-def test_a_bad_file_of_access_says_where(tmp_path: Path, text: str, wrong: str) -> None:
+def test_an_invalid_access_file_is_rejected_with_the_field(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "http.yaml").write_text(text)
     with pytest.raises(InputError) as error:
         read_access(tmp_path / "http.yaml")
-    assert wrong in str(error.value)
+    assert message in str(error.value)
 
 
 @pytest.mark.parametrize(
     "url", ["", "prom", "ftp://prom", "http://", "http://me:pw@prom", "http://prom:x", "http://a?b"]
 )
-def test_what_is_no_address_is_told(url: str) -> None:
+def test_an_invalid_url_is_rejected(url: str) -> None:
     with pytest.raises(InputError):
         server(url)

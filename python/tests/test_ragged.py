@@ -30,27 +30,27 @@ WRONG = [
 IDS = ["too few", "too many", "open quote", "quote within", "too long"]
 
 
-def written(folder: Path, wrong: str, name: str = "a.csv") -> Path:
+def written(folder: Path, row: str, name: str = "a.csv") -> Path:
     """Telemetry whose line 2,002 is wrong."""
     good = [f"{T + 30 * step},r0:uplink,1e9" for step in range(4000)]
-    data = "\n".join(["t_s,link,load_bps", *good[:2000], wrong, *good[2000:]]).encode()
+    data = "\n".join(["t_s,link,load_bps", *good[:2000], row, *good[2000:]]).encode()
     (folder / name).write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
     return folder / name
 
 
-@pytest.mark.parametrize(("wrong", "expected"), WRONG, ids=IDS)
+@pytest.mark.parametrize(("row", "expected"), WRONG, ids=IDS)
 @pytest.mark.parametrize("name", ["a.csv", "a b.csv.gz"])
-def test_telemetry_names_file_line_and_what_was_expected(
-    tmp_path: Path, name: str, wrong: str, expected: str
+def test_a_ragged_telemetry_row_is_reported_with_file_and_line(
+    tmp_path: Path, name: str, row: str, expected: str
 ) -> None:
-    path = written(tmp_path, wrong, name)
+    path = written(tmp_path, row, name)
     with pytest.raises(InputError) as raised:
         read(CLUSTER, [path], engine=Engine.duckdb(threads=1))
-    shown = wrong if len(wrong) <= 60 else f"{wrong[:60]}..."
-    assert str(raised.value) == f"{path}:2002: `{shown}`: {expected}"
+    text = row if len(row) <= 60 else f"{row[:60]}..."
+    assert str(raised.value) == f"{path}:2002: `{text}`: {expected}"
 
 
-def test_the_one_of_several_files_is_named(tmp_path: Path) -> None:
+def test_the_file_with_the_ragged_row_is_named(tmp_path: Path) -> None:
     (tmp_path / "all").mkdir()
     for name in ("a.csv", "b.csv", "c.csv"):
         written(tmp_path / "all", WRONG[name == "b.csv"][0] if name == "b.csv" else f"{T},r0:uplink,1", name)
@@ -59,38 +59,44 @@ def test_the_one_of_several_files_is_named(tmp_path: Path) -> None:
     assert str(raised.value).startswith(f"{tmp_path}/all/b.csv:2002: ")
 
 
-@pytest.mark.parametrize(("wrong", "expected"), WRONG[:2], ids=IDS[:2])
-def test_spark_names_them_as_well(spark: Engine, tmp_path: Path, wrong: str, expected: str) -> None:
-    path = written(tmp_path, wrong, "a b.csv")
+@pytest.mark.parametrize(("row", "expected"), WRONG[:2], ids=IDS[:2])
+def test_a_ragged_row_is_reported_with_file_and_line_in_spark(
+    spark: Engine, tmp_path: Path, row: str, expected: str
+) -> None:
+    path = written(tmp_path, row, "a b.csv")
     with pytest.raises(InputError) as raised:
         read(CLUSTER, [path], engine=spark)
-    assert str(raised.value) == f"{path}:2002: `{wrong}`: {expected}"
+    assert str(raised.value) == f"{path}:2002: `{row}`: {expected}"
 
 
-@pytest.mark.parametrize(("wrong", "expected"), WRONG[:2], ids=IDS[:2])
-def test_latencies_name_them_as_well(tmp_path: Path, wrong: str, expected: str) -> None:
-    path = written(tmp_path, wrong)
+@pytest.mark.parametrize(("row", "expected"), WRONG[:2], ids=IDS[:2])
+def test_a_ragged_row_of_latencies_is_reported_with_file_and_line(
+    tmp_path: Path, row: str, expected: str
+) -> None:
+    path = written(tmp_path, row)
     with pytest.raises(InputError) as raised:
         list(columns.batches(head(path), ["t_s", "link"]))
-    assert str(raised.value) == f"{path}:2002: `{wrong}`: {expected}"
+    assert str(raised.value) == f"{path}:2002: `{row}`: {expected}"
 
 
-@pytest.mark.parametrize(("wrong", "expected"), WRONG[:2], ids=IDS[:2])
-def test_tables_of_fleets_name_them_as_well(tmp_path: Path, wrong: str, expected: str) -> None:
-    path = written(tmp_path, wrong)
+@pytest.mark.parametrize(("row", "expected"), WRONG[:2], ids=IDS[:2])
+def test_a_ragged_row_of_a_fleet_table_is_reported_with_file_and_line(
+    tmp_path: Path, row: str, expected: str
+) -> None:
+    path = written(tmp_path, row)
     path.write_text(path.read_text().replace("t_s,link", "t_s,rack"))
     wanted = [Column("rack", "text"), Column("load_bps", "number")]
     with pytest.raises(InputError) as raised:
         read_table(Engine.duckdb(threads=1), path, wanted, ["r0"], Discards())
-    assert str(raised.value) == f"{path}:2002: `{wrong}`: {expected.replace('link', 'rack')}"
+    assert str(raised.value) == f"{path}:2002: `{row}`: {expected.replace('link', 'rack')}"
 
 
-def test_what_is_not_text_is_told_by_its_line(tmp_path: Path) -> None:
+def test_invalid_utf8_is_reported_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(b"a,b\n1,2\n\n3,\xff\n")
     assert str(why(tmp_path / "a.csv")) == f"{tmp_path}/a.csv:4: `3,?`: not text in UTF-8"
 
 
-def test_of_many_columns_some_are_named(tmp_path: Path) -> None:
+def test_only_the_first_of_many_columns_are_named(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text(",".join(f"c{at}" for at in range(1200)) + "\n1\n")
     expected = "expected 1,200 as in the header: c0, c1, c2, c3, c4, c5, c6, c7 and 1,192 more"
     assert str(why(tmp_path / "a.csv")) == f"{tmp_path}/a.csv:2: `1`: 1 columns; {expected}"
@@ -107,7 +113,7 @@ cells = st.text(st.characters(codec="utf-8", exclude_characters="\0\r"), max_siz
     st.sampled_from([",", ";", "\t"]),
     st.booleans(),
 )
-def test_the_line_is_the_one_in_which_the_row_begins(
+def test_the_reported_line_is_the_start_of_the_row(
     tmp_path_factory: Any, rows: list[list[str]], at: int, width: int, delimiter: str, known: bool
 ) -> None:
     path = tmp_path_factory.getbasetemp() / "drawn.csv"

@@ -66,18 +66,18 @@ def test_the_table_of_reads_adds_up_to_its_summary(scenario: Path) -> None:
             assert read["holder"] in block["hosts"][:3]
 
 
-def test_reads_are_compared_where_there_are_any(run: Run, scenario: Path) -> None:
-    shown = run("simulate", str(scenario))
-    assert shown.returncode == 0, shown.stderr
-    assert "reads of 4MiB by 16 hosts" in shown.stderr
+def test_reads_are_compared_if_the_scenario_has_reads(run: Run, scenario: Path) -> None:
+    result = run("simulate", str(scenario))
+    assert result.returncode == 0, result.stderr
+    assert "reads of 4MiB by 16 hosts" in result.stderr
     for words in (
         "reads finished",
         "read time, mean",
         "time of the same reads, uniform / this",
         "degraded reads",
     ):
-        assert words in shown.stdout
-    assert "read time: from asking" in shown.stdout + shown.stderr
+        assert words in result.stdout
+    assert "read time: from asking" in result.stdout + result.stderr
     printed = json.loads(run("simulate", str(scenario), "-o", "json").stdout)["runs"][1]
     assert printed["against_baseline"]["reads"]["count"] == printed["summary"]["reads"]["finished"]
     scenario.write_text(WRITES)
@@ -88,16 +88,16 @@ def test_reads_are_compared_where_there_are_any(run: Run, scenario: Path) -> Non
     assert not any("read" in row.quantity for row in comparison_rows([alone, alone]))
 
 
-def test_cells_of_a_sweep_say_of_reads_what_runs_say(run: Run, scenario: Path) -> None:
+def test_cells_of_a_sweep_have_the_read_figures_of_single_runs(run: Run, scenario: Path) -> None:
     cells = sweep.run(scenario, ["uniform", "sinbad"], seeds=[1, 2]).to_pylist()
     runs = leeward.simulate(scenario, ["uniform", "sinbad"], [1, 2])
-    for at, (cell, made) in enumerate(zip(cells, runs, strict=True)):
-        summary = made.summary()["reads"]
+    for at, (cell, single) in enumerate(zip(cells, runs, strict=True)):
+        summary = single.summary()["reads"]
         assert cell["reads.time_s.p95"] == summary["time_s"]["p95"]
         assert cell["reads.degraded_share"] == summary["degraded_share"]
-        compared = made.compare(runs[at - at % 2])["reads"]
+        compared = single.compare(runs[at - at % 2])["reads"]
         for name, figure in compared.items():
             assert cell[f"against_baseline.reads.{name}"] == (figure if at % 2 else None)
-    shown = run("simulate", str(scenario), "--seeds", "2")
-    assert shown.returncode == 0, shown.stderr
-    assert "time of the same reads, uniform / this" in shown.stdout
+    result = run("simulate", str(scenario), "--seeds", "2")
+    assert result.returncode == 0, result.stderr
+    assert "time of the same reads, uniform / this" in result.stdout

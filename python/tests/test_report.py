@@ -38,19 +38,19 @@ def cells(runs: list[leeward.Run]) -> dict[str, tuple[str, ...]]:
     return {row.quantity: row.cells for row in comparison_rows(runs)}
 
 
-def test_a_dash_stands_where_there_is_nothing(tmp_path: Path) -> None:
-    shown = cells(leeward.simulate(scenario(tmp_path, [BLOCK // 2] * 4), ["uniform", "sinbad"]))
-    assert shown["full blocks written"] == ("0", "0")
-    assert shown["full block write time, mean"] == ("-", "-")
-    assert shown["time of the same full blocks, uniform / this"] == ("", "-")
-    assert shown["full blocks faster than uniform"] == ("", "-")
-    assert shown["smaller blocks written"] == ("4", "4")
-    assert shown["  smaller blocks"][1].endswith("x")
+def test_a_missing_value_is_shown_as_a_dash(tmp_path: Path) -> None:
+    rows = cells(leeward.simulate(scenario(tmp_path, [BLOCK // 2] * 4), ["uniform", "sinbad"]))
+    assert rows["full blocks written"] == ("0", "0")
+    assert rows["full block write time, mean"] == ("-", "-")
+    assert rows["time of the same full blocks, uniform / this"] == ("", "-")
+    assert rows["full blocks faster than uniform"] == ("", "-")
+    assert rows["smaller blocks written"] == ("4", "4")
+    assert rows["  smaller blocks"][1].endswith("x")
     nothing = cells(leeward.simulate(scenario(tmp_path, [0]), ["uniform", "sinbad"]))
     assert nothing["block write time, mean"] == nothing["file write time, mean"] == ("-", "-")
 
 
-def test_blocks_that_were_placed_blindly_are_shown(tmp_path: Path) -> None:
+def test_blocks_placed_without_telemetry_are_counted(tmp_path: Path) -> None:
     policies = ["uniform", "sinbad:without_telemetry=default"]
     blind = scenario(tmp_path, [BLOCK] * 4, more="telemetry: {loss: 1}\n")
     assert cells(leeward.simulate(blind, policies))["placed blindly (no telemetry)"] == ("0", "4")
@@ -66,12 +66,12 @@ def test_times_have_two_decimals_under_100_s(value: float, text: str) -> None:
     assert seconds_text(value) == text
 
 
-def test_an_interval_has_the_decimals_of_its_mean() -> None:
+def test_the_half_width_of_an_interval_is_rounded_like_its_mean() -> None:
     assert seconds_text(7.45, beside=405.2) == "7 s"
     assert seconds_text(0.084, beside=2.7) == "0.08 s"
 
 
-def test_every_word_of_the_table_is_explained_once(tmp_path: Path) -> None:
+def test_every_term_of_the_table_is_explained_once(tmp_path: Path) -> None:
     runs = leeward.simulate(scenario(tmp_path, [BLOCK]), ["uniform", "sinbad"])
     words = [word for word, _ in glossary(comparison_rows(runs), "uniform")]
     assert len(words) == len(set(words))
@@ -80,7 +80,7 @@ def test_every_word_of_the_table_is_explained_once(tmp_path: Path) -> None:
     assert "uniform / this" not in dict(alone)
 
 
-def test_pictures_leave_the_warm_up_out_as_the_table_does(tmp_path: Path) -> None:
+def test_pictures_leave_out_the_warm_up_like_the_table(tmp_path: Path) -> None:
     (run,) = leeward.simulate(scenario(tmp_path, [BLOCK] * 20, warmup="20s"), ["uniform"])
     times = pictures.times_of(run)
     assert 0 < len(times) < len(run.blocks())
@@ -88,7 +88,7 @@ def test_pictures_leave_the_warm_up_out_as_the_table_does(tmp_path: Path) -> Non
     assert numpy.mean(list(times.values())) == pytest.approx(run.summary()["full_block_write_s"]["mean"])
 
 
-def test_a_policy_keeps_its_colour_whatever_its_settings() -> None:
+def test_the_colour_of_a_policy_does_not_depend_on_its_settings() -> None:
     plain, other, spread, sinbad = style.styles(["uniform", "best", "uniform:remote_racks=2", "sinbad"])
     assert plain["color"] == spread["color"] != sinbad["color"]
     assert plain["linestyle"] != spread["linestyle"]
@@ -99,7 +99,7 @@ def test_a_policy_keeps_its_colour_whatever_its_settings() -> None:
     assert len({*style.COLOURS.values(), style.OTHER}) == len(named) + 1
 
 
-def test_axes_have_plain_numbers_and_curves_their_names(tmp_path: Path) -> None:
+def test_axes_have_plain_numbers_and_curves_are_labelled(tmp_path: Path) -> None:
     runs = leeward.simulate(scenario(tmp_path, [2 * BLOCK] * 60), ["uniform", "leeward"])
     for svg in (pictures.write_times(runs), pictures.hot_links(runs), pictures.gains(runs)):
         texts = re.findall(r"<text[^>]*>([^<]*)</text>", svg)
@@ -110,9 +110,9 @@ def test_axes_have_plain_numbers_and_curves_their_names(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("policies", [["uniform"], ["uniform", "sinbad:threshold=1MB"]])
-def test_the_page_says_what_was_run_and_what_its_words_mean(tmp_path: Path, policies: list[str]) -> None:
-    made = scenario(tmp_path, [BLOCK] * 5, warmup="10s")
-    text = page.page(made, leeward.simulate(made, policies))
+def test_the_page_describes_the_run_and_explains_its_terms(tmp_path: Path, policies: list[str]) -> None:
+    path = scenario(tmp_path, [BLOCK] * 5, warmup="10s")
+    text = page.page(path, leeward.simulate(path, policies))
     plain = html.unescape(re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", text)))
     for words in (
         "the first 10 s are not counted",
@@ -141,6 +141,6 @@ def test_a_page_describes_a_policy_by_its_kind_and_name(kind: str) -> None:
 
 
 def test_a_page_of_no_writes_has_no_broken_picture(tmp_path: Path) -> None:
-    made = scenario(tmp_path, [0])
-    text = page.page(made, leeward.simulate(made, ["uniform", "sinbad"]))
+    path = scenario(tmp_path, [0])
+    text = page.page(path, leeward.simulate(path, ["uniform", "sinbad"]))
     assert "nan" not in text.lower().replace("<svg", "")

@@ -45,7 +45,7 @@ def files(folder: Path) -> list[str]:
         ("other", "`other`: holds `summary.json`; expected an empty folder or an earlier"),
     ],
 )
-def test_a_folder_that_cannot_be_written_is_told_before_anything_is_simulated(
+def test_an_unusable_output_folder_is_rejected_before_the_simulation(
     run: Run, scenario: str, tmp_path: Path, path: str, error: str
 ) -> None:
     (tmp_path / "file").write_text("")
@@ -55,21 +55,21 @@ def test_a_folder_that_cannot_be_written_is_told_before_anything_is_simulated(
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "summary.json").write_text('{"runs": 3}')
     before = files(tmp_path)
-    shown = run("simulate", scenario, "--out", path)
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert shown.stderr.startswith(f"error: --out: {error}"), shown.stderr
+    result = run("simulate", scenario, "--out", path)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"error: --out: {error}"), result.stderr
     assert files(tmp_path) == before
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 @pytest.mark.parametrize("options", [(), ("--seeds", "2")])
-def test_a_folder_that_may_not_be_written_to_is_told(
+def test_a_folder_without_write_permission_is_rejected(
     run: Run, scenario: str, tmp_path: Path, options: tuple[str, ...]
 ) -> None:
     (tmp_path / "locked").mkdir(0o500)
-    shown = run("simulate", scenario, "--out", "locked/results", *options)
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert shown.stderr.startswith("error: --out: `locked`: the folder may not be written to")
+    result = run("simulate", scenario, "--out", "locked/results", *options)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("error: --out: `locked`: the folder may not be written to")
 
 
 @pytest.mark.parametrize(
@@ -79,15 +79,15 @@ def test_a_folder_that_may_not_be_written_to_is_told(
         ("folder", "error: --page: `folder`: is a directory; expected a file"),
     ],
 )
-def test_a_page_that_cannot_be_written_is_told_before_the_demo_runs(
+def test_an_unusable_page_path_is_rejected_before_the_demo_runs(
     run: Run, tmp_path: Path, page: str, error: str
 ) -> None:
     (tmp_path / "folder").mkdir()
-    shown = run("demo", "--page", page)
-    assert (shown.returncode, shown.stdout, shown.stderr) == (2, "", error + "\n")
+    result = run("demo", "--page", page)
+    assert (result.returncode, result.stdout, result.stderr) == (2, "", error + "\n")
 
 
-def test_an_earlier_result_is_replaced_as_a_whole(run: Run, scenario: str, tmp_path: Path) -> None:
+def test_an_earlier_result_is_replaced_completely(run: Run, scenario: str, tmp_path: Path) -> None:
     out = tmp_path / "results"
     assert run("simulate", scenario, "--out", "results", "--policy", "uniform,sinbad").returncode == 0
     assert {path.name for path in out.iterdir()} == {"uniform", "sinbad", "summary.json", "report.html"}
@@ -103,9 +103,9 @@ def test_a_result_with_a_file_of_the_user_in_it_is_not_replaced(
     assert run("simulate", scenario, "--out", "results").returncode == 0
     (tmp_path / "results" / mine).write_text("mine")
     before = files(tmp_path)
-    shown = run("simulate", scenario, "--out", "results")
-    assert shown.returncode == 2
-    assert shown.stderr.startswith(f"error: --out: `results`: holds `{mine}`")
+    result = run("simulate", scenario, "--out", "results")
+    assert result.returncode == 2
+    assert result.stderr.startswith(f"error: --out: `results`: holds `{mine}`")
     assert files(tmp_path) == before
 
 
@@ -129,14 +129,14 @@ def test_the_table_is_printed_even_if_files_cannot_be_written(
     run: Run, scenario: str, tmp_path: Path
 ) -> None:
     # A name as long as a file system takes leaves no room for a temporary one beside it.
-    shown = run("simulate", scenario, "--out", "x" * 254)
-    assert shown.returncode == 1
-    assert shown.stdout.splitlines()[1].startswith("blocks written")
-    assert shown.stderr.splitlines()[-1] == f"error: {tmp_path / ('x' * 254)}: File name too long"
+    result = run("simulate", scenario, "--out", "x" * 254)
+    assert result.returncode == 1
+    assert result.stdout.splitlines()[1].startswith("blocks written")
+    assert result.stderr.splitlines()[-1] == f"error: {tmp_path / ('x' * 254)}: File name too long"
     assert files(tmp_path) == ["cluster.yaml", "jobs.tsv", "scenario.yaml"]
 
 
-def test_policies_that_differ_in_odd_letters_have_folders_of_their_own() -> None:
+def test_policies_that_differ_in_special_characters_have_separate_folders() -> None:
     names = folders_of(["rehdfs:offsets=[1, 2]", "rehdfs:offsets=[1,2]", "uniform"])
     assert len(set(names)) == 3
     assert all(not set(name) & set('/\\:*?"<>|[] ') for name in names)
@@ -147,11 +147,11 @@ def test_policies_that_differ_in_odd_letters_have_folders_of_their_own() -> None
     [("simulate", "scenario.yaml", "--out"), ("demo", "--page"), ("reproduce", "sinbad", "--out")],
 )
 @pytest.mark.parametrize("path", ["", " "])
-def test_an_empty_path_is_not_the_current_folder(
+def test_an_empty_output_path_is_rejected(
     run: Run, scenario: str, tmp_path: Path, arguments: tuple[str, ...], path: str
 ) -> None:
     before = files(tmp_path)
-    shown = run(*arguments, path)
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert shown.stderr.startswith(f"error: Invalid value for '{arguments[-1]}': expected a path")
+    result = run(*arguments, path)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"error: Invalid value for '{arguments[-1]}': expected a path")
     assert files(tmp_path) == before

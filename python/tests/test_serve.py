@@ -82,7 +82,7 @@ UPLINKS = {f"r{rack}:uplink": 100e6 for rack in range(4)}
 HOSTS = {f"r{rack}h{host}:ingress": 50e6 for rack in range(4) for host in range(3)}
 
 
-def test_reports_make_decisions_that_are_kept_and_released(tmp_path: Path) -> None:
+def test_decisions_after_reports_are_stored_and_released(tmp_path: Path) -> None:
     with serving(tmp_path) as service:
         assert service.ask("GET", "/v1/status")[1]["cluster"] == "cluster"
         status, refused = service.ask("POST", "/v1/place/replicas", {"size": "256MiB"})
@@ -113,21 +113,21 @@ def test_reports_make_decisions_that_are_kept_and_released(tmp_path: Path) -> No
 TASKS = {"tasks": [{"name": "web", "count": 3, "cpus": 1, "egress": {"mean": "100Mbps"}}]}
 
 
-def test_tasks_run_until_they_end(tmp_path: Path) -> None:
+def test_task_placements_are_idempotent_and_can_be_released(tmp_path: Path) -> None:
     with serving(tmp_path) as service:
         assert service.report(LOADS | UPLINKS | HOSTS)[0] == 200
-        asked = {"app": TASKS, "job": "web", "client": "scheduler", "sequence": 1}
-        status, decision = service.ask("POST", "/v1/place/tasks", asked)
+        request = {"app": TASKS, "job": "web", "client": "scheduler", "sequence": 1}
+        status, decision = service.ask("POST", "/v1/place/tasks", request)
         assert (status, decision["kind"], len(decision["hosts"])) == (201, "tasks", 3)
-        assert service.ask("POST", "/v1/place/tasks", asked) == (200, decision)
+        assert service.ask("POST", "/v1/place/tasks", request) == (200, decision)
         status, released = service.ask("DELETE", f"/v1/commitments/{decision['id']}")
         assert (status, released["released"] is not None) == (200, True)
-        asked["app"] = TASKS | {"matrix": "/etc/passwd"}
-        status, problem = service.ask("POST", "/v1/place/tasks", asked)
+        request["app"] = TASKS | {"matrix": "/etc/passwd"}
+        status, problem = service.ask("POST", "/v1/place/tasks", request)
         assert (status, problem["field"]) == (422, "app.matrix")
 
 
-def test_what_was_acknowledged_outlives_a_kill(tmp_path: Path) -> None:
+def test_acknowledged_decisions_survive_a_kill(tmp_path: Path) -> None:
     store = ["--store", str(tmp_path / "store.db")]
     block = {"size": "256MiB", "writer": "r0h1", "client": "test", "sequence": 1}
     with serving(tmp_path, *store) as service:
@@ -144,7 +144,7 @@ def test_what_was_acknowledged_outlives_a_kill(tmp_path: Path) -> None:
         assert int(later["id"]) > int(tasks["id"])
 
 
-def test_a_block_that_waits_is_answered_before_the_service_stops(tmp_path: Path) -> None:
+def test_a_waiting_request_is_answered_before_the_service_stops(tmp_path: Path) -> None:
     with serving(tmp_path, "--policy", "sinbad:interval=3s:without_telemetry=default") as service:
         place = [sys.executable, "-c", PLACE, service.url]
         with subprocess.Popen(place, stdout=subprocess.PIPE, text=True) as waiting:
@@ -184,41 +184,41 @@ print(urllib.request.urlopen(request).status)
         (["--config", "wrong.toml"], "error: wrong.toml:1: limit: unknown field"),
     ],
 )
-def test_wrong_options_are_told_in_one_line(
+def test_invalid_options_print_an_error_and_exit_with_2(
     run: Run, tmp_path: Path, arguments: list[str], error: str
 ) -> None:
     (tmp_path / "c.yaml").write_text(CLUSTER)
     (tmp_path / "wrong.toml").write_text("limit = 1\n")
-    told = run("serve", "--cluster", "c.yaml", *arguments)
-    assert (told.returncode, told.stdout) == (2, "")
-    assert told.stderr.startswith(error)
+    result = run("serve", "--cluster", "c.yaml", *arguments)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith(error)
 
 
-def test_a_port_that_is_taken_is_told(run: Run, tmp_path: Path) -> None:
+def test_a_port_in_use_is_reported(run: Run, tmp_path: Path) -> None:
     with serving(tmp_path) as service:
         address = service.url.removeprefix("http://")
         for taken in (address, address.replace("127.0.0.1", "localhost")):
-            told = run("serve", "--cluster", "c.yaml", "--store", "memory", "--listen", taken)
+            result = run("serve", "--cluster", "c.yaml", "--store", "memory", "--listen", taken)
             why = f"`{taken}`: Address already in use; give another port with --listen"
-            assert (told.returncode, told.stderr) == (2, f"error: --listen: {why}\n")
+            assert (result.returncode, result.stderr) == (2, f"error: --listen: {why}\n")
 
 
-def test_it_listens_at_a_name(tmp_path: Path) -> None:
+def test_the_service_listens_at_a_host_name(tmp_path: Path) -> None:
     with serving(tmp_path, "--listen", "localhost:0") as service:
         assert service.ask("GET", "/v1/status")[1]["cluster"] == "cluster"
 
 
-def test_a_file_of_settings_and_tokens_count(run: Run, tmp_path: Path) -> None:
+def test_settings_and_tokens_are_read_from_files(run: Run, tmp_path: Path) -> None:
     tokens = str(tmp_path / "tokens")
-    made = run("token", "new", "--name", "page", "--role", "read", "--tokens", tokens)
-    assert (made.returncode, made.stderr) == (0, "")
-    token = made.stdout.strip()
+    result = run("token", "new", "--name", "page", "--role", "read", "--tokens", tokens)
+    assert (result.returncode, result.stderr) == (0, "")
+    token = result.stdout.strip()
     assert token not in (tmp_path / "tokens").read_text()
     again = run("token", "new", "--name", "page", "--role", "admin", "--tokens", tokens)
     assert again.returncode == 2
     assert again.stderr.startswith(f"error: {tokens}:2: name: `page`: there is one of this name already")
-    wrong = run("token", "new", "--name", "page", "--role", "owner")
-    assert (wrong.returncode, wrong.stderr.split("`")[0]) == (2, "error: --role: ")
+    completed = run("token", "new", "--name", "page", "--role", "owner")
+    assert (completed.returncode, completed.stderr.split("`")[0]) == (2, "error: --role: ")
     (tmp_path / "l.yaml").write_text(f"{{policies: {{tasks: utp, moves: utp}}, tokens: {tokens}}}\n")
     with serving(tmp_path, "--config", "l.yaml") as service:
         assert service.ask("GET", "/v1/status")[1]["type"] == "urn:leeward:problem:unauthorized"
@@ -228,6 +228,6 @@ def test_a_file_of_settings_and_tokens_count(run: Run, tmp_path: Path) -> None:
     assert (checked.returncode, checked.stdout, checked.stderr) == (0, "", "the settings are right\n")
 
 
-def test_settings_are_described(run: Run) -> None:
+def test_the_schema_describes_the_settings(run: Run) -> None:
     described = json.loads(run("schema", "service").stdout)["properties"]
     assert {"cluster", "listen", "policies", "tls", "tokens", "telemetry", "limits"} <= described.keys()

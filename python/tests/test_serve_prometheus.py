@@ -101,15 +101,15 @@ def switch() -> Iterator[tuple[Switch, int]]:
     server.server_close()
 
 
-def test_what_prometheus_scrapes_is_seen_hot_links_are_told_and_silent_ones_are_unknown(
+def test_loads_hotspots_and_silent_links_are_read_from_prometheus(
     tmp_path: Path, switch: tuple[Switch, int], scraping: Any, served: Served
 ) -> None:
     known, port = switch
     (tmp_path / "map.yaml").write_text(MAP)
     known.carry(In_up1=3e8, In_up2=2e8, Out_up1=9e8, Out_up2=8e8, In_port2=4e8)
     with scraping(tmp_path, SCRAPE % port) as prometheus:
-        asked = ("--prometheus", prometheus, "--map", "map.yaml", "--interval", "300ms")
-        with served(tmp_path, CLUSTER, *asked) as url:
+        arguments = ("--prometheus", prometheus, "--map", "map.yaml", "--interval", "300ms")
+        with served(tmp_path, CLUSTER, *arguments) as url:
 
             def get(path: str) -> Any:
                 with urllib.request.urlopen(url + path, timeout=20) as answer:
@@ -131,8 +131,13 @@ def test_what_prometheus_scrapes_is_seen_hot_links_are_told_and_silent_ones_are_
             until(
                 "85 % is hot", lambda: [one["link"] for one in get("/v1/hotspots")["items"]] == ["r0:uplink"]
             )
-            told = get("/v1/status")["telemetry"]
-            assert (told["state"], told["problem"], told["ports"], told["links"]) == ("answers", None, 8, 6)
+            telemetry = get("/v1/status")["telemetry"]
+            assert (telemetry["state"], telemetry["problem"], telemetry["ports"], telemetry["links"]) == (
+                "answers",
+                None,
+                8,
+                6,
+            )
             # The interval of the restart is left out, or it would be the hottest of all.
             known.restart()
             known.carry(Out_up1=1e8, Out_up2=1e8)

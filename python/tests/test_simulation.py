@@ -73,7 +73,7 @@ def test_all_policies_see_the_same_arrivals(scenario: Path) -> None:
     assert uniform.jobs()["start_s"] == sinbad.jobs()["start_s"]
 
 
-def test_a_simulation_repeats_to_the_last_bit(scenario: Path) -> None:
+def test_a_simulation_repeats_bit_for_bit(scenario: Path) -> None:
     once, again = (leeward.simulate(scenario, ["uniform", "sinbad"], [1, 2], jobs=n) for n in (1, 2))
     assert [(run.policy, run.seed) for run in once] == [
         ("uniform", 1),
@@ -113,24 +113,24 @@ def test_runs_of_different_seeds_are_not_compared(scenario: Path) -> None:
 
 
 def test_the_command_prints_a_table_with_a_column_for_each_policy(run: Run, scenario: Path) -> None:
-    shown = run("simulate", str(scenario), "--policy", "uniform,sinbad:remote_racks=2")
-    assert shown.returncode == 0, shown.stderr
-    header, *rows = shown.stdout.splitlines()
+    result = run("simulate", str(scenario), "--policy", "uniform,sinbad:remote_racks=2")
+    assert result.returncode == 0, result.stderr
+    header, *rows = result.stdout.splitlines()
     assert header.split() == ["uniform", "sinbad:remote_racks=2"]
     assert rows[0].split() == ["blocks", "written", "26", "26"]
-    assert "\x1b" not in shown.stdout
-    assert "20 of 20 jobs" in shown.stderr
+    assert "\x1b" not in result.stdout
+    assert "20 of 20 jobs" in result.stderr
 
 
-def test_results_are_written_whole(run: Run, scenario: Path, tmp_path: Path) -> None:
+def test_results_are_written_completely(run: Run, scenario: Path, tmp_path: Path) -> None:
     out = tmp_path / "results"
-    shown = run(
+    result = run(
         "simulate", str(scenario), "-o", "json", "--out", str(out), "--policy", "uniform,sinbad:threshold=1MB"
     )
-    assert shown.returncode == 0, shown.stderr
-    printed = json.loads(shown.stdout)
+    assert result.returncode == 0, result.stderr
+    printed = json.loads(result.stdout)
     assert json.loads((out / "summary.json").read_text()) == printed
-    assert [made["policy"] for made in printed["runs"]] == ["uniform", "sinbad:threshold=1MB"]
+    assert [one["policy"] for one in printed["runs"]] == ["uniform", "sinbad:threshold=1MB"]
     assert printed["runs"][0]["against_baseline"] is None
     assert printed["runs"][1]["against_baseline"]["blocks"]["count"] == 26
     for folder in ("uniform", "sinbad,threshold=1MB"):
@@ -156,25 +156,34 @@ def test_results_are_written_whole(run: Run, scenario: Path, tmp_path: Path) -> 
     ],
     ids=lambda value: value[1] if isinstance(value, tuple) else "",
 )
-def test_a_bad_scenario_is_one_line_and_code_2(
+def test_an_invalid_scenario_prints_an_error_and_exits_with_2(
     run: Run, scenario: Path, change: tuple[str, str], error: str
 ) -> None:
     scenario.write_text(SCENARIO.replace(*change))
-    shown = run("simulate", "scenario.yaml", "--out", "results")
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert shown.stderr.startswith(error), shown.stderr
+    result = run("simulate", "scenario.yaml", "--out", "results")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith(error), result.stderr
     assert not (scenario.parent / "results").exists()
 
 
 def test_a_block_goes_to_the_quietest_rack_and_hosts(run: Run, loads: Path) -> None:
-    asked = ("place", "replicas", "--cluster", "cluster.yaml", "--telemetry", loads.name, "--size", "256MiB")
+    arguments = (
+        "place",
+        "replicas",
+        "--cluster",
+        "cluster.yaml",
+        "--telemetry",
+        loads.name,
+        "--size",
+        "256MiB",
+    )
     options = ("--policy", "sinbad:disk_write_cap=10Gbps", "--writer", "r0h1")
-    shown = run(*asked, *options)
-    assert (shown.returncode, shown.stderr) == (0, "")
-    writer, *others = shown.stdout.split()
+    result = run(*arguments, *options)
+    assert (result.returncode, result.stderr) == (0, "")
+    writer, *others = result.stdout.split()
     assert writer == "r0h1"
     assert {host[:2] for host in others} == {"r2"}
-    explained = json.loads(run(*asked, *options, "--explain", "-o", "json").stdout)
+    explained = json.loads(run(*arguments, *options, "--explain", "-o", "json").stdout)
     assert explained["hosts"] == [writer, *others]
     first, rack, *_ = explained["why"]
     assert (first["candidate"], first["verdict"], first["limit"], first["sight"]) == (
@@ -190,25 +199,34 @@ def test_a_block_goes_to_the_quietest_rack_and_hosts(run: Run, loads: Path) -> N
     assert chosen == [writer, "r2", *others]
 
 
-def test_an_explanation_says_what_limits_and_how_the_load_is_known(run: Run, loads: Path) -> None:
+def test_an_explanation_names_the_limit_and_the_source_of_the_load(run: Run, loads: Path) -> None:
     # Of rack 1 only the hosts are seen, of rack 3 nothing.
     seen = [line for line in loads.read_text().splitlines() if not line.startswith(("r1:downlink", "r3"))]
     loads.write_text("\n".join(seen) + "\n")
-    asked = ("place", "replicas", "--cluster", "cluster.yaml", "--telemetry", loads.name, "--writer", "r0h1")
-    shown = run(*asked, "--size", "256MiB", "--explain", "--exclude", "r2").stdout
-    header, *rows = shown.splitlines()[2:]
+    arguments = (
+        "place",
+        "replicas",
+        "--cluster",
+        "cluster.yaml",
+        "--telemetry",
+        loads.name,
+        "--writer",
+        "r0h1",
+    )
+    printed = run(*arguments, "--size", "256MiB", "--explain", "--exclude", "r2").stdout
+    header, *rows = printed.splitlines()[2:]
     assert re.split(" {2,}", header) == ["CANDIDATE", "EXPECTED", "LIMITED BY", "LOAD KNOWN BY", "VERDICT"]
     by_name = {row.split()[0]: row for row in rows}
     assert "its counter" in by_name["r0"]
     assert "sum of hosts" in by_name["r1"]
-    small = run(*asked, "--size", "64MiB", "--explain").stdout
+    small = run(*arguments, "--size", "64MiB", "--explain").stdout
     assert "64MiB is smaller than the policy's threshold: placed as uniform does" in small
-    uniform = run(*asked, "--size", "256MiB", "--explain", "--policy", "uniform").stdout
+    uniform = run(*arguments, "--size", "256MiB", "--explain", "--policy", "uniform").stdout
     assert uniform.splitlines()[2].split() == ["CANDIDATE", "VERDICT"]
     assert len(uniform.splitlines()) == 6
 
 
-def test_excluded_places_hold_no_copy(loads: Path) -> None:
+def test_excluded_hosts_and_racks_hold_no_copy(loads: Path) -> None:
     cluster = leeward.Cluster.from_file(loads.with_name("cluster.yaml"))
     decision = leeward.place_replicas(
         cluster, "256MiB", telemetry=loads, writer="r0h1", exclude=["r2", "r1h0", "r3"]
@@ -217,17 +235,17 @@ def test_excluded_places_hold_no_copy(loads: Path) -> None:
     assert "r1h0" not in decision["hosts"]
 
 
-def test_without_telemetry_sinbad_refuses_and_says_what_to_do(run: Run, loads: Path) -> None:
-    asked = ("place", "replicas", "--cluster", "cluster.yaml", "--size", "256MiB")
-    refused = run(*asked)
+def test_sinbad_without_telemetry_refuses_with_a_hint(run: Run, loads: Path) -> None:
+    arguments = ("place", "replicas", "--cluster", "cluster.yaml", "--size", "256MiB")
+    refused = run(*arguments)
     assert (refused.returncode, refused.stdout) == (1, "")
     assert refused.stderr.splitlines() == [
         "error: no telemetry: no candidate's load was ever reported",
         "hint: --telemetry FILE says what links carry",
         "hint: --policy sinbad:without_telemetry=default places blindly then",
     ]
-    assert run(*asked, "--policy", "sinbad:without_telemetry=default").returncode == 0
-    assert run(*asked, "--policy", "uniform").returncode == 0
+    assert run(*arguments, "--policy", "sinbad:without_telemetry=default").returncode == 0
+    assert run(*arguments, "--policy", "uniform").returncode == 0
 
 
 @pytest.mark.parametrize(
@@ -241,13 +259,15 @@ def test_without_telemetry_sinbad_refuses_and_says_what_to_do(run: Run, loads: P
         ("link,load_bps\nr0:downlink\n", "loads.csv:2: link: 1 cells, but the header has 2"),
     ],
 )
-def test_bad_telemetry_names_line_and_column(run: Run, loads: Path, text: str, error: str) -> None:
+def test_invalid_telemetry_is_rejected_with_line_and_column(
+    run: Run, loads: Path, text: str, error: str
+) -> None:
     loads.write_text(text)
-    shown = run(
+    result = run(
         "place", "replicas", "--cluster", "cluster.yaml", "--telemetry", "loads.csv", "--size", "256MiB"
     )
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert shown.stderr.startswith(f"error: {error}"), shown.stderr
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"error: {error}"), result.stderr
 
 
 @pytest.mark.parametrize(
@@ -274,15 +294,17 @@ def test_bad_telemetry_names_line_and_column(run: Run, loads: Path, text: str, e
         (("--size", "256MiB", "--seed", "-1"), "error: Invalid value for '--seed'"),
     ],
 )
-def test_bad_requests_name_the_flag(run: Run, loads: Path, options: tuple[str, ...], error: str) -> None:
-    shown = run("place", "replicas", "--cluster", "cluster.yaml", *options)
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert shown.stderr.startswith(error), shown.stderr
+def test_invalid_requests_name_the_option(
+    run: Run, loads: Path, options: tuple[str, ...], error: str
+) -> None:
+    result = run("place", "replicas", "--cluster", "cluster.yaml", *options)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith(error), result.stderr
 
 
-def test_the_hint_about_telemetry_is_for_those_who_have_none(run: Run, loads: Path) -> None:
-    asked = ("place", "replicas", "--cluster", "cluster.yaml", "--size", "256MiB", "--fault-domains", "9")
-    refused = run(*asked)
+def test_a_refusal_for_another_reason_has_no_telemetry_hint(run: Run, loads: Path) -> None:
+    arguments = ("place", "replicas", "--cluster", "cluster.yaml", "--size", "256MiB", "--fault-domains", "9")
+    refused = run(*arguments)
     assert refused.returncode == 1
     assert "telemetry" not in refused.stderr
 
@@ -303,10 +325,10 @@ def test_the_hint_about_telemetry_is_for_those_who_have_none(run: Run, loads: Pa
         ),
     ],
 )
-def test_bad_options_name_the_flag(run: Run, scenario: Path, options: tuple[str, ...], error: str) -> None:
-    shown = run("simulate", "scenario.yaml", *options, "--out", "results")
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert shown.stderr.startswith(error), shown.stderr
+def test_invalid_options_are_named(run: Run, scenario: Path, options: tuple[str, ...], error: str) -> None:
+    result = run("simulate", "scenario.yaml", *options, "--out", "results")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith(error), result.stderr
     assert not (scenario.parent / "results").exists()
 
 
@@ -324,7 +346,7 @@ def test_bad_options_name_the_flag(run: Run, scenario: Path, options: tuple[str,
         ({"policies": ["uniform", "uniform"]}, "policies: `uniform` is there twice"),
     ],
 )
-def test_bad_arguments_of_a_simulation_are_named(
+def test_invalid_arguments_of_a_simulation_are_named(
     scenario: Path, arguments: dict[str, Any], error: str
 ) -> None:
     with pytest.raises(leeward.InputError) as caught:
@@ -346,27 +368,36 @@ def test_bad_arguments_of_a_simulation_are_named(
         ({"size": "1"}, "size: `1`: the unit is missing"),
     ],
 )
-def test_bad_arguments_of_a_request_are_named(arguments: dict[str, Any], error: str) -> None:
+def test_invalid_arguments_of_a_request_are_named(arguments: dict[str, Any], error: str) -> None:
     with pytest.raises(leeward.InputError) as caught:
         leeward.place_replicas(CLUSTER, **({"size": "256MiB", "policy": "uniform"} | arguments))
     assert str(caught.value).startswith(error)
 
 
-def test_copies_stay_with_related_files_and_balanced_where_asked(run: Run, loads: Path) -> None:
-    asked = ("place", "replicas", "--cluster", "cluster.yaml", "--telemetry", loads.name, "--size", "256MiB")
+def test_copies_are_collocated_or_balanced_on_request(run: Run, loads: Path) -> None:
+    arguments = (
+        "place",
+        "replicas",
+        "--cluster",
+        "cluster.yaml",
+        "--telemetry",
+        loads.name,
+        "--size",
+        "256MiB",
+    )
     related = ("r0h1", "r2h0", "r3h1")
     options = [word for host in related for word in ("--collocate", host)]
-    placed = run(*asked, *options, "-o", "json")
+    placed = run(*arguments, *options, "-o", "json")
     assert set(json.loads(placed.stdout)["hosts"]) == set(related)
-    unknown = run(*asked, "--collocate", "r9h9")
+    unknown = run(*arguments, "--collocate", "r9h9")
     assert unknown.returncode == 2
     assert unknown.stderr.startswith("error: --collocate: `r9h9`: no host of the cluster has this name")
-    wrong = run(*asked, "--max-imbalance", "2")
-    assert wrong.returncode == 2
-    assert wrong.stderr.startswith("error: --max-imbalance: 2: expected a share from 0 to 1")
+    result = run(*arguments, "--max-imbalance", "2")
+    assert result.returncode == 2
+    assert result.stderr.startswith("error: --max-imbalance: 2: expected a share from 0 to 1")
 
 
-def test_a_text_is_one_name(scenario: Path, loads: Path) -> None:
+def test_a_string_is_accepted_as_a_single_name(scenario: Path, loads: Path) -> None:
     (run,) = leeward.simulate(scenario, "uniform")
     assert run.policy == "uniform"
     decision = leeward.place_replicas(CLUSTER, "256MiB", telemetry=loads, writer="r0h1", exclude="r2")
@@ -374,11 +405,11 @@ def test_a_text_is_one_name(scenario: Path, loads: Path) -> None:
 
 
 def test_a_single_copy_needs_no_second_fault_domain(run: Run, loads: Path) -> None:
-    asked = ("place", "replicas", "--cluster", "cluster.yaml", "--size", "256MiB", "--policy", "uniform")
-    assert len(run(*asked, "--replicas", "1").stdout.split()) == 1
+    arguments = ("place", "replicas", "--cluster", "cluster.yaml", "--size", "256MiB", "--policy", "uniform")
+    assert len(run(*arguments, "--replicas", "1").stdout.split()) == 1
 
 
-def test_runs_at_once_are_counted_on_a_system_that_does_not_say_which_processors_are_ours(
+def test_concurrent_runs_use_the_cpu_count_without_affinity(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delattr(os, "sched_getaffinity")

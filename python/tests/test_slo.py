@@ -24,12 +24,12 @@ def file(tmp_path: Path, workloads: str, head: str = "") -> str:
     return str(path)
 
 
-def test_the_bounds_of_the_example_are_what_the_guide_says(run: Run) -> None:
+def test_the_bounds_of_the_example_match_the_guide(run: Run) -> None:
     bounds = {}
     for method in ("dnc", "snc"):
-        shown = run("slo", "bound", FILE, "--cluster", CLUSTER, "--method", method, "-o", "json")
-        assert (shown.returncode, shown.stderr) == (0, "")
-        record = json.loads(shown.stdout)
+        result = run("slo", "bound", FILE, "--cluster", CLUSTER, "--method", method, "-o", "json")
+        assert (result.returncode, result.stderr) == (0, "")
+        record = json.loads(result.stdout)
         assert (record["margin"], record["congestion"], record["priorities"]) == (0.1, "everywhere", "by-slo")
         mail = record["workloads"][0]
         assert (mail["met"], mail["by"], mail["why"]) == (True, method, None)
@@ -42,58 +42,56 @@ def test_the_bounds_of_the_example_are_what_the_guide_says(run: Run) -> None:
 
 
 def test_the_table_of_bounds_names_workloads_stages_queues_and_settings(run: Run) -> None:
-    shown = run("slo", "bound", FILE, "--cluster", CLUSTER)
-    assert shown.returncode == 0
-    first, second = shown.stdout.split("\n\n")
+    result = run("slo", "bound", FILE, "--cluster", CLUSTER)
+    assert result.returncode == 0
+    first, second = result.stdout.split("\n\n")
     assert "mail0     r0h0    r0h7:ssd  99 % in 55 ms" in first
     assert "best effort" in first
     assert "r0h0:egress, r0h7:ingress" in second
     for words in ("margin: curves are 10 % above", "congestion: all links", "priorities: the tightest SLO"):
-        assert words in shown.stderr
+        assert words in result.stderr
 
 
-def test_an_slo_that_is_not_kept_ends_with_1_and_says_which_queue_has_too_much(
-    run: Run, tmp_path: Path
-) -> None:
+def test_a_missed_slo_exits_with_1_and_names_the_overloaded_queue(run: Run, tmp_path: Path) -> None:
     mail = f"client: r0h0, server: r0h7, trace: {EXAMPLES}/mail.csv.gz, slo: {{percentile: 99, latency: 5ms}}"
     path = file(tmp_path, f"  - {{name: a, {mail}}}\n")
-    shown = run("slo", "bound", path, "--cluster", CLUSTER, "--method", "dnc")
-    assert shown.returncode == 1
-    assert "error: a: a bound of " in shown.stderr
-    assert "above its SLO of 5 ms" in shown.stderr
+    result = run("slo", "bound", path, "--cluster", CLUSTER, "--method", "dnc")
+    assert result.returncode == 1
+    assert "error: a: a bound of " in result.stderr
+    assert "above its SLO of 5 ms" in result.stderr
 
     hog = "client: r0h1, server: r0h7, unloaded: 0s, slo: {percentile: 99, latency: 1s}"
     path = file(tmp_path, f"  - {{name: hog, {hog}, curves: {{storage: [{{rate: 150%, burst: 1ms}}]}}}}\n")
-    shown = run("slo", "bound", path, "--cluster", CLUSTER)
-    assert shown.returncode == 1
-    assert "error: no bound: hog, storage: queue r0h7:ssd: " in shown.stderr
-    assert "Traceback" not in shown.stderr
+    result = run("slo", "bound", path, "--cluster", CLUSTER)
+    assert result.returncode == 1
+    assert "error: no bound: hog, storage: queue r0h7:ssd: " in result.stderr
+    assert "Traceback" not in result.stderr
 
 
-def test_one_more_is_admitted_by_models_and_refused_in_the_worst_case(run: Run) -> None:
+def test_snc_admits_a_workload_that_the_worst_case_refuses(run: Run) -> None:
     arriving = ("slo", "admit", FILE, "--cluster", CLUSTER, "--arriving", NEW)
-    shown = run(*arriving, "-o", "json")
-    assert shown.returncode == 1
-    record = json.loads(shown.stdout)
+    result = run(*arriving, "-o", "json")
+    assert result.returncode == 1
+    record = json.loads(result.stdout)
     mail, index = record["arrivals"]
     assert (mail["workload"], mail["admitted"], mail["refused"]) == ("mail6", True, None)
     assert (index["workload"], index["admitted"], index["runs"]) == ("index", False, True)
-    assert shown.stderr.startswith("error: index is refused: index: a bound of ")
+    assert result.stderr.startswith("error: index is refused: index: a bound of ")
     met = {one["workload"]: one["met"] for one in record["workloads"]}
     assert all(met[f"mail{number}"] for number in range(7))
     assert met["index"] is None
     assert "best effort, asked 99 % in 5 ms" in run(*arriving).stdout
 
-    shown = run(*arriving, "--method", "dnc")
-    assert shown.returncode == 1
-    assert "error: mail6 is refused: " in shown.stderr
+    result = run(*arriving, "--method", "dnc")
+    assert result.returncode == 1
+    assert "error: mail6 is refused: " in result.stderr
     # One request of it, in service, is enough to take the SLO of the six in the worst case.
-    assert "it does not run" in shown.stderr
-    assert "error: mail6: even as best effort it would disturb mail0, mail1, mail2, mail3" in shown.stderr
-    assert "mail6 " not in shown.stdout.split("\n\n")[1]
+    assert "it does not run" in result.stderr
+    assert "error: mail6: even as best effort it would disturb mail0, mail1, mail2, mail3" in result.stderr
+    assert "mail6 " not in result.stdout.split("\n\n")[1]
 
 
-def test_a_search_for_priorities_keeps_what_the_order_by_slo_does_not(run: Run, tmp_path: Path) -> None:
+def test_a_search_for_priorities_meets_slos_that_the_order_by_slo_misses(run: Run, tmp_path: Path) -> None:
     def line(name: str, latency: str, rate: str, burst: str) -> str:
         curve = f"curves: {{storage: [{{rate: {rate}, burst: {burst}}}]}}"
         slo = f"slo: {{percentile: 99, latency: {latency}}}"
@@ -104,16 +102,16 @@ def test_a_search_for_priorities_keeps_what_the_order_by_slo_does_not(run: Run, 
     path = file(tmp_path, workloads, "margin: 0%\nbounds: {unit: fluid}")
     options = (path, "--cluster", CLUSTER, "-o", "json")
     by_slo = run("slo", "prioritize", *options, "--by-slo")
-    found = run("slo", "prioritize", *options)
-    assert [json.loads(shown.stdout)["priorities"] for shown in (by_slo, found)] == ["by-slo", "search"]
+    result = run("slo", "prioritize", *options)
+    assert [json.loads(one.stdout)["priorities"] for one in (by_slo, result)] == ["by-slo", "search"]
     assert "priorities: by PriorityMeister's search" in run("slo", "prioritize", *options[:3]).stderr
-    ranks = [one["stages"][0]["priority"] for one in json.loads(found.stdout)["workloads"]]
-    assert (by_slo.returncode, found.returncode) == (1, 0)
+    ranks = [one["stages"][0]["priority"] for one in json.loads(result.stdout)["workloads"]]
+    assert (by_slo.returncode, result.returncode) == (1, 0)
     assert ranks == [1, 0]
     assert "error: bursty: a bound of 6.56 ms, above its SLO of 6 ms" in by_slo.stderr
 
 
-def test_levels_merge_neighbours_on_networks_alone() -> None:
+def test_priority_levels_merge_neighbouring_ranks_on_networks_only() -> None:
     workloads = load(FILE, CLUSTER)
     ranks = {
         levels: [
@@ -152,16 +150,16 @@ def test_the_json_of_curves_and_models_gives_the_bounds_of_the_trace(run: Run, t
     assert network == [[bounds[2][at][stage]["bound_s"] for stage in (0, 2)] for at in single]
 
 
-def test_a_parquet_trace_is_the_same_workload(tmp_path: Path) -> None:
+def test_a_trace_in_parquet_gives_the_same_bounds_as_in_csv(tmp_path: Path) -> None:
     parquet.write_table(
         csv.read_csv(pyarrow.input_stream(EXAMPLES / "mail.csv.gz")), tmp_path / "mail.parquet"
     )
     where = "name: a, client: r0h0, server: r0h7, slo: {percentile: 99, latency: 1s}"
-    found = [
+    actual = [
         load(file(tmp_path, f"  - {{{where}, trace: {trace}}}\n"), CLUSTER).bound()["workloads"]
         for trace in (EXAMPLES / "mail.csv.gz", "mail.parquet")
     ]
-    assert found[0] == found[1]
+    assert actual[0] == actual[1]
 
 
 @pytest.mark.parametrize(
@@ -176,17 +174,17 @@ def test_a_parquet_trace_is_the_same_workload(tmp_path: Path) -> None:
         ("  - {name: a, client: r0h0, server: r0h7, trace: none.csv}\n", "none.csv: no such file", True),
     ],
 )
-def test_a_bad_file_is_told_in_one_line(run: Run, tmp_path: Path, text: str, error: str, hint: bool) -> None:
-    for command in ("bound", "prioritize"):
-        shown = run("slo", command, file(tmp_path, text), "--cluster", CLUSTER)
-        assert (shown.returncode, shown.stdout) == (2, "")
-        assert error in shown.stderr.splitlines()[0]
-        assert ("hint: leeward schema slo lists every field" in shown.stderr) == hint
-
-
-def test_one_that_changed_is_decided_on_anew_and_should_move_where_it_is_refused(
-    run: Run, tmp_path: Path
+def test_an_invalid_workload_file_is_an_error_with_a_hint(
+    run: Run, tmp_path: Path, text: str, error: str, hint: bool
 ) -> None:
+    for command in ("bound", "prioritize"):
+        result = run("slo", command, file(tmp_path, text), "--cluster", CLUSTER)
+        assert (result.returncode, result.stdout) == (2, "")
+        assert error in result.stderr.splitlines()[0]
+        assert ("hint: leeward schema slo lists every field" in result.stderr) == hint
+
+
+def test_a_changed_workload_is_decided_again_and_should_move_if_refused(run: Run, tmp_path: Path) -> None:
     arriving = ("slo", "admit", FILE, "--cluster", CLUSTER, "--arriving")
     record = json.loads(run(*arriving, FILE, "-o", "json").stdout)
     assert all(one["changed"] and one["admitted"] for one in record["arrivals"])
@@ -201,54 +199,54 @@ def test_one_that_changed_is_decided_on_anew_and_should_move_where_it_is_refused
             ("network-out", "2MB/s", "8KiB"),
         )
     )
-    shown = run(
+    result = run(
         *arriving, file(tmp_path, f"  - {{name: mail0, {where}, curves: {{{curves}}}}}\n"), "--method", "dnc"
     )
-    assert shown.returncode == 1
-    assert "its volume should move to a server that can keep its SLO" in shown.stderr
+    assert result.returncode == 1
+    assert "its volume should move to a server that can keep its SLO" in result.stderr
 
     elsewhere = where.replace("r0h0", "r0h1")
-    shown = run(*arriving, file(tmp_path, f"  - {{name: mail0, {elsewhere}, curves: {{{curves}}}}}\n"))
-    assert shown.returncode == 2
-    assert "workloads[0].server: it is there with another client" in shown.stderr
+    result = run(*arriving, file(tmp_path, f"  - {{name: mail0, {elsewhere}, curves: {{{curves}}}}}\n"))
+    assert result.returncode == 2
+    assert "workloads[0].server: it is there with another client" in result.stderr
 
 
-def test_one_that_is_there_and_refused_is_told_beside_those_that_arrive(run: Run) -> None:
+def test_a_refused_resident_is_listed_beside_the_arrivals(run: Run) -> None:
     arriving = ("slo", "admit", FILE, "--cluster", CLUSTER, "--arriving", NEW)
-    shown = run(*arriving, "--method", "silo++")
-    assert shown.returncode == 1
-    decided = [line.split()[:4] for line in shown.stdout.split("\n\n")[0].splitlines()[1:]]
+    result = run(*arriving, "--method", "silo++")
+    assert result.returncode == 1
+    decided = [line.split()[:4] for line in result.stdout.split("\n\n")[0].splitlines()[1:]]
     assert decided[0] == ["mail0", "was", "there", "no"]
     assert decided[6] == ["mail6", "arrives", "no", "mail6:"]
     assert len(decided) == 8
-    assert "note: silo++ bounds frames paced at its rates, of those that it admits" in shown.stderr
+    assert "note: silo++ bounds frames paced at its rates, of those that it admits" in result.stderr
 
-    shown = run(*arriving, "--method", "none")
-    assert shown.returncode == 0
-    assert shown.stdout.splitlines()[1].split() == ["mail6", "arrives", "yes"]
-    assert "note: none makes no bounds; leeward slo bound does" in shown.stderr
+    result = run(*arriving, "--method", "none")
+    assert result.returncode == 0
+    assert result.stdout.splitlines()[1].split() == ["mail6", "arrives", "yes"]
+    assert "note: none makes no bounds; leeward slo bound does" in result.stderr
 
 
-def test_notes_that_are_alike_are_one_with_a_count(run: Run, tmp_path: Path) -> None:
+def test_similar_notes_are_merged_with_a_count(run: Run, tmp_path: Path) -> None:
     where = "client: r0h0, server: r0h7, slo: {percentile: 99, latency: 1s}"
     curve = "curves: {storage: [{rate: 1%, burst: 1ms}]}"
     workloads = [f"  - {{name: a{number}, {where}, {curve}}}\n" for number in range(5)]
-    shown = run("slo", "bound", file(tmp_path, "".join(workloads)), "--cluster", CLUSTER)
-    notes = [line for line in shown.stderr.splitlines() if line.startswith("note: ")]
+    result = run("slo", "bound", file(tmp_path, "".join(workloads)), "--cluster", CLUSTER)
+    notes = [line for line in result.stderr.splitlines() if line.startswith("note: ")]
     assert len(notes) == 1
     assert notes[0].startswith("note: a0, a1, a2 and 2 more: no time without queueing is known")
 
 
-def test_what_arrives_is_checked_against_what_is_there(run: Run) -> None:
+def test_unknown_admission_methods_and_settings_are_rejected(run: Run) -> None:
     arriving = ("slo", "admit", FILE, "--cluster", CLUSTER, "--arriving")
-    shown = run(*arriving, NEW, "--method", "first")
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert shown.stderr.startswith(
+    result = run(*arriving, NEW, "--method", "first")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith(
         "error: --method: unknown policy `first` for admission; there are: snc, dnc"
     )
-    shown = run(*arriving, NEW, "--method", "dnc:serch=false")
+    result = run(*arriving, NEW, "--method", "dnc:serch=false")
     assert (
-        "error: --method: settings of dnc:1:2: serch: unknown field; expected one of bounds" in shown.stderr
+        "error: --method: settings of dnc:1:2: serch: unknown field; expected one of bounds" in result.stderr
     )
 
 
@@ -260,9 +258,7 @@ def test_the_schema_of_slo_files_has_the_fields_of_the_examples(run: Run) -> Non
     assert set(workload["required"]) == {"name", "client"}
 
 
-def test_those_that_pace_show_the_bounds_that_they_promise_and_none_of_best_effort(
-    run: Run, tmp_path: Path
-) -> None:
+def test_pacing_policies_report_their_bounds_and_none_for_best_effort(run: Run, tmp_path: Path) -> None:
     def mail(name: str, client: str, latency: str) -> str:
         slo = f"slo: {{percentile: 99, latency: {latency}}}"
         curves = "curves: {network-out: [{rate: 2MB/s, burst: 1500B}]}"
@@ -273,8 +269,8 @@ def test_those_that_pace_show_the_bounds_that_they_promise_and_none_of_best_effo
     new = file(tmp_path / "new", mail("b", "r0h1", "10ms") + mail("c", "r0h2", "1us"))
     arriving = ("slo", "admit", there, "--cluster", CLUSTER, "--arriving", new, "--method")
     for policy in ("silo++", "qjump++:rates=[6250000]"):
-        shown = run(*arriving, policy, "-o", "json")
-        record = json.loads(shown.stdout)
+        result = run(*arriving, policy, "-o", "json")
+        record = json.loads(result.stdout)
         a, b, c = record["workloads"]
         assert (record["paced"], record["method"], record["bounds"]["unit"]) == (True, "dnc", "frames")
         assert (a["by"], b["by"], c["by"]) == ("dnc", "dnc", None)
@@ -310,39 +306,35 @@ def link(name: str, latency: str | None, bucket: str, more: str = "") -> str:
     return f"  - {{name: {name}, client: r0h0, server: r1h0, {curves}{slo}{more}}}\n"
 
 
-def test_one_that_arrives_may_not_have_other_links_congested_than_those_there(
-    run: Run, tmp_path: Path
-) -> None:
+def test_arrivals_with_another_congestion_setting_are_rejected(run: Run, tmp_path: Path) -> None:
     cluster = tmp_path / "two.yaml"
     cluster.write_text(TWO)
     there = links(tmp_path, "there.yaml", link("a", "50ms", "rate: 5MB/s, burst: 100kB"))
     new = links(tmp_path, "new.yaml", link("b", "50ms", "rate: 5MB/s, burst: 100kB"), "congestion: hosts")
-    asked = ("slo", "admit", there, "--cluster", str(cluster), "--method", "dnc", "--arriving", new)
-    shown = run(*asked)
-    assert shown.returncode == 2
-    assert f"error: {new}: congestion: other than in {there}, which counts for all" in shown.stderr
+    arguments = ("slo", "admit", there, "--cluster", str(cluster), "--method", "dnc", "--arriving", new)
+    result = run(*arguments)
+    assert result.returncode == 2
+    assert f"error: {new}: congestion: other than in {there}, which counts for all" in result.stderr
     links(tmp_path, "new.yaml", link("b", "50ms", "rate: 5MB/s, burst: 100kB"))
-    record = json.loads(run(*asked, "-o", "json").stdout)
+    record = json.loads(run(*arguments, "-o", "json").stdout)
     assert record["arrivals"][0]["admitted"]
     assert all("r0:uplink" in one["stages"][0]["queues"] for one in record["workloads"])
 
 
-def test_best_effort_that_is_not_let_run_is_not_said_to_be_admitted(run: Run, tmp_path: Path) -> None:
+def test_best_effort_work_that_may_not_run_is_not_admitted(run: Run, tmp_path: Path) -> None:
     cluster = tmp_path / "two.yaml"
     cluster.write_text(TWO)
     there = links(tmp_path, "there.yaml", link("a", "40ms", "rate: 5MB/s, burst: 100kB"))
     new = links(tmp_path, "new.yaml", link("bulk", None, "rate: 1MB/s, burst: 1MB"))
-    asked = ("slo", "admit", there, "--cluster", str(cluster), "--method", "dnc", "--arriving", new)
-    shown = run(*asked)
-    assert shown.returncode == 1
-    assert "bulk      arrives  no        it would disturb a" in shown.stdout
-    (bulk,) = json.loads(run(*asked, "-o", "json").stdout)["arrivals"]
+    arguments = ("slo", "admit", there, "--cluster", str(cluster), "--method", "dnc", "--arriving", new)
+    result = run(*arguments)
+    assert result.returncode == 1
+    assert "bulk      arrives  no        it would disturb a" in result.stdout
+    (bulk,) = json.loads(run(*arguments, "-o", "json").stdout)["arrivals"]
     assert (bulk["admitted"], bulk["runs"], bulk["refused"], bulk["disturbed"]) == (False, False, None, ["a"])
 
 
-def test_admission_tells_levels_that_were_merged_and_which_order_and_margins_count(
-    run: Run, tmp_path: Path
-) -> None:
+def test_admission_reports_merged_levels_order_and_margins(run: Run, tmp_path: Path) -> None:
     cluster = tmp_path / "two.yaml"
     cluster.write_text(TWO)
     ranks = "".join(link(f"w{at}", f"{at + 1}00ms", "rate: 10kB/s, burst: 10kB") for at in range(10))
@@ -351,17 +343,17 @@ def test_admission_tells_levels_that_were_merged_and_which_order_and_margins_cou
     arriving.write_text(
         "margin: 20%\nstages: [network-in]\nworkloads:\n" + link("x", "150ms", "rate: 10kB/s, burst: 10kB")
     )
-    asked = ("slo", "admit", there, "--cluster", str(cluster), "--arriving", str(arriving), "--method")
-    shown = run(*asked, "dnc:levels=3")
-    assert shown.returncode == 0, shown.stderr
-    assert "priorities: the tightest SLO first; 11 ranks merged into 3 levels on networks" in shown.stderr
-    assert "margin: curves are 0 % above" in shown.stderr
-    assert "margin: 20 % of those that arrive" in shown.stderr
-    record = json.loads(run(*asked, "dnc:levels=3", "-o", "json").stdout)
+    arguments = ("slo", "admit", there, "--cluster", str(cluster), "--arriving", str(arriving), "--method")
+    result = run(*arguments, "dnc:levels=3")
+    assert result.returncode == 0, result.stderr
+    assert "priorities: the tightest SLO first; 11 ranks merged into 3 levels on networks" in result.stderr
+    assert "margin: curves are 0 % above" in result.stderr
+    assert "margin: 20 % of those that arrive" in result.stderr
+    record = json.loads(run(*arguments, "dnc:levels=3", "-o", "json").stdout)
     assert (record["levels"], record["merged_ranks"], record["priorities"]) == (3, 11, "by-slo")
     assert {stage["priority"] for one in record["workloads"] for stage in one["stages"]} == {0, 1, 2}
-    found = run("slo", "prioritize", there, "--cluster", str(cluster), "--levels", "4", "-o", "json").stdout
-    assert (json.loads(found)["levels"], json.loads(found)["merged_ranks"]) == (4, 10)
+    actual = run("slo", "prioritize", there, "--cluster", str(cluster), "--levels", "4", "-o", "json").stdout
+    assert (json.loads(actual)["levels"], json.loads(actual)["merged_ranks"]) == (4, 10)
 
 
 def test_a_percentile_near_100_is_shown_with_all_its_digits(run: Run, tmp_path: Path) -> None:
@@ -370,14 +362,12 @@ def test_a_percentile_near_100_is_shown_with_all_its_digits(run: Run, tmp_path: 
     given = links(
         tmp_path, "w.yaml", link("a", "90ms", "rate: 5MB/s, burst: 100kB").replace("99,", "99.99999,")
     )
-    shown = run("slo", "bound", given, "--cluster", str(cluster))
-    assert shown.returncode == 0, shown.stderr
-    assert "99.99999 % in 90 ms" in shown.stdout
+    result = run("slo", "bound", given, "--cluster", str(cluster))
+    assert result.returncode == 0, result.stderr
+    assert "99.99999 % in 90 ms" in result.stdout
 
 
-def test_limits_below_a_request_are_in_the_bounds_of_others_where_links_serve_frames(
-    run: Run, tmp_path: Path
-) -> None:
+def test_limits_below_a_request_enter_the_bounds_of_others_on_frame_links(run: Run, tmp_path: Path) -> None:
     cluster, big, small = (tmp_path / name for name in ("two.yaml", "big.csv", "small.csv"))
     cluster.write_text(TWO)
     big.write_text("seconds,kind,size\n" + "".join(f"{at / 2},write,500000\n" for at in range(100)))
@@ -391,9 +381,11 @@ def test_limits_below_a_request_are_in_the_bounds_of_others_where_links_serve_fr
         f"  - {{name: small, {place}, slo: {{percentile: 99, latency: 1s}}, trace: {small}, priority: 1}}\n",
         "bounds: {unit: frames}",
     )
-    shown = run("slo", "check", given, "--cluster", str(cluster), "--replay", "--method", "dnc", "-o", "json")
-    assert shown.returncode == 0, shown.stderr
-    for one in json.loads(shown.stdout)["workloads"]:
+    result = run(
+        "slo", "check", given, "--cluster", str(cluster), "--replay", "--method", "dnc", "-o", "json"
+    )
+    assert result.returncode == 0, result.stderr
+    for one in json.loads(result.stdout)["workloads"]:
         assert one["seen"]["worst_s"] <= one["bound_s"]
         assert one["broken"] == []
-    assert json.loads(shown.stdout)["workloads"][1]["seen"]["worst_s"] > 0.04
+    assert json.loads(result.stdout)["workloads"][1]["seen"]["worst_s"] > 0.04

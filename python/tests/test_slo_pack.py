@@ -32,11 +32,11 @@ def mail(name: str, latency: str, more: str = "") -> str:
     return f"  - {{name: {name}, client: clientsh0, trace: {EXAMPLES}/mail.csv.gz, {slo}{more}}}\n"
 
 
-def test_what_is_packed_keeps_its_promises_when_it_is_checked_and_replayed(run: Run, tmp_path: Path) -> None:
+def test_packed_volumes_meet_their_slos_in_the_check_and_the_replay(run: Run, tmp_path: Path) -> None:
     packed = tmp_path / "packed.yaml"
-    shown = run("slo", "pack", VOLUMES, "--cluster", SERVERS, "--write", str(packed), "-o", "json")
-    assert shown.returncode == 0, shown.stderr
-    record = json.loads(shown.stdout)
+    result = run("slo", "pack", VOLUMES, "--cluster", SERVERS, "--write", str(packed), "-o", "json")
+    assert result.returncode == 0, result.stderr
+    record = json.loads(result.stdout)
     assert record["refused"] == []
     assert len(record["workloads"]) == 8
     assert 1 <= record["servers_used"] <= 6
@@ -58,39 +58,39 @@ def test_what_is_packed_keeps_its_promises_when_it_is_checked_and_replayed(run: 
     assert max(rows["latency_s"].to_pylist()) == pytest.approx(worst, abs=1e-9)
 
 
-def test_threads_and_another_run_place_alike() -> None:
+def test_placements_do_not_depend_on_the_number_of_threads() -> None:
     assert pack(VOLUMES, SERVERS, threads=2) == pack(VOLUMES, SERVERS)
 
 
-def test_progress_is_told_of_every_workload() -> None:
-    told: list[tuple[int, int]] = []
+def test_progress_is_reported_for_every_workload_in_every_round() -> None:
+    updates: list[tuple[int, int]] = []
     record = pack(
-        VOLUMES, SERVERS, limits="average", progress=lambda number, done: told.append((number, done))
+        VOLUMES, SERVERS, limits="average", progress=lambda number, done: updates.append((number, done))
     )
-    assert told == [(number + 1, done + 1) for number in range(record["rounds"]) for done in range(8)]
+    assert updates == [(number + 1, done + 1) for number in range(record["rounds"]) for done in range(8)]
 
 
 @pytest.mark.parametrize("limits", LIMITS)
-def test_every_way_to_choose_limits_places_or_refuses_with_a_reason(limits: str) -> None:
+def test_each_method_of_choosing_limits_places_or_refuses_with_a_reason(limits: str) -> None:
     record = pack(VOLUMES, SERVERS, limits=limits, fast=True)
     names = [one["workload"] for one in record["workloads"]] + [one["workload"] for one in record["refused"]]
     assert len(names) == len(set(names)) == 8
     assert all(one["why"] for one in record["refused"])
 
 
-def test_a_refused_workload_ends_with_1_and_is_not_in_what_is_written(run: Run, tmp_path: Path) -> None:
+def test_a_refused_workload_exits_with_1_and_is_left_out_of_the_output(run: Run, tmp_path: Path) -> None:
     given = file(tmp_path, mail("first", "200ms") + mail("never", "9ms"), "fit: {interval: 20ms}")
-    shown = run("slo", "pack", given, "--cluster", SERVERS, "-o", "yaml")
-    assert shown.returncode == 1
-    assert "error: never is refused: " in shown.stderr
-    assert [one["name"] for one in yaml.safe_load(shown.stdout)["workloads"]] == ["first"]
+    result = run("slo", "pack", given, "--cluster", SERVERS, "-o", "yaml")
+    assert result.returncode == 1
+    assert "error: never is refused: " in result.stderr
+    assert [one["name"] for one in yaml.safe_load(result.stdout)["workloads"]] == ["first"]
 
 
 NAMES = ("yes", "off", "1_000", "1.10", "010", "12", "0x1f", "1e3", "2020-01-01", "2020-13-45")
 
 
 @pytest.mark.parametrize("ending", ["yaml", "json"])
-def test_names_are_the_texts_that_stand_in_the_file(tmp_path: Path, ending: str) -> None:
+def test_workload_names_are_kept_as_the_text_in_the_file(tmp_path: Path, ending: str) -> None:
     path = tmp_path / f"names.{ending}"
     if ending == "yaml":
         first, *others = NAMES
@@ -116,7 +116,7 @@ def test_names_are_the_texts_that_stand_in_the_file(tmp_path: Path, ending: str)
     assert all(one["met"] and one["kept"] for one in held["workloads"])
 
 
-def test_a_file_that_changed_since_it_was_packed_is_not_filled_in(tmp_path: Path) -> None:
+def test_a_file_that_changed_after_packing_is_an_input_error(tmp_path: Path) -> None:
     given = file(tmp_path, mail("first", "200ms") + mail("second", "200ms"))
     record = pack(given, SERVERS, limits="average")
     file(tmp_path, mail("first", "200ms"))
@@ -128,21 +128,21 @@ def test_a_file_that_changed_since_it_was_packed_is_not_filled_in(tmp_path: Path
             filled(record)
 
 
-def test_where_nothing_has_a_place_nothing_is_written(run: Run, tmp_path: Path) -> None:
+def test_no_file_is_written_when_every_workload_is_refused(run: Run, tmp_path: Path) -> None:
     given = file(tmp_path, mail("never", "9ms"), "fit: {interval: 20ms}")
     packed = tmp_path / "packed.yaml"
     packed.write_text("as it was")
-    shown = run("slo", "pack", given, "--cluster", SERVERS, "--write", str(packed))
-    assert (shown.returncode, packed.read_text()) == (1, "as it was")
-    assert "wrote nothing: no workload has a place" in shown.stderr
-    shown = run("slo", "pack", given, "--cluster", SERVERS, "-o", "yaml")
-    assert (shown.returncode, shown.stdout) == (1, "")
+    result = run("slo", "pack", given, "--cluster", SERVERS, "--write", str(packed))
+    assert (result.returncode, packed.read_text()) == (1, "as it was")
+    assert "wrote nothing: no workload has a place" in result.stderr
+    result = run("slo", "pack", given, "--cluster", SERVERS, "-o", "yaml")
+    assert (result.returncode, result.stdout) == (1, "")
 
 
-def test_a_file_may_take_its_own_place_or_stay_as_it_is(run: Run, tmp_path: Path) -> None:
+def test_the_result_may_overwrite_the_input_file(run: Run, tmp_path: Path) -> None:
     given = Path(file(tmp_path, mail("first", "200ms")))
-    shown = run("slo", "pack", str(given), "--cluster", SERVERS, "--write", str(given))
-    assert shown.returncode == 0, shown.stderr
+    result = run("slo", "pack", str(given), "--cluster", SERVERS, "--write", str(given))
+    assert result.returncode == 0, result.stderr
     assert "server: serversh0:ssd" in given.read_text()
     assert [path.name for path in tmp_path.iterdir()] == [given.name]
 
@@ -154,24 +154,24 @@ def test_a_file_may_take_its_own_place_or_stay_as_it_is(run: Run, tmp_path: Path
         ("check", FILE, "--cluster", CLUSTER, "--replay", "--out"),
     ],
 )
-def test_a_place_that_cannot_be_written_to_is_told_before_the_work(
+def test_an_output_path_in_a_missing_folder_is_rejected_before_the_work(
     run: Run, arguments: tuple[str, ...]
 ) -> None:
-    shown = run("slo", *arguments, "nodir/x")
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert shown.stderr == f"error: {arguments[-1]}: `nodir/x`: there is no folder `nodir`\n"
+    result = run("slo", *arguments, "nodir/x")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr == f"error: {arguments[-1]}: `nodir/x`: there is no folder `nodir`\n"
 
 
-def test_nesting_and_repetition_without_end_are_told_and_no_traceback(run: Run, tmp_path: Path) -> None:
+def test_deep_nesting_and_exponential_merges_are_errors_without_a_traceback(run: Run, tmp_path: Path) -> None:
     deep = "[" * 5000
     settings = run("slo", "pack", VOLUMES, "--cluster", SERVERS, "--settings", deep)
     assert (settings.returncode, settings.stdout) == (2, "")
     assert settings.stderr == "error: settings of compactor:1:256: nested too deeply\n"
     path = tmp_path / "deep.yaml"
     path.write_text(f"workloads: {deep}")
-    shown = run("slo", "pack", str(path), "--cluster", SERVERS)
-    assert shown.returncode == 2
-    assert "workloads: nested too deeply" in shown.stderr.splitlines()[0]
+    result = run("slo", "pack", str(path), "--cluster", SERVERS)
+    assert result.returncode == 2
+    assert "workloads: nested too deeply" in result.stderr.splitlines()[0]
     lines = ["a0: &a0 {x: 1}"]
     lines += [f"a{n + 1}: &a{n + 1} {{<<: [{', '.join(10 * [f'*a{n}'])}]}}" for n in range(30)]
     path.write_text("\n".join([*lines, "workloads: []"]))
@@ -179,23 +179,23 @@ def test_nesting_and_repetition_without_end_are_told_and_no_traceback(run: Run, 
 
 
 @pytest.mark.parametrize("margin", ["5", "-1%", "nan%", "10%%", "1e300%", "ten"])
-def test_a_margin_is_a_share_in_percent(run: Run, margin: str) -> None:
+def test_a_margin_outside_0_to_1e9_percent_is_rejected(run: Run, margin: str) -> None:
     trace = str(EXAMPLES / "mail.csv.gz")
     for arguments in (("pack", VOLUMES, "--cluster", SERVERS), ("curve", trace)):
-        shown = run("slo", *arguments, "--margin", margin)
-        assert (shown.returncode, shown.stdout) == (2, "")
-        assert shown.stderr.startswith(f"error: --margin: `{margin}`: expected a percentage from 0% to 1e9%")
+        result = run("slo", *arguments, "--margin", margin)
+        assert (result.returncode, result.stdout) == (2, "")
+        assert result.stderr.startswith(f"error: --margin: `{margin}`: expected a percentage from 0% to 1e9%")
 
 
-def test_a_cluster_without_priorities_keeps_no_promise(run: Run, tmp_path: Path) -> None:
+def test_packing_on_a_cluster_without_priorities_is_an_error(run: Run, tmp_path: Path) -> None:
     cluster = tmp_path / "fifo.yaml"
     cluster.write_text(Path(SERVERS).read_text().replace("priorities: 8\n", ""))
-    shown = run("slo", "pack", VOLUMES, "--cluster", str(cluster))
-    assert shown.returncode == 2
-    assert "give the cluster `priorities`" in shown.stderr
+    result = run("slo", "pack", VOLUMES, "--cluster", str(cluster))
+    assert result.returncode == 2
+    assert "give the cluster `priorities`" in result.stderr
 
 
-def test_servers_in_the_file_are_an_error_unless_they_are_chosen_again(tmp_path: Path) -> None:
+def test_a_server_in_the_file_is_an_error_unless_again_is_given(tmp_path: Path) -> None:
     given = file(tmp_path, mail("first", "200ms", ", server: serversh2"), "fit: {interval: 20ms}")
     with pytest.raises(InputError, match="packing chooses it") as caught:
         pack(given, SERVERS)
@@ -203,12 +203,12 @@ def test_servers_in_the_file_are_an_error_unless_they_are_chosen_again(tmp_path:
     assert pack(given, SERVERS, again=True)["workloads"][0]["server"] == "serversh0:ssd"
 
 
-def test_who_packs_what_is_packed_is_told_how_to_choose_anew(run: Run, tmp_path: Path) -> None:
+def test_packing_a_packed_file_hints_at_the_again_option(run: Run, tmp_path: Path) -> None:
     given = file(tmp_path, mail("first", "200ms", ", server: serversh2"), "fit: {interval: 20ms}")
-    shown = run("slo", "pack", given, "--cluster", SERVERS)
-    assert shown.returncode == 2
-    assert shown.stderr.endswith("hint: --again discards servers, priorities and limits of the file\n")
-    assert shown.stderr.count("hint:") == 1
+    result = run("slo", "pack", given, "--cluster", SERVERS)
+    assert result.returncode == 2
+    assert result.stderr.endswith("hint: --again discards servers, priorities and limits of the file\n")
+    assert result.stderr.count("hint:") == 1
 
 
 RACK = """
@@ -226,7 +226,7 @@ def own(name: str, client: str, more: str = "") -> str:
     return mail(name, "200ms", more).replace("clientsh0", client)
 
 
-def test_clients_that_are_servers_are_packed_and_their_promises_hold_in_the_replay(tmp_path: Path) -> None:
+def test_clients_that_are_servers_are_packed_and_meet_their_slos_in_the_replay(tmp_path: Path) -> None:
     cluster = tmp_path / "rack.yaml"
     cluster.write_text(RACK)
     given = file(tmp_path, own("near", "r0h0") + own("far", "r0h1"), "fit: {interval: 20ms}")
@@ -241,9 +241,9 @@ def test_clients_that_are_servers_are_packed_and_their_promises_hold_in_the_repl
     packed = tmp_path / "packed.yaml"
     packed.write_text(written(record, tmp_path))
     held, _ = check(packed, cluster, method="dnc")
-    for one, said in zip(held["workloads"], record["workloads"], strict=True):
+    for one, planned in zip(held["workloads"], record["workloads"], strict=True):
         assert (one["met"], one["kept"], one["broken"]) == (True, True, [])
-        assert one["bound_s"] == pytest.approx(said["bound_s"], rel=1e-3)
+        assert one["bound_s"] == pytest.approx(planned["bound_s"], rel=1e-3)
     assert any("near: `r0h0` is its client and its server" in note for note in held["notes"])
     # Packed elsewhere it has all of its stages again.
     moved = yaml.safe_load(packed.read_text())
@@ -253,7 +253,7 @@ def test_clients_that_are_servers_are_packed_and_their_promises_hold_in_the_repl
     assert all(stage["queues"] and stage["bound_s"] > 0 for stage in again["stages"])
 
 
-def test_what_uses_networks_alone_takes_no_time_on_its_client(run: Run, tmp_path: Path) -> None:
+def test_a_network_only_workload_on_its_own_client_has_a_bound_of_zero(run: Run, tmp_path: Path) -> None:
     cluster, given, packed = (tmp_path / name for name in ("rack.yaml", "self.yaml", "packed.yaml"))
     cluster.write_text(RACK)
     bucket = "[{rate: 1MB/s, burst: 10kB}]"
@@ -262,17 +262,17 @@ def test_what_uses_networks_alone_takes_no_time_on_its_client(run: Run, tmp_path
         "    slo: {percentile: 99, latency: 100ms}\n"
         f"    curves: {{network-in: {bucket}, network-out: {bucket}}}\n"
     )
-    shown = run("slo", "pack", str(given), "--cluster", str(cluster), "--write", str(packed), "-o", "json")
-    assert shown.returncode == 0, shown.stderr
-    (one,) = json.loads(shown.stdout)["workloads"]
+    result = run("slo", "pack", str(given), "--cluster", str(cluster), "--write", str(packed), "-o", "json")
+    assert result.returncode == 0, result.stderr
+    (one,) = json.loads(result.stdout)["workloads"]
     assert (one["server"], one["bound_s"], one["met"]) == ("r0h0:ssd", 0, True)
     for command in (("bound",), ("check", "--replay")):
-        shown = run("slo", command[0], str(packed), "--cluster", str(cluster), *command[1:])
-        assert shown.returncode == 0, shown.stderr
-        assert "it crosses no link" in shown.stderr
+        result = run("slo", command[0], str(packed), "--cluster", str(cluster), *command[1:])
+        assert result.returncode == 0, result.stderr
+        assert "it crosses no link" in result.stderr
 
 
-def test_a_file_that_can_be_read_only_once_is_packed_written_and_replayed(tmp_path: Path) -> None:
+def test_a_workload_file_from_a_pipe_is_packed_written_and_replayed(tmp_path: Path) -> None:
     leeward = Path(sys.executable).with_name("leeward")
     packed = tmp_path / "packed.yaml"
     text = (
@@ -286,41 +286,43 @@ def test_a_file_that_can_be_read_only_once_is_packed_written_and_replayed(tmp_pa
         f"{leeward} slo pack <(cat {tmp_path}/v.yaml) --cluster {SERVERS} --limits several --write {packed}"
     )
     line += f" && {leeward} slo check <(cat {packed}) --cluster {SERVERS} --replay --method dnc"
-    shown = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
-    assert shown.returncode == 0, shown.stderr
-    assert f"wrote {packed}" in shown.stderr
+    result = subprocess.run(["bash", "-c", line], capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert f"wrote {packed}" in result.stderr
 
 
-def test_a_margin_is_not_below_that_of_the_file() -> None:
+def test_a_margin_below_the_margin_of_the_file_is_rejected() -> None:
     with pytest.raises(InputError, match=r"^margin: 5 %: expected at least the margin of .*, 10 %, which"):
         pack(VOLUMES, SERVERS, margin=0.05)
     assert pack(VOLUMES, SERVERS, limits="average", margin=0.5)["margin"] == 0.5
 
 
-def test_names_of_files_are_given_from_where_the_result_is_written(tmp_path: Path) -> None:
+def test_file_paths_in_the_result_are_relative_to_its_folder(tmp_path: Path) -> None:
     written = filled(pack(VOLUMES, SERVERS, limits="average"), tmp_path)
     assert (tmp_path / written["device"]).resolve() == EXAMPLES / "ssd.json"
     assert (tmp_path / written["workloads"][0]["trace"]).resolve() == EXAMPLES / "mail.csv.gz"
 
 
-def test_a_replay_names_what_sent_nothing_and_shows_promised_beside_seen(run: Run, tmp_path: Path) -> None:
+def test_a_replay_names_workloads_without_a_trace_and_writes_request_latencies(
+    run: Run, tmp_path: Path
+) -> None:
     out = tmp_path / "requests.parquet"
     options = ("--replay", "--method", "dnc", "--out", str(out))
-    shown = run("slo", "check", FILE, "--cluster", CLUSTER, *options)
-    assert shown.returncode == 0, shown.stderr
-    assert shown.stdout.startswith("WORKLOAD")
-    assert "note: backup: known without a trace, so it sent nothing" in shown.stderr
+    result = run("slo", "check", FILE, "--cluster", CLUSTER, *options)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith("WORKLOAD")
+    assert "note: backup: known without a trace, so it sent nothing" in result.stderr
     table = parquet.read_table(out)
     assert table.column_names[:3] == ["workload", "arrival_s", "latency_s"]
     assert set(table["workload"].to_pylist()) == {f"mail{number}" for number in range(6)}
 
 
-def test_without_a_replay_bounds_are_all_that_is_looked_at(run: Run) -> None:
+def test_check_without_a_replay_prints_the_same_as_bound(run: Run) -> None:
     checked = run("slo", "check", FILE, "--cluster", CLUSTER, "--method", "dnc")
     bounds = run("slo", "bound", FILE, "--cluster", CLUSTER, "--method", "dnc")
     assert (checked.stdout, checked.returncode) == (bounds.stdout, bounds.returncode)
-    wrong = run("slo", "check", FILE, "--cluster", CLUSTER, "--over", "held")
-    assert (wrong.returncode, "--over goes with --replay" in wrong.stderr) == (2, True)
+    result = run("slo", "check", FILE, "--cluster", CLUSTER, "--over", "held")
+    assert (result.returncode, "--over goes with --replay" in result.stderr) == (2, True)
 
 
 @pytest.mark.parametrize("order", ORDERS)
@@ -331,16 +333,16 @@ def test_every_order_replays_every_request(order: str) -> None:
 
 
 @pytest.mark.parametrize("options", [("--order", "fifo"), ("--over", "demoted")])
-def test_a_bound_is_not_said_to_be_held_in_a_replay_that_it_is_not_of(
+def test_bounds_are_not_confirmed_by_a_replay_of_another_queueing_order(
     run: Run, options: tuple[str, str]
 ) -> None:
-    shown = run("slo", "check", FILE, "--cluster", CLUSTER, "--replay", "--method", "dnc", *options)
-    rows = [line.split() for line in shown.stdout.splitlines()[1:]]
+    result = run("slo", "check", FILE, "--cluster", CLUSTER, "--replay", "--method", "dnc", *options)
+    rows = [line.split() for line in result.stdout.splitlines()[1:]]
     assert {row[-1] for row in rows} <= {"-", "EXCEEDED"}
-    assert "note: bounds are of strict priorities and requests held at limits" in shown.stderr
+    assert "note: bounds are of strict priorities and requests held at limits" in result.stderr
 
 
-def test_a_device_that_is_handed_more_is_promised_less() -> None:
+def test_more_outstanding_requests_raise_the_bound_of_a_device() -> None:
     one, _ = check(FILE, CLUSTER, method="dnc")
     many, _ = check(FILE, CLUSTER, method="dnc", outstanding=32)
     assert many["bounds"]["outstanding"] == 32
@@ -351,12 +353,12 @@ def test_a_device_that_is_handed_more_is_promised_less() -> None:
 
 
 @pytest.mark.parametrize("argument", ["method", "over", "order"])
-def test_a_word_that_there_is_not_is_refused_with_those_there_are(argument: str) -> None:
+def test_an_unknown_choice_is_rejected_with_the_list_of_choices(argument: str) -> None:
     with pytest.raises(InputError, match="expected one of"):
         check(FILE, CLUSTER, **{argument: "best-of-all"})  # type: ignore[arg-type]
 
 
-def test_drawn_tails_are_those_of_the_seed_and_longer_than_work_alone() -> None:
+def test_drawn_tails_repeat_with_the_seed_and_lengthen_the_worst_latency() -> None:
     alone, _ = check(FILE, CLUSTER, method="dnc")
     one, rows = check(FILE, CLUSTER, method="dnc", tails=True, seed=3, rows=True)
     again, same = check(FILE, CLUSTER, method="dnc", tails=True, seed=3, rows=True)
@@ -371,10 +373,10 @@ def test_drawn_tails_are_those_of_the_seed_and_longer_than_work_alone() -> None:
             assert drawn["seen"]["worst_s"] > worked["seen"]["worst_s"]
 
 
-def test_tails_are_asked_for_by_a_flag_and_seeded_by_another(run: Run) -> None:
+def test_the_tails_and_seed_flags_control_drawn_tails(run: Run) -> None:
     replay = ("slo", "check", FILE, "--cluster", CLUSTER, "--replay", "--method", "dnc")
-    shown = run(*replay, "--tails", "--seed", "3", "-o", "json")
-    assert json.loads(shown.stdout) == check(FILE, CLUSTER, method="dnc", tails=True, seed=3)[0]
+    result = run(*replay, "--tails", "--seed", "3", "-o", "json")
+    assert json.loads(result.stdout) == check(FILE, CLUSTER, method="dnc", tails=True, seed=3)[0]
     assert "times without queueing are drawn with seed 1" in run(*replay, "--tails").stderr
     unseeded = run(*replay, "--seed", "3")
     assert (unseeded.returncode, "--seed goes with --tails" in unseeded.stderr) == (2, True)
@@ -382,13 +384,13 @@ def test_tails_are_asked_for_by_a_flag_and_seeded_by_another(run: Run) -> None:
     assert (unreplayed.returncode, "--tails goes with --replay" in unreplayed.stderr) == (2, True)
 
 
-def test_without_times_to_draw_from_tails_are_an_error(run: Run, tmp_path: Path) -> None:
+def test_tails_without_measured_device_times_are_an_error(run: Run, tmp_path: Path) -> None:
     (tmp_path / "bare.json").write_text(
         '{"table": [{"size_bytes": 4096, "read_iops": 60000, "write_iops": 40000}]}'
     )
     given = tmp_path / "w.yaml"
     where = f"client: r0h0, server: r0h7, trace: {EXAMPLES / 'mail.csv.gz'}"
     given.write_text(f"device: bare.json\nfit: {{interval: 20ms}}\nworkloads:\n  - {{name: a, {where}}}\n")
-    shown = run("slo", "check", str(given), "--cluster", CLUSTER, "--replay", "--tails")
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert shown.stderr.startswith("error: --tails: no workload with a trace has a device file with times")
+    result = run("slo", "check", str(given), "--cluster", CLUSTER, "--replay", "--tails")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("error: --tails: no workload with a trace has a device file with times")

@@ -81,7 +81,9 @@ def command() -> str:
 
 
 @pytest.mark.parametrize(("jobs", "backend"), [(1, "threading"), (3, "threading"), (2, "loky"), (1, "loky")])
-def test_jobs_and_backend_change_no_byte(scenario: Path, tmp_path: Path, jobs: int, backend: str) -> None:
+def test_jobs_and_backend_do_not_change_the_results(
+    scenario: Path, tmp_path: Path, jobs: int, backend: str
+) -> None:
     settings = {"telemetry.delay": ["0s", "2s"]}
     expected = sweep.run(scenario, POLICIES, seeds=[1, 2], settings=settings, jobs=2, out=tmp_path / "a")
     cells = sweep.run(
@@ -92,7 +94,7 @@ def test_jobs_and_backend_change_no_byte(scenario: Path, tmp_path: Path, jobs: i
     assert len(cells) == 12
 
 
-def test_what_is_kept_nowhere_is_the_same(scenario: Path, tmp_path: Path) -> None:
+def test_a_sweep_without_an_output_folder_has_the_same_results(scenario: Path, tmp_path: Path) -> None:
     assert sweep.run(scenario, POLICIES).equals(sweep.run(scenario, POLICIES, out=tmp_path / "out"))
 
 
@@ -101,24 +103,24 @@ def test_what_is_kept_nowhere_is_the_same(scenario: Path, tmp_path: Path) -> Non
     reason="LEEWARD_TEST_RAY is not 1, or Ray is not installed: sweeps on Ray are not tried",
 )
 @pytest.mark.filterwarnings("default")
-def test_ray_changes_no_byte(scenario: Path, tmp_path: Path) -> None:
+def test_ray_does_not_change_the_results(scenario: Path, tmp_path: Path) -> None:
     for backend in ("threading", "ray"):
         sweep.run(scenario, POLICIES, seeds=range(1, 5), jobs=2, backend=backend, out=tmp_path / backend)
     assert contents(tmp_path / "threading") == contents(tmp_path / "ray")
 
 
 @pytest.mark.skipif(importlib.util.find_spec("ray") is not None, reason="Ray is installed")
-def test_without_ray_its_backend_names_the_command_that_installs_it(run: Run, scenario: Path) -> None:
-    shown = run("simulate", str(scenario), "--seeds", "2", "--backend", "ray")
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert shown.stderr.splitlines() == [
+def test_the_ray_backend_without_ray_names_the_install_command(run: Run, scenario: Path) -> None:
+    result = run("simulate", str(scenario), "--seeds", "2", "--backend", "ray")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.splitlines() == [
         "error: --backend: `ray`: Ray is not installed",
         "hint: pip install 'leeward[ray]' installs it",
     ]
 
 
 @pytest.mark.parametrize("warmup", ["", "warmup: 0s", "warmup: 25s", "warmup: 1min"])
-def test_cells_say_what_runs_say_to_the_last_bit(scenario: Path, warmup: str) -> None:
+def test_cells_equal_single_runs_bit_for_bit(scenario: Path, warmup: str) -> None:
     scenario.write_text(SCENARIO.replace("warmup: 25s", warmup))
     cells = sweep.run(scenario, POLICIES, seeds=[1, 2]).to_pylist()
     runs = leeward.simulate(scenario, POLICIES, [1, 2])
@@ -133,7 +135,7 @@ def test_cells_say_what_runs_say_to_the_last_bit(scenario: Path, warmup: str) ->
                 assert cell[f"against_baseline.{name}.{part}"] == (figure if at % 3 else None)
 
 
-def test_the_order_of_policies_does_not_matter_but_for_the_baseline(scenario: Path) -> None:
+def test_the_order_of_policies_only_selects_the_baseline(scenario: Path) -> None:
     first, *others = POLICIES
     cells = [sweep.run(scenario, order, seeds=[1, 2]) for order in (POLICIES, [first, *reversed(others)])]
     keys = [("seed", "ascending"), ("policy", "ascending")]
@@ -141,7 +143,7 @@ def test_the_order_of_policies_does_not_matter_but_for_the_baseline(scenario: Pa
     assert sweep.run(scenario, [*others, first])["baseline"].unique().to_pylist() == [others[0]]
 
 
-def test_a_sweep_that_was_killed_goes_on_with_what_is_left(slow: Path, tmp_path: Path) -> None:
+def test_a_killed_sweep_resumes_with_the_remaining_cells(slow: Path, tmp_path: Path) -> None:
     arguments = [command(), "simulate", str(slow), "--seeds", "6", "--jobs", "2", "-o", "json", "--out"]
     killed = subprocess.Popen(
         [*arguments, str(tmp_path / "killed")], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
@@ -171,7 +173,9 @@ def test_a_sweep_that_was_killed_goes_on_with_what_is_left(slow: Path, tmp_path:
 
 
 @pytest.mark.parametrize("backend", ["threading", "loky"])
-def test_ctrl_c_ends_a_sweep_at_once_and_says_how_to_go_on(slow: Path, tmp_path: Path, backend: str) -> None:
+def test_ctrl_c_stops_a_sweep_at_once_and_prints_how_to_resume(
+    slow: Path, tmp_path: Path, backend: str
+) -> None:
     out = tmp_path / "out"
     arguments = [command(), "simulate", str(slow), "--seeds", "40", "--backend", backend, "--out", str(out)]
     stopped = subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -180,16 +184,16 @@ def test_ctrl_c_ends_a_sweep_at_once_and_says_how_to_go_on(slow: Path, tmp_path:
         assert time.monotonic() < deadline
         time.sleep(0.01)
     stopped.send_signal(signal.SIGINT)
-    asked = time.monotonic()
+    start = time.monotonic()
     stdout, stderr = stopped.communicate(timeout=30)
-    assert time.monotonic() - asked < 10
+    assert time.monotonic() - start < 10
     assert (stopped.returncode, stdout) == (130, "")
     assert stderr.splitlines()[-1] == f"stopped; the same command goes on with what is in {out}"
     assert "Traceback" not in stderr
 
 
 @pytest.mark.parametrize("damage", ["cut json", "changed json", "cut parquet", "no parquet"])
-def test_a_damaged_cell_is_told_and_computed_again(
+def test_a_damaged_cell_is_reported_and_computed_again(
     scenario: Path, tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     out = tmp_path / "out"
@@ -206,9 +210,9 @@ def test_a_damaged_cell_is_told_and_computed_again(
         )
         assert victim.read_bytes() != data
     sweep.run(scenario, POLICIES, seeds=[1, 2], out=out)
-    told = [record.message for record in caplog.records if record.levelname == "WARNING"]
-    assert len(told) == 1
-    assert told[0].startswith(str(victim))
+    lines = [record.message for record in caplog.records if record.levelname == "WARNING"]
+    assert len(lines) == 1
+    assert lines[0].startswith(str(victim))
     assert contents(out) == whole
     changed = {name for name, at in times(out).items() if before[name] != at}
     assert changed == {f"{victim.stem}.json", f"{victim.stem}.parquet"}
@@ -218,7 +222,7 @@ def test_a_damaged_cell_is_told_and_computed_again(
     ("name", "old", "new"),
     [("scenario.yaml", "3min", "2min"), ("cluster.yaml", "50MB/s}", "60MB/s}"), ("jobs.tsv", "job3", "jobX")],
 )
-def test_cells_of_a_changed_scenario_are_left_alone_and_not_used(
+def test_cells_of_a_changed_scenario_are_neither_used_nor_modified(
     scenario: Path, tmp_path: Path, name: str, old: str, new: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     out = tmp_path / "out"
@@ -233,7 +237,7 @@ def test_cells_of_a_changed_scenario_are_left_alone_and_not_used(
     assert len(times(out)) == 2 * len(before)
 
 
-def test_more_seeds_and_policies_find_what_is_there(scenario: Path, tmp_path: Path) -> None:
+def test_more_seeds_and_policies_reuse_existing_cells(scenario: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     sweep.run(scenario, POLICIES[:2], seeds=[1, 2], out=out)
     before = times(out)
@@ -242,17 +246,17 @@ def test_more_seeds_and_policies_find_what_is_there(scenario: Path, tmp_path: Pa
     assert cells.equals(sweep.run(scenario, POLICIES[::-1], seeds=[1, 2, 3]))
 
 
-def test_two_sweeps_do_not_write_to_one_folder(run: Run, scenario: Path, tmp_path: Path) -> None:
+def test_a_second_sweep_into_the_same_folder_is_rejected(run: Run, scenario: Path, tmp_path: Path) -> None:
     from leeward.sweep.store import Store
 
     with Store(tmp_path / "out").locked():
-        shown = run("simulate", str(scenario), "--seeds", "2", "--out", "out")
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert shown.stderr.startswith("error: --out: `out`: another sweep is writing to it")
+        result = run("simulate", str(scenario), "--seeds", "2", "--out", "out")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("error: --out: `out`: another sweep is writing to it")
     assert run("simulate", str(scenario), "--seeds", "2", "--out", "out").returncode == 0
 
 
-def test_tables_of_every_run_are_kept_where_asked_for(scenario: Path, tmp_path: Path) -> None:
+def test_tables_of_every_run_are_written_on_request(scenario: Path, tmp_path: Path) -> None:
     from pyarrow import parquet
 
     out = tmp_path / "out"
@@ -269,17 +273,17 @@ def test_tables_of_every_run_are_kept_where_asked_for(scenario: Path, tmp_path: 
     assert contents(out) == before
 
 
-def test_progress_tells_every_cell_up_to_its_end(scenario: Path, tmp_path: Path) -> None:
-    told: dict[int, list[float]] = {}
+def test_progress_of_every_cell_reaches_one(scenario: Path, tmp_path: Path) -> None:
+    updates: dict[int, list[float]] = {}
 
     def progress(cell: int, share: float) -> None:
-        told.setdefault(cell, []).append(share)
+        updates.setdefault(cell, []).append(share)
 
     for _ in range(2):
-        told.clear()
+        updates.clear()
         sweep.run(scenario, POLICIES, out=tmp_path / "out", progress=progress)
-        assert set(told) == {0, 1, 2}
-        assert all(shares == sorted(shares) and shares[-1] == 1 for shares in told.values())
+        assert set(updates) == {0, 1, 2}
+        assert all(shares == sorted(shares) and shares[-1] == 1 for shares in updates.values())
 
 
 def table(values: dict[str, list[float | None]]) -> pyarrow.Table:
@@ -291,7 +295,7 @@ def table(values: dict[str, list[float | None]]) -> pyarrow.Table:
     return pyarrow.Table.from_pylist(rows)
 
 
-def test_intervals_are_those_worked_by_hand() -> None:
+def test_confidence_intervals_match_a_calculation_by_hand() -> None:
     # t with 3 degrees of freedom at 0.975 is 3.18245. Of b: mean 5, squares 9 + 1 + 1 + 9 = 20, s = 2.58199,
     # half = 3.18245 s / 2 = 4.10853. Of b - a: -1, 1, 1, -1: mean 0, s = 1.15470, half = 1.83739. Of a / b:
     # 1.5, 0.75, 5 / 6, 1.125: mean 1.052083, squares 0.200629 + 0.091255 + 0.047852 + 0.005317 = 0.345052,
@@ -307,13 +311,13 @@ def test_intervals_are_those_worked_by_hand() -> None:
     )
 
 
-def test_what_a_seed_does_to_both_is_not_in_a_paired_interval() -> None:
+def test_a_paired_interval_excludes_the_effect_of_the_seed_on_both_policies() -> None:
     _, b = sweep.summarize(table({"a": [1, 10, 100], "b": [0.5, 9.5, 99.5]})).to_pylist()
     assert (b["difference"], b["difference_low"], b["difference_high"]) == (-0.5, -0.5, -0.5)
     assert b["high"] - b["low"] > 200
 
 
-def test_what_has_no_value_under_a_seed_is_counted_without_it() -> None:
+def test_seeds_without_a_value_are_left_out_of_the_summary() -> None:
     _, b = sweep.summarize(table({"a": [1, 2, 3], "b": [2, None, 0]})).to_pylist()
     assert (b["seeds"], b["mean"], b["difference"], b["ratio"]) == (2, 1, -1, None)
     (_, one) = sweep.summarize(table({"a": [4], "b": [2]})).to_pylist()
@@ -322,16 +326,16 @@ def test_what_has_no_value_under_a_seed_is_counted_without_it() -> None:
 
 def test_the_command_prints_a_table_for_each_setting(run: Run, scenario: Path) -> None:
     options = ["--policy", "uniform, sinbad", "--seeds", "3", "--seed", "5", "--out", "out"]
-    shown = run("simulate", str(scenario), *options, "--set", "telemetry.delay=0s,2s")
-    assert shown.returncode == 0, shown.stderr
-    assert [line for line in shown.stdout.splitlines() if "=" in line] == [
+    result = run("simulate", str(scenario), *options, "--set", "telemetry.delay=0s,2s")
+    assert result.returncode == 0, result.stderr
+    assert [line for line in result.stdout.splitlines() if "=" in line] == [
         "telemetry.delay=0s",
         "telemetry.delay=2s",
     ]
-    header, blocks = shown.stdout.splitlines()[1:3]
+    header, blocks = result.stdout.splitlines()[1:3]
     assert header.split() == ["uniform", "sinbad"]
     assert blocks.split() == ["blocks", "written", *["20", "±", "0"] * 2]
-    assert "3 seeds, 5 to 7: mean and 95 % confidence interval" in shown.stderr
+    assert "3 seeds, 5 to 7: mean and 95 % confidence interval" in result.stderr
     again = run("simulate", str(scenario), *options, "--set", "telemetry.delay=0s,2s", "-o", "json")
     assert "out: 12 of 12 cells are there already" in again.stderr
     document = json.loads(again.stdout)
@@ -340,7 +344,7 @@ def test_the_command_prints_a_table_for_each_setting(run: Run, scenario: Path) -
     assert json.loads((scenario.parent / "out" / "summary.json").read_text()) == document
 
 
-def test_one_seed_is_a_simulation_as_ever(run: Run, scenario: Path) -> None:
+def test_one_seed_gives_the_same_output_as_a_single_simulation(run: Run, scenario: Path) -> None:
     plain = run("simulate", str(scenario), "--out", "plain")
     one = run("simulate", str(scenario), "--seeds", "1", "--out", "one")
     assert (one.returncode, one.stdout) == (0, plain.stdout)
@@ -376,16 +380,16 @@ def test_one_seed_is_a_simulation_as_ever(run: Run, scenario: Path) -> None:
         (("--set", "workloads[0].swim.file=none.tsv"), "error: none.tsv: no such file"),
     ],
 )
-def test_bad_options_are_one_line_and_code_2(
+def test_invalid_options_print_an_error_and_exit_with_2(
     run: Run, scenario: Path, options: tuple[str, ...], error: str
 ) -> None:
-    shown = run("simulate", "scenario.yaml", *options)
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert shown.stderr.startswith(error), shown.stderr
-    assert "Traceback" not in shown.stderr
+    result = run("simulate", "scenario.yaml", *options)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith(error), result.stderr
+    assert "Traceback" not in result.stderr
 
 
-def test_a_seed_with_nothing_written_counts_for_no_mean_and_no_factor(scenario: Path) -> None:
+def test_a_seed_without_written_blocks_has_no_means_and_no_factors(scenario: Path) -> None:
     (scenario.parent / "jobs.tsv").write_text("job\t1\t0\t0\t0\t0\n")
     (cell,) = sweep.run(scenario, ["uniform"]).to_pylist()
     assert (cell["blocks"], cell["full_block_write_s.count"]) == (0, 0)
@@ -399,7 +403,7 @@ def test_a_seed_with_nothing_written_counts_for_no_mean_and_no_factor(scenario: 
     assert pair["against_baseline.full_blocks.count"] == 0
 
 
-def test_jobs_that_did_not_end_have_no_time_weighted_by_bytes(scenario: Path) -> None:
+def test_a_run_without_finished_jobs_has_no_byte_weighted_job_time(scenario: Path) -> None:
     scenario.write_text(SCENARIO.replace("  - swim: {file: jobs.tsv}     # twenty jobs\n", ""))
     (cell,) = sweep.run(scenario, ["uniform"]).to_pylist()
     assert cell["job_communication_s.count"] == 0
@@ -416,16 +420,16 @@ def test_jobs_that_did_not_end_have_no_time_weighted_by_bytes(scenario: Path) ->
         (("--set", "workloads[0].swim.file=data:none/it.tsv"), "error: data:none/it.tsv: "),
     ],
 )
-def test_what_is_wrong_is_found_before_anything_is_made(
+def test_errors_are_reported_before_the_output_folder_is_created(
     run: Run, scenario: Path, options: tuple[str, ...], error: str
 ) -> None:
-    shown = run("simulate", "scenario.yaml", "--seeds", "2", "--out", "out", *options, LEEWARD_DATA="traces")
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert shown.stderr.startswith(error), shown.stderr
+    result = run("simulate", "scenario.yaml", "--seeds", "2", "--out", "out", *options, LEEWARD_DATA="traces")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith(error), result.stderr
     assert not (scenario.parent / "out").exists()
 
 
-def test_a_backend_that_is_not_there_is_found_before_anything_is_made(
+def test_an_unavailable_backend_is_rejected_before_the_folder_is_created(
     scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
@@ -446,7 +450,7 @@ def test_a_backend_that_is_not_there_is_found_before_anything_is_made(
         "cells.parquet/notes.txt",
     ],
 )
-def test_a_sweep_writes_over_nothing_that_is_not_of_a_sweep(
+def test_a_sweep_does_not_overwrite_files_of_other_programs(
     scenario: Path, tmp_path: Path, strange: str
 ) -> None:
     out = tmp_path / "out"
@@ -459,15 +463,15 @@ def test_a_sweep_writes_over_nothing_that_is_not_of_a_sweep(
     assert contents(out) == {strange: b'{"cells": "mine"}'}
 
 
-def test_a_sweep_goes_on_in_a_folder_of_its_own_whatever_was_left_half_written(
+def test_a_sweep_resumes_in_a_folder_with_partial_temporary_files(
     run: Run, scenario: Path, tmp_path: Path
 ) -> None:
     assert run("simulate", str(scenario), "--seeds", "2", "--out", "out").returncode == 0
     for left in (".cells.77.parquet", ".summary.77.json", "cells/.uniform-1-0123456789abcdef.77.json"):
         (tmp_path / "out" / left).write_text("half")
-    shown = run("simulate", str(scenario), "--seeds", "2", "--out", "out")
-    assert shown.returncode == 0, shown.stderr
-    assert "4 of 4 cells are there already" in shown.stderr
+    result = run("simulate", str(scenario), "--seeds", "2", "--out", "out")
+    assert result.returncode == 0, result.stderr
+    assert "4 of 4 cells are there already" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -481,7 +485,7 @@ def test_a_sweep_goes_on_in_a_folder_of_its_own_whatever_was_left_half_written(
         ({"policies": "uniform,sinbad"}, "policies: unknown policy `uniform,sinbad`"),
     ],
 )
-def test_wrong_arguments_are_input_errors(
+def test_invalid_arguments_are_input_errors(
     scenario: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: dict[str, Any], error: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -497,12 +501,12 @@ def test_a_text_is_one_value_of_a_setting(scenario: Path) -> None:
 
 
 @pytest.mark.parametrize("confidence", [0, 1, 2, -0.5, float("nan")])
-def test_a_confidence_is_a_share(confidence: float) -> None:
+def test_a_confidence_outside_zero_to_one_is_rejected(confidence: float) -> None:
     with pytest.raises(InputError, match=r"^confidence: "):
         sweep.summarize(table({"a": [1, 2]}), confidence)
 
 
-def test_the_table_of_a_sweep_has_the_lines_of_a_single_run_in_their_order(scenario: Path) -> None:
+def test_the_table_of_a_sweep_has_the_rows_of_a_single_run_in_order(scenario: Path) -> None:
     policies = ["uniform", "sinbad"]
     single = [row.quantity for row in comparison_rows(leeward.simulate(scenario, policies))]
     summary = sweep.summarize(sweep.run(scenario, policies, seeds=[1, 2])).to_pylist()
@@ -511,34 +515,36 @@ def test_the_table_of_a_sweep_has_the_lines_of_a_single_run_in_their_order(scena
     assert {"  median", "  smaller blocks", "  all blocks", "  files"} <= set(single)
 
 
-def test_a_dash_stands_in_the_table_of_a_sweep_where_there_is_nothing(scenario: Path) -> None:
+def test_the_table_of_a_sweep_shows_a_dash_for_a_missing_value(scenario: Path) -> None:
     (scenario.parent / "jobs.tsv").write_text("job\t1\t0\t0\t0\t0\n")
     policies = ["uniform", "sinbad"]
     summary = sweep.summarize(sweep.run(scenario, policies, seeds=[1, 2])).to_pylist()
-    shown = {row.quantity: row.cells for row in interval_rows(summary, policies)}
-    assert shown["full block write time, mean"] == ("-", "-")
-    assert shown["time of the same full blocks, uniform / this"] == ("", "-")
-    assert shown["    uniform / this"] == ("", "-")
+    rows = {row.quantity: row.cells for row in interval_rows(summary, policies)}
+    assert rows["full block write time, mean"] == ("-", "-")
+    assert rows["time of the same full blocks, uniform / this"] == ("", "-")
+    assert rows["    uniform / this"] == ("", "-")
 
 
 @pytest.mark.parametrize("options", [(), ("-o", "json"), ("--seeds", "2")])
 def test_a_policy_that_refuses_every_block_is_named(
     run: Run, scenario: Path, options: tuple[str, ...]
 ) -> None:
-    shown = run("simulate", str(scenario), "--policy", "uniform,ccp", *options)
-    assert shown.returncode == 0
-    told = [line for line in shown.stderr.splitlines() if line.startswith(("warning:", "hint:"))]
-    assert len(told) == 2
-    assert re.fullmatch(r"warning: ccp: no block was written: \d+ were refused, [\d,]+ times in all", told[0])
-    assert told[1].startswith("hint: leeward place replicas --policy ccp ")
+    result = run("simulate", str(scenario), "--policy", "uniform,ccp", *options)
+    assert result.returncode == 0
+    lines = [line for line in result.stderr.splitlines() if line.startswith(("warning:", "hint:"))]
+    assert len(lines) == 2
+    assert re.fullmatch(
+        r"warning: ccp: no block was written: \d+ were refused, [\d,]+ times in all", lines[0]
+    )
+    assert lines[1].startswith("hint: leeward place replicas --policy ccp ")
 
 
-def test_on_processes_progress_is_said_to_be_by_run(scenario: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    said = []
+def test_the_loky_backend_announces_progress_per_run(scenario: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    messages = []
 
     @contextmanager
     def patience(what: str) -> Iterator[Callable[[], None]]:
-        said.append(what)
+        messages.append(what)
         yield lambda: None
 
     monkeypatch.setattr(command_line, "patience", patience)
@@ -546,7 +552,7 @@ def test_on_processes_progress_is_said_to_be_by_run(scenario: Path, monkeypatch:
         command_line.sweep(
             str(scenario), ["uniform"], None, 1, ["warmup=1s"], 1, backend, False, None, Format.table
         )
-    assert said == [
+    assert messages == [
         "reading what arrives in scenario",
         "simulating uniform under 1 seed on loky: progress shows when a run ends",
     ]
@@ -555,9 +561,9 @@ def test_on_processes_progress_is_said_to_be_by_run(scenario: Path, monkeypatch:
 @pytest.mark.parametrize(
     ("option", "instead"), [("seed=1,2", "--seed and --seeds"), ("policies=[sinbad]", "--policy")]
 )
-def test_what_cannot_be_set_is_advised_the_option_for_it(
+def test_set_of_seeds_or_policies_hints_at_the_right_option(
     run: Run, scenario: Path, option: str, instead: str
 ) -> None:
-    shown = run("simulate", str(scenario), "--set", option)
-    assert shown.returncode == 2
-    assert shown.stderr.splitlines()[1:] == [f"hint: {instead} instead"]
+    result = run("simulate", str(scenario), "--set", option)
+    assert result.returncode == 2
+    assert result.stderr.splitlines()[1:] == [f"hint: {instead} instead"]

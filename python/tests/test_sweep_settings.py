@@ -39,12 +39,12 @@ horizon: 1h
         ("workloads[1].keep", "0.1", "swim", "keep: 0.1\n    swim"),
     ],
 )
-def test_only_the_value_changes(path: str, value: str, old: str, new: str) -> None:
+def test_an_edit_changes_only_the_value(path: str, value: str, old: str, new: str) -> None:
     assert edited(TEXT, path, value) == TEXT.replace(old, new)
 
 
 @pytest.mark.parametrize("newline", ["\n", "\r\n"])
-def test_json_and_other_line_ends_are_edited_too(newline: str) -> None:
+def test_json_and_other_line_endings_are_edited(newline: str) -> None:
     text = newline.join(['{"a": {"b": 1},', ' "c": [{}]}', ""])
     assert yaml.safe_load(edited(text, "a.b", "2")) == {"a": {"b": 2}, "c": [{}]}
     assert yaml.safe_load(edited(text, "c[0].d", "2")) == {"a": {"b": 1}, "c": [{"d": 2}]}
@@ -64,7 +64,7 @@ trees = st.dictionaries(
 
 
 @given(trees, st.booleans(), st.data())
-def test_an_edited_text_means_the_edited_data(tree: dict[str, Any], flow: bool, data: st.DataObject) -> None:
+def test_edited_text_parses_to_the_edited_data(tree: dict[str, Any], flow: bool, data: st.DataObject) -> None:
     text = yaml.safe_dump(tree, default_flow_style=flow, allow_unicode=True, sort_keys=False)
     path, at = "", cast("Any", tree)
     while True:
@@ -85,7 +85,7 @@ def test_an_edited_text_means_the_edited_data(tree: dict[str, Any], flow: bool, 
         assert yaml.safe_load(edited(text, f"{path}.new", "5")) == tree
 
 
-def test_what_an_alias_repeats_is_not_edited() -> None:
+def test_a_value_repeated_by_an_alias_is_not_edited() -> None:
     with pytest.raises(InputError, match="aliases"):
         edited("a: &x {b: 1}\nc: *x\n", "c.b", "2")
 
@@ -95,7 +95,7 @@ def test_options_are_split_at_commas_outside_brackets_and_quotes() -> None:
     assert parse(options) == {"a": ["1", "2"], "b.c": ["[x,y]", "{z: 1, w: 2}"], "d": ['"p,q"', "r=s"]}
 
 
-def test_every_combination_is_a_setting() -> None:
+def test_settings_are_the_product_of_all_values() -> None:
     assert axes({"a": ["1", "2"], "b": [True, ["x"]]}) == [
         (("a", "1"), ("b", "true")),
         (("a", "1"), ("b", '["x"]')),

@@ -65,7 +65,7 @@ def test_a_list_in_parquet_is_read_like_the_same_list_in_csv(
         assert getattr(runs[0], name)() == getattr(runs[1], name)()
 
 
-def test_columns_of_codes_are_read_as_what_they_stand_for(tmp_path: Path) -> None:
+def test_dictionary_encoded_columns_are_decoded(tmp_path: Path) -> None:
     table = pyarrow.table(LISTS["blocks"])
     at = table.column_names.index("writer")
     parquet.write_table(
@@ -75,21 +75,21 @@ def test_columns_of_codes_are_read_as_what_they_stand_for(tmp_path: Path) -> Non
     assert run.files()["writer"].to_pylist() == LISTS["blocks"]["writer"]
 
 
-def test_the_command_reads_parquet_and_says_in_which_row_a_value_is_wrong(run: Run, tmp_path: Path) -> None:
-    wrong = LISTS["flows"] | {"src": ["r0h0", "nowhere", *["r0h0"] * 38]}
-    parquet.write_table(pyarrow.table(wrong), tmp_path / "list.parquet")
+def test_the_command_reads_parquet_and_reports_the_row_of_an_invalid_value(run: Run, tmp_path: Path) -> None:
+    invalid = LISTS["flows"] | {"src": ["r0h0", "nowhere", *["r0h0"] * 38]}
+    parquet.write_table(pyarrow.table(invalid), tmp_path / "list.parquet")
     path = scenario(tmp_path, "{flows: {file: list.parquet}}")
-    shown = run("simulate", str(path))
-    assert shown.returncode == 2
-    assert "list.parquet:3: src: `nowhere`: no host, rack or pod" in shown.stderr
+    result = run("simulate", str(path))
+    assert result.returncode == 2
+    assert "list.parquet:3: src: `nowhere`: no host, rack or pod" in result.stderr
     parquet.write_table(pyarrow.table(LISTS["flows"]), tmp_path / "list.parquet")
-    shown = run("simulate", str(path))
-    assert shown.returncode == 0, shown.stderr
-    assert "40 of 40 flows" in shown.stderr
+    result = run("simulate", str(path))
+    assert result.returncode == 0, result.stderr
+    assert "40 of 40 flows" in result.stderr
 
 
 @pytest.mark.parametrize(
-    ("made", "said"),
+    ("write", "message"),
     [
         (lambda path: path.write_bytes(b"PAR1 but no more of it"), "not readable as a table: "),
         (
@@ -98,13 +98,13 @@ def test_the_command_reads_parquet_and_says_in_which_row_a_value_is_wrong(run: R
         ),
     ],
 )
-def test_a_table_that_is_not_the_list_is_refused(
-    tmp_path: Path, made: Callable[[Path], object], said: str
+def test_an_invalid_parquet_table_is_rejected(
+    tmp_path: Path, write: Callable[[Path], object], message: str
 ) -> None:
-    made(tmp_path / "list.parquet")
+    write(tmp_path / "list.parquet")
     with pytest.raises(leeward.InputError, match=r"list\.parquet") as refused:
         leeward.simulate(scenario(tmp_path, "{flows: {file: list.parquet}}"), ["uniform"])
-    assert said in str(refused.value)
+    assert message in str(refused.value)
     assert "\n" not in str(refused.value)
 
 

@@ -41,19 +41,19 @@ def tenant(tmp_path: Path) -> Path:
 
 
 def test_an_app_is_placed_with_the_link_that_limits_each_transfer(run: Run, tenant: Path) -> None:
-    shown = run(
+    result = run(
         "place", "tasks", "--cluster", str(tenant), "--app", "app.yaml", "--policy", "choreo", "--explain"
     )
-    assert shown.returncode == 0, shown.stderr
-    header, *rows = shown.stdout.splitlines()
+    assert result.returncode == 0, result.stderr
+    header, *rows = result.stdout.splitlines()
     assert header.split() == ["TASK", "HOST"]
     hosts = dict(row.split() for row in rows[:3])
     assert len({hosts["a"], hosts["b"], hosts["c"]}) == 3
-    assert f"{hosts['a']}:egress" in shown.stdout
-    assert "transfers are over after 1.00 s" in shown.stdout
+    assert f"{hosts['a']}:egress" in result.stdout
+    assert "transfers are over after 1.00 s" in result.stdout
 
 
-def test_json_has_what_the_table_has(run: Run, tenant: Path) -> None:
+def test_json_equals_the_python_decision(run: Run, tenant: Path) -> None:
     options = ["--cluster", str(tenant), "--app", "app.yaml", "--policy", "choreo-exact", "-o", "json"]
     decision = json.loads(run("place", "tasks", *options).stdout)
     assert decision["refused"] is None
@@ -64,13 +64,11 @@ def test_json_has_what_the_table_has(run: Run, tenant: Path) -> None:
     )
 
 
-def test_a_task_that_fits_nowhere_is_named_with_what_keeps_it_from_how_many_hosts(
-    run: Run, tenant: Path
-) -> None:
+def test_a_task_that_fits_nowhere_is_named_with_reason_and_host_count(run: Run, tenant: Path) -> None:
     (tenant.parent / "app.yaml").write_text("tasks: [{name: big, cpus: 3}]\n")
-    shown = run("place", "tasks", "--cluster", str(tenant), "--app", "app.yaml")
-    assert (shown.returncode, shown.stdout) == (1, "")
-    assert shown.stderr == "error: task big fits nowhere: 4 hosts (too few processors are left)\n"
+    result = run("place", "tasks", "--cluster", str(tenant), "--app", "app.yaml")
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr == "error: task big fits nowhere: 4 hosts (too few processors are left)\n"
 
 
 @pytest.mark.parametrize(
@@ -98,13 +96,15 @@ def test_a_task_that_fits_nowhere_is_named_with_what_keeps_it_from_how_many_host
         ("tasks: [{name: a, count: 0}]\n", "app.yaml:1:9: tasks[0].count: 0: expected at least 1"),
     ],
 )
-def test_bad_app_files_are_one_line_with_the_place(run: Run, tenant: Path, text: str, error: str) -> None:
+def test_invalid_app_files_are_rejected_with_the_position(
+    run: Run, tenant: Path, text: str, error: str
+) -> None:
     (tenant.parent / "app.yaml").write_text(text)
     (tenant.parent / "m.csv").write_text("0,1\n")
-    shown = run("place", "tasks", "--cluster", str(tenant), "--app", "app.yaml")
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert shown.stderr.startswith(f"error: {error}"), shown.stderr
-    assert len(shown.stderr.splitlines()) <= 2
+    result = run("place", "tasks", "--cluster", str(tenant), "--app", "app.yaml")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"error: {error}"), result.stderr
+    assert len(result.stderr.splitlines()) <= 2
 
 
 @pytest.mark.parametrize(
@@ -118,13 +118,13 @@ def test_bad_app_files_are_one_line_with_the_place(run: Run, tenant: Path, text:
         ("none.npy", "none.npy: no such file"),
     ],
 )
-def test_bad_matrices_say_where(tenant: Path, matrix: object, error: str) -> None:
+def test_invalid_matrices_are_rejected_with_the_position(tenant: Path, matrix: object, error: str) -> None:
     with pytest.raises(InputError) as raised:
         leeward.place_tasks(tenant, tenant.parent / "app.yaml", matrix=matrix)
     assert str(raised.value).startswith(error)
 
 
-def test_a_matrix_takes_the_place_of_the_transfers(tenant: Path) -> None:
+def test_a_matrix_replaces_the_transfers(tenant: Path) -> None:
     matrix = numpy.zeros((3, 3))
     matrix[2, 0] = 200e6
     numpy.save(tenant.parent / "m.npy", matrix)
@@ -142,21 +142,21 @@ def test_the_tasks_of_a_job_are_decided_one_by_one(run: Run) -> None:
         "--cluster",
         str(EXAMPLES / "clusters/racks.yaml"),
     ]
-    shown = run("place", "tasks", *options, "--policy", "utp")
-    assert shown.returncode == 1
-    assert "error: no telemetry" in shown.stderr
-    assert "hint: --telemetry" in shown.stderr
+    result = run("place", "tasks", *options, "--policy", "utp")
+    assert result.returncode == 1
+    assert "error: no telemetry" in result.stderr
+    assert "hint: --telemetry" in result.stderr
     telemetry = ["--telemetry", str(EXAMPLES / "telemetry/racks.csv")]
-    shown = run("place", "tasks", *options, *telemetry, "--policy", "utp", "--explain")
-    assert shown.returncode == 0, shown.stderr
-    placed = dict(row.split() for row in shown.stdout.splitlines()[1:5])
+    result = run("place", "tasks", *options, *telemetry, "--policy", "utp", "--explain")
+    assert result.returncode == 0, result.stderr
+    placed = dict(row.split() for row in result.stdout.splitlines()[1:5])
     # Spread comes before balance, and r0 is the busiest.
     assert len({host.split("h")[0] for host in placed.values()}) == 4
     assert not any(host.startswith("r0") for host in placed.values())
-    assert "LOAD WITH IT" in shown.stdout
+    assert "LOAD WITH IT" in result.stdout
 
 
-def test_migrate_says_what_moves_and_what_stays(run: Run) -> None:
+def test_migrate_lists_tasks_that_move_and_tasks_that_stay(run: Run) -> None:
     options = [
         *("--cluster", str(EXAMPLES / "clusters/racks.yaml")),
         *("--telemetry", str(EXAMPLES / "telemetry/racks.csv")),
@@ -169,10 +169,10 @@ def test_migrate_says_what_moves_and_what_stays(run: Run) -> None:
     assert set(moved) == {"backup", "crawl1"}
     assert moved["crawl1"]["link"] == "r0:downlink"
     assert decision["kept"] == []
-    shown = run("migrate", *options, "--hot", "50%")
-    assert shown.stdout == run("migrate", *options, "--hot", "0.5").stdout
-    assert "it is sensitive to latency" in shown.stdout
-    assert "its job's budget is spent" in shown.stdout
+    result = run("migrate", *options, "--hot", "50%")
+    assert result.stdout == run("migrate", *options, "--hot", "0.5").stdout
+    assert "it is sensitive to latency" in result.stdout
+    assert "its job's budget is spent" in result.stdout
 
 
 @pytest.mark.parametrize(
@@ -183,13 +183,13 @@ def test_migrate_says_what_moves_and_what_stays(run: Run) -> None:
         ("75", "75.0: expected a share above 0, to 1"),
     ],
 )
-def test_migrate_takes_no_other_utilization_for_hot(run: Run, hot: str, error: str) -> None:
+def test_migrate_rejects_invalid_hot_thresholds(run: Run, hot: str, error: str) -> None:
     options = ("--telemetry", str(EXAMPLES / "telemetry/racks.csv"), "--running", "none.yaml", "--hot", hot)
-    shown = run("migrate", "--cluster", str(EXAMPLES / "clusters/racks.yaml"), *options)
-    assert (shown.returncode, shown.stderr) == (2, f"error: --hot: {error}\n")
+    result = run("migrate", "--cluster", str(EXAMPLES / "clusters/racks.yaml"), *options)
+    assert (result.returncode, result.stderr) == (2, f"error: --hot: {error}\n")
 
 
-def test_apps_run_until_their_last_transfer_is_over() -> None:
+def test_apps_run_until_their_last_transfer_finishes() -> None:
     cluster = leeward.Cluster(TENANT)
     app = (0.0, [(2.0, 0), (2.0, 0)], [(0, 1, 100_000_000)])
     (first,) = _native.simulate_apps(cluster, "choreo", [app])
@@ -198,9 +198,7 @@ def test_apps_run_until_their_last_transfer_is_over() -> None:
         _native.simulate_apps(cluster, "choreo", [(0.0, [(1.0, 0)] * 2, [(0, 5, 1)])])
 
 
-def test_stale_telemetry_is_refused_by_every_decision_and_says_how_old_it_is(
-    run: Run, tmp_path: Path
-) -> None:
+def test_stale_telemetry_is_rejected_with_its_age(run: Run, tmp_path: Path) -> None:
     lines = (EXAMPLES / "telemetry" / "racks.csv").read_text().splitlines()
     stamped = tmp_path / "loads.csv"
     times = [f"{time.time() - age:.0f}" for age in (7200 + len(lines) - numpy.arange(len(lines) - 1))]
@@ -251,7 +249,7 @@ def replicas_at(path: Path, now_s: float, max_age_s: float = 300.0) -> dict[str,
         ("link,load_bps,t_s,t_s\nr0:uplink,1,990,990", ":1: t_s: two columns have this name"),
     ],
 )
-def test_times_in_telemetry_that_are_not_right(tmp_path: Path, text: str, message: str) -> None:
+def test_invalid_times_in_telemetry_are_rejected(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "loads.csv"
     path.write_text(text)
     with pytest.raises(InputError) as caught:
@@ -268,14 +266,14 @@ def test_times_in_telemetry_that_are_not_right(tmp_path: Path, text: str, messag
         "link,load_bps,t_s\nr0:uplink,1,1050",
     ],
 )
-def test_telemetry_without_times_or_of_which_each_link_ends_late_is_taken(tmp_path: Path, text: str) -> None:
+def test_telemetry_without_times_or_recent_for_each_link_is_accepted(tmp_path: Path, text: str) -> None:
     path = tmp_path / "loads.csv"
     path.write_text(text)
     assert replicas_at(path, 1000.0)["hosts"]
 
 
 @pytest.mark.parametrize("age", ["-5min", "soon", "5"])
-def test_a_greatest_age_that_is_no_time_is_refused_without_telemetry_too(run: Run, age: str) -> None:
+def test_an_invalid_maximum_age_is_rejected_even_without_telemetry(run: Run, age: str) -> None:
     cluster = ["--cluster", str(EXAMPLES / "clusters" / "racks.yaml"), f"--max-age={age}"]
     matrix = ["--matrix", str(EXAMPLES / "apps" / "stencil.csv")]
     for command in (["replicas", *cluster, "--size", "1MiB"], ["tasks", *cluster, *matrix]):
@@ -284,28 +282,26 @@ def test_a_greatest_age_that_is_no_time_is_refused_without_telemetry_too(run: Ru
         assert refused.stderr.startswith(f"error: --max-age: `{age}`: ")
 
 
-def test_a_job_with_transfers_or_a_matrix_is_refused_and_not_placed_without_them(
-    run: Run, tenant: Path
-) -> None:
+def test_a_job_with_transfers_or_a_matrix_is_rejected(run: Run, tenant: Path) -> None:
     numpy.save(tenant.parent / "m.npy", numpy.zeros((3, 3)))
     for options, name in (([], "app.yaml: transfers"), (["--matrix", "m.npy"], "--matrix")):
-        shown = run("place", "tasks", "--cluster", str(tenant), "--job", "app.yaml", *options)
-        assert (shown.returncode, shown.stdout) == (2, "")
-        assert shown.stderr.startswith(f"error: {name}: a job's tasks are placed one by one; transfers")
+        result = run("place", "tasks", "--cluster", str(tenant), "--job", "app.yaml", *options)
+        assert (result.returncode, result.stdout) == (2, "")
+        assert result.stderr.startswith(f"error: {name}: a job's tasks are placed one by one; transfers")
 
 
-def test_migrate_on_a_mesh_is_refused_and_not_all_is_cool(run: Run, tenant: Path) -> None:
+def test_migrate_on_a_mesh_is_rejected(run: Run, tenant: Path) -> None:
     folder = tenant.parent
     (folder / "loads.csv").write_text("link,load_bps\nh0:egress,799e6\n")
     (folder / "running.yaml").write_text("tasks: [{host: h0, task: {name: a}}]\n")
     options = ["--cluster", str(tenant), "--telemetry", "loads.csv", "--running", "running.yaml"]
-    shown = run("migrate", *options)
-    assert (shown.returncode, shown.stdout) == (1, "")
-    assert "a mesh has none" in shown.stderr
+    result = run("migrate", *options)
+    assert (result.returncode, result.stdout) == (1, "")
+    assert "a mesh has none" in result.stderr
     assert "a mesh has none" in json.loads(run("migrate", *options, "-o", "json").stdout)["refused"]
 
 
-def test_an_app_file_finds_its_matrix_among_the_traces(tenant: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_app_file_reads_its_matrix_from_the_traces(tenant: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tenant.parent / "traces" / "set").mkdir(parents=True)
     (tenant.parent / "traces" / "set" / "m.csv").write_text("0,5\n0,0\n")
     (tenant.parent / "app.yaml").write_text("tasks: [{name: a}, {name: b}]\nmatrix: 'data:set/m.csv'\n")
@@ -314,14 +310,14 @@ def test_an_app_file_finds_its_matrix_among_the_traces(tenant: Path, monkeypatch
     assert [one["bytes"] for one in decision["transfers"]] == [5]
 
 
-def test_tasks_of_a_job_that_fit_nowhere_for_one_reason_are_told_in_one_line(run: Run, tenant: Path) -> None:
+def test_tasks_that_fit_nowhere_for_one_reason_are_merged_into_one_line(run: Run, tenant: Path) -> None:
     (tenant.parent / "app.yaml").write_text("tasks: [{name: a, cpus: 1, count: 20}, {name: b, cpus: 3}]\n")
-    shown = run("place", "tasks", "--cluster", str(tenant), "--job", "app.yaml", "--policy", "borg")
-    assert shown.returncode == 1
-    assert shown.stderr == ("error: a8 to b (13 tasks) fit nowhere: 4 hosts (too few processors are left)\n")
+    result = run("place", "tasks", "--cluster", str(tenant), "--job", "app.yaml", "--policy", "borg")
+    assert result.returncode == 1
+    assert result.stderr == ("error: a8 to b (13 tasks) fit nowhere: 4 hosts (too few processors are left)\n")
 
 
-def test_a_running_task_of_a_job_that_the_file_does_not_list_is_refused(run: Run, tmp_path: Path) -> None:
+def test_a_running_task_of_an_unlisted_job_is_rejected(run: Run, tmp_path: Path) -> None:
     (tmp_path / "running.yaml").write_text(
         "jobs: [{name: indexer, budget: {down: 1}}]\n"
         "tasks:\n"
@@ -332,19 +328,19 @@ def test_a_running_task_of_a_job_that_the_file_does_not_list_is_refused(run: Run
         *("--cluster", str(EXAMPLES / "clusters" / "racks.yaml")),
         *("--telemetry", str(EXAMPLES / "telemetry" / "racks.csv")),
     ]
-    shown = run("migrate", *options, "--running", "running.yaml")
-    assert shown.returncode == 2
-    assert "running.yaml:4:5: tasks[1].job: `indexr`: `jobs` lists no job of this name" in shown.stderr
+    result = run("migrate", *options, "--running", "running.yaml")
+    assert result.returncode == 2
+    assert "running.yaml:4:5: tasks[1].job: `indexr`: `jobs` lists no job of this name" in result.stderr
 
 
 def test_numbers_in_errors_are_short(run: Run, tenant: Path) -> None:
     (tenant.parent / "loads.csv").write_text("link,load_bps\nh0:egress,1e300\n")
     options = ["--cluster", str(tenant), "--app", "app.yaml"]
-    shown = run("place", "tasks", *options, "--telemetry", "loads.csv")
-    assert "loads.csv:2: load_bps: 1e300: more than any link carries" in shown.stderr
+    result = run("place", "tasks", *options, "--telemetry", "loads.csv")
+    assert "loads.csv:2: load_bps: 1e300: more than any link carries" in result.stderr
     (tenant.parent / "m.csv").write_text("0,1e300,0\n0,0,0\n0,0,0\n")
-    shown = run("place", "tasks", *options, "--matrix", "m.csv")
-    assert "1e300: too much for one app" in shown.stderr
+    result = run("place", "tasks", *options, "--matrix", "m.csv")
+    assert "1e300: too much for one app" in result.stderr
 
 
 @pytest.mark.parametrize(
@@ -356,14 +352,14 @@ def test_numbers_in_errors_are_short(run: Run, tenant: Path) -> None:
         ((3, 2), "<f8", "m.npy: row 1: 2 numbers in 3 rows"),
     ],
 )
-def test_bad_numpy_files_are_named(
+def test_invalid_numpy_files_are_rejected_with_the_reason(
     run: Run, tenant: Path, shape: tuple[int, ...], kind: str, error: str
 ) -> None:
     with (tenant.parent / "m.npy").open("wb") as file:
         header = {"descr": kind, "fortran_order": False, "shape": shape}
         numpy.lib.format.write_array_header_1_0(file, header)
         file.write(bytes(9 * 16))
-    shown = run("place", "tasks", "--cluster", str(tenant), "--app", "app.yaml", "--matrix", "m.npy")
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert shown.stderr.startswith(f"error: {error}"), shown.stderr
-    assert len(shown.stderr.splitlines()) == 1
+    result = run("place", "tasks", "--cluster", str(tenant), "--app", "app.yaml", "--matrix", "m.npy")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"error: {error}"), result.stderr
+    assert len(result.stderr.splitlines()) == 1

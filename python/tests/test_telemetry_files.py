@@ -82,11 +82,11 @@ WANTED = [
     ],
     ids=["long", "semicolons", "time by its size", "kbps", "wide", "dates"],
 )
-def test_layouts_that_say_the_same_are_read_as_the_same(tmp_path: Path, text: str) -> None:
+def test_equivalent_layouts_give_the_same_samples(tmp_path: Path, text: str) -> None:
     assert rows(taken(tmp_path, text)) == WANTED
 
 
-def test_gzip_and_parquet_and_folders_of_them_are_read_as_the_same(tmp_path: Path) -> None:
+def test_gzip_parquet_and_folders_give_the_same_samples(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     first, second = LONG.split("r1", 1)
     (tmp_path / "a" / "1.csv.gz").write_bytes(gzip.compress(first.encode()))
@@ -101,7 +101,7 @@ def test_gzip_and_parquet_and_folders_of_them_are_read_as_the_same(tmp_path: Pat
     assert rows(read(CLUSTER, [tmp_path / "a"])) == WANTED
 
 
-def test_what_cannot_be_used_is_counted_by_reason(tmp_path: Path) -> None:
+def test_unusable_rows_are_counted_by_reason(tmp_path: Path) -> None:
     bad = [
         f"r0:uplink,x,{T + 60}",
         f"r0:uplink,nan,{T + 60}",
@@ -128,7 +128,7 @@ def test_what_cannot_be_used_is_counted_by_reason(tmp_path: Path) -> None:
     assert any("nearest: r0:uplink" in one for one in samples.discards.examples["no-link"])
 
 
-def test_a_cell_of_a_wide_file_that_is_no_number_is_counted_and_an_empty_one_is_not(tmp_path: Path) -> None:
+def test_non_numeric_cells_of_a_wide_file_are_counted_and_empty_ones_not(tmp_path: Path) -> None:
     cells = ["", "error", "n/a", '""', "5e8", " ", "nan"]
     text = "t_s,r0:uplink,r1:uplink\n" + "".join(f"{T + 30 * at},1,{cell}\n" for at, cell in enumerate(cells))
     samples = taken(tmp_path, text)
@@ -136,7 +136,7 @@ def test_a_cell_of_a_wide_file_that_is_no_number_is_counted_and_an_empty_one_is_
     assert samples.discards.counts == {"not-a-number": 3}
 
 
-def test_a_time_of_a_clock_that_was_not_set_is_past_and_the_rest_is_as_without_it(tmp_path: Path) -> None:
+def test_times_of_an_unset_clock_are_discarded_as_past(tmp_path: Path) -> None:
     samples = taken(tmp_path, f"{LONG}r0:uplink,1,5\nr1:uplink,1,-{T}\n")
     assert rows(samples) == WANTED
     assert samples.discards.counts == {"past": 2}
@@ -147,7 +147,7 @@ def test_a_time_of_a_clock_that_was_not_set_is_past_and_the_rest_is_as_without_i
 
 
 @pytest.mark.parametrize("speed", ["inf", "-inf", "nan", "", "x", "-5"])
-def test_what_is_no_speed_is_counted_and_hides_none_that_is_too_great(tmp_path: Path, speed: str) -> None:
+def test_invalid_speeds_are_counted_and_do_not_hide_excessive_ones(tmp_path: Path, speed: str) -> None:
     text = "link,load_bps,t_s,speed_bps\n" + "".join(
         f"r0:uplink,1e9,{T + 30 * at},{speed if at == 1 else '2e10'}\n" for at in range(4)
     )
@@ -158,7 +158,7 @@ def test_what_is_no_speed_is_counted_and_hides_none_that_is_too_great(tmp_path: 
         taken(tmp_path, f"{text}r0:uplink,1,{T + 120},1e20\n")
 
 
-def test_a_sample_of_a_link_of_which_all_ports_are_down_is_counted(tmp_path: Path) -> None:
+def test_a_sample_of_a_link_with_all_ports_down_is_counted(tmp_path: Path) -> None:
     (tmp_path / "map.yaml").write_text(PORTS)
     text = "unix_s,device,interface,speed_mbps,out_bps\n" + "".join(
         f"{T + 10 * step},tor1,Eth{port},{0 if step > 1 else 10_000},1000\n"
@@ -170,7 +170,7 @@ def test_a_sample_of_a_link_of_which_all_ports_are_down_is_counted(tmp_path: Pat
     assert samples.discards.counts == {"no-capacity": 4}
 
 
-def test_ports_are_links_as_the_map_says_and_speeds_are_their_own(tmp_path: Path) -> None:
+def test_ports_become_the_links_of_the_map_with_their_own_speeds(tmp_path: Path) -> None:
     (tmp_path / "map.yaml").write_text(PORTS)
     text = (
         "unix_s,device,interface,bandwidth_kbps,in_kbps,out_kbps\n"
@@ -186,7 +186,7 @@ def test_ports_are_links_as_the_map_says_and_speeds_are_their_own(tmp_path: Path
     assert samples.discards.counts == {"ignored": 2}
 
 
-def test_series_that_a_map_leaves_out_are_named_where_there_are_no_others(tmp_path: Path) -> None:
+def test_a_map_that_leaves_out_every_series_is_an_error_with_a_hint(tmp_path: Path) -> None:
     (tmp_path / "map.yaml").write_text(PORTS)
     with pytest.raises(
         InputError, match="none of 1 series is a link of the cluster: device=tor1, int"
@@ -196,7 +196,7 @@ def test_series_that_a_map_leaves_out_are_named_where_there_are_no_others(tmp_pa
     assert hint.endswith("map.yaml: `ignore` has them, or their rule has no link for `load`")
 
 
-def test_bits_and_capacities_of_ports_of_one_link_add_up_and_half_of_them_is_half(tmp_path: Path) -> None:
+def test_bits_and_capacities_of_the_ports_of_a_link_add_up(tmp_path: Path) -> None:
     (tmp_path / "map.yaml").write_text(PORTS)
     text = "unix_s,device,interface,speed_mbps,out_bps\n" + "".join(
         f"{T + 10 * step}.{port}00,tor1,Eth{port},{0 if step > 1 and port > 2 else 10_000},1000\n"
@@ -209,7 +209,7 @@ def test_bits_and_capacities_of_ports_of_one_link_add_up_and_half_of_them_is_hal
     ]  # fmt: skip
 
 
-def test_without_speeds_each_port_has_its_part_of_the_clusters_capacity(tmp_path: Path) -> None:
+def test_ports_without_speeds_share_the_capacity_of_the_cluster_file(tmp_path: Path) -> None:
     (tmp_path / "map.yaml").write_text(PORTS)
     text = "unix_s,device,interface,out_bps\n" + "".join(
         f"{T + 10 * step},tor1,Eth{port},1000\n" for step in range(2) for port in (1, 2)
@@ -218,7 +218,7 @@ def test_without_speeds_each_port_has_its_part_of_the_clusters_capacity(tmp_path
 
 
 @pytest.mark.parametrize(
-    ("text", "wrong"),
+    ("text", "message"),
     [
         ("", "empty"),
         ("t_s,link\n1,2\n", "no readings, such as `load_bps`"),
@@ -234,13 +234,13 @@ def test_without_speeds_each_port_has_its_part_of_the_clusters_capacity(tmp_path
         ("PAR1 but not really", "not readable as Parquet"),
     ],
 )
-def test_a_bad_file_is_one_clear_error(tmp_path: Path, text: str, wrong: str) -> None:
+def test_an_invalid_file_is_an_input_error(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(InputError) as error:
         taken(tmp_path, text)
-    assert wrong in str(error.value)
+    assert message in str(error.value)
 
 
-def test_a_file_that_is_cut_off_is_said_to_be(tmp_path: Path) -> None:
+def test_a_truncated_file_is_reported(tmp_path: Path) -> None:
     whole = gzip.compress((LONG * 50).encode())
     (tmp_path / "a.csv.gz").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(InputError, match="truncated"):
@@ -250,14 +250,14 @@ def test_a_file_that_is_cut_off_is_said_to_be(tmp_path: Path) -> None:
 @pytest.mark.hypothesis
 @settings(max_examples=settings().max_examples // 2)
 @given(data=st.binary(max_size=300))
-def test_no_bytes_make_reading_fail_in_another_way(tmp_path_factory: Any, data: bytes) -> None:
+def test_random_bytes_only_raise_input_errors(tmp_path_factory: Any, data: bytes) -> None:
     path = tmp_path_factory.mktemp("hostile") / "a.csv"
     path.write_bytes(b"t_s,link,load_bps\n" + data)
     with suppress(InputError):
         read(CLUSTER, [path], engine=Engine.duckdb(threads=1))
 
 
-def test_times_that_are_asked_for_bound_what_is_read(tmp_path: Path) -> None:
+def test_since_and_until_bound_the_samples(tmp_path: Path) -> None:
     text = "link,load_bps,t_s\n" + "".join(f"r0:uplink,1,{T + 30 * step}\n" for step in range(100))
     some = taken(tmp_path, text, since="10min", until="2023-11-14T22:33:20Z")
     assert [row[1] for row in rows(some)] == list(range(630, 1201, 30))
@@ -272,7 +272,7 @@ def test_times_that_are_asked_for_bound_what_is_read(tmp_path: Path) -> None:
         ({1: 1, 30_000: 100, 60_000: 3}, 30_000),
     ],
 )
-def test_the_cadence_is_the_most_frequent_spacing_though_clocks_are_not_exact(
+def test_the_cadence_is_the_most_frequent_spacing_despite_clock_jitter(
     spacings: dict[int, int], wanted: int
 ) -> None:
     assert most_frequent(spacings.keys(), spacings.values()) == wanted
@@ -291,20 +291,20 @@ def test_the_cadence_is_the_most_frequent_spacing_though_clocks_are_not_exact(
     ],
 )
 def test_columns_are_known_by_their_names(columns: str, ways: set[str], counter: bool, width: int) -> None:
-    found = layout("a.csv", columns.split())
-    assert (set(found.values), found.counter, found.width) == (ways, counter, width)
+    actual = layout("a.csv", columns.split())
+    assert (set(actual.values), actual.counter, actual.width) == (ways, counter, width)
 
 
 @pytest.mark.parametrize(
     ("readings", "lost"), [("rx_bps tx_octets", "rx_bps"), ("rx_octets tx_octets load_bps", "load_bps")]
 )
-def test_a_rate_that_no_counter_stands_for_is_not_dropped_in_silence(readings: str, lost: str) -> None:
+def test_a_rate_without_a_counter_beside_counters_is_an_error(readings: str, lost: str) -> None:
     with pytest.raises(InputError, match=f"{lost}: a rate beside the counter `[rt]x_octets`, and no counter"):
         layout("a.csv", ["t_ms", "device", "interface", *readings.split()])
 
 
 @pytest.mark.parametrize(
-    ("text", "wrong"),
+    ("text", "message"),
     [
         ("links: 3", "links: expected a list"),
         ("links:\n- {in: a}", "2:3: links[0].match: missing"),
@@ -318,11 +318,11 @@ def test_a_rate_that_no_counter_stands_for_is_not_dropped_in_silence(readings: s
         ("", "expected fields with values"),
     ],
 )
-def test_a_bad_map_says_where(tmp_path: Path, text: str, wrong: str) -> None:
+def test_an_invalid_map_is_rejected_with_the_position(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "map.yaml").write_text(text)
     with pytest.raises(InputError) as error:
         read_map(tmp_path / "map.yaml")
-    assert wrong in str(error.value)
+    assert message in str(error.value)
 
 
 @pytest.mark.parametrize(
@@ -348,7 +348,7 @@ def captures() -> Path:
 
 
 @pytest.mark.parametrize("kind", ["data_rate", "byte_counters"])
-def test_captures_of_a_fabric_are_read_as_they_are(tmp_path: Path, kind: str) -> None:
+def test_public_captures_of_a_fabric_are_read_unchanged(tmp_path: Path, kind: str) -> None:
     leaf = "device" if kind == "data_rate" else "Producer"
     port = "interface" if kind == "data_rate" else "interface-name"
     (tmp_path / "map.yaml").write_text(
@@ -368,7 +368,7 @@ def test_captures_of_a_fabric_are_read_as_they_are(tmp_path: Path, kind: str) ->
     ("lines", "share"),
     [pytest.param(8928, 0.84, marks=pytest.mark.whole, id="a month"), pytest.param(600, 0.85, id="two days")],
 )
-def test_loads_of_machines_are_read_as_they_are(tmp_path: Path, lines: int, share: float) -> None:
+def test_public_loads_of_machines_are_read_unchanged(tmp_path: Path, lines: int, share: float) -> None:
     with gzip.open(captures() / "bitbrains-rnd" / "net_rx_2013-07.csv.gz", "rb") as every:
         (tmp_path / "vms.csv.gz").write_bytes(gzip.compress(b"".join(islice(every, lines + 1)), 1))
     (tmp_path / "map.yaml").write_text(
@@ -395,7 +395,7 @@ def test_loads_of_machines_are_read_as_they_are(tmp_path: Path, lines: int, shar
     ),
     st.sampled_from([10, 30, 600]),
 )
-def test_sums_made_while_reading_are_those_of_the_samples(
+def test_sums_computed_while_reading_match_the_samples(
     drawn: list[tuple[str, int, int, str]], cadence: int
 ) -> None:
     # Some of both links are good, so that there are sums at all.
@@ -404,17 +404,19 @@ def test_sums_made_while_reading_are_those_of_the_samples(
     with TemporaryDirectory() as folder:
         path = Path(folder) / "a.csv"
         path.write_text("\n".join(["link,load_bps,t_s", *lines, f"r0:uplink,1,{10 * T}", "r0:uplink,1,"]))
-        made = read(CLUSTER, [path], engine=Engine.duckdb(threads=1), cadence=f"{cadence}s")
-        assert made.sums is not None
-        for interval in (made.sums.length_ms, 7 * made.sums.length_ms):
+        result = read(CLUSTER, [path], engine=Engine.duckdb(threads=1), cadence=f"{cadence}s")
+        assert result.sums is not None
+        for interval in (result.sums.length_ms, 7 * result.sums.length_ms):
             ours, theirs = (
-                made.engine.arrow(windows(one, interval, 0.0).table.order_by("link", "start_ms")).to_pylist()
-                for one in (made, replace(made, sums=None))
+                result.engine.arrow(
+                    windows(one, interval, 0.0).table.order_by("link", "start_ms")
+                ).to_pylist()
+                for one in (result, replace(result, sums=None))
             )
             names = ("link", "start_ms", "bits", "capacity_bits", "covered_ms", "ppm")
             assert [[row[name] for name in names] for row in ours] == [
                 [row[name] for name in names] for row in theirs
             ]
-        samples = made.engine.arrow(made.table.agg(n=made.table.count()))["n"][0].as_py()
+        samples = result.engine.arrow(result.table.agg(n=result.table.count()))["n"][0].as_py()
         # Two at the end are no time or of the future; nothing is lost that is not counted.
-        assert samples + made.discards.total == len(lines) + 2
+        assert samples + result.discards.total == len(lines) + 2

@@ -15,7 +15,7 @@ CASES = yaml.safe_load(
 
 
 @pytest.mark.parametrize("case", CASES["right"], ids=lambda case: case["of"])
-def test_ports_are_the_links_that_the_cases_say(tmp_path: Path, case: dict[str, Any]) -> None:
+def test_ports_map_to_the_links_of_the_test_cases(tmp_path: Path, case: dict[str, Any]) -> None:
     (tmp_path / "map.yaml").write_text(case["map"])
     known = read_map(tmp_path / "map.yaml")
     assert known.metrics is not None
@@ -30,7 +30,7 @@ def test_ports_are_the_links_that_the_cases_say(tmp_path: Path, case: dict[str, 
 
 
 @pytest.mark.parametrize("case", CASES["wrong"], ids=lambda case: case["map"].strip())
-def test_what_is_wrong_with_a_map_has_the_line_and_field_of_the_cases(
+def test_invalid_maps_are_rejected_with_the_line_and_field_of_the_cases(
     tmp_path: Path, case: dict[str, Any]
 ) -> None:
     (tmp_path / "map.yaml").write_text(case["map"])

@@ -30,13 +30,13 @@ def options(command: str) -> dict[str, Any]:
     """The options of telemetry as a command has them, by name."""
     names = [field.name for field in fields(Telemetry)]
     group: Any = typer.main.get_command(app)
-    found = {one.name: one for one in group.commands[command].params if one.name in names}
-    assert list(found) == names
-    return found
+    actual = {one.name: one for one in group.commands[command].params if one.name in names}
+    assert list(actual) == names
+    return actual
 
 
 @pytest.mark.parametrize("command", COMMANDS[1:])
-def test_commands_list_the_same_options_with_the_same_words(command: str) -> None:
+def test_commands_have_the_same_telemetry_options_and_help(command: str) -> None:
     for name, one in options(command).items():
         other = options(COMMANDS[0])[name]
         assert (one.opts, one.help, one.metavar, one.required) == (
@@ -50,7 +50,7 @@ def test_commands_list_the_same_options_with_the_same_words(command: str) -> Non
 
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize(
-    ("wrong", "error"),
+    ("invalid", "error"),
     [
         (("--cadence", "61min"), "--cadence: `61min`: expected from 1ms to 1h"),
         (("--coverage", "half"), "--coverage: `half`: expected a percentage"),
@@ -63,31 +63,33 @@ def test_commands_list_the_same_options_with_the_same_words(command: str) -> Non
         (LINKS, f"--telemetry: `{LINKS[1]}`: given twice; expected each file once"),
     ],
 )
-def test_what_is_wrong_is_told_in_the_same_words(
-    run: Run, command: str, wrong: tuple[str, ...], error: str
+def test_invalid_options_give_the_same_error_in_every_command(
+    run: Run, command: str, invalid: tuple[str, ...], error: str
 ) -> None:
-    shown = run(*given(command), *LINKS, *wrong)
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert shown.stderr.startswith(f"error: {error}")
+    result = run(*given(command), *LINKS, *invalid)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"error: {error}")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_a_map_that_cannot_ask_prometheus_is_told_by_its_flag(run: Run, tmp_path: Path, command: str) -> None:
+def test_a_map_without_prometheus_queries_is_rejected_by_option(
+    run: Run, tmp_path: Path, command: str
+) -> None:
     (tmp_path / "map.yaml").write_text("links:\n  - match: {device: s1}\n    in: r0:downlink\n")
-    shown = run(*given(command), "--prometheus", "http://127.0.0.1:1", "--map", "map.yaml")
-    assert shown.stderr.startswith("error: --map: it does not say which counters to ask Prometheus for")
+    result = run(*given(command), "--prometheus", "http://127.0.0.1:1", "--map", "map.yaml")
+    assert result.stderr.startswith("error: --map: it does not say which counters to ask Prometheus for")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_what_must_be_given_is_asked_for(run: Run, command: str) -> None:
-    shown = run(*given(command))
-    assert shown.stderr.startswith("error: --telemetry: expected either files or a Prometheus server")
+def test_missing_telemetry_and_cluster_options_are_named(run: Run, command: str) -> None:
+    result = run(*given(command))
+    assert result.stderr.startswith("error: --telemetry: expected either files or a Prometheus server")
     assert run(command, *LATENCY[: 2 * (command == "impact")], *LINKS).stderr.startswith(
         "error: Missing option '--cluster'"
     )
 
 
-def test_a_folder_is_replaced_by_a_result_of_the_same_analysis_alone(run: Run, tmp_path: Path) -> None:
+def test_a_folder_is_replaced_only_by_a_result_of_the_same_analysis(run: Run, tmp_path: Path) -> None:
     plan = (*given("plan"), "--telemetry", str(EXAMPLES / "telemetry" / "day.parquet"), "--cadence", "5min")
     for _ in range(2):
         assert run(*plan, "--out", "out").stderr.endswith("wrote out/summary.json and 3 tables\n")
@@ -97,13 +99,13 @@ def test_a_folder_is_replaced_by_a_result_of_the_same_analysis_alone(run: Run, t
     (tmp_path / "out" / "mine.parquet").unlink()
     before = {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()}
     for command in ("hotspots", "impact"):
-        shown = run(*given(command), *LINKS, "--out", "out")
+        result = run(*given(command), *LINKS, "--out", "out")
         expected = f"expected an empty folder or an earlier result of {command}"
-        assert shown.stderr == f"error: --out: `out`: holds a result of plan; {expected}\n"
+        assert result.stderr == f"error: --out: `out`: holds a result of plan; {expected}\n"
     assert {path.name: path.read_bytes() for path in (tmp_path / "out").iterdir()} == before
 
 
-def test_hotspots_takes_files_by_their_place_as_well(run: Run) -> None:
+def test_hotspots_accepts_files_as_positional_arguments(run: Run) -> None:
     named = run(*given("hotspots"), *LINKS, "-o", "json")
     assert named.returncode == 0, named.stderr
     assert run(*given("hotspots"), LINKS[1], "-o", "json").stdout == named.stdout

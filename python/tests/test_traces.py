@@ -24,7 +24,7 @@ def mail() -> list[list[str]]:
     return [line.split(",") for line in gzip.decompress(Path(MAIL).read_bytes()).decode().splitlines()[1:]]
 
 
-def test_the_example_is_what_the_guide_says_it_is() -> None:
+def test_the_example_trace_has_the_statistics_of_the_guide() -> None:
     described = open_trace(MAIL, device=SSD).statistics(percentile=99.9)
     assert described["dialect"] == "leeward"
     assert described["device"] == "example SSD"
@@ -50,7 +50,7 @@ def test_no_bucket_of_a_curve_ever_overflows() -> None:
         assert most == pytest.approx(bucket["burst"], rel=1e-6)
 
 
-def test_a_parquet_file_is_read_as_the_same_trace(tmp_path: Path) -> None:
+def test_a_parquet_file_gives_the_same_trace(tmp_path: Path) -> None:
     rows = mail()
     table = pyarrow.table(
         {
@@ -62,9 +62,9 @@ def test_a_parquet_file_is_read_as_the_same_trace(tmp_path: Path) -> None:
     )
     path = tmp_path / "mail.parquet"
     parquet.write_table(table, path, row_group_size=1000)
-    expected, found = open_trace(MAIL), open_trace(path)
-    assert found.curve("network-in") == expected.curve("network-in")
-    assert found.statistics() == {**expected.statistics(), "file": str(path)}
+    expected, actual = open_trace(MAIL), open_trace(path)
+    assert actual.curve("network-in") == expected.curve("network-in")
+    assert actual.statistics() == {**expected.statistics(), "file": str(path)}
 
     parquet.write_table(table.drop_columns(["kind"]), path)
     with pytest.raises(InputError, match=r"mail.parquet:1: dialect: `seconds,size`: a line of no known"):
@@ -74,7 +74,7 @@ def test_a_parquet_file_is_read_as_the_same_trace(tmp_path: Path) -> None:
         open_trace(path).statistics()
 
 
-def test_the_mean_work_of_a_model_is_that_of_the_trace() -> None:
+def test_the_mean_work_of_a_model_matches_the_trace() -> None:
     trace = open_trace(MAIL)
     model = trace.model("network-in")
     mean = next(one["rate"] for one in trace.statistics()["stages"] if one["stage"] == "network-in")
@@ -85,7 +85,7 @@ def test_the_mean_work_of_a_model_is_that_of_the_trace() -> None:
         assert sum(row) == pytest.approx(1)
 
 
-def test_a_constant_seek_is_worse_than_one_that_knows_streams(tmp_path: Path) -> None:
+def test_a_constant_seek_takes_longer_than_a_seek_by_distance(tmp_path: Path) -> None:
     rows = "".join(f"{at},read,65536,{at * 65536}\n" for at in range(100))
     (tmp_path / "stream.csv").write_text(f"seconds,kind,size,offset\n{rows}")
     file = tmp_path / "stream.csv"
@@ -105,31 +105,31 @@ def test_a_constant_seek_is_worse_than_one_that_knows_streams(tmp_path: Path) ->
         ({"largest": "4"}, "largest: `4`: the unit is missing; expected a size with its unit"),
     ],
 )
-def test_a_wrong_setting_is_named(settings: dict[str, object], message: str) -> None:
+def test_an_invalid_setting_is_named(settings: dict[str, object], message: str) -> None:
     with pytest.raises(InputError) as refused:
         open_trace(MAIL, **settings)  # type: ignore[arg-type]
     assert str(refused.value).startswith(message)
 
 
 def test_a_curve_is_printed_as_a_table_with_figures_of_burstiness(run: Run) -> None:
-    shown = run("slo", "curve", MAIL, "--device", SSD, "--percentile", "99.9", "--slo", "20ms")
-    assert shown.returncode == 0, shown.stderr
+    result = run("slo", "curve", MAIL, "--device", SSD, "--percentile", "99.9", "--slo", "20ms")
+    assert result.returncode == 0, result.stderr
     for word in ("C^2 of gaps", "KNEE", "BURST AT 1.5 MEAN", "EFFECTIVE AT 20 ms", "99.9 %"):
-        assert word in shown.stdout
+        assert word in result.stdout
     for stage in ("network-in", "storage", "network-out"):
         # A line among the figures, and a line for each of at most twelve buckets.
-        assert 3 <= sum(line.startswith(stage) for line in shown.stdout.splitlines()) <= 13
+        assert 3 <= sum(line.startswith(stage) for line in result.stdout.splitlines()) <= 13
 
 
 def test_csv_and_json_have_every_bucket(run: Run) -> None:
     arguments = ("slo", "curve", MAIL, "--stage", "network-out")
-    (made,) = json.loads(run(*arguments, "-o", "json").stdout)["curves"]
+    (curve,) = json.loads(run(*arguments, "-o", "json").stdout)["curves"]
     lines = run(*arguments, "-o", "csv").stdout.splitlines()
     assert lines[0] == "stage,unit,rate,burst"
-    assert len(lines) - 1 == len(made["buckets"]) == made["vertices"] > 12
-    assert [float(cell) for cell in lines[1].split(",")[2:]] == list(made["buckets"][0].values())
+    assert len(lines) - 1 == len(curve["buckets"]) == curve["vertices"] > 12
+    assert [float(cell) for cell in lines[1].split(",")[2:]] == list(curve["buckets"][0].values())
     pruned = json.loads(run(*arguments, "--error", "0.05", "-o", "json").stdout)["curves"][0]
-    assert len(pruned["buckets"]) < len(made["buckets"])
+    assert len(pruned["buckets"]) < len(curve["buckets"])
     assert 0 < pruned["error"] <= 0.05
 
 
@@ -138,13 +138,13 @@ def test_a_plot_is_an_svg(run: Run, tmp_path: Path) -> None:
     assert ElementTree.parse(tmp_path / "curve.svg").getroot().tag.endswith("svg")
 
 
-def test_a_trace_of_one_request_has_no_rate_and_says_so(run: Run, tmp_path: Path) -> None:
+def test_a_trace_of_one_request_has_null_rates(run: Run, tmp_path: Path) -> None:
     (tmp_path / "one.csv").write_text("1,0x1000,Get\n")
-    shown = run("slo", "curve", "one.csv", "--slo", "1s")
-    assert (shown.returncode, "nan" in shown.stdout.lower()) == (0, False)
-    made = json.loads(run("slo", "curve", "one.csv", "--slo", "1s", "-o", "json").stdout)
-    assert made["trace"]["requests_per_s"] is made["trace"]["gap_c2"] is None
-    assert made["curves"][0]["knee"] is made["curves"][0]["at_mean"] is None
+    result = run("slo", "curve", "one.csv", "--slo", "1s")
+    assert (result.returncode, "nan" in result.stdout.lower()) == (0, False)
+    document = json.loads(run("slo", "curve", "one.csv", "--slo", "1s", "-o", "json").stdout)
+    assert document["trace"]["requests_per_s"] is document["trace"]["gap_c2"] is None
+    assert document["curves"][0]["knee"] is document["curves"][0]["at_mean"] is None
     assert run("slo", "model", "one.csv").returncode == 0
 
 
@@ -175,15 +175,13 @@ def test_a_trace_of_one_request_has_no_rate_and_says_so(run: Run, tmp_path: Path
         (["model", MAIL, "--device", MAIL], f"{MAIL}:"),
     ],
 )
-def test_what_is_wrong_is_told_in_one_line_with_its_flag(
-    run: Run, arguments: list[str], message: str
-) -> None:
-    shown = run("slo", *arguments)
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert shown.stderr.splitlines()[0].startswith(f"error: {message}")
+def test_invalid_options_are_named_in_the_first_line(run: Run, arguments: list[str], message: str) -> None:
+    result = run("slo", *arguments)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.splitlines()[0].startswith(f"error: {message}")
 
 
-def test_a_margin_of_a_curve_is_a_share(run: Run) -> None:
+def test_a_margin_scales_the_rates_and_bursts_of_a_curve(run: Run) -> None:
     trace = open_trace(MAIL)
     plain, more = trace.curve("network-out", prune=3), trace.curve("network-out", prune=3, margin=0.1)
     for one, other in zip(plain["buckets"], more["buckets"], strict=True):
@@ -198,7 +196,7 @@ def test_a_margin_of_a_curve_is_a_share(run: Run) -> None:
         trace.curve("network-out", margin=1e308)
 
 
-def test_what_is_beyond_numbers_is_said_in_a_few_digits(run: Run) -> None:
-    shown = run("slo", "curve", MAIL, "--stage", "network-out", "--multiple", "1e308")
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert shown.stderr.startswith("error: --multiple: 1e308 times the mean rate: must be finite")
+def test_an_overflowing_value_is_printed_with_few_digits(run: Run) -> None:
+    result = run("slo", "curve", MAIL, "--stage", "network-out", "--multiple", "1e308")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith("error: --multiple: 1e308 times the mean rate: must be finite")

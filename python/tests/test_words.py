@@ -1,4 +1,4 @@
-"""The sources are written in plain words: no phrase of the list below, and comments that begin with a noun or a verb."""
+"""The sources are in plain words: no phrase of the list below; comments begin with a noun or a verb."""
 
 import re
 from collections import Counter
@@ -43,20 +43,18 @@ def sources() -> Iterator[tuple[str, list[str]]]:
                 yield path.relative_to(ROOT).as_posix(), path.read_text(errors="replace").splitlines()
 
 
-def test_no_source_holds_a_phrase_that_has_to_be_read_twice() -> None:
-    found = [
+def test_no_source_contains_an_unclear_phrase() -> None:
+    actual = [
         f"{name}:{number}: {phrase}: {line.strip()[:100]}"
         for name, lines in sources()
         for number, line in enumerate(lines, 1)
         for phrase in RIDDLES
         if re.search(phrase, line) and phrase not in ALLOWED.get(name, ())
     ]
-    assert not found, "\n".join(found)
+    assert not actual, "\n".join(actual)
 
 
 def test_few_comments_begin_with_a_pronoun_or_a_question_word() -> None:
-    counts = Counter(
-        {name: sum(bool(PRONOUN.match(line)) for line in lines) for name, lines in sources()}
-    )
+    counts = Counter({name: sum(bool(PRONOUN.match(line)) for line in lines) for name, lines in sources()})
     most = "\n".join(f"{count} {name}" for name, count in counts.most_common(10))
     assert counts.total() < MOST_PRONOUNS, f"{counts.total()} lines; the most are in\n{most}"

@@ -8,7 +8,7 @@ from leeward_reproduce.etalon.perform import FIGURES, WITHIN, runs
 
 
 @pytest.mark.parametrize("racks", beyond.RACKS)
-def test_each_rack_sends_and_gets_what_a_circuit_carries_in_a_week(racks: int) -> None:
+def test_each_rack_sends_and_receives_a_full_circuit_week(racks: int) -> None:
     wanted = beyond.demand(racks, seed=1)
     for axis in (0, 1):
         sums = wanted.sum(axis=axis)
@@ -19,8 +19,8 @@ def test_each_rack_sends_and_gets_what_a_circuit_carries_in_a_week(racks: int) -
     assert (wanted != beyond.demand(racks, seed=2)).any()
 
 
-def test_a_small_ring_is_sent_whole() -> None:
-    found = beyond.sent(
+def test_a_small_ring_is_sent_completely() -> None:
+    actual = beyond.sent(
         {
             "network": {"racks": 4, "hosts_per_rack": 2, "packet_switch": False, "voq_capacity": 256},
             "scheduler": {"name": "rotor"},
@@ -29,23 +29,23 @@ def test_a_small_ring_is_sent_whole() -> None:
             "horizon": "1s",
         }
     )
-    assert (len(found.small), len(found.big), found.unfinished) == (12, 0, 0)
+    assert (len(actual.small), len(actual.big), actual.unfinished) == (12, 0, 0)
     # It is the last flow that ends the run, and all that arrived is over that time.
-    assert found.ended_ms == found.small.max() < 1000
-    assert found.gbps == pytest.approx(12 * 0.25 * 8 / found.ended_ms)
-    assert found.gbps > 0
-    assert 0 < found.passed < 100
+    assert actual.ended_ms == actual.small.max() < 1000
+    assert actual.gbps == pytest.approx(12 * 0.25 * 8 / actual.ended_ms)
+    assert actual.gbps > 0
+    assert 0 < actual.passed < 100
 
 
-def test_three_seeds_are_enough() -> None:
+def test_figures_beyond_the_paper_run_at_most_three_seeds() -> None:
     chosen = {name: FIGURES[name] for name in ("12", *WITHIN["beyond"])}
     assert runs(chosen, 10) == 10 + 3 * beyond.SEEDS
     assert runs(chosen, 2) == 8
 
 
-def test_flows_that_start_for_a_while_are_all_over_long_after() -> None:
-    made = beyond.rotors(1, "3ms")
-    ring = [one for (_, load), one in made.items() if load == "ring"]
+def test_flows_of_a_ring_finish_after_the_arrivals_end() -> None:
+    result = beyond.rotors(1, "3ms")
+    ring = [one for (_, load), one in result.items() if load == "ring"]
     assert len(ring) == len(beyond.ROTORS) + 2
     assert all(one.unfinished == 0 for one in ring), ring
     assert any(one.ended_ms > 3 for one in ring)
@@ -53,6 +53,6 @@ def test_flows_that_start_for_a_while_are_all_over_long_after() -> None:
     assert all(0 < one.gbps < 8 * (80 + 10 + 160) for one in ring)
 
 
-def test_runs_are_no_longer_than_asked() -> None:
+def test_runs_are_no_longer_than_the_given_horizon() -> None:
     assert beyond.shorter("20ms", "1s") == "20ms"
     assert beyond.shorter("2s", "1s") == "1s"

@@ -30,26 +30,26 @@ def table(hot: list[int], intensive: list[int], on_hot: list[int], moved: list[i
     """Intervals of five minutes of a cell of ten racks."""
     count = len(hot)
     constant = {"tors": 10, "tor_p98": 0.5, "utilization": 0.25, "length_s": INTERVAL_S}
-    made = {name: numpy.full(count, value) for name, value in constant.items()}
-    made |= {"start_s": 7200 + INTERVAL_S * numpy.arange(count), "hot_uplinks": numpy.array(hot)}
-    made |= {"intensive": numpy.array(intensive), "intensive_on_hot": numpy.array(on_hot)}
-    return pyarrow.table(made | {"moved": numpy.array(moved)})
+    records = {name: numpy.full(count, value) for name, value in constant.items()}
+    records |= {"start_s": 7200 + INTERVAL_S * numpy.arange(count), "hot_uplinks": numpy.array(hot)}
+    records |= {"intensive": numpy.array(intensive), "intensive_on_hot": numpy.array(on_hot)}
+    return pyarrow.table(records | {"moved": numpy.array(moved)})
 
 
 @pytest.fixture(scope="module")
 def rows(tmp_path_factory: pytest.TempPathFactory) -> list[Row]:
     """A slice of the reproduction: one seed, two windows of an hour."""
     out = tmp_path_factory.mktemp("hotspots")
-    made = reproduce("hotspots", ["table-3", "leeward"], seeds=1, out=out, horizon=f"{LEAST_S:.0f}s")
+    result = reproduce("hotspots", ["table-3", "leeward"], seeds=1, out=out, horizon=f"{LEAST_S:.0f}s")
     assert (out / "pictures" / "table-3.svg").is_file()
-    return made
+    return result
 
 
 counts = some.lists(some.integers(0, 10), min_size=1, max_size=60)
 
 
 @given(counts)
-def test_samples_of_a_metric_add_up_to_its_mean_where_fifths_are_as_long(hot: list[int]) -> None:
+def test_samples_of_a_metric_average_to_its_mean_if_equally_long(hot: list[int]) -> None:
     none = [0] * len(hot)
     of = whole(table(hot, none, none, hot))
     assert of.mean("hot") == pytest.approx(10 * sum(hot) / len(hot))
@@ -63,7 +63,7 @@ def test_samples_of_a_metric_add_up_to_its_mean_where_fifths_are_as_long(hot: li
 
 
 @given(some.lists(some.tuples(some.integers(0, 9), some.integers(0, 9)), min_size=1, max_size=40))
-def test_violations_are_a_share_of_all_that_was_put_anywhere(pairs: list[tuple[int, int]]) -> None:
+def test_violations_are_a_share_of_intensive_placements(pairs: list[tuple[int, int]]) -> None:
     intensive = [max(pair) for pair in pairs]
     on_hot = [min(pair) for pair in pairs]
     none = [0] * len(pairs)
@@ -73,7 +73,7 @@ def test_violations_are_a_share_of_all_that_was_put_anywhere(pairs: list[tuple[i
     assert (of.samples("violations") <= 100).all()
 
 
-def test_windows_are_the_halves_and_hours_are_whole() -> None:
+def test_windows_are_halves_and_hours_are_complete() -> None:
     count = 30
     of = whole(table(list(range(count)), [0] * count, [0] * count, [0] * count))
     first, second = half(of, 0), half(of, 1)
@@ -84,7 +84,7 @@ def test_windows_are_the_halves_and_hours_are_whole() -> None:
     assert len(whole(table([], [], [], [])).hourly("hot")) == 0
 
 
-def test_changes_and_tests_are_those_worked_by_hand() -> None:
+def test_changes_and_significance_tests_match_a_calculation_by_hand() -> None:
     before, after = numpy.array([1.0, 2.0, 3.0]), numpy.array([2.0, 4.0, 6.0])
     assert change(before, after) == [100.0]
     assert change(numpy.zeros(3), after) == []
@@ -113,7 +113,7 @@ def test_leeward_is_no_worse_than_utp_in_hot_tors_and_in_moves(rows: list[Row]) 
             assert value <= 0
 
 
-def test_every_incident_and_the_cell_can_be_read_and_says_what_it_is() -> None:
+def test_the_incidents_and_the_cell_are_readable_and_described() -> None:
     files = [path for path in sorted(INCIDENTS.glob("*.yaml")) if not path.stem.endswith("-cluster")]
     assert len(files) == 4
     for path in [CELL, *files]:
@@ -121,25 +121,25 @@ def test_every_incident_and_the_cell_can_be_read_and_says_what_it_is() -> None:
         assert path.read_text(encoding="utf-8").startswith("# ")
 
 
-def test_what_is_told_of_the_halved_uplinks_is_what_happens_untold() -> None:
+def test_announced_and_unannounced_uplink_failures_are_the_same_events() -> None:
     events = yaml.safe_load(UPLINKS_FILE.read_text(encoding="utf-8"))["events"]
-    (told,) = (yaml.safe_load(value) for path, value in UPLINKS_TOLD.fixed if path == "events")
-    assert [event | {"told": False} for event in told] == events
-    assert all(event["told"] for event in told)
+    (announced,) = (yaml.safe_load(value) for path, value in UPLINKS_TOLD.fixed if path == "events")
+    assert [event | {"told": False} for event in announced] == events
+    assert all(event["told"] for event in announced)
 
 
 @pytest.mark.parametrize("horizon", ["2d", "1h", "soon", "-1d"])
-def test_horizons_without_two_windows_are_refused(horizon: str) -> None:
+def test_horizons_without_two_windows_are_rejected(horizon: str) -> None:
     with pytest.raises(InputError, match="horizon"):
         check_horizon(horizon)
 
 
-def test_examples_of_incidents_are_those_that_are_measured() -> None:
+def test_the_measured_incidents_are_the_examples() -> None:
     examples = Path(__file__).parents[2] / "examples" / "incidents"
     assert examples.resolve() == INCIDENTS.resolve()
 
 
-def test_every_figure_has_a_title_and_what_it_is_made_of() -> None:
+def test_every_figure_has_a_title_and_its_sweeps_or_experiments() -> None:
     assert {"14", "15", "table-2", "table-3", "incidents", "leeward"} <= set(FIGURES)
     without_runs = {"9"}
     for name, figure in FIGURES.items():

@@ -25,27 +25,27 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Latencies with everything that one of the figures splits by."""
     cluster = leeward.Cluster("racks: 4\nhosts_per_rack: 2\nnic: 10Gbps\nrack_link: 10Gbps\n")
     kinds = [Kind("file-read", GROWTH, 0.3), Kind("file-write", GROWTH, 0.9, medium="ssd")]
-    made = plant(cluster.links(), kinds, per_bucket=120)
+    planted = plant(cluster.links(), kinds, per_bucket=120)
     random = numpy.random.default_rng(1)
-    rows = made.latencies.num_rows
-    latencies = made.latencies.append_column("size_bytes", pyarrow.array(random.choice([5e4, 5e6], rows)))
+    rows = planted.latencies.num_rows
+    latencies = planted.latencies.append_column("size_bytes", pyarrow.array(random.choice([5e4, 5e6], rows)))
     latencies = latencies.append_column("compute_ratio", pyarrow.array(random.choice([0.15, 0.85], rows)))
     latencies = latencies.append_column("class", pyarrow.array(random.choice(["PC", "NC"], rows)))
     folder = tmp_path_factory.mktemp("forms")
     parquet.write_table(latencies, folder / "l.parquet")
     engine = Engine.duckdb(threads=1)
-    samples = Samples(engine, engine.table(made.samples), cluster.links(), cluster.rack_table(), 30_000)
+    samples = Samples(engine, engine.table(planted.samples), cluster.links(), cluster.rack_table(), 30_000)
     for by in {form.by for form in forms.FORMS.values()}:
-        asked = Settings(by=by, least=10, resamples=0)
+        options = Settings(by=by, least=10, resamples=0)
         of = folder / ",".join(by)
         of.mkdir()
-        for name, table in tables.tables(measure(folder / "l.parquet", samples, asked)).items():
+        for name, table in tables.tables(measure(folder / "l.parquet", samples, options)).items():
             parquet.write_table(table, of / f"{name}.parquet")
     return folder
 
 
 @pytest.mark.parametrize("name", forms.FORMS)
-def test_every_form_draws_what_is_in_the_tables_and_says_whose_the_marks_are(folder: Path, name: str) -> None:
+def test_every_form_draws_its_tables_and_names_the_source_of_the_marks(folder: Path, name: str) -> None:
     form = forms.FORMS[name]
     of = forms.read(folder / ",".join(form.by))
     with drawing.settings():
@@ -57,7 +57,7 @@ def test_every_form_draws_what_is_in_the_tables_and_says_whose_the_marks_are(fol
     assert not pyplot.get_fignums()
 
 
-def test_a_form_draws_the_curve_of_the_tables(folder: Path) -> None:
+def test_curves_match_the_planted_growth(folder: Path) -> None:
     of = forms.read(folder / "operation")
     curves = of.curves("network", ("operation",))
     for points in curves.values():
@@ -65,7 +65,7 @@ def test_a_form_draws_the_curve_of_the_tables(folder: Path) -> None:
         assert [up for _, up in points] == pytest.approx(GROWTH, rel=0.005)
 
 
-def test_table_1_has_the_columns_of_the_paper_and_claims_nothing_of_its_fleet(folder: Path) -> None:
+def test_table_1_has_the_columns_of_the_paper_and_our_values(folder: Path) -> None:
     of = forms.read(folder / "operation")
     rows = {row.quantity: row for row in forms.table_1(of)}
     assert len(rows) == 6
@@ -81,7 +81,7 @@ def test_table_1_has_the_columns_of_the_paper_and_claims_nothing_of_its_fleet(fo
     assert (row.paper, row.note) == (paper.QUERIES["streaming"][2], forms.PRIVATE)
 
 
-def test_a_tolerance_is_empty_up_to_where_it_was_looked_for_or_filled_even_above_100_percent() -> None:
+def test_tolerance_bars_are_filled_or_hatched_up_to_the_judged_range() -> None:
     kinds = [("NC", 1.065, 1.5), ("PC", None, 0.75)]
     rows: list[dict[str, Any]] = [
         {"operation": "file-read", "class": of, "size": "1MB to 10MB", "part": "total", "percentile": "p95"}

@@ -43,14 +43,15 @@ def links(loads: dict[str, list[float]]) -> pyarrow.Table:
     return pyarrow.Table.from_pylist(rows)
 
 
-def test_links_of_a_run_are_telemetry_of_the_same_utilization(tmp_path: Path) -> None:
+def test_links_of_a_run_become_telemetry_with_the_same_utilization(tmp_path: Path) -> None:
     cluster = tmp_path / "cluster.yaml"
     cluster.write_text(RACKS)
-    made = samples(links({"r0:uplink": [0.25, 0.8], "r1:downlink": [0.5, 0.0]}), cluster)
-    names = made.links["name"].to_pylist()
-    found = made.engine.arrow(windows(made).table)
+    telemetry = samples(links({"r0:uplink": [0.25, 0.8], "r1:downlink": [0.5, 0.0]}), cluster)
+    names = telemetry.links["name"].to_pylist()
+    actual = telemetry.engine.arrow(windows(telemetry).table)
     seen = {
-        (names[row["link"]], (row["start_ms"] - START_MS) // 300_000): row["ppm"] for row in found.to_pylist()
+        (names[row["link"]], (row["start_ms"] - START_MS) // 300_000): row["ppm"]
+        for row in actual.to_pylist()
     }
     assert seen == {
         ("r0:uplink", 0): 250_000,
@@ -60,7 +61,7 @@ def test_links_of_a_run_are_telemetry_of_the_same_utilization(tmp_path: Path) ->
     }
 
 
-def test_workers_meet_the_links_of_the_rack_that_they_are_in_before_and_after_a_move() -> None:
+def test_workers_use_the_links_of_their_rack_before_and_after_a_move() -> None:
     # One task, on rack 0 up to 300 s and on rack 1 from there on; another that is not network-intensive.
     columns: dict[str, list[Any]] = {
         "placed_s": [0.0, 0.0],
@@ -96,7 +97,7 @@ def test_queries_behind_busy_links_take_longer() -> None:
         assert gains._p95(worker, of, busy, 1) > gains._p95(worker, of, idle, 1) > of.compute * queries.BASE_S
 
 
-def test_experiments_count_among_the_runs_and_figures_share_them() -> None:
+def test_experiments_count_as_runs_and_are_shared_by_figures() -> None:
     ran: list[tuple[int, bool]] = []
     one = Experiment("one", lambda seed, short: ran.append((seed, short)))
     assert Results().outcomes == {}
@@ -107,19 +108,19 @@ def test_experiments_count_among_the_runs_and_figures_share_them() -> None:
     assert runs({"22": FIGURES["22"], **latencies}, 10) == 20
 
 
-def test_what_is_planted_in_a_made_up_fleet_is_found_to_the_interval() -> None:
+def test_hotspots_planted_in_a_synthetic_fleet_are_found_exactly() -> None:
     truth, samples, tables = fleet.planted(1, 1)
-    found = fleet.analyze_fleet(samples, tables)
-    assert (found.hot, found.owned) == (truth.hot, truth.owned)
-    assert found.storage == pytest.approx(truth.storage)
-    assert found.jobs == pytest.approx(truth.jobs)
+    actual = fleet.analyze_fleet(samples, tables)
+    assert (actual.hot, actual.owned) == (truth.hot, truth.owned)
+    assert actual.storage == pytest.approx(truth.storage)
+    assert actual.jobs == pytest.approx(truth.jobs)
     # There is something of each, and no seed has what another has.
     assert all(hot for hot, _ in truth.hot.values())
     assert all(truth.owned.values())
     assert fleet.planted(2, 1)[0].owned != truth.owned
 
 
-def test_figures_of_a_made_up_fleet_say_so_and_nothing_deviates_from_the_papers() -> None:
+def test_figures_of_a_synthetic_fleet_are_marked_and_have_no_deviation() -> None:
     results = Results()
     results.outcomes[fleet.FLEET] = [fleet.planted(1, 1)[0]]
     rows = [row for of in (fleet.section_rows, fleet.split_rows, fleet.job_rows) for row in of(results)]
@@ -131,6 +132,6 @@ def test_figures_of_a_made_up_fleet_say_so_and_nothing_deviates_from_the_papers(
             assert "planted in a made-up fleet" in drawing.saved(draw(results, rows))["svg"].decode()
 
 
-def test_figure_9_is_of_the_cluster_that_chunks_are_placed_on() -> None:
+def test_figure_9_uses_the_cluster_of_chunk_placement() -> None:
     (row,) = prevalence.provision_rows(Results())
     assert row.ours == pytest.approx(4.5 / 2)

@@ -23,7 +23,7 @@ def served() -> Served:
     return plant.serve(1, 1, levels=(0.1, 0.8), link_bps=1e9, operations=ALL)
 
 
-def test_a_link_carries_what_was_asked_for_in_both_directions(served: Served) -> None:
+def test_a_link_has_the_requested_utilization_in_both_directions(served: Served) -> None:
     for way in ("up", "down"):
         assert racks.utilization(served, way) == pytest.approx([0.1, 0.8], abs=0.12)
 
@@ -34,7 +34,7 @@ def test_the_same_seed_gives_the_same_operations() -> None:
     assert numpy.array_equal(one.carried["up"], two.carried["up"])
 
 
-def test_no_operation_is_faster_than_its_bytes_on_the_link_and_the_network_is_slower_when_it_is_busy(
+def test_network_time_has_the_link_rate_as_bound_and_grows_with_load(
     served: Served,
 ) -> None:
     assert (served.network_s >= 8 * served.bytes / served.link_bps - 1e-9).all()
@@ -45,20 +45,20 @@ def test_no_operation_is_faster_than_its_bytes_on_the_link_and_the_network_is_sl
         assert busy > 1.5 * idle
 
 
-def test_devices_are_as_busy_whatever_the_link_is(served: Served) -> None:
+def test_device_times_do_not_depend_on_the_link_utilization(served: Served) -> None:
     idle, busy = (served.storage_s[served.of("hdd-read") & (served.interval == at)].mean() for at in (0, 1))
     assert busy == pytest.approx(idle, rel=0.25)
 
 
-def test_a_class_that_is_served_first_waits_less() -> None:
-    made = plant.serve(1, 1, levels=(0.8,), link_bps=1e9, operations=READS, classes=True)
+def test_the_class_served_first_waits_less() -> None:
+    result = plant.serve(1, 1, levels=(0.8,), link_bps=1e9, operations=READS, classes=True)
     first, second = (
-        numpy.percentile(made.network_s[made.of(f"hdd-read-{name}")], 95) for name in plant.CLASSES
+        numpy.percentile(result.network_s[result.of(f"hdd-read-{name}")], 95) for name in plant.CLASSES
     )
     assert first < second
 
 
-def test_gaps_have_the_burstiness_that_is_asked_for() -> None:
+def test_gaps_have_the_requested_burstiness() -> None:
     random = numpy.random.default_rng(1)
     for c2 in (1.0, 3.6, 20.0):
         gaps = numpy.diff(plant._arrivals(random, 1000.0, c2, 400.0))
@@ -77,14 +77,14 @@ def test_impact_finds_the_latencies_at_the_utilization_of_their_link(served: Ser
     assert max(above) > 0.6
 
 
-def test_joined_experiments_come_one_after_the_other(served: Served) -> None:
+def test_joined_experiments_follow_each_other_in_time(served: Served) -> None:
     both = racks.joined([served, served])
     assert len(both.level) == 2 * len(served.level)
     assert both.end_s.max() == pytest.approx(served.end_s.max() + 60)
     assert racks.utilization(both, "up").tolist() == 2 * racks.utilization(served, "up").tolist()
 
 
-def test_a_query_of_more_computation_is_inflated_less(served: Served) -> None:
+def test_queries_with_more_computation_have_less_inflation(served: Served) -> None:
     worker, random = queries.Worker(served), numpy.random.default_rng(1)
     (of,) = (one for one in queries.BENCHMARKS if one.name == "aggregation")
     grown = []
@@ -99,7 +99,7 @@ def test_a_query_of_more_computation_is_inflated_less(served: Served) -> None:
     assert grown[0] > grown[1] > grown[2] > 1
 
 
-def test_shares_of_every_benchmark_are_all_of_its_storage() -> None:
+def test_storage_shares_of_every_benchmark_add_up_to_one() -> None:
     for of in queries.BENCHMARKS:
         assert sum(of.storage.values()) == pytest.approx(1)
         assert 0 < of.compute < 1
@@ -112,10 +112,10 @@ def test_every_figure_of_latency_has_its_experiment() -> None:
     assert set(latency.TABLES) == {"aggregation", "queries", "ratios", "files", "sizes", "classes", "media"}
 
 
-def test_nothing_deviates_from_what_the_paper_gives_only_a_bound_of(served: Served) -> None:
+def test_rows_with_only_a_bound_in_the_paper_have_no_deviation(served: Served) -> None:
     results = Results()
     results.outcomes[RACK] = [served]
     bounds = [row for row in latency.file_rows(results) if row.note.startswith("the paper: ")]
-    said = {row.note.partition("; ")[0].removeprefix("the paper: ") for row in bounds}
-    assert {"less than 20 %", "30 to 40 %", "more than 50 %"} <= said
+    notes = {row.note.partition("; ")[0].removeprefix("the paper: ") for row in bounds}
+    assert {"less than 20 %", "30 to 40 %", "more than 50 %"} <= notes
     assert all(row.paper is None and row.deviation_percent is None for row in bounds)

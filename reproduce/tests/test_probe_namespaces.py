@@ -19,7 +19,7 @@ NOT_HERE = ("need root", "No such file", "Operation not permitted", "Read-only f
 
 
 @contextmanager
-def made(*pods: tuple[int, ...]) -> Iterator[Network]:
+def built_namespaces(*pods: tuple[int, ...]) -> Iterator[Network]:
     """A network, where there can be one."""
     try:
         with network(*pods) as built:
@@ -31,17 +31,17 @@ def made(*pods: tuple[int, ...]) -> Iterator[Network]:
         raise
 
 
-def test_an_app_goes_where_a_measured_network_gives_more(tmp_path: Path) -> None:
-    with made((2, 1)) as built:
+def test_an_app_is_placed_on_the_host_with_the_higher_measured_rate(tmp_path: Path) -> None:
+    with built_namespaces((2, 1)) as built:
         limits = dict(zip(built.hosts, (30e6, 90e6, 30e6), strict=True))
         for host, rate in limits.items():
             built.limit(host, rate)
-        said = built.ask("mesh", "--hosts", built.given(), "--hops", "--bursts", "20")
-    assert said["topology"]["racks"] == [["h0-0", "h0-1"], ["h1-0"]]
-    for one in said["paths"]:
+        answer = built.ask("mesh", "--hosts", built.given(), "--hops", "--bursts", "20")
+    assert answer["topology"]["racks"] == [["h0-0", "h0-1"], ["h1-0"]]
+    for one in answer["paths"]:
         limit = next(rate for (r, h), rate in limits.items() if one["from"] == f"h{r}-{h}")
         assert 0.75 * limit < one["rate_bps"] < 1.15 * limit, one
-    measured = Cluster(said["cluster"])
+    measured = Cluster(answer["cluster"])
     assert (measured.shape, measured.racks) == ("pipe", 2)
     app = tmp_path / "app.yaml"
     app.write_text(
@@ -49,17 +49,17 @@ def test_an_app_goes_where_a_measured_network_gives_more(tmp_path: Path) -> None
         "transfers: [{ from: map, to: reduce, bytes: 1GB }]\n"
     )
     # One task a host: nothing can stay where it is.
-    single = Cluster(said["cluster"].replace("shape: pipe\n", "shape: pipe\ncpus: 1\n"))
+    single = Cluster(answer["cluster"].replace("shape: pipe\n", "shape: pipe\ncpus: 1\n"))
     decision = place_tasks(single, app, policy="choreo")
     assert decision["tasks"][0]["host"] == "h0-1", decision
 
 
-def test_pipes_are_no_hose() -> None:
-    with made((2, 2)) as built:
+def test_per_path_limits_are_classified_as_pipe() -> None:
+    with built_namespaces((2, 2)) as built:
         for host in built.hosts:
             built.limit_paths(host, {other: 30e6 for other in built.hosts if other != host})
-        said = built.ask("bottlenecks", "--hosts", built.given(), "--pairs", "1", "--for", "1500ms")
-    assert said["kind"] == "pipe", said
+        answer = built.ask("bottlenecks", "--hosts", built.given(), "--pairs", "1", "--for", "1500ms")
+    assert answer["kind"] == "pipe", answer
 
 
 def started(running: ExitStack, *command: str) -> list[str]:
@@ -70,7 +70,7 @@ def started(running: ExitStack, *command: str) -> list[str]:
     return process.stderr.readline().split()
 
 
-def test_agents_measure_for_a_service_that_none_of_them_shares_a_network_with(tmp_path: Path) -> None:
+def test_agents_measure_for_a_service_outside_their_network(tmp_path: Path) -> None:
     files = {
         name: str(tmp_path / name) for name in ("cluster.yaml", "service.yaml", "tokens", "token", "secret")
     }
@@ -81,7 +81,7 @@ def test_agents_measure_for_a_service_that_none_of_them_shares_a_network_with(tm
     Path(files["token"]).write_text(subprocess.run(token, check=True, capture_output=True, text=True).stdout)
     url = "http://10.254.0.1:7600"
     through = ("--controller", url, "--token-file", files["token"])
-    with made((2, 2)) as built, ExitStack() as running:
+    with built_namespaces((2, 2)) as built, ExitStack() as running:
 
         def run(place: str, *command: str) -> list[str]:
             return started(running, "ip", "netns", "exec", f"{built.prefix}-{place}", *COMMAND, *command)
@@ -96,13 +96,15 @@ def test_agents_measure_for_a_service_that_none_of_them_shares_a_network_with(tm
             assert run(f"h{rack}-{host}", *agent) == ["reports", "are", "taken", "in"]
         paths = built.ask("path", "r0h0", "r1h1", *through)
         hosts = ",".join(f"r{rack}h{host}" for rack, host in built.hosts)
-        said = built.ask("bottlenecks", "--hosts", hosts, "--pairs", "1", "--for", "1500ms", *through)
+        answer = built.ask("bottlenecks", "--hosts", hosts, "--pairs", "1", "--for", "1500ms", *through)
     assert all(0.75 * 30e6 < path["rate_bps"] < 1.15 * 30e6 for path in paths), paths
-    assert (said["kind"], said["errors"]) == ("hose", []), said
-    assert {one["path"]["from"] for one in said["from_one"]} <= set(hosts.split(",")), said
+    assert (answer["kind"], answer["errors"]) == ("hose", []), answer
+    assert {one["path"]["from"] for one in answer["from_one"]} <= set(hosts.split(",")), answer
 
 
-def test_without_root_a_row_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_rows_that_need_root_are_marked_not_measured_without_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     rows = reproduce("choreo", ["2", "7", "8", "4.3"], seeds=1, out=tmp_path)
     why = "not measured: namespaces need root"
@@ -115,9 +117,9 @@ def test_without_root_a_row_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: P
     assert sorted(path.name for path in (tmp_path / "pictures").iterdir()) == drawn
 
 
-def test_a_path_of_which_trains_failed_is_no_steady_path(monkeypatch: pytest.MonkeyPatch) -> None:
-    told = "error: it takes too long\nerror: 2 of 120 trains could not be measured\n"
-    failed = subprocess.CompletedProcess([], 1, stdout='{"samples": [], "lags": []}', stderr=told)
+def test_a_path_with_failed_trains_gives_no_stability(monkeypatch: pytest.MonkeyPatch) -> None:
+    message = "error: it takes too long\nerror: 2 of 120 trains could not be measured\n"
+    failed = subprocess.CompletedProcess([], 1, stdout='{"samples": [], "lags": []}', stderr=message)
     monkeypatch.setattr(subprocess, "run", lambda *_, **__: failed)
     with pytest.raises(UnableError, match=r"^2 of 120 trains could not be measured$"):
         Network("none", []).ask("steady")

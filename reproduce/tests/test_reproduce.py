@@ -29,16 +29,14 @@ SLICE = "7.2,8,limits,equations"
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Row]]:
+def reproduction(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Row]]:
     """A slice of the reproduction: two seeds, two minutes."""
     out = tmp_path_factory.mktemp("reproduced")
     return out, reproduce("sinbad", SLICE.split(","), seeds=2, out=out, horizon="2min")
 
 
 @given(some.integers(1, 8), some.data())
-def test_figure_12_is_the_share_of_placements_that_meet_a_contended_link(
-    racks: int, data: some.DataObject
-) -> None:
+def test_figure_12_is_the_share_of_placements_on_a_contended_link(racks: int, data: some.DataObject) -> None:
     contended, copies = data.draw(some.integers(0, racks)), data.draw(some.integers(1, racks))
     placements = list(combinations(range(racks), copies))
     slow = sum(any(rack < contended for rack in placement) for placement in placements)
@@ -46,7 +44,7 @@ def test_figure_12_is_the_share_of_placements_that_meet_a_contended_link(
 
 
 @given(some.integers(1, 150), some.integers(1, 10))
-def test_the_approximation_of_figure_12_is_a_lower_bound_and_exact_for_one_copy(
+def test_the_figure_12_approximation_is_a_lower_bound_and_exact_for_one_copy(
     contended: int, copies: int
 ) -> None:
     exact, near = analysis.slowdown(contended, copies), analysis.approximation(contended / 150, copies)
@@ -56,7 +54,7 @@ def test_the_approximation_of_figure_12_is_a_lower_bound_and_exact_for_one_copy(
 
 
 @given(some.lists(some.floats(0, 1.9e9), min_size=1, max_size=20), some.integers(0, 60))
-def test_by_the_equations_greedy_placement_is_no_slower_than_uniform_while_no_link_takes_two_blocks(
+def test_greedy_placement_is_no_slower_than_uniform_with_one_block_per_link(
     used: list[float], count: int
 ) -> None:
     count = min(count, len(used))
@@ -65,7 +63,7 @@ def test_by_the_equations_greedy_placement_is_no_slower_than_uniform_while_no_li
         assert opt <= default * (1 + 1e-12)
 
 
-def test_the_equations_are_those_worked_by_hand() -> None:
+def test_the_equations_match_a_calculation_by_hand() -> None:
     # Two links, 2 Gb/s and 0.1 Gb/s left, one block of 2^31 bit: at 0.4 Gb/s it takes 5.36871 s, at 0.1 Gb/s
     # 21.47484 s. Uniform has half of each, OPT the first. The second block still finds 1.6 Gb/s there.
     background = numpy.array([[0.0, 1.9e9]])
@@ -78,19 +76,19 @@ def test_the_equations_are_those_worked_by_hand() -> None:
         some.tuples(some.integers(0, 3), some.floats(0, 9), some.floats(0.1, 5)), min_size=1, max_size=12
     )
 )
-def test_seconds_that_copies_share_a_disk_are_those_of_each_pair(
+def test_seconds_of_disk_sharing_are_the_sum_over_pairs_of_copies(
     copies: list[tuple[int, float, float]],
 ) -> None:
     host, start, length = (numpy.array(column) for column in zip(*copies, strict=True))
     end = start + length
-    found = limits.shared(host, start, end)
+    actual = limits.shared(host, start, end)
     for at in range(len(copies)):
         others = [n for n in range(len(copies)) if n != at and host[n] == host[at]]
         each = [max(min(end[at], end[n]) - max(start[at], start[n]), 0.0) for n in others]
-        assert found[at] == pytest.approx(math.fsum(each))
+        assert actual[at] == pytest.approx(math.fsum(each))
 
 
-def test_every_policy_is_tried_with_one_and_with_two_remote_racks_where_there_are_racks() -> None:
+def test_every_policy_is_run_with_one_and_with_two_remote_racks() -> None:
     for figure in FIGURES.values():
         for sweep in figure.sweeps:
             # Links are looked at under the default alone: nothing is compared.
@@ -101,7 +99,7 @@ def test_every_policy_is_tried_with_one_and_with_two_remote_racks_where_there_ar
                 assert len(one) + len(two) == len(sweep.policies)
 
 
-def test_intervals_and_deviations_of_rows_are_those_worked_by_hand() -> None:
+def test_intervals_and_deviations_of_rows_match_a_calculation_by_hand() -> None:
     # Mean 2, s = 1, t(2) at 0.975 is 4.30265: half = 4.30265 / sqrt(3) = 2.48414.
     row = measured("8", "it", "x", [1.0, 2.0, 3.0], paper=1.6)
     values = [row.ours, row.deviation_percent, row.ci_low, row.ci_high]
@@ -109,15 +107,15 @@ def test_intervals_and_deviations_of_rows_are_those_worked_by_hand() -> None:
     assert measured("8", "it", "x", [2.0]).ci_low is None
 
 
-def test_what_is_not_measured_cannot_be_taken_for_a_value() -> None:
+def test_a_quantity_without_a_measurement_is_marked_not_measured() -> None:
     row = missing("4", "it", "%", 42.0, "no such thing")
-    (shown,), notes = cells([row, measured("4", "that", "%", [1.0])][:1])
-    assert shown == ("4", "it", "42.0 %", "NOT MEASURED", "", "1")
+    (first,), notes = cells([row, measured("4", "that", "%", [1.0])][:1])
+    assert first == ("4", "it", "42.0 %", "NOT MEASURED", "", "1")
     assert notes == [("1", "not measured: no such thing")]
     assert measured("4", "it", "%", []).note.startswith("not measured: ")
 
 
-def test_tables_for_the_book_stand_between_anchors() -> None:
+def test_tables_for_the_book_are_between_anchors() -> None:
     rows = [measured("7.2-sources", "it", "x", [1.0, 1.0], 2.0, "why")]
     page = markdown("made so", {"7.2-sources": ("bound", rows)})
     assert page.startswith("made so\n\n## 7.2-sources: bound\n")
@@ -130,8 +128,8 @@ def test_tables_for_the_book_stand_between_anchors() -> None:
     assert "1. why" in page
 
 
-def test_a_slice_has_a_value_and_an_interval_for_every_row(made: tuple[Path, list[Row]]) -> None:
-    _, rows = made
+def test_a_slice_has_a_value_and_an_interval_for_every_row(reproduction: tuple[Path, list[Row]]) -> None:
+    _, rows = reproduction
     assert set(SLICE.split(",")) == {row.figure for row in rows}
     # Among two minutes there may be no block that is slower, but of all else there is something.
     for row in rows:
@@ -142,8 +140,8 @@ def test_a_slice_has_a_value_and_an_interval_for_every_row(made: tuple[Path, lis
         assert (row.deviation_percent is None) == (row.paper is None)
 
 
-def test_shares_of_blocks_add_up(made: tuple[Path, list[Row]]) -> None:
-    _, rows = made
+def test_shares_of_blocks_add_up_to_100_percent(reproduction: tuple[Path, list[Row]]) -> None:
+    _, rows = reproduction
     held = [row for row in rows if row.quantity.startswith("full blocks, uniform, 1 remote by")]
     assert len(held) == len(limits.REASONS)
     assert sum(row.ours or 0 for row in held) == pytest.approx(100)
@@ -154,35 +152,35 @@ def test_shares_of_blocks_add_up(made: tuple[Path, list[Row]]) -> None:
     assert twice <= shares["full blocks faster"]
 
 
-def test_waiting_for_decisions_makes_writes_longer_from_asking_and_only_from_there(
-    made: tuple[Path, list[Row]],
+def test_batching_delay_lengthens_writes_only_when_the_wait_counts(
+    reproduction: tuple[Path, list[Row]],
 ) -> None:
-    _, rows = made
+    _, rows = reproduction
     factor = {row.quantity: row.ours or 0 for row in rows if row.quantity.startswith("batching: ")}
     at_once = [value for quantity, value in factor.items() if "q = 0 s" in quantity]
     assert at_once[0] == at_once[1]
-    said = "batching: full blocks, sinbad-file, q = 10 s, waiting {}: uniform / this, 1 remote"
-    assert factor[said.format("counts")] < factor[said.format("does not count")]
+    message = "batching: full blocks, sinbad-file, q = 10 s, waiting {}: uniform / this, 1 remote"
+    assert factor[message.format("counts")] < factor[message.format("does not count")]
 
 
-def test_pictures_are_there_as_svg_and_png(made: tuple[Path, list[Row]]) -> None:
-    out, _ = made
+def test_pictures_are_written_as_svg_and_png(reproduction: tuple[Path, list[Row]]) -> None:
+    out, _ = reproduction
     names = {path.name for path in (out / "pictures").iterdir()}
     assert names == {f"{name}.{kind}" for name in ("7.2", "8", "equations") for kind in ("svg", "png")}
     assert (out / "pictures" / "8.svg").read_text().lstrip().startswith("<?xml")
     assert (out / "pictures" / "8.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_reproduction_goes_on_from_its_folder_and_ends_in_the_same_bytes(
-    made: tuple[Path, list[Row]], run: Run
+def test_a_reproduction_resumes_from_its_folder_with_identical_files(
+    reproduction: tuple[Path, list[Row]], run: Run
 ) -> None:
-    out, rows = made
+    out, rows = reproduction
     before = {path.name: path.read_bytes() for path in [*out.glob("*.*"), *(out / "pictures").iterdir()]}
     options = ["--figure", SLICE, "--seeds", "2", "--horizon", "2min", "--out", str(out), "-o", "json"]
-    shown = run("reproduce", "sinbad", *options)
-    assert shown.returncode == 0, shown.stderr
-    assert "20 of 20 cells are there already" in shown.stderr
-    printed = json.loads(shown.stdout)
+    result = run("reproduce", "sinbad", *options)
+    assert result.returncode == 0, result.stderr
+    assert "20 of 20 cells are there already" in result.stderr
+    printed = json.loads(result.stdout)
     assert [Row(**row) for row in printed] == rows
     assert set(printed[0]) == {field.name for field in fields(Row)}
     assert before == {
@@ -191,15 +189,15 @@ def test_a_reproduction_goes_on_from_its_folder_and_ends_in_the_same_bytes(
 
 
 def test_the_command_prints_a_table_and_notes(run: Run) -> None:
-    shown = run("reproduce", "sinbad", "--figure", "12", "--out", "out")
-    assert shown.returncode == 0, shown.stderr
-    header, first, *_ = shown.stdout.splitlines()
+    result = run("reproduce", "sinbad", "--figure", "12", "--out", "out")
+    assert result.returncode == 0, result.stderr
+    header, first, *_ = result.stdout.splitlines()
     assert header.split() == ["figure", "quantity", "paper", "ours", "deviation", "note"]
     assert first.startswith("12      slowdown under uniform, 1 off-rack copies, 3 of 150 links contended")
-    assert shown.stderr.startswith(
+    assert result.stderr.startswith(
         f"sinbad by Leeward {leeward.__version__}, seeds 1 to 10, runs as long as the"
     )
-    assert shown.stderr.splitlines()[-1] == "wrote out/rows.json, results.md, run.json and pictures"
+    assert result.stderr.splitlines()[-1] == "wrote out/rows.json, results.md, run.json and pictures"
 
 
 @pytest.mark.parametrize(
@@ -220,18 +218,18 @@ def test_the_command_prints_a_table_and_notes(run: Run) -> None:
         (("sinbad", "--seeds", "0"), "error: Invalid value for '--seeds'"),
     ],
 )
-def test_what_is_wrong_is_one_line_and_code_2_and_leaves_nothing(
+def test_invalid_options_exit_with_2_and_leave_no_files(
     run: Run, tmp_path: Path, arguments: tuple[str, ...], error: str
 ) -> None:
     (tmp_path / "afile").write_text("")
-    shown = run("reproduce", *arguments)
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert shown.stderr.startswith(error), shown.stderr
-    assert "Traceback" not in shown.stderr
+    result = run("reproduce", *arguments)
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith(error), result.stderr
+    assert "Traceback" not in result.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["afile"]
 
 
-def test_figures_that_need_traces_say_which_is_not_there(
+def test_figures_that_need_traces_name_the_missing_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LEEWARD_DATA", str(tmp_path))
@@ -257,7 +255,7 @@ def test_help_and_errors_list_all_names_of_figures(paper: str) -> None:
     some.dictionaries(some.integers(1, 5), some.floats(0, 1e9)),
     some.dictionaries(some.integers(1, 5), some.floats(0, 1e9) | some.just(0.0)),
 )
-def test_a_ratio_is_of_seeds_that_have_both_and_something_to_divide_by(
+def test_ratios_use_only_seeds_with_both_values_and_a_positive_divisor(
     before: dict[int, float], after: dict[int, float]
 ) -> None:
     seeds = [seed for seed in before if seed in after and after[seed] > 0]
@@ -265,7 +263,7 @@ def test_a_ratio_is_of_seeds_that_have_both_and_something_to_divide_by(
 
 
 @pytest.mark.parametrize("figures", ["5,7.2,8,limits,equations", "6,7,7.4,7.6-machines,9,11"])
-def test_the_shortest_runs_show_something_or_say_that_they_do_not(tmp_path: Path, figures: str) -> None:
+def test_the_shortest_runs_give_finite_values_or_none(tmp_path: Path, figures: str) -> None:
     horizon = f"{sweeps.LEAST_S:.0f}s"
     rows = reproduce("sinbad", figures.split(","), seeds=1, out=tmp_path, horizon=horizon)
     assert {row.figure for row in rows} == set(figures.split(","))
@@ -275,7 +273,7 @@ def test_the_shortest_runs_show_something_or_say_that_they_do_not(tmp_path: Path
     json.loads((tmp_path / "rows.json").read_text())
 
 
-def test_a_picture_of_nothing_is_not_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_figure_without_values_has_no_picture(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     nothing = replace(FIGURES["12"], rows=lambda _: [missing("12", "it", "%", None, "nothing")])
     monkeypatch.setitem(FIGURES, "12", nothing)
     (tmp_path / "pictures").mkdir()
@@ -289,8 +287,8 @@ def test_a_picture_of_nothing_is_not_drawn(tmp_path: Path, monkeypatch: pytest.M
     ]
 
 
-def test_what_rows_were_made_with_stands_beside_them(made: tuple[Path, list[Row]]) -> None:
-    out, rows = made
+def test_the_inputs_of_a_reproduction_are_stored_with_its_rows(reproduction: tuple[Path, list[Row]]) -> None:
+    out, rows = reproduction
     words = f"sinbad by Leeward {leeward.__version__}, seeds 1 to 2, runs of 2min (a first look"
     assert (out / "results.md").read_text().startswith(words)
     assert json.loads((out / "run.json").read_text()) == {
@@ -302,14 +300,14 @@ def test_what_rows_were_made_with_stands_beside_them(made: tuple[Path, list[Row]
     assert all(row.note.endswith("a first look: 2 seeds and runs of 2min") for row in rows)
 
 
-def test_a_reproduction_is_no_first_look() -> None:
+def test_a_reproduction_at_full_length_is_not_marked_as_a_first_look() -> None:
     whole = kept.current_inputs("sinbad", kept.SEEDS, None)
     row = measured("8", "it", "x", [1.0])
     assert (whole.look, kept.marked([row], whole)) == ("", [row])
     assert "first look" not in whole.words
 
 
-def test_figures_of_one_reproduction_are_put_beside_each_other(tmp_path: Path) -> None:
+def test_figures_of_one_reproduction_are_merged_in_one_folder(tmp_path: Path) -> None:
     by, titles = kept.current_inputs("sinbad", 10, None), {"4": "four", "8": "eight", "12": "twelve"}
     four, eight = measured("4", "it", "x", [1.0]), measured("8", "it", "x", [1.0])
     again, twelve = measured("8", "it", "x", [2.0]), measured("12", "it", "x", [3.0])
@@ -328,16 +326,16 @@ def test_figures_of_one_reproduction_are_put_beside_each_other(tmp_path: Path) -
     ("seeds", "horizon", "version", "what"),
     [(2, None, None, "seeds"), (10, "5min", None, "horizon"), (10, None, "0.0.1", "leeward")],
 )
-def test_figures_of_another_reproduction_are_refused_before_anything_is_run(
+def test_figures_of_another_reproduction_are_rejected_before_any_run(
     tmp_path: Path, run: Run, seeds: int, horizon: str | None, version: str | None, what: str
 ) -> None:
     by = kept.current_inputs("sinbad", seeds, horizon)
     by = replace(by, leeward=version or by.leeward)
     kept.write(tmp_path / "out", by, {"8": "eight"}, [measured("8", "it", "x", [1.0])])
     before = {path: path.read_bytes() for path in (tmp_path / "out").iterdir()}
-    shown = run("reproduce", "sinbad", "--figure", "12", "--out", "out")
-    assert (shown.returncode, shown.stdout) == (2, "")
-    assert shown.stderr.startswith(
+    result = run("reproduce", "sinbad", "--figure", "12", "--out", "out")
+    assert (result.returncode, result.stdout) == (2, "")
+    assert result.stderr.startswith(
         f"error: --out: `out`: holds figures of {by.words}; expected the same {what},"
     )
     assert before == {path: path.read_bytes() for path in (tmp_path / "out").iterdir()}
@@ -347,7 +345,7 @@ def test_figures_of_another_reproduction_are_refused_before_anything_is_run(
     ("name", "text"),
     [("notes.txt", ""), ("rows.json", "[]"), ("results.md", ""), (".rows.json", "")],
 )
-def test_a_folder_of_something_else_is_refused(tmp_path: Path, name: str, text: str) -> None:
+def test_a_folder_with_other_files_is_rejected(tmp_path: Path, name: str, text: str) -> None:
     (tmp_path / name).write_text(text)
     with pytest.raises(InputError, match=r"^out: `.*`: holds "):
         reproduce("sinbad", "12", out=tmp_path)
@@ -365,7 +363,7 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path, name: str, text: 
         ({"out": "afile"}, "out: `afile`: `afile` is no folder"),
     ],
 )
-def test_wrong_arguments_are_input_errors(
+def test_invalid_arguments_are_input_errors(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: dict[str, Any], error: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -375,7 +373,7 @@ def test_wrong_arguments_are_input_errors(
     assert str(caught.value).startswith(error)
 
 
-def test_an_interrupted_reproduction_warns_of_nothing() -> None:
+def test_an_interrupted_reproduction_emits_no_warnings() -> None:
     def interrupt(_: float) -> None:
         raise KeyboardInterrupt
 
@@ -385,33 +383,33 @@ def test_an_interrupted_reproduction_warns_of_nothing() -> None:
     assert [str(one.message) for one in warned] == []
 
 
-def test_notes_stand_with_the_table_that_refers_to_them(run: Run, tmp_path: Path) -> None:
-    shown = run("reproduce", "sinbad", "--figure", "traces", "--out", "out", LEEWARD_DATA=str(tmp_path))
-    assert shown.returncode == 0, shown.stderr
-    assert shown.stdout.splitlines()[-1].startswith("1. not measured: there is no ")
-    assert "not measured" not in shown.stderr
-    assert shown.stderr.splitlines()[-1] == "wrote out/rows.json, results.md and run.json"
+def test_notes_are_printed_below_their_table(run: Run, tmp_path: Path) -> None:
+    result = run("reproduce", "sinbad", "--figure", "traces", "--out", "out", LEEWARD_DATA=str(tmp_path))
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.splitlines()[-1].startswith("1. not measured: there is no ")
+    assert "not measured" not in result.stderr
+    assert result.stderr.splitlines()[-1] == "wrote out/rows.json, results.md and run.json"
 
 
-def test_what_held_blocks_back_is_kept_no_longer_than_the_cells(
-    tmp_path: Path, made: tuple[Path, list[Row]]
+def test_the_cache_of_bottlenecks_is_freed_with_the_cells(
+    tmp_path: Path, reproduction: tuple[Path, list[Row]]
 ) -> None:
     gc.collect()
     assert len(limits._KEPT) == 0
 
 
-def test_sweeps_that_share_a_folder_write_no_table_of_their_part_there(made: tuple[Path, list[Row]]) -> None:
-    out, _ = made
+def test_sweeps_that_share_a_folder_write_only_cells(reproduction: tuple[Path, list[Row]]) -> None:
+    out, _ = reproduction
     assert {path.name for path in (out / "sweeps" / "hour").iterdir()} == {"cells"}
 
 
-def test_choreo_is_reproduced_with_the_same_numbers_again(tmp_path: Path) -> None:
+def test_the_choreo_reproduction_repeats_with_the_same_numbers(tmp_path: Path) -> None:
     rows = reproduce("choreo", ["10a", "accuracy"], seeds=1, out=tmp_path / "out", jobs=2)
     assert rows == reproduce("choreo", ["10a", "accuracy"], seeds=1, jobs=1)
     assert {row.figure for row in rows} == {"10a", "accuracy"}
     ours = {row.quantity: row.ours for row in rows}
-    said = "speed-up, mean: leeward, rates within {} % of what they are, against random"
-    assert (ours[said.format(0)] or 0) > (ours[said.format(50)] or 0) > 0
+    message = "speed-up, mean: leeward, rates within {} % of what they are, against random"
+    assert (ours[message.format(0)] or 0) > (ours[message.format(50)] or 0) > 0
     shares = [ours[f"apps that {what}: choreo against random"] or 0 for what in ("gain", "lose")]
     assert 0 < sum(shares) <= 100
     assert sorted(path.name for path in (tmp_path / "out" / "pictures").iterdir()) == ["10a.png", "10a.svg"]

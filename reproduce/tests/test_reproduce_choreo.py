@@ -10,19 +10,19 @@ from leeward_reproduce.choreo.plant import Network, Train, Transfer, carried, es
 PATH = ((0, 0), (1, 0))
 
 
-def test_a_path_carries_what_its_source_may_send_and_trains_say_so() -> None:
+def test_paths_and_trains_follow_the_rate_limit_of_the_source() -> None:
     network = Network(2, 1, {PATH[0]: 300e6})
     (arrived,) = carried(network, [Transfer(PATH)], [PATH], 0.5, 0.05)
     assert len(arrived) == 10
     assert 8 * arrived[1:].mean() / 0.05 == pytest.approx(300e6 * 1448 / 1500, rel=0.002)
-    (said,) = estimated(network, [Train(PATH, 10, 200)])
-    assert said == pytest.approx(300e6 * 1472 / 1500, rel=0.01)
+    (estimate,) = estimated(network, [Train(PATH, 10, 200)])
+    assert estimate == pytest.approx(300e6 * 1472 / 1500, rel=0.01)
     # The content of a large bucket passes at the rate of the wire.
     (short,) = estimated(Network(2, 1, {PATH[0]: 300e6}, bucket=128_000), [Train(PATH, 10, 50)])
-    assert short > 1.1 * said
+    assert short > 1.1 * estimate
 
 
-def test_what_ends_before_it_is_looked_at_last_has_arrived_once() -> None:
+def test_a_transfer_that_ends_early_is_counted_once() -> None:
     network = Network(2, 1, {PATH[0]: 100e6})
     (arrived,) = carried(network, [Transfer(PATH, size=1_000_000)], [PATH], 0.5, 0.05)
     assert len(arrived) == 10
@@ -30,7 +30,7 @@ def test_what_ends_before_it_is_looked_at_last_has_arrived_once() -> None:
     assert not arrived[3:].any()
 
 
-def test_trains_have_a_table_and_none_says_a_rate_of_nothing() -> None:
+def test_trains_have_a_table_and_lost_trains_have_no_rate() -> None:
     # All but the first packets are lost at a queue that is full.
     run = packets.simulate(
         {
@@ -44,42 +44,47 @@ def test_trains_have_a_table_and_none_says_a_rate_of_nothing() -> None:
     assert packets.tables(run)["trains"].to_pylist() == packets.summary(run)["trains"] == [row]
 
 
-def test_a_seed_says_all_of_a_mesh_and_hops_are_those_of_its_racks() -> None:
-    found = simulated.mesh(3)
+def test_a_mesh_repeats_with_its_seed_and_has_the_hops_of_its_racks() -> None:
+    actual = simulated.mesh(3)
     simulated.mesh.cache_clear()
     again = simulated.mesh(3)
-    assert (found.tcp == again.tcp).all()
-    assert (found.trains == again.trains).all()
-    assert set(found.hops) == {2.0, 4.0}
+    assert (actual.tcp == again.tcp).all()
+    assert (actual.trains == again.trains).all()
+    assert set(actual.hops) == {2.0, 4.0}
     # A machine's paths are as its limit says: every tenth is of the same one.
-    by_machine = found.tcp.reshape(9, 10)
+    by_machine = actual.tcp.reshape(9, 10)
     assert (numpy.ptp(by_machine, axis=0) < 0.01 * by_machine.mean(axis=0)).all()
-    assert (numpy.abs(found.trains / found.tcp - 1) < 0.05).all()
+    assert (numpy.abs(actual.trains / actual.tcp - 1) < 0.05).all()
 
 
-def test_paths_are_steady_unless_the_link_above_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_are_steady_unless_the_uplink_is_full(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simulated, "TIMES", 40)
     monkeypatch.setattr(simulated, "LAGS_S", (1, 5))
-    found = simulated.stability(1)
+    actual = simulated.stability(1)
     mean = {
         name: [numpy.mean([lag["mean"] for lag in path.lags]) for path in paths]
-        for name, paths in found.items()
+        for name, paths in actual.items()
     }
-    assert all(len(path.rates) == 40 for paths in found.values() for path in paths)
+    assert all(len(path.rates) == 40 for paths in actual.values() for path in paths)
     assert max(mean["with room above"]) < 0.01 < min(mean["with a full link above"])
 
 
-def test_a_hose_and_pipes_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hose_and_pipe_limits_are_distinguished(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(simulated, "PAIRS", 4)
-    found = simulated.protocol(2)
-    hose, pipes = found["hose"], found["pipes"]
+    actual = simulated.protocol(2)
+    hose, pipes = actual["hose"], actual["pipes"]
     assert (hose.kind, hose.four, hose.one) == ("hose", 0.0, 100.0)
     assert hose.sum == pytest.approx(100, abs=3)
     assert (pipes.kind, pipes.four, pipes.one) == ("pipe", 0.0, 0.0)
     assert pipes.sum == pytest.approx(200, abs=6)
 
 
-def test_stability_is_the_probes_own() -> None:
-    (said,) = _native.probe_stability([8e8, 1e9, 5e8], 1.0, [1.0])
-    assert (said["pairs"], said["median"], said["mean"], said["p95"]) == (2, 0.2, 0.6, 1.0)
+def test_stability_is_computed_by_the_probe_module() -> None:
+    (stability,) = _native.probe_stability([8e8, 1e9, 5e8], 1.0, [1.0])
+    assert (stability["pairs"], stability["median"], stability["mean"], stability["p95"]) == (
+        2,
+        0.2,
+        0.6,
+        1.0,
+    )
     assert _native.probe_stability([8e8], 1.0, [1.0]) == []

@@ -10,7 +10,7 @@ from leeward_reproduce.etalon.experiments import Measured, improvement
 from leeward_reproduce.perform import reproduce
 
 
-def test_the_network_keeps_its_times_and_rates() -> None:
+def test_day_week_and_rates_of_the_network_are_reproduced() -> None:
     rows = reproduce("etalon", ["1"], seeds=2, horizon="200ms")
     assert [row.quantity for row in rows] == [
         "day of a circuit",
@@ -21,7 +21,7 @@ def test_the_network_keeps_its_times_and_rates() -> None:
     assert all(row.deviation_percent is not None and abs(row.deviation_percent) < 2 for row in rows)
 
 
-def test_figures_are_near_the_papers_and_drawn(tmp_path: Path) -> None:
+def test_figures_are_close_to_the_paper_and_drawn(tmp_path: Path) -> None:
     rows = reproduce("etalon", ["5a", "6a", "6b", "9"], seeds=1, horizon="400ms", out=tmp_path)
     used = [row for row in rows if row.figure == "6a"]
     ours = [row.ours or 0.0 for row in used]
@@ -39,7 +39,7 @@ def test_figures_are_near_the_papers_and_drawn(tmp_path: Path) -> None:
     }
 
 
-def test_rings_have_every_system() -> None:
+def test_ring_figures_have_rows_for_every_system() -> None:
     rows = reproduce("etalon", ["13", "2"], seeds=1, horizon="30ms")
     assert {row.figure for row in rows} == {"12", "16"}
     assert sum(row.figure == "16" for row in rows) == 66
@@ -48,7 +48,7 @@ def test_rings_have_every_system() -> None:
     assert (packets["sent by circuits: ADU+Resize"] or 0) > 0
 
 
-def test_improvement_is_at_equal_utilization() -> None:
+def test_improvement_is_measured_at_equal_utilization() -> None:
     def of(used: float, median: float) -> Measured:
         return Measured(used, {"all": median}, 0.0)
 
@@ -59,12 +59,12 @@ def test_improvement_is_at_equal_utilization() -> None:
 
 
 @pytest.mark.parametrize("horizon", ["1ms", "soon"])
-def test_runs_have_a_length(horizon: str) -> None:
+def test_invalid_horizons_are_rejected(horizon: str) -> None:
     with pytest.raises(InputError, match="horizon"):
         reproduce("etalon", ["1"], horizon=horizon)
 
 
-def test_section_6_has_rows_of_all_systems_and_of_leeward_beside_rehdfs() -> None:
+def test_section_6_has_rows_for_all_systems_and_for_leeward() -> None:
     rows = reproduce("etalon", ["20", "leeward"], seeds=2, horizon="30ms")
     assert {row.figure for row in rows} == {"19", "leeward"}
     assert all(row.ours is not None for row in rows)

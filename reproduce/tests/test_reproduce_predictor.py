@@ -13,7 +13,7 @@ from leeward_reproduce.perform import reproduce
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
-def test_with_a_daily_cycle_and_deviations_that_last_the_combination_beats_either_alone(seed: int) -> None:
+def test_the_combination_beats_either_predictor_on_a_daily_cycle(seed: int) -> None:
     combination, last, daily, _ = predictor.generated(seed).scored
     for alone in (last, daily):
         assert alone.above_combination.within is not None
@@ -21,9 +21,7 @@ def test_with_a_daily_cycle_and_deviations_that_last_the_combination_beats_eithe
         assert alone.wrong_bytes.value > combination.wrong_bytes.value
 
 
-def test_the_figure_says_which_matrices_are_not_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_figure_names_the_missing_matrices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LEEWARD_DATA", str(tmp_path))
     rows = reproduce("choreo", "predictor", seeds=2, out=tmp_path / "out", jobs=2)
     assert rows == reproduce("choreo", "predictor", seeds=2, jobs=1)
@@ -47,9 +45,9 @@ def test_on_public_matrices_the_combination_beats_the_time_of_day_alone() -> Non
     folder = os.environ.get("LEEWARD_DATA")
     if not folder or not (Path(folder) / predictor.ABILENE).is_file():
         pytest.skip(f"LEEWARD_DATA is not set to a folder with {predictor.ABILENE}")
-    made = predictor.abilene()
-    assert made is not None
-    assert (made.intervals, made.learnt, made.pairs) == (200, 140, 144)
-    daily = made.scored[2].above_combination
+    result = predictor.abilene()
+    assert result is not None
+    assert (result.intervals, result.learnt, result.pairs) == (200, 140, 144)
+    daily = result.scored[2].above_combination
     assert daily.within is not None
     assert daily.within[0] > 0

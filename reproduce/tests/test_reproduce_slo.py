@@ -33,22 +33,22 @@ TRACES = 6
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder of traces: bursts of reads and writes, drawn by a seed, and a made-up SSD."""
-    made = tmp_path_factory.mktemp("data")
-    (made / world.SET).mkdir()
+    """A folder of traces: bursts of reads and writes, drawn by a seed, and a synthetic SSD."""
+    folder = tmp_path_factory.mktemp("data")
+    (folder / world.SET).mkdir()
     random = numpy.random.default_rng(5)
     for number in range(TRACES):
         times = numpy.sort(random.uniform(0, SECONDS * 1e9, 200 + 40 * number).astype(int))
         kinds = random.choice(["DiskRead", "DiskWrite"], len(times))
         sizes = random.choice([4096, 65536], len(times))
         lines = [f"{at},{size:#010x},{kind}\n" for at, size, kind in zip(times, sizes, kinds, strict=True)]
-        (made / world.SET / f"trace{number:04}.txt").write_text("".join(lines))
+        (folder / world.SET / f"trace{number:04}.txt").write_text("".join(lines))
     table = [
         {"requestSize": 4096, "readBandwidth": 1e6, "writeBandwidth": 5e5},
         {"requestSize": 65536, "readBandwidth": 1.1e7, "writeBandwidth": 7e6},
     ]
-    (made / world.SET / world.PROFILE).write_text(json.dumps({"bandwidthTable": table}))
-    return made
+    (folder / world.SET / world.PROFILE).write_text(json.dumps({"bandwidthTable": table}))
+    return folder
 
 
 @pytest.fixture
@@ -94,8 +94,8 @@ def test_every_figure_has_rows_with_values_and_intervals(tmp_path: Path) -> None
     rows = reproduce("slo", seeds=2, out=tmp_path)
     assert [*dict.fromkeys(row.figure for row in rows)] == list(perform.FIGURES)
     for row in rows:
-        said = ("nothing of this kind", "the released profile has none")
-        assert row.ours is not None or any(words in row.note for words in said), row
+        reasons = ("nothing of this kind", "the released profile has none")
+        assert row.ours is not None or any(words in row.note for words in reasons), row
         assert row.ours is None or "first look" in row.note
     for name, figure in perform.FIGURES.items():
         assert (tmp_path / "pictures" / f"{name}.svg").is_file() == (figure.draw is not None)
@@ -103,7 +103,7 @@ def test_every_figure_has_rows_with_values_and_intervals(tmp_path: Path) -> None
 
 
 @pytest.mark.usefixtures("small")
-def test_a_stopped_reproduction_goes_on_and_says_the_same(
+def test_a_stopped_reproduction_resumes_with_the_same_results(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def first() -> list[Row]:
@@ -121,12 +121,12 @@ def test_a_stopped_reproduction_goes_on_and_says_the_same(
 
 
 @pytest.mark.usefixtures("small")
-def test_outcomes_of_other_inputs_are_made_again(tmp_path: Path) -> None:
-    made: list[int] = []
+def test_outcomes_are_computed_again_for_other_inputs(tmp_path: Path) -> None:
+    calls: list[int] = []
 
     def make(seed: int) -> int:
-        made.append(seed)
-        return len(made)
+        calls.append(seed)
+        return len(calls)
 
     assert [store.kept(tmp_path, "x", 1, of, make) for of in ([1], [1], [2])] == [1, 1, 2]
     (tmp_path / "x-1.json").write_text('{"of"')
@@ -134,7 +134,7 @@ def test_outcomes_of_other_inputs_are_made_again(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("small")
-def test_ways_are_given_the_same_workloads_and_none_is_refused() -> None:
+def test_packing_methods_get_the_same_workloads_and_refuse_none() -> None:
     ways = tuple(world.WAYS)
     drawn = world.draws(1, 8, world.SLOS, ways=ways)
     assert drawn == world.draws(1, 8, world.SLOS, ways=ways) != world.draws(2, 8, world.SLOS, ways=ways)
@@ -145,21 +145,21 @@ def test_ways_are_given_the_same_workloads_and_none_is_refused() -> None:
 
 
 @pytest.mark.usefixtures("small")
-def test_thirty_workloads_take_a_server_each_at_most() -> None:
+def test_thirty_workloads_take_at_most_thirty_servers() -> None:
     drawn = world.draws(1, 30, (1.0,), ways=tuple(world.WAYS))
     for way in world.WAYS.values():
         assert 1 <= world.pack(drawn, way)["servers"] <= 30
 
 
 @pytest.mark.usefixtures("small")
-def test_more_devices_a_server_never_need_more_servers_here() -> None:
+def test_more_devices_per_server_never_need_more_servers() -> None:
     outcome = packing.devices(1)
     counts = [outcome[str(count)] for count in packing.DEVICES]
     assert counts == sorted(counts, reverse=True)
 
 
 @pytest.mark.usefixtures("small")
-def test_who_is_admitted_is_of_those_that_ask_and_the_same_again() -> None:
+def test_admission_repeats_and_never_exceeds_the_number_of_workloads() -> None:
     outcome = admission.network(1)
     assert outcome == admission.network(1)
     for of in outcome.values():
@@ -170,7 +170,7 @@ def test_who_is_admitted_is_of_those_that_ask_and_the_same_again() -> None:
 
 
 @pytest.mark.usefixtures("small")
-def test_more_nines_never_lower_a_bound_and_leave_the_worst_case_as_it_is() -> None:
+def test_more_nines_never_lower_a_bound_or_change_the_worst_case() -> None:
     for of in analyses.nines(1).values():
         tails = [of[str(nines)] for nines in analyses.NINES]
         stochastic = [one["bipartite"] for one in tails]
@@ -179,7 +179,7 @@ def test_more_nines_never_lower_a_bound_and_leave_the_worst_case_as_it_is() -> N
 
 
 @pytest.mark.usefixtures("small")
-def test_the_optimum_admits_no_fewer_than_the_first_that_miss_nothing() -> None:
+def test_workloads_admitted_by_the_optimum_miss_no_slo() -> None:
     outcome = optimum.optimum(1)
     best = outcome[optimum.OPT]["admitted"]
     drawn, on = caches.draws(1), caches.links(1)
@@ -193,7 +193,9 @@ def test_the_worst_case_is_the_same_at_any_percentile() -> None:
     assert 0 <= outcome["90 SNC"]["admitted"] <= outcome["count"]
 
 
-def test_without_traces_each_figure_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_figures_without_traces_are_marked_not_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("LEEWARD_DATA", str(tmp_path))
     rows = reproduce("slo", ["5.4", "4.16"])
     assert [row.figure for row in rows] == ["4.16", "5.4"]
@@ -202,7 +204,9 @@ def test_without_traces_each_figure_says_so(tmp_path: Path, monkeypatch: pytest.
         assert row.note.startswith("not measured: there is no zhu-workloadcompactor")
 
 
-def test_what_is_drawn_needs_no_traces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_figures_with_random_workloads_need_no_traces(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("LEEWARD_DATA", str(tmp_path))
     short(monkeypatch)
     rows = reproduce("slo", ["2.3", "3.5", "5.4"], seeds=2)
@@ -212,7 +216,7 @@ def test_what_is_drawn_needs_no_traces(tmp_path: Path, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("name", ["3.1", "3.2", "3.3", "3.5", "3.6", "3.8"])
-def test_a_contest_is_the_same_again_and_another_under_another_seed(
+def test_a_contest_repeats_with_its_seed_and_changes_with_another(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     short(monkeypatch)
@@ -249,13 +253,13 @@ def test_an_invalid_contest_is_an_input_error() -> None:
         study_contend(1, '{"more": 1}')
 
 
-def test_a_horizon_is_refused() -> None:
+def test_a_horizon_is_rejected() -> None:
     with pytest.raises(InputError, match="gone through once"):
         reproduce("slo", ["5.4"], horizon="5min")
 
 
 @pytest.mark.usefixtures("small")
-def test_what_is_asked_wrongly_is_an_input_error() -> None:
+def test_invalid_study_arguments_are_input_errors() -> None:
     study = world.study()
     with pytest.raises(InputError, match="trace 99: there are 6"):
         world.pack([(99, 0.0, 0.1)], world.WAYS["knee"])
@@ -268,7 +272,7 @@ def test_what_is_asked_wrongly_is_an_input_error() -> None:
     assert kept.SEEDS == 10
 
 
-def test_a_figure_that_is_made_with_others_stands_for_these() -> None:
+def test_a_combined_figure_selects_its_parts() -> None:
     for figure, those in perform.WITHIN.items():
         assert figure not in perform.FIGURES
         assert runs("slo", figure, 2) == runs("slo", those, 2) > 0

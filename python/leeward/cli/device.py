@@ -145,15 +145,15 @@ def _print(device: dict[str, Any]) -> None:
 
     rows = device["unloaded"]
     tails = {(row["kind"], row["size_bytes"], row["percentile"]): row["seconds"] for row in rows}
-    shown = [p for p in (50.0, 99.0, 99.9) if any(key[2] == p for key in tails)]
-    headers = ["KIND", "SIZE", "REQUESTS/S", "BANDWIDTH", *(f"{p:g} % UNLOADED" for p in shown)]
+    texts = [p for p in (50.0, 99.0, 99.9) if any(key[2] == p for key in tails)]
+    headers = ["KIND", "SIZE", "REQUESTS/S", "BANDWIDTH", *(f"{p:g} % UNLOADED" for p in texts)]
     cells = [
         [
             kind,
             bytes_text(row["size_bytes"]),
             f"{row[f'{kind}_iops']:,.0f}",
             f"{work_text(row['size_bytes'] * row[f'{kind}_iops'], 'bytes')}/s",
-            *(time_text(tails.get((kind, row["size_bytes"], p))) for p in shown),
+            *(time_text(tails.get((kind, row["size_bytes"], p))) for p in texts),
         ]
         for kind in ("read", "write")
         for row in device["table"]

@@ -63,20 +63,20 @@ def explain(
         _show(_read(decision, name), output, name)
 
 
-def _show(made: Any, output: Format, name: str) -> None:
+def _show(decision: Any, output: Format, name: str) -> None:
     """Prints a decision, or rejects a document that is not one before any output."""
-    wrong = _wrong(made)
+    wrong = _wrong(decision)
     if wrong is not None:
         raise _no_decision(name, wrong or None)
     with _expected(name):
         if output is Format.json:
-            print_json(made)
+            print_json(decision)
             return
-        made = _plain(made)
+        decision = _plain(decision)
         # The first run prints to nowhere: it finds fields of wrong types before any output.
         with redirect_stdout(io.StringIO()):
-            _print(made)
-    _print(made)
+            _print(decision)
+    _print(decision)
 
 
 @contextmanager
@@ -93,9 +93,9 @@ def _expected(name: str) -> Iterator[None]:
 
 
 def _no_decision(name: str, field: str | None) -> InputError:
-    told = InputError(name, None, None, field, "expected a decision as JSON")
-    told.add_note("leeward explain NUMBER -o json prints one")
-    return told
+    error = InputError(name, None, None, field, "expected a decision as JSON")
+    error.add_note("leeward explain NUMBER -o json prints one")
+    return error
 
 
 def _plain(value: Any) -> Any:
@@ -159,54 +159,54 @@ def _wrong(read: Any) -> str | None:
     return None
 
 
-def _print(made: dict[str, Any]) -> None:
-    for label, text in _said(made):
+def _print(decision: dict[str, Any]) -> None:
+    for label, text in _said(decision):
         print(f"{label:<10} {text}")
-    if made.get("note"):
-        print(f"\n{made['note']}")
-    if promise := made.get("promise"):
+    if decision.get("note"):
+        print(f"\n{decision['note']}")
+    if promise := decision.get("promise"):
         _print_promise(promise)
-    if not made["why"]:
+    if not decision["why"]:
         print("\nno candidates were kept")
-    elif _is_of_tasks(made):
-        place_tasks.print_reasons(_of_tasks(made))
+    elif _is_of_tasks(decision):
+        place_tasks.print_reasons(_of_tasks(decision))
     else:
-        place.print_candidates(made["why"])
+        place.print_candidates(decision["why"])
 
 
-def _said(made: dict[str, Any]) -> list[tuple[str, str]]:
+def _said(decision: dict[str, Any]) -> list[tuple[str, str]]:
     """Facts about it besides its candidates, in words."""
-    asked = made.get("request") or {}
-    hosts = made.get("hosts") or [task["host"] for task in made.get("tasks", []) if task.get("host")]
+    asked = decision.get("request") or {}
+    hosts = decision.get("hosts") or [task["host"] for task in decision.get("tasks", []) if task.get("host")]
     lines = []
-    if "id" in made:
-        lines.append(("decision", f"{made['id']}, made {made['time']}"))
+    if "id" in decision:
+        lines.append(("decision", f"{decision['id']}, made {decision['time']}"))
     if asked:
         # The request of a workload is its file.
-        lines.append(("asked", f"{made['kind']}: {_words(asked.get('workload') or asked)}"))
+        lines.append(("asked", f"{decision['kind']}: {_words(asked.get('workload') or asked)}"))
     lines.append(("hosts", " ".join(hosts) or "none"))
-    if made.get("refused"):
-        lines.append(("refused", str(made["refused"])))
-    lines.append(("policy", made["policy"]))
-    lines.append(("narrowest", _narrowest(made)))
-    if promise := made.get("promise"):
+    if decision.get("refused"):
+        lines.append(("refused", str(decision["refused"])))
+    lines.append(("policy", decision["policy"]))
+    lines.append(("narrowest", _narrowest(decision)))
+    if promise := decision.get("promise"):
         lines.append(("promised", _promised(promise)))
-    if "telemetry_age_s" in made:
-        age = made["telemetry_age_s"]
+    if "telemetry_age_s" in decision:
+        age = decision["telemetry_age_s"]
         old = "none played a part" if age is None else f"{age:.1f} s old when it was made"
         lines.append(("telemetry", old))
-    if made.get("released"):
-        lines.append(("released", made["released"]))
-    elif made.get("expires"):
-        lines.append(("expires", made["expires"]))
+    if decision.get("released"):
+        lines.append(("released", decision["released"]))
+    elif decision.get("expires"):
+        lines.append(("expires", decision["expires"]))
     return lines
 
 
-def _narrowest(made: dict[str, Any]) -> str:
+def _narrowest(decision: dict[str, Any]) -> str:
     """Narrowest link, as the policy saw it."""
-    if (limit := made.get("limit")) is not None:
+    if (limit := decision.get("limit")) is not None:
         return f"{limit.get('at') or 'a copy'}, {rounded_rate_text(limit['value_bps'])} left"
-    reasons = [one.get("reason", one) for one in made["why"]]
+    reasons = [one.get("reason", one) for one in decision["why"]]
     chosen = [one for one in reasons if one["verdict"] == "chosen" and one["limit"]]
     loaded = [one for one in chosen if one.get("objectives")]
     if loaded:
@@ -219,10 +219,10 @@ def _narrowest(made: dict[str, Any]) -> str:
     return "no load was looked at"
 
 
-def _words(asked: dict[str, Any]) -> str:
+def _words(query: dict[str, Any]) -> str:
     """Fields of the request in a line; lists by their length, groups of fields in brackets."""
     parts = []
-    for name, value in asked.items():
+    for name, value in query.items():
         if value is None or value == []:
             continue
         if isinstance(value, dict):
@@ -236,8 +236,8 @@ def _promised(promise: dict[str, Any]) -> str:
     """Objective and bound of a workload."""
     slo, bound = promise["slo"], promise["bound_s"]
     asked = f"{exact_percent_text(slo['percentile'])} in {time_text(slo['latency_s'])}"
-    found = "no bound" if bound is None else f"bound {time_text(bound)} by {promise['by']}"
-    return f"{asked}; {found}, volume {promise['volume']}"
+    result = "no bound" if bound is None else f"bound {time_text(bound)} by {promise['by']}"
+    return f"{asked}; {result}, volume {promise['volume']}"
 
 
 def _print_promise(promise: dict[str, Any]) -> None:
@@ -269,17 +269,17 @@ def _limits(stage: dict[str, Any]) -> str:
     return ", ".join(buckets) or "-"
 
 
-def _is_of_tasks(made: dict[str, Any]) -> bool:
-    return made.get("kind") == "tasks" or "tasks" in made
+def _is_of_tasks(decision: dict[str, Any]) -> bool:
+    return decision.get("kind") == "tasks" or "tasks" in decision
 
 
-def _of_tasks(made: dict[str, Any]) -> list[dict[str, Any]]:
+def _of_tasks(decision: dict[str, Any]) -> list[dict[str, Any]]:
     """Candidates of tasks, each with the task's name."""
-    if made["why"] and "reason" in made["why"][0]:
-        return list(made["why"])
-    asked = (made.get("request") or {}).get("tasks") or []
+    if decision["why"] and "reason" in decision["why"][0]:
+        return list(decision["why"])
+    asked = (decision.get("request") or {}).get("tasks") or []
     named = []
-    for reason in made["why"]:
+    for reason in decision["why"]:
         at = (reason.get("objectives") or {}).get("task", 0)
         named.append({"task": asked[at]["name"] if at < len(asked) else str(at), "reason": reason})
     return named

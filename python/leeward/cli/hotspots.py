@@ -162,19 +162,19 @@ def _tables(samples: "Samples", files: dict[str, Path | None], kind: type["Table
     )
 
 
-def _described(made: "Analysis") -> dict[str, Any]:
+def _described(result: "Analysis") -> dict[str, Any]:
     """The analysis for programs."""
     left_out = (*DRAWN, *BY_RUN)
-    return made.summary() | {
-        name: table.to_pylist() for name, table in made.tables().items() if name not in left_out
+    return result.summary() | {
+        name: table.to_pylist() for name, table in result.tables().items() if name not in left_out
     }
 
 
-def _print(made: "Analysis", top: int) -> None:
+def _print(result: "Analysis", top: int) -> None:
     from leeward.hotspots.report import heading, sections
 
-    shown = sections(made, top)
-    print("\n".join(heading(made)))
+    shown = sections(result, top)
+    print("\n".join(heading(result)))
     for section in shown:
         print(f"\n{section.title}")
         print_table(section.headers, section.sides, section.rows)

@@ -172,21 +172,21 @@ def _by_class(telemetry: Telemetry, files: list[str]) -> "dict[str, Samples]":
     return {name: telemetry.of(file).read(running, telemetry="--class-telemetry") for name, file in named}
 
 
-def _print(made: "Impact", every: bool) -> None:
+def _print(result: "Impact", every: bool) -> None:
     from leeward.impact import rows
 
-    headers, of = rows.summary(made)
-    print_table(headers, rows.sides(headers, made.by), of)
-    for curve in made.curves if every else ():
+    headers, of = rows.summary(result)
+    print_table(headers, rows.sides(headers, result.by), of)
+    for curve in result.curves if every else ():
         print(f"\n{curve.name}{'' if curve.part == 'total' else f', {curve.part}'}")
-        headers, of = rows.buckets(made, curve)
+        headers, of = rows.buckets(result, curve)
         print_table(headers, ">" * len(headers), of)
-    print(f"\n{made.latencies:,} of {made.rows:,} latencies have a utilization", file=sys.stderr)
-    for warning in made.warnings:
+    print(f"\n{result.latencies:,} of {result.rows:,} latencies have a utilization", file=sys.stderr)
+    for warning in result.warnings:
         print("warning:", warning, file=sys.stderr)
-    for line in rows.discarded(made):
+    for line in rows.discarded(result):
         print(line, file=sys.stderr)
-    print_words(rows.glossary(made))
+    print_words(rows.glossary(result))
 
 
 def _settings(
@@ -246,10 +246,10 @@ def _pair(text: str, flag: str, shape: str) -> tuple[str, str]:
 def _weights(text: str | None) -> Mapping[str, int] | None:
     if text is None:
         return None
-    made = {}
+    result = {}
     for part in listed(text) or ():
         name, value = _pair(part, "--weights", "CLASS=N")
         if not (value.isascii() and value.isdigit() and len(value) < 10):
             raise InputError("--weights", None, None, name, f"`{value}`: expected a whole number from 1")
-        made[name] = int(value)
-    return made
+        result[name] = int(value)
+    return result

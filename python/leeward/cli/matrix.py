@@ -175,8 +175,8 @@ def _described(series: "Series", model: "Model") -> dict[str, Any]:
     }
 
 
-def _print_prediction(series: "Series", made: "Prediction") -> None:
-    before, after = series.bytes[-1], made.matrix[series.pairs[:, 0], series.pairs[:, 1]]
+def _print_prediction(series: "Series", result: "Prediction") -> None:
+    before, after = series.bytes[-1], result.matrix[series.pairs[:, 0], series.pairs[:, 1]]
     largest = sorted(range(len(after)), key=lambda at: (-after[at], at))
     rows = [
         (
@@ -198,7 +198,7 @@ def _print_prediction(series: "Series", made: "Prediction") -> None:
         )
     rows.append(("all pairs", "", size_text(before.sum()), size_text(after.sum())))
     print_table(("FROM", "TO", "LAST", "NEXT"), "<<>>", rows)
-    print(f"\n{_learnt(made.model)}", file=sys.stderr)
+    print(f"\n{_learnt(result.model)}", file=sys.stderr)
 
 
 def _learnt(model: "Model") -> str:
@@ -206,30 +206,30 @@ def _learnt(model: "Model") -> str:
     if not model.learnt_hours:
         return "what comes is what was last: there is no whole day before to learn from"
     shares, whose = model.last_hour, "the day before" if model.days == "day before" else "all earlier days"
-    said = f"{percent_text(float(shares.mean()))} last interval, the rest the same time of {whose}"
-    said += (
+    text = f"{percent_text(float(shares.mean()))} last interval, the rest the same time of {whose}"
+    text += (
         ", one weight for all pairs" if model.scope == "all pairs" else ", on average of a weight for each"
     )
     if model.validation is not None:
-        said += f"; {percent_text(model.validation)} of bytes wrong in the rolling validation"
-    return said
+        text += f"; {percent_text(model.validation)} of bytes wrong in the rolling validation"
+    return text
 
 
-def _scored(series: "Series", made: "Score") -> dict[str, Any]:
+def _scored(series: "Series", result: "Score") -> dict[str, Any]:
     """A score as JSON."""
     names = ("wrong_bytes", "total", "median", "p90", "above_combination")
     rows = []
-    for one in made.scored:
+    for one in result.scored:
         row: dict[str, Any] = {"predictor": one.predictor}
         for name in names:
             figure: Figure = getattr(one, name)
             low, high = figure.within or (None, None)
             row |= {name: figure.value, f"{name}_low": low, f"{name}_high": high}
         rows.append(row)
-    return _described(series, made.model) | {"learnt": made.learnt, "predictors": rows}
+    return _described(series, result.model) | {"learnt": result.learnt, "predictors": rows}
 
 
-def _print_score(made: "Score") -> None:
+def _print_score(result: "Score") -> None:
     print_table(
         (
             "PREDICTOR",
@@ -246,22 +246,22 @@ def _print_score(made: "Score") -> None:
                 *(_figure(figure) for figure in (one.wrong_bytes, one.total, one.median, one.p90)),
                 _figure(one.above_combination, " points") if at else "",
             )
-            for at, one in enumerate(made.scored)
+            for at, one in enumerate(result.scored)
         ],
     )
-    held = made.intervals - made.learnt
-    said = f"{held} of {made.intervals} intervals scored, {made.pairs:,} pairs; {_learnt(made.model)}"
-    print(f"\n{said}", file=sys.stderr)
+    held = result.intervals - result.learnt
+    text = f"{held} of {result.intervals} intervals scored, {result.pairs:,} pairs; {_learnt(result.model)}"
+    print(f"\n{text}", file=sys.stderr)
     for word, meaning in _WORDS:
         print(f"{word}: {meaning}", file=sys.stderr)
 
 
 def _figure(figure: "Figure", unit: str = " %") -> str:
-    said = f"{100 * figure.value:z.1f}{unit}"
+    text = f"{100 * figure.value:z.1f}{unit}"
     if figure.within is None:
-        return said
+        return text
     low, high = (f"{100 * end:z.1f}" for end in figure.within)
-    return f"{said} ({low} to {high})"
+    return f"{text} ({low} to {high})"
 
 
 def write_square(out: Path, made: Any) -> None:
@@ -272,16 +272,16 @@ def write_square(out: Path, made: Any) -> None:
         _WRITERS[out.suffix](temporary, made)
 
 
-def _write_npy(path: Path, made: Any) -> None:
+def _write_npy(path: Path, result: Any) -> None:
     import numpy
 
     with path.open("wb") as file:
-        numpy.save(file, made, allow_pickle=False)
+        numpy.save(file, result, allow_pickle=False)
 
 
-def _write_csv(path: Path, made: Any) -> None:
+def _write_csv(path: Path, result: Any) -> None:
     # The shortest text of a double reads back as the same number.
-    lines = (",".join(map(repr, row)) for row in made.tolist())
+    lines = (",".join(map(repr, row)) for row in result.tolist())
     path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
 

@@ -214,24 +214,24 @@ def _check_ending(path: Path, flag: str, total: bool) -> None:
         raise InputError(flag, None, None, None, message)
 
 
-def _write(out: Path, made: "Capture", total: bool, tasks: str | None) -> None:
+def _write(out: Path, result: "Capture", total: bool, tasks: str | None) -> None:
     import numpy
 
     from leeward._files import whole_file
     from leeward.cli.matrix import write_square
 
     if total:
-        series = made.series(listed(tasks))
+        series = result.series(listed(tasks))
         write_square(out, series.square(series.bytes.sum(axis=0)))
         shape = f"{len(series.tasks)} x {len(series.tasks)}"
     elif out.suffix == ".npy":
-        series = made.series(listed(tasks))
+        series = result.series(listed(tasks))
         with whole_file(out) as temporary, temporary.open("wb") as file:
             numpy.save(file, numpy.stack([series.square(row) for row in series.bytes]), allow_pickle=False)
         shape = f"{series.intervals} x {len(series.tasks)} x {len(series.tasks)}"
     else:
-        _write_table(out, made.cells)
-        shape = f"{len(made.cells):,} rows"
+        _write_table(out, result.cells)
+        shape = f"{len(result.cells):,} rows"
     print(f"wrote {out}: {shape}", file=sys.stderr)
 
 
@@ -247,31 +247,31 @@ def _write_table(path: Path, table: "pyarrow.Table") -> None:
             csv.write_csv(table, temporary, csv.WriteOptions(quoting_style="none"))
 
 
-def _described(made: "Capture") -> dict[str, Any]:
+def _described(result: "Capture") -> dict[str, Any]:
     """A capture as JSON."""
     return {
-        "interval_s": made.interval_s,
-        "cells": made.cells.to_pylist(),
-        "sources": made.sources.to_pylist(),
-        "unknown": made.unknown.to_pylist(),
-        "discards": made.discards.to_pylist(),
+        "interval_s": result.interval_s,
+        "cells": result.cells.to_pylist(),
+        "sources": result.sources.to_pylist(),
+        "unknown": result.unknown.to_pylist(),
+        "discards": result.discards.to_pylist(),
     }
 
 
-def _print(made: "Capture") -> None:
-    total = made.total()
+def _print(result: "Capture") -> None:
+    total = result.total()
     rows = total.slice(0, SHOWN).to_pylist()
     if not rows:
         return
-    shown = [
+    texts = [
         (row["src"], row["dst"], size_text(row["bytes"]), f"{row['packets']:,}", _error(row)) for row in rows
     ]
     for name, of in ((f"{len(total) - SHOWN:,} more pairs", total.slice(SHOWN)), ("all pairs", total)):
         if len(of):
             sums = {column: sum(of[column].to_pylist()) for column in ("bytes", "packets")}
             sums["stderr"] = sum(value**2 for value in of["stderr"].to_pylist()) ** 0.5
-            shown.append((name, "", size_text(sums["bytes"]), f"{sums['packets']:,}", _error(sums)))
-    print_table(("FROM", "TO", "BYTES", "PACKETS", "95 %"), "<<>>>", shown)
+            texts.append((name, "", size_text(sums["bytes"]), f"{sums['packets']:,}", _error(sums)))
+    print_table(("FROM", "TO", "BYTES", "PACKETS", "95 %"), "<<>>>", texts)
 
 
 def _error(row: dict[str, Any]) -> str:
@@ -282,15 +282,15 @@ def _error(row: dict[str, Any]) -> str:
     return f"±{100 * CONFIDENT * row['stderr'] / row['bytes']:.1f} %"
 
 
-def _say(made: "Capture") -> None:
+def _say(result: "Capture") -> None:
     """Notes below the table, on stderr."""
     lines = []
-    if len(made.cells):
-        times = made.cells["t_s"].to_numpy()
-        intervals = int(times.max() - times.min()) // made.interval_s + 1
+    if len(result.cells):
+        times = result.cells["t_s"].to_numpy()
+        intervals = int(times.max() - times.min()) // result.interval_s + 1
         many = "interval" if intervals == 1 else "intervals"
-        lines.append(f"{intervals:,} {many} of {made.interval_s:,} s, from {_moment(int(times.min()))}")
-    sources = made.sources.to_pylist()
+        lines.append(f"{intervals:,} {many} of {result.interval_s:,} s, from {_moment(int(times.min()))}")
+    sources = result.sources.to_pylist()
     for row in sources[:SHOWN]:
         what = "packets" if row["protocol"] == "packets" else "records"
         lines.append(
@@ -301,15 +301,15 @@ def _say(made: "Capture") -> None:
     if len(sources) > 1:
         lines.append("traffic that two of these saw is counted twice")
     for kept, title in ((False, "not counted"), (True, "counted with a doubt")):
-        for row in made.discards.to_pylist():
+        for row in result.discards.to_pylist():
             if row["kept"] is kept:
                 of = f"{row['reason']}, {row['detail']}" if row["detail"] else row["reason"]
                 much = f", {size_text(row['bytes'])}" if row["bytes"] else ""
                 lines.append(f"{title}: {row['count']:,} {of}{much}: {row['meaning']} ({row['examples']})")
-    if len(made.unknown):
-        first = made.unknown.slice(0, SHOWN_UNKNOWN).to_pylist()
+    if len(result.unknown):
+        first = result.unknown.slice(0, SHOWN_UNKNOWN).to_pylist()
         named = ", ".join(f"{row['address']} ({size_text(row['bytes'])})" for row in first)
-        more = len(made.unknown) - len(first)
+        more = len(result.unknown) - len(first)
         lines.append(f"addresses that belong nowhere: {named}" + (f" and {more:,} more" if more else ""))
     print(*["", *lines], sep="\n", file=sys.stderr)
 

@@ -147,15 +147,17 @@ def _refusals(decision: dict[str, Any]) -> list[str]:
     reasons: dict[str, list[int]] = {}
     for at, refusal in zip(left, refused, strict=True):
         reasons.setdefault(refusal.replace(f"task {names[at]} fits", "fits", 1), []).append(at)
-    made = []
+    result = []
     for reason, group in reasons.items():
         if not reason.startswith("fits "):
-            made.append(reason)
+            result.append(reason)
         elif len(group) == 1:
-            made.append(f"task {names[group[0]]} {reason}")
+            result.append(f"task {names[group[0]]} {reason}")
         else:
-            made.append(f"{_ranges(names, group)} ({len(group):,} tasks) {reason.replace('fits', 'fit', 1)}")
-    return made
+            result.append(
+                f"{_ranges(names, group)} ({len(group):,} tasks) {reason.replace('fits', 'fit', 1)}"
+            )
+    return result
 
 
 def _ranges(names: list[str], places: list[int]) -> str:

@@ -88,26 +88,29 @@ def plan(
         write(out, "plan", tables(made), made.summary())
 
 
-def _print(made: "Plan") -> None:
-    threshold = f"{made.settings.threshold_ppm / 10_000:g} %"
-    rank = f"p{made.settings.percentile:g}"
-    print(f"{made.over:,} of {made.racks:,} racks over {threshold} in {rank}; {made.ports:,} ports to add\n")
-    if made.planned:
+def _print(result: "Plan") -> None:
+    threshold = f"{result.settings.threshold_ppm / 10_000:g} %"
+    rank = f"p{result.settings.percentile:g}"
+    print(
+        f"{result.over:,} of {result.racks:,} racks over {threshold} in {rank};"
+        f" {result.ports:,} ports to add\n"
+    )
+    if result.planned:
         print_table(
             ("RACK", "LINK", rank.upper(), "HOT", "PORTS", "HOT THEN", "SHIFT", "TO", "HOT THEN"),
             "<<>>>>><>",
-            [row for one in made.planned[:SHOWN] for row in _rows(one)],
+            [row for one in result.planned[:SHOWN] for row in _rows(one)],
         )
-        if len(made.planned) > SHOWN:
-            print(f"... and {len(made.planned) - SHOWN:,} more: -o json has all that were planned for")
-    if made.taking:
+        if len(result.planned) > SHOWN:
+            print(f"... and {len(result.planned) - SHOWN:,} more: -o json has all that were planned for")
+    if result.taking:
         print()
         print_table(
             ("TAKES WORK", rank.upper(), "HOT", f"{rank.upper()} WITH IT", "HOT"),
             "<>>>>",
-            [_taking(name, runs) for name, runs in made.taking.items()],
+            [_taking(name, runs) for name, runs in result.taking.items()],
         )
-    _tell(made)
+    _tell(result)
 
 
 def _rows(one: "Planned") -> list[tuple[str, ...]]:
@@ -139,17 +142,17 @@ def _taking(name: str, runs: "dict[str, Outcome]") -> tuple[str, ...]:
     )
 
 
-def _tell(made: "Plan") -> None:
+def _tell(result: "Plan") -> None:
     """Explains words, assumptions and omissions on stderr."""
-    if made.planned:
+    if result.planned:
         print_words(_WORDS)
-    assumed = sorted({one.ports.speed_bps for one in made.planned if one.ports.assumed})
+    assumed = sorted({one.ports.speed_bps for one in result.planned if one.ports.assumed})
     if assumed:
         speeds = ", ".join(rate_text(speed) for speed in assumed)
         print(f"speed of a port: {speeds}, assumed from capacities; --port says it", file=sys.stderr)
-    unplanned = made.over - len(made.planned)
+    unplanned = result.over - len(result.planned)
     if unplanned:
         print(f"not planned for: {unplanned:,} racks that are less busy", file=sys.stderr)
-    for reason, number, examples in made.discards:
+    for reason, number, examples in result.discards:
         named = f": {', '.join(examples)}" if examples else ""
         print(f"left out: {number:,} {reason}{named}", file=sys.stderr)

@@ -83,7 +83,9 @@ class _Driving:
         hosts = cell.racks * cell.hosts_per_rack
         _tell(f"listening on {url}")
         _tell(f"a simulated cluster of {hosts} hosts in {cell.racks} racks, {self._speed:g} times real time:")
-        _tell(f"  every {self._interval_s:g} s it is reported what links carried in {step:g} s there")
+        _tell(
+            f"  every {self._interval_s:g} s the demo reports the link loads of {step:g} s of simulated time"
+        )
         _tell("  the same jobs are placed by borg, which sees no network, and by this service over HTTP")
         _tell(f"open {url}/ in a browser, or run leeward top; Ctrl-C ends it")
         self._thread = threading.Thread(target=self._drive, args=(url,), daemon=True)

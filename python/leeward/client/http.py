@@ -77,7 +77,7 @@ class Http:
             message = f"`{self.url}`: expected an address: http://127.0.0.1:7600"
             raise InputError("url", None, None, None, message)
         if self.ca is not None and parts.scheme != "https":
-            raise InputError("ca", None, None, None, "the address is not https, so nothing is vouched for")
+            raise InputError("ca", None, None, None, "the address is not https, so no certificate is checked")
         if self.token is not None and (not self.token.isascii() or not self.token.isprintable()):
             message = "it has a letter that no token has; expected what `leeward token new` printed"
             raise InputError("token", None, None, None, message)

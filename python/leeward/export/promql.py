@@ -160,8 +160,8 @@ def _numbers(source: Source, number: int, template: str) -> dict[str, list[int]]
 
 def _added(field_: str) -> int:
     """Difference that a field adds to a number."""
-    found = FIELD.fullmatch(field_)
-    return int(found[2]) if found else 0
+    match = FIELD.fullmatch(field_)
+    return int(match[2]) if match else 0
 
 
 def _narrowed_to(ports: Ports, field_: str, of: Sequence[int]) -> tuple[str, str, str]:
@@ -172,12 +172,12 @@ def _narrowed_to(ports: Ports, field_: str, of: Sequence[int]) -> tuple[str, str
 
 def _held(ports: Ports, field_: str) -> tuple[str, str, str]:
     """Label of a field, its pattern, and the group in it; an empty group for the complete label."""
-    found = FIELD.fullmatch(field_)
-    assert found is not None, "only fields are looked for"
+    match = FIELD.fullmatch(field_)
+    assert match is not None, "only fields are looked for"
     for label, pattern in ports.match.items():
-        if found[1] in re.compile(pattern).groupindex:
-            return label, pattern, found[1]
-    return found[1], "", ""
+        if match[1] in re.compile(pattern).groupindex:
+            return label, pattern, match[1]
+    return match[1], "", ""
 
 
 def _named(ports: Ports, template: str, there: Mapping[str, Sequence[int]], expression: str) -> str:

@@ -174,11 +174,11 @@ def _alerts(watch: Watch) -> list[dict[str, Any]]:
     step, day = settings.interval_ms, 86_400_000
     percent = f"{settings.hot_ppm / 10_000:g} %"
     lasts = (step, settings.hours_ms, settings.days_ms)
-    made = []
+    result = []
     for (name, remedy), ms in zip(CLASSES, lasts, strict=True):
         # A hotspot of n intervals is seen at its first and n - 1 more.
         wait = max(ms - step, 0)
-        made.append(
+        result.append(
             _alert(
                 f"LeewardLinkHot{name.capitalize()}",
                 f"{HOT} == 1",
@@ -188,7 +188,7 @@ def _alerts(watch: Watch) -> list[dict[str, Any]]:
                 REMEDIES[remedy],
             )
         )
-    made.append(
+    result.append(
         _alert(
             "LeewardManyLinksHot",
             f"{RATE} > {MANY:g}",
@@ -199,7 +199,7 @@ def _alerts(watch: Watch) -> list[dict[str, Any]]:
         )
     )
     if watch.source.speed is not None:
-        made.append(
+        result.append(
             _alert(
                 "LeewardLinkLostCapacity",
                 f"{CAPACITY} < {settings.fell:g} * max_over_time({CAPACITY}[{duration(day)}])",
@@ -209,7 +209,7 @@ def _alerts(watch: Watch) -> list[dict[str, Any]]:
                 "Ports are down. Placement uses the reported capacity.",
             )
         )
-    made.append(
+    result.append(
         _alert(
             "LeewardLinkUnseen",
             f"max_over_time({UTILIZATION}[{duration(day)}]) unless on (link) {UTILIZATION}",
@@ -221,7 +221,7 @@ def _alerts(watch: Watch) -> list[dict[str, Any]]:
     )
     speed = [watch.source.speed] if watch.source.speed is not None else []
     metrics = [*sorted(set(watch.source.counters.values())), *speed]
-    made.append(
+    result.append(
         _alert(
             "LeewardTelemetryMissing",
             " or ".join(f"absent({metric})" for metric in metrics),
@@ -231,7 +231,7 @@ def _alerts(watch: Watch) -> list[dict[str, Any]]:
             "Is the exporter scraped?",
         )
     )
-    made.append(
+    result.append(
         _alert(
             "LeewardUnitsLookWrong",
             f"{UTILIZATION} > {UNIT_PPM / 1e6:g}",
@@ -241,7 +241,7 @@ def _alerts(watch: Watch) -> list[dict[str, Any]]:
             "Its speed or the unit of its counter is probably wrong.",
         )
     )
-    return made
+    return result
 
 
 def _alert(

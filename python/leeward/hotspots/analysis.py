@@ -266,10 +266,10 @@ def _extent(every: Windows, bins: ibis.Table) -> Extent:
     )
 
 
-def _scores(made: Forecast) -> pyarrow.Table:
+def _scores(result: Forecast) -> pyarrow.Table:
     names = ("skill", "over_base")
     rows = []
-    for score in made.scores:
+    for score in result.scores:
         row: dict[str, Any] = {"predictor": score.predictor, "brier": score.brier}
         row |= {"precision": score.precision, "recall": score.recall}
         for name in names:

@@ -172,11 +172,11 @@ def _scores(held: dict[str, numpy.ndarray], hazard: Floats, rate: float, seed: i
     _, link = numpy.unique(held["link"], return_inverse=True)
     by_link: Floats = numpy.stack([numpy.bincount(link, error) for error in errors], axis=1)
     drawn = _resampled(by_link, seed)
-    made = []
+    result = []
     for at, (name, chance) in enumerate(zip(PREDICTORS, chances, strict=True)):
         called = chance >= 0.5
         right = float(stayed[called].sum())
-        made.append(
+        result.append(
             Score(
                 name,
                 float(errors[at].sum() / n.sum()),
@@ -185,7 +185,7 @@ def _scores(held: dict[str, numpy.ndarray], hazard: Floats, rate: float, seed: i
                 *(_skill(by_link.sum(axis=0), drawn, at, other) for other in (0, 1)),
             )
         )
-    return tuple(made)
+    return tuple(result)
 
 
 def _resampled(by_link: Floats, seed: int) -> Floats:
@@ -226,7 +226,7 @@ def _now(
     featured = _features(hot.filter(hot.start_ms == last), settings).join(places, "link")
     rows = engine.arrow(featured.order_by("run_ms", "link")).to_pylist()
     hazard = _chances(counts, rate) if rate is not None else None
-    made = []
+    result = []
     for row in rows:
         cell = (row["length"], row["level"], row["block"])
         chance: float | None = None
@@ -234,7 +234,7 @@ def _now(
             chance = float(hazard[cell])
         elif used is not None:
             chance = rate if used == "base rate" else 1.0
-        made.append(
+        result.append(
             {
                 "name": row["name"],
                 "since_ms": row["run_ms"],
@@ -243,7 +243,7 @@ def _now(
                 "like_it": int(counts[0][cell]) if used == "hazard" else int(counts[0].sum()),
             }
         )
-    return pyarrow.Table.from_pylist(made, _NOW_SCHEMA)
+    return pyarrow.Table.from_pylist(result, _NOW_SCHEMA)
 
 
 _NOW_SCHEMA = pyarrow.schema(

@@ -268,13 +268,13 @@ def _rates(
 ) -> pyarrow.Table:
     """Rates of groups of links, sorted by names or by an order of them."""
     joined = _sums(placed.group_by(*by), placed).join(percentiles(placed, by), list(by))
-    made = joined.select(
+    result = joined.select(
         *(*by, "links", "hot_links", "intervals", "hot"),
         rate=joined.hot.cast("float64") / joined.intervals.cast("float64"),
         **{f"p{rank}_ppm": joined[f"p{rank}_ppm"] for rank in PERCENTILES},
         most_ppm=joined.most_ppm,
     )
-    table = windows.samples.engine.arrow(made.order_by(*by))
+    table = windows.samples.engine.arrow(result.order_by(*by))
     rows = table.to_pylist()
     rows.sort(key=lambda row: [order.get(name, {}).get(row[name], 0) for name in by])
     return pyarrow.Table.from_pylist(rows, table.schema)

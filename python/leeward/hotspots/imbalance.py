@@ -151,14 +151,14 @@ def _unevenness(of: Windows, spread: ibis.Table) -> pyarrow.Table:
     )
     ranked = _ranked(spread, ["set"], (25, 50, 75, 95)).rename(of="set")
     joined = counted.left_join(ranked, [("set", "of")])
-    made = joined.select(
+    result = joined.select(
         *("set", "intervals", "links", "cv_p25", "cv_p50", "cv_p75", "cv_p95"),
         above_one=joined.above.cast("float64") / joined.intervals.nullif(0).cast("float64"),
         busy=joined.busy.cast("float64") / joined.judged.nullif(0).cast("float64"),
         idle=joined.idle,
         doubtful=joined.doubtful,
     )
-    return _with_names(of, made)
+    return _with_names(of, result)
 
 
 def _histogram(of: Windows, spread: ibis.Table) -> pyarrow.Table:
@@ -174,12 +174,12 @@ def _ranked(spread: ibis.Table, keys: list[str], ranks: tuple[int, ...]) -> ibis
     table = counted.mutate(
         below=counted.n.sum().over(until), every=counted.n.sum().over(ibis.window(group_by=keys))
     )
-    found = {
+    result = {
         f"cv_p{rank}": table.permille.min(where=table.below * 100 >= table.every * rank).cast("float64")
         / float(CV_BINS)
         for rank in ranks
     }
-    return table.group_by(*keys).agg(**found)
+    return table.group_by(*keys).agg(**result)
 
 
 def _longer(every: Windows, by_hour: ibis.Table) -> pyarrow.Table:
@@ -199,8 +199,8 @@ def _longer(every: Windows, by_hour: ibis.Table) -> pyarrow.Table:
     keys = ["set", "average_ms"]
     counted = spread.group_by(*keys).agg(averages=spread.permille.count())
     ranked = _ranked(spread, keys, (50,)).rename(of="set", over="average_ms")
-    made = counted.left_join(ranked, [("set", "of"), ("average_ms", "over")]).drop("of", "over")
-    return _with_names(every, made, "average_ms")
+    result = counted.left_join(ranked, [("set", "of"), ("average_ms", "over")]).drop("of", "over")
+    return _with_names(every, result, "average_ms")
 
 
 def _averages(table: ibis.Table, length: int) -> ibis.Table:
@@ -247,16 +247,16 @@ def _stable(
     moved = (gapless.then - gapless.ppm * steps).abs() * 100
     judged = gapless.mutate(stays=(moved <= gapless.ppm * (steps * settings.stable_percent)).ifelse(1, 0))
     by_link = judged.group_by("name").agg(pairs=judged.count(), stayed=judged.stays.sum().cast("int64"))
-    found = arrow(by_link.order_by("name")).to_pylist()
-    worst = min(found, key=lambda row: (row["stayed"] / row["pairs"], row["name"]), default=None)
-    pairs = sum(row["pairs"] for row in found)
+    result = arrow(by_link.order_by("name")).to_pylist()
+    worst = min(result, key=lambda row: (row["stayed"] / row["pairs"], row["name"]), default=None)
+    pairs = sum(row["pairs"] for row in result)
     return {
         "horizon_ms": horizon,
-        "links": len(found),
+        "links": len(result),
         "pairs": pairs,
         "worst": worst["stayed"] / worst["pairs"] if worst else None,
         "worst_link": worst["name"] if worst else None,
-        "all": sum(row["stayed"] for row in found) / pairs if pairs else None,
+        "all": sum(row["stayed"] for row in result) / pairs if pairs else None,
     }
 
 

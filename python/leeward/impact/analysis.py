@@ -119,7 +119,9 @@ def _utilization(
     return plain(windows(telemetry, settings.interval_ms, settings.coverage))
 
 
-def _warnings(made: Sequence[Curve], above: Sequence[Above], too_fast: int, settings: Settings) -> list[str]:
+def _warnings(
+    result: Sequence[Curve], above: Sequence[Above], too_fast: int, settings: Settings
+) -> list[str]:
     said = []
     if above:
         worst = above[0]
@@ -132,7 +134,7 @@ def _warnings(made: Sequence[Curve], above: Sequence[Above], too_fast: int, sett
         said.append(
             f"{too_fast:,} latencies are too short for their bytes to have crossed the links: is a unit off?"
         )
-    for curve in made:
+    for curve in result:
         name, judged = f"{curve.name}{'' if curve.part == 'total' else ', network'}", curve.judged
         if not judged:
             most = max(bucket.latencies for bucket in curve.buckets)

@@ -223,8 +223,8 @@ def _curve(
         if len(judged) > 1
     ]
     hot = settings.hot_ppm // width
-    found = next((bucket.inflation for bucket in buckets if bucket.low_ppm == hot * width), None)
-    return Curve(split, part, buckets, tolerances, found or dict.fromkeys(PERCENTILES, NOTHING))
+    result = next((bucket.inflation for bucket in buckets if bucket.low_ppm == hot * width), None)
+    return Curve(split, part, buckets, tolerances, result or dict.fromkeys(PERCENTILES, NOTHING))
 
 
 def _tolerance(
@@ -251,7 +251,7 @@ def _reached(factor: float, judged: Sequence[int], inflation: Floats, settings: 
     above = inflation >= factor
     first = numpy.argmax(above, axis=0)
     edges = numpy.asarray([bucket * settings.bucket_ppm for bucket in judged]) / MILLION
-    found = edges[first]
+    result = edges[first]
     if settings.interpolate:
         # The first bucket has an inflation of 1, so that one comes before.
         before = numpy.maximum(first - 1, 0)
@@ -260,8 +260,8 @@ def _reached(factor: float, judged: Sequence[int], inflation: Floats, settings: 
         rise = numpy.where(high > low, high - low, 1.0)
         share = (factor - low) / rise
         half = settings.bucket_ppm / MILLION / 2
-        found = edges[before] + half + share * (edges[first] - edges[before])
-    return numpy.where(above.any(axis=0), found, math.inf)
+        result = edges[before] + half + share * (edges[first] - edges[before])
+    return numpy.where(above.any(axis=0), result, math.inf)
 
 
 def _estimate(value: float, redrawn: Floats, settings: Settings) -> Estimate:

@@ -220,7 +220,7 @@ def _above(utilization: Utilization, latencies: Latencies, names: Sequence[str])
 
 
 def _apart(
-    latencies: Latencies, utilization: Utilization, found: dict[str, int], unseen: Sequence[str]
+    latencies: Latencies, utilization: Utilization, result: dict[str, int], unseen: Sequence[str]
 ) -> InputError:
     """Reports the reason if no latency has a utilization."""
     table, width = utilization.table, utilization.interval_ms
@@ -237,7 +237,7 @@ def _apart(
             if ours[0] * factor < high and ours[1] * factor >= low:
                 error.add_note(f"times of latencies look like {words} are expected")
         return error
-    reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(found.items()))
+    reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(result.items()))
     message = f"none of {latencies.kept:,} latencies has a utilization: {reasons}"
     error = InputError("latency", None, None, None, message)
     if unseen:

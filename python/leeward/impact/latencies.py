@@ -299,24 +299,24 @@ class _Reader:
         at = numpy.flatnonzero(kept.rows)
         ends = numpy.stack(codes, axis=1)[at]
         firsts, which = _distinct(ends)
-        found = [
+        result = [
             self._route(plan, tuple(kind), first + int(at[row]))
             for kind, row in zip(ends[firsts].tolist(), firsts, strict=True)
         ]
         refused: dict[str, list[int]] = {}
-        for kind, one in enumerate(found):
+        for kind, one in enumerate(result):
             if isinstance(one, NoLinksError):
                 refused.setdefault(one.reason, []).append(kind)
         for reason, of in refused.items():
             dropped = numpy.isin(which, of)
             kept.rows[at[dropped]] = False
             shown = [
-                f"{plan.file} row {first + int(at[row])}: {found[which[row]]}"
+                f"{plan.file} row {first + int(at[row])}: {result[which[row]]}"
                 for row in numpy.flatnonzero(dropped)[:3]
             ]
             self._made.discards.count(reason, int(dropped.sum()), *shown)
         routes = numpy.zeros(rows, dtype=numpy.int64)
-        numbers = [0 if isinstance(one, NoLinksError) else one for one in found]
+        numbers = [0 if isinstance(one, NoLinksError) else one for one in result]
         routes[at] = numpy.array(numbers, dtype=numpy.int64)[which]
         return routes
 
@@ -346,15 +346,15 @@ class _Reader:
             raise error
         try:
             if links:
-                found = self._places.named(links)
+                result = self._places.named(links)
             else:
-                found = self._places.crossed(self._rules[operation], {"src": src, "dst": dst})
+                result = self._places.crossed(self._rules[operation], {"src": src, "dst": dst})
         except NoLinksError as error:
             return error
-        if found not in self._routes:
-            self._routes[found] = len(self._made.routes)
-            self._made.routes.append(found)
-        return self._routes[found]
+        if result not in self._routes:
+            self._routes[result] = len(self._made.routes)
+            self._made.routes.append(result)
+        return self._routes[result]
 
     def _count_fast(self, kept: Rows, routes: Any, size: Any, latency_ns: Any) -> None:
         """Counts rows whose bytes no links can have carried in the time."""

@@ -67,15 +67,15 @@ def rules(given: Mapping[str, str] | None = None) -> dict[str, tuple[Crossing, .
 
 
 def _rule(name: str, text: str) -> tuple[Crossing, ...]:
-    made = []
+    result = []
     for part in text.split(","):
         end, _, side = part.strip().partition(":")
         where_stated = side.endswith("?")
         if end not in ENDS or side.removesuffix("?") not in SIDES:
             expected = f"expected one of {', '.join(ENDS)}, a colon, and one of {', '.join(SIDES)}"
             raise InputError("operations", None, None, name, f"`{part.strip()}`: {expected}")
-        made.append(Crossing(end, side.removesuffix("?"), where_stated))
-    return tuple(made)
+        result.append(Crossing(end, side.removesuffix("?"), where_stated))
+    return tuple(result)
 
 
 class NoLinksError(ValueError):

@@ -40,15 +40,15 @@ def page(made: Impact) -> str:
     )
 
 
-def _drawn(made: Impact) -> Iterator[Picture]:
+def _drawn(result: Impact) -> Iterator[Picture]:
     """Pictures of p95: as many curves in each as are distinguishable, those of the network by themselves."""
-    band = " The band is the interval." if made.settings.resamples else ""
+    band = " The band is the interval." if result.settings.resamples else ""
     caption = f"The 95th percentile over that of the lowest bucket.{band} A gap has too few latencies."
     for part, title in (("total", "Inflation of latency"), ("network", "Inflation of time on the network")):
-        of = [curve for curve in made.curves if curve.part == part and len(curve.judged) > 1]
+        of = [curve for curve in result.curves if curve.part == part and len(curve.judged) > 1]
         for first in range(0, len(of), pictures.TOGETHER):
             together = of[first : first + pictures.TOGETHER]
-            yield title, pictures.inflation(together, made.settings), caption
+            yield title, pictures.inflation(together, result.settings), caption
 
 
 def _title(curve: Curve) -> str:

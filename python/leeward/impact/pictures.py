@@ -70,15 +70,15 @@ def _points(curve: Curve, percentile: str) -> tuple[list[float], list[float], li
     before = None
     for bucket in curve.judged:
         middle = (bucket.low_ppm + bucket.high_ppm) / 2 * 100 / MILLION
-        found = bucket.inflation[percentile]
-        if found.value is None:
+        result = bucket.inflation[percentile]
+        if result.value is None:
             continue
         if before is not None and bucket.low_ppm != before:
             for part in points:
                 part.append(float("nan"))
-        low = found.value if found.low is None else found.low
-        high = found.value if found.high is None else found.high
-        for part, value in zip(points, (middle, found.value, low, high), strict=True):
+        low = result.value if result.low is None else result.low
+        high = result.value if result.high is None else result.high
+        for part, value in zip(points, (middle, result.value, low, high), strict=True):
             part.append(value)
         before = bucket.high_ppm
     return points

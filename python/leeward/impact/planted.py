@@ -141,8 +141,8 @@ def _operations(
         spanning = per_bucket // 4 if (two == bucket).any() else 0
         places = []
         for grid, count in ((two, spanning), (one, per_bucket - spanning)):
-            found = numpy.argwhere(grid == bucket)
-            places.append(found[random.integers(0, len(found), count)])
+            result = numpy.argwhere(grid == bucket)
+            places.append(result[random.integers(0, len(result), count)])
         at = numpy.concatenate(places)
         if even:
             shares = (numpy.arange(per_bucket) + 0.5) / per_bucket

@@ -125,7 +125,7 @@ def _reached(utilization: float | None, of: Tolerance, full: bool) -> str:
     return NEVER if full else f"above {of.judged_ppm / 10_000:g} %"
 
 
-def _between(made: Impact) -> str:
-    if made.settings.interpolate:
+def _between(result: Impact) -> str:
+    if result.settings.interpolate:
         return "between the middles of buckets"
-    return f"lower edge of the first such bucket of {100 * made.settings.bucket_ppm / MILLION:g} %"
+    return f"lower edge of the first such bucket of {100 * result.settings.bucket_ppm / MILLION:g} %"

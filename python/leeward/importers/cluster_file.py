@@ -78,13 +78,15 @@ def _checked(topology: Topology, speeds: Speeds, racks: dict[str, list[Host]], p
     over = ["pods"] if pods else none
     pod_links = "--pod-link 16x400Gbps or --pod-oversubscription 2; --no-pods leaves pods out"
     _need(speeds, ("pod_link", "pod_oversubscription"), over, "links of pods", pod_links)
-    made = {}
+    result = {}
     for field in fields(speeds):
         value = getattr(speeds, field.name)
         if value is not None:
             ratio = field.name.endswith("oversubscription")
-            made[field.name] = _ratio(field.name, value) if ratio else rate_text(read_rate(field.name, value))
-    return made
+            result[field.name] = (
+                _ratio(field.name, value) if ratio else rate_text(read_rate(field.name, value))
+            )
+    return result
 
 
 def _need(speeds: Speeds, of: tuple[str, ...], unknown: list[str], what: str, flags: str) -> None:

@@ -45,7 +45,7 @@ def _parts(text: str) -> list[str]:
 
 def _numbers(text: str, most: int) -> list[str]:
     """Numbers in brackets."""
-    made: list[str] = []
+    result: list[str] = []
     for part in text.split(","):
         match = _NUMBERS.fullmatch(part.strip())
         if match is None or len(part) > 40:
@@ -53,7 +53,7 @@ def _numbers(text: str, most: int) -> list[str]:
         first, last = match[1], match[2] or match[1]
         if int(first) > int(last):
             raise ValueError(f"`[{text[:60]}]`: the range {part.strip()} ends before it begins")
-        if int(last) - int(first) + 1 + len(made) > most:
+        if int(last) - int(first) + 1 + len(result) > most:
             raise ValueError(f"`[{text[:60]}]`: more than {most:,} names")
-        made += [str(number).zfill(len(first)) for number in range(int(first), int(last) + 1)]
-    return made
+        result += [str(number).zfill(len(first)) for number in range(int(first), int(last) + 1)]
+    return result

@@ -68,15 +68,15 @@ def _items(topology: Topology, file: str, text: str) -> list[tuple[str, dict[str
         error = InputError(file, None, None, "items", "expected a list of nodes")
         error.add_note("kubectl get nodes -o json prints one")
         raise error
-    made = []
+    result = []
     for number, item in enumerate(items):
         if not isinstance(item, dict):
             raise InputError(file, None, None, f"items[{number}]", "expected a node, an object with metadata")
         if item.get("kind", "Node") == "Node":
-            made.append((f"items[{number}]", item))
+            result.append((f"items[{number}]", item))
         else:
             topology.left_out.count("not-a-node", 1, f"items[{number}]: {str(item['kind'])[:40]}")
-    return made
+    return result
 
 
 def _parsed(file: str, text: str) -> Any:
@@ -165,11 +165,11 @@ def _quantity(file: str, field: str, value: Any) -> Decimal | None:
         )
     unit = match["unit"] or ""
     number = Decimal(match["number"])
-    made = number.scaleb(int(unit[1:])) if unit[:1] in ("e", "E") and unit[1:] else number
-    made *= _MULTIPLES.get(unit, Decimal(1))
-    if made > 10**18:
+    result = number.scaleb(int(unit[1:])) if unit[:1] in ("e", "E") and unit[1:] else number
+    result *= _MULTIPLES.get(unit, Decimal(1))
+    if result > 10**18:
         raise InputError(file, None, None, field, f"`{value}`: more than 10^18")
-    return made
+    return result
 
 
 def _cpus(number: Decimal) -> str:

@@ -234,14 +234,14 @@ def _text(value: Any) -> str | None:
 
 def _interfaces(file: str, lldp: Any) -> list[tuple[str, dict[str, Any]]]:
     """Ports that have a neighbour, and their views."""
-    made: list[tuple[str, dict[str, Any]]] = []
+    result: list[tuple[str, dict[str, Any]]] = []
     for part in _several(lldp):
         interfaces = part.get("interface") if isinstance(part, dict) else part
         for one in _several(interfaces):
             if not isinstance(one, dict):
                 raise InputError(file, None, None, "lldp.interface", "expected objects, one a port")
             if isinstance(one.get("name"), str) and "chassis" in one:
-                made.append((one["name"], one))
+                result.append((one["name"], one))
                 continue
             for port, interface in one.items():
                 # Several neighbours of one port are a list.
@@ -250,8 +250,8 @@ def _interfaces(file: str, lldp: Any) -> list[tuple[str, dict[str, Any]]]:
                         raise InputError(
                             file, None, None, f"lldp.interface.{port[:40]}", "expected an object"
                         )
-                    made.append((port, seen))
-    return made
+                    result.append((port, seen))
+    return result
 
 
 def _named(of: dict[str, Any], key: str) -> Iterator[tuple[str, dict[str, Any]]]:

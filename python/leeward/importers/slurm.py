@@ -59,14 +59,14 @@ def read(topology: Topology) -> None:
 
 def _above(switch: str, parents: dict[str, str], place: Place) -> list[str]:
     """Switches above one, from the nearest to the topmost."""
-    made: list[str] = []
+    result: list[str] = []
     while switch in parents:
         switch = parents[switch]
-        made.append(switch)
-        if len(made) > _MOST_LEVELS:
+        result.append(switch)
+        if len(result) > _MOST_LEVELS:
             message = f"more than {_MOST_LEVELS} levels of switches above it; is one of them above itself?"
-            raise InputError(*place, None, made[0][:60], message)
-    return made
+            raise InputError(*place, None, result[0][:60], message)
+    return result
 
 
 def _count_levels(topology: Topology, above: list[list[str]], known: _Switches) -> None:
@@ -82,7 +82,7 @@ def _count_levels(topology: Topology, above: list[list[str]], known: _Switches) 
 
 def _lines(text: str) -> list[tuple[int, str]]:
     """Lines without comments, those that end in a backslash joined with the next."""
-    made: list[tuple[int, str]] = []
+    result: list[tuple[int, str]] = []
     start, joined = 0, ""
     for number, raw in enumerate(text.splitlines(), 1):
         line = raw.split("#", 1)[0].rstrip()
@@ -91,11 +91,11 @@ def _lines(text: str) -> list[tuple[int, str]]:
             joined += line[:-1] + " "
             continue
         if (joined + line).strip():
-            made.append((start, (joined + line).strip()))
+            result.append((start, (joined + line).strip()))
         start, joined = 0, ""
     if joined.strip():
-        made.append((start, joined.strip()))
-    return made
+        result.append((start, joined.strip()))
+    return result
 
 
 def _line(topology: Topology, place: Place, line: str, known: _Switches) -> None:

@@ -151,7 +151,7 @@ def capture(
     if by is None:
         by = "address" if mapping is None else "host"
     if by == "address" and mapping is not None:
-        raise _wrong("mapping", "by address no place is looked for; expected it with host, rack or service")
+        raise _wrong("mapping", "a matrix by address uses no mapping; expected it with host, rack or service")
     if cluster is not None and mapping is None:
         raise _wrong("cluster", "expected with a mapping, whose places it has")
     tables = _native.read_capture(

@@ -239,8 +239,8 @@ def _number(name: str, line: int, column: str, text: str, what: str) -> float:
 
 def _task(name: str, line: int, column: str, text: str) -> str:
     if not text or not text.isprintable():
-        found = f"`{text[:40]!a}`" if text else "empty"
-        raise InputError(name, line, None, column, f"{found}; expected the name or number of a task")
+        result = f"`{text[:40]!a}`" if text else "empty"
+        raise InputError(name, line, None, column, f"{result}; expected the name or number of a task")
     # `07` and `7` are one number.
     return str(int(text)) if re.fullmatch(r"\d{1,18}", text, re.ASCII) else text
 

@@ -119,9 +119,9 @@ def _fitted(learnt: Floats, past: Past, days: Days, scope: Scope, day: int) -> M
     first = day + max(day // 4, 1)
     wrong = None
     if first < len(learnt):
-        made = _between(rolling[first:-1], past.last[first:], daily[first:])
+        result = _between(rolling[first:-1], past.last[first:], daily[first:])
         sent = float(learnt[first:].sum())
-        wrong = float(numpy.abs(made - learnt[first:]).sum()) / sent if sent > 0 else None
+        wrong = float(numpy.abs(result - learnt[first:]).sum()) / sent if sent > 0 else None
     return Model(days, scope, rolling[-1].copy(), rows, wrong)
 
 
@@ -146,12 +146,12 @@ def _sums(learnt: Floats, last: Floats, daily: Floats) -> Iterator[Floats]:
 
 def _quotients(above: Floats, below: Floats, otherwise: Floats) -> Floats:
     """Weights from 0 to 1; undefined where both predictors were always equal."""
-    made = numpy.array(otherwise)
-    numpy.divide(above, below, out=made, where=below > 0)
-    return numpy.clip(made, 0, 1, out=made)
+    result = numpy.array(otherwise)
+    numpy.divide(above, below, out=result, where=below > 0)
+    return numpy.clip(result, 0, 1, out=result)
 
 
 def _between(weight: Floats, last: Floats, daily: Floats) -> Floats:
     # Rounding could move a mean of two outside of them.
-    made = weight * last + (1 - weight) * daily
-    return numpy.clip(made, numpy.minimum(last, daily), numpy.maximum(last, daily))
+    result = weight * last + (1 - weight) * daily
+    return numpy.clip(result, numpy.minimum(last, daily), numpy.maximum(last, daily))

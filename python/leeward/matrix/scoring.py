@@ -139,13 +139,13 @@ def _errors(predicted: Floats, sent: Floats) -> Floats:
     """
     wrong = numpy.abs(predicted - sent)
     sums = sent.sum(axis=1)
-    made = numpy.zeros((4, len(sent)))
-    made[0] = wrong.sum(axis=1)
-    numpy.divide(numpy.abs(predicted.sum(axis=1) - sums), sums, out=made[1], where=sums > 0)
+    result = numpy.zeros((4, len(sent)))
+    result[0] = wrong.sum(axis=1)
+    numpy.divide(numpy.abs(predicted.sum(axis=1) - sums), sums, out=result[1], where=sums > 0)
     for at in numpy.flatnonzero(sums > 0):
         some = sent[at] > 0
-        made[2:, at] = numpy.quantile(wrong[at, some] / sent[at, some], (0.5, 0.9))
-    return made
+        result[2:, at] = numpy.quantile(wrong[at, some] / sent[at, some], (0.5, 0.9))
+    return result
 
 
 def _figures(sums: Floats) -> Floats:
@@ -156,9 +156,9 @@ def _figures(sums: Floats) -> Floats:
     """
     sent, count, errors = sums[..., 0], sums[..., 1], sums[..., 2:].reshape(*sums.shape[:-1], -1, 4)
     below = numpy.stack([sent, count, count, count], axis=-1)[..., None, :]
-    made: Floats = numpy.full(errors.shape, numpy.nan)
-    numpy.divide(errors, below, out=made, where=below > 0)
-    return made
+    result: Floats = numpy.full(errors.shape, numpy.nan)
+    numpy.divide(errors, below, out=result, where=below > 0)
+    return result
 
 
 def _resampled(by_interval: Floats, run: int, seed: int) -> Floats | None:

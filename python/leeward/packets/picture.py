@@ -61,10 +61,10 @@ def _draw(arrived: "Axes", queue: "Axes", one: Sequence) -> None:
 
 def _circuits(one: Sequence) -> list[tuple[float, float, float]]:
     """Start and end of each circuit, and the share of days that have it."""
-    made: list[tuple[float, float, float]] = []
+    result: list[tuple[float, float, float]] = []
     for start, end, share in zip(one.at_s, one.at_s[1:], one.up, strict=False):
-        if made and made[-1][1:] == (start, share):
-            made[-1] = (made[-1][0], float(end), float(share))
+        if result and result[-1][1:] == (start, share):
+            result[-1] = (result[-1][0], float(end), float(share))
         elif share > 0:
-            made.append((float(start), float(end), float(share)))
-    return made
+            result.append((float(start), float(end), float(share)))
+    return result

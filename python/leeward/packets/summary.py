@@ -40,13 +40,13 @@ def _completion(run: PacketRun) -> list[dict[str, Any]]:
         name: table[name].to_numpy(zero_copy_only=False)
         for name in ("class", "began_s", "finished_s", "delivered_bytes")
     }
-    made = []
+    result = []
     for one in numpy.unique(of["class"]):
         ours = of["class"] == one
         took = (of["finished_s"] - of["began_s"])[ours]
         took = took[~numpy.isnan(took)]
         median, tail = numpy.percentile(took, (50, 99)) if len(took) else (None, None)
-        made.append(
+        result.append(
             {
                 "class": int(one),
                 "flows": int(ours.sum()),
@@ -56,7 +56,7 @@ def _completion(run: PacketRun) -> list[dict[str, Any]]:
                 "p99_s": None if tail is None else float(tail),
             }
         )
-    return made
+    return result
 
 
 def _circuits(run: PacketRun) -> list[dict[str, Any]]:

@@ -230,15 +230,15 @@ def _numbers(samples: Samples, racks: list[str]) -> dict[str, dict[str, int]]:
     wanted = set(racks)
     rows = samples.links.to_pylist()
     pods = {row["pod"] for row in rows if row["cross_section"] == TOR and row["rack"] in wanted}
-    made: dict[str, dict[str, int]] = {}
+    result: dict[str, dict[str, int]] = {}
     for row in rows:
         owner = row["rack"] if row["cross_section"] == TOR else None
         if row["cross_section"] == "pod-core" and row["pod"] in pods:
             owner = row["pod"]
         elif owner not in wanted:
             continue
-        made.setdefault(owner, {})[WAYS[row["direction"]]] = row["link"]
-    return made
+        result.setdefault(owner, {})[WAYS[row["direction"]]] = row["link"]
+    return result
 
 
 def _racks(numbers: dict[str, dict[str, int]], samples: Samples, every: Any) -> tuple[Loads, dict[str, Rack]]:
@@ -279,13 +279,13 @@ def _simulated(
     for name, (wanted, _) in needed.items():
         for link in racks[name].links.values():
             more[link.name] = max(now[link.name], float(wanted.needed * wanted.speed_bps))
-    found: dict[str, dict[str, Outcome]] = {name: {} for name in links}
+    result: dict[str, dict[str, Outcome]] = {name: {} for name in links}
     runs = zip(RUNS, (({}, None), ({}, more), (carried.loads, now)), strict=True)
     for run, (moved, capacities) in runs:
         for name, utilization in simulate(racks, measured, moved, capacities).items():
-            found[name][run] = judge(utilization)
+            result[name][run] = judge(utilization)
         advance()
-    return found
+    return result
 
 
 def _described(outcomes: dict[str, dict[str, Outcome]]) -> dict[str, dict[str, dict[str, Any]]]:

@@ -192,7 +192,7 @@ def _cluster(racks: Mapping[str, Rack], start: Mapping[str, float]) -> dict[str,
         return {way: _rate(start[of]) if of in start else _FAST for way, of in ways}
 
     pods = list(dict.fromkeys(rack.pod for rack in racks.values() if rack.pod is not None))
-    made: dict[str, object] = {
+    result: dict[str, object] = {
         "hosts_per_rack": 1,
         "nic": _FAST,
         "racks": [
@@ -201,5 +201,5 @@ def _cluster(racks: Mapping[str, Rack], start: Mapping[str, float]) -> dict[str,
         ],
     }
     if pods:
-        made["pods"] = [{"name": pod, "link": link(pod)} for pod in pods]
-    return made
+        result["pods"] = [{"name": pod, "link": link(pod)} for pod in pods]
+    return result

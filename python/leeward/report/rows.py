@@ -165,7 +165,7 @@ def quantities(policies: Sequence[str], figures: Container[str] = ()) -> list[Qu
 
 def _reads(policies: Sequence[str], figures: Container[str]) -> list[Quantity]:
     """Lines about reads of written data."""
-    made = [
+    result = [
         Quantity("reads finished", f"{READS}.finished", count),
         Quantity(READ_TIME, f"{READS}.time_s.mean", seconds_text, "ratio"),
         Quantity("  median", f"{READS}.time_s.p50", seconds_text, "ratio"),
@@ -178,13 +178,13 @@ def _reads(policies: Sequence[str], figures: Container[str]) -> list[Quantity]:
     ]
     if len(policies) > 1 and f"{BASELINE}.{READS}.factor" in figures:
         words = f"time of the same reads, {against(policies[0])}"
-        made.insert(5, Quantity(words, f"{BASELINE}.{READS}.factor", times))
-    return made
+        result.insert(5, Quantity(words, f"{BASELINE}.{READS}.factor", times))
+    return result
 
 
 def _of_apps(policies: Sequence[str]) -> list[Quantity]:
     """Lines of the comparison of apps."""
-    made = [
+    result = [
         Quantity("apps that arrived", f"{APPS}.count", count),
         Quantity("ended", f"{APPS}.finished", count),
         Quantity("never placed", f"{APPS}.unplaced", count, only_if_any=True),
@@ -197,13 +197,13 @@ def _of_apps(policies: Sequence[str]) -> list[Quantity]:
     ]
     if len(policies) > 1:
         baseline = policies[0]
-        made.append(
+        result.append(
             Quantity(f"time of the same apps, {against(baseline)}", f"{BASELINE}.{APPS}.factor", times)
         )
         for words, share in shares(baseline, "apps"):
-            made.append(Quantity(words, f"{BASELINE}.{APPS}.{share}", percent_text))
+            result.append(Quantity(words, f"{BASELINE}.{APPS}.{share}", percent_text))
     return [
-        *made,
+        *result,
         Quantity("hosts of an app, mean", f"{APPS}.hosts", number),
         Quantity("bytes across the network", f"{APPS}.network_share", percent_text, "difference"),
         Quantity("error of the forecast, mean", f"{APPS}.forecast_error", percent_text),

@@ -172,10 +172,10 @@ def _pairs(ours: dict[str, Any], baseline: dict[str, Any]) -> dict[str, Any]:
     order = numpy.argsort(baseline["key"])
     keys, times = baseline["key"][order], baseline["time"][order]
     at = numpy.searchsorted(keys, ours["key"])
-    found = at < len(keys)
-    found[found] = keys[at[found]] == ours["key"][found]
+    result = at < len(keys)
+    result[result] = keys[at[result]] == ours["key"][result]
     before = numpy.full(len(at), numpy.nan)
-    before[found] = times[at[found]]
+    before[result] = times[at[result]]
     both = ours["counted"] & numpy.isfinite(ours["time"]) & numpy.isfinite(before)
     after, before = ours["time"][both], before[both]
     count, total = len(after), _sum(after)

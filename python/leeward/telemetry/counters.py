@@ -120,14 +120,14 @@ def _count(tally: list[dict[str, Any]], known: pyarrow.Table, discards: Discards
             jumps[row["series"]] = jumps.get(row["series"], 0) + row["number"]
     fast = [series for series, number in jumps.items() if number > USUAL * totals[series]]
     for row in tally:
-        said = f"{names[row['series']].replace(chr(31), ' ')}, first at {row['first']} ms"
+        text = f"{names[row['series']].replace(chr(31), ' ')}, first at {row['first']} ms"
         reason = {1: "reset", 2: "gap", 3: "too-fast", 4: "too-fast"}.get(row["fate"])
         if reason and not (row["fate"] == 3 and row["series"] in fast):
-            discards.count(reason, row["number"], said)
+            discards.count(reason, row["number"], text)
         elif row["wrap"]:
-            discards.count("wrap-32", row["number"], said)
+            discards.count("wrap-32", row["number"], text)
         elif row["twice"]:
-            discards.count("ambiguous-32", row["number"], said)
+            discards.count("ambiguous-32", row["number"], text)
     return fast
 
 

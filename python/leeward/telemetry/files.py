@@ -124,14 +124,17 @@ def reading(name: str) -> Iterator[None]:
         raise told or _wrong(name, f"Spark cannot read it: {text.splitlines()[0][:300]}") from None
 
 
-def _check_types(head: Head, found: Layout) -> None:
+def _check_types(head: Head, result: Layout) -> None:
     """Rejects columns of Parquet of an unexpected type."""
-    head.check_type(found.time.name, "numbers", "texts", "times")
-    for name in (*found.labels, *(column.name for column in (*found.values.values(), found.speed) if column)):
+    head.check_type(result.time.name, "numbers", "texts", "times")
+    for name in (
+        *result.labels,
+        *(column.name for column in (*result.values.values(), result.speed) if column),
+    ):
         head.check_type(name, "numbers", "texts", "bytes")
 
 
-def _part(engine: Engine, group: list[Path], head: Head, found: Layout) -> Readings:
+def _part(engine: Engine, group: list[Path], head: Head, result: Layout) -> Readings:
     """Files of the same shape."""
     name = str(group[0]) if len(group) == 1 else f"{group[0]} and {len(group) - 1:,} others"
     with reading(name):
@@ -139,56 +142,56 @@ def _part(engine: Engine, group: list[Path], head: Head, found: Layout) -> Readi
             table = engine.parquet(group)
         else:
             table = engine.csv(group, head.delimiter, head.columns, head.compressed)
-        time = milliseconds(table[found.time.name], found.time.unit)
+        time = milliseconds(table[result.time.name], result.time.unit)
         speed = ibis.null("float64")
-        if found.speed is not None:
-            stated = number(table[found.speed.name], "float64")
-            speed = stated * ibis.literal(RATES[found.speed.unit], "float64")
-        if found.wide:
-            unit = next(iter(found.values.values())).unit
-            long = _long(table, time, found)
+        if result.speed is not None:
+            stated = number(table[result.speed.name], "float64")
+            speed = stated * ibis.literal(RATES[result.speed.unit], "float64")
+        if result.wide:
+            unit = next(iter(result.values.values())).unit
+            long = _long(table, time, result)
             wide = long.select("key", "t_ms", value=_scaled(long.value, unit), speed=speed)
             return Readings(
-                wide, ("load",), ("link",), found.counter, found.width, COUNTERS.get(unit, 1), False, name
+                wide, ("load",), ("link",), result.counter, result.width, COUNTERS.get(unit, 1), False, name
             )
         # Grouping by a raw column is much faster than by an expression.
-        key = table[found.labels[0]].cast("string")
-        for label in found.labels[1:]:
+        key = table[result.labels[0]].cast("string")
+        for label in result.labels[1:]:
             key = key.fill_null("") + SEPARATOR + table[label].cast("string").fill_null("")
-        several = len(found.values) > 1
+        several = len(result.values) > 1
         ways = [
             table.select(
                 key=key,
                 **({"way": ibis.literal(way)} if several else {}),
                 t_ms=time,
                 value=_scaled(
-                    number(table[column.name], "int64" if found.counter else "float64"), column.unit
+                    number(table[column.name], "int64" if result.counter else "float64"), column.unit
                 ),
                 speed=speed,
             )
-            for way, column in found.values.items()
+            for way, column in result.values.items()
         ]
         every = ibis.union(*ways) if several else ways[0]
-        of = max(COUNTERS.get(column.unit, 1) for column in found.values.values())
-        speeds = found.speed is not None
+        of = max(COUNTERS.get(column.unit, 1) for column in result.values.values())
+        speeds = result.speed is not None
         return Readings(
-            every, tuple(found.values), found.labels, found.counter, found.width, of, speeds, name
+            every, tuple(result.values), result.labels, result.counter, result.width, of, speeds, name
         )
 
 
-def _long(table: ibis.Table, time: Any, found: Layout) -> ibis.Table:
+def _long(table: ibis.Table, time: Any, result: Layout) -> ibis.Table:
     """A wide table as `t_ms`, `key` and `value`, a row for each cell that is not empty.
 
     An empty cell means no reading of its link. An invalid one is null.
     """
-    types = [table[link].type() for link in found.values]
-    kind = "int64" if found.counter else "float64"
+    types = [table[link].type() for link in result.values]
+    kind = "int64" if result.counter else "float64"
     # A conversion that keeps nulls serves as well as texts, and is faster.
     wide = ibis.dtype("uint64")
-    plain = all(of.is_integer() and of != wide if found.counter else of.is_numeric() for of in types)
-    cells = {link: table[link].cast(kind if plain else "string") for link in found.values}
+    plain = all(of.is_integer() and of != wide if result.counter else of.is_numeric() for of in types)
+    cells = {link: table[link].cast(kind if plain else "string") for link in result.values}
     long = table.select(t_ms=time, **cells).pivot_longer(
-        list(found.values), names_to="key", values_to="value"
+        list(result.values), names_to="key", values_to="value"
     )
     if plain:
         return long.filter(long.value.notnull())

@@ -184,12 +184,12 @@ def _values(file: str, plain: dict[str, str]) -> dict[str, Column]:
         way, unit, counter = _reading(text)
         if not way:
             continue
-        found = counters if counter else rates
-        if way in found:
+        result = counters if counter else rates
+        if way in result:
             raise _wrong(
-                file, column, f"`{found[way].name}` is a reading of the same: say in a map which counts"
+                file, column, f"`{result[way].name}` is a reading of the same: say in a map which counts"
             )
-        found[way] = Column(column, unit)
+        result[way] = Column(column, unit)
     # In a file with both, counters are the source of the rates, for the same ways.
     lost = [one for way, one in rates.items() if way not in counters]
     if counters and lost:
@@ -239,8 +239,8 @@ def check_time_unit(file: str, line: int | None, where: str, unit: str) -> str:
 
 
 def _few(columns: Sequence[str]) -> str:
-    shown = ", ".join(columns[:12])
-    return f"{shown} and {len(columns) - 12:,} others" if len(columns) > 12 else shown
+    text = ", ".join(columns[:12])
+    return f"{text} and {len(columns) - 12:,} others" if len(columns) > 12 else text
 
 
 def _wrong(file: str, column: str | None, message: str) -> InputError:

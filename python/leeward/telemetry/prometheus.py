@@ -245,9 +245,9 @@ def _missing(
 
 def _kept(folder: Path) -> Iterator[tuple[int, int]]:
     for file in folder.glob("*.parquet"):
-        found = re.fullmatch(r"(\d{1,15})-(\d{1,15})\.parquet", file.name, re.ASCII)
-        if found:
-            yield int(found[1]), int(found[2])
+        match = re.fullmatch(r"(\d{1,15})-(\d{1,15})\.parquet", file.name, re.ASCII)
+        if match:
+            yield int(match[1]), int(match[2])
 
 
 def _length(asked: Server, query: str, steps: bool, begin: int, last: int) -> int:
@@ -307,15 +307,15 @@ def _pieces(asked: Server, query: str, steps: bool, start: int, end: int) -> Ite
 
 def _changes(asked: Server, results: list[dict[str, Any]]) -> list[int]:
     """Times of steps at which any series differs from the step before."""
-    found: set[int] = set()
+    matches: set[int] = set()
     for result in results:
         try:
             for (_, before), (at, value) in pairwise(result["values"]):
                 if value != before:
-                    found.add(round(1000 * float(at)))
+                    matches.add(round(1000 * float(at)))
         except (KeyError, TypeError, ValueError, OverflowError):
             raise asked.strange(str(result)[:80]) from None
-    return sorted(found)
+    return sorted(matches)
 
 
 def _parts(asked: Server, query: str, start: int, end: int) -> Iterator[str]:

@@ -18,7 +18,9 @@ def schema() -> dict[str, Any]:
         return {"enum": list(words), "description": says}
 
     def column(units: Any) -> dict[str, Any]:
-        return _record({"column": _text("Name of the column."), "unit": one_of(units, "Its unit.")}, ["column"])
+        return _record(
+            {"column": _text("Name of the column."), "unit": one_of(units, "Its unit.")}, ["column"]
+        )
 
     ways = {
         "in": "what comes into a port",
@@ -74,8 +76,8 @@ def schema() -> dict[str, Any]:
 
 
 def _record(properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
-    made = {"type": "object", "properties": properties, "additionalProperties": False}
-    return made | ({"required": required} if required else {})
+    result = {"type": "object", "properties": properties, "additionalProperties": False}
+    return result | ({"required": required} if required else {})
 
 
 def _text(says: str) -> dict[str, Any]:

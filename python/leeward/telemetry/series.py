@@ -207,7 +207,7 @@ def _said(given: Readings, row: dict[str, Any]) -> str:
 
 def _known(
     given: Readings,
-    found: list[dict[str, Any]],
+    result: list[dict[str, Any]],
     links: pyarrow.Table,
     map_file: Map,
     discards: Discards,
@@ -222,7 +222,7 @@ def _known(
     rows: list[tuple[str, str, int]] = []
     strangers: list[str] = []
     ignored: list[str] = []
-    for row in found:
+    for row in result:
         labels = _labels(given, row["key"])
         name = map_file.link(labels, row["way"])
         if name in numbers:
@@ -240,8 +240,8 @@ def _known(
             strangers.append(f"{said}; nearest: {', '.join(near)}" if near else said)
         discards.count("no-link", row["number"], *strangers[-1:])
     if not rows and alone:
-        shown = "; ".join(strangers or ignored[:3])
-        message = f"none of {len(found):,} series is a link of the cluster: {shown}"
+        text = "; ".join(strangers or ignored[:3])
+        message = f"none of {len(result):,} series is a link of the cluster: {text}"
         error = InputError(given.name, None, None, None, message)
         if not strangers:
             ways = ", ".join(f"`{way}`" for way in given.ways)
@@ -328,5 +328,5 @@ def _nothing(given: Readings, discards: Discards, outside: int) -> InputError:
         return InputError(
             given.name, None, None, None, f"all {outside:,} readings are outside of the times asked for"
         )
-    said = ", ".join(f"{reason}: {number:,}" for reason, number, _ in discards)
-    return InputError(given.name, None, None, None, f"no reading can be used ({said})")
+    text = ", ".join(f"{reason}: {number:,}" for reason, number, _ in discards)
+    return InputError(given.name, None, None, None, f"no reading can be used ({text})")

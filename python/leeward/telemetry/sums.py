@@ -193,7 +193,7 @@ def _sums(engine: Engine, asked: Readings, found: Series, length: int, period: P
     )
     marked = split.mutate(sure=split.within & (bit_count(split.places) == split.number))
     known = marked.join(engine.table(found.known.select([*asked.by, "link", "share_bps"])), asked.by)
-    made = known.select(
+    result = known.select(
         "link",
         "start_ms",
         bits=known.sure.ifelse(known.bits, 0.0).cast("int64"),
@@ -201,4 +201,4 @@ def _sums(engine: Engine, asked: Readings, found: Series, length: int, period: P
         covered_ms=known.number * cadence,
         sure=known.sure,
     )
-    return utilization(made)
+    return utilization(result)

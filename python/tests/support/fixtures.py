@@ -113,13 +113,13 @@ def served() -> Served:
 def _address(process: subprocess.Popen[str]) -> str:
     """Address on which a service listens; its later output is read and dropped."""
     assert process.stderr is not None
-    said = []
+    messages = []
     for line in process.stderr:
-        said.append(line)
+        messages.append(line)
         if line.startswith("listening on "):
             Thread(target=_drain, args=(process.stderr,), daemon=True).start()
             return line.split()[2]
-    raise AssertionError("".join(said))
+    raise AssertionError("".join(messages))
 
 
 def _drain(stream: IO[str]) -> None:

@@ -106,7 +106,7 @@ def schedule(
         print(f"wrote {picture}", file=sys.stderr)
 
 
-def _print(made: "list[Schedule]") -> None:
+def _print(result: "list[Schedule]") -> None:
     print_table(
         ("SCHEDULER", "DAYS", "WEEK", "UP", "PAIRS", "SERVED", "OF DEMAND", "LEFT", "PACKETS TAKE"),
         "<>>>>>>>>",
@@ -122,10 +122,10 @@ def _print(made: "list[Schedule]") -> None:
                 size_text(one.left_bytes),
                 day_length_text(one.packets_take_s),
             )
-            for one in made
+            for one in result
         ],
     )
-    for one in made:
+    for one in result:
         if not one.days:
             continue
         print()

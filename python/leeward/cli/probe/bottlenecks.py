@@ -71,20 +71,20 @@ def bottlenecks(
     left_out(made["errors"], "transfers were not carried, and their experiments are left out")
 
 
-def _print(made: dict[str, Any]) -> None:
-    uplinks = [one["experiment"] for one in made["uplinks"]]
+def _print(result: dict[str, Any]) -> None:
+    uplinks = [one["experiment"] for one in result["uplinks"]]
     print_table(
         ("PATH", "BESIDE", "ALONE", "THEN", "FELL BY", "TOGETHER", "SHARE"),
         "<<>>>><",
-        [_row(one) for one in (*made["between_four"], *made["from_one"], *uplinks)],
+        [_row(one) for one in (*result["between_four"], *result["from_one"], *uplinks)],
     )
     print()
     for words, key in (("between four hosts", "between_four"), ("from one source", "from_one")):
-        print(f"{words}: {made[f'{key}_share']} of {len(made[key])} take from each other")
-    for one in made["uplinks"]:
+        print(f"{words}: {result[f'{key}_share']} of {len(result[key])} take from each other")
+    for one in result["uplinks"]:
         print(f"link out of rack r{one['rack']}: {'a bottleneck' if one['bottleneck'] else 'no bottleneck'}")
-    if made["kind"]:
-        print(f"the network is {KINDS[made['kind']]}")
+    if result["kind"]:
+        print(f"the network is {KINDS[result['kind']]}")
     else:
         print("hint: it takes four hosts to tell what kind of network it is", file=sys.stderr)
 

@@ -57,7 +57,7 @@ def cross(
     print(f"one connection gets {rounded_rate_text(made['one_bps'])}", end="")
     print("" if made["each_bps"] is None else f", each of two {rounded_rate_text(made['each_bps'])}")
     if made["connections"] is None:
-        print("\nA second connection took nothing from the first: there is no telling what else is there.")
+        print("\nA second connection did not slow the first: the competing connections are unknown.")
         print("hint: --rate says what the path carries", file=sys.stderr)
         return
     of = f"of {rounded_rate_text(made['path_bps'])}"

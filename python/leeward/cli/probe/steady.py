@@ -68,11 +68,11 @@ def steady(
     left_out(made["errors"], f"of {times} trains could not be measured")
 
 
-def _print(made: dict[str, Any]) -> None:
-    rates = [sample["rate_bps"] for sample in made["samples"]]
+def _print(result: dict[str, Any]) -> None:
+    rates = [sample["rate_bps"] for sample in result["samples"]]
     least, most = rounded_rate_text(min(rates)), rounded_rate_text(max(rates))
     print(f"{len(rates)} measurements, from {least} to {most}\n")
-    if not made["lags"]:
+    if not result["lags"]:
         print("hint: no two of them are as far apart as --lags says", file=sys.stderr)
         return
     print_table(
@@ -86,6 +86,6 @@ def _print(made: dict[str, Any]) -> None:
                 percent_text(lag["mean"], 2),
                 percent_text(lag["p95"], 2),
             )
-            for lag in made["lags"]
+            for lag in result["lags"]
         ],
     )

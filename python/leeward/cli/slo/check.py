@@ -169,8 +169,8 @@ def _print(record: dict[str, Any]) -> None:
     if record["tails_seed"] is not None:
         print(f"replay: times without queueing are drawn with seed {record['tails_seed']}", file=sys.stderr)
     if not _as_bounds_take_it(record):
-        said = "bounds are of strict priorities and requests held at limits, and say nothing of this replay"
-        print(f"note: {said}", file=sys.stderr)
+        text = "bounds are of strict priorities and requests held at limits, and say nothing of this replay"
+        print(f"note: {text}", file=sys.stderr)
     untraced = [one["workload"] for one in record["workloads"] if not one["traced"]]
     print_notes([f"{name}: known without a trace, so it sent nothing" for name in untraced])
     print_notes(record["notes"])

@@ -134,14 +134,16 @@ def model(
     print_words(_WORDS)
 
 
-def _print(made: dict[str, Any]) -> None:
-    unit, step = made["unit"], made["step_s"]
-    count = len(made["states"])
+def _print(result: dict[str, Any]) -> None:
+    unit, step = result["unit"], result["step_s"]
+    count = len(result["states"])
     headers = ["STATE", "OF THE TIME", "REQUESTS/S", "WORK OF ONE", "WORK/S"]
     headers += [f"TO {to}" for to in range(count)] if count > 1 else []
-    print(f"{made['stage']}: {count} states, {work_rate_text(made['mean_work_per_s'], unit)} on average\n")
+    print(
+        f"{result['stage']}: {count} states, {work_rate_text(result['mean_work_per_s'], unit)} on average\n"
+    )
     rows = []
-    for at, state in enumerate(made["states"]):
+    for at, state in enumerate(result["states"]):
         share = "-" if state["share"] is None else f"{100 * state['share']:.3g} %"
         cells = [
             str(at),
@@ -151,7 +153,7 @@ def _print(made: dict[str, Any]) -> None:
             work_rate_text(state["requests_per_s"] * state["mean_work"], unit),
         ]
         if count > 1:
-            leaves = enumerate(made["transitions"][at])
+            leaves = enumerate(result["transitions"][at])
             cells += ["" if to == at else number(share / step) if share else "0" for to, share in leaves]
         rows.append(cells)
     print_table(headers, "<" + ">" * (len(headers) - 1), rows)
@@ -159,5 +161,5 @@ def _print(made: dict[str, Any]) -> None:
     print_table(
         ("MISFIT", ""),
         "<>",
-        [(of, f"{100 * made['misfit'][of]:+.2g} %") for of in ("requests", "work", "peak")],
+        [(of, f"{100 * result['misfit'][of]:+.2g} %") for of in ("requests", "work", "peak")],
     )

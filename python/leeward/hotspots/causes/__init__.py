@@ -98,16 +98,16 @@ def causes(
 
 def _of_changes(runs: pyarrow.Table) -> list[dict[str, Any]]:
     """Number of runs of each link and cause, with the evidence of the longest."""
-    found: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    result: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for run in runs.to_pylist():
-        found.setdefault((run["name"], run["cause"]), []).append(run)
-    made = []
-    for (name, cause), several in found.items():
+        result.setdefault((run["name"], run["cause"]), []).append(run)
+    outcome = []
+    for (name, cause), several in result.items():
         longest = max(several, key=lambda run: (run["intervals"], -run["start_ms"]))
         count = f"{len(several):,} runs, in the longest " if len(several) > 1 else ""
         hot = sum(run["intervals"] for run in several)
-        made.append({"subject": name, "cause": cause, "hot": hot, "evidence": count + _changed(longest)})
-    return made
+        outcome.append({"subject": name, "cause": cause, "hot": hot, "evidence": count + _changed(longest)})
+    return outcome
 
 
 def _changed(run: dict[str, Any]) -> str:
@@ -141,7 +141,7 @@ def _of_uplinks(links: pyarrow.Table, fleet: Provision) -> list[dict[str, Any]]:
 
 
 def _of_split(owned: pyarrow.Table) -> list[dict[str, Any]]:
-    made = []
+    result = []
     for row in owned.to_pylist():
         for owner in ("storage", "compute", "both"):
             if not row[owner]:
@@ -156,8 +156,8 @@ def _of_split(owned: pyarrow.Table) -> list[dict[str, Any]]:
                 f" provisioned to {100 * row['storage_share']:.0f} % for storage{share}"
             )
             cause = {"both": "storage-and-compute"}.get(owner, owner)
-            made.append({"subject": row["rack"], "cause": cause, "hot": row[owner], "evidence": evidence})
-    return made
+            result.append({"subject": row["rack"], "cause": cause, "hot": row[owner], "evidence": evidence})
+    return result
 
 
 def _of_tasks(looked: Tasks, links: pyarrow.Table, settings: Settings) -> list[dict[str, Any]]:
@@ -165,7 +165,7 @@ def _of_tasks(looked: Tasks, links: pyarrow.Table, settings: Settings) -> list[d
     racks = looked.racks.to_pylist()
     crowds = sorted(row["per_gbps"] for row in racks)
     median = crowds[len(crowds) // 2] if crowds else 0.0
-    made = [
+    result = [
         {
             "subject": row["rack"],
             "cause": "network-intensive-tasks",
@@ -186,8 +186,10 @@ def _of_tasks(looked: Tasks, links: pyarrow.Table, settings: Settings) -> list[d
                 f" {100 * row['traffic']:.0f} % of their traffic; {row['idle_without']} of"
                 f" {row['idle_racks']} idle racks of that kind hold none of it"
             )
-            made.append({"subject": row["job"], "cause": "concentration", "hot": None, "evidence": evidence})
-    return made
+            result.append(
+                {"subject": row["job"], "cause": "concentration", "hot": None, "evidence": evidence}
+            )
+    return result
 
 
 def _hot_by_rack(links: pyarrow.Table) -> dict[str, int]:

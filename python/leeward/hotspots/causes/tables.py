@@ -145,7 +145,7 @@ def _raw(engine: Engine, head: Head) -> ibis.Table:
 
 def _typed(raw: ibis.Table, head: Head, columns: Sequence[Column]) -> ibis.Table:
     """Requested columns, in their types."""
-    made: dict[str, ibis.Value] = {}
+    result: dict[str, ibis.Value] = {}
     time, factor = ("t_ms", 1.0) if "t_ms" in head.columns else ("t_s", 1000.0)
     for one in (Column(time, "number"), *columns):
         if one.name not in head.columns:
@@ -154,17 +154,17 @@ def _typed(raw: ibis.Table, head: Head, columns: Sequence[Column]) -> ibis.Table
                 error = InputError(str(head.path), None, None, one.name, "there is no such column")
                 error.add_note(f"expected t_ms (or t_s), {wanted}; there are {', '.join(head.columns)}")
                 raise error
-            made[one.name] = ibis.literal(one.default)
+            result[one.name] = ibis.literal(one.default)
             continue
         head.check_type(one.name, "numbers", "texts")
         column = raw[one.name]
         # CSV has only texts: `001` stays the name that it is, and `abc` is one invalid number.
-        made[one.name] = column.cast("string") if one.kind == "text" else number(column, "float64")
-    at = made.pop(time)
+        result[one.name] = column.cast("string") if one.kind == "text" else number(column, "float64")
+    at = result.pop(time)
     # Null without a valid time.
     sound = at.notnull() & ~at.isnan() & (at >= 0) & (at * factor < 2.0**52)
-    made["t_ms"] = sound.ifelse(at * factor, None).round().cast("int64")
-    return raw.select(**made)
+    result["t_ms"] = sound.ifelse(at * factor, None).round().cast("int64")
+    return raw.select(**result)
 
 
 def _odd(value: ibis.Value) -> ibis.Value:
@@ -173,10 +173,10 @@ def _odd(value: ibis.Value) -> ibis.Value:
 
 
 def _any(conditions: Iterable[ibis.Value]) -> ibis.Value:
-    found: ibis.Value = ibis.literal(False)
+    result: ibis.Value = ibis.literal(False)
     for condition in conditions:
-        found = found | ibis.coalesce(condition, False)
-    return found
+        result = result | ibis.coalesce(condition, False)
+    return result
 
 
 def _first(bad: dict[str, ibis.Value]) -> ibis.Value:

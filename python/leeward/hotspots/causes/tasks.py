@@ -120,14 +120,16 @@ def _jobs(engine: Engine, placed: ibis.Table, settings: Settings) -> pyarrow.Tab
     rows = engine.arrow(summed.order_by("job")).to_pylist()
     each = [row["bps"] * 1000 / row["cpus"] for row in rows if row["cpus"]]
     median = float(numpy.median(each)) if each else 0.0
-    made = []
+    result = []
     for row in rows:
         own = row["bps"] * 1000 / row["cpus"] if row["cpus"] else None
         normalized = own / median if own is not None and median else None
         intensive = normalized is not None and normalized > settings.intensive
-        made.append({"job": row["job"], "bps_per_cpu": own, "normalized": normalized, "intensive": intensive})
-    made.sort(key=lambda row: (-(row["bps_per_cpu"] or 0.0), row["job"]))
-    return pyarrow.Table.from_pylist(made, _JOBS)
+        result.append(
+            {"job": row["job"], "bps_per_cpu": own, "normalized": normalized, "intensive": intensive}
+        )
+    result.sort(key=lambda row: (-(row["bps_per_cpu"] or 0.0), row["job"]))
+    return pyarrow.Table.from_pylist(result, _JOBS)
 
 
 def _racks(windows: Windows, links: pyarrow.Table, fleet: Provision) -> list[dict[str, Any]]:
@@ -137,10 +139,10 @@ def _racks(windows: Windows, links: pyarrow.Table, fleet: Provision) -> list[dic
     for link in links.to_pylist():
         if link["cross_section"] == "ToR-pod":
             busy.setdefault(link["rack"], []).append(link)
-    made = []
+    result = []
     for rack in fleet.racks.to_pylist():
         ways = busy.get(rack["rack"], [])
-        made.append(
+        result.append(
             {
                 "rack": rack["rack"],
                 "kind": rack["kind"],
@@ -151,7 +153,7 @@ def _racks(windows: Windows, links: pyarrow.Table, fleet: Provision) -> list[dic
                 "load_bps": sum(way["mean_ppm"] for way in ways) * rack["uplink_bps"] / 1e6,
             }
         )
-    return made
+    return result
 
 
 def _concentrated(
@@ -183,7 +185,7 @@ def _concentrated(
         bps=some.hot.ifelse(some.bps, 0).sum().cast("int64"),
         idle_with=some.idle.ifelse(1, 0).sum().cast("int64"),
     )
-    made = []
+    outcome = []
     for row in engine.arrow(grouped.order_by("job", "kind")).to_pylist():
         alike = [rack for rack in racks if rack["kind"] == row["kind"]]
         warm = [rack for rack in alike if rack["rack"] in hot]
@@ -192,7 +194,7 @@ def _concentrated(
         expected = sum(rack["hosts"] for rack in warm) / sum(rack["hosts"] for rack in alike)
         carried = sum(rack["load_bps"] for rack in warm)
         idling = sum(rack["rack"] in idle for rack in alike)
-        found = {
+        result = {
             "job": row["job"],
             "kind": row["kind"],
             "share": row["on_hot"] / row["tasks"],
@@ -202,14 +204,14 @@ def _concentrated(
             "idle_racks": idling,
             "idle_without": idling - row["idle_with"],
         }
-        found["concentrated"] = (
-            found["share"] >= settings.crowded * expected
-            and found["traffic"] >= settings.part
-            and found["idle_without"] > 0
+        result["concentrated"] = (
+            result["share"] >= settings.crowded * expected
+            and result["traffic"] >= settings.part
+            and result["idle_without"] > 0
         )
-        made.append(found)
-    made.sort(key=lambda row: (not row["concentrated"], -row["traffic"], row["job"], row["kind"]))
-    return pyarrow.Table.from_pylist(made, _CONCENTRATED)
+        outcome.append(result)
+    outcome.sort(key=lambda row: (not row["concentrated"], -row["traffic"], row["job"], row["kind"]))
+    return pyarrow.Table.from_pylist(outcome, _CONCENTRATED)
 
 
 _JOBS = pyarrow.schema(

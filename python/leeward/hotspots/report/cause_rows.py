@@ -68,17 +68,17 @@ def findings(made: Analysis, top: int) -> Section | None:
     )
 
 
-def _unasked(made: Analysis) -> list[str]:
+def _unasked(result: Analysis) -> list[str]:
     """Tables of the fleet that were not given."""
     missing = []
-    mixed = sum(sum(row[name] for name in OWNERS) for row in made.causes.split.to_pylist())
-    unknown = sum(row["unknown"] for row in made.causes.split.to_pylist())
+    mixed = sum(sum(row[name] for name in OWNERS) for row in result.causes.split.to_pylist())
+    unknown = sum(row["unknown"] for row in result.causes.split.to_pylist())
     if mixed and unknown == mixed:
         missing.append(
             f"whose {mixed:,} hot intervals of mixed racks are is unknown: it takes --split, and a guideline"
             " for disks and processors"
         )
-    if made.causes.tasks is None:
+    if result.causes.tasks is None:
         missing.append("tasks are not known (--tasks): nothing is said of jobs and where they run")
     return missing
 
@@ -196,23 +196,23 @@ def uplinks(made: Analysis) -> Section | None:
     )
 
 
-def _intervals(made: Analysis) -> dict[str, tuple[int, int]]:
+def _intervals(outcome: Analysis) -> dict[str, tuple[int, int]]:
     """Hot and all intervals of the links of each rack."""
-    found: dict[str, tuple[int, int]] = {}
-    for row in made.links.to_pylist():
+    result: dict[str, tuple[int, int]] = {}
+    for row in outcome.links.to_pylist():
         if row["cross_section"] == TOR:
-            hot, every = found.get(row["rack"], (0, 0))
-            found[row["rack"]] = hot + row["hot"], every + row["intervals"]
-    return found
+            hot, every = result.get(row["rack"], (0, 0))
+            result[row["rack"]] = hot + row["hot"], every + row["intervals"]
+    return result
 
 
-def _requests(made: Analysis) -> dict[str, tuple[float | None, float | None]]:
+def _requests(result: Analysis) -> dict[str, tuple[float | None, float | None]]:
     """Shares of requests, and of those above the threshold, by class; empty without requests."""
-    if made.causes.served is None:
+    if result.causes.served is None:
         return {}
-    rows = made.causes.served.to_pylist()
+    rows = result.causes.served.to_pylist()
     # A bucket that contains the threshold is not above it.
-    above = [row for row in rows if 10_000 * row["percent"] >= made.settings.hot_ppm]
+    above = [row for row in rows if 10_000 * row["percent"] >= result.settings.hot_ppm]
     return {name: (_share(rows, name), _share(above, name)) for name in CLASSES}
 
 

@@ -24,60 +24,61 @@ def page(made: Analysis) -> str:
     return document.document("Hotspots", "Hotspots", heading(made), parts)
 
 
-def _drawn(made: Analysis) -> list[Picture]:
+def _drawn(analysis: Analysis) -> list[Picture]:
     from leeward.hotspots.report import pictures
 
-    found = []
-    racks = sum(1 for _ in set(made.heat["rack"].to_pylist()))
+    result = []
+    racks = sum(1 for _ in set(analysis.heat["rack"].to_pylist()))
     if racks:
-        length = days_text(made.heat["length_ms"][0].as_py())
+        length = days_text(analysis.heat["length_ms"][0].as_py())
         cut = f" The {pictures.RACKS} hottest of {racks:,} racks." if racks > pictures.RACKS else ""
-        found.append(
+        result.append(
             (
                 "Racks over time",
-                pictures.heat(made),
+                pictures.heat(analysis),
                 f"The most that a rack's link had in {length}, either way; grey: not seen.{cut}",
             )
         )
-    found.append(
+    result.append(
         (
             "How busy links are",
-            pictures.utilization(made),
+            pictures.utilization(analysis),
             "What is right of the mark is hot. The vertical axis is logarithmic.",
         )
     )
-    if made.durations.num_rows:
-        found.append(
+    if analysis.durations.num_rows:
+        result.append(
             (
                 "How long they stay hot",
-                pictures.durations(made),
+                pictures.durations(analysis),
                 "Left of the first line: migrate; between the two: place; right of the second: provision.",
             )
         )
-    if made.imbalance.cv.num_rows:
-        found.append(
+    if analysis.imbalance.cv.num_rows:
+        interval = days_text(analysis.imbalance.interval_ms)
+        result.append(
             (
                 "How uneven links are",
-                pictures.unevenness(made),
-                f"Standard deviation over mean in each interval of {days_text(made.imbalance.interval_ms)}.",
+                pictures.unevenness(analysis),
+                f"Standard deviation over mean in each interval of {interval}.",
             )
         )
-    if made.causes.tasks is not None:
-        found.append(
+    if analysis.causes.tasks is not None:
+        result.append(
             (
                 "Bandwidth per processor of jobs",
-                pictures.jobs(made),
+                pictures.jobs(analysis),
                 "How much more bandwidth than the median job some jobs have for each processor.",
             )
         )
-        found.append(
+        result.append(
             (
                 "Where network-intensive tasks are",
-                pictures.crowding(made),
+                pictures.crowding(analysis),
                 "A point is a rack.",
             )
         )
-    return found
+    return result
 
 
 def _section(of: Section) -> Html:

@@ -184,14 +184,14 @@ def crowding(made: Analysis) -> str:
     return figure(draw)
 
 
-def _hottest(made: Analysis) -> list[str]:
+def _hottest(outcome: Analysis) -> list[str]:
     """Racks by their rate of hot intervals, and then by utilization."""
-    found: dict[str, tuple[int, int]] = {}
-    for row in made.links.to_pylist():
+    result: dict[str, tuple[int, int]] = {}
+    for row in outcome.links.to_pylist():
         if row["cross_section"] == TOR:
-            hot, busy = found.get(row["rack"], (0, 0))
-            found[row["rack"]] = (hot + row["hot"], max(busy, row["p98_ppm"]))
-    return sorted(found, key=lambda rack: (-found[rack][0], -found[rack][1], rack))
+            hot, busy = result.get(row["rack"], (0, 0))
+            result[row["rack"]] = (hot + row["hot"], max(busy, row["p98_ppm"]))
+    return sorted(result, key=lambda rack: (-result[rack][0], -result[rack][1], rack))
 
 
 def _log_hours(axes: "Axes") -> None:

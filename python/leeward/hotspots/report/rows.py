@@ -52,8 +52,8 @@ def sections(made: Analysis, top: int) -> list[Section]:
     return [section for section in every if section is not None]
 
 
-def _discards(made: Analysis) -> Section | None:
-    rows = list(made.discards)
+def _discards(result: Analysis) -> Section | None:
+    rows = list(result.discards)
     if not rows:
         return None
     return Section(
