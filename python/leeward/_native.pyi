@@ -32,6 +32,7 @@ __all__ = [
     "pack_slo",
     "place_replicas",
     "place_tasks",
+    "plug_ins",
     "policies",
     "probe_bottlenecks",
     "probe_calibrate",
@@ -501,7 +502,9 @@ class PacketScenario:
     """A scenario of the packet simulator, read and checked. See `leeward.packets`."""
 
     @staticmethod
-    def from_file(path: str) -> PacketScenario: ...
+    def from_file(path: str) -> PacketScenario:
+        """Reads and checks a scenario file."""
+
     @staticmethod
     def from_text(
         text: str,
@@ -513,7 +516,9 @@ class PacketScenario:
             ],
         ]
         | None = None,
-    ) -> PacketScenario: ...
+    ) -> PacketScenario:
+        """`scheduler(rows, network)` computes the days of circuits in place of the scheduler that the text names."""
+
     @property
     def racks(self) -> int:
         """Number of racks."""

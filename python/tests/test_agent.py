@@ -201,7 +201,7 @@ def test_absurd_or_missing_reports_leave_links_full_or_unknown_never_idle(
         (["--controller", "leeward:7600"], "error: --controller: `leeward:7600`: expected a URL such as "),
         (["--controller", "http://a", "--interval", "1"], "error: --interval: `1`: the unit is missing"),
         (["--controller", "http://a", "--token-file", "none"], "error: none: no such file"),
-        (["--controller", "http://a", "--ca", "none"], "error: --ca: no URL of a controller is https"),
+        (["--controller", "http://a", "--ca", "none"], "error: --ca: no controller URL is https"),
         (["--controller", "https://a", "--probe-listen", "0.0.0.0:1"], "error: --probe-listen: "),
     ],
 )

@@ -34,6 +34,7 @@ pub struct PacketRun {
 
 #[pymethods]
 impl PacketScenario {
+    /// Reads and checks a scenario file.
     #[staticmethod]
     fn from_file(py: Python<'_>, path: &str) -> Result<PacketScenario, Refused> {
         let inner = py.detach(|| leeward_packets::Scenario::from_file(path))?;
