@@ -517,7 +517,9 @@ class PacketScenario:
         ]
         | None = None,
     ) -> PacketScenario:
-        """`scheduler(rows, network)` computes the days of circuits in place of the scheduler that the text names."""
+        """`scheduler(rows, network)` computes the days of circuits in place of the scheduler that the text
+        names.
+        """
 
     @property
     def racks(self) -> int:
