@@ -517,9 +517,7 @@ class PacketScenario:
         ]
         | None = None,
     ) -> PacketScenario:
-        """`scheduler(rows, network)` computes the days of circuits in place of the scheduler that the text
-        names.
-        """
+        """`scheduler(rows, network)` computes the days of circuits, in place of the scheduler in the text."""
 
     @property
     def racks(self) -> int:

@@ -133,7 +133,7 @@ def test_errors_of_a_python_scheduler_are_reported() -> None:
     assert fails(lambda *_: twice) == f"scenario: scheduler.name: {message}"
     assert fails(lambda *_: twice, demand="adu") == f"scenario: schedule request at 0 ns: {message}"
     assert fails(lambda *_: 7, demand="adu") == "days: `<lambda>` returned int: expected a list of days"
-    assert "makes schedules of demand" in fails(lambda *_: [])
+    assert "computes schedules from demand" in fails(lambda *_: [])
 
     def broken(demand: Any, network: Any) -> Any:
         raise ZeroDivisionError("mine")
@@ -196,7 +196,7 @@ def test_an_exception_in_the_progress_callback_stops_the_run() -> None:
     ("change", "message"),
     [
         ({"speed": 1}, "speed"),
-        ({"scheduler": {"name": "solstice"}}, "scheduler.demand: `solstice` makes schedules of demand"),
+        ({"scheduler": {"name": "solstice"}}, "scheduler.demand: `solstice` computes schedules from demand"),
         ({"tcp": {"ece": "at_circuit"}}, "tcp.ece"),
         ({"workload": {"long": {"from": 0, "to": 9}}}, "workload.long: flow 0"),
     ],

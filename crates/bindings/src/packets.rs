@@ -41,7 +41,7 @@ impl PacketScenario {
         Ok(PacketScenario { inner, raised: Raised::default() })
     }
 
-    /// `scheduler(rows, network)` computes the days of circuits in place of the scheduler that the text names.
+    /// `scheduler(rows, network)` computes the days of circuits, in place of the scheduler in the text.
     #[staticmethod]
     #[pyo3(signature = (text, name = "<text>", scheduler = None))]
     fn from_text(

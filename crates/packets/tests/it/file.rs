@@ -314,7 +314,7 @@ fn what_is_wrong_is_told_with_its_field() {
             "trains[1]: packets: 20001800: must be 20 million in all at most",
         ),
         ("scheduler: {name: sunday}\n", "scheduler.name: unknown scheduler `sunday`"),
-        ("scheduler: {name: solstice}\n", "scheduler.demand: `solstice` makes schedules of demand"),
+        ("scheduler: {name: solstice}\n", "scheduler.demand: `solstice` computes schedules from demand"),
         ("scheduler: {name: solstice, demand: guess}\n", "scheduler.demand"),
         (
             "scheduler: {name: strobe, night: 3ms}\n",

@@ -261,7 +261,7 @@ fn a_refused_connection_is_reported_with_its_address() {
     );
     let a = Host::start(None);
     let error = order(&a.place(), &gone, &TRAIN, &Secret::default()).unwrap_err();
-    assert!(error.to_string().starts_with(&format!("{}: {gone}: nobody listens", a.at)), "{error}");
+    assert!(error.to_string().starts_with(&format!("{}: {gone}: connection refused", a.at)), "{error}");
 }
 
 fn named(hosts: &[Host]) -> Vec<Named> {
