@@ -58,7 +58,7 @@ fn ask(
 }
 
 #[test]
-fn each_operation_is_open_to_its_role_and_those_above() {
+fn each_operation_accepts_its_role_and_higher_ones() {
     let (server, tokens) = guarded(|_| {});
     let (_, _, description) = ask(&server, "GET", "/v1/openapi.json", Some(&tokens[0]), "");
     let description: Value = serde_json::from_str(&description).expect("JSON");
@@ -109,7 +109,7 @@ fn each_operation_is_open_to_its_role_and_those_above() {
 }
 
 #[test]
-fn a_token_that_is_bound_to_hosts_reports_of_them_reads_and_does_nothing_else() {
+fn a_host_bound_token_reports_its_hosts_and_reads_and_no_more() {
     let hosts: [(&str, &[&str]); 3] = [("r0h0", &["r0h0"]), ("r0", &["r0"]), ("switches", &[])];
     let made = hosts.map(|(name, hosts)| NewToken::make(name, Role::Report, hosts).expect("randomness"));
     let (server, [host, rack, switches]) = with_tokens(made, |_| {});
@@ -178,7 +178,7 @@ fn a_token_that_is_bound_to_hosts_reports_of_them_reads_and_does_nothing_else() 
 }
 
 #[test]
-fn a_token_is_in_no_answer() {
+fn no_response_contains_the_token() {
     let (server, _) = guarded(|_| {});
     for token in ["leeward_secret", "x", ""] {
         let (status, _, text) = ask(&server, "GET", "/v1/status", Some(token), "");
@@ -188,7 +188,7 @@ fn a_token_is_in_no_answer() {
 }
 
 #[test]
-fn without_tokens_a_name_that_others_may_have_is_not_answered() {
+fn without_tokens_requests_for_other_host_names_are_rejected() {
     let asked = |server: &Server, host: &str| {
         let mut stream = TcpStream::connect(server.address).expect("it listens");
         let head = format!("GET /v1/status HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
@@ -213,7 +213,7 @@ fn without_tokens_a_name_that_others_may_have_is_not_answered() {
 }
 
 #[test]
-fn who_asks_too_often_is_told_when_to_come_again() {
+fn a_client_over_its_rate_limit_gets_retry_after() {
     let (server, tokens) = guarded(|service| {
         service.access.set_rate(Some(3));
         // The clock is frozen, so the bucket does not refill.
@@ -229,7 +229,7 @@ fn who_asks_too_often_is_told_when_to_come_again() {
 }
 
 #[test]
-fn a_body_may_be_as_large_as_was_set() {
+fn the_body_limit_is_configurable() {
     let mut service = service(CLUSTER, "", frozen());
     service.body = 100;
     let server = Server::start(service);
@@ -245,7 +245,7 @@ fn a_body_may_be_as_large_as_was_set() {
 }
 
 #[test]
-fn who_does_not_read_its_answers_is_cut_off() {
+fn a_client_that_does_not_read_responses_is_disconnected() {
     let mut service =
         service("{racks: 40, hosts_per_rack: 25, nic: 1Gbps, oversubscription: 4}", "", Clock::system());
     (service.patience, service.connections) = (Duration::from_millis(500), 1);
@@ -285,7 +285,7 @@ fn over_tls(server: &Server, trusted: &[u8]) -> std::io::Result<String> {
 }
 
 #[test]
-fn certificate_and_tokens_are_read_again_without_a_restart() {
+fn a_reload_replaces_certificate_and_tokens() {
     let folder = tempfile::tempdir().expect("a folder");
     let (tls, first) = certificate(folder.path(), "service");
     let tokens = folder.path().join("tokens");
@@ -329,7 +329,7 @@ fn certificate_and_tokens_are_read_again_without_a_restart() {
 }
 
 #[test]
-fn who_does_not_speak_tls_or_stays_silent_is_let_go() {
+fn clients_without_tls_and_silent_clients_are_disconnected() {
     let folder = tempfile::tempdir().expect("a folder");
     let (tls, trusted) = certificate(folder.path(), "service");
     let mut service = service(CLUSTER, "", frozen());
@@ -348,7 +348,7 @@ fn who_does_not_speak_tls_or_stays_silent_is_let_go() {
 }
 
 #[test]
-fn a_key_that_is_another_one_s_is_refused() {
+fn a_key_of_another_certificate_is_rejected() {
     let folder = tempfile::tempdir().expect("a folder");
     let ((one, _), (other, _)) = (certificate(folder.path(), "one"), certificate(folder.path(), "other"));
     let mixed = TlsSettings { cert: one.cert.clone(), key: other.key };

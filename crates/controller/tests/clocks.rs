@@ -40,7 +40,7 @@ fn reserved(server: &Server) -> Value {
 }
 
 #[test]
-fn whatever_the_clock_was_set_to_between_runs_what_is_held_is_held_and_what_is_reported_counts() {
+fn reservations_and_reports_survive_any_clock_change_between_runs() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("store.db");
     let hour = 3_600;
@@ -152,7 +152,7 @@ fn seen(server: &Server) -> usize {
 }
 
 #[test]
-fn a_clock_that_goes_forward_while_the_service_runs_is_followed_at_once() {
+fn a_forward_clock_step_takes_effect_at_once() {
     let (hands, clock) = going();
     let server = Server::start(service(CLUSTER, "", clock.clone()));
     let all = items(&server, "/v1/links").len();
@@ -181,7 +181,7 @@ fn a_clock_that_goes_forward_while_the_service_runs_is_followed_at_once() {
 }
 
 #[test]
-fn while_the_clock_is_set_back_time_goes_on_it_is_told_and_nothing_old_is_taken_for_new() {
+fn a_backward_clock_step_is_reported_and_old_data_stays_old() {
     let (hands, clock) = going();
     let server = Server::start(service(CLUSTER, "", clock.clone()));
     let all = items(&server, "/v1/links").len();

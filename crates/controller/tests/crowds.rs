@@ -43,7 +43,7 @@ fn is_closed(stream: &mut TcpStream) -> bool {
 }
 
 #[test]
-fn silent_sockets_keep_nobody_out_and_who_was_let_in_stays() {
+fn silent_sockets_block_nobody_and_authenticated_clients_stay() {
     let made = NewToken::make("reader", Role::Read, &[]).expect("randomness");
     let server = started(|service| {
         let tokens = Tokens::from_text("tokens", &made.line).expect("a line that was made");
@@ -70,7 +70,7 @@ fn silent_sockets_keep_nobody_out_and_who_was_let_in_stays() {
 }
 
 #[test]
-fn the_first_head_of_a_connection_has_ten_seconds_and_the_next_as_long_as_was_set() {
+fn the_first_head_has_ten_seconds_and_later_heads_the_set_time() {
     let server = started(|service| service.patience = Duration::from_secs(30));
     let began = Instant::now();
     let mut kept = connect(&server);
@@ -87,7 +87,7 @@ fn the_first_head_of_a_connection_has_ten_seconds_and_the_next_as_long_as_was_se
 }
 
 #[test]
-fn all_bodies_together_take_no_more_memory_than_was_set() {
+fn all_request_bodies_share_one_memory_limit() {
     let server = started(|service| (service.body, service.bodies) = (1 << 20, 1 << 20));
     // The request announces more bytes than it sends; announced bytes reserve no memory.
     let mut slow = connect(&server);

@@ -119,7 +119,7 @@ fn is_ready(server: &Server) -> bool {
 }
 
 #[test]
-fn what_cannot_be_kept_is_refused_and_stands_nowhere() {
+fn a_decision_that_cannot_be_stored_is_rejected_and_leaves_no_trace() {
     let (ills, server) = frail();
     let (status, first) = block(&server, "first");
     assert_eq!((status, &first["id"]), (201, &json!("0")));
@@ -140,7 +140,7 @@ fn what_cannot_be_kept_is_refused_and_stands_nowhere() {
 }
 
 #[test]
-fn while_a_disk_is_full_what_is_kept_is_shown() {
+fn a_full_disk_leaves_stored_decisions_readable() {
     let (ills, server) = frail();
     let (_, first) = block(&server, "first");
     ills.fail(true, false);
@@ -151,7 +151,7 @@ fn while_a_disk_is_full_what_is_kept_is_shown() {
 }
 
 #[test]
-fn a_store_that_says_nothing_is_told_within_5_s_and_what_it_keeps_in_the_end_counts() {
+fn a_hung_store_is_reported_within_5_s_and_its_late_commits_count() {
     let (ills, server) = frail();
     assert_eq!(block(&server, "first").0, 201);
     let hung = ills.hang();
@@ -194,7 +194,7 @@ fn a_store_that_says_nothing_is_told_within_5_s_and_what_it_keeps_in_the_end_cou
 }
 
 #[test]
-fn what_ends_while_a_store_says_nothing_is_kept_as_ended_when_it_does_again() {
+fn ends_during_a_store_hang_are_stored_when_it_recovers() {
     let (ills, server) = frail_at(Clock::system());
     let (status, _, placed) = server.post("/v1/place/replicas", &json!({ "size": "64MiB", "lasts": "4s" }));
     assert_eq!(status, 201, "{placed}");
@@ -210,7 +210,7 @@ fn what_ends_while_a_store_says_nothing_is_kept_as_ended_when_it_does_again() {
 }
 
 #[test]
-fn an_epoch_of_another_beginning_is_not_waited_for() {
+fn a_snapshot_does_not_wait_for_an_epoch_of_another_run() {
     let (_, server) = frail();
     let epoch = server.get("/v1/snapshot").2["epoch"].as_u64().expect("a number");
     let began = Instant::now();
@@ -220,7 +220,7 @@ fn an_epoch_of_another_beginning_is_not_waited_for() {
 }
 
 #[test]
-fn a_cluster_that_was_kept_is_never_told_as_refused() {
+fn a_stored_cluster_is_never_reported_as_rejected() {
     let (ills, server) = frail();
     let racks = |path: &str, field: &str| server.get(path).2[field].clone();
     assert_eq!(racks("/v1/cluster", "racks"), json!(4));
@@ -244,7 +244,7 @@ fn a_cluster_that_was_kept_is_never_told_as_refused() {
 }
 
 #[test]
-fn a_service_that_takes_long_to_take_up_what_is_kept_keeps_the_lead_and_one_beside_it_follows() {
+fn a_slow_loading_leader_keeps_the_lease_and_the_other_follows() {
     let Some(server) = postgres::Server::shared() else { return };
     let database = server.database();
     // The server ends a session after 3 s without a word. Policies are made whenever a coordinator is.

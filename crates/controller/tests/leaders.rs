@@ -37,7 +37,7 @@ fn one_leads<'a>(first: &'a Process, second: &'a Process) -> &'a Process {
 }
 
 #[test]
-fn a_follower_shows_what_the_leader_keeps_and_leads_within_5_s_when_it_is_killed_or_hangs() {
+fn a_follower_mirrors_the_leader_and_takes_over_within_5_s() {
     let Some(server) = postgres::Server::shared() else { return };
     let (folder, url) = (tempfile::tempdir().expect("a folder"), server.url(&server.database()));
     let (mut first, other) = two(folder.path(), &url);
@@ -91,7 +91,7 @@ fn a_follower_shows_what_the_leader_keeps_and_leads_within_5_s_when_it_is_killed
 }
 
 #[test]
-fn a_leader_whose_connection_is_cut_loses_nothing_and_one_of_both_goes_on() {
+fn a_leader_cut_off_from_postgres_loses_nothing_and_one_service_leads() {
     let Some(server) = postgres::Server::shared() else { return };
     let (folder, database) = (tempfile::tempdir().expect("a folder"), server.database());
     let (first, second) = two(folder.path(), &server.url(&database));
@@ -120,7 +120,7 @@ fn a_leader_whose_connection_is_cut_loses_nothing_and_one_of_both_goes_on() {
 }
 
 #[test]
-fn while_postgres_is_away_nothing_is_promised_and_all_goes_on_when_it_is_back() {
+fn a_postgres_outage_stops_promises_until_it_is_back() {
     let Some(server) = postgres::Server::start("off") else { return };
     let folder = tempfile::tempdir().expect("a folder");
     let (first, second) = two(folder.path(), &server.url(&server.database()));
@@ -150,7 +150,7 @@ fn while_postgres_is_away_nothing_is_promised_and_all_goes_on_when_it_is_back() 
 }
 
 #[test]
-fn a_postgres_that_hangs_with_its_connections_open_is_told_and_all_goes_on_when_it_does() {
+fn a_hung_postgres_is_reported_and_service_resumes_when_it_recovers() {
     let Some(server) = postgres::Server::start("off") else { return };
     let folder = tempfile::tempdir().expect("a folder");
     let (first, second) = two(folder.path(), &server.url(&server.database()));

@@ -105,7 +105,7 @@ fn invalid_arguments_give_one_line_and_exit_code_2() {
 }
 
 #[test]
-fn a_token_lets_in_once_the_service_has_read_its_file_again() {
+fn a_new_token_is_valid_after_a_reload() {
     let folder = folder();
     std::fs::write(folder.path().join("tokens"), "").expect("a file");
     let config = "cluster: c.yaml\nlisten: 127.0.0.1:0\ntokens: tokens\nlog: {format: json}\n";
@@ -128,7 +128,7 @@ fn a_token_lets_in_once_the_service_has_read_its_file_again() {
 }
 
 #[test]
-fn tokens_that_are_bound_to_hosts_which_the_cluster_does_not_have_are_told_with_them() {
+fn tokens_bound_to_unknown_hosts_are_logged_with_the_hosts() {
     let folder = folder();
     token(
         folder.path(),
@@ -162,7 +162,7 @@ fn tokens_that_are_bound_to_hosts_which_the_cluster_does_not_have_are_told_with_
 }
 
 #[test]
-fn a_service_without_tokens_says_that_anyone_here_may_ask() {
+fn a_service_without_tokens_warns_that_any_local_user_has_access() {
     let folder = folder();
     let arguments = ["--cluster", "c.yaml", "--listen", "127.0.0.1:0", "--store", "memory"];
     let (mut child, url, mut written) = started(folder.path(), &arguments);
@@ -192,7 +192,7 @@ fn stopped(mut child: Running, written: impl Iterator<Item = String>) -> Vec<Str
 }
 
 #[test]
-fn where_the_log_is_json_every_line_is_from_the_first_to_what_ends_it() {
+fn with_json_logs_every_line_is_json() {
     let folder = folder();
     std::fs::write(folder.path().join("wrong.yaml"), "{racks: many}").expect("a file");
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -231,7 +231,7 @@ fn where_the_log_is_json_every_line_is_from_the_first_to_what_ends_it() {
 }
 
 #[test]
-fn limits_of_rates_and_the_level_of_the_log_are_others_once_settings_are_read_again() {
+fn a_reload_changes_rate_limits_and_log_level() {
     let folder = folder();
     let config = |limits: &str, level: &str| {
         let text = format!(
@@ -262,7 +262,7 @@ fn limits_of_rates_and_the_level_of_the_log_are_others_once_settings_are_read_ag
 }
 
 #[test]
-fn no_token_and_no_secret_is_in_the_log_whatever_is_asked() {
+fn the_log_contains_no_token_and_no_secret() {
     let folder = folder();
     std::fs::write(folder.path().join("secret"), "what the hosts share").expect("a file");
     let config = "cluster: c.yaml\nstore: memory\nlisten: 127.0.0.1:0\ntokens: tokens\nprobes: {secret: secret}\n\

@@ -113,7 +113,7 @@ fn finds_each(process: &Process, first: &Value) {
 }
 
 #[test]
-fn a_service_begins_soon_on_a_file_of_many_decisions_and_finds_each() {
+fn a_service_starts_fast_on_a_file_of_many_decisions() {
     let folder = tempfile::tempdir().expect("a folder");
     let first = one(folder.path(), "store.db");
     let path = folder.path().join("store.db");
@@ -131,7 +131,7 @@ fn a_service_begins_soon_on_a_file_of_many_decisions_and_finds_each() {
 }
 
 #[test]
-fn who_follows_leads_soon_on_a_database_of_many_decisions_and_finds_each() {
+fn a_follower_takes_over_fast_on_a_database_of_many_decisions() {
     let Some(server) = postgres::Server::shared() else { return };
     let (folder, database) = (tempfile::tempdir().expect("a folder"), server.database());
     let url = server.url(&database);

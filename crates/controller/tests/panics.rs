@@ -21,7 +21,7 @@ fn panic_in(folder: PathBuf) {
 }
 
 #[test]
-fn a_panic_is_a_line_of_a_log_of_json() {
+fn a_panic_is_one_json_log_line() {
     if let Some(folder) = env::var_os(FOLDER) {
         return panic_in(folder.into());
     }

@@ -110,7 +110,7 @@ fn a_path_is_measured_between_hosts_by_their_names() {
 }
 
 #[test]
-fn a_mesh_that_is_kept_makes_a_version_of_the_cluster_and_one_that_lacks_a_path_does_not() {
+fn a_complete_mesh_updates_the_cluster_and_an_incomplete_one_does_not() {
     let (server, mut hosts) = hosts();
     let body = json!({ "kind": "mesh", "hosts": ["h0", "h1", "h2"], "train": train(), "keep": true });
     let probe = over(&server, &begun(&server, &body));
@@ -158,7 +158,7 @@ fn agent(server: &Server, host: &str) {
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a test waits")]
-fn agents_take_part_by_reporting_and_what_they_measure_becomes_the_cluster() {
+fn agents_join_by_reporting_and_their_measurements_set_the_cluster() {
     for cluster in [
         "{shape: hose, nic: 5Mbps, hosts: [{name: h0}, {name: h1}, {name: h2}]}",
         "{shape: pipe, pair: 5Mbps, hosts: 3}",
@@ -193,7 +193,7 @@ fn agents_take_part_by_reporting_and_what_they_measure_becomes_the_cluster() {
 }
 
 #[test]
-fn one_survey_runs_at_a_time_and_ends_when_it_is_cancelled() {
+fn one_probe_runs_at_a_time_and_can_be_cancelled() {
     let (server, _hosts) = hosts();
     let long = json!({ "kind": "path", "hosts": ["h0", "h1"], "train": train(), "times": 1000 });
     let id = begun(&server, &long);
@@ -211,7 +211,7 @@ fn one_survey_runs_at_a_time_and_ends_when_it_is_cancelled() {
 }
 
 #[test]
-fn hosts_that_take_no_part_and_wishes_that_are_none_are_refused_by_their_field() {
+fn absent_hosts_and_invalid_probe_requests_are_rejected_by_field() {
     let server = started(MESH, ProbeSettings::default(), frozen());
     assert_eq!(offer(&server, "h0", 7601).0, 200);
     for (wrong, field) in
@@ -258,7 +258,7 @@ fn hosts_that_take_no_part_and_wishes_that_are_none_are_refused_by_their_field()
 }
 
 #[test]
-fn hosts_that_share_a_secret_measure_for_a_service_that_knows_it() {
+fn hosts_with_a_secret_measure_only_for_a_service_that_knows_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("secret");
     let hosts = [Host::start(Some("of ours")), Host::start(Some("of ours"))];

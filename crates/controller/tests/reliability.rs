@@ -193,13 +193,13 @@ fn kill_after_kill(store: &str, durable: &str, rounds: u64) {
 }
 
 #[test]
-fn all_that_was_acknowledged_outlives_kill_after_kill_in_a_file() {
+fn acknowledged_decisions_survive_repeated_kills_in_a_file() {
     kill_after_kill("store.db", "process", 6);
     kill_after_kill("store.db", "power", 3);
 }
 
 #[test]
-fn all_that_was_acknowledged_outlives_kill_after_kill_in_postgres() {
+fn acknowledged_decisions_survive_repeated_kills_in_postgres() {
     let Some(server) = postgres::Server::shared() else { return };
     for durable in ["process", "power"] {
         kill_after_kill(&server.url(&server.database()), durable, 3);
@@ -241,7 +241,7 @@ fn audit(process: &Process, acknowledged: &[(String, Value)]) {
 }
 
 #[test]
-fn every_promise_that_was_acknowledged_outlives_kill_after_kill_with_what_it_reserves() {
+fn acknowledged_promises_and_reservations_survive_repeated_kills() {
     let folder = tempfile::tempdir().expect("a folder");
     let cluster = "{racks: 2, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1, priorities: 4, \
                    devices: [{name: ssd, read: 500MB/s, write: 400MB/s}]}";
@@ -307,7 +307,7 @@ fn on_a_small_disk(folder: &std::path::Path, room: &str) -> Option<Process> {
 }
 
 #[test]
-fn when_the_disk_is_full_nothing_is_promised_reads_go_on_and_all_goes_on_when_there_is_room() {
+fn a_full_disk_stops_promises_but_not_reads_until_there_is_room() {
     let folder = tempfile::tempdir().expect("a folder");
     let Some(process) = on_a_small_disk(folder.path(), "2M") else { return };
     let mut acknowledged = Vec::new();
@@ -343,7 +343,7 @@ fn when_the_disk_is_full_nothing_is_promised_reads_go_on_and_all_goes_on_when_th
 }
 
 #[test]
-fn a_file_that_is_damaged_is_told_in_one_line_when_the_service_starts() {
+fn a_damaged_store_is_a_one_line_error_at_start() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut process = Process::start(folder.path(), "store.db");
     for sequence in 1..50 {

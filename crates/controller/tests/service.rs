@@ -69,7 +69,7 @@ fn a_conversation_with_the_service() {
 }
 
 #[test]
-fn what_is_wrong_is_told_in_problem_documents_and_changes_nothing() {
+fn invalid_requests_get_problem_documents_and_change_nothing() {
     let server = start();
     server.report(&everything_idle());
     let before = server.get("/v1/snapshot");
@@ -144,7 +144,7 @@ fn what_is_wrong_is_told_in_problem_documents_and_changes_nothing() {
 }
 
 #[test]
-fn without_telemetry_the_refusal_says_what_to_do() {
+fn a_refusal_without_telemetry_names_the_remedy() {
     let server = start();
     let (status, _, problem) = server.post("/v1/place/replicas", &json!({ "size": "256MiB" }));
     assert_eq!((status, &problem["type"]), (409, &json!("urn:leeward:problem:refused")));
@@ -153,7 +153,7 @@ fn without_telemetry_the_refusal_says_what_to_do() {
 }
 
 #[test]
-fn a_decision_keeps_up_to_eight_candidates_of_each_level_and_none_more_are_to_be_had() {
+fn a_decision_stores_at_most_eight_candidates_per_level() {
     let cluster = "{racks: 12, hosts_per_rack: 12, nic: 1Gbps, oversubscription: 1}";
     let server = Server::start(service(cluster, "", frozen()));
     let racks = (0..12).flat_map(|rack| ["uplink", "downlink"].map(|way| format!("r{rack}:{way}")));
@@ -175,7 +175,7 @@ fn a_decision_keeps_up_to_eight_candidates_of_each_level_and_none_more_are_to_be
 }
 
 #[test]
-fn a_body_that_is_too_large_is_not_read() {
+fn an_oversized_body_is_rejected_unread() {
     let server = start();
     let mut stream = TcpStream::connect(server.address).expect("it listens");
     let head = "POST /v1/place/replicas HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
@@ -208,7 +208,7 @@ fn in_chunks(server: &Server, size: usize) -> String {
 }
 
 #[test]
-fn a_body_in_chunks_is_read_up_to_the_limit() {
+fn a_chunked_body_is_read_up_to_the_limit() {
     let server = start();
     server.report(&everything_idle());
     assert_eq!(in_chunks(&server, 16 << 20), "HTTP/1.1 201");
@@ -217,7 +217,7 @@ fn a_body_in_chunks_is_read_up_to_the_limit() {
 }
 
 #[test]
-fn who_does_not_go_on_sending_is_not_waited_for() {
+fn a_client_that_stops_sending_times_out() {
     let server = Server::start({
         let mut service = service(CLUSTER, "", frozen());
         service.patience = Duration::from_millis(200);
@@ -240,7 +240,7 @@ fn who_does_not_go_on_sending_is_not_waited_for() {
 }
 
 #[test]
-fn who_comes_when_all_connections_are_taken_is_served_when_one_is_closed() {
+fn a_client_over_the_connection_limit_is_served_when_one_closes() {
     let server = Server::start({
         let mut service = service(CLUSTER, "", frozen());
         service.connections = 3;
@@ -264,7 +264,7 @@ fn who_comes_when_all_connections_are_taken_is_served_when_one_is_closed() {
 }
 
 #[test]
-fn a_service_that_cannot_say_where_it_listens_does_not_begin() {
+fn a_service_that_cannot_announce_its_address_does_not_start() {
     let run = |address: &str| {
         let service = service(CLUSTER, "", frozen());
         service.run(address.parse().expect("an address"), |_| Err("nobody hears it"))
@@ -274,7 +274,7 @@ fn a_service_that_cannot_say_where_it_listens_does_not_begin() {
 }
 
 #[test]
-fn blocks_that_wait_for_each_other_are_answered_at_the_end_of_their_interval() {
+fn batched_blocks_are_answered_at_the_end_of_their_interval() {
     let server =
         Server::start(service(CLUSTER, "{interval: 300ms, without_telemetry: default}", Clock::system()));
     let ids: Vec<String> = std::thread::scope(|scope| {
@@ -290,7 +290,7 @@ fn blocks_that_wait_for_each_other_are_answered_at_the_end_of_their_interval() {
 }
 
 #[test]
-fn a_key_or_a_sequence_of_another_kind_of_request_is_told_so_and_nothing_is_done() {
+fn a_key_or_sequence_reused_for_another_operation_is_rejected() {
     let server = start();
     server.report(&everything_idle());
     let caller = json!({ "client": "namenode", "sequence": 1 });
@@ -329,7 +329,7 @@ fn a_key_or_a_sequence_of_another_kind_of_request_is_told_so_and_nothing_is_done
 }
 
 #[test]
-fn what_is_under_way_when_the_service_is_stopped_is_finished() {
+fn a_stop_finishes_the_requests_in_progress() {
     let mut server =
         Server::start(service(CLUSTER, "{interval: 2s, without_telemetry: default}", Clock::system()));
     let url = server.url("/v1/place/replicas");
@@ -351,7 +351,7 @@ fn what_is_under_way_when_the_service_is_stopped_is_finished() {
 }
 
 #[test]
-fn a_change_of_the_cluster_keeps_what_was_decided_and_seen() {
+fn a_cluster_change_preserves_decisions_and_telemetry() {
     let server = start();
     server.report(&everything_idle());
     let (_, _, placed) = server.post("/v1/place/replicas", &json!({ "size": "256MiB", "writer": "r0h0" }));
@@ -383,7 +383,7 @@ fn a_change_of_the_cluster_keeps_what_was_decided_and_seen() {
 }
 
 #[test]
-fn the_description_has_every_operation_and_all_that_it_refers_to() {
+fn the_openapi_document_is_complete() {
     let server = start();
     let (status, media_type, document) = server.get("/v1/openapi.json");
     assert_eq!((status, media_type.as_str()), (200, "application/json"));
@@ -396,7 +396,7 @@ fn the_description_has_every_operation_and_all_that_it_refers_to() {
 }
 
 #[test]
-fn what_is_kept_in_memory_is_bounded_and_the_store_has_the_others() {
+fn memory_holds_a_bounded_number_of_decisions_and_the_store_the_rest() {
     let server = Server::start({
         let mut service = service(CLUSTER, "", frozen());
         service.limits.decisions = 3;

@@ -199,7 +199,7 @@ fn nothing_is_held(process: &Process) {
 }
 
 #[test]
-fn among_bad_clients_others_are_answered_and_what_the_bad_ones_took_comes_back() {
+fn bad_clients_do_not_block_others_and_their_resources_are_freed() {
     let seconds = std::env::var("LEEWARD_SOAK").ok().map(|text| text.parse().expect("LEEWARD_SOAK: seconds"));
     let lasts = Duration::from_secs(seconds.unwrap_or(5));
     let folder = tempfile::tempdir().expect("a folder");
@@ -247,7 +247,7 @@ fn among_bad_clients_others_are_answered_and_what_the_bad_ones_took_comes_back()
 }
 
 #[test]
-fn what_is_no_http_is_refused_or_cut_off_and_nobody_else_hears_of_it() {
+fn malformed_http_is_rejected_without_effect_on_others() {
     let folder = tempfile::tempdir().expect("a folder");
     let process = start(folder.path());
     process.until("it is ready", Process::is_ready);

@@ -52,7 +52,7 @@ fn state(process: &Process) -> (String, String) {
 }
 
 #[test]
-fn links_carry_what_prometheus_counts_and_can_carry_what_its_ports_say() {
+fn loads_and_capacities_of_links_come_from_prometheus() {
     let (folder, fake) = (tempfile::tempdir().expect("a folder"), Fake::start());
     let process = Process::run(settings(folder.path(), &fake, ""));
     process.until("both ports add up", |process| sees(process, "r0:uplink", 3.2e8));
@@ -80,7 +80,7 @@ fn links_carry_what_prometheus_counts_and_can_carry_what_its_ports_say() {
 }
 
 #[test]
-fn whatever_prometheus_answers_is_told_once_and_links_are_unknown_until_it_answers_well() {
+fn bad_prometheus_answers_are_reported_once_and_links_become_unknown() {
     let (folder, fake) = (tempfile::tempdir().expect("a folder"), Fake::start());
     let process = Process::run(settings(folder.path(), &fake, ""));
     process.until("it is heard", |process| sees(process, "r0:uplink", 3.2e8));
@@ -126,7 +126,7 @@ fn whatever_prometheus_answers_is_told_once_and_links_are_unknown_until_it_answe
 }
 
 #[test]
-fn ports_that_go_and_selectors_without_series_are_told_and_the_other_links_go_on() {
+fn missing_ports_and_series_are_reported_and_other_links_continue() {
     let (folder, fake) = (tempfile::tempdir().expect("a folder"), Fake::start());
     let process = Process::run(settings(folder.path(), &fake, ""));
     process.until("it is heard", |process| sees(process, "r1:downlink", 8.8e8));
@@ -154,7 +154,7 @@ fn ports_that_go_and_selectors_without_series_are_told_and_the_other_links_go_on
 const NONE: &[u8] = b"{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":[]}}";
 
 #[test]
-fn a_selector_that_nothing_has_is_told_by_its_field() {
+fn a_selector_without_series_is_reported_by_field() {
     let (folder, fake) = (tempfile::tempdir().expect("a folder"), Fake::start());
     fake.answer(
         |question| if question.query.starts_with("in") { (200, "", NONE.into()) } else { well(question) },
@@ -167,7 +167,7 @@ fn a_selector_that_nothing_has_is_told_by_its_field() {
 }
 
 #[test]
-fn who_asks_is_read_for_each_question_and_told_to_nobody_else() {
+fn prometheus_credentials_are_read_per_query_and_not_disclosed() {
     let (folder, fake) = (tempfile::tempdir().expect("a folder"), Fake::start());
     let file = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("a file");
     file("password", "old-secret\n");
@@ -189,7 +189,7 @@ fn who_asks_is_read_for_each_question_and_told_to_nobody_else() {
 }
 
 #[test]
-fn https_is_spoken_with_who_is_vouched_for_and_of_anybody_else_the_status_says_why_not() {
+fn https_requires_a_trusted_certificate_and_the_status_has_the_error() {
     let folder = tempfile::tempdir().expect("a folder");
     let fake = Fake::safe(folder.path());
     let trust = |name: &str| {
@@ -215,7 +215,7 @@ fn https_is_spoken_with_who_is_vouched_for_and_of_anybody_else_the_status_says_w
 }
 
 #[test]
-fn another_map_counts_after_a_reload_and_a_wrong_one_changes_nothing() {
+fn a_reload_applies_a_new_map_and_rejects_an_invalid_one() {
     let (folder, fake) = (tempfile::tempdir().expect("a folder"), Fake::start());
     let process = Process::run(settings(folder.path(), &fake, ""));
     process.until("it is heard", |process| sees(process, "r0:uplink", 3.2e8));
@@ -238,7 +238,7 @@ fn another_map_counts_after_a_reload_and_a_wrong_one_changes_nothing() {
 }
 
 #[test]
-fn of_services_that_share_a_store_the_one_that_leads_asks_and_whoever_leads_next_asks_at_once() {
+fn only_the_leader_queries_prometheus_and_a_new_leader_starts_at_once() {
     let Some(server) = postgres::Server::shared() else { return };
     let (folder, fake) = (tempfile::tempdir().expect("a folder"), Fake::start());
     let store = server.url(&server.database());
@@ -254,7 +254,7 @@ fn of_services_that_share_a_store_the_one_that_leads_asks_and_whoever_leads_next
 }
 
 #[test]
-fn what_is_wrong_with_settings_map_or_access_is_told_before_anything_begins() {
+fn invalid_settings_map_or_credentials_fail_before_the_start() {
     let (folder, fake) = (tempfile::tempdir().expect("a folder"), Fake::start());
     let file = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("a file");
     file("wrong.yaml", "prometheus: {in: a}\nlinks:\n  - {match: {port: '('}, in: b}\n");

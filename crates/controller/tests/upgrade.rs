@@ -50,7 +50,7 @@ fn upgraded(folder: &Path, store: &str, first_step: impl Fn(), steps: impl Fn() 
 }
 
 #[test]
-fn a_file_of_the_first_schema_is_brought_up_to_date_and_keeps_its_decisions() {
+fn a_file_of_the_first_schema_is_migrated_with_its_decisions() {
     let folder = tempfile::tempdir().expect("a folder");
     let open = || Connection::open(folder.path().join("store.db")).expect("it is there");
     let first_step = || {
@@ -61,7 +61,7 @@ fn a_file_of_the_first_schema_is_brought_up_to_date_and_keeps_its_decisions() {
 }
 
 #[test]
-fn a_database_of_the_first_schema_is_brought_up_to_date_and_keeps_its_decisions() {
+fn a_database_of_the_first_schema_is_migrated_with_its_decisions() {
     let Some(server) = postgres::Server::shared() else { return };
     let (folder, database) = (tempfile::tempdir().expect("a folder"), server.database());
     let ask = |question: &str| server.ask(&database, question).expect("it answers");
@@ -71,7 +71,7 @@ fn a_database_of_the_first_schema_is_brought_up_to_date_and_keeps_its_decisions(
 }
 
 #[test]
-fn a_file_of_a_later_version_is_refused_in_a_line() {
+fn a_file_of_a_later_version_is_a_one_line_error() {
     let folder = tempfile::tempdir().expect("a folder");
     end(Process::start(folder.path(), "store.db"));
     let file = Connection::open(folder.path().join("store.db")).expect("it is there");

@@ -206,7 +206,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_that_was_made_is_found_by_its_line_alone() {
+    fn a_new_token_is_found_by_its_line_alone() {
         let one = NewToken::make("namenode", Role::Place, &[]).expect("randomness");
         let other = NewToken::make("page", Role::Read, &[]).expect("randomness");
         let file = format!("# who may\n\n{}\n{} # the page\n", one.line, other.line);
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_is_bound_to_hosts_has_them_in_its_line() {
+    fn a_host_bound_token_lists_its_hosts_in_its_line() {
         let made = NewToken::make("r0", Role::Report, &["r0h1", "r0h0", "r0h1"]).expect("randomness");
         assert!(made.line.ends_with(" r0h0 r0h1"), "{}", made.line);
         let tokens = Tokens::from_text("tokens", &format!("{} # both\n", made.line)).expect("it was made");
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_file_is_told_by_line_and_never_repeats_a_token() {
+    fn errors_in_a_token_file_name_the_line_and_never_the_token() {
         let token = NewToken::make("a", Role::Read, &[]).expect("randomness").token;
         let cases = [
             (format!("a read {token}"), "sha256"),

@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_are_found_where_their_reports_came_from_and_nowhere_once_they_are_silent() {
+    fn silent_hosts_lose_the_address_their_reports_came_from() {
         let second = |seconds: u64| Nanos(seconds * Nanos::SECOND.0);
         let said = [("r0h3".to_owned(), "r0h3.example".to_owned())].into();
         let offers = Offers::new(said, second(1));

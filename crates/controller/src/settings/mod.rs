@@ -273,7 +273,7 @@ mod tests {
         "cluster = 'c.yaml'\n[limits]\nrequests_per_s = 100\nbody = '1MiB'\n[log]\nlevel = 'debug'\n";
 
     #[test]
-    fn a_file_says_the_same_in_yaml_and_in_toml() {
+    fn yaml_and_toml_files_give_the_same_settings() {
         let (one, two) = (Settings::from_text("a.yaml", YAML), Settings::from_text("a.toml", TOML));
         assert_eq!(one, two);
         let settings = one.expect("a right file");
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_file_is_told_with_line_and_field() {
+    fn errors_in_a_settings_file_name_line_and_field() {
         let cases = [
             ("a.yaml", "listen: a\nlimit: {}\n", (Some(2), Some("limit"))),
             ("a.toml", "listen = 'a'\nlimit = 1\n", (Some(2), Some("limit"))),
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_a_restart_is_named() {
+    fn settings_that_need_a_restart_are_named() {
         let before = Settings::default();
         let mut after = before.clone();
         after.log.level = Level::Debug;
