@@ -247,7 +247,7 @@ fn goes_on(acts: &[Act], mut store: Box<dyn Store>) -> TestCaseResult {
 
 proptest! {
     #[test]
-    fn a_desk_goes_on_where_another_one_stopped(acts in proptest::collection::vec(act(), 1..40)) {
+    fn a_coordinator_resumes_from_a_file(acts in proptest::collection::vec(act(), 1..40)) {
         goes_on(&acts, leads(Box::new(Sqlite::in_memory().expect("there is memory"))))?;
     }
 }
@@ -330,7 +330,7 @@ fn answers_of_all(acts: &[Act], mut store: Box<dyn Store>) -> TestCaseResult {
 
 proptest! {
     #[test]
-    fn a_desk_that_keeps_few_answers_with_its_store_as_one_that_keeps_all(
+    fn few_decisions_in_memory_give_the_same_answers_with_a_file(
         acts in proptest::collection::vec(act(), 1..40),
     ) {
         answers_of_all(&acts, leads(Box::new(Sqlite::in_memory().expect("there is memory"))))?;
@@ -363,21 +363,21 @@ impl Shared {
 }
 
 #[test]
-fn a_desk_goes_on_where_another_one_stopped_in_postgres() {
+fn a_coordinator_resumes_from_postgres() {
     in_postgres(8, proptest::collection::vec(act(), 1..40), |acts, shared| {
         goes_on(&acts, leads(shared.store()))
     });
 }
 
 #[test]
-fn a_desk_that_keeps_few_answers_with_postgres_as_one_that_keeps_all() {
+fn few_decisions_in_memory_give_the_same_answers_with_postgres() {
     in_postgres(8, proptest::collection::vec(act(), 1..40), |acts, shared| {
         answers_of_all(&acts, leads(shared.store()))
     });
 }
 
 #[test]
-fn both_stores_hold_the_same_and_who_follows_knows_what_the_leader_knows() {
+fn both_stores_agree_and_a_follower_has_the_state_of_the_leader() {
     let acts = proptest::collection::vec((act(), any::<bool>()), 1..40);
     in_postgres(8, acts, |acts, shared| {
         let of = cluster(CLUSTER);
@@ -460,12 +460,12 @@ fn migrations(coordinator: &mut Coordinator<Numbers>, now: Nanos) -> Vec<Migrati
 }
 
 #[test]
-fn moves_that_are_advised_are_kept_answered_and_taken_back() {
+fn advised_moves_are_stored_answered_and_withdrawn() {
     moves(leads(Box::new(Sqlite::in_memory().expect("there is memory"))), None);
 }
 
 #[test]
-fn moves_that_are_advised_are_kept_in_postgres_and_who_follows_knows_them() {
+fn advised_moves_are_stored_in_postgres_and_reach_followers() {
     let Some(server) = postgres::Server::shared() else { return };
     let database = server.database();
     let open = || Box::new(server.store(&database).expect("it is there"));
@@ -552,7 +552,7 @@ fn forgets(mut store: Box<dyn Store>, ask: impl Fn(&str) -> i64) {
 }
 
 #[test]
-fn what_is_old_is_forgotten_by_a_file() {
+fn a_file_deletes_old_rows() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("store.db");
     let store = leads(Box::new(Sqlite::open(&path, Durability::Process, 100).expect("a new file")));
@@ -562,7 +562,7 @@ fn what_is_old_is_forgotten_by_a_file() {
 }
 
 #[test]
-fn what_is_old_is_forgotten_by_postgres() {
+fn postgres_deletes_old_rows() {
     let Some(server) = postgres::Server::shared() else { return };
     let database = server.database();
     let url = Database::read(&server.url(&database), None).expect("a right URL");
@@ -574,7 +574,7 @@ fn what_is_old_is_forgotten_by_postgres() {
 }
 
 #[test]
-fn however_many_clients_there_were_those_who_asked_last_are_known() {
+fn the_most_recent_of_many_clients_are_loaded() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("store.db");
     let mut store = leads(Box::new(Sqlite::open(&path, Durability::Process, 1_000_000).expect("a new file")));
@@ -610,7 +610,7 @@ fn however_many_clients_there_were_those_who_asked_last_are_known() {
 }
 
 #[test]
-fn a_file_is_opened_again_by_one_service_at_a_time() {
+fn a_file_belongs_to_one_service_at_a_time() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("store.db");
     let open = || Sqlite::open(&path, Durability::Process, 10);

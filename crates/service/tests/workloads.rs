@@ -123,7 +123,7 @@ fn a_promise_holds_its_rates_until_it_is_released() {
 }
 
 #[test]
-fn one_that_is_in_a_greater_hurry_goes_first_and_the_others_are_told() {
+fn a_shorter_slo_gets_the_first_priority_and_others_are_notified() {
     let mut coordinator: Coordinator<Numbers> = coordinator();
     let slow = placed(tell(&mut coordinator, ask(&form("slow", Some("r1h1"), 200, 10), None), 0));
     assert_eq!(slow.details.promise.as_ref().map(|promise| promise.stages[0].priority), Some(0));
@@ -138,7 +138,7 @@ fn one_that_is_in_a_greater_hurry_goes_first_and_the_others_are_told() {
 }
 
 #[test]
-fn a_name_is_promised_once_and_a_request_that_comes_again_is_the_same() {
+fn a_name_is_promised_once_and_a_repeated_request_is_idempotent() {
     let mut coordinator: Coordinator<Numbers> = coordinator();
     let (a, b) = (form("a", Some("r1h1"), 100, 5), form("b", Some("r1h1"), 100, 5));
     // All requests arrive before the first result.
@@ -163,7 +163,7 @@ fn a_name_is_promised_once_and_a_request_that_comes_again_is_the_same() {
 }
 
 #[test]
-fn what_ends_while_another_is_looked_into_is_a_conflict_and_it_is_looked_into_anew() {
+fn a_release_during_an_analysis_is_a_conflict_and_restarts_it() {
     let mut coordinator: Coordinator<Numbers> = coordinator();
     let first = placed(tell(&mut coordinator, ask(&form("first", Some("r1h1"), 200, 10), None), 0));
     coordinator.place(SECOND, ask(&form("second", Some("r1h1"), 40, 10), None), 1);
@@ -178,7 +178,7 @@ fn what_ends_while_another_is_looked_into_is_a_conflict_and_it_is_looked_into_an
 }
 
 #[test]
-fn what_would_take_anothers_slo_is_refused_and_changes_nothing() {
+fn a_workload_that_breaks_another_slo_is_refused_without_effect() {
     let mut coordinator: Coordinator<Numbers> = coordinator();
     let mut number = 0;
     let refused = loop {
@@ -230,7 +230,7 @@ fn what_would_take_anothers_slo_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn a_server_that_goes_down_while_it_is_chosen_takes_no_volume() {
+fn a_server_that_drains_during_the_analysis_gets_no_volume() {
     let mut coordinator: Coordinator<Numbers> = coordinator();
     coordinator.place(SECOND, ask(&form("a", None, 50, 10), None), 1);
     let result = coordinator.jobs().next().expect("it is looked into").find();
@@ -249,7 +249,7 @@ fn a_server_that_goes_down_while_it_is_chosen_takes_no_volume() {
 }
 
 #[test]
-fn a_request_of_which_the_ground_changes_eight_times_is_told_to_come_again() {
+fn eight_conflicts_in_a_row_reject_the_request_for_a_retry() {
     let mut coordinator: Coordinator<Numbers> = coordinator();
     let name = |number: u64| format!("w{number}");
     for number in 0..8 {
@@ -273,7 +273,7 @@ fn a_request_of_which_the_ground_changes_eight_times_is_told_to_come_again() {
 }
 
 #[test]
-fn nothing_is_looked_into_for_who_has_left_and_nothing_promised_that_nobody_would_know_of() {
+fn disconnected_callers_get_no_analysis_and_no_promise() {
     use std::sync::atomic::{AtomicU32, Ordering};
     // Callers below this number have disconnected.
     static LEFT: AtomicU32 = AtomicU32::new(0);
@@ -312,7 +312,7 @@ fn nothing_is_looked_into_for_who_has_left_and_nothing_promised_that_nobody_woul
 }
 
 #[test]
-fn many_scores_are_found_off_the_desk_and_are_those_of_few() {
+fn many_scores_are_computed_in_a_job_and_equal_single_scores() {
     let mut coordinator: Coordinator<Numbers> = coordinator();
     let links = coordinator
         .fabric()
@@ -365,7 +365,7 @@ fn many_scores_are_found_off_the_desk_and_are_those_of_few() {
 }
 
 #[test]
-fn what_is_seen_of_a_workload_is_what_was_true_last() {
+fn the_latest_measured_latency_of_a_workload_is_shown() {
     let mut coordinator: Coordinator<Numbers> = coordinator();
     let report = |from: u64, name: &str, seconds: f64| {
         let window = (Nanos(from), Nanos(from + 1));

@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn where_an_analysis_goes_wrong_who_asked_is_told_and_the_next_is_looked_into() {
+    fn a_failed_analysis_is_reported_and_the_next_one_runs() {
         let Cluster { fabric, capacities } = Cluster::from_text("test", CLUSTER).expect("a right cluster");
         let ledger = Ledger::new(fabric, &capacities, LedgerSettings::default()).expect("defaults are right");
         let labels = PolicyLabels { replicas: "none".into(), tasks: "none".into(), moves: None };

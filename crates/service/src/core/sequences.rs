@@ -455,7 +455,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn whatever_is_told_the_ledger_has_what_is_open_and_the_store_what_was_decided(steps in steps()) {
+    fn any_sequence_leaves_ledger_and_store_consistent(steps in steps()) {
         let mut house = House::new();
         for step in steps {
             house.take(step)?;
