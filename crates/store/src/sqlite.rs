@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_and_forgotten_takes_no_longer_because_much_is_kept_besides() {
+    fn the_cost_of_queries_does_not_grow_with_the_store() {
         let [few, many] = [2_000, 40_000].map(|decisions| {
             let store = keeps(decisions);
             let forgotten = [i64::from(decisions) - 100, 1_000];

@@ -15,7 +15,7 @@ use leeward_records::Change;
 use leeward_store::{Database, Durability, Leadership, Postgres, Sqlite, Store, StoreError, Updates};
 
 #[test]
-fn a_leader_that_was_deposed_writes_nothing() {
+fn a_deposed_leader_cannot_write() {
     let Some(server) = postgres::Server::shared() else { return };
     let database = server.database();
     let open = || server.store(&database).expect("it is there");
@@ -48,7 +48,7 @@ fn a_leader_that_was_deposed_writes_nothing() {
 }
 
 #[test]
-fn who_is_far_behind_is_told_to_load_everything() {
+fn a_follower_far_behind_must_load_everything() {
     let Some(server) = postgres::Server::shared() else { return };
     let database = server.database();
     let open = || server.store(&database).expect("it is there");
@@ -71,7 +71,7 @@ fn who_is_far_behind_is_told_to_load_everything() {
 }
 
 #[test]
-fn a_database_of_a_later_version_is_refused_and_one_without_a_server_is_told() {
+fn a_later_schema_and_an_unreachable_database_are_errors() {
     let Some(server) = postgres::Server::shared() else { return };
     let database = server.database();
     drop(server.store(&database).expect("it is there"));
@@ -89,7 +89,7 @@ fn a_database_of_a_later_version_is_refused_and_one_without_a_server_is_told() {
 }
 
 #[test]
-fn whatever_there_is_is_read_in_pieces_as_it_is_from_a_file() {
+fn postgres_loads_in_batches_what_a_file_loads() {
     let Some(server) = postgres::Server::shared() else { return };
     let mut store = server.store(&server.database()).expect("it is there");
     let mut file = Sqlite::in_memory().expect("there is memory");
@@ -108,7 +108,7 @@ fn whatever_there_is_is_read_in_pieces_as_it_is_from_a_file() {
 }
 
 #[test]
-fn a_term_comes_after_any_that_the_service_knew_and_a_new_connection_has_seen_nothing() {
+fn terms_increase_and_a_new_connection_starts_unsynchronized() {
     let Some(server) = postgres::Server::shared() else { return };
     let database = server.database();
     let mut store = server.store(&database).expect("it is there");
@@ -166,7 +166,7 @@ fn counting(server: &postgres::Server, folder: &Path) -> Arc<AtomicUsize> {
 }
 
 #[test]
-fn a_commit_takes_one_round_trip_whatever_is_in_it() {
+fn every_commit_takes_one_round_trip() {
     let Some(server) = postgres::Server::shared() else { return };
     let folder = tempfile::tempdir().expect("a folder");
     let turns = counting(&server, folder.path());
@@ -185,7 +185,7 @@ fn a_commit_takes_one_round_trip_whatever_is_in_it() {
 }
 
 #[test]
-fn a_server_on_another_machine_is_spoken_to_with_tls_and_its_certificate_is_checked() {
+fn a_remote_server_is_reached_over_tls_with_a_checked_certificate() {
     let Some(server) = postgres::Server::with_tls() else { return };
     let (database, port) = (server.database(), server.port().expect("it listens"));
     let open = |host: &str, authorities: &str| {
