@@ -35,7 +35,7 @@ fn choose(system: &mut System, way: &Compactor) -> Result<(), NoLimits> {
 }
 
 #[test]
-fn least_rates_are_those_of_the_released_code() {
+fn least_rates_match_the_released_code() {
     let Some(folder) = golden::folder("qos") else { return };
     let (mut feasible, mut infeasible) = (0, 0);
     for path in golden::files(&folder.join("compactor"), |name| name.ends_with(".in.json")) {

@@ -167,7 +167,7 @@ proptest! {
 
     /// All promises hold after any sequence of admissions and packings.
     #[test]
-    fn whatever_is_agreed_keeps_every_slo_and_the_ledger_has_what_is_enforced(
+    fn every_agreement_meets_all_slos_and_the_ledger_has_its_limits(
         asks in prop::collection::vec((ask(), any::<bool>()), 1..7),
     ) {
         let mut house = House::new();
@@ -204,7 +204,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_refused_names_the_workload_and_the_stage_that_takes_its_time() {
+fn a_refusal_names_the_workload_and_its_slowest_stage() {
     let house = House::new();
     let ask = Ask { client: 0, server: 1, millis: 5, share: 10, burst: 30, bytes: 1 };
     let refused = admit(&house.cluster, &[], &ask.form("a", true), 0, &policy("dnc"));
@@ -240,7 +240,7 @@ fn by_chance(name: &str, server: Option<&str>, large: bool) -> Form {
 }
 
 #[test]
-fn what_packing_would_not_promise_itself_stays_as_it_is_and_is_no_ones_obstacle() {
+fn promises_of_other_bounds_stay_unchanged_and_do_not_block_packing() {
     // On a path that all racks share: by a bound of another kind, and without a bound.
     for by in ["snc", "none"] {
         let mut house = House::new();
@@ -269,7 +269,7 @@ fn what_packing_would_not_promise_itself_stays_as_it_is_and_is_no_ones_obstacle(
 }
 
 #[test]
-fn one_that_another_bound_keeps_is_kept_by_it_still() {
+fn packing_preserves_a_promise_of_a_stochastic_bound() {
     // Workloads of shorter SLOs are packed on its links until one is refused; its SLO holds throughout.
     let mut house = House::new();
     let form = by_chance("chance", Some("r1h1"), true);
@@ -309,7 +309,7 @@ fn one_that_another_bound_keeps_is_kept_by_it_still() {
 }
 
 #[test]
-fn what_was_promised_on_a_link_that_carries_nothing_now_is_no_ones_obstacle() {
+fn promises_on_a_dead_link_do_not_block_others() {
     let mut house = House::new();
     for (id, client, server) in [(0, 0, 4), (1, 1, 2)] {
         let ask = Ask { client, server, millis: 100, share: 5, burst: 1, bytes: 1 };
@@ -342,7 +342,7 @@ fn what_was_promised_on_a_link_that_carries_nothing_now_is_no_ones_obstacle() {
 }
 
 #[test]
-fn what_shares_no_queue_with_a_volume_that_comes_keeps_its_priorities() {
+fn a_new_volume_leaves_priorities_outside_its_queues_unchanged() {
     let mut house = House::new();
     // Alone in its rack, with the longest SLO; the first priority without others.
     let ask = Ask { client: 0, server: 1, millis: 400, share: 5, burst: 1, bytes: 1 };
@@ -372,7 +372,7 @@ fn a_cluster_without_priorities_promises_nothing() {
 }
 
 #[test]
-fn a_workload_that_depended_on_one_that_ended_stands_without_it() {
+fn a_workload_outlives_one_it_depended_on() {
     let mut house = House::new();
     let ask = Ask { client: 0, server: 1, millis: 100, share: 1, burst: 1, bytes: 1 };
     let first = ask.form("a", true);
@@ -392,7 +392,7 @@ fn a_workload_that_depended_on_one_that_ended_stands_without_it() {
 }
 
 #[test]
-fn what_is_wrong_with_a_form_is_told_with_its_field() {
+fn an_invalid_request_names_its_field() {
     let right = Ask { client: 0, server: 1, millis: 100, share: 1, burst: 1, bytes: 1 };
     let with = |field: &str, value: Value| {
         let mut form = right.form("a", true);
@@ -439,7 +439,7 @@ fn what_is_wrong_with_a_form_is_told_with_its_field() {
 }
 
 #[test]
-fn a_promise_that_is_lost_with_its_link_is_no_obstacle_where_priorities_change() {
+fn a_promise_on_a_dead_link_does_not_block_a_priority_change() {
     // One more SLO than priorities: each arrival changes the order of the existing ones.
     let mut house = House::new();
     let asks = [(0, 1, 100), (0, 1, 150), (0, 1, 200), (0, 1, 250), (3, 4, 120)];

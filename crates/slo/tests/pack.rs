@@ -52,7 +52,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn every_slo_is_kept_where_clients_are_servers_too_and_some_stages_cross_nothing(
+    fn every_slo_holds_where_clients_are_also_servers(
         workloads in loads::workloads(1..10),
         way in prop::sample::select(vec!["compactor", "knee", "average"]),
         whole in any::<bool>(),
@@ -73,7 +73,7 @@ proptest! {
     }
 
     #[test]
-    fn every_slo_is_kept_after_every_arrival_and_departure_by_every_way(
+    fn every_policy_meets_all_slos_after_each_arrival_and_departure(
         workloads in loads::workloads(1..12),
         leaves in prop::collection::vec((any::<bool>(), 0..12_usize), 12),
         (fast, whole, clients) in any::<(bool, bool, bool)>(),
@@ -99,7 +99,7 @@ proptest! {
     }
 
     #[test]
-    fn threads_change_nothing(
+    fn the_number_of_threads_does_not_change_the_packing(
         workloads in loads::workloads(1..12),
         leaves in prop::collection::vec((any::<bool>(), 0..12_usize), 12),
         threads in 2..6_usize, fast in any::<bool>(),
@@ -115,7 +115,7 @@ proptest! {
 }
 
 #[test]
-fn who_has_no_place_is_told_why() {
+fn a_workload_without_a_server_gets_the_reason() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let mut some = |name: &str| {
         let strategy = loads::workload(name.to_owned());
@@ -187,7 +187,7 @@ fn bucketed(
 }
 
 #[test]
-fn where_no_server_has_room_the_refusal_names_who_stands_in_the_way_on_the_first() {
+fn a_refusal_names_the_conflicting_workload_on_the_first_server() {
     use leeward_traces::Stage::{NetworkOut, Storage};
     let told = |settings, stage, slos: [f64; 2], rate, burst| {
         let mut packing = onto_one(settings);
@@ -217,7 +217,7 @@ fn where_no_server_has_room_the_refusal_names_who_stands_in_the_way_on_the_first
 }
 
 #[test]
-fn where_no_limits_keep_all_slos_the_refusal_names_what_stands_in_the_way() {
+fn a_refusal_without_feasible_limits_names_the_conflict() {
     let site =
         Site::star(vec![Client { name: "c".to_owned(), slots: None }], vec![("s".to_owned(), 1)], LINK);
     let mut packing =
