@@ -50,7 +50,7 @@ fn believe(world: &mut World, host: u32, mbps: i64) {
 }
 
 #[test]
-fn an_app_moves_if_what_is_saved_is_more_than_the_memory_the_pause_and_the_margin() {
+fn an_app_moves_if_the_gain_exceeds_memory_pause_and_margin() {
     let mut world = hose(1);
     (0..3).for_each(|host| believe(&mut world, host, 400));
     let hosts = [HostId(0), HostId(1)];
@@ -65,7 +65,7 @@ fn an_app_moves_if_what_is_saved_is_more_than_the_memory_the_pause_and_the_margi
 }
 
 #[test]
-fn what_is_left_is_judged_by_the_model_that_the_policy_places_by() {
+fn reevaluation_uses_the_model_of_the_policy() {
     let world = World::new("shape: hose\nhosts: 4\nnic: {up: 800Mbps, down: 100Mbps}\ncpus: 1\n");
     let left = app(&[(1000, 0), (1000, 0)], &[(0, 1, 1000)]);
     for (settings, seconds) in [("", 10.0), ("into_hosts: true", 80.0)] {
@@ -79,7 +79,7 @@ fn what_is_left_is_judged_by_the_model_that_the_policy_places_by() {
 }
 
 #[test]
-fn its_own_load_is_not_in_its_way() {
+fn the_load_of_an_app_does_not_count_against_itself() {
     let mut world = hose(1);
     let mut hops = Vec::new();
     let [from, to] = [HostId(0), HostId(1)];
@@ -95,7 +95,7 @@ fn its_own_load_is_not_in_its_way() {
 }
 
 #[test]
-fn an_app_on_a_link_that_carries_nothing_moves_if_its_memory_can_leave() {
+fn an_app_on_a_dead_link_moves_if_its_memory_can_leave() {
     let mut world = hose(1);
     believe(&mut world, 0, 0);
     let hosts = [HostId(0), HostId(1)];
@@ -110,7 +110,7 @@ fn an_app_on_a_link_that_carries_nothing_moves_if_its_memory_can_leave() {
 }
 
 #[test]
-fn tasks_that_have_nothing_more_to_send_stay_where_they_are() {
+fn tasks_without_remaining_transfers_stay() {
     let mut world = hose(2);
     believe(&mut world, 0, 80);
     let left = app(&[(2000, 0), (2000, 0), (1000, 0), (1000, 0)], &[(0, 1, 1000)]);
@@ -132,7 +132,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn who_moves_keeps_to_room_and_constraints_and_is_predicted_to_end_earlier(
+    fn a_move_respects_room_and_constraints_and_is_predicted_faster(
         shape in 0_usize..3, needs in prop::collection::vec((0_u64..2000, 0_u64..2000), 5), now in hosts(5),
         transfers in prop::collection::btree_map((0_u32..5, 0_u32..5), 1_u64..3000, 0..8),
         slow in prop::collection::btree_map(0_u32..6, 0_u64..1000, 0..6), occupied in hosts(3),

@@ -22,7 +22,7 @@ fn read(name: &str, text: &[u8]) -> Result<App, String> {
 }
 
 #[test]
-fn what_is_wrong_with_a_square_is_said_with_its_line() {
+fn errors_in_a_square_name_the_line() {
     let wide = [b"1,".repeat(100_001), b"1".to_vec()].concat();
     let texts: Vec<(&str, Vec<u8>)> = vec![
         ("empty", b"".to_vec()),
@@ -48,7 +48,7 @@ fn what_is_wrong_with_a_square_is_said_with_its_line() {
 }
 
 #[test]
-fn a_square_is_refused_at_the_first_transfer_too_many() {
+fn a_square_is_rejected_at_the_first_excess_transfer() {
     // A short file that expands without end, as gzip allows, must not exhaust memory. A row makes 1,499
     // transfers, so 1,334 rows leave room for 334.
     let row = vec!["1"; 1500].join(",") + "\n";
@@ -71,7 +71,7 @@ fn the_matrices_of_mpi_programs_are_apps() {
 
 proptest! {
     #[test]
-    fn a_square_reads_as_the_rows_that_it_was_written_from(rows in (1_usize..8).prop_flat_map(|size| {
+    fn a_square_file_equals_the_rows_it_was_written_from(rows in (1_usize..8).prop_flat_map(|size| {
         prop::collection::vec(prop::collection::vec(0_u32..1_000_000, size), size)
     })) {
         let rows: Vec<Vec<f64>> = rows.into_iter().map(|row| row.into_iter().map(f64::from).collect()).collect();
@@ -87,7 +87,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_the_reader_panic(text in "[0-9,.\\-eNaif\n ]{0,60}") {
+    fn no_text_panics_the_reader(text in "[0-9,.\\-eNaif\n ]{0,60}") {
         let _ = read("any", text.as_bytes());
     }
 }

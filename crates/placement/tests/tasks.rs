@@ -149,7 +149,7 @@ proptest! {
     }
 
     #[test]
-    fn every_policy_keeps_to_the_room_and_the_constraints_and_answers_the_same_again(
+    fn every_policy_respects_room_and_constraints_and_is_deterministic(
         shape in 0_usize..3, cpus in prop::collection::vec(0_u64..3000, 1..9),
         memory in prop::collection::vec(0_u64..3, 9), transfers in transfers(8),
         down in prop::option::of(0_u32..6), draining in prop::option::of(0_u32..6),
@@ -232,7 +232,7 @@ fn figure_9_traps_greedy_and_not_leeward() {
 }
 
 #[test]
-fn a_task_that_fits_nowhere_says_what_keeps_it_from_how_many_hosts() {
+fn a_refusal_counts_hosts_by_constraint() {
     let mut world = World::new("shape: hose\nhosts: 4\nnic: 1Gbps\ncpus: 2\nmemory: 4GiB\n");
     world.pool.set_up(HostId(0), false);
     world.pool.occupy(HostId(1), 1, Cpus(0), Bytes(4 << 30));
@@ -249,7 +249,7 @@ fn a_task_that_fits_nowhere_says_what_keeps_it_from_how_many_hosts() {
 }
 
 #[test]
-fn where_greedy_is_stuck_the_program_finds_the_placement_there_is_or_proves_that_there_is_none() {
+fn the_program_decides_feasibility_where_greedy_fails() {
     let world = World::new("shape: hose\nhosts: 2\nnic: 1Gbps\ncpus: 10\n");
     for transfers in [&[][..], &[(0, 1, 5), (2, 3, 7)]] {
         let app = app(&[6000, 5000, 3000, 2000, 2000, 2000], transfers);
@@ -270,7 +270,7 @@ fn where_greedy_is_stuck_the_program_finds_the_placement_there_is_or_proves_that
 }
 
 #[test]
-fn where_a_link_carries_nothing_nothing_is_proven() {
+fn with_dead_links_the_optimality_gap_is_infinite() {
     let mut world = World::new("shape: hose\nhosts: 2\nnic: 1Gbps\ncpus: 1\n");
     for host in world.fabric.all_hosts() {
         let link = world.fabric.egress(host).expect("a hose has it");
@@ -282,7 +282,7 @@ fn where_a_link_carries_nothing_nothing_is_proven() {
 }
 
 #[test]
-fn a_decision_says_by_which_model_and_on_which_windows_it_was_made() {
+fn a_decision_names_its_model_and_telemetry_windows() {
     let mut world = World::new("shape: hose\nhosts: 3\nnic: {up: 800Mbps, down: 100Mbps}\ncpus: 1\n");
     let app = app(&[1000, 1000], &[(0, 1, 100)]);
     world.report(|_| 0.0);
@@ -313,7 +313,7 @@ fn a_decision_says_by_which_model_and_on_which_windows_it_was_made() {
 }
 
 #[test]
-fn tasks_without_transfers_are_spread_by_the_request_and_not_all_to_the_first_host() {
+fn tasks_without_transfers_spread_over_hosts_by_request_id() {
     let world = World::new("shape: hose\nhosts: 50\nnic: 1Gbps\ncpus: 1\n");
     for registration in REGISTRY.iter().filter(|one| !PROACTIVE.contains(&one.name)) {
         let placed = |id| {
@@ -349,7 +349,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn utp_gives_up_nothing_of_higher_rank_and_takes_the_rack_that_would_be_least_loaded(
+    fn utp_preserves_higher_ranks_and_picks_the_least_loaded_rack(
         loads in prop::collection::vec(0_u32..100, 12), there in prop::collection::vec(0_u32..24, 0..8),
         peak in 1_u64..500, spread in prop::sample::select(vec![0.0, 0.05, 0.3, 1.0]),
     ) {
@@ -392,7 +392,7 @@ proptest! {
 }
 
 #[test]
-fn utp_counts_what_is_placed_and_not_seen_yet() {
+fn utp_counts_placements_not_yet_in_telemetry() {
     let mut world = cell(2);
     world.report(|_| 0.0);
     let mut racks = Vec::new();
@@ -406,7 +406,7 @@ fn utp_counts_what_is_placed_and_not_seen_yet() {
 }
 
 #[test]
-fn utp_refuses_where_no_link_can_be_seen_and_on_a_mesh() {
+fn utp_refuses_without_telemetry_and_on_a_mesh() {
     let world = cell(2);
     assert_eq!(world.assign("utp", "", &sender(1)), Err(Refusal::NoTelemetry { newest: None }));
     let mesh = World::new("shape: hose\nhosts: 4\nnic: 1Gbps\n");
@@ -414,7 +414,7 @@ fn utp_refuses_where_no_link_can_be_seen_and_on_a_mesh() {
 }
 
 #[test]
-fn a_rack_that_cannot_be_seen_is_not_chosen() {
+fn an_unseen_rack_is_not_chosen() {
     let mut world = cell(2);
     let hidden = world.fabric.out_of_domain(leeward_fabric::DomainId(0)).expect("a tree");
     world.report_some(|resource| {
@@ -451,7 +451,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
-    fn exact_is_the_best_there_is(
+    fn the_exact_policy_is_optimal(
         cpus in prop::collection::vec(1_u64..=4, 2..5), rates in prop::collection::vec(1_u64..6, 12),
         transfers in transfers(4), hose in any::<bool>(),
     ) {
@@ -480,7 +480,7 @@ proptest! {
 }
 
 #[test]
-fn figure_9_has_its_optimum_by_the_program_too() {
+fn the_program_finds_the_optimum_of_figure_9() {
     let (world, app) = figure_9();
     let decision = world.decide("choreo-exact", "", &app).expect("there is room");
     let seconds = world.seconds(&app, &decision.choice);
@@ -489,7 +489,7 @@ fn figure_9_has_its_optimum_by_the_program_too() {
 }
 
 #[test]
-fn a_program_that_would_be_too_large_is_refused() {
+fn a_program_above_the_size_limit_is_refused() {
     let world = World::new("shape: hose\nhosts: 400\nnic: 1Gbps\ncpus: 1\n");
     let chain: Vec<(u32, u32, u64)> = (0..9).map(|task| (task, task + 1, 5)).collect();
     let refused = world.assign("choreo-exact", "", &app(&[1000; 10], &chain));
