@@ -135,7 +135,7 @@ proptest! {
     ))]
 
     #[test]
-    fn no_task_is_moved_twice_within_ten_intervals_and_every_budget_is_kept(
+    fn no_task_moves_twice_in_ten_intervals_and_budgets_hold(
         bases in prop::collection::vec(0_u64..300, 16),
         noise in prop::collection::vec(prop::collection::vec(0_u64..100, 16), 1..60),
         down in prop::option::of(0_u32..3), evictions in prop::option::of(0_u32..4),
@@ -150,7 +150,7 @@ proptest! {
 }
 
 #[test]
-fn the_property_above_sees_moves() {
+fn the_move_property_covers_real_moves() {
     let rate = |round: u64, task: u64| (task + round / 8) * 93 % 300 + (task * 37 + round * 91) % 100;
     let rates: Vec<Vec<u64>> = (0..60).map(|round| (0..16).map(|task| rate(round, task)).collect()).collect();
     let moves = churn(&rates, None, None).expect("it holds");
@@ -168,7 +168,7 @@ fn expected_above(engine: &Engine, host: HostId, now: Nanos) -> f64 {
 }
 
 #[test]
-fn a_task_of_which_nothing_is_stated_counts_for_what_its_job_was_seen_to_send_within_the_window() {
+fn a_task_counts_at_least_the_recent_measured_rate_of_its_job() {
     let history = HistorySettings { window: Nanos(INTERVAL.0 * 80), percentile: 1.0 };
     for (history, stated, round, least, most) in [
         (None, 0, 42, 0.0, 0.0),
@@ -196,7 +196,7 @@ fn a_task_of_which_nothing_is_stated_counts_for_what_its_job_was_seen_to_send_wi
 }
 
 #[test]
-fn an_engine_whose_moves_are_refused_says_the_same_as_one_that_advises_none() {
+fn refused_moves_leave_the_engine_as_one_that_advises_none() {
     let mut asked = engine(3, "utp", Nanos(INTERVAL.0 * 10));
     let mut alone = engine_with(3, "borg", Nanos(0), None);
     let loaded = |engine: &Engine, now: Nanos| -> Vec<i64> {
@@ -248,7 +248,7 @@ fn an_engine_whose_moves_are_refused_says_the_same_as_one_that_advises_none() {
 }
 
 #[test]
-fn what_ends_gives_back_its_room_and_its_load() {
+fn an_ended_app_frees_its_room() {
     let mut engine = engine(1, "borg", Nanos(0));
     interval(&mut engine, &BTreeMap::new(), at(1));
     for id in 0..16 {
@@ -264,7 +264,7 @@ fn what_ends_gives_back_its_room_and_its_load() {
 }
 
 #[test]
-fn an_app_placed_under_a_number_that_still_runs_takes_its_place() {
+fn an_app_with_a_running_id_replaces_the_running_app() {
     let mut engine = engine(1, "borg", Nanos(0));
     interval(&mut engine, &BTreeMap::new(), at(1));
     for mbps in 1..=40 {
@@ -278,7 +278,7 @@ fn an_app_placed_under_a_number_that_still_runs_takes_its_place() {
 }
 
 #[test]
-fn what_nobody_decides_is_refused() {
+fn a_request_without_a_policy_is_refused() {
     let ledger = ledger(&cluster("racks: 1\nhosts_per_rack: 1\nnic: 1Gbps\noversubscription: 1"));
     let mut engine = Engine::new(ledger, Policies::default(), 1, Explain::Off);
     assert_eq!(place(&mut engine, Nanos(0), task(0, 0, 1)), Err(Refusal::NoPolicy { kind: "tasks" }));
