@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn interfaces_are_read_and_other_entries_are_left_out() {
+    fn interfaces_are_read_and_other_entries_are_skipped() {
         let (mut machine, write_below) = machine();
         let write = |path: &str, text: &str| write_below(&format!("sys/class/net/{path}"), text);
         assert!(machine.read(Nanos(1), Nanos(2)).is_err());

@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn disks_are_reported_by_their_cluster_names_and_problems_are_logged_once() {
+    fn disks_have_their_cluster_names_and_problems_are_logged_once() {
         let disk = |name: &str, second: u64| Disk {
             name: name.to_owned(),
             physical: !name.starts_with("md"),
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn uncounted_disks_are_left_out_and_logged_once_and_a_single_counted_one_is_not_reported_alone() {
+    fn uncounted_disks_are_logged_once_and_a_sole_counted_one_is_skipped() {
         let disks = |counted: &[(&str, bool)]| -> Vec<Disk> {
             let disk = |&(name, counted): &(&str, bool)| Disk {
                 name: name.to_owned(),

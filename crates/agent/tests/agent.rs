@@ -206,7 +206,7 @@ fn each_controller_gets_reports_even_if_another_is_unavailable() {
 }
 
 #[test]
-fn retries_slow_down_while_a_controller_hangs_up_and_then_only_new_data_is_sent() {
+fn retries_slow_down_and_send_only_new_data_afterwards() {
     let answer = |number| if number < 6 { String::new() } else { response("200 OK", TAKEN) };
     let (address, told) = controller(answer);
     let mut agent = Agent::start(address, &["--interval", "20ms"]);
