@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 proptest! {
     #[test]
-    fn the_longest_prefix_decides(
+    fn the_longest_prefix_wins(
         prefixes in prop::collection::vec((any::<u32>(), 0..=32_u8), 0..20), addresses in prop::collection::vec(any::<u32>(), 1..10)
     ) {
         let mut found = Prefixes::default();
