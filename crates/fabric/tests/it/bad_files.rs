@@ -37,7 +37,7 @@ fn alone<const N: usize>(texts: [&str; N]) -> impl Iterator<Item = String> {
 }
 
 #[test]
-fn texts_that_are_no_cluster_are_rejected() {
+fn invalid_cluster_texts_are_rejected() {
     let texts = [
         "",
         "# nothing but a comment",

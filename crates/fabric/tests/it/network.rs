@@ -83,7 +83,7 @@ proptest! {
     }
 
     #[test]
-    fn every_path_is_the_way_through_the_tree(plan in plans(), from: Index, to: Index) {
+    fn every_path_is_the_tree_path(plan in plans(), from: Index, to: Index) {
         let fabric = plan.load().fabric;
         let (from, to) = (from.index(fabric.host_count()), to.index(fabric.host_count()));
         let ends = [from, to].map(|host| Endpoint::Host(HostId(host as u32)));
