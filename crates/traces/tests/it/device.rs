@@ -52,7 +52,7 @@ fn close(found: f64, expected: f64) {
 }
 
 #[test]
-fn payload_goes_in_with_a_write_and_out_with_a_read() {
+fn payload_travels_in_with_a_write_and_out_with_a_read() {
     let network = NetworkWork::default();
     let (read, write) = (request(Kind::Read, 1000, None), request(Kind::Write, 1000, None));
     close(network.bytes_in(&read), 225.0);
