@@ -244,7 +244,7 @@ fn a_stored_cluster_is_never_reported_as_rejected() {
 }
 
 #[test]
-fn a_slow_loading_leader_keeps_the_lease_and_the_other_follows() {
+fn a_slow_loading_leader_holds_the_lease_and_the_other_follows() {
     let Some(server) = postgres::Server::shared() else { return };
     let database = server.database();
     // The server ends a session after 3 s without a word. Policies are made whenever a coordinator is.

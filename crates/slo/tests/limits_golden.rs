@@ -83,7 +83,7 @@ fn by_network(system: &System) -> Vec<f64> {
 }
 
 #[test]
-fn limits_of_the_first_queues_alone_miss_slos_behind_them_and_settled_limits_of_all_queues_do_not() {
+fn limits_of_first_queues_miss_slos_that_settled_limits_meet() {
     let Some(folder) = golden::folder("qos") else { return };
     let mut kept = 0;
     for path in golden::files(&folder.join("compactor"), |name| name.ends_with(".in.json")) {

@@ -59,7 +59,7 @@ proptest! {
     // The program takes traffic of higher priority in any order; the curves use the priorities within it. If
     // paths part and meet again, the program has the earlier queues once per path.
     #[test]
-    fn the_program_is_never_above_the_curves_for_the_last_after_others_of_one_priority(
+    fn the_program_is_at_most_the_curves_at_the_last_priority(
         draws in draws(5, true), paths in 0usize..2,
     ) {
         // With whole packets the program counts one packet at each queue but the last, hop by hop none.

@@ -89,7 +89,7 @@ fn a_later_schema_and_an_unreachable_database_are_errors() {
 }
 
 #[test]
-fn postgres_loads_in_batches_what_a_file_loads() {
+fn postgres_loads_in_batches_the_same_state_as_a_file() {
     let Some(server) = postgres::Server::shared() else { return };
     let mut store = server.store(&server.database()).expect("it is there");
     let mut file = Sqlite::in_memory().expect("there is memory");

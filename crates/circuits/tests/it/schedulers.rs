@@ -53,7 +53,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_schedule_keeps_its_guarantees_and_its_demand_balance(
+    fn every_schedule_meets_its_guarantees_and_its_demand_balance(
         demand in demands(), network in networks()
     ) {
         for registration in REGISTRY {

@@ -43,7 +43,7 @@ fn named(fabric: &Fabric, hops: &[Hop]) -> Vec<(String, f64)> {
 
 proptest! {
     #[test]
-    fn the_hosts_of_the_domains_on_each_level_are_ranges_that_partition_all_hosts(plan in plans()) {
+    fn the_domains_of_each_level_partition_all_hosts_into_ranges(plan in plans()) {
         let fabric = plan.load().fabric;
         let top: Vec<DomainId> = fabric.children(None).collect();
         for level in [top, fabric.all_racks().collect()] {

@@ -116,7 +116,7 @@ fn assert_near(found: f64, expected: f64, relative: f64) {
 }
 
 #[test]
-fn a_block_fills_a_link_for_sinbad_until_the_next_window_and_takes_its_cap_from_best_effort() {
+fn a_block_fills_a_link_for_sinbad_and_takes_its_cap_from_best_effort() {
     let [before, placed, after] = &numbers("pressure_is_not_load")[..] else { panic!("three steps") };
     assert_eq!(before.expected_capacity_bps, Some(1600 * MBPS));
     assert_eq!((placed.expected_capacity_bps, placed.residual_bps), (Some(0), 1200 * MBPS));
@@ -131,7 +131,7 @@ fn measured_plus_pending_of_a_steady_stream_is_constant() {
 }
 
 #[test]
-fn a_reservation_takes_its_mean_from_best_effort_and_its_rate_from_admission() {
+fn a_reservation_costs_best_effort_its_mean_and_admission_its_rate() {
     for step in &numbers("reservation")[1..] {
         assert_near(step.residual_bps as f64, 1900e6, 1e-12);
         assert_eq!(step.unreserved_bps, Some(CAPACITY - 300 * MBPS));
@@ -262,7 +262,7 @@ fn work_that_never_starts_is_dropped() {
 }
 
 #[test]
-fn a_quiet_reservation_keeps_its_mean_with_class_counters() {
+fn a_quiet_reservation_counts_its_mean_with_class_counters() {
     let steps = numbers("reservations_with_class_counters");
     let loads: Vec<_> = steps.iter().map(|step| (load(step) / 1e6).round() as i64).collect();
     // Measured in classes: 0, 0, 0, then 0.2 and 0.36 of 400; pending of the mean: 100, 80, 64, 51.2, 40.96.

@@ -343,7 +343,7 @@ fn invalid_setups_are_rejected_by_name() {
 }
 
 #[test]
-fn a_workload_without_stages_completes_at_once_and_delays_nobody() {
+fn a_workload_without_stages_completes_at_once_and_delays_no_other() {
     let nowhere =
         Enforced { stages: Default::default(), ..at_storage("nowhere", Vec::new(), OverLimit::Held) };
     let served = at_storage("served", Vec::new(), OverLimit::Held);

@@ -52,7 +52,7 @@ fn slow_start_doubles_in_each_round_trip() {
 }
 
 #[test]
-fn reno_gains_a_segment_in_a_round_trip_and_its_mean_is_three_quarters_of_its_peak() {
+fn reno_gains_a_segment_per_round_trip_and_averages_3_4_of_its_peak() {
     // RFC 5681, section 3.1. One loss in n segments: a peak of sqrt(8n/3) and 3/4 of it on average (Mathis and others, 1997).
     let every = 6000;
     let mut run = Run::new(
