@@ -184,7 +184,7 @@ mod tests {
             host: Some("r0h0".to_owned()),
             ..Arguments::default()
         };
-        let settings = Settings::new(right()).expect("it is right");
+        let settings = Settings::new(right()).expect("valid settings");
         assert_eq!(settings.controllers, ["https://leeward:7600", "http://other:7600"]);
         assert_eq!(settings.interval, Nanos::SECOND);
         let (spaced, empty) = (file("spaced", "my secret\n"), file("empty", " \n"));
@@ -213,7 +213,7 @@ mod tests {
             ),
         ];
         for (given, at) in cases {
-            let error = Settings::new(given).err().expect("it is wrong");
+            let error = Settings::new(given).err().expect("an error");
             assert!(error.file == at && !error.to_string().contains("my secret"), "{at}: {error}");
         }
         assert!(Settings::new(Arguments { probe_listen: open(), secret: spaced, ..right() }).is_ok());

@@ -25,7 +25,7 @@ fn main() {
         for name in
             ["solstice", "solstice-etalon", "solstice-paper", "eclipse", "bvn", "rotor", "opera", "fixed"]
         {
-            let scheduler = REGISTRY.make(name, "").expect("it needs no settings");
+            let scheduler = REGISTRY.make(name, "").expect("the default settings are valid");
             let mut least = f64::INFINITY;
             let began = Instant::now();
             let mut calls = 0;

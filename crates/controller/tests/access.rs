@@ -51,7 +51,7 @@ fn ask(
     let request = token
         .into_iter()
         .fold(request, |request, token| request.header("authorization", format!("Bearer {token}")));
-    let mut response = agent().run(request.body("").expect("a request")).expect("it answers");
+    let mut response = agent().run(request.body("").expect("a request")).expect("the server answers");
     let value = response.headers().get(header).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let (value, status) = (value.to_owned(), response.status().as_u16());
     (status, value, response.body_mut().read_to_string().expect("text"))
@@ -118,8 +118,10 @@ fn a_host_bound_token_reports_its_hosts_and_reads_and_no_more() {
         body.as_object_mut().expect("an object").extend(said.as_object().expect("an object").clone());
         let request =
             agent().post(server.url("/v1/reports")).header("authorization", format!("Bearer {token}"));
-        let mut answer =
-            request.header("content-type", "application/json").send(body.to_string()).expect("it answers");
+        let mut answer = request
+            .header("content-type", "application/json")
+            .send(body.to_string())
+            .expect("the server answers");
         let text = answer.body_mut().read_to_string().expect("text");
         (answer.status().as_u16(), serde_json::from_str::<Value>(&text).expect("JSON"))
     };
@@ -190,9 +192,9 @@ fn no_response_contains_the_token() {
 #[test]
 fn without_tokens_requests_for_other_host_names_are_rejected() {
     let asked = |server: &Server, host: &str| {
-        let mut stream = TcpStream::connect(server.address).expect("it listens");
+        let mut stream = TcpStream::connect(server.address).expect("the server listens");
         let head = format!("GET /v1/status HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
-        stream.write_all(head.as_bytes()).expect("it is sent");
+        stream.write_all(head.as_bytes()).expect("the server reads");
         let mut heard = String::new();
         stream.read_to_string(&mut heard).expect("text");
         heard
@@ -250,7 +252,7 @@ fn a_client_that_does_not_read_responses_is_disconnected() {
         service("{racks: 40, hosts_per_rack: 25, nic: 1Gbps, oversubscription: 4}", "", Clock::system());
     (service.patience, service.connections) = (Duration::from_millis(500), 1);
     let server = Server::start(service);
-    let mut stream = TcpStream::connect(server.address).expect("it listens");
+    let mut stream = TcpStream::connect(server.address).expect("the server listens");
     stream.set_write_timeout(Some(Duration::from_millis(200))).expect("a time");
     // Sends requests until both socket buffers are full.
     while stream.write_all(b"GET /v1/hosts?limit=1000 HTTP/1.1\r\nhost: localhost\r\n\r\n").is_ok() {}
@@ -301,14 +303,14 @@ fn a_reload_replaces_certificate_and_tokens() {
     let started: Settings = flags.settings().expect("right settings");
     assert_eq!(started.log, LogSettings::default());
     let access = Arc::new(Access::new(Some(Tokens::from_text("tokens", "").expect("none")), None));
-    let kept = Arc::new(ArcSwap::new(certified(&tls).expect("it goes with its key")));
+    let kept = Arc::new(ArcSwap::new(certified(&tls).expect("the key matches the certificate")));
     let telemetry = Arc::new(Telemetry::new(None));
     let (tls, access_too) = (Some(kept.clone()), access.clone());
     let reload = Arc::new(Reload { flags, started, access: access_too, tls, telemetry });
     let mut service = service(CLUSTER, "", frozen());
     (service.access, service.tls, service.reload) = (access.clone(), Some(kept), Some(reload.clone()));
     let server = Server::start(service);
-    assert_eq!(over_tls(&server, &first).expect("it speaks TLS"), "HTTP/1.1 401 Un");
+    assert_eq!(over_tls(&server, &first).expect("the server speaks TLS"), "HTTP/1.1 401 Un");
 
     let made = NewToken::make("a", Role::Admin, &[]).expect("randomness");
     std::fs::write(&tokens, &made.line).expect("a file");
@@ -324,7 +326,7 @@ fn a_reload_replaces_certificate_and_tokens() {
 
     // Invalid files change nothing.
     std::fs::write(&tokens, "wrong").expect("a file");
-    assert_eq!(reload.again().expect_err("it is wrong").line, Some(1));
+    assert_eq!(reload.again().expect_err("an error").line, Some(1));
     assert!(access.admit(Some(Role::Admin), Some(&made.token), local, 0.0).is_ok());
 }
 
@@ -333,13 +335,13 @@ fn clients_without_tls_and_silent_clients_are_disconnected() {
     let folder = tempfile::tempdir().expect("a folder");
     let (tls, trusted) = certificate(folder.path(), "service");
     let mut service = service(CLUSTER, "", frozen());
-    service.tls = Some(Arc::new(ArcSwap::new(certified(&tls).expect("it goes with its key"))));
+    service.tls = Some(Arc::new(ArcSwap::new(certified(&tls).expect("the key matches the certificate"))));
     (service.patience, service.connections) = (Duration::from_millis(300), 1);
     let server = Server::start(service);
     for said in ["", "GET / HTTP/1.1\r\n\r\n"] {
-        let mut stream = TcpStream::connect(server.address).expect("it listens");
+        let mut stream = TcpStream::connect(server.address).expect("the server listens");
         stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a time");
-        stream.write_all(said.as_bytes()).expect("it is sent");
+        stream.write_all(said.as_bytes()).expect("the server reads");
         let mut heard = Vec::new();
         let _ = stream.read_to_end(&mut heard);
         assert!(!heard.starts_with(b"HTTP"));

@@ -47,7 +47,7 @@ fn reservations_and_reports_survive_any_clock_change_between_runs() {
     let mut held = 0;
     let mut promised = Value::Null;
     for (run, seconds) in [10 * hour, 11 * hour, 9 * hour, 9 * hour + 60].into_iter().enumerate() {
-        let store = Sqlite::open(&file, Default::default(), 1_000).expect("it can be opened");
+        let store = Sqlite::open(&file, Default::default(), 1_000).expect("the store opens");
         let clock = at(seconds);
         let (now, before) = (clock.text(clock.now()), clock.text(Nanos((seconds - 1) * Nanos::SECOND.0)));
         let server = Server::start(service_on(CLUSTER, "", clock, Box::new(store)));

@@ -22,23 +22,23 @@ fn started(settings: impl FnOnce(&mut Service)) -> Server {
 }
 
 fn connect(server: &Server) -> TcpStream {
-    let stream = TcpStream::connect(server.address).expect("it listens");
+    let stream = TcpStream::connect(server.address).expect("the server listens");
     stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a time");
     stream
 }
 
 /// Sends a request and returns the status of the response.
 fn asked(stream: &mut TcpStream, sent: &str) -> String {
-    stream.write_all(sent.as_bytes()).expect("it reads");
+    stream.write_all(sent.as_bytes()).expect("the server reads");
     let mut heard = [0; 4_096];
-    let length = stream.read(&mut heard).expect("it answers");
+    let length = stream.read(&mut heard).expect("the server answers");
     String::from_utf8_lossy(&heard[..length]).chars().skip(9).take(3).collect()
 }
 
 fn is_closed(stream: &mut TcpStream) -> bool {
-    stream.set_nonblocking(true).expect("it can be");
+    stream.set_nonblocking(true).expect("the socket is open");
     let read = std::iter::repeat_with(|| stream.read(&mut [0; 4_096])).find(|read| !matches!(read, Ok(1..)));
-    stream.set_nonblocking(false).expect("it can be");
+    stream.set_nonblocking(false).expect("the socket is open");
     !matches!(read, Some(Err(error)) if error.kind() == ErrorKind::WouldBlock)
 }
 
@@ -76,7 +76,7 @@ fn the_first_head_has_ten_seconds_and_later_heads_the_set_time() {
     let mut kept = connect(&server);
     assert_eq!(asked(&mut kept, "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n"), "200");
     let mut dripping = connect(&server);
-    dripping.write_all(b"GET /healthz HTTP/1.1\r\nx: ").expect("it reads");
+    dripping.write_all(b"GET /healthz HTTP/1.1\r\nx: ").expect("the server reads");
     while !is_closed(&mut dripping) {
         assert!(began.elapsed() < Duration::from_secs(20), "a head that does not end is waited for");
         let _ = dripping.write_all(b"x");
@@ -92,7 +92,7 @@ fn all_request_bodies_share_one_memory_limit() {
     // The request announces more bytes than it sends; announced bytes reserve no memory.
     let mut slow = connect(&server);
     let most = " ".repeat(900 << 10);
-    write!(slow, "{HEAD}content-length: {}\r\n\r\n{most}", 1 << 20).expect("it reads");
+    write!(slow, "{HEAD}content-length: {}\r\n\r\n{most}", 1 << 20).expect("the server reads");
     let report = |size: usize| {
         let mut stream = connect(&server);
         let body = format!("{{\"pad\": \"{}\"}}", " ".repeat(size));

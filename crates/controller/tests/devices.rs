@@ -85,7 +85,7 @@ fn hosts_show_disk_use_and_queues_now_and_over_time() {
         std::thread::sleep(std::time::Duration::from_millis(20));
         host["devices"][0]["busy"].is_null().then_some(host)
     });
-    let host = host.expect("it is not seen any more");
+    let host = host.expect("the host is listed");
     let device = &host["devices"][0];
     assert_eq!(device["queue"], Value::Null, "{device}");
     assert_eq!((&device["residual"], &host["egress"]["queue_bytes"]), (&json!(0.0), &Value::Null));

@@ -163,7 +163,7 @@ fn a_hung_store_is_reported_within_5_s_and_its_late_commits_count() {
                 scope.spawn(move || block(server, &format!("hung {n}")))
             })
             .collect();
-        asked.into_iter().map(|asked| asked.join().expect("it does not panic")).collect()
+        asked.into_iter().map(|asked| asked.join().expect("the thread does not panic")).collect()
     });
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
     for (status, problem) in &answers {
@@ -257,7 +257,7 @@ fn a_slow_loading_leader_holds_the_lease_and_the_other_follows() {
             }
             policies(POLICY)
         };
-        let store = Box::new(server.store(&database).expect("it is there"));
+        let store = Box::new(server.store(&database).expect("the database is available"));
         let cluster = NewCluster::read("test", CLUSTER).expect("a right cluster");
         let service = Service::new(cluster, slow, labels(), LedgerSettings::default(), 1, store);
         (Server::start(service.expect("defaults are right")), made)

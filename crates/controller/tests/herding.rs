@@ -92,13 +92,13 @@ fn all_at_once() -> Chains {
         together.wait();
         let url = server.url("/v1/place/replicas");
         let sent = agent.post(url).header("content-type", "application/json").send(body);
-        let text = sent.expect("it is answered").body_mut().read_to_string().expect("text");
+        let text = sent.expect("the server answers").body_mut().read_to_string().expect("text");
         let body: serde_json::Value = serde_json::from_str(&text).expect("JSON");
         serde_json::from_value(body["hosts"].clone()).expect("names of hosts")
     };
     let mut chains: Chains = std::thread::scope(|scope| {
         let placers: Vec<_> = (0..PLACERS).map(|_| scope.spawn(place)).collect();
-        placers.into_iter().map(|placer| placer.join().expect("it is placed")).collect()
+        placers.into_iter().map(|placer| placer.join().expect("the placement succeeds")).collect()
     });
     chains.sort();
     chains

@@ -61,7 +61,7 @@ fn a_follower_mirrors_the_leader_and_takes_over_within_5_s() {
         std::thread::sleep(Duration::from_millis(700));
         first.signal("-KILL");
         let killed = Instant::now();
-        (placing.join().expect("it does not panic"), killed)
+        (placing.join().expect("the thread does not panic"), killed)
     });
     acknowledged.push(decision);
     other.until("it leads", |other| matches!(other.place("after", 1), Some((201, _))));
@@ -106,7 +106,7 @@ fn a_leader_cut_off_from_postgres_loses_nothing_and_one_service_leads() {
         one_leads(&first, &second);
         std::thread::sleep(Duration::from_millis(300));
         stop.store(true, Ordering::SeqCst);
-        placing.join().expect("it does not panic")
+        placing.join().expect("the thread does not panic")
     });
     assert!(acknowledged.len() > 5);
     first.until("one of both leads", |first| first.is_ready() != second.is_ready());
@@ -131,7 +131,7 @@ fn a_postgres_outage_stops_promises_until_it_is_back() {
         std::thread::sleep(Duration::from_millis(300));
         server.stop("-INT");
         stop.store(true, Ordering::SeqCst);
-        placing.join().expect("it does not panic")
+        placing.join().expect("the thread does not panic")
     });
     for one in [&first, &second] {
         one.until("it says that it stalls", |one| one.status("stalled") != Value::Null);
@@ -171,7 +171,7 @@ fn a_hung_postgres_is_reported_and_service_resumes_when_it_recovers() {
         eprintln!("a PostgreSQL that hangs was told within {:?}", hung.elapsed());
         assert!(hung.elapsed() < TAKEOVER, "{:?}\n{}", hung.elapsed(), first.log());
         stop.store(true, Ordering::SeqCst);
-        placing.join().expect("it does not panic")
+        placing.join().expect("the thread does not panic")
     });
     server.signal("-CONT");
     let leader = one_leads(&first, &second);

@@ -25,9 +25,10 @@ fn folder() -> TempDir {
 }
 
 fn run(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
-    let Output { status, stdout, stderr } = leewardd(folder).args(arguments).output().expect("it runs");
+    let Output { status, stdout, stderr } =
+        leewardd(folder).args(arguments).output().expect("the program starts");
     let text = |bytes| String::from_utf8(bytes).expect("text");
-    (status.code().expect("it ends by itself"), text(stdout), text(stderr))
+    (status.code().expect("the program exits"), text(stdout), text(stderr))
 }
 
 /// A service that ends with its test at the latest.
@@ -43,13 +44,14 @@ impl Drop for Running {
 /// Starts a service. Returns it with its URL and its further output lines.
 fn started(folder: &Path, arguments: &[&str]) -> (Running, String, impl Iterator<Item = String> + use<>) {
     let mut command = leewardd(folder);
-    let mut child = Running(command.args(arguments).stderr(Stdio::piped()).spawn().expect("it runs"));
-    let written = BufReader::new(child.0.stderr.take().expect("it is piped")).lines();
+    let mut child =
+        Running(command.args(arguments).stderr(Stdio::piped()).spawn().expect("the program starts"));
+    let written = BufReader::new(child.0.stderr.take().expect("stderr is piped")).lines();
     let mut written = written.map_while(Result::ok);
     let first = written.next().expect("a line");
     let url = match first.strip_prefix("listening on ") {
         Some(url) => url.to_owned(),
-        None => json_of(&first)["url"].as_str().expect("it listens").to_owned(),
+        None => json_of(&first)["url"].as_str().expect("the server listens").to_owned(),
     };
     (child, url, written)
 }
@@ -73,7 +75,11 @@ fn ask(url: &str, method: &str, path: &str, who: &str, body: &str) -> u16 {
     let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
     let request = ureq::http::Request::builder().method(method).uri(format!("{url}{path}"));
     let request = request.header("authorization", who).header("content-type", "application/json");
-    agent.run(request.body(body.to_owned()).expect("a request")).expect("it answers").status().as_u16()
+    agent
+        .run(request.body(body.to_owned()).expect("a request"))
+        .expect("the server answers")
+        .status()
+        .as_u16()
 }
 
 /// Creates a token with a new name in the file `tokens` of the folder.
@@ -123,7 +129,7 @@ fn a_new_token_is_valid_after_a_reload() {
     assert_eq!(status(&url, token), 200);
     signal(&child, "-TERM");
     until("stopped");
-    assert_eq!(child.0.wait().expect("it ends").code(), Some(0));
+    assert_eq!(child.0.wait().expect("the process ends").code(), Some(0));
     assert!(store.exists());
 }
 
@@ -169,7 +175,7 @@ fn a_service_without_tokens_warns_that_any_local_user_has_access() {
     assert!(written.any(|line| line.contains("WARN anyone on this machine may ask")));
     assert_eq!(status(&url, "whatever"), 200);
     signal(&child, "-INT");
-    assert_eq!(child.0.wait().expect("it ends").code(), Some(0));
+    assert_eq!(child.0.wait().expect("the process ends").code(), Some(0));
 }
 
 /// Polls the condition for up to ten seconds.
@@ -187,7 +193,7 @@ fn soon(is_so: impl Fn() -> bool) -> bool {
 fn stopped(mut child: Running, written: impl Iterator<Item = String>) -> Vec<String> {
     signal(&child, "-TERM");
     let rest = written.collect();
-    assert_eq!(child.0.wait().expect("it ends").code(), Some(0));
+    assert_eq!(child.0.wait().expect("the process ends").code(), Some(0));
     rest
 }
 
@@ -225,7 +231,7 @@ fn with_json_logs_every_line_is_json() {
     assert_eq!(ask(&url, "PATCH", "/v1/cluster", &format!("Bearer {admin}"), r#"{"name": "other"}"#), 200);
     let lines: Vec<Value> = stopped(child, written).iter().map(|line| json_of(line)).collect();
     let changed =
-        lines.iter().find(|line| line["message"] == "the cluster was changed").expect("it is logged");
+        lines.iter().find(|line| line["message"] == "the cluster was changed").expect("the change is logged");
     assert_eq!((&changed["by"], &changed["version"]), (&json!("ops"), &json!(2)));
     assert_eq!(lines.last().expect("a line")["message"], "stopped");
 }
@@ -256,7 +262,10 @@ fn a_reload_changes_rate_limits_and_log_level() {
         .filter(|(_, line)| line.contains("DEBUG request "))
         .map(|(at, _)| at)
         .collect();
-    let again = lines.iter().position(|line| line.contains("settings were read again")).expect("it was told");
+    let again = lines
+        .iter()
+        .position(|line| line.contains("settings were read again"))
+        .expect("the reload is logged");
     assert!(!of_requests.is_empty() && of_requests.iter().all(|&at| at > again), "{lines:#?}");
     assert!(lines.last().is_some_and(|last| last.contains(" DEBUG ")), "nothing came after that but errors");
 }

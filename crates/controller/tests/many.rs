@@ -69,7 +69,7 @@ fn one(folder: &Path, store: &str) -> Value {
     let (status, decision) = process.place("first", 1).expect("an answer");
     assert_eq!((status, &decision["id"]), (201, &json!("0")));
     process.signal("-TERM");
-    assert!(process.child.wait().expect("it ends").success());
+    assert!(process.child.wait().expect("the process ends").success());
     decision
 }
 
@@ -77,7 +77,7 @@ fn one(folder: &Path, store: &str) -> Value {
 fn loaded(mut store: impl Store) -> State {
     assert!(matches!(store.renew_lease("here"), Ok(Leadership::Leader { .. })));
     let began = Instant::now();
-    let state = store.load(EXTENT.0, EXTENT.1).expect("it is read");
+    let state = store.load(EXTENT.0, EXTENT.1).expect("the store is readable");
     let took = began.elapsed();
     eprintln!("of {} decisions, {} are loaded in {took:?}", decisions(), state.decisions.len());
     assert!(took < SOON, "{took:?}");
@@ -117,10 +117,10 @@ fn a_service_starts_fast_on_a_file_of_many_decisions() {
     let folder = tempfile::tempdir().expect("a folder");
     let first = one(folder.path(), "store.db");
     let path = folder.path().join("store.db");
-    let file = Connection::open(&path).expect("it is there");
+    let file = Connection::open(&path).expect("the file exists");
     copies(decisions()).iter().for_each(|rows| file.execute_batch(rows).expect("there is room"));
     drop(file);
-    let state = loaded(Sqlite::open(&path, Durability::Process, 1_000_000).expect("it is opened"));
+    let state = loaded(Sqlite::open(&path, Durability::Process, 1_000_000).expect("the store opens"));
     assert_eq!(state.decisions.last().map(|(record, _)| record.id), Some(decisions()));
     let began = Instant::now();
     let process = Process::start(folder.path(), "store.db");
@@ -136,7 +136,7 @@ fn a_follower_takes_over_fast_on_a_database_of_many_decisions() {
     let (folder, database) = (tempfile::tempdir().expect("a folder"), server.database());
     let url = server.url(&database);
     let first = one(folder.path(), &url);
-    let ask = |question: &str| server.ask(&database, question).expect("it answers");
+    let ask = |question: &str| server.ask(&database, question).expect("the server answers");
     copies(decisions()).iter().for_each(|rows| drop(ask(rows)));
     // The server counts wasted reads per table and publishes the counts when a session ends.
     let read = |how: &str| -> u64 {
@@ -144,7 +144,7 @@ fn a_follower_takes_over_fast_on_a_database_of_many_decisions() {
         asked.parse().expect("a number")
     };
     let before = (read("seq_tup_read"), read("idx_scan"));
-    let state = loaded(server.store(&database).expect("it is there"));
+    let state = loaded(server.store(&database).expect("the database is available"));
     assert_eq!(state.decisions.last().map(|(record, _)| record.id), Some(decisions()));
     let began = Instant::now();
     while read("idx_scan") == before.1 {

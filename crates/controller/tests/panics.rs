@@ -35,7 +35,7 @@ fn a_panic_is_one_json_log_line() {
     // The panic hook is global to the process, so the test runs itself again in a child process.
     let mut itself = Command::new(env::current_exe().expect("a program"));
     let ran = itself.arg("--nocapture").env(FOLDER, folder.path()).env_remove("RUST_BACKTRACE").output();
-    let ran = ran.expect("it runs");
+    let ran = ran.expect("the program starts");
     let told = String::from_utf8(ran.stderr).expect("text");
     assert!(ran.status.success() && told.lines().count() == 1, "{told}");
     let line: Value = serde_json::from_str(&told).unwrap_or_else(|_| panic!("no JSON: {told}"));

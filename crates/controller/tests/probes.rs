@@ -274,7 +274,7 @@ fn hosts_with_a_secret_measure_only_for_a_service_that_knows_it() {
         assert_eq!(probe["state"], state, "{probe}");
         assert!(!probe.to_string().contains("of theirs"), "{probe}");
     }
-    std::fs::remove_file(&file).expect("it is there");
+    std::fs::remove_file(&file).expect("the file exists");
     let (status, _, problem) = server.post("/v1/probes", &body);
     assert!(status == 500 && problem["detail"].to_string().contains("probes.secret"), "{problem}");
 }

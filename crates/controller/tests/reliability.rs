@@ -75,8 +75,11 @@ impl Told {
             // A different delay per round kills the service at different points.
             std::thread::sleep(Duration::from_millis(40 + 37 * round));
             process.signal("-KILL");
-            changes.join().expect("it does not panic");
-            (decisions.join().expect("it does not panic"), ended.join().expect("it does not panic"))
+            changes.join().expect("the thread does not panic");
+            (
+                decisions.join().expect("the thread does not panic"),
+                ended.join().expect("the thread does not panic"),
+            )
         });
         assert!(!decisions.is_empty() && !ended.is_empty(), "nothing was acknowledged in round {round}");
         self.decisions.extend(decisions);
@@ -273,7 +276,7 @@ fn acknowledged_promises_and_reservations_survive_repeated_kills() {
             });
             std::thread::sleep(Duration::from_millis(11 * round));
             process.signal("-KILL");
-            acknowledged.extend(placing.join().expect("it does not panic"));
+            acknowledged.extend(placing.join().expect("the thread does not panic"));
         });
         assert!(acknowledged.len() > before, "nothing was acknowledged in round {round}");
         process.kill();
@@ -336,7 +339,7 @@ fn a_full_disk_stops_promises_but_not_reads_until_there_is_room() {
         std::thread::sleep(Duration::from_millis(300));
     }
     drop(file);
-    std::fs::remove_file(&filler).expect("it is there");
+    std::fs::remove_file(&filler).expect("the file exists");
     process.until("there is room again", |process| matches!(process.place("client", 1_000), Some((201, _))));
     process.has_all(&acknowledged);
     assert!(process.is_ready() && process.status("stalled") == Value::Null);
@@ -350,7 +353,7 @@ fn a_damaged_store_is_a_one_line_error_at_start() {
         process.place("client", sequence).expect("an answer");
     }
     process.signal("-TERM");
-    assert!(process.child.wait().expect("it ends").success());
+    assert!(process.child.wait().expect("the process ends").success());
     let file = folder.path().join("store.db");
     let whole = std::fs::read(&file).expect("a file");
     // Damages the whole file, its first bytes, and everything after the first page.
@@ -358,7 +361,7 @@ fn a_damaged_store_is_a_one_line_error_at_start() {
         let mut damaged = whole.clone();
         damaged[from..to].fill(0xa5);
         std::fs::write(&file, damaged).expect("a file");
-        let told = command(folder.path(), "store.db").output().expect("it runs");
+        let told = command(folder.path(), "store.db").output().expect("the program starts");
         let stderr = String::from_utf8_lossy(&told.stderr).into_owned();
         let last = stderr.lines().last().unwrap_or_default();
         assert_eq!(told.status.code(), Some(2), "{stderr}");

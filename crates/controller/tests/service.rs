@@ -177,12 +177,12 @@ fn a_decision_stores_at_most_eight_candidates_per_level() {
 #[test]
 fn an_oversized_body_is_rejected_unread() {
     let server = start();
-    let mut stream = TcpStream::connect(server.address).expect("it listens");
+    let mut stream = TcpStream::connect(server.address).expect("the server listens");
     let head = "POST /v1/place/replicas HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
                 content-length: 17000000\r\n\r\n";
-    stream.write_all(head.as_bytes()).expect("it reads the head");
+    stream.write_all(head.as_bytes()).expect("the server reads the head");
     let mut heard = [0; 12];
-    stream.read_exact(&mut heard).expect("it answers");
+    stream.read_exact(&mut heard).expect("the server answers");
     assert_eq!(&heard, b"HTTP/1.1 413");
     assert_eq!(server.get("/v1/status").0, 200);
 }
@@ -191,19 +191,19 @@ fn an_oversized_body_is_rejected_unread() {
 fn in_chunks(server: &Server, size: usize) -> String {
     let mut body = br#"{"size": "256MiB"}"#.to_vec();
     body.resize(size, b' ');
-    let mut stream = TcpStream::connect(server.address).expect("it listens");
+    let mut stream = TcpStream::connect(server.address).expect("the server listens");
     let head = "POST /v1/place/replicas HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
                 transfer-encoding: chunked\r\n\r\n";
-    stream.write_all(head.as_bytes()).expect("it reads the head");
+    stream.write_all(head.as_bytes()).expect("the server reads the head");
     for chunk in body.chunks(1 << 16) {
-        write!(stream, "{:x}\r\n", chunk.len()).expect("it reads on");
-        stream.write_all(chunk).and_then(|()| stream.write_all(b"\r\n")).expect("it reads on");
+        write!(stream, "{:x}\r\n", chunk.len()).expect("the server reads");
+        stream.write_all(chunk).and_then(|()| stream.write_all(b"\r\n")).expect("the server reads");
     }
     if size <= 16 << 20 {
-        stream.write_all(b"0\r\n\r\n").expect("it reads on");
+        stream.write_all(b"0\r\n\r\n").expect("the server reads");
     }
     let mut heard = [0; 12];
-    stream.read_exact(&mut heard).expect("it answers");
+    stream.read_exact(&mut heard).expect("the server answers");
     String::from_utf8_lossy(&heard).into_owned()
 }
 
@@ -224,11 +224,11 @@ fn a_client_that_stops_sending_times_out() {
         service
     });
     let hear = |sent: &str| {
-        let mut stream = TcpStream::connect(server.address).expect("it listens");
+        let mut stream = TcpStream::connect(server.address).expect("the server listens");
         stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a time");
-        stream.write_all(sent.as_bytes()).expect("it reads");
+        stream.write_all(sent.as_bytes()).expect("the server reads");
         let mut heard = String::new();
-        stream.read_to_string(&mut heard).expect("it closes the connection");
+        stream.read_to_string(&mut heard).expect("the server closes the connection");
         heard
     };
     let head = "POST /v1/place/replicas HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
@@ -247,10 +247,10 @@ fn a_client_over_the_connection_limit_is_served_when_one_closes() {
         service
     });
     let held = (0..3).map(|_| {
-        let mut stream = TcpStream::connect(server.address).expect("it listens");
+        let mut stream = TcpStream::connect(server.address).expect("the server listens");
         // An authenticated connection is not closed in favor of another.
-        stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").expect("it reads");
-        stream.read_exact(&mut [0; 12]).expect("it answers");
+        stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").expect("the server reads");
+        stream.read_exact(&mut [0; 12]).expect("the server answers");
         stream
     });
     let held: Vec<TcpStream> = held.collect();
@@ -259,7 +259,7 @@ fn a_client_over_the_connection_limit_is_served_when_one_closes() {
         std::thread::sleep(Duration::from_millis(300));
         assert!(!late.is_finished(), "more are served than there is room for");
         drop(held);
-        assert_eq!(late.join().expect("it is answered"), 200);
+        assert_eq!(late.join().expect("the server answers"), 200);
     });
 }
 
@@ -281,7 +281,7 @@ fn batched_blocks_are_answered_at_the_end_of_their_interval() {
         let ask =
             || server.post("/v1/place/replicas", &json!({ "size": "256MiB", "client": "a", "sequence": 1 }));
         let asking: Vec<_> = (0..2).map(|_| scope.spawn(ask)).collect();
-        let heard = asking.into_iter().map(|asking| asking.join().expect("it is answered"));
+        let heard = asking.into_iter().map(|asking| asking.join().expect("the server answers"));
         heard.map(|(_, _, body)| body["id"].as_str().expect("an id").to_owned()).collect()
     });
     assert_eq!(ids[0], ids[1], "the same request sent twice is placed once");
@@ -297,7 +297,7 @@ fn a_key_or_sequence_reused_for_another_operation_is_rejected() {
     let keyed = |path: &str, body: &Value| {
         let request = support::agent().post(server.url(path)).header("content-type", "application/json");
         let answer = request.header("idempotency-key", "k").send(body.to_string());
-        let mut answer = answer.expect("it answers");
+        let mut answer = answer.expect("the server answers");
         let text = answer.body_mut().read_to_string().expect("text");
         (answer.status().as_u16(), serde_json::from_str::<Value>(&text).expect("JSON"))
     };
@@ -338,7 +338,7 @@ fn a_stop_finishes_the_requests_in_progress() {
             .post(url)
             .header("content-type", "application/json")
             .send(r#"{"size": "256MiB"}"#);
-        sent.expect("it is answered").status().as_u16()
+        sent.expect("the server answers").status().as_u16()
     });
     // The request is in progress once the coordinator reports it as waiting.
     while server.get("/v1/status").2["waiting"] != json!(1) {
@@ -346,7 +346,7 @@ fn a_stop_finishes_the_requests_in_progress() {
         std::thread::sleep(Duration::from_millis(5));
     }
     server.stop();
-    assert_eq!(waiting.join().expect("it does not panic"), 201);
+    assert_eq!(waiting.join().expect("the thread does not panic"), 201);
     assert!(server.end().is_ok());
 }
 

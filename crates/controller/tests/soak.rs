@@ -37,8 +37,8 @@ fn start(folder: &std::path::Path) -> Process {
 
 impl Process {
     fn connect(&self) -> TcpStream {
-        let address = self.url.strip_prefix("http://").expect("it speaks HTTP");
-        let stream = TcpStream::connect(address).expect("it listens");
+        let address = self.url.strip_prefix("http://").expect("the URL is HTTP");
+        let stream = TcpStream::connect(address).expect("the server listens");
         let time = Some(10 * PATIENCE);
         stream.set_read_timeout(time).and_then(|()| stream.set_write_timeout(time)).expect("a time");
         stream
@@ -52,7 +52,8 @@ impl Process {
 
     /// Resident memory, in MiB.
     fn memory(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("it runs");
+        let status =
+            std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("the process runs");
         let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         let kilobytes = resident.and_then(|text| text.trim().strip_suffix(" kB")?.parse::<u64>().ok());
         kilobytes.expect("a number of kB") / 1_024
@@ -81,9 +82,9 @@ fn drip(process: &Process, first: &str, piece: &[u8], ends: &AtomicBool) {
         std::thread::sleep(PATIENCE / 10);
         sent = stream.write_all(piece);
         // Reading the response reveals a closed connection.
-        stream.set_nonblocking(true).expect("it can be");
+        stream.set_nonblocking(true).expect("the socket is open");
         let closed = matches!(stream.read(&mut [0; 4_096]), Ok(0));
-        stream.set_nonblocking(false).expect("it can be");
+        stream.set_nonblocking(false).expect("the socket is open");
         if closed {
             return;
         }

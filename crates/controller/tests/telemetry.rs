@@ -182,7 +182,7 @@ fn prometheus_credentials_are_read_per_query_and_not_disclosed() {
     assert!(fake.headers().contains("Basic bWU6b2xkLXNlY3JldA=="), "{headers}");
     file("password", "new-secret\n");
     process.until("the new one counts", |_| fake.headers().contains("Basic bWU6bmV3LXNlY3JldA=="));
-    std::fs::remove_file(folder.path().join("password")).expect("it is there");
+    std::fs::remove_file(folder.path().join("password")).expect("the file exists");
     process.until("it is missed", |process| state(process).1.contains("no such file"));
     let told = format!("{}{}", process.log(), process.status("telemetry"));
     assert!(!told.contains("secret") && !told.contains("Basic"), "{told}");
@@ -273,7 +273,7 @@ fn invalid_settings_map_or_credentials_fail_before_the_start() {
     ] {
         let mut command = settings(folder.path(), &fake, "");
         let config = folder.path().join("leeward.yaml");
-        let text = std::fs::read_to_string(&config).expect("it is there");
+        let text = std::fs::read_to_string(&config).expect("the file exists");
         let text = match more.split(':').next().expect("a field") {
             ", url" => text.replace(&format!("url: '{}'", fake.url), &more[2..]),
             ", map" => text.replace("map: map.yaml", &more[2..]),
@@ -281,7 +281,7 @@ fn invalid_settings_map_or_credentials_fail_before_the_start() {
             _ => text.replace("400ms", &format!("400ms{more}")),
         };
         std::fs::write(&config, text).expect("a file");
-        let output = command.arg("--check-config").output().expect("it runs");
+        let output = command.arg("--check-config").output().expect("the program starts");
         let told = String::from_utf8(output.stderr).expect("text");
         assert!(
             output.status.code() == Some(2) && told.contains(part) && !told.contains("s3cret"),
@@ -289,7 +289,8 @@ fn invalid_settings_map_or_credentials_fail_before_the_start() {
         );
     }
     let mut command = command(folder.path(), "memory");
-    let output = command.args(["--prometheus", &fake.url, "--check-config"]).output().expect("it runs");
+    let output =
+        command.args(["--prometheus", &fake.url, "--check-config"]).output().expect("the program starts");
     let told = String::from_utf8(output.stderr).expect("text");
     assert!(told.starts_with("error: --map: missing"), "{told}");
 }

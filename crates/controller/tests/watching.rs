@@ -19,9 +19,9 @@ type Event = (String, u64, Value);
 
 impl Stream {
     fn open(server: &Server, head: &str) -> Stream {
-        let mut stream = TcpStream::connect(server.address).expect("it listens");
+        let mut stream = TcpStream::connect(server.address).expect("the server listens");
         stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a time");
-        write!(stream, "GET /v1/events HTTP/1.1\r\nhost: localhost\r\n{head}\r\n").expect("it reads");
+        write!(stream, "GET /v1/events HTTP/1.1\r\nhost: localhost\r\n{head}\r\n").expect("the server reads");
         let mut stream = Stream(BufReader::new(stream));
         assert!(stream.line().starts_with("HTTP/1.1 200"));
         while !stream.line().starts_with("retry: ") {}

@@ -43,7 +43,7 @@ fn place_block(engine: &mut Engine, request: ReplicaRequest) -> Result<Committed
         Output::ReplicasPlaced(1, answer) => Some(answer),
         _ => None,
     });
-    answer.expect("it is decided at once")
+    answer.expect("the engine decides at once")
 }
 
 fn place_app(engine: &mut Engine, request: AppRequest) -> Result<CommittedDecision<Assignment>, Refusal> {
@@ -124,7 +124,7 @@ proptest! {
         for (host, (rating, beside)) in hosts.iter().zip(ratings.iter().zip(&beside)) {
             let rack = cluster.fabric.rack_of(*host);
             let loaded = |link: Option<ResourceId>, bps: u64| {
-                view.utilization_with(link.expect("a tree"), Load(bps as i64)).expect("it is seen")
+                view.utilization_with(link.expect("a tree"), Load(bps as i64)).expect("a known load")
             };
             let up = loaded(cluster.fabric.out_of_domain(rack), egress);
             let down = loaded(cluster.fabric.into_domain(rack), ingress);

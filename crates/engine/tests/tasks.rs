@@ -49,7 +49,7 @@ fn samples(engine: &Engine, sent: &BTreeMap<u64, u64>, at: Nanos) -> Vec<Sample>
         loads.extend(links.into_iter().flatten().map(|link| (link, 0)));
     }
     for (&app, mbps) in sent {
-        let host = engine.host_of(TaskId { app, index: 0 }).expect("it runs");
+        let host = engine.host_of(TaskId { app, index: 0 }).expect("a running app");
         let link = fabric.out_of_domain(fabric.rack_of(host)).expect("a tree");
         *loads.get_mut(&link).expect("a rack's link") += (mbps * MBPS) as i64;
     }
@@ -153,9 +153,9 @@ proptest! {
 fn the_move_property_covers_real_moves() {
     let rate = |round: u64, task: u64| (task + round / 8) * 93 % 300 + (task * 37 + round * 91) % 100;
     let rates: Vec<Vec<u64>> = (0..60).map(|round| (0..16).map(|task| rate(round, task)).collect()).collect();
-    let moves = churn(&rates, None, None).expect("it holds");
+    let moves = churn(&rates, None, None).expect("the property holds");
     assert!(moves > 5, "{moves}");
-    assert_eq!(churn(&rates, Some(0), None).expect("it holds"), 0);
+    assert_eq!(churn(&rates, Some(0), None).expect("the property holds"), 0);
 }
 
 /// Expected load of the uplink of a host's rack, in Mb/s.
@@ -164,7 +164,7 @@ fn expected_above(engine: &Engine, host: HostId, now: Nanos) -> f64 {
     let link = fabric.out_of_domain(fabric.rack_of(host)).expect("a tree");
     let mut scratch = Scratch::default();
     let utilization = engine.ledger().view(now, &mut scratch).utilization_with(link, Load(0));
-    utilization.expect("it was reported") * 1000.0
+    utilization.expect("a reported load") * 1000.0
 }
 
 #[test]
@@ -229,7 +229,7 @@ fn refused_moves_leave_the_engine_as_one_that_advises_none() {
                 fade: Fade::WithEstimator,
                 starts: Some(at(1)),
             };
-            engine.resume_app(at(1), &request, &[host], vec![entry]).expect("it is a host of the fabric");
+            engine.resume_app(at(1), &request, &[host], vec![entry]).expect("a host of the fabric");
         }
     }
     let sent: BTreeMap<u64, u64> = (0..6).map(|id| (id, 150)).collect();

@@ -119,7 +119,7 @@ fn packets(mut bytes: &[u8]) {
         bytes = rest;
     }
     let received = collector.finish(0);
-    received.check(&train).expect("it was received");
+    received.check(&train).expect("a valid report");
     assert!(received.packets() <= train.total_packets());
 }
 

@@ -148,7 +148,7 @@ fn turns() {
         Entry { owner, hops: hops.to_vec(), demand, sign, fade, starts: Some(Nanos::SECOND) }
     };
     let change = Transaction { add: (0..ENTRIES).map(entry).collect(), ..Transaction::default() };
-    ledger.commit(change, Nanos::SECOND).expect("it relies on nothing");
+    ledger.commit(change, Nanos::SECOND).expect("the transaction commits");
     let mut copied: Vec<f64> = (0..20)
         .map(|_| {
             let begin = Instant::now();
@@ -186,7 +186,7 @@ fn turns() {
                 seconds = completion(context.view, &request.transfers, &decision.choice, Estimate::default())
                     .seconds;
                 let begin = Instant::now();
-                let entries = ledger.commit(decision.change, Nanos::SECOND).expect("it relies on nothing");
+                let entries = ledger.commit(decision.change, Nanos::SECOND).expect("the transaction commits");
                 let committed = begin.elapsed().as_secs_f64() * 1e3;
                 ledger.release(&entries, Nanos::SECOND);
                 times.push((decided, committed));

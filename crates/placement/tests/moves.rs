@@ -108,7 +108,7 @@ proptest! {
             prop_assert!(task.demand.tolerant && !task.cooling);
             let rack = world.fabric.rack_of(task.host);
             let side = links(&world, rack).iter().position(|&link| link == one.link);
-            prop_assert!(before[rack.index()][side.expect("it leaves a link of its rack")] > 750);
+            prop_assert!(before[rack.index()][side.expect("a link of its rack")] > 750);
             let to = world.fabric.rack_of(one.to);
             prop_assert!(to != rack);
             prop_assert!(now[to.index()].iter().all(|&mbps| mbps <= 700), "{:?}", now);

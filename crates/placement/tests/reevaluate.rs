@@ -87,7 +87,10 @@ fn the_load_of_an_app_does_not_count_against_itself() {
     let demand = Demand::Elastic { bytes: Bytes(1 << 30), flows: 9, cap_bps: None };
     let owner = Owner { kind: OwnerKind::App, id: APP };
     let entry = Entry { owner, hops, demand, sign: Sign::Adds, fade: Fade::WithEstimator, starts: Some(NOW) };
-    world.ledger.commit(Transaction { add: vec![entry], ..Transaction::default() }, NOW).expect("it fits");
+    world
+        .ledger
+        .commit(Transaction { add: vec![entry], ..Transaction::default() }, NOW)
+        .expect("the transaction commits");
     let left = app(&[(1000, 0), (1000, 0)], &[(0, 1, 1000)]);
     let stays = decide(&world, "choreo", &left, &[from, to], Nanos(0)).expect("there is room");
     assert_eq!(stays.stays, 10.0, "nine flows of its own are not nine of others");

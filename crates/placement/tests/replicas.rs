@@ -180,7 +180,7 @@ fn leeward_skips_an_idle_rack_whose_disks_are_all_busy() {
         let considered = decision.why.iter().find(rack).expect("every rack is explained");
         let Some(Limit::Resource(limit)) = considered.limit else { panic!("{considered:?}") };
         assert_eq!(fabric.host_of(limit).map(|host| fabric.rack_of(host)), Some(DomainId(2)));
-        let value = considered.value.expect("it is seen").0;
+        let value = considered.value.expect("a known load").0;
         assert!((39_000_000..=41_000_000).contains(&value), "a tenth of 400 Mb/s: {value}");
     }
 }

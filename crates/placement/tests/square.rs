@@ -40,7 +40,7 @@ fn errors_in_a_square_name_the_line() {
         ("not UTF-8", b"0,1\n\xff,0\n".to_vec()),
     ];
     let told = |(what, text): &(&str, Vec<u8>)| {
-        let error = read("wrong", text).expect_err("it should be refused");
+        let error = read("wrong", text).expect_err("an error");
         format!("{what:>22}: {error}")
     };
     let table: Vec<String> = texts.iter().map(told).collect();
@@ -52,7 +52,7 @@ fn a_square_is_rejected_at_the_first_excess_transfer() {
     // A short file that expands without end, as gzip allows, must not exhaust memory. A row makes 1,499
     // transfers, so 1,334 rows leave room for 334.
     let row = vec!["1"; 1500].join(",") + "\n";
-    let error = read("bomb", row.repeat(1500).as_bytes()).expect_err("it should be refused");
+    let error = read("bomb", row.repeat(1500).as_bytes()).expect_err("an error");
     assert_eq!(error, "m.csv:1335: column 335: more than 2000000 transfers in one app");
 }
 

@@ -293,7 +293,7 @@ fn a_decision_names_its_model_and_telemetry_windows() {
             ("flows_only: true", false, true, 1.0),
         ] {
             let Decision { basis, choice, .. } = world.decide(policy, settings, &app).expect("there is room");
-            let estimate = basis.estimate.expect("it places by a model");
+            let estimate = basis.estimate.expect("an estimate of the model");
             assert_eq!(estimate, Estimate { into_hosts, flows_only });
             let mut scratch = Scratch::default();
             let view = world.ledger.view(NOW, &mut scratch);
@@ -342,7 +342,7 @@ fn sender(peak_mbps: u64) -> AppRequest {
 }
 
 fn in_rack(considered: &Considered) -> u32 {
-    considered.objectives.expect("it was looked at").in_rack
+    considered.objectives.expect("the rack was considered").in_rack
 }
 
 proptest! {

@@ -260,7 +260,7 @@ fn a_sequence_reused_for_another_kind_while_waiting_is_rejected() {
     let first = block(Some(("a", 1)));
     let spec = PlacementSpec::Workload(WorkloadSpec { workload: serde_json::Map::new() });
     let other = Placement { request: Request::Workload, spec, caller: first.caller.clone(), lasts: None };
-    let reused = PlaceError::KeyReused(first.caller.clone().expect("it has one"), "replicas");
+    let reused = PlaceError::KeyReused(first.caller.clone().expect("a caller"), "replicas");
     assert_eq!(place(&mut coordinator, at(1_100), first, 0), []);
     assert_eq!(place(&mut coordinator, at(1_200), other, 1), [(1, Err(reused))]);
     coordinator.wake(Nanos(2 * SECOND.0));
@@ -309,7 +309,7 @@ fn a_record_omits_long_constraint_lists() {
     request.constraints.excluded_hosts = vec![HostId(19)];
     let (record, _) = placed(place_now(&mut coordinator, at(1_100), placement));
     assert!(!record.details.hosts.contains(&"r4h3".to_owned()));
-    let kept = serde_json::to_string(&record.details.spec).expect("it is written");
+    let kept = serde_json::to_string(&record.details.spec).expect("the record serializes");
     assert!(kept.len() < 200, "{kept}");
 }
 

@@ -212,7 +212,7 @@ fn goes_on(acts: &[Act], mut store: Box<dyn Store>) -> TestCaseResult {
     });
     let mut after = coordinator(&of, limits);
     let state = store.load(limits.decisions, limits.keys).expect("what was written is read");
-    after.resume(state).expect("it fits the same cluster");
+    after.resume(state).expect("the state fits the cluster");
     prop_assert_eq!(after.changes().collect::<Vec<Change>>(), Vec::new());
     for id in 0..next {
         prop_assert_eq!(kept(&mut after, now, id), kept(&mut before, now, id), "decision {}", id);
@@ -238,7 +238,7 @@ fn goes_on(acts: &[Act], mut store: Box<dyn Store>) -> TestCaseResult {
     };
     let mut resumed = coordinator(&of, limits);
     let state = store.load(limits.decisions, limits.keys).expect("what was written is read");
-    resumed.resume(state).expect("it fits the same cluster");
+    resumed.resume(state).expect("the state fits the cluster");
     prop_assert_eq!(one_more(&mut resumed), one_more(&mut before));
     let number = number(&mut after);
     prop_assert!(last.is_none_or(|last| number > last), "number {} after {:?}", number, last);
@@ -308,7 +308,7 @@ fn answers_of_all(acts: &[Act], mut store: Box<dyn Store>) -> TestCaseResult {
     let mut find = |coordinator: &mut Coordinator<Numbers>, id| {
         let changes: Vec<Change> = coordinator.changes().collect();
         store.apply(&changes).expect("there is room");
-        store.decisions(&[id]).expect("it is read").pop()
+        store.decisions(&[id]).expect("the store is readable").pop()
     };
     let mut now = Nanos(10 * SECOND.0);
     for (&act, next) in acts.iter().zip(0..) {
@@ -358,7 +358,10 @@ struct Shared(Database);
 
 impl Shared {
     fn store(&self) -> Box<dyn Store> {
-        Box::new(Postgres::open(self.0.clone(), Durability::Process, 1_000_000).expect("it is there"))
+        Box::new(
+            Postgres::open(self.0.clone(), Durability::Process, 1_000_000)
+                .expect("the database is available"),
+        )
     }
 }
 
@@ -385,11 +388,15 @@ fn both_stores_agree_and_a_follower_has_the_state_of_the_leader() {
         let (mut leading, mut following) = (coordinator(&of, limits), coordinator(&of, limits));
         let mut file = leads(Box::new(Sqlite::in_memory().expect("there is memory")));
         let (mut store, mut beside) = (leads(shared.store()), shared.store());
-        following.resume(beside.load(limits.decisions, limits.keys).expect("it is read")).expect("it fits");
+        following
+            .resume(beside.load(limits.decisions, limits.keys).expect("the store is readable"))
+            .expect("the state fits the cluster");
         let mut follow = |now| match beside.renew_lease("there") {
             Ok(Leadership::Follower { leader, updates: Updates::Changes(changes) }) => {
                 assert_eq!(leader.as_deref(), Some("here"));
-                changes.into_iter().for_each(|change| following.follow(now, change).expect("it fits"));
+                changes
+                    .into_iter()
+                    .for_each(|change| following.follow(now, change).expect("the state fits the cluster"));
             }
             other => panic!("it does not follow: {other:?}"),
         };
@@ -405,7 +412,10 @@ fn both_stores_agree_and_a_follower_has_the_state_of_the_leader() {
         });
         store.apply(&together).expect("there is room");
         follow(now);
-        prop_assert_eq!(store.load(8, 100).expect("it is read"), file.load(8, 100).expect("it is read"));
+        prop_assert_eq!(
+            store.load(8, 100).expect("the store is readable"),
+            file.load(8, 100).expect("the store is readable")
+        );
         for id in 0..next {
             prop_assert_eq!(kept(&mut following, now, id), kept(&mut leading, now, id), "decision {}", id);
         }
@@ -468,7 +478,7 @@ fn advised_moves_are_stored_answered_and_withdrawn() {
 fn advised_moves_are_stored_in_postgres_and_reach_followers() {
     let Some(server) = postgres::Server::shared() else { return };
     let database = server.database();
-    let open = || Box::new(server.store(&database).expect("it is there"));
+    let open = || Box::new(server.store(&database).expect("the database is available"));
     moves(leads(open()), Some(open()));
 }
 
@@ -478,7 +488,9 @@ fn moves(mut store: Box<dyn Store>, beside: Option<Box<dyn Store>>) {
     let mut before = coordinator(&of, limits);
     let mut following = coordinator(&of, limits).led_elsewhere();
     let beside = beside.map(|mut beside| {
-        following.resume(beside.load(100, 100).expect("it is read")).expect("it fits");
+        following
+            .resume(beside.load(100, 100).expect("the store is readable"))
+            .expect("the state fits the cluster");
         beside
     });
     let (now, advised) = hot(&of, &mut before, &mut *store);
@@ -487,7 +499,9 @@ fn moves(mut store: Box<dyn Store>, beside: Option<Box<dyn Store>>) {
         else {
             panic!("it does not follow")
         };
-        changes.into_iter().for_each(|change| following.follow(now, change).expect("it fits"));
+        changes
+            .into_iter()
+            .for_each(|change| following.follow(now, change).expect("the state fits the cluster"));
         assert_eq!(migrations(&mut following, now), advised);
         assert_eq!(counts(&mut following), counts(&mut before));
         // Only the leader expires moves without an answer.
@@ -500,7 +514,9 @@ fn moves(mut store: Box<dyn Store>, beside: Option<Box<dyn Store>>) {
     assert_eq!(host_of(&mut before, now, first.decision), first.to);
     // A resumed coordinator knows the moves and the task's destination.
     let mut after = coordinator(&of, limits);
-    after.resume(store.load(100, 100).expect("what was written is read")).expect("it fits");
+    after
+        .resume(store.load(100, 100).expect("what was written is read"))
+        .expect("the state fits the cluster");
     assert_eq!(migrations(&mut after, now), advised);
     assert_eq!(host_of(&mut after, now, first.decision), first.to);
     // A rejected move is undone, a completed one stays, and an answer is final.
@@ -556,7 +572,7 @@ fn a_file_deletes_old_rows() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("store.db");
     let store = leads(Box::new(Sqlite::open(&path, Durability::Process, 100).expect("a new file")));
-    let beside = rusqlite::Connection::open(&path).expect("it is there");
+    let beside = rusqlite::Connection::open(&path).expect("the file exists");
     ROWS.iter().for_each(|rows| beside.execute_batch(rows).expect("there is room"));
     forgets(store, |question| beside.query_row(question, [], |row| row.get(0)).expect("a number"));
 }
@@ -566,10 +582,11 @@ fn postgres_deletes_old_rows() {
     let Some(server) = postgres::Server::shared() else { return };
     let database = server.database();
     let url = Database::read(&server.url(&database), None).expect("a right URL");
-    let store = leads(Box::new(Postgres::open(url, Durability::Process, 100).expect("it is there")));
+    let store =
+        leads(Box::new(Postgres::open(url, Durability::Process, 100).expect("the database is available")));
     ROWS.iter().for_each(|rows| drop(server.ask(&database, rows).expect("there is room")));
     forgets(store, |question| {
-        server.ask(&database, question).expect("it answers").parse().expect("a number")
+        server.ask(&database, question).expect("the server answers").parse().expect("a number")
     });
 }
 
@@ -588,15 +605,15 @@ fn the_most_recent_of_many_clients_are_loaded() {
     before.report(now, report(&of, Act::Report(0), now)).expect("a valid report");
     place(&mut before, now, block("a", 7), 0);
     store.apply(&before.changes().collect::<Vec<Change>>()).expect("there is room");
-    let beside = rusqlite::Connection::open(&path).expect("it is there");
+    let beside = rusqlite::Connection::open(&path).expect("the file exists");
     let copies = "WITH RECURSIVE n (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM n WHERE number < 25000)
         INSERT INTO decisions SELECT number, at, kind, 'client ' || (100000 + number), 7, NULL, shown, expires, released
         FROM n, decisions WHERE id = 0";
     beside.execute_batch(copies).expect("there is room");
-    let state = store.load(10, 10).expect("it is read");
+    let state = store.load(10, 10).expect("the store is readable");
     assert_eq!(state.callers.len(), 20_000);
     let mut after = coordinator(&of, Limits { decisions: 10, clients: 100, ..Limits::default() });
-    after.resume(state).expect("it fits the same cluster");
+    after.resume(state).expect("the state fits the cluster");
     for number in 24_991..=25_000_u64 {
         let again = answered(
             &mut after,

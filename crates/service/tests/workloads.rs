@@ -167,11 +167,11 @@ fn a_release_during_an_analysis_is_a_conflict_and_restarts_it() {
     let mut coordinator: Coordinator<Numbers> = coordinator();
     let first = placed(tell(&mut coordinator, ask(&form("first", Some("r1h1"), 200, 10), None), 0));
     coordinator.place(SECOND, ask(&form("second", Some("r1h1"), 40, 10), None), 1);
-    let job = coordinator.jobs().next().expect("it is looked into");
+    let job = coordinator.jobs().next().expect("an analysis starts");
     coordinator.release(SECOND, first.id).expect("a decision");
     coordinator.found(SECOND, job.find());
     assert_eq!(place_replies(&mut coordinator), [], "what it rests on has changed");
-    let job = coordinator.jobs().next().expect("it is analyzed again");
+    let job = coordinator.jobs().next().expect("the analysis restarts");
     coordinator.found(SECOND, job.find());
     assert_eq!(placed(place_replies(&mut coordinator)).details.hosts, ["r1h1"]);
     assert_eq!(reserved(&mut coordinator, "r0h0:egress"), 35_200_000, "the first is not back");
@@ -233,7 +233,7 @@ fn a_workload_that_breaks_another_slo_is_refused_without_effect() {
 fn a_server_that_drains_during_the_analysis_gets_no_volume() {
     let mut coordinator: Coordinator<Numbers> = coordinator();
     coordinator.place(SECOND, ask(&form("a", None, 50, 10), None), 1);
-    let result = coordinator.jobs().next().expect("it is looked into").find();
+    let result = coordinator.jobs().next().expect("an analysis starts").find();
     // The first candidate is some host of this rack; all of the rack's hosts start draining.
     let drained = |host: u32| HostReport { host: HostId(host), up: None, draining: Some(true), stored: None };
     let report = Report {
@@ -258,7 +258,7 @@ fn eight_conflicts_in_a_row_reject_the_request_for_a_retry() {
     coordinator.place(SECOND, ask(&form("last", Some("r1h1"), 400, 2), Some("key")), 1);
     for number in 0..8 {
         assert_eq!(place_replies(&mut coordinator), [], "{number}");
-        let result = coordinator.jobs().next().expect("it is looked into").find();
+        let result = coordinator.jobs().next().expect("an analysis starts").find();
         coordinator.release(SECOND, number).expect("a decision");
         coordinator.found(SECOND, result);
     }

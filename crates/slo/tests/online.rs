@@ -113,12 +113,12 @@ impl House {
         let open = |name: &str| Err(leeward_fabric::input::InputError::new(name, "no file"));
         let read = Workloads::from_text("w", &file, &self.cluster, &Default::default(), &open, None);
         let read = read.map_err(|error| TestCaseError::fail(error.to_string()))?;
-        let placed = read.system(&self.cluster).expect("it has servers");
+        let placed = read.system(&self.cluster).expect("the cluster has servers");
         let mut bounds = Bounds::new(&placed.system, read.bounds).expect("a right system");
         let mut reserved = BTreeMap::<ResourceId, f64>::new();
         for (at, (standing, promise)) in self.standing.iter().zip(&placed.system.promises).enumerate() {
             let Grant { bound_s, slo, .. } = &standing.agreed;
-            let told = bound_s.expect("it is bounded");
+            let told = bound_s.expect("a bound");
             prop_assert!(told <= slo.latency_s, "{standing:?}");
             let bound = bounds.bound(at, Method::Dnc).expect("a bound").seconds;
             prop_assert!((bound - told).abs() <= 1e-6 * told, "{bound} is not {told}: {standing:?}");
@@ -245,7 +245,7 @@ fn promises_of_other_bounds_stay_unchanged_and_do_not_block_packing() {
     for by in ["snc", "none"] {
         let mut house = House::new();
         let form = by_chance("chance", Some("r1h1"), true);
-        let agreement = admit(&house.cluster, &[], &form, 0, &policy(by)).expect("it is admitted");
+        let agreement = admit(&house.cluster, &[], &form, 0, &policy(by)).expect("the workload is admitted");
         let told = agreement.agreed[0].clone();
         assert_eq!(told.by.as_deref(), Some(by).filter(|by| *by != "none"), "{told:?}");
         house.settle(0, form, &agreement);
@@ -273,7 +273,7 @@ fn packing_preserves_a_promise_of_a_stochastic_bound() {
     // Workloads of shorter SLOs are packed on its links until one is refused; its SLO holds throughout.
     let mut house = House::new();
     let form = by_chance("chance", Some("r1h1"), true);
-    let agreement = admit(&house.cluster, &[], &form, 0, &policy("snc")).expect("it is admitted");
+    let agreement = admit(&house.cluster, &[], &form, 0, &policy("snc")).expect("the workload is admitted");
     house.settle(0, form, &agreement);
     let mut refused = None;
     for id in 1..12 {
@@ -337,7 +337,7 @@ fn promises_on_a_dead_link_do_not_block_others() {
     }
     let ask = Ask { client: 2, server: 1, millis: 200, share: 2, burst: 1, bytes: 1 };
     let admitted = admit(&house.cluster, &house.standing, &ask.form("w4", true), 4, &policy("dnc"));
-    let admitted = admitted.expect("it has nothing to do with the link");
+    let admitted = admitted.expect("the workload does not use the link");
     assert!(admitted.agreed.last().is_some_and(|new| new.bound_s.is_some()));
 }
 

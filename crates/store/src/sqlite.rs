@@ -285,7 +285,7 @@ mod tests {
     fn steps(store: &Sqlite, question: &str, parameters: &[i64]) -> i32 {
         let mut question = store.connection.prepare(question).expect("a right question");
         let mut rows = question.query(params_from_iter(parameters)).expect("a right question");
-        while rows.next().expect("it is read").is_some() {}
+        while rows.next().expect("the store is readable").is_some() {}
         drop(rows);
         question.get_status(StatementStatus::VmStep)
     }

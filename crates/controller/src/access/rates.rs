@@ -101,7 +101,7 @@ mod tests {
         let rates = Rates::new(Some(2));
         assert_eq!([0, 1, 2].map(|_| rates.take(&client(1), 5.0).is_ok()), [true, true, false]);
         assert!(rates.take(&client(2), 5.0).is_ok());
-        let wait = rates.take(&client(1), 5.0).expect_err("it has asked twice").get();
+        let wait = rates.take(&client(1), 5.0).expect_err("the limit is reached").get();
         assert!(rates.take(&client(1), 5.0 + f64::from(wait)).is_ok());
     }
 

@@ -271,7 +271,7 @@ mod tests {
             events.tell(Event::Decision(large.clone()));
         }
         events.tell(Event::Cluster(1));
-        let kept = numbers(&events, events.gone()).expect("it is kept");
+        let kept = numbers(&events, events.gone()).expect("the events are buffered");
         assert!(kept.len() > 1 && (kept.len() - 1) * each <= BYTES, "{} of {each} bytes", kept.len());
         assert_eq!(kept.last(), Some(&41));
         assert_eq!(numbers(&events, events.gone() - 1), Err(Missed));

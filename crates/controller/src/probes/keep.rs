@@ -165,7 +165,7 @@ mod tests {
             (json!({ "shape": "hose", "hosts": 2, "nic": "1Gbps" }), &full, "`h0` is not written out"),
             (json!({ "shape": "pipe", "hosts": 2, "pair": "1Mbps" }), &lacks, "no rate from h1 to h0"),
         ] {
-            let why = with_mesh(&mut file, mesh).expect_err("it is wrong");
+            let why = with_mesh(&mut file, mesh).expect_err("an error");
             assert!(why.contains(part), "{why}");
         }
     }

@@ -103,7 +103,7 @@ mod tests {
         let all = find(&["r0h0", "r0h1", "r0h3"], 105).expect("they were heard");
         assert_eq!(all, ["10.0.0.1:7601", "10.0.0.3:7602", "r0h3.example"]);
         assert_eq!(find(&["r0h2", "r0h3"], 105).map(|found| found.len()), Ok(2));
-        let wrong = |names: &[&str], now| find(names, now).expect_err("it is wrong");
+        let wrong = |names: &[&str], now| find(names, now).expect_err("an error");
         assert_eq!(wrong(&["r0h0", "r0h1", "r0h2"], 105).0, 2, "others do not reach it there");
         assert_eq!(wrong(&["r0h3", "r9h9"], 105).0, 1);
         let (at, why) = wrong(&["r0h1", "r0h0"], 111);

@@ -292,7 +292,7 @@ mod tests {
             ("a.toml", "[log]\n\nlevel = 'loud'\n", (Some(3), Some("log.level"))),
         ];
         for (file, text, (line, field)) in cases {
-            let error = Settings::from_text(file, text).expect_err("it is wrong");
+            let error = Settings::from_text(file, text).expect_err("an error");
             assert_eq!((error.line, error.field.as_deref()), (line, field), "{text}: {error}");
         }
     }

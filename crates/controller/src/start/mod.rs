@@ -230,7 +230,7 @@ mod tests {
     }
 
     fn wrong(flags: Flags) -> InputError {
-        Ready::new(flags).err().expect("it is wrong")
+        Ready::new(flags).err().expect("an error")
     }
 
     #[test]

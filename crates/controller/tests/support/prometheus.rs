@@ -63,7 +63,7 @@ impl Fake {
 
     fn speaking(tls: Option<Arc<ServerConfig>>) -> Fake {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let port = listener.local_addr().expect("it has one").port();
+        let port = listener.local_addr().expect("an address").port();
         let url = match &tls {
             Some(_) => format!("https://localhost:{port}"),
             None => format!("http://127.0.0.1:{port}"),

@@ -83,7 +83,7 @@ fn a_flow_does_not_wait_for_the_window_of_another_in_its_hosts_nic() {
              {{from: [0, 0], to: [2, 0], bytes: 90kB, start: 20ms}}]}}\n"
         ));
         let flow = &outcome.records.flows[1];
-        flow.finished.expect("it ends").since(flow.began.expect("it began"))
+        flow.finished.expect("the flow ends").since(flow.began.expect("the flow has a start"))
     };
     let (limited, unlimited) = (took(""), took(", nic_limit: null"));
     // 90 kB, beside a flow with 128 KiB in the NIC at 10 Gb/s.

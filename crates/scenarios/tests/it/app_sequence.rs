@@ -58,8 +58,8 @@ fn a_policy_uses_believed_rates_and_the_network_true_ones() {
     let (truth, belief) = (cluster([800, 80, 80]), cluster([80, 800, 80]));
     let arrivals = [app(0.0, 2, &[(0, 1, 100)])];
     let choreo = || tasks::REGISTRY.make("choreo", "").expect("a policy of the registry");
-    let told = run_apps(&truth, &truth.capacities, &arrivals, choreo(), 1).expect("it is in order");
-    let misled = run_apps(&truth, &belief.capacities, &arrivals, choreo(), 1).expect("it is in order");
+    let told = run_apps(&truth, &truth.capacities, &arrivals, choreo(), 1).expect("sorted arrivals");
+    let misled = run_apps(&truth, &belief.capacities, &arrivals, choreo(), 1).expect("sorted arrivals");
     assert_eq!((told[0].seconds, told[0].forecast), (Some(1.0), 1.0));
     assert_eq!((misled[0].seconds, misled[0].forecast), (Some(10.0), 1.0));
 }
@@ -93,7 +93,7 @@ proptest! {
             let text = "shape: hose\nhosts: 6\nnic: {up: 800Mbps, down: 100Gbps}\ncpus: 2\n";
             let cluster = cluster(text);
             let runs = run(&cluster, policy, &[app(0.0, 6, &sends)]);
-            let (seconds, forecast) = (runs[0].seconds.expect("it ends"), runs[0].forecast);
+            let (seconds, forecast) = (runs[0].seconds.expect("the app ends"), runs[0].forecast);
             prop_assert!((seconds - forecast).abs() <= 1e-9 + 1e-6 * forecast, "{policy}: {seconds} {forecast}");
         }
     }

@@ -137,7 +137,7 @@ fn background_traffic_is_visible_only_through_telemetry() {
     }
     let unseen = (1..=8).map(|seed| {
         let scenario = scenario("background", HOSE, &text("0s"));
-        times(&run_under(seed, &scenario, "choreo"))[0].expect("it ends")
+        times(&run_under(seed, &scenario, "choreo"))[0].expect("the app ends")
     });
     assert!(unseen.into_iter().any(|time| time > 10.0), "before any report all hosts look alike");
 }
@@ -174,7 +174,7 @@ fn an_unannounced_capacity_loss_misleads_a_placement() {
     };
     let slow = |told| {
         let scenario = scenario("capacity", HOSE, &text(told));
-        let took = (1..=6).map(|seed| times(&run_under(seed, &scenario, "choreo"))[0].expect("it ends"));
+        let took = (1..=6).map(|seed| times(&run_under(seed, &scenario, "choreo"))[0].expect("the app ends"));
         assert!(scenario.events.iter().all(|event| event.announced == told));
         took.filter(|&time| time > 10.0).count()
     };
@@ -213,7 +213,7 @@ fn incompatible_sources_are_rejected_with_the_source_and_the_reason() {
     let app = "{app: {file: app.yaml}}";
     let refused = |text: &str| match read("refused", HOSE, text) {
         Err(message) => message,
-        Ok(scenario) => scenario.arrivals(1).expect_err("it should be refused").to_string(),
+        Ok(scenario) => scenario.arrivals(1).expect_err("an error").to_string(),
     };
     let lines: Vec<String> = [
         format!("workloads: [{app}, {{facebook: {{}}}}]"),

@@ -324,7 +324,7 @@ fn invalid_cell_scenarios_are_rejected_when_read_or_run() {
             Err(error) => error.to_string(),
             Ok(scenario) => {
                 let task = Task { policy: "borg".parse().unwrap(), seed: 1 };
-                run_all(&scenario, &[task], 1, &|_, _| true).expect_err("it cannot run").to_string()
+                run_all(&scenario, &[task], 1, &|_, _| true).expect_err("an error").to_string()
             }
         };
         table += &format!("{error}\n");

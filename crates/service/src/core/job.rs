@@ -269,7 +269,7 @@ mod tests {
             Some(Completion::Place(2, Ok(DecisionLookup::InMemory(_))))
         ));
         coordinator.what_if(Nanos(4), 1, "dnc", 3);
-        let number = coordinator.jobs().next().expect("it is looked into").number;
+        let number = coordinator.jobs().next().expect("an analysis starts").number;
         coordinator.found(Nanos(5), JobResult { number, answer: JobOutput::WhatIf(Err(Panicked)) });
         let panicked = Some(Completion::WhatIf(3, Err(CallError::Failed(WhatIfError::Panicked))));
         assert_eq!(coordinator.completions().next(), panicked);

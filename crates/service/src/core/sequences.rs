@@ -410,10 +410,10 @@ impl House {
             prop_assert!(self.waiting.remove(&to), "{to} hears twice");
         }
         prop_assert!(self.waiting.is_empty(), "{:?} hear nothing", self.waiting);
-        let state = self.store.load(1_000, 1_000).expect("it is there");
+        let state = self.store.load(1_000, 1_000).expect("the store is readable");
         let callers = state.callers.clone();
         let mut coordinator = new_coordinator();
-        coordinator.resume(state).expect("it fits");
+        coordinator.resume(state).expect("the state fits the cluster");
         prop_assert_eq!(coordinator.changes().count(), 0, "what is kept stays as it is");
         let known = |coordinator: &Coordinator<Numbers>| -> Vec<_> {
             let kept = |record: &Arc<DecisionRecord>| DecisionRecord {

@@ -258,7 +258,7 @@ mod tests {
             "postgres://:secret@db.example/leeward",
             "postgres://lee:secret@db.example/leeward?sslmode=secret",
         ] {
-            let error = Database::read(url, None).expect_err("it is wrong");
+            let error = Database::read(url, None).expect_err("an error");
             assert!(error.contains("expected postgres://") && !error.contains("secret"), "{url}: {error}");
         }
         // Certificates need a name; without one, nothing is sent to another machine in plain text.

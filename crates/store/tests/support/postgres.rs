@@ -82,7 +82,7 @@ impl Server {
         let key = server.path().join("data/server.key");
         std::fs::write(server.certificate(), made.cert.pem()).expect("a file");
         std::fs::write(&key, made.key_pair.serialize_pem()).expect("a file");
-        std::fs::set_permissions(&key, Permissions::from_mode(0o600)).expect("it is the test's");
+        std::fs::set_permissions(&key, Permissions::from_mode(0o600)).expect("the test owns the file");
         if let Some((user, group)) = somebody() {
             for file in [server.certificate(), key] {
                 chown(file, Some(user), Some(group)).expect("root may give things away");
@@ -113,7 +113,7 @@ impl Server {
         let server = Server { folder, programs, process, databases, options, port };
         let mut make = server.run("initdb");
         make.args(["-U", "tests", "-A", "trust", "--no-sync", "-E", "UTF8", "-D"]);
-        let made = make.arg(server.path().join("data")).output().expect("it runs");
+        let made = make.arg(server.path().join("data")).output().expect("the program starts");
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         Some(server)
     }
@@ -139,7 +139,8 @@ impl Server {
         command.arg("-D").arg(self.path().join("data")).arg("-k").arg(self.path());
         command.args(self.options.iter().flat_map(|option| ["-c", option]));
         command.args(self.port.map(|port| format!("--port={port}")));
-        let child = command.stdout(log.try_clone().expect("a file")).stderr(log).spawn().expect("it runs");
+        let child =
+            command.stdout(log.try_clone().expect("a file")).stderr(log).spawn().expect("the program starts");
         *self.process.lock().unwrap_or_else(PoisonError::into_inner) = Some(child);
         let began = Instant::now();
         while self.ask("postgres", "SELECT 1").is_none() {
@@ -155,7 +156,7 @@ impl Server {
         if let Some(mut process) = process {
             let sent = Command::new("kill").args([signal, &process.id().to_string()]).status();
             assert!(sent.expect("there is `kill`").success());
-            process.wait().expect("it ends");
+            process.wait().expect("the process ends");
         }
     }
 
@@ -183,7 +184,7 @@ impl Server {
         let mut command = self.run("psql");
         command.args(["-XAtq", "-U", "tests", "-d", database, "-c", question, "-h"]).arg(self.path());
         command.args(self.port.map(|port| format!("--port={port}")));
-        let said = command.output().expect("it runs");
+        let said = command.output().expect("the program starts");
         said.status.success().then(|| String::from_utf8_lossy(&said.stdout).trim().to_owned())
     }
 
