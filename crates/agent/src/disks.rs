@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(between(&read, &fell, Nanos::SECOND), None);
         let uncounted = Disk { counted: false, ..read.clone() };
         assert_eq!(between(&read, &uncounted, Nanos::SECOND), None);
-        assert_eq!(between(&uncounted, &read, Nanos::SECOND), None, "nobody knows since when");
+        assert_eq!(between(&uncounted, &read, Nanos::SECOND), None, "the start of counting is unknown");
         let longer = Disk { busy_ms: read.busy_ms + 5_000, ..read.clone() };
         assert_eq!(between(&read, &longer, Nanos::SECOND), None, "no disk is busy for 5 s in one");
     }

@@ -216,11 +216,15 @@ mod tests {
             let read = machine.read(Nanos(1), Nanos(2)).expect("the folder exists");
             read.interfaces[0].speed_bps
         };
-        assert_eq!(speed(&[("operstate", "up"), ("carrier_changes", "1")]), None, "it is no card yet");
+        assert_eq!(
+            speed(&[("operstate", "up"), ("carrier_changes", "1")]),
+            None,
+            "the card has no speed yet"
+        );
         assert_eq!(speed(&[("device/vendor", "")]), Some(10_000_000_000));
         assert_eq!(speed(&[("speed", "1000")]), Some(10_000_000_000), "the link is the same");
         assert_eq!(speed(&[("carrier_changes", "3")]), Some(1_000_000_000));
-        assert_eq!(speed(&[("operstate", "down")]), Some(0), "it says so before it counts it");
+        assert_eq!(speed(&[("operstate", "down")]), Some(0), "operstate changes before the counter");
         assert_eq!(speed(&[("operstate", "up")]), Some(1_000_000_000));
         // While the link comes up, the card reports no speed that should be cached.
         for unsaid in ["-1", "0", ""] {
@@ -228,7 +232,7 @@ mod tests {
             assert_eq!(speed(&coming), None, "`{unsaid}`");
         }
         assert_eq!(speed(&[("speed", "25000")]), Some(25_000_000_000));
-        assert_eq!(speed(&[("speed", "-1")]), Some(25_000_000_000), "it said so of this link");
+        assert_eq!(speed(&[("speed", "-1")]), Some(25_000_000_000), "the last known speed of this link");
     }
 
     #[test]
@@ -347,6 +351,6 @@ mod tests {
         let read = Machine::default().read(Nanos(1), Nanos(2)).expect("/proc is available on Linux");
         assert!(read.unread.is_empty(), "{:?}", read.unread);
         let loopback = read.interfaces.iter().find(|one| one.name == "lo").expect("a loopback interface");
-        assert_eq!(loopback.queued, Some(0), "it has no queue");
+        assert_eq!(loopback.queued, Some(0), "loopback has no queue");
     }
 }

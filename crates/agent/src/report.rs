@@ -260,7 +260,7 @@ mod tests {
         assert_eq!(events, [Event::Reports { dropped: 999 }]);
         reporter.read(&reading(2_001, 2_000_000));
         assert!(reporter.report(Nanos(2_001 * Nanos::SECOND.0)).is_some());
-        assert_eq!(reporter.answered(Nanos(0), taken(2), 0.5), [], "it is logged once");
+        assert_eq!(reporter.answered(Nanos(0), taken(2), 0.5), [], "the event is logged once");
         assert_eq!(reporter.answered(Nanos(0), taken(0), 0.5), [Event::Stale]);
     }
 
@@ -291,7 +291,7 @@ mod tests {
             assert_eq!(
                 reporter.read(&Reading { disks: disks(2), ..reading(2, 2_000) }),
                 [],
-                "it is logged once"
+                "the event is logged once"
             );
             let devices = reporter.report(Nanos(2)).expect("a window").devices;
             let names: Vec<_> = devices.iter().map(|device| device.device.as_str()).collect();

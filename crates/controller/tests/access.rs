@@ -163,7 +163,7 @@ fn a_host_bound_token_reports_its_hosts_and_reads_and_no_more() {
             "{problem}"
         );
     }
-    assert_eq!(ask(&server, "GET", "/v1/snapshot", Some(&host), "").2, before, "nothing of it counts");
+    assert_eq!(ask(&server, "GET", "/v1/snapshot", Some(&host), "").2, before, "the report has no effect");
     // A rack named like the token's host is not that host.
     assert_eq!(report(&rack, json!({ "links": [link("r0:uplink")] })).0, 403);
     for (method, path) in [
@@ -176,7 +176,7 @@ fn a_host_bound_token_reports_its_hosts_and_reads_and_no_more() {
         assert_eq!(ask(&server, method, path, Some(&host), "").0, 403, "{method} {path}");
     }
     let everything = json!({ "links": [link("r0:uplink"), link("r2h1:egress")] });
-    assert_eq!(report(&switches, everything).0, 200, "who is bound to nothing reports of everything");
+    assert_eq!(report(&switches, everything).0, 200, "an unbound token reports all hosts");
 }
 
 #[test]
@@ -239,7 +239,7 @@ fn the_body_limit_is_configurable() {
     assert_eq!(
         server.post("/v1/place/replicas", &block).0,
         409,
-        "it is read, and nothing is known of the network"
+        "the body is read, and telemetry is missing"
     );
     block["tags"] = json!(["a".repeat(100)]);
     let (status, _, problem) = server.post("/v1/place/replicas", &block);

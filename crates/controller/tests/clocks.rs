@@ -165,7 +165,7 @@ fn a_forward_clock_step_takes_effect_at_once() {
     // The machine was suspended for an hour.
     pass(&hands, Some(Nanos(11 * HOUR.0)));
     assert_eq!(standing(&server, &clock)["clock_behind_s"], json!(0.0));
-    assert_eq!(seen(&server), 0, "what was seen is of an hour ago");
+    assert_eq!(seen(&server), 0, "telemetry is an hour old");
     let held = items(&server, "/v1/commitments");
     assert_eq!(held.len(), 1, "what was to end has ended, and nothing else: {held:?}");
     for _ in 0..5 {
@@ -198,7 +198,7 @@ fn a_backward_clock_step_is_reported_and_old_data_stays_old() {
         pass(&hands, None);
     }
     assert!(server.metrics().contains("\nleeward_clock_behind_seconds 7200.0\n"));
-    assert_eq!(seen(&server), 0, "nothing was heard for more than three intervals");
+    assert_eq!(seen(&server), 0, "no report for more than three intervals");
     let (status, _, problem) = server.post("/v1/place/replicas", &block);
     assert_eq!((status, &problem["type"]), (409, &json!("urn:leeward:problem:refused")), "{problem}");
     assert_eq!(items(&server, "/v1/commitments")[0]["id"], before["id"]);

@@ -113,7 +113,7 @@ fn all_request_bodies_share_one_memory_limit() {
     assert!(small.starts_with("HTTP/1.1 422"), "{small}");
     drop(slow);
     while !report(200 << 10).starts_with("HTTP/1.1 422") {
-        assert!(began.elapsed() < Duration::from_secs(20), "there is no room when it has gone");
+        assert!(began.elapsed() < Duration::from_secs(20), "a closed connection does not free its memory");
         std::thread::sleep(Duration::from_millis(20));
     }
 }

@@ -46,7 +46,7 @@ fn without_demo_mode_the_demo_operations_return_404() {
 #[test]
 fn the_demo_returns_the_last_comparison_put() {
     let server = server(true);
-    assert_eq!(server.get("/v1/demo").0, 404, "nothing was put yet");
+    assert_eq!(server.get("/v1/demo").0, 404, "no comparison was put yet");
     assert_eq!(server.get("/v1/status").2["demo"], Value::Null);
     let mut demo = comparison();
     for hot in [0.5, 0.0] {

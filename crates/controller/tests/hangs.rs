@@ -132,7 +132,7 @@ fn a_decision_that_cannot_be_stored_is_rejected_and_leaves_no_trace() {
     let placed = until("the store is well again", || {
         Some(block(&server, "second")).filter(|(status, _)| *status == 201).map(|(_, placed)| placed)
     });
-    assert_eq!(placed["id"], json!("1"), "what was refused has taken no number");
+    assert_eq!(placed["id"], json!("1"), "rejected decisions take no id");
     assert_eq!(server.get("/v1/decisions/0").2, first);
     let items = server.get("/v1/commitments").2["items"].as_array().map(Vec::len);
     assert_eq!(items, Some(2));
@@ -145,7 +145,7 @@ fn a_full_disk_leaves_stored_decisions_readable() {
     let (_, first) = block(&server, "first");
     ills.fail(true, false);
     assert_eq!(block(&server, "second").0, 503);
-    until("it stalls", || Some(()).filter(|()| server.get("/v1/status").2["stalled"] != Value::Null));
+    until("the store stalls", || Some(()).filter(|()| server.get("/v1/status").2["stalled"] != Value::Null));
     assert_eq!(server.get("/v1/decisions/0"), (200, "application/json".to_owned(), first));
     assert_eq!(server.get("/v1/decisions").2["items"].as_array().map(Vec::len), Some(1));
 }
@@ -176,7 +176,7 @@ fn a_hung_store_is_reported_within_5_s_and_its_late_commits_count() {
     assert!(!is_ready(&server));
     let stalled = server.get("/v1/status").2["stalled"].clone();
     assert_eq!(stalled, json!("the store has not responded for 3 s"));
-    assert_eq!(server.get("/v1/racks").0, 200, "what is known is shown");
+    assert_eq!(server.get("/v1/racks").0, 200, "reads continue");
     assert_eq!(block(&server, "after").0, 503);
     drop(hung);
     until("all goes on", || is_ready(&server).then_some(()));
@@ -199,14 +199,14 @@ fn ends_during_a_store_hang_are_stored_when_it_recovers() {
     let (status, _, placed) = server.post("/v1/place/replicas", &json!({ "size": "64MiB", "lasts": "4s" }));
     assert_eq!(status, 201, "{placed}");
     let hung = ills.hang();
-    until("it stalls", || Some(()).filter(|()| server.get("/v1/status").2["stalled"] != Value::Null));
+    until("the store stalls", || Some(()).filter(|()| server.get("/v1/status").2["stalled"] != Value::Null));
     let ended = || ills.ended.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let path = format!("/v1/decisions/{}", placed["id"].as_str().expect("an id"));
-    assert_eq!(server.get(&path).2["released"], Value::Null, "it ends later than that");
+    assert_eq!(server.get(&path).2["released"], Value::Null, "the decision ends later");
     until("its time is over", || Some(()).filter(|()| server.get(&path).2["released"] != Value::Null));
     drop(hung);
     until("all goes on", || is_ready(&server).then_some(()));
-    until("it is kept", || (ended() == [0]).then_some(()));
+    until("the end is stored", || (ended() == [0]).then_some(()));
 }
 
 #[test]
@@ -228,16 +228,16 @@ fn a_stored_cluster_is_never_reported_as_rejected() {
     ills.fail(false, true);
     let (status, answer) = server.patch("/v1/cluster", &json!({ "racks": 5 }), "\"1\"");
     assert_eq!((status, &answer["racks"]), (200, &json!(5)), "{answer}");
-    assert!(!is_ready(&server), "what it decided on is gone");
+    assert!(!is_ready(&server), "the state for decisions is lost");
     ills.fail(false, false);
-    until("it goes on", || is_ready(&server).then_some(()));
+    until("the service continues", || is_ready(&server).then_some(()));
     assert_eq!(racks("/v1/racks", "items").as_array().map(Vec::len), Some(5));
     // The write fails.
     ills.fail(true, false);
     let (status, answer) = server.patch("/v1/cluster", &json!({ "racks": 6 }), "\"2\"");
     assert_eq!((status, &answer["type"]), (503, &json!("urn:leeward:problem:store")), "{answer}");
     ills.fail(false, false);
-    until("it goes on", || is_ready(&server).then_some(()));
+    until("the service continues", || is_ready(&server).then_some(()));
     assert_eq!(racks("/v1/cluster", "racks"), json!(5));
     assert_eq!(racks("/v1/racks", "items").as_array().map(Vec::len), Some(5));
     assert_eq!(block(&server, "after").0, 201);
@@ -263,9 +263,9 @@ fn a_slow_loading_leader_holds_the_lease_and_the_other_follows() {
         (Server::start(service.expect("defaults are right")), made)
     };
     let first = start();
-    until("it leads", || is_ready(&first.0).then_some(()));
+    until("the service leads", || is_ready(&first.0).then_some(()));
     let second = start();
-    until("it follows", || {
+    until("the service follows", || {
         let followed = second.0.get("/v1/status").2["leader"].clone();
         (followed == json!(first.0.url(""))).then_some(())
     });
@@ -273,9 +273,11 @@ fn a_slow_loading_leader_holds_the_lease_and_the_other_follows() {
     assert!(is_ready(&first.0));
     assert_eq!(server.ask(&database, "SELECT term FROM leadership").as_deref(), Some("1"));
     let made = [&first, &second].map(|(_, made)| made.load(Ordering::SeqCst));
-    assert_eq!(made, [2, 2], "each has taken up once what is kept");
+    assert_eq!(made, [2, 2], "each service loads the state once");
     let (status, decision) = block(&first.0, "a");
     assert_eq!(status, 201);
     let path = format!("/v1/decisions/{}", decision["id"].as_str().expect("an id"));
-    until("it is seen there", || Some(()).filter(|()| second.0.get(&path).2 == decision));
+    until("the decision is visible on the follower", || {
+        Some(()).filter(|()| second.0.get(&path).2 == decision)
+    });
 }

@@ -107,7 +107,7 @@ fn invalid_arguments_give_one_line_and_exit_code_2() {
     }
     let (code, _, stderr) = run(folder.path(), &["--cluster", "c.yaml", "--check-config"]);
     assert_eq!((code, stderr.as_str()), (0, "the settings are right\n"));
-    assert!(!folder.path().join(".local").exists(), "to check makes nothing");
+    assert!(!folder.path().join(".local").exists(), "a check creates no files");
 }
 
 #[test]
@@ -158,7 +158,7 @@ fn tokens_bound_to_unknown_hosts_are_logged_with_the_hosts() {
     assert_eq!(told(), ["agents", "r0h7"]);
     token(folder.path(), "late", &["--role", "report", "--host", "r9h0"]);
     signal(&child, "-HUP");
-    assert_eq!(told(), ["late", "r9h0"], "and what was told is not told again");
+    assert_eq!(told(), ["late", "r9h0"], "a reload does not repeat the warning");
     // A changed cluster may gain or lose the hosts that the warnings are about.
     let hosts = r#"{"hosts_per_rack": 8, "racks": 1}"#;
     assert_eq!(ask(&url, "PATCH", "/v1/cluster", &format!("Bearer {admin}"), hosts), 200);
@@ -254,7 +254,7 @@ fn a_reload_changes_rate_limits_and_log_level() {
     assert!(soon(|| refused() > 0), "the limit counts");
     config("{}", "error");
     signal(&child, "-HUP");
-    assert!(soon(|| refused() == 0), "it does not any more");
+    assert!(soon(|| refused() == 0), "the limit is lifted");
     let lines = stopped(child, written);
     let of_requests: Vec<usize> = lines
         .iter()

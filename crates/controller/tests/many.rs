@@ -65,7 +65,7 @@ fn copies(decisions: u64) -> [String; 2] {
 /// Creates a store with one decision and returns the decision.
 fn one(folder: &Path, store: &str) -> Value {
     let mut process = Process::start(folder, store);
-    process.until("it leads", Process::is_ready);
+    process.until("the service leads", Process::is_ready);
     let (status, decision) = process.place("first", 1).expect("an answer");
     assert_eq!((status, &decision["id"]), (201, &json!("0")));
     process.signal("-TERM");
@@ -124,7 +124,7 @@ fn a_service_starts_fast_on_a_file_of_many_decisions() {
     assert_eq!(state.decisions.last().map(|(record, _)| record.id), Some(decisions()));
     let began = Instant::now();
     let process = Process::start(folder.path(), "store.db");
-    process.until("it leads", Process::is_ready);
+    process.until("the service leads", Process::is_ready);
     eprintln!("it is ready after {:?}", began.elapsed());
     assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
     finds_each(&process, &first);
@@ -153,14 +153,14 @@ fn a_follower_takes_over_fast_on_a_database_of_many_decisions() {
     }
     assert_eq!(read("seq_tup_read"), before.0, "all of it was read");
     let mut leader = Process::start(folder.path(), &url);
-    leader.until("it leads", Process::is_ready);
+    leader.until("the service leads", Process::is_ready);
     let follower = Process::start(folder.path(), &url);
-    follower.until("it follows", |follower| follower.status("leader") == json!(leader.url));
+    follower.until("the service follows", |follower| follower.status("leader") == json!(leader.url));
     let (status, found) = follower.get("/v1/decisions/1").expect("an answer");
-    assert_eq!((status, &found["hosts"]), (200, &first["hosts"]), "who follows finds it too");
+    assert_eq!((status, &found["hosts"]), (200, &first["hosts"]), "the follower finds the decision too");
     let killed = Instant::now();
     leader.kill();
-    follower.until("it leads", |follower| matches!(follower.place("after", 1), Some((201, _))));
+    follower.until("the service leads", |follower| matches!(follower.place("after", 1), Some((201, _))));
     eprintln!("takeover: {:?}", killed.elapsed());
     assert!(killed.elapsed() < SOON, "{:?}\n{}", killed.elapsed(), follower.log());
     finds_each(&follower, &first);

@@ -206,7 +206,7 @@ fn one_probe_runs_at_a_time_and_can_be_cancelled() {
     assert!(probe["done"].as_u64() < Some(1_000) && !probe["ended"].is_null(), "{probe}");
     let next = begun(&server, &json!({ "kind": "path", "hosts": ["h0", "h1"], "train": train() }));
     assert_eq!(over(&server, &next)["state"], "done");
-    assert_eq!(server.delete(&format!("/v1/probes/{next}")).2["state"], "done", "what is over stays so");
+    assert_eq!(server.delete(&format!("/v1/probes/{next}")).2["state"], "done", "an ended probe stays done");
     assert_eq!(server.get("/v1/probes/1").0, 404);
 }
 

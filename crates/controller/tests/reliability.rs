@@ -30,7 +30,7 @@ struct Told {
 impl Told {
     /// Asserts that all results are present, and that ended decisions hold nothing.
     fn audit(&self, process: &Process) {
-        process.until("it is ready", Process::is_ready);
+        process.until("the service is ready", Process::is_ready);
         process.has_all(&self.decisions);
         let (_, held) = process.get("/v1/commitments?limit=1000").expect("an answer");
         let held = held["items"].as_array().expect("a list");
@@ -251,7 +251,7 @@ fn acknowledged_promises_and_reservations_survive_repeated_kills() {
     let mut acknowledged: Vec<(String, Value)> = Vec::new();
     for round in 0..4_u64 {
         let mut process = Process::run(command_on(folder.path(), cluster));
-        process.until("it is ready", Process::is_ready);
+        process.until("the service is ready", Process::is_ready);
         audit(&process, &acknowledged);
         // One workload of an earlier round ends and stays ended.
         if let Some((name, decision)) = acknowledged.pop() {
@@ -282,7 +282,7 @@ fn acknowledged_promises_and_reservations_survive_repeated_kills() {
         process.kill();
     }
     let process = Process::run(command_on(folder.path(), cluster));
-    process.until("it is ready", Process::is_ready);
+    process.until("the service is ready", Process::is_ready);
     audit(&process, &acknowledged);
 }
 

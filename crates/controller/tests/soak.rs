@@ -205,7 +205,7 @@ fn bad_clients_do_not_block_others_and_their_resources_are_freed() {
     let lasts = Duration::from_secs(seconds.unwrap_or(5));
     let folder = tempfile::tempdir().expect("a folder");
     let process = start(folder.path());
-    process.until("it is ready", Process::is_ready);
+    process.until("the service is ready", Process::is_ready);
     let ends = AtomicBool::new(false);
     // These rounds allocate everything that serving needs, before the measurement.
     round(&process, 1);
@@ -233,7 +233,7 @@ fn bad_clients_do_not_block_others_and_their_resources_are_freed() {
     assert!(slowest < Duration::from_secs(5), "others waited for {slowest:?}");
     // The agent of this test has its own connection, and the last client that left may still have one for a
     // moment.
-    process.until("what was open is closed", |process| process.descriptors() <= before + 1);
+    process.until("open connections are closed", |process| process.descriptors() <= before + 1);
     // The service keeps decisions up to a limit, and their memory is legitimate.
     let kept = 4 * process.status("decisions").as_u64().expect("a number") / 1_024;
     let after = process.memory();
@@ -251,7 +251,7 @@ fn bad_clients_do_not_block_others_and_their_resources_are_freed() {
 fn malformed_http_is_rejected_without_effect_on_others() {
     let folder = tempfile::tempdir().expect("a folder");
     let process = start(folder.path());
-    process.until("it is ready", Process::is_ready);
+    process.until("the service is ready", Process::is_ready);
     let get = "GET /v1/status HTTP/1.1\r\nhost: localhost\r\n";
     let long = "x".repeat(1 << 20);
     let wrong: Vec<Vec<u8>> = [
@@ -291,6 +291,6 @@ fn malformed_http_is_rejected_without_effect_on_others() {
         assert!(heard.is_empty() || heard.starts_with("HTTP/1.1 4"), "{shown:?}: {heard}");
         assert_eq!(process.get("/v1/status").map(|(status, _)| status), Some(200), "{shown:?}");
     }
-    assert_eq!(process.status("decided").as_u64(), Some(0), "none of it was taken for a request");
+    assert_eq!(process.status("decided").as_u64(), Some(0), "no malformed input counts as a request");
     assert!(!process.log().contains("panicked"), "{}", process.log());
 }

@@ -83,7 +83,7 @@ fn loads_and_capacities_of_links_come_from_prometheus() {
 fn bad_prometheus_answers_are_reported_once_and_links_become_unknown() {
     let (folder, fake) = (tempfile::tempdir().expect("a folder"), Fake::start());
     let process = Process::run(settings(folder.path(), &fake, ""));
-    process.until("it is heard", |process| sees(process, "r0:uplink", 3.2e8));
+    process.until("loads are known", |process| sees(process, "r0:uplink", 3.2e8));
     let half = |question: &Question| {
         let (status, extra, body) = well(question);
         (status, extra, body[..body.len() / 2].to_vec())
@@ -112,9 +112,9 @@ fn bad_prometheus_answers_are_reported_once_and_links_become_unknown() {
             let (state, problem) = state(process);
             state == "fails" && problem.contains(part)
         });
-        process.until("it is unknown", |process| link(process, "r0:uplink", "measured_bps").is_null());
+        process.until("the load is unknown", |process| link(process, "r0:uplink", "measured_bps").is_null());
         fake.answer(well);
-        process.until("it is heard again", |process| {
+        process.until("loads are known again", |process| {
             state(process).0 == "answers" && sees(process, "r0:uplink", 3.2e8)
         });
     }
@@ -129,7 +129,7 @@ fn bad_prometheus_answers_are_reported_once_and_links_become_unknown() {
 fn missing_ports_and_series_are_reported_and_other_links_continue() {
     let (folder, fake) = (tempfile::tempdir().expect("a folder"), Fake::start());
     let process = Process::run(settings(folder.path(), &fake, ""));
-    process.until("it is heard", |process| sees(process, "r1:downlink", 8.8e8));
+    process.until("loads are known", |process| sees(process, "r1:downlink", 8.8e8));
     fake.answer(|question| {
         let (status, extra, body) = well(question);
         let text = String::from_utf8(body).expect("text").replace("r1-up1", "elsewhere");
@@ -137,7 +137,7 @@ fn missing_ports_and_series_are_reported_and_other_links_continue() {
     });
     process.until("r1 is unknown", |process| link(process, "r1:downlink", "measured_bps").is_null());
     assert!(sees(&process, "r0:uplink", 3.2e8));
-    process.until("it is reported", |process| process.status("telemetry")["silent"] == 2);
+    process.until("the problem is reported", |process| process.status("telemetry")["silent"] == 2);
     let told = process.status("telemetry");
     assert_eq!(
         (&told["state"], &told["silent_links"]),
@@ -146,9 +146,10 @@ fn missing_ports_and_series_are_reported_and_other_links_continue() {
     let remarks = told["remarks"].to_string();
     assert!(remarks.contains("2 links are not heard any more: r1:uplink, r1:downlink"), "{remarks}");
     assert!(remarks.contains("no rule matches"), "{remarks}");
-    process.until("the log says it too", |process| process.log().contains("2 links are not heard any more"));
+    process
+        .until("the log has the remark", |process| process.log().contains("2 links are not heard any more"));
     fake.answer(well);
-    process.until("r1 is heard again", |process| sees(process, "r1:downlink", 8.8e8));
+    process.until("loads of r1 are known again", |process| sees(process, "r1:downlink", 8.8e8));
 }
 
 const NONE: &[u8] = b"{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":[]}}";
@@ -176,14 +177,14 @@ fn prometheus_credentials_are_read_per_query_and_not_disclosed() {
         "basic_auth: {username: me, password_file: password}\nhttp_headers: {X-Scope-OrgID: [team]}\n",
     );
     let process = Process::run(settings(folder.path(), &fake, ", http: http.yaml"));
-    process.until("it is heard", |process| sees(process, "r0:uplink", 3.2e8));
+    process.until("loads are known", |process| sees(process, "r0:uplink", 3.2e8));
     let headers = fake.headers().to_lowercase();
     assert!(headers.contains("x-scope-orgid: team"), "{headers}");
     assert!(fake.headers().contains("Basic bWU6b2xkLXNlY3JldA=="), "{headers}");
     file("password", "new-secret\n");
     process.until("the new one counts", |_| fake.headers().contains("Basic bWU6bmV3LXNlY3JldA=="));
     std::fs::remove_file(folder.path().join("password")).expect("the file exists");
-    process.until("it is missed", |process| state(process).1.contains("no such file"));
+    process.until("the missing password is reported", |process| state(process).1.contains("no such file"));
     let told = format!("{}{}", process.log(), process.status("telemetry"));
     assert!(!told.contains("secret") && !told.contains("Basic"), "{told}");
 }
@@ -198,19 +199,19 @@ fn https_requires_a_trusted_certificate_and_the_status_has_the_error() {
     };
     trust("wrong");
     let process = Process::run(settings(folder.path(), &fake, ", http: http.yaml"));
-    process.until("it is not trusted", |process| {
+    process.until("the certificate is not trusted", |process| {
         let (state, problem) = state(process);
         state == "fails" && problem.contains("its certificate is not trusted") && problem.contains("ca_file")
     });
     assert_eq!(fake.headers(), "", "no credentials are sent before the peer is verified");
     trust("right");
     assert_eq!(process.post("/v1/reload").map(|(status, _)| status), Some(200));
-    process.until("it is heard", |process| sees(process, "r0:uplink", 3.2e8));
+    process.until("loads are known", |process| sees(process, "r0:uplink", 3.2e8));
     assert!(fake.headers().contains("Bearer hush"), "{}", fake.headers());
     trust("wrong");
     assert_eq!(process.post("/v1/reload").map(|(status, _)| status), Some(200));
-    process.until("it is not trusted again", |process| state(process).0 == "fails");
-    process.until("it is unknown", |process| link(process, "r0:uplink", "measured_bps").is_null());
+    process.until("the certificate is not trusted again", |process| state(process).0 == "fails");
+    process.until("the load is unknown", |process| link(process, "r0:uplink", "measured_bps").is_null());
     assert!(!process.log().contains("hush"), "{}", process.log());
 }
 
@@ -218,7 +219,7 @@ fn https_requires_a_trusted_certificate_and_the_status_has_the_error() {
 fn a_reload_applies_a_new_map_and_rejects_an_invalid_one() {
     let (folder, fake) = (tempfile::tempdir().expect("a folder"), Fake::start());
     let process = Process::run(settings(folder.path(), &fake, ""));
-    process.until("it is heard", |process| sees(process, "r0:uplink", 3.2e8));
+    process.until("loads are known", |process| sees(process, "r0:uplink", 3.2e8));
     let write = |map: &str| std::fs::write(folder.path().join("map.yaml"), map).expect("a file");
     write(&MAP.replace("out:", "into:"));
     let (status, told) = process.post("/v1/reload").expect("an answer");
@@ -234,7 +235,7 @@ fn a_reload_applies_a_new_map_and_rejects_an_invalid_one() {
         .until("the first is not any more", |process| link(process, "r0:uplink", "measured_bps").is_null());
     std::fs::write(folder.path().join("leeward.yaml"), "interval: 200ms\n").expect("a file");
     process.signal("-HUP");
-    process.until("nothing is asked any more", |process| process.status("telemetry").is_null());
+    process.until("the queries stop", |process| process.status("telemetry").is_null());
 }
 
 #[test]
@@ -246,7 +247,7 @@ fn only_the_leader_queries_prometheus_and_a_new_leader_starts_at_once() {
     first.until("the first asks", |first| sees(first, "r0:uplink", 3.2e8));
     let second = Process::run(on(folder.path(), &fake, "", &store));
     second.until("the second follows", |second| second.status("role") == "follower");
-    second.until("it asks nothing", |second| state(second).0 == "follows");
+    second.until("the follower sends no queries", |second| state(second).0 == "follows");
     assert!(link(&second, "r0:uplink", "measured_bps").is_null());
     first.kill();
     second.until("the second asks", |second| sees(second, "r0:uplink", 3.2e8));

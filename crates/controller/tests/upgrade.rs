@@ -23,7 +23,7 @@ fn end(mut process: Process) {
 /// Decides on a new store, reverts its schema to the first step, and opens it again.
 fn upgraded(folder: &Path, store: &str, first_step: impl Fn(), steps: impl Fn() -> i64) {
     let process = Process::start(folder, store);
-    process.until("it leads", Process::is_ready);
+    process.until("the service leads", Process::is_ready);
     let mut decisions: Vec<Value> =
         (1..=5).map(|sequence| process.place("client", sequence).expect("an answer").1).collect();
     let ended = decisions.pop().expect("five").clone();
@@ -34,7 +34,7 @@ fn upgraded(folder: &Path, store: &str, first_step: impl Fn(), steps: impl Fn() 
     first_step();
     assert!(steps() == 1 && newest > 1, "{newest}");
     let process = Process::start(folder, store);
-    process.until("it leads", Process::is_ready);
+    process.until("the service leads", Process::is_ready);
     process.has_all(&decisions);
     let (_, held) = process.get("/v1/commitments").expect("an answer");
     let held = held["items"].as_array().expect("a list").iter().map(|one| one["id"].clone());

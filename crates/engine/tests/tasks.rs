@@ -244,7 +244,7 @@ fn refused_moves_leave_the_engine_as_one_that_advises_none() {
         assert_eq!(room(&asked), room(&alone), "round {round}");
         assert_eq!(loaded(&asked, at(round)), loaded(&alone, at(round)), "round {round}");
     }
-    assert!(refused > 0, "nothing was to be moved");
+    assert!(refused > 0, "some moves were refused");
 }
 
 #[test]

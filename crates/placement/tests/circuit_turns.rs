@@ -61,7 +61,7 @@ fn a_partner_without_room_for_the_copies_is_skipped() {
     assert_eq!(partner, DomainId(2), "1.5 s is in the second turn");
     let others = |world: &World| ahead(world, "circuit_turn: 1s", NOW, &request(1, 0))[0];
     world.pool.set_draining(HostId(4), true);
-    assert_ne!(others(&world), partner, "one host of it is left for two copies");
+    assert_ne!(others(&world), partner, "the partner has one host for two copies");
     world.pool.set_draining(HostId(4), false);
     // Links with unknown load take no copies, with circuits or without.
     let silent = world.fabric.into_domain(partner).expect("a tree");

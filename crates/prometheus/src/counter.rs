@@ -167,7 +167,7 @@ mod tests {
                     if at(ask) <= asked {
                         continue;
                     }
-                    prop_assert_eq!(counter.known().0, asked, "nothing is missing between");
+                    prop_assert_eq!(counter.known().0, asked, "consecutive intervals");
                     let bits = counter.take(asked, at(ask));
                     prop_assert!(bits >= 0.0);
                     (taken, asked) = (taken + bits, at(ask));

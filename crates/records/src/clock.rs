@@ -225,7 +225,7 @@ mod tests {
         assert_eq!(set(1_000, 0), (1_000, 0, 1_000));
         assert_eq!(set(1_010, 10), (1_010, 0, 1_000));
         assert_eq!(set(5_000, 20), (5_000, 0, 4_980), "the machine slept");
-        assert_eq!(set(2_000, 30), (5_010, 3_010, 4_980), "it was set back");
+        assert_eq!(set(2_000, 30), (5_010, 3_010, 4_980), "the clock was set back");
         assert_eq!(set(4_990, 40), (5_020, 30, 4_980), "and is almost right again");
         assert_eq!(set(5_030, 50), (5_030, 0, 4_980));
         assert_eq!(set(0, 60), (5_040, 5_040, 4_980), "it takes this for a year before 2020");

@@ -251,7 +251,7 @@ fn a_repeat_of_an_evicted_decision_is_not_placed_twice() {
     placed(place_now(&mut coordinator, at(1_100), block(Some(("a", 1)))));
     placed(place_now(&mut coordinator, at(1_100), block(Some(("b", 1)))));
     let again = place_now(&mut coordinator, at(1_100), block(Some(("a", 1))));
-    assert_eq!(again, Ok(DecisionLookup::Evicted(0)), "the store knows it");
+    assert_eq!(again, Ok(DecisionLookup::Evicted(0)), "the store has the decision");
 }
 
 #[test]
@@ -440,7 +440,7 @@ fn links_of_a_host_that_is_down_or_just_up_are_skipped() {
     );
     assert_eq!(until(&mut coordinator, at(2_000)), Some(SECOND));
     assert_eq!(reported(&mut coordinator, at(3_100), said(at(2_500), up(true))), (0, none));
-    assert_eq!(until(&mut coordinator, at(3_100)), None, "it came back, and nothing of it is known since");
+    assert_eq!(until(&mut coordinator, at(3_100)), None, "the host came back without a report since");
     assert_eq!(
         reported(&mut coordinator, at(3_200), idle(at(3_000))),
         (all - 2, Skipped { stale: 2, ..none })

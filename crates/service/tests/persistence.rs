@@ -561,9 +561,9 @@ fn forgets(mut store: Box<dyn Store>, ask: impl Fn(&str) -> i64) {
     assert_eq!((count("clusters"), count("clusters WHERE version > 500 OR version = 7")), (1_001, 1_001));
     let many: Vec<Change> = (0..1_000).map(|name| job(format!("new {name}"))).collect();
     store.apply(&many).expect("there is room");
-    assert_eq!(count("decisions"), 4_000, "it is not looked for each time");
+    assert_eq!(count("decisions"), 4_000, "cleanup does not run at every commit");
     store.apply(&[job("last".to_owned())]).expect("there is room");
-    assert_eq!((count("decisions"), count("jobs")), (102, 1_002), "what jobs can bear is kept");
+    assert_eq!((count("decisions"), count("jobs")), (102, 1_002), "jobs stay up to their limit");
     assert_eq!(count("decisions WHERE id >= 9900 OR id = 5"), 102);
 }
 

@@ -118,7 +118,7 @@ fn a_promise_holds_its_rates_until_it_is_released() {
     assert!(coordinator.release(SECOND, record.id).is_ok());
     assert_eq!(reserved(&mut coordinator, "r0h0:egress"), 0);
     let found = coordinator.workload(SECOND, "a").expect("a workload");
-    assert!(found.record.released.is_some(), "it is known still");
+    assert!(found.record.released.is_some(), "the released record is still in memory");
     assert_eq!(coordinator.workload(SECOND, "b"), Err(NoWorkload("b".to_owned())));
 }
 
@@ -145,7 +145,7 @@ fn a_name_is_promised_once_and_a_repeated_request_is_idempotent() {
     for (to, placement) in [(1, ask(&a, Some("k"))), (2, ask(&a, Some("k"))), (3, ask(&a, None))] {
         coordinator.place(SECOND, placement, to);
     }
-    assert_eq!(place_replies(&mut coordinator), [], "it takes longer than a turn");
+    assert_eq!(place_replies(&mut coordinator), [], "the analysis takes longer than a turn");
     let out = look_into(&mut coordinator);
     let told: Vec<(u32, bool)> = out
         .iter()
@@ -157,7 +157,7 @@ fn a_name_is_promised_once_and_a_repeated_request_is_idempotent() {
     assert_eq!(told, [(1, false), (2, true)]);
     assert_eq!(refused(out), PlaceError::NameTaken("a".to_owned(), 0));
     let again = placed(tell(&mut coordinator, ask(&b, Some("k")), 0));
-    assert_eq!(again.id, 0, "whatever else it says");
+    assert_eq!(again.id, 0, "a repeat returns the first decision");
     coordinator.release(SECOND, 0).expect("a decision");
     assert_eq!(placed(tell(&mut coordinator, ask(&a, None), 0)).released, None);
 }
@@ -170,7 +170,7 @@ fn a_release_during_an_analysis_is_a_conflict_and_restarts_it() {
     let job = coordinator.jobs().next().expect("an analysis starts");
     coordinator.release(SECOND, first.id).expect("a decision");
     coordinator.found(SECOND, job.find());
-    assert_eq!(place_replies(&mut coordinator), [], "what it rests on has changed");
+    assert_eq!(place_replies(&mut coordinator), [], "the basis of the analysis has changed");
     let job = coordinator.jobs().next().expect("the analysis restarts");
     coordinator.found(SECOND, job.find());
     assert_eq!(placed(place_replies(&mut coordinator)).details.hosts, ["r1h1"]);
@@ -243,7 +243,7 @@ fn a_server_that_drains_during_the_analysis_gets_no_volume() {
     };
     coordinator.report(SECOND, report).expect("a valid report");
     coordinator.found(SECOND, result);
-    assert_eq!(place_replies(&mut coordinator), [], "it is analyzed again");
+    assert_eq!(place_replies(&mut coordinator), [], "the analysis restarts");
     let record = placed(look_into(&mut coordinator));
     assert!(record.details.hosts[0].starts_with("r1"), "{:?}", record.details.hosts);
 }
@@ -335,7 +335,7 @@ fn many_scores_are_computed_in_a_job_and_equal_single_scores() {
     };
     let hosts: Vec<HostId> = (0..600).map(|at| HostId(at % 6)).collect();
     coordinator.score(SECOND, score(&hosts), 1);
-    assert_eq!(coordinator.completions().count(), 0, "it takes longer than a turn");
+    assert_eq!(coordinator.completions().count(), 0, "the analysis takes longer than a turn");
     carry_out(&mut coordinator);
     let scores = |coordinator: &mut Coordinator<Numbers>| match coordinator.completions().next() {
         Some(Completion::Score(_, Ok(Scores { ratings, epoch, age, .. }))) => (ratings.0, epoch, age),

@@ -183,7 +183,7 @@ proptest! {
             match agreement {
                 Ok(agreement) => {
                     let own = agreement.agreed.last().expect("the new one");
-                    prop_assert!(placed || own.server != "r0h0", "it is closed");
+                    prop_assert!(placed || own.server != "r0h0", "host r0h0 is closed");
                     for (before, after) in house.standing.iter().zip(&agreement.agreed) {
                         prop_assert_eq!(&before.agreed.volume, &after.volume, "volumes stay");
                         if after.server != own.server || placed {

@@ -261,7 +261,7 @@ fn a_promise_that_best_effort_delays_too_long_is_named() {
     Arc::make_mut(&mut effort.workload).demands[0].largest = 2e4;
     let does_not = with(&first, "dnc", &effort);
     assert_eq!(does_not.disturbed, [0]);
-    assert!(!does_not.admitted(), "what may not run has not what it asked for");
+    assert!(!does_not.admitted(), "a workload that may not run is not admitted");
     // A percentile includes this wait as well.
     let first = with(&link(), "snc", &arrival("first", 1e6, 1e5, 0.1)).system;
     assert!(with(&first, "snc", &effort).admitted());

@@ -22,7 +22,7 @@ fn a_deposed_leader_cannot_write() {
     let (mut first, mut second) = (open(), open());
     assert_eq!(first.renew_lease("first"), Ok(Leadership::Leader { term: 1 }));
     let change = |name: &str| [Change::Job(name.to_owned(), Default::default())];
-    assert_eq!(second.apply(&change("second")), Err(StoreError::Deposed), "it never led");
+    assert_eq!(second.apply(&change("second")), Err(StoreError::Deposed), "the second store never led");
     assert!(
         matches!(second.renew_lease("second"), Ok(Leadership::Follower { leader: Some(leader), .. }) if &*leader == "first")
     );
@@ -55,7 +55,7 @@ fn a_follower_far_behind_must_load_everything() {
     let (mut first, mut second) = (open(), open());
     assert!(matches!(first.renew_lease("first"), Ok(Leadership::Leader { .. })));
     let everything = |stands| matches!(stands, Ok(Leadership::Follower { updates: Updates::Everything, .. }));
-    assert!(everything(second.renew_lease("second")), "it has loaded nothing yet");
+    assert!(everything(second.renew_lease("second")), "the second store has loaded no state yet");
     let change = |number: u32| [Change::Job(format!("job {number}"), Default::default())];
     (0..3).for_each(|number| first.apply(&change(number)).expect("the store leads"));
     second.load(10, 10).expect("the store is readable");
@@ -120,7 +120,7 @@ fn terms_increase_and_a_new_connection_starts_unsynchronized() {
     let term = (0..500).find_map(|_| match store.renew_lease("here") {
         Ok(Leadership::Leader { term }) => Some(term),
         Ok(Leadership::Follower { updates, .. }) => {
-            assert_eq!(updates, Updates::Everything, "what another connection saw counts no more");
+            assert_eq!(updates, Updates::Everything, "a new connection starts without known changes");
             std::thread::sleep(std::time::Duration::from_millis(10));
             None
         }

@@ -386,7 +386,7 @@ proptest! {
             prop_assert_eq!(balance.by_packet + balance.by_circuit, came);
             prop_assert_eq!(balance.dropped, lost);
             prop_assert_eq!(entered, came + lost + switch.buffered_bytes());
-            prop_assert!(switch.wake_at().is_none_or(|at| at.0 > now), "nothing is due");
+            prop_assert!(switch.wake_at().is_none_or(|at| at.0 > now), "no event is due");
             for (source, circuits) in circuits.iter().enumerate() {
                 for (destination, &up) in circuits.iter().enumerate() {
                     prop_assert_eq!(switch.has_circuit(source, destination), up);

@@ -112,7 +112,7 @@ mod tests {
         let meanwhile = unauthenticated.come();
         unauthenticated.make_room();
         meanwhile.let_in();
-        assert!(!leaves(&meanwhile).await, "it was let in before it left");
+        assert!(!leaves(&meanwhile).await, "the connection was authenticated before");
         assert!(unauthenticated.lock().leave.is_empty());
     }
 

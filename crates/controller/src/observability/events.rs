@@ -200,7 +200,7 @@ mod tests {
         events.tell(Event::Cluster(0));
         assert_eq!(numbers(&events, 100), Err(Missed), "the first was taken for the last");
         assert_eq!(numbers(&events, 101).map(|told| told.len()), Ok(KEPT));
-        assert_eq!(numbers(&events, 99), Err(Missed), "it is of an earlier run");
+        assert_eq!(numbers(&events, 99), Err(Missed), "the number is of an earlier run");
     }
 
     #[test]

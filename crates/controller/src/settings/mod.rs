@@ -278,7 +278,7 @@ mod tests {
         assert_eq!(one, two);
         let settings = one.expect("a right file");
         assert_eq!((settings.limits.body, settings.log.level), (Bytes(1 << 20), Level::Debug));
-        assert_eq!(settings.listen, Settings::default().listen, "what is not said is the default");
+        assert_eq!(settings.listen, Settings::default().listen, "omitted settings have defaults");
     }
 
     #[test]

@@ -120,7 +120,7 @@ fn an_entry_released_twice_in_one_transaction_is_released_once() {
     let id = commit(&mut ledger, reservation(&[link], MBPS, 3 * MBPS), 0);
     ledger
         .commit(Transaction { release: vec![id, id], ..Transaction::default() }, Nanos(0))
-        .expect("it is there");
+        .expect("the transaction commits");
     assert_eq!(ledger.sums_bytes(), before);
 }
 
@@ -310,7 +310,7 @@ fn a_host_that_comes_back_starts_from_zero() {
         let mut scratch = Scratch::default();
         ledger.view(Nanos(4 * SECOND), &mut scratch).measured_until(link)
     };
-    assert_eq!(until(&ledger), Nanos(0), "when it came back is no window's end");
+    assert_eq!(until(&ledger), Nanos(0), "a return time is not the end of a window");
     report(&mut ledger, 3, 200);
     assert_eq!(until(&ledger), Nanos(4 * SECOND));
     assert_eq!(load(&ledger, link, 4 * SECOND), 200e6);
@@ -322,7 +322,7 @@ fn a_disk_is_reported_like_a_link_in_service_time() {
     let mut ledger = ledger(&cluster(text), &LedgerSettings::default());
     let fabric = ledger.fabric().clone();
     let disk = |host| fabric.device(HostId(host), 0).expect("each has one");
-    assert_eq!(residual(&ledger, disk(0), SECOND), 0, "nobody has seen it");
+    assert_eq!(residual(&ledger, disk(0), SECOND), 0, "the disk has no measurement");
     let window = |from: u64, until: u64| (from * SECOND, until * SECOND);
     assert_eq!(
         ledger.report(&[sample(disk(0), window(0, 1), 250_000_000)], Nanos(SECOND)),
@@ -340,7 +340,7 @@ fn a_disk_is_reported_like_a_link_in_service_time() {
         assert!((load(&ledger, disk(0), (second + 1) * SECOND) - 0.35e9).abs() < 1.0, "at {second} s");
     }
     assert_eq!(residual(&ledger, disk(1), 7 * SECOND), 0);
-    assert!(residual(&ledger, disk(0), 11 * SECOND) == 0, "it is silent");
+    assert!(residual(&ledger, disk(0), 11 * SECOND) == 0, "the disk is silent");
     ledger.set_health(HostId(0), false, Nanos(12 * SECOND));
     let samples = [sample(disk(0), window(11, 12), 1)];
     assert_eq!(ledger.report(&samples, Nanos(12 * SECOND)).down, 1);

@@ -239,7 +239,7 @@ fn a_run_ends_with_the_last_byte_of_its_workload_whatever_its_horizon() {
     };
     let outcome = of("1s");
     let last = outcome.records.flows.iter().map(|flow| flow.finished).max().flatten();
-    assert_eq!(Some(outcome.ended), last, "that is when the last byte arrives");
+    assert_eq!(Some(outcome.ended), last, "the run ends with the last byte");
     for horizon in ["777ms", "20s", "10min"] {
         assert_eq!(of(horizon), outcome, "{horizon}");
     }

@@ -242,7 +242,7 @@ mod tests {
     fn concurrent_apps_are_placed_in_turn_and_see_each_other() {
         let mut coordinator = coordinator();
         for asker in 1..=4 {
-            assert!(ask(&mut coordinator, app(None), asker).is_empty(), "it is not decided in the turn");
+            assert!(ask(&mut coordinator, app(None), asker).is_empty(), "the decision is asynchronous");
         }
         let mut taken = BTreeSet::new();
         for _ in 0..3 {
@@ -309,7 +309,7 @@ mod tests {
         assert_eq!(replies(&mut coordinator), [(4, changed()), (5, changed())]);
         let result = job(&mut coordinator).find();
         assert!(found(&mut coordinator, result).is_empty());
-        assert!(ask(&mut coordinator, app(Some("two")), 6).is_empty(), "who was turned away asks again");
+        assert!(ask(&mut coordinator, app(Some("two")), 6).is_empty(), "a retry after a rejection");
         let result = job(&mut coordinator).find();
         assert_eq!(hosts(&found(&mut coordinator, result)).len(), 2);
     }

@@ -159,7 +159,7 @@ mod tests {
                 at = at.plus(Nanos(passed * Nanos::SECOND.0));
                 let reading = Reading { speed: speed.map(Load), ..Reading::default() };
                 let news = readings.take(ResourceId(0), at, reading, believed, Nanos::SECOND);
-                prop_assert!(news.is_none_or(|news| news != believed), "it is news");
+                prop_assert!(news.is_none_or(|news| news != believed), "an update equals the believed capacity");
                 believed = news.unwrap_or(believed);
                 history.push((at, reading.speed.unwrap_or(FULL).min(FULL)));
                 // The capacity is at most every speed reported in the last ten intervals, and equals some
@@ -210,7 +210,7 @@ mod tests {
         };
         assert_eq!(take(100, 40_000, FULL), None, "the cluster says that less is to be used");
         assert_eq!(take(101, 1_000, FULL), Some(Load(1_000)));
-        assert_eq!(take(100, 10, Load(1_000)), None, "it is older");
+        assert_eq!(take(100, 10, Load(1_000)), None, "the window is older");
         for second in 102..112 {
             assert_eq!(take(second, 10_000, Load(1_000)), None);
         }

@@ -354,7 +354,7 @@ impl House {
             }
         }
         let gone = coordinator.records.last(None).filter(|record| record.released.is_some());
-        prop_assert!(gone.flat_map(|record| &record.entries).next().is_none(), "what ended holds something");
+        prop_assert!(gone.flat_map(|record| &record.entries).next().is_none(), "an ended record has entries");
         // Far more ids than entries ever made.
         let there = (0..4_096).map(EntryId).filter(|&entry| ledger.entry(entry).is_some());
         for entry in there {
@@ -414,7 +414,7 @@ impl House {
         let callers = state.callers.clone();
         let mut coordinator = new_coordinator();
         coordinator.resume(state).expect("the state fits the cluster");
-        prop_assert_eq!(coordinator.changes().count(), 0, "what is kept stays as it is");
+        prop_assert_eq!(coordinator.changes().count(), 0, "a resume changes no stored state");
         let known = |coordinator: &Coordinator<Numbers>| -> Vec<_> {
             let kept = |record: &Arc<DecisionRecord>| DecisionRecord {
                 entries: Vec::new(),
