@@ -60,8 +60,8 @@ fn reservations_and_reports_survive_any_clock_change_between_runs() {
         let racks = ["r0:uplink", "r0:downlink", "r1:uplink", "r1:downlink"].map(str::to_owned);
         let links: Vec<Value> =
             links.chain(racks).map(|link| json!({ "link": link, "load_bps": 1_000_000 })).collect();
-        let told = server.post("/v1/reports", &json!({ "from": before, "until": now, "links": links }));
-        assert_eq!((told.0, &told.2["links"]), (200, &json!(links.len())), "run {run}: {}", told.2);
+        let answer = server.post("/v1/reports", &json!({ "from": before, "until": now, "links": links }));
+        assert_eq!((answer.0, &answer.2["links"]), (200, &json!(links.len())), "run {run}: {}", answer.2);
         let (_, _, snapshot) = server.get("/v1/snapshot");
         assert_eq!(snapshot["rows"].as_array().map(Vec::len), Some(links.len()), "run {run}: {snapshot}");
         let client = format!("client {run}");
@@ -128,10 +128,10 @@ fn report(server: &Server, clock: &Clock, hands: &Mutex<ClockReadings>) -> Value
         .iter()
         .map(|link| json!({ "link": link["link"], "load_bps": 1_000_000 }))
         .collect();
-    let (status, _, told) =
+    let (status, _, answer) =
         server.post("/v1/reports", &json!({ "from": from, "until": until, "links": links }));
-    assert_eq!(status, 200, "{told}");
-    told["links"].clone()
+    assert_eq!(status, 200, "{answer}");
+    answer["links"].clone()
 }
 
 /// Returns the service's status after its clock check, which runs every second.

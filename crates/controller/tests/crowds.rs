@@ -30,9 +30,9 @@ fn connect(server: &Server) -> TcpStream {
 /// Sends a request and returns the status of the response.
 fn asked(stream: &mut TcpStream, sent: &str) -> String {
     stream.write_all(sent.as_bytes()).expect("the server reads");
-    let mut heard = [0; 4_096];
-    let length = stream.read(&mut heard).expect("the server answers");
-    String::from_utf8_lossy(&heard[..length]).chars().skip(9).take(3).collect()
+    let mut response = [0; 4_096];
+    let length = stream.read(&mut response).expect("the server answers");
+    String::from_utf8_lossy(&response[..length]).chars().skip(9).take(3).collect()
 }
 
 fn is_closed(stream: &mut TcpStream) -> bool {
@@ -98,11 +98,11 @@ fn all_request_bodies_share_one_memory_limit() {
         let body = format!("{{\"pad\": \"{}\"}}", " ".repeat(size));
         // The server may close the connection before all is sent.
         let _ = write!(stream, "{HEAD}content-length: {}\r\n\r\n{body}", body.len());
-        let mut heard = [0; 4_096];
-        let length = stream.read(&mut heard).unwrap_or(0);
-        String::from_utf8_lossy(&heard[..length]).into_owned()
+        let mut response = [0; 4_096];
+        let length = stream.read(&mut response).unwrap_or(0);
+        String::from_utf8_lossy(&response[..length]).into_owned()
     };
-    let is_busy = |heard: &str| heard.starts_with("HTTP/1.1 503") && heard.contains("problem:busy");
+    let is_busy = |response: &str| response.starts_with("HTTP/1.1 503") && response.contains("problem:busy");
     let began = Instant::now();
     while !is_busy(&report(200 << 10)) {
         assert!(began.elapsed() < Duration::from_secs(20), "there is room for both");

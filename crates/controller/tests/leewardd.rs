@@ -85,8 +85,8 @@ fn ask(url: &str, method: &str, path: &str, who: &str, body: &str) -> u16 {
 /// Creates a token with a new name in the file `tokens` of the folder.
 fn token(folder: &Path, name: &str, more: &[&str]) -> String {
     let all = [&["token", "new", "--name", name, "--tokens", "tokens"], more].concat();
-    let (code, token, told) = run(folder, &all);
-    assert_eq!((code, told.as_str()), (0, ""));
+    let (code, token, warnings) = run(folder, &all);
+    assert_eq!((code, warnings.as_str()), (0, ""));
     token.trim().to_owned()
 }
 
@@ -148,21 +148,21 @@ fn tokens_bound_to_unknown_hosts_are_logged_with_the_hosts() {
     let (child, url, written) = started(folder.path(), &["--config", "l.yaml"]);
     let (writer, lines) = mpsc::channel();
     thread::spawn(move || written.for_each(|line| drop(writer.send(line))));
-    let told = || {
+    let warnings = || {
         let mut soon = std::iter::from_fn(|| lines.recv_timeout(Duration::from_secs(10)).ok());
         let line = soon.find(|line| line.contains("is bound to a host")).expect("a line of the log");
         let line = json_of(&line);
         assert_eq!(line["level"], "WARN");
         [&line["name"], &line["host"]].map(|name| name.as_str().expect("a name").to_owned())
     };
-    assert_eq!(told(), ["agents", "r0h7"]);
+    assert_eq!(warnings(), ["agents", "r0h7"]);
     token(folder.path(), "late", &["--role", "report", "--host", "r9h0"]);
     signal(&child, "-HUP");
-    assert_eq!(told(), ["late", "r9h0"], "a reload does not repeat the warning");
+    assert_eq!(warnings(), ["late", "r9h0"], "a reload does not repeat the warning");
     // A changed cluster may gain or lose the hosts that the warnings are about.
     let hosts = r#"{"hosts_per_rack": 8, "racks": 1}"#;
     assert_eq!(ask(&url, "PATCH", "/v1/cluster", &format!("Bearer {admin}"), hosts), 200);
-    assert_eq!(told(), ["agents", "r1h0"]);
+    assert_eq!(warnings(), ["agents", "r1h0"]);
     let rest = stopped(child, lines.into_iter());
     assert!(rest.iter().all(|line| !line.contains("is bound to a host")), "{rest:#?}");
 }
@@ -215,15 +215,15 @@ fn with_json_logs_every_line_is_json() {
     ];
     for (more, beginning) in fatal {
         config(&more);
-        let (code, _, told) = run(folder.path(), &["--config", "l.yaml"]);
-        assert_eq!((code, told.lines().count()), (2, 1), "{told}");
-        let line = json_of(&told);
+        let (code, _, warnings) = run(folder.path(), &["--config", "l.yaml"]);
+        assert_eq!((code, warnings.lines().count()), (2, 1), "{warnings}");
+        let line = json_of(&warnings);
         let message = line["message"].as_str().expect("a text");
         assert!(line["level"] == "ERROR" && message.starts_with(beginning), "{line}");
     }
     // `--check-config` always prints plain text.
-    let (code, _, told) = run(folder.path(), &["--config", "l.yaml", "--check-config"]);
-    assert!(code == 2 && told.starts_with("error: none: "), "{told}");
+    let (code, _, warnings) = run(folder.path(), &["--config", "l.yaml", "--check-config"]);
+    assert!(code == 2 && warnings.starts_with("error: none: "), "{warnings}");
 
     let admin = token(folder.path(), "ops", &["--role", "admin"]);
     config("cluster: c.yaml\nlisten: 127.0.0.1:0\ntokens: tokens");

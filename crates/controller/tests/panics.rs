@@ -36,9 +36,9 @@ fn a_panic_is_one_json_log_line() {
     let mut itself = Command::new(env::current_exe().expect("a program"));
     let ran = itself.arg("--nocapture").env(FOLDER, folder.path()).env_remove("RUST_BACKTRACE").output();
     let ran = ran.expect("the program starts");
-    let told = String::from_utf8(ran.stderr).expect("text");
-    assert!(ran.status.success() && told.lines().count() == 1, "{told}");
-    let line: Value = serde_json::from_str(&told).unwrap_or_else(|_| panic!("no JSON: {told}"));
+    let stderr_text = String::from_utf8(ran.stderr).expect("text");
+    assert!(ran.status.success() && stderr_text.lines().count() == 1, "{stderr_text}");
+    let line: Value = serde_json::from_str(&stderr_text).unwrap_or_else(|_| panic!("no JSON: {stderr_text}"));
     assert_eq!((&line["level"], &line["thread"]), (&"ERROR".into(), &"worker".into()), "{line}");
     assert_eq!(line["message"], "panicked: a defect \"of this kind\"\nover two lines");
     assert!(line["location"].as_str().is_some_and(|at| at.contains("panics.rs:")), "{line}");

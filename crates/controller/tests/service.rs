@@ -38,33 +38,33 @@ fn written((status, media_type, body): &Heard) -> String {
 #[test]
 fn a_conversation_with_the_service() {
     let server = start();
-    let mut said = String::new();
-    let mut hear = |asked: &str, heard: Heard| said += &format!("{asked}\n{}", written(&heard));
+    let mut conversation = String::new();
+    let mut record = |asked: &str, heard: Heard| conversation += &format!("{asked}\n{}", written(&heard));
     server.report(&everything_idle());
     let late = json!({
         "from": "2026-01-31T12:00:09Z", "until": "2026-01-31T12:00:10Z",
         "links": [{ "link": "r0:uplink", "load_bps": 0 }], "hosts": [{ "host": "r0h0", "draining": false }],
     });
-    hear("POST /v1/reports, of a window that is known of one link", server.post("/v1/reports", &late));
+    record("POST /v1/reports, of a window that is known of one link", server.post("/v1/reports", &late));
     let block = json!({ "size": "256MiB", "writer": "r0h1", "client": "namenode", "sequence": 17 });
     let placed = server.post("/v1/place/replicas", &block);
     let id = format!("/v1/decisions/{}", placed.2["id"].as_str().expect("an id"));
-    hear("POST /v1/place/replicas", placed);
-    hear("POST /v1/place/replicas, again", server.post("/v1/place/replicas", &block));
-    hear("GET /v1/decisions/ID", server.get(&id));
+    record("POST /v1/place/replicas", placed);
+    record("POST /v1/place/replicas, again", server.post("/v1/place/replicas", &block));
+    record("GET /v1/decisions/ID", server.get(&id));
     let (_, _, mut snapshot) = server.get("/v1/snapshot");
     let charged = |row: &Value| row[5] != row[1];
     let rows: Vec<Value> =
         snapshot["rows"].as_array().expect("a list").iter().filter(|row| charged(row)).cloned().collect();
     snapshot["rows"] = Value::Array(rows);
-    hear("GET /v1/snapshot, the links that a block was charged to", (200, String::new(), snapshot));
-    hear("GET /v1/racks/r2", server.get("/v1/racks/r2"));
-    hear("DELETE /v1/commitments/ID", server.delete(&id.replace("decisions", "commitments")));
-    hear("GET /v1/commitments", server.get("/v1/commitments"));
+    record("GET /v1/snapshot, the links that a block was charged to", (200, String::new(), snapshot));
+    record("GET /v1/racks/r2", server.get("/v1/racks/r2"));
+    record("DELETE /v1/commitments/ID", server.delete(&id.replace("decisions", "commitments")));
+    record("GET /v1/commitments", server.get("/v1/commitments"));
     let (_, _, mut health) = server.get("/v1/status");
     (health["version"], health["leader"]) = (json!("..."), json!("..."));
-    hear("GET /v1/status", (200, String::new(), health));
-    insta::assert_snapshot!(said);
+    record("GET /v1/status", (200, String::new(), health));
+    insta::assert_snapshot!(conversation);
     assert!(server.end().is_ok());
 }
 
@@ -223,7 +223,7 @@ fn a_client_that_stops_sending_times_out() {
         service.patience = Duration::from_millis(200);
         service
     });
-    let hear = |sent: &str| {
+    let exchange = |sent: &str| {
         let mut stream = TcpStream::connect(server.address).expect("the server listens");
         stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a time");
         stream.write_all(sent.as_bytes()).expect("the server reads");
@@ -232,9 +232,9 @@ fn a_client_that_stops_sending_times_out() {
         heard
     };
     let head = "POST /v1/place/replicas HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
-    assert_eq!(hear(""), "");
-    assert_eq!(hear(head), "");
-    let half = hear(&format!("{head}content-length: 100\r\n\r\n{{\"size\": "));
+    assert_eq!(exchange(""), "");
+    assert_eq!(exchange(head), "");
+    let half = exchange(&format!("{head}content-length: 100\r\n\r\n{{\"size\": "));
     assert!(half.starts_with("HTTP/1.1 408") && half.contains("urn:leeward:problem:slow"), "{half}");
     assert_eq!(server.get("/v1/status").0, 200);
 }

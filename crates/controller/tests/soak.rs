@@ -67,9 +67,9 @@ fn answer(process: &Process, sent: &[u8]) -> String {
     // The service may close the connection before all is sent.
     let _ = stream.write_all(sent);
     let _ = stream.shutdown(std::net::Shutdown::Write);
-    let mut heard = Vec::new();
-    let _ = stream.take(1 << 16).read_to_end(&mut heard);
-    String::from_utf8_lossy(&heard).into_owned()
+    let mut response = Vec::new();
+    let _ = stream.take(1 << 16).read_to_end(&mut response);
+    String::from_utf8_lossy(&response).into_owned()
 }
 
 /// Sends piece after piece with pauses, until the service closes the connection or the test ends.
@@ -286,9 +286,9 @@ fn malformed_http_is_rejected_without_effect_on_others() {
     ])
     .collect();
     for sent in wrong {
-        let heard = answer(&process, &sent);
+        let response = answer(&process, &sent);
         let shown = String::from_utf8_lossy(&sent[..sent.len().min(80)]).into_owned();
-        assert!(heard.is_empty() || heard.starts_with("HTTP/1.1 4"), "{shown:?}: {heard}");
+        assert!(response.is_empty() || response.starts_with("HTTP/1.1 4"), "{shown:?}: {response}");
         assert_eq!(process.get("/v1/status").map(|(status, _)| status), Some(200), "{shown:?}");
     }
     assert_eq!(process.status("decided").as_u64(), Some(0), "no malformed input counts as a request");

@@ -79,9 +79,9 @@ fn a_file_of_a_later_version_is_a_one_line_error() {
     let file = Connection::open(folder.path().join("store.db")).expect("the file exists");
     file.pragma_update(None, "user_version", 99).expect("the database is writable");
     drop(file);
-    let told = command(folder.path(), "store.db").output().expect("the program starts");
-    let stderr = String::from_utf8_lossy(&told.stderr).into_owned();
-    assert_eq!((told.status.code(), stderr.lines().count()), (Some(2), 1), "{stderr}");
+    let result = command(folder.path(), "store.db").output().expect("the program starts");
+    let stderr = String::from_utf8_lossy(&result.stderr).into_owned();
+    assert_eq!((result.status.code(), stderr.lines().count()), (Some(2), 1), "{stderr}");
     let beginning = "error: --store: store.db: the store is of version 99, and this program knows up to ";
     assert!(stderr.starts_with(beginning), "{stderr}");
 }

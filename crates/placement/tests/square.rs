@@ -39,11 +39,11 @@ fn errors_in_a_square_name_the_line() {
         ("too many tasks", wide),
         ("not UTF-8", b"0,1\n\xff,0\n".to_vec()),
     ];
-    let told = |(what, text): &(&str, Vec<u8>)| {
+    let errors = |(what, text): &(&str, Vec<u8>)| {
         let error = read("wrong", text).expect_err("an error");
         format!("{what:>22}: {error}")
     };
-    let table: Vec<String> = texts.iter().map(told).collect();
+    let table: Vec<String> = texts.iter().map(errors).collect();
     insta::assert_snapshot!(table.join("\n"));
 }
 

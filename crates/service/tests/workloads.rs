@@ -147,14 +147,14 @@ fn a_name_is_promised_once_and_a_repeated_request_is_idempotent() {
     }
     assert_eq!(place_replies(&mut coordinator), [], "the analysis takes longer than a turn");
     let out = look_into(&mut coordinator);
-    let told: Vec<(u32, bool)> = out
+    let replies: Vec<(u32, bool)> = out
         .iter()
         .filter_map(|(asker, reply)| match reply {
             Ok(DecisionLookup::InMemory(Placed { repeated, .. })) => Some((*asker, *repeated)),
             _ => None,
         })
         .collect();
-    assert_eq!(told, [(1, false), (2, true)]);
+    assert_eq!(replies, [(1, false), (2, true)]);
     assert_eq!(refused(out), PlaceError::NameTaken("a".to_owned(), 0));
     let again = placed(tell(&mut coordinator, ask(&b, Some("k")), 0));
     assert_eq!(again.id, 0, "a repeat returns the first decision");

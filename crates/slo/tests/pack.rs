@@ -189,30 +189,30 @@ fn bucketed(
 #[test]
 fn a_refusal_names_the_conflicting_workload_on_the_first_server() {
     use leeward_traces::Stage::{NetworkOut, Storage};
-    let told = |settings, stage, slos: [f64; 2], rate, burst| {
+    let refusal = |settings, stage, slos: [f64; 2], rate, burst| {
         let mut packing = onto_one(settings);
         packing.place(&bucketed("there", slos[0], stage, rate, burst).unwrap()).unwrap();
         packing.place(&bucketed("comes", slos[1], stage, rate, burst).unwrap()).unwrap_err().to_string()
     };
     let strict = PackSettings::default;
     // Two of 60 %.
-    let rates = told(strict(), Storage, [1.0, 1.0], 0.6, 0.1);
+    let rates = refusal(strict(), Storage, [1.0, 1.0], 0.6, 0.1);
     assert!(rates.contains("on 1 the least rates are more than a queue has (the first: "), "{rates}");
     assert!(rates.contains("most of it by `there`)"), "{rates}");
     // Two bursts of 0.4 s, after a higher-priority rate: 0.875 s for an SLO of 0.75, or 0.885 s for one of
     // 0.85.
     for (slos, whose) in [([0.7, 0.75], "comes"), ([0.85, 0.7], "there")] {
-        let bursts = told(strict(), Storage, slos, 0.1, 0.4);
+        let bursts = refusal(strict(), Storage, slos, 0.1, 0.4);
         let named =
             format!("on 1 the least bursts take too long (the first: the SLO of `{whose}` at storage, s");
         assert!(bursts.contains(&named), "{bursts}");
         // On links of several hops only the program detects it.
-        let links = told(strict(), NetworkOut, slos, 0.1 * LINK, 0.4 * LINK);
+        let links = refusal(strict(), NetworkOut, slos, 0.1 * LINK, 0.4 * LINK);
         assert!(links.contains("on 1 no limits keep every SLO (the first: no limits keep all"), "{links}");
         assert!(links.contains("is exceeded, that is the SLO of `"), "{links}");
     }
     // Fast first fit uses the configured rates.
-    let fast = told(PackSettings { fast: true, ..strict() }, Storage, [1.0, 1.0], 0.4999999, 0.1);
+    let fast = refusal(PackSettings { fast: true, ..strict() }, Storage, [1.0, 1.0], 0.4999999, 0.1);
     assert!(fast.contains("fast first fit) (the first: "), "{fast}");
 }
 

@@ -140,8 +140,8 @@ pub fn well(question: &Question) -> Answer {
         let rate = if name == "in_octets" { rx } else { tx };
         let reading = |tick: u64| {
             let at = tick as f64 / 10.0;
-            let told = if name == "speed_mbps" { 1000.0 } else { (at - 1.7e9) * rate };
-            json!([at, format!("{told:.0}")])
+            let value = if name == "speed_mbps" { 1000.0 } else { (at - 1.7e9) * rate };
+            json!([at, format!("{value:.0}")])
         };
         let values: Vec<Value> = (first..=last).map(reading).collect();
         json!({ "metric": { "__name__": name, "port": port, "job": "snmp" }, "values": values })

@@ -408,10 +408,11 @@ fn errors_in_a_file_name_the_field() {
         ("sample: {every: 1us, pairs: [[0, 9]]}\n", "rdcn.yaml: sample.pairs: pair 0 to 9 of 8 racks"),
         ("sample: {every: 1ns, pairs: [[0, 1], [1, 2], [2, 3]]}\n", "sample.every: 30000000 samples"),
     ];
-    let told = |text: &str| Scenario::from_text("rdcn.yaml", text).err().expect("a wrong file").to_string();
+    let problem =
+        |text: &str| Scenario::from_text("rdcn.yaml", text).err().expect("a wrong file").to_string();
     for (extra, expected) in table {
-        let told = told(&format!("{LONG}{extra}"));
-        assert!(told.starts_with("rdcn.yaml") && told.contains(expected), "{extra}: {told}");
+        let problem = problem(&format!("{LONG}{extra}"));
+        assert!(problem.starts_with("rdcn.yaml") && problem.contains(expected), "{extra}: {problem}");
     }
     let workloads = [
         ("{long: {from: 0, to: 0}}", "workload.long: flow 0: from r0h0 to itself"),
@@ -453,13 +454,13 @@ fn errors_in_a_file_name_the_field() {
         ),
     ];
     for (workload, expected) in workloads {
-        let told = told(&format!("workload: {workload}\nhorizon: 2s\n"));
-        assert!(told.starts_with("rdcn.yaml") && told.contains(expected), "{workload}: {told}");
+        let problem = problem(&format!("workload: {workload}\nhorizon: 2s\n"));
+        assert!(problem.starts_with("rdcn.yaml") && problem.contains(expected), "{workload}: {problem}");
     }
-    assert!(told("workload: {long: {from: 0, to: 1}}\n").contains("horizon"));
-    assert!(told("horizon: 1s\n").contains("workload: none, and no `trains`: expected one of them"));
+    assert!(problem("workload: {long: {from: 0, to: 1}}\n").contains("horizon"));
+    assert!(problem("horizon: 1s\n").contains("workload: none, and no `trains`: expected one of them"));
     assert!(
-        told("workload: {long: {from: 0, to: 1}}\nhorizon: 0s\n").contains("horizon: 0s: must be above 0")
+        problem("workload: {long: {from: 0, to: 1}}\nhorizon: 0s\n").contains("horizon: 0s: must be above 0")
     );
 }
 

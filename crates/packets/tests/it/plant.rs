@@ -156,9 +156,9 @@ fn a_lone_flow_takes_the_sum_of_its_link_times() {
 #[test]
 fn a_week_follows_demand_and_starts_when_the_previous_one_ends() {
     for demand in [Demand::Queues, Demand::Adus, Demand::Sockets, Demand::Oracle] {
-        let told = RefCell::new(Vec::new());
+        let demands = RefCell::new(Vec::new());
         let planner = Box::new(|bytes: &[u64]| {
-            told.borrow_mut().push(bytes[1]);
+            demands.borrow_mut().push(bytes[1]);
             // A long day if there is demand, otherwise a short one without circuits.
             let length = if bytes[1] > 0 { 480_000 } else { 180_000 };
             let none =
@@ -180,18 +180,18 @@ fn a_week_follows_demand_and_starts_when_the_previous_one_ends() {
             .map(|day| (day.began.0, day.ended.0))
             .collect();
         drop(plant);
-        let told = told.into_inner();
+        let demands = demands.into_inner();
         // No demand at 0 and 199 us, so two weeks of 200 us; then weeks of 500 us.
-        assert_eq!(told[..2], [0, 0], "{demand:?}");
-        assert!(told[2] > 0, "{demand:?}: {told:?}");
+        assert_eq!(demands[..2], [0, 0], "{demand:?}");
+        assert!(demands[2] > 0, "{demand:?}: {demands:?}");
         assert_eq!(days[0], (420_000, 900_000), "{demand:?}");
-        assert_eq!(told.last(), Some(&0), "{demand:?}");
+        assert_eq!(demands.last(), Some(&0), "{demand:?}");
         match demand {
             // At 399 us the switch has seen at most 99 us of two hosts' 10 Gb/s.
-            Demand::Adus => assert!((3_740_000..4_000_000).contains(&told[2]), "{told:?}"),
-            Demand::Queues => assert!(told[2] <= 21 * 9000, "{told:?}"),
+            Demand::Adus => assert!((3_740_000..4_000_000).contains(&demands[2]), "{demands:?}"),
+            Demand::Queues => assert!(demands[2] <= 21 * 9000, "{demands:?}"),
             Demand::Sockets | Demand::Oracle => {
-                assert!((3_740_000..=4_000_000).contains(&told[2]), "{told:?}")
+                assert!((3_740_000..=4_000_000).contains(&demands[2]), "{demands:?}")
             }
         }
     }

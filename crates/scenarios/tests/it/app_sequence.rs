@@ -58,9 +58,9 @@ fn a_policy_uses_believed_rates_and_the_network_true_ones() {
     let (truth, belief) = (cluster([800, 80, 80]), cluster([80, 800, 80]));
     let arrivals = [app(0.0, 2, &[(0, 1, 100)])];
     let choreo = || tasks::REGISTRY.make("choreo", "").expect("a policy of the registry");
-    let told = run_apps(&truth, &truth.capacities, &arrivals, choreo(), 1).expect("sorted arrivals");
+    let informed = run_apps(&truth, &truth.capacities, &arrivals, choreo(), 1).expect("sorted arrivals");
     let misled = run_apps(&truth, &belief.capacities, &arrivals, choreo(), 1).expect("sorted arrivals");
-    assert_eq!((told[0].seconds, told[0].forecast), (Some(1.0), 1.0));
+    assert_eq!((informed[0].seconds, informed[0].forecast), (Some(1.0), 1.0));
     assert_eq!((misled[0].seconds, misled[0].forecast), (Some(10.0), 1.0));
 }
 

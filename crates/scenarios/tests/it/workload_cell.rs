@@ -58,11 +58,11 @@ fn generated_tasks_match_the_requested_processors_and_bandwidth() {
 #[test]
 fn bandwidth_per_processor_has_a_tail_of_more_than_ten_times_the_median() {
     let workload = generate("{batch: 30min}", 1, 24.0 * HOUR);
-    let told = |kind: &leeward_scenarios::workload::CellKind| {
+    let stated = |kind: &leeward_scenarios::workload::CellKind| {
         let traffic = kind.demand.egress_in_all().mean_bps + kind.demand.ingress_in_all().mean_bps;
         traffic as f64 / kind.demand.cpus.0 as f64
     };
-    let mut sorted: Vec<f64> = workload.cell_kinds.iter().map(told).collect();
+    let mut sorted: Vec<f64> = workload.cell_kinds.iter().map(stated).collect();
     sorted.sort_unstable_by(f64::total_cmp);
     let at = |share: f64| sorted[(share * sorted.len() as f64) as usize];
     assert!(sorted.len() > 2000 && at(0.99) > 10.0 * at(0.5), "{} of {}", at(0.99), at(0.5));
@@ -91,11 +91,11 @@ fn stated_demands_are_true_unless_errors_are_configured() {
     assert_eq!(right.tasks, wrong.tasks);
     assert_eq!(right.tasks, zero.tasks);
     for kind in 0..right.cell_kinds.len() {
-        let told = |workload: &Workload| workload.cell_kinds[kind].demand.egress_in_all();
-        let Traffic { mean_bps, peak_bps } = told(&right);
+        let stated = |workload: &Workload| workload.cell_kinds[kind].demand.egress_in_all();
+        let Traffic { mean_bps, peak_bps } = stated(&right);
         assert!((peak_bps as f64 - 3.0 * mean_bps as f64).abs() <= 2.0);
-        assert_eq!(told(&zero), Traffic::default());
-        assert_eq!(told(&mean), Traffic { mean_bps, peak_bps: mean_bps });
+        assert_eq!(stated(&zero), Traffic::default());
+        assert_eq!(stated(&mean), Traffic { mean_bps, peak_bps: mean_bps });
     }
     let off = (right.cell_kinds.iter().zip(&wrong.cell_kinds))
         .filter(|(right, wrong)| right.demand != wrong.demand)

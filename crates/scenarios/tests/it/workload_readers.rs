@@ -25,20 +25,20 @@ fn table(settings: &str, texts: &[&[u8]]) -> String {
 
 #[test]
 fn good_files_are_read() {
-    let mut said = String::new();
+    let mut output = String::new();
     for (settings, text) in GOOD {
         for bytes in
             [text.as_bytes().to_vec(), gzip(text.as_bytes()), text.replace('\n', "\r\n").into_bytes()]
         {
             let loaded = read(&source(settings), &bytes, &tree(3, 2), 0, HORIZON).expect("a good file");
             check(&loaded.workload, &tree(3, 2), HORIZON);
-            assert!(said.ends_with(&(loaded.provenance.clone() + "\n")) || bytes == text.as_bytes());
+            assert!(output.ends_with(&(loaded.provenance.clone() + "\n")) || bytes == text.as_bytes());
             if bytes == text.as_bytes() {
-                said += &(loaded.provenance + "\n");
+                output += &(loaded.provenance + "\n");
             }
         }
     }
-    insta::assert_snapshot!(said);
+    insta::assert_snapshot!(output);
 }
 
 #[test]
@@ -288,14 +288,14 @@ fn a_truncated_gzip_file_is_rejected() {
         for length in 0..whole.len() {
             let error = read(&source(settings), &whole[..length], &tree(3, 2), 0, HORIZON)
                 .expect_err(&format!("{length} of {} bytes", whole.len()));
-            let said = error.to_string();
+            let message = error.to_string();
             let expected = match length {
                 0 => "the file is empty",
                 // One byte is not yet a gzip file, nor valid text.
                 1 => ":1: ",
                 _ => "the gzip data ends early: is the file truncated?",
             };
-            assert!(said.contains(expected), "{length} bytes: {said}");
+            assert!(message.contains(expected), "{length} bytes: {message}");
         }
     }
 }

@@ -184,8 +184,8 @@ impl Server {
         let mut command = self.run("psql");
         command.args(["-XAtq", "-U", "tests", "-d", database, "-c", question, "-h"]).arg(self.path());
         command.args(self.port.map(|port| format!("--port={port}")));
-        let said = command.output().expect("the program starts");
-        said.status.success().then(|| String::from_utf8_lossy(&said.stdout).trim().to_owned())
+        let result = command.output().expect("the program starts");
+        result.status.success().then(|| String::from_utf8_lossy(&result.stdout).trim().to_owned())
     }
 
     /// Creates a database and returns its name.
