@@ -197,7 +197,7 @@ mod tests {
                 }
                 let [egress, ingress] = [0, 1].map(|way: usize| count(shown(totals[way]), packets));
                 let window = meter.take(&reading(at, vec![interface(1, "eth0", egress, ingress)]));
-                let window = window.expect("nothing is in the way");
+                let window = window.expect("a valid window");
                 prop_assert_eq!(window.from, end, "windows follow each other");
                 prop_assert_eq!([window.egress, window.ingress], unread);
                 end = window.until;

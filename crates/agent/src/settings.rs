@@ -218,7 +218,7 @@ mod tests {
         }
         assert!(Settings::new(Arguments { probe_listen: open(), secret: spaced, ..right() }).is_ok());
         let named = Settings::new(Arguments { devices: several(&["sda=disk0", "nvme0n1"]), ..right() });
-        let named = named.map(|settings| settings.devices).expect("they are right");
+        let named = named.map(|settings| settings.devices).expect("valid values");
         assert_eq!(
             named,
             [("sda", "disk0"), ("nvme0n1", "nvme0n1")].map(|(a, b)| (a.to_owned(), b.to_owned()))

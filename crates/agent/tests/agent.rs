@@ -301,7 +301,7 @@ fn https_needs_a_trusted_certificate() {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
     let config = config.expect("versions").with_no_client_auth().with_single_cert(vec![chain], key);
-    let config = Arc::new(config.expect("they go together"));
+    let config = Arc::new(config.expect("the settings are compatible"));
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("https://localhost:{}", listener.local_addr().expect("an address").port());
     thread::spawn(move || {

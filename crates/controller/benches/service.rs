@@ -112,7 +112,7 @@ fn coordinator_alone(cluster: &Cluster) -> (f64, Vec<f64>) {
 fn the_task(cluster: &Cluster) -> (f64, Vec<f64>) {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
-        let (made, store) = (cluster.clone(), Sqlite::in_memory().expect("there is memory"));
+        let (made, store) = (cluster.clone(), Sqlite::in_memory().expect("an in-memory store opens"));
         let make = Box::new(move |_: &Cluster, _: bool| informed(&made));
         let file = NewCluster::read("bench", CLUSTER).expect("a right cluster");
         let (handle, work) = Handle::open(make, file, Box::new(store), frozen(), "bench".into())

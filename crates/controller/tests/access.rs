@@ -32,7 +32,7 @@ fn with_tokens<const N: usize>(
     settings: impl FnOnce(&mut Service),
 ) -> (Server, [String; N]) {
     let file: String = made.iter().map(|one| format!("{}\n", one.line)).collect();
-    let tokens = Tokens::from_text("tokens", &file).expect("lines that were made");
+    let tokens = Tokens::from_text("tokens", &file).expect("valid lines");
     let mut service = service(CLUSTER, "", frozen());
     service.access = Arc::new(Access::new(Some(tokens), None));
     settings(&mut service);
@@ -316,7 +316,7 @@ fn a_reload_replaces_certificate_and_tokens() {
     std::fs::write(&tokens, &made.line).expect("a file");
     let (_, second) = certificate(folder.path(), "service");
     write("seed: 7\nlimits: {requests_per_s: 2}\n");
-    let reloaded = reload.again().expect("all of it is right");
+    let reloaded = reload.again().expect("a valid reload");
     assert_eq!(reloaded.restart, ["seed"]);
     assert!(reloaded.reloaded.contains(&"tokens") && reloaded.reloaded.contains(&"tls"));
     assert!(over_tls(&server, &first).is_err(), "the certificate is another one");
@@ -354,7 +354,7 @@ fn a_key_of_another_certificate_is_rejected() {
     let folder = tempfile::tempdir().expect("a folder");
     let ((one, _), (other, _)) = (certificate(folder.path(), "one"), certificate(folder.path(), "other"));
     let mixed = TlsSettings { cert: one.cert.clone(), key: other.key };
-    let error = certified(&mixed).expect_err("they do not go together");
+    let error = certified(&mixed).expect_err("an error");
     assert!(error.message.contains("does not go with"), "{error}");
     let swapped = TlsSettings { cert: one.key, key: one.cert };
     assert!(certified(&swapped).expect_err("no certificate").message.contains("PEM"));

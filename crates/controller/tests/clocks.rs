@@ -109,12 +109,12 @@ fn going() -> (Arc<Mutex<ClockReadings>>, Clock) {
     let start = ClockReadings { wall: Nanos(10 * HOUR.0), steady: Nanos(0) };
     let hands = Arc::new(Mutex::new(start));
     let (origin, shown) = ("2026-01-01T00:00:00Z".parse().expect("a time"), hands.clone());
-    (hands, Clock::with_hands(origin, move || *shown.lock().expect("nobody panicked")))
+    (hands, Clock::with_hands(origin, move || *shown.lock().expect("the lock is not poisoned")))
 }
 
 /// Advances both clocks by one second, and sets the wall clock to `set` if given.
 fn pass(hands: &Mutex<ClockReadings>, set: Option<Nanos>) {
-    let mut hands = hands.lock().expect("nobody panicked");
+    let mut hands = hands.lock().expect("the lock is not poisoned");
     hands.steady = hands.steady.plus(Nanos::SECOND);
     hands.wall = set.unwrap_or(hands.wall.plus(Nanos::SECOND));
 }
@@ -122,7 +122,7 @@ fn pass(hands: &Mutex<ClockReadings>, set: Option<Nanos>) {
 /// Reports all links over the last second of the wall clock, as agents on this machine would. Returns the
 /// number of accepted links.
 fn report(server: &Server, clock: &Clock, hands: &Mutex<ClockReadings>) -> Value {
-    let wall = hands.lock().expect("nobody panicked").wall;
+    let wall = hands.lock().expect("the lock is not poisoned").wall;
     let (from, until) = (clock.text(wall.since(Nanos::SECOND)), clock.text(wall));
     let links: Vec<Value> = items(server, "/v1/links")
         .iter()
@@ -171,7 +171,7 @@ fn a_forward_clock_step_takes_effect_at_once() {
     for _ in 0..5 {
         assert_eq!(report(&server, &clock, &hands), json!(all));
         assert_eq!(seen(&server), all);
-        let wall = hands.lock().expect("nobody panicked").wall;
+        let wall = hands.lock().expect("the lock is not poisoned").wall;
         assert_eq!((clock.now(), clock.behind()), (wall, Nanos(0)));
         let (status, _, placed) =
             server.post("/v1/place/replicas", &json!({ "size": "256MiB", "replicas": 2 }));

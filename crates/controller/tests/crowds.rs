@@ -46,7 +46,7 @@ fn is_closed(stream: &mut TcpStream) -> bool {
 fn silent_sockets_block_nobody_and_authenticated_clients_stay() {
     let made = NewToken::make("reader", Role::Read, &[]).expect("randomness");
     let server = started(|service| {
-        let tokens = Tokens::from_text("tokens", &made.line).expect("a line that was made");
+        let tokens = Tokens::from_text("tokens", &made.line).expect("a valid line");
         (service.access, service.connections) = (Arc::new(Access::new(Some(tokens), None)), 4);
     });
     let ask = |path: &str, token: &str| {

@@ -93,7 +93,7 @@ fn frail() -> (Arc<Ills>, Server) {
 
 fn frail_at(clock: Clock) -> (Arc<Ills>, Server) {
     let ills = Arc::new(Ills::default());
-    let store = Frail { store: Sqlite::in_memory().expect("there is memory"), ills: ills.clone() };
+    let store = Frail { store: Sqlite::in_memory().expect("an in-memory store opens"), ills: ills.clone() };
     (ills, Server::start(service_on(CLUSTER, POLICY, clock, Box::new(store))))
 }
 

@@ -63,7 +63,7 @@ fn json_of(line: &str) -> Value {
 
 fn signal(child: &Running, name: &str) {
     let sent = Command::new("kill").args([name, &child.0.id().to_string()]).status();
-    assert!(sent.expect("there is `kill`").success());
+    assert!(sent.expect("`kill` is installed").success());
 }
 
 fn status(url: &str, token: &str) -> u16 {

@@ -118,7 +118,7 @@ fn a_service_starts_fast_on_a_file_of_many_decisions() {
     let first = one(folder.path(), "store.db");
     let path = folder.path().join("store.db");
     let file = Connection::open(&path).expect("the file exists");
-    copies(decisions()).iter().for_each(|rows| file.execute_batch(rows).expect("there is room"));
+    copies(decisions()).iter().for_each(|rows| file.execute_batch(rows).expect("enough room"));
     drop(file);
     let state = loaded(Sqlite::open(&path, Durability::Process, 1_000_000).expect("the store opens"));
     assert_eq!(state.decisions.last().map(|(record, _)| record.id), Some(decisions()));

@@ -152,7 +152,7 @@ fn agent(server: &Server, host: &str) {
         probe_listen: Some("127.0.0.1:0".to_owned()),
         ..Arguments::default()
     };
-    let settings = Arc::new(leeward_agent::Settings::new(given).expect("they are right"));
+    let settings = Arc::new(leeward_agent::Settings::new(given).expect("valid values"));
     thread::spawn(move || leeward_agent::run(&settings, |_| Ok::<(), ()>(())).map(drop));
 }
 

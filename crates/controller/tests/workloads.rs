@@ -154,7 +154,7 @@ fn a_score_is_the_residual_capacity_of_the_fullest_link() {
     let tasks = || Policies { tasks: tasks::REGISTRY.make("utp", "").ok(), ..policies("") };
     let cluster = NewCluster::read("test", CLUSTER).expect("the test writes a right cluster");
     let (labels, settings) = (PolicyLabels { tasks: "utp".into(), ..labels() }, LedgerSettings::default());
-    let store = Box::new(Sqlite::in_memory().expect("there is memory"));
+    let store = Box::new(Sqlite::in_memory().expect("an in-memory store opens"));
     let mut service = Service::new(cluster, tasks, labels, settings, 1, store).expect("defaults are right");
     service.clock = frozen();
     let server = Server::start(service);

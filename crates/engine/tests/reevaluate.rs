@@ -68,9 +68,9 @@ proptest! {
         let transfers: Vec<_> = transfers.into_iter().filter(|((f, t), _)| f != t).map(|((f, t), mb)| (f, t, mb)).collect();
         let request = app(1, &transfers);
         if other {
-            place(&mut engine, 1, app(2, &[(0, 1, 500), (1, 2, 100)])).expect("there is room");
+            place(&mut engine, 1, app(2, &[(0, 1, 500), (1, 2, 100)])).expect("enough room");
         }
-        let mut hosts = place(&mut engine, 1, request.clone()).expect("there is room");
+        let mut hosts = place(&mut engine, 1, request.clone()).expect("enough room");
         for (at, (host, mbps)) in (2..).zip(changes) {
             let link = engine.ledger().fabric().egress(HostId(host)).expect("a hose");
             engine.handle(Nanos(at), Input::SetCapacity(link, Load(mbps * 1_000_000)), &mut Vec::new());

@@ -136,7 +136,7 @@ proptest! {
             }
         }
         let best = ratings.iter().map(|rating| rating.loaded).fold(f64::INFINITY, f64::min);
-        let placed = place_app(&mut engine, request).expect("there is room");
+        let placed = place_app(&mut engine, request).expect("enough room");
         let chosen = ratings[placed.decision.choice[0].index()].loaded;
         prop_assert!(chosen <= best + 0.02, "{chosen} and {best}");
     }

@@ -22,7 +22,7 @@ fn engine_with(racks: u32, policy: &str, cooldown: Nanos, history: Option<Histor
     let text = format!("racks: {racks}\nhosts_per_rack: 4\nnic: 1Gbps\nrack_link: 1Gbps\ncpus: 4\n");
     let cluster = cluster(&text);
     let settings = LedgerSettings { interval: INTERVAL, ..LedgerSettings::default() };
-    let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, settings).expect("they are right");
+    let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, settings).expect("valid values");
     let policies = Policies {
         tasks: Some(tasks::REGISTRY.make(policy, "").expect("a policy of the registry")),
         moves: moves::REGISTRY.make(policy, "").ok(),
@@ -95,7 +95,7 @@ fn churn(
     for id in 0..tasks {
         let availability = Availability { down, evictions_per_hour };
         engine.handle(at(1), Input::Job(id % 3, availability), &mut Vec::new());
-        place(&mut engine, at(1), task(id, id % 3, 100)).expect("there is room");
+        place(&mut engine, at(1), task(id, id % 3, 100)).expect("enough room");
     }
     let mut moved: BTreeMap<u64, u64> = BTreeMap::new();
     let mut by_job: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
@@ -179,8 +179,8 @@ fn a_task_counts_at_least_the_recent_measured_rate_of_its_job() {
     ] {
         let mut engine = engine_with(3, "utp-proactive", Nanos(0), history);
         interval(&mut engine, &BTreeMap::new(), at(1));
-        place(&mut engine, at(1), task(0, 5, 0)).expect("there is room");
-        place(&mut engine, at(1), task(1, 6, 0)).expect("there is room");
+        place(&mut engine, at(1), task(0, 5, 0)).expect("enough room");
+        place(&mut engine, at(1), task(1, 6, 0)).expect("enough room");
         interval(&mut engine, &BTreeMap::from([(0, 400), (1, 100)]), at(2));
         for app in [0, 1] {
             engine.handle(at(2), Input::Ended(app), &mut Vec::new());
@@ -189,7 +189,7 @@ fn a_task_counts_at_least_the_recent_measured_rate_of_its_job() {
         for round in 3..=round {
             interval(&mut engine, &BTreeMap::new(), at(round));
         }
-        let host = place(&mut engine, at(round), task(2, 5, stated)).expect("there is room");
+        let host = place(&mut engine, at(round), task(2, 5, stated)).expect("enough room");
         let expected = expected_above(&engine, host, at(round));
         assert!((least - 1.0..=most + 1.0).contains(&expected), "{stated} stated: {expected}");
     }
@@ -254,10 +254,10 @@ fn an_ended_app_frees_its_room() {
     for id in 0..16 {
         place(&mut engine, at(1), task(id, 0, 10)).expect("there are 16 processors");
     }
-    let refused = place(&mut engine, at(1), task(16, 0, 10)).expect_err("they are taken");
+    let refused = place(&mut engine, at(1), task(16, 0, 10)).expect_err("all processors are taken");
     assert!(matches!(refused, Refusal::NoHost { task: 0, .. }), "{refused}");
     engine.handle(at(1), Input::Ended(3), &mut Vec::new());
-    place(&mut engine, at(1), task(17, 0, 10)).expect("one is free again");
+    place(&mut engine, at(1), task(17, 0, 10)).expect("one processor is free again");
     assert_eq!(engine.host_of(TaskId { app: 3, index: 0 }), None);
     assert_eq!(engine.pool().tasks_of(0, DomainId(0)), 16);
     assert_eq!(engine.pool().memory_left(HostId(0)), None::<Bytes>);

@@ -31,7 +31,7 @@ pub fn request(bytes: &[u8]) {
     let Some(request) = requests::parse(bytes) else { return };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let reply = runtime.block_on(async {
-        let store = Box::new(Sqlite::in_memory().expect("there is memory"));
+        let store = Box::new(Sqlite::in_memory().expect("an in-memory store opens"));
         let labels = PolicyLabels { replicas: "uniform".into(), tasks: "leeward".into(), moves: None };
         let policies = || Policies {
             replicas: replicas::REGISTRY.make("uniform", "").ok(),

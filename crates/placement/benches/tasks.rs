@@ -124,7 +124,7 @@ fn scores() {
                 let begin = Instant::now();
                 let answer = policy.place(std::slice::from_ref(&request), &mut context).remove(0);
                 times.push(begin.elapsed().as_secs_f64() * 1e6);
-                answer.expect("there is room");
+                answer.expect("enough room");
             }
             times.sort_unstable_by(f64::total_cmp);
             let (p50, p99) = (times[times.len() / 2], times[times.len() * 99 / 100]);
@@ -182,7 +182,7 @@ fn turns() {
                 let begin = Instant::now();
                 let answer = policy.place(std::slice::from_ref(&request), &mut context).remove(0);
                 let decided = begin.elapsed().as_secs_f64() * 1e3;
-                let decision = answer.expect("there is room");
+                let decision = answer.expect("enough room");
                 seconds = completion(context.view, &request.transfers, &decision.choice, Estimate::default())
                     .seconds;
                 let begin = Instant::now();

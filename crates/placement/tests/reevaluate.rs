@@ -56,11 +56,11 @@ fn an_app_moves_if_the_gain_exceeds_memory_pause_and_margin() {
     let hosts = [HostId(0), HostId(1)];
     // 1 GB at 50 MB/s takes 20 s, and at 100 MB/s 10 s; a memory of 200 MB takes 4 s.
     let left = app(&[(1000, 200), (1000, 200)], &[(0, 1, 1000)]);
-    let moves = decide(&world, "choreo", &left, &hosts, Nanos::SECOND).expect("there is room");
+    let moves = decide(&world, "choreo", &left, &hosts, Nanos::SECOND).expect("enough room");
     assert_eq!((moves.stays, moves.moves, moves.cost, moves.moved), (20.0, 10.0, 5.0, 1));
     assert_eq!(moves.decision.choice[0], HostId(3));
     assert!(moves.is_worth(0.1) && moves.is_worth(0.24) && !moves.is_worth(0.25) && !moves.is_worth(1.0));
-    let long = decide(&world, "choreo", &left, &hosts, Nanos(6_000_000_000)).expect("there is room");
+    let long = decide(&world, "choreo", &left, &hosts, Nanos(6_000_000_000)).expect("enough room");
     assert!(!long.is_worth(0.0), "with a pause of six seconds it takes as long");
 }
 
@@ -74,7 +74,7 @@ fn reevaluation_uses_the_model_of_the_policy() {
         let view = &mut world.ledger.view(NOW, &mut scratch);
         let mut context = Context { view, pool: &world.pool, seed: 7, explain: Explain::Off };
         let again = reevaluate(policy.as_ref(), &left, &[HostId(0), HostId(1)], Nanos(0), &mut context);
-        assert!((again.expect("there is room").stays - seconds).abs() < 1e-6, "{settings}");
+        assert!((again.expect("enough room").stays - seconds).abs() < 1e-6, "{settings}");
     }
 }
 
@@ -92,7 +92,7 @@ fn the_load_of_an_app_does_not_count_against_itself() {
         .commit(Transaction { add: vec![entry], ..Transaction::default() }, NOW)
         .expect("the transaction commits");
     let left = app(&[(1000, 0), (1000, 0)], &[(0, 1, 1000)]);
-    let stays = decide(&world, "choreo", &left, &[from, to], Nanos(0)).expect("there is room");
+    let stays = decide(&world, "choreo", &left, &[from, to], Nanos(0)).expect("enough room");
     assert_eq!(stays.stays, 10.0, "nine flows of its own are not nine of others");
     assert!(!stays.is_worth(0.0));
 }
@@ -103,11 +103,11 @@ fn an_app_on_a_dead_link_moves_if_its_memory_can_leave() {
     believe(&mut world, 0, 0);
     let hosts = [HostId(0), HostId(1)];
     let light = app(&[(1000, 0), (1000, 0)], &[(0, 1, 100)]);
-    let moves = decide(&world, "choreo", &light, &hosts, Nanos::SECOND).expect("there is room");
+    let moves = decide(&world, "choreo", &light, &hosts, Nanos::SECOND).expect("enough room");
     assert_eq!((moves.stays, moves.cost), (f64::INFINITY, 1.0));
     assert!(moves.is_worth(0.1));
     let heavy = app(&[(1000, 1), (1000, 0)], &[(0, 1, 100)]);
-    let stuck = decide(&world, "choreo", &heavy, &hosts, Nanos::SECOND).expect("there is room");
+    let stuck = decide(&world, "choreo", &heavy, &hosts, Nanos::SECOND).expect("enough room");
     assert_eq!(stuck.cost, f64::INFINITY);
     assert!(!stuck.is_worth(0.0));
 }
@@ -119,7 +119,7 @@ fn tasks_without_remaining_transfers_stay() {
     let left = app(&[(2000, 0), (2000, 0), (1000, 0), (1000, 0)], &[(0, 1, 1000)]);
     let hosts = [HostId(0), HostId(1), HostId(2), HostId(2)];
     for policy in ["random", "choreo", "leeward"] {
-        let moves = decide(&world, policy, &left, &hosts, Nanos(0)).expect("there is room");
+        let moves = decide(&world, policy, &left, &hosts, Nanos(0)).expect("enough room");
         let next = &moves.decision.choice;
         let busy = [next[0], next[1]];
         let stay = next[2..] == hosts[2..];

@@ -128,7 +128,7 @@ fn on_a_mesh_placements_need_telemetry_unless_set_otherwise() {
             assert_eq!(blind.basis.note, Some(Note::NoTelemetry), "{policy} on {shape}");
             assert_eq!(blind.basis.oldest, None);
             world.report(|_| 0.5);
-            let seen = world.place_one(policy, "", &request(1, 0)).expect("all is seen");
+            let seen = world.place_one(policy, "", &request(1, 0)).expect("all loads are known");
             assert_eq!(seen.basis.oldest, Some(Nanos::SECOND), "{policy} on {shape}");
         }
     }
@@ -149,7 +149,7 @@ fn on_a_mesh_hosts_are_chosen_by_the_links_into_them() {
                 };
                 (into != HostId(5)).then_some(if idle.contains(&into) { 0.1 } else { 0.9 })
             });
-            let decision = world.place_one(policy, "", &request(1, 0)).expect("all but one are seen");
+            let decision = world.place_one(policy, "", &request(1, 0)).expect("all loads but one are known");
             let remote: BTreeSet<_> = decision.choice[1..].iter().copied().collect();
             assert_eq!(remote, BTreeSet::from(idle), "{policy} on {shape}");
         }

@@ -223,8 +223,8 @@ proptest! {
 #[test]
 fn figure_9_traps_greedy_and_not_leeward() {
     let (world, app) = figure_9();
-    let greedy = world.assign("choreo", "", &app).expect("there is room");
-    let ours = world.assign("leeward", "", &app).expect("there is room");
+    let greedy = world.assign("choreo", "", &app).expect("enough room");
+    let ours = world.assign("leeward", "", &app).expect("enough room");
     // Bytes are in MB and rates in Mb/s: the figure's unit of time is 8 s here, and its 1 is 1000.
     let units = |hosts: &[HostId]| world.seconds(&app, hosts) * 1000.0 / 8.0;
     assert!((units(&greedy) - 50.0).abs() < 1e-9, "greedy must use the link of 1 then");
@@ -276,8 +276,7 @@ fn with_dead_links_the_optimality_gap_is_infinite() {
         let link = world.fabric.egress(host).expect("a hose has it");
         world.ledger.set_capacity(link, Load(0), NOW);
     }
-    let decision =
-        world.decide("choreo-exact", "", &app(&[1000, 1000], &[(0, 1, 5)])).expect("there is room");
+    let decision = world.decide("choreo-exact", "", &app(&[1000, 1000], &[(0, 1, 5)])).expect("enough room");
     assert_eq!(decision.basis.gap, Some(f64::INFINITY));
 }
 
@@ -292,7 +291,7 @@ fn a_decision_names_its_model_and_telemetry_windows() {
             ("into_hosts: true", true, false, 8.0),
             ("flows_only: true", false, true, 1.0),
         ] {
-            let Decision { basis, choice, .. } = world.decide(policy, settings, &app).expect("there is room");
+            let Decision { basis, choice, .. } = world.decide(policy, settings, &app).expect("enough room");
             let estimate = basis.estimate.expect("an estimate of the model");
             assert_eq!(estimate, Estimate { into_hosts, flows_only });
             let mut scratch = Scratch::default();
@@ -301,13 +300,13 @@ fn a_decision_names_its_model_and_telemetry_windows() {
             assert_eq!(basis.oldest, (!flows_only).then_some(Nanos::SECOND), "{policy} {settings}");
         }
     }
-    let basis = world.decide("random", "", &app).expect("there is room").basis;
+    let basis = world.decide("random", "", &app).expect("enough room").basis;
     assert_eq!((basis.estimate, basis.oldest), (None, None));
     let mut world = World::new("racks: 2\nhosts_per_rack: 2\nnic: 1Gbps\nrack_link: 1Gbps\ncpus: 2\n");
     world.report(|_| 0.2);
     let single = AppRequest { transfers: Vec::new(), ..app };
     for (policy, oldest) in [("borg", None), ("utp", Some(Nanos::SECOND)), ("leeward", Some(Nanos::SECOND))] {
-        let basis = world.decide(policy, "", &single).expect("there is room").basis;
+        let basis = world.decide(policy, "", &single).expect("enough room").basis;
         assert_eq!((basis.oldest, basis.estimate), (oldest, None), "{policy}");
     }
 }
@@ -318,7 +317,7 @@ fn tasks_without_transfers_spread_over_hosts_by_request_id() {
     for registration in REGISTRY.iter().filter(|one| !PROACTIVE.contains(&one.name)) {
         let placed = |id| {
             let one = AppRequest { id, ..app(&[1000], &[]) };
-            world.assign(registration.name, "", &one).expect("there is room")[0]
+            world.assign(registration.name, "", &one).expect("enough room")[0]
         };
         let mut hosts: Vec<HostId> = (0..40).map(placed).collect();
         hosts.sort();
@@ -368,13 +367,13 @@ proptest! {
         let step = (((there.len() + 1) as f64 * spread) as u32).max(1);
         let settings = format!("{{step: 0.001, spread: {spread}}}");
         for policy in PROACTIVE {
-            let decision = world.decide(policy, &settings, &task).expect("there is room");
-            let chosen = decision.why.iter().find(|one| one.verdict == Verdict::Chosen).expect("one is chosen");
+            let decision = world.decide(policy, &settings, &task).expect("enough room");
+            let chosen = decision.why.iter().find(|one| one.verdict == Verdict::Chosen).expect("a choice");
             let least = decision.why.iter().map(in_rack).min().expect("hosts were looked at") / step;
             prop_assert_eq!(in_rack(chosen) / step, least);
             let settings = format!("spread: {spread}");
-            let borg = world.decide("borg", &settings, &task).expect("there is room");
-            let of_borg = borg.why.iter().find(|one| one.verdict == Verdict::Chosen).expect("one is chosen");
+            let borg = world.decide("borg", &settings, &task).expect("enough room");
+            let of_borg = borg.why.iter().find(|one| one.verdict == Verdict::Chosen).expect("a choice");
             prop_assert_eq!(in_rack(of_borg) / step, least);
             // Recomputed from the reported loads.
             let busier = |rack: u32| {
@@ -398,7 +397,7 @@ fn utp_counts_placements_not_yet_in_telemetry() {
     let mut racks = Vec::new();
     for id in 0..6 {
         let task = AppRequest { id, job: id, ..sender(100) };
-        let decision = world.decide("utp", "", &task).expect("there is room");
+        let decision = world.decide("utp", "", &task).expect("enough room");
         racks.push(world.fabric.rack_of(decision.choice[0]).0);
         world.ledger.commit(decision.change, NOW).expect("best effort");
     }
@@ -482,7 +481,7 @@ proptest! {
 #[test]
 fn the_program_finds_the_optimum_of_figure_9() {
     let (world, app) = figure_9();
-    let decision = world.decide("choreo-exact", "", &app).expect("there is room");
+    let decision = world.decide("choreo-exact", "", &app).expect("enough room");
     let seconds = world.seconds(&app, &decision.choice);
     assert!((seconds * 1000.0 / 8.0 - 100.0 / 9.0).abs() < 1e-9);
     assert_eq!(decision.basis.gap, Some(0.0));

@@ -139,7 +139,7 @@ mod tests {
     fn set(first: u64) -> (Arc<Mutex<ClockReadings>>, Clock) {
         let hands = Arc::new(Mutex::new(ClockReadings { wall: Nanos(first), steady: Nanos(0) }));
         let (origin, details) = ("2026-01-31T12:00:00Z".parse().expect("a time"), hands.clone());
-        (hands, Clock::with_hands(origin, move || *details.lock().expect("nobody panicked")))
+        (hands, Clock::with_hands(origin, move || *details.lock().expect("the lock is not poisoned")))
     }
 
     fn clock() -> Clock {
@@ -200,7 +200,7 @@ mod tests {
             let mut last = clock.now();
             prop_assert_eq!(last, Nanos(first));
             for (passed, wall) in steps {
-                let mut details = hands.lock().expect("nobody panicked");
+                let mut details = hands.lock().expect("the lock is not poisoned");
                 details.steady = details.steady.plus(Nanos(passed));
                 details.wall = wall.map_or(details.wall.plus(Nanos(passed)), Nanos);
                 let wall = details.wall;
@@ -218,7 +218,7 @@ mod tests {
     fn forward_clock_steps_are_followed_and_backward_ones_reported() {
         let (hands, clock) = set(1_000);
         let set = |wall: u64, steady: u64| {
-            *hands.lock().expect("nobody panicked") =
+            *hands.lock().expect("the lock is not poisoned") =
                 ClockReadings { wall: Nanos(wall), steady: Nanos(steady) };
             (clock.now().0, clock.behind().0, clock.ahead().0)
         };

@@ -208,10 +208,10 @@ fn goes_on(acts: &[Act], mut store: Box<dyn Store>) -> TestCaseResult {
     let limits = Limits { decisions: 8, ..Limits::default() };
     let mut before = coordinator(&of, limits);
     let (now, next) = carried_out(&of, &mut before, acts, |_, changes| {
-        store.apply(changes).expect("there is room");
+        store.apply(changes).expect("enough room");
     });
     let mut after = coordinator(&of, limits);
-    let state = store.load(limits.decisions, limits.keys).expect("what was written is read");
+    let state = store.load(limits.decisions, limits.keys).expect("the store is readable");
     after.resume(state).expect("the state fits the cluster");
     prop_assert_eq!(after.changes().collect::<Vec<Change>>(), Vec::new());
     for id in 0..next {
@@ -237,7 +237,7 @@ fn goes_on(acts: &[Act], mut store: Box<dyn Store>) -> TestCaseResult {
         reply.map(|lookup| placed(Ok(lookup)).0.details.promise.clone())
     };
     let mut resumed = coordinator(&of, limits);
-    let state = store.load(limits.decisions, limits.keys).expect("what was written is read");
+    let state = store.load(limits.decisions, limits.keys).expect("the store is readable");
     resumed.resume(state).expect("the state fits the cluster");
     prop_assert_eq!(one_more(&mut resumed), one_more(&mut before));
     let number = number(&mut after);
@@ -248,7 +248,7 @@ fn goes_on(acts: &[Act], mut store: Box<dyn Store>) -> TestCaseResult {
 proptest! {
     #[test]
     fn a_coordinator_resumes_from_a_file(acts in proptest::collection::vec(act(), 1..40)) {
-        goes_on(&acts, leads(Box::new(Sqlite::in_memory().expect("there is memory"))))?;
+        goes_on(&acts, leads(Box::new(Sqlite::in_memory().expect("an in-memory store opens"))))?;
     }
 }
 
@@ -307,7 +307,7 @@ fn answers_of_all(acts: &[Act], mut store: Box<dyn Store>) -> TestCaseResult {
     let mut all = coordinator(&of, Limits::default());
     let mut find = |coordinator: &mut Coordinator<Numbers>, id| {
         let changes: Vec<Change> = coordinator.changes().collect();
-        store.apply(&changes).expect("there is room");
+        store.apply(&changes).expect("enough room");
         store.decisions(&[id]).expect("the store is readable").pop()
     };
     let mut now = Nanos(10 * SECOND.0);
@@ -333,7 +333,7 @@ proptest! {
     fn few_decisions_in_memory_give_the_same_answers_with_a_file(
         acts in proptest::collection::vec(act(), 1..40),
     ) {
-        answers_of_all(&acts, leads(Box::new(Sqlite::in_memory().expect("there is memory"))))?;
+        answers_of_all(&acts, leads(Box::new(Sqlite::in_memory().expect("an in-memory store opens"))))?;
     }
 }
 
@@ -346,7 +346,7 @@ fn in_postgres<S: Strategy>(cases: u32, strategy: S, law: impl Fn(S::Value, &Sha
     let tested = runner.run(&strategy, |value| {
         part.set(part.get() + 1);
         let schema = format!("part_{}", part.get());
-        server.ask(&database, &format!("CREATE SCHEMA {schema}")).expect("there is room");
+        server.ask(&database, &format!("CREATE SCHEMA {schema}")).expect("enough room");
         let url = format!("{}&options=-csearch_path%3D{schema}", server.url(&database));
         law(value, &Shared(Database::read(&url, None).expect("a right URL")))
     });
@@ -386,7 +386,7 @@ fn both_stores_agree_and_a_follower_has_the_state_of_the_leader() {
         let of = cluster(CLUSTER);
         let limits = Limits { decisions: 8, ..Limits::default() };
         let (mut leading, mut following) = (coordinator(&of, limits), coordinator(&of, limits));
-        let mut file = leads(Box::new(Sqlite::in_memory().expect("there is memory")));
+        let mut file = leads(Box::new(Sqlite::in_memory().expect("an in-memory store opens")));
         let (mut store, mut beside) = (leads(shared.store()), shared.store());
         following
             .resume(beside.load(limits.decisions, limits.keys).expect("the store is readable"))
@@ -403,14 +403,14 @@ fn both_stores_agree_and_a_follower_has_the_state_of_the_leader() {
         let (acts, looks): (Vec<Act>, Vec<bool>) = acts.into_iter().unzip();
         let (mut looks, mut together) = (looks.into_iter(), Vec::new());
         let (now, next) = carried_out(&of, &mut leading, &acts, |now, changes| {
-            file.apply(changes).expect("there is room");
+            file.apply(changes).expect("enough room");
             together.extend_from_slice(changes);
             if looks.next() == Some(true) {
-                store.apply(&std::mem::take(&mut together)).expect("there is room");
+                store.apply(&std::mem::take(&mut together)).expect("enough room");
                 follow(now);
             }
         });
-        store.apply(&together).expect("there is room");
+        store.apply(&together).expect("enough room");
         follow(now);
         prop_assert_eq!(
             store.load(8, 100).expect("the store is readable"),
@@ -452,7 +452,7 @@ fn hot(
         }
         coordinator.report(now, Report { tasks, ..report }).expect("a valid report");
         let changes: Vec<Change> = coordinator.changes().collect();
-        store.apply(&changes).expect("there is room");
+        store.apply(&changes).expect("enough room");
         let advised = migrations(coordinator, now);
         if !advised.is_empty() {
             return (now, advised);
@@ -471,7 +471,7 @@ fn migrations(coordinator: &mut Coordinator<Numbers>, now: Nanos) -> Vec<Migrati
 
 #[test]
 fn advised_moves_are_stored_answered_and_withdrawn() {
-    moves(leads(Box::new(Sqlite::in_memory().expect("there is memory"))), None);
+    moves(leads(Box::new(Sqlite::in_memory().expect("an in-memory store opens"))), None);
 }
 
 #[test]
@@ -514,9 +514,7 @@ fn moves(mut store: Box<dyn Store>, beside: Option<Box<dyn Store>>) {
     assert_eq!(host_of(&mut before, now, first.decision), first.to);
     // A resumed coordinator knows the moves and the task's destination.
     let mut after = coordinator(&of, limits);
-    after
-        .resume(store.load(100, 100).expect("what was written is read"))
-        .expect("the state fits the cluster");
+    after.resume(store.load(100, 100).expect("the store is readable")).expect("the state fits the cluster");
     assert_eq!(migrations(&mut after, now), advised);
     assert_eq!(host_of(&mut after, now, first.decision), first.to);
     // A rejected move is undone, a completed one stays, and an answer is final.
@@ -555,14 +553,14 @@ const ROWS: [&str; 4] = [
 fn forgets(mut store: Box<dyn Store>, ask: impl Fn(&str) -> i64) {
     let job = |name: String| Change::Job(name, Default::default());
     let count = |what: &str| ask(&format!("SELECT count(*) FROM {what}"));
-    store.apply(&[job("first".to_owned())]).expect("there is room");
+    store.apply(&[job("first".to_owned())]).expect("enough room");
     assert_eq!(count("decisions"), 4_000, "6,000 in one go");
     assert_eq!((count("migrations"), count("migrations WHERE id > 500 OR id = 3")), (100_001, 100_001));
     assert_eq!((count("clusters"), count("clusters WHERE version > 500 OR version = 7")), (1_001, 1_001));
     let many: Vec<Change> = (0..1_000).map(|name| job(format!("new {name}"))).collect();
-    store.apply(&many).expect("there is room");
+    store.apply(&many).expect("enough room");
     assert_eq!(count("decisions"), 4_000, "cleanup does not run at every commit");
-    store.apply(&[job("last".to_owned())]).expect("there is room");
+    store.apply(&[job("last".to_owned())]).expect("enough room");
     assert_eq!((count("decisions"), count("jobs")), (102, 1_002), "jobs stay up to their limit");
     assert_eq!(count("decisions WHERE id >= 9900 OR id = 5"), 102);
 }
@@ -573,7 +571,7 @@ fn a_file_deletes_old_rows() {
     let path = folder.path().join("store.db");
     let store = leads(Box::new(Sqlite::open(&path, Durability::Process, 100).expect("a new file")));
     let beside = rusqlite::Connection::open(&path).expect("the file exists");
-    ROWS.iter().for_each(|rows| beside.execute_batch(rows).expect("there is room"));
+    ROWS.iter().for_each(|rows| beside.execute_batch(rows).expect("enough room"));
     forgets(store, |question| beside.query_row(question, [], |row| row.get(0)).expect("a number"));
 }
 
@@ -584,7 +582,7 @@ fn postgres_deletes_old_rows() {
     let url = Database::read(&server.url(&database), None).expect("a right URL");
     let store =
         leads(Box::new(Postgres::open(url, Durability::Process, 100).expect("the database is available")));
-    ROWS.iter().for_each(|rows| drop(server.ask(&database, rows).expect("there is room")));
+    ROWS.iter().for_each(|rows| drop(server.ask(&database, rows).expect("enough room")));
     forgets(store, |question| {
         server.ask(&database, question).expect("the server answers").parse().expect("a number")
     });
@@ -604,12 +602,12 @@ fn the_most_recent_of_many_clients_are_loaded() {
     };
     before.report(now, report(&of, Act::Report(0), now)).expect("a valid report");
     place(&mut before, now, block("a", 7), 0);
-    store.apply(&before.changes().collect::<Vec<Change>>()).expect("there is room");
+    store.apply(&before.changes().collect::<Vec<Change>>()).expect("enough room");
     let beside = rusqlite::Connection::open(&path).expect("the file exists");
     let copies = "WITH RECURSIVE n (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM n WHERE number < 25000)
         INSERT INTO decisions SELECT number, at, kind, 'client ' || (100000 + number), 7, NULL, shown, expires, released
         FROM n, decisions WHERE id = 0";
-    beside.execute_batch(copies).expect("there is room");
+    beside.execute_batch(copies).expect("enough room");
     let state = store.load(10, 10).expect("the store is readable");
     assert_eq!(state.callers.len(), 20_000);
     let mut after = coordinator(&of, Limits { decisions: 10, clients: 100, ..Limits::default() });

@@ -93,7 +93,7 @@ impl House {
         let release = self.entries.values().flatten().copied().collect();
         let add = agreement.entries.iter().flatten().cloned().collect();
         let change = Transaction { add, release, expect, ..Transaction::default() };
-        let mut ids = self.ledger.commit(change, Nanos(0)).expect("nothing changed meanwhile").into_iter();
+        let mut ids = self.ledger.commit(change, Nanos(0)).expect("no change meanwhile").into_iter();
         let agreed = agreement.agreed.last().expect("the new one").clone();
         self.standing.push(ActiveWorkload { id, form, agreed });
         for ((standing, agreed), entries) in
@@ -347,13 +347,13 @@ fn a_new_volume_leaves_priorities_outside_its_queues_unchanged() {
     // Alone in its rack, with the longest SLO; the first priority without others.
     let ask = Ask { client: 0, server: 1, millis: 400, share: 5, burst: 1, bytes: 1 };
     let form = ask.form("apart", true);
-    let agreement = admit(&house.cluster, &[], &form, 0, &policy("dnc")).expect("there is room");
+    let agreement = admit(&house.cluster, &[], &form, 0, &policy("dnc")).expect("enough room");
     house.settle(0, form, &agreement);
     let ask = Ask { client: 3, server: 0, millis: 20, share: 5, burst: 1, bytes: 1 };
     let closed: Vec<HostId> = (0..3).map(HostId).collect();
     let packed =
         pack(&house.cluster, &house.standing, &ask.form("new", false), 1, &policy("compactor"), &closed);
-    let packed = packed.expect("there is room");
+    let packed = packed.expect("enough room");
     assert_eq!(packed.agreed[0], house.standing[0].agreed);
     assert!(packed.agreed[1].server.starts_with("r1"));
 }
@@ -376,12 +376,11 @@ fn a_workload_outlives_one_it_depended_on() {
     let mut house = House::new();
     let ask = Ask { client: 0, server: 1, millis: 100, share: 1, burst: 1, bytes: 1 };
     let first = ask.form("a", true);
-    let agreement = admit(&house.cluster, &[], &first, 0, &policy("dnc")).expect("there is room");
+    let agreement = admit(&house.cluster, &[], &first, 0, &policy("dnc")).expect("enough room");
     house.settle(0, first, &agreement);
     let mut second = ask.form("b", true);
     second.insert("depends_on".to_owned(), json!(["a"]));
-    let agreement =
-        admit(&house.cluster, &house.standing, &second, 1, &policy("dnc")).expect("there is room");
+    let agreement = admit(&house.cluster, &house.standing, &second, 1, &policy("dnc")).expect("enough room");
     house.settle(1, second.clone(), &agreement);
     house.standing.remove(0);
     assert!(admit(&house.cluster, &house.standing, &ask.form("c", true), 2, &policy("dnc")).is_ok());

@@ -269,7 +269,7 @@ mod tests {
     /// A store with this many decisions of ten clients; 100 of them hold resources, and the first ones have
     /// keys.
     fn keeps(decisions: u32) -> Sqlite {
-        let store = Sqlite::in_memory().expect("there is memory");
+        let store = Sqlite::in_memory().expect("an in-memory store opens");
         let rows = format!(
             "WITH RECURSIVE n (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < {decisions})
             INSERT INTO decisions SELECT id, id, 'replicas', CASE WHEN id > 200 THEN 'client ' || (id % 10) END,
@@ -277,7 +277,7 @@ mod tests {
             INSERT INTO commitments SELECT id, '[]' FROM decisions WHERE id % {} = 0",
             decisions / 100
         );
-        store.connection.execute_batch(&rows).expect("there is room");
+        store.connection.execute_batch(&rows).expect("enough room");
         store
     }
 

@@ -92,14 +92,14 @@ fn a_later_schema_and_an_unreachable_database_are_errors() {
 fn postgres_loads_in_batches_the_same_state_as_a_file() {
     let Some(server) = postgres::Server::shared() else { return };
     let mut store = server.store(&server.database()).expect("the database is available");
-    let mut file = Sqlite::in_memory().expect("there is memory");
+    let mut file = Sqlite::in_memory().expect("an in-memory store opens");
     assert!(matches!(store.renew_lease("here"), Ok(Leadership::Leader { .. })));
     let mut jobs = 0;
     for count in [999, 1_000, 1_001, 2_000, 2_500] {
         let more: Vec<Change> =
             (jobs..count).map(|job| Change::Job(format!("job {job}\\"), Default::default())).collect();
         store.apply(&more).expect("the store leads");
-        file.apply(&more).expect("there is room");
+        file.apply(&more).expect("enough room");
         jobs = count;
         let read = store.load(10, 10).expect("the store is readable");
         assert_eq!(read.jobs.len(), count);

@@ -150,7 +150,7 @@ proptest! {
             stay.min(go)
         }
         let direct = (begin..).find(|day| (source + steps[day % steps.len()]) % racks == destination);
-        let (day, hops) = best(&steps, racks, begin, source, destination, most_hops, direct.expect("all are joined"));
+        let (day, hops) = best(&steps, racks, begin, source, destination, most_hops, direct.expect("all racks are joined"));
         // The delay of a circuit is almost a day and a night, so that no packet takes two circuits in one day.
         let settings = Settings { circuit_delay: Nanos(DAY + NIGHT - 1_000), ..circuits_alone(racks, 16, 16) };
         let mut switch = switch(settings, &schedule, of);

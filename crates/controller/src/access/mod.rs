@@ -193,7 +193,7 @@ mod tests {
         let roles = Role::ALL;
         let made = roles.map(|role| NewToken::make(role.name(), role, &[]).expect("randomness"));
         let file: String = made.iter().map(|one| format!("{}\n", one.line)).collect();
-        let tokens = Tokens::from_text("tokens", &file).expect("lines that were made");
+        let tokens = Tokens::from_text("tokens", &file).expect("valid lines");
         let access = Access::new(Some(tokens), None);
         for (has, made) in roles.into_iter().zip(&made) {
             for needs in roles {

@@ -111,6 +111,6 @@ mod tests {
         for number in 0..3 * CLIENTS as u32 {
             assert!(rates.take(&client(number), 0.0).is_ok());
         }
-        assert!(rates.buckets.lock().expect("nobody panicked").len() <= CLIENTS);
+        assert!(rates.buckets.lock().expect("the lock is not poisoned").len() <= CLIENTS);
     }
 }

@@ -210,7 +210,7 @@ mod tests {
         let one = NewToken::make("namenode", Role::Place, &[]).expect("randomness");
         let other = NewToken::make("page", Role::Read, &[]).expect("randomness");
         let file = format!("# who may\n\n{}\n{} # the page\n", one.line, other.line);
-        let tokens = Tokens::from_text("tokens", &file).expect("lines that were made");
+        let tokens = Tokens::from_text("tokens", &file).expect("valid lines");
         let found = tokens.find(&one.token).expect("the token is valid");
         assert_eq!((&*found.name, found.role), ("namenode", Role::Place));
         assert_eq!(tokens.find(&other.token).map(|found| found.role), Some(Role::Read));

@@ -100,7 +100,7 @@ mod tests {
             let found = offers.find(&hosts(names), second(now));
             found.map(|found| found.into_iter().map(|host| host.address).collect::<Vec<_>>())
         };
-        let all = find(&["r0h0", "r0h1", "r0h3"], 105).expect("they were heard");
+        let all = find(&["r0h0", "r0h1", "r0h3"], 105).expect("the hosts have reported");
         assert_eq!(all, ["10.0.0.1:7601", "10.0.0.3:7602", "r0h3.example"]);
         assert_eq!(find(&["r0h2", "r0h3"], 105).map(|found| found.len()), Ok(2));
         let wrong = |names: &[&str], now| find(names, now).expect_err("an error");

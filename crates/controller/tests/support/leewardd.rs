@@ -46,7 +46,7 @@ impl Process {
         let kept = log.clone();
         std::thread::spawn(move || {
             for line in written.map_while(Result::ok) {
-                *kept.lock().expect("nobody panics with it") += &format!("{line}\n");
+                *kept.lock().expect("the lock is not poisoned") += &format!("{line}\n");
             }
         });
         let agent = ureq::Agent::config_builder().http_status_as_error(false);
@@ -55,12 +55,12 @@ impl Process {
     }
 
     pub fn log(&self) -> String {
-        self.log.lock().expect("nobody panics with it").clone()
+        self.log.lock().expect("the lock is not poisoned").clone()
     }
 
     pub fn signal(&self, name: &str) {
         let sent = Command::new("kill").args([name, &self.child.id().to_string()]).status();
-        assert!(sent.expect("there is `kill`").success());
+        assert!(sent.expect("`kill` is installed").success());
     }
 
     /// Kills the service with SIGKILL, which no process can block.

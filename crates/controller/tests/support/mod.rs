@@ -22,7 +22,7 @@ use tokio::sync::oneshot;
 pub use self::core::{Numbers, cluster, frozen, labels, place_now, placed, policies, samples};
 
 pub fn service(cluster: &str, settings: &str, clock: Clock) -> Service {
-    let store = Sqlite::in_memory().expect("there is memory");
+    let store = Sqlite::in_memory().expect("an in-memory store opens");
     service_on(cluster, settings, clock, Box::new(store))
 }
 

@@ -40,7 +40,7 @@ fn an_app_ends_with_its_last_transfer_as_the_model_predicts() {
 fn running_apps_are_cross_traffic_to_new_ones_until_they_end() {
     let arrivals = [app(0.0, 2, &[(0, 1, 400)]), app(1.0, 2, &[(0, 1, 100)]), app(9.0, 2, &[(0, 1, 100)])];
     let runs = run(&hose(4, 1), "choreo", &arrivals);
-    let hosts: Vec<_> = runs.iter().map(|run| run.placed.clone().expect("there is room")).collect();
+    let hosts: Vec<_> = runs.iter().map(|run| run.placed.clone().expect("enough room")).collect();
     assert!(hosts[1].iter().all(|host| !hosts[0].contains(host)));
     assert_eq!(runs.iter().map(|run| run.seconds).collect::<Vec<_>>(), [Some(4.0), Some(1.0), Some(1.0)]);
     let refused = run(&hose(3, 1), "choreo", &arrivals);

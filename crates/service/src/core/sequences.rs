@@ -155,7 +155,7 @@ fn caller(number: u8) -> Option<Caller> {
 
 impl House {
     fn new() -> House {
-        let store = Sqlite::in_memory().expect("there is memory");
+        let store = Sqlite::in_memory().expect("an in-memory store opens");
         let mut house = House {
             coordinator: new_coordinator(),
             store,
@@ -195,7 +195,7 @@ impl House {
             prop_assert!(self.waiting.remove(&to), "{to} hears twice");
         }
         let changes: Vec<Change> = self.coordinator.changes().collect();
-        self.store.apply(&changes).expect("there is memory");
+        self.store.apply(&changes).expect("an in-memory store opens");
         self.check()
     }
 
@@ -306,7 +306,7 @@ impl House {
                 } else {
                     self.bounded.remove(&name)
                 };
-                self.coordinator.set_job(now, name, availability).expect("there is room");
+                self.coordinator.set_job(now, name, availability).expect("enough room");
             }
             Step::Ask(what, id) => match what % 8 {
                 0 => {

@@ -155,7 +155,7 @@ impl Server {
         let process = self.process.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(mut process) = process {
             let sent = Command::new("kill").args([signal, &process.id().to_string()]).status();
-            assert!(sent.expect("there is `kill`").success());
+            assert!(sent.expect("`kill` is installed").success());
             process.wait().expect("the process ends");
         }
     }
@@ -176,7 +176,7 @@ impl Server {
         }
         // A child may have ended by now, and `kill` reports that.
         let sent = Command::new("kill").arg(signal).args(&all).stderr(Stdio::null()).status();
-        sent.expect("there is `kill`");
+        sent.expect("`kill` is installed");
     }
 
     /// Output of `psql` for a query; `None` if the query fails.
@@ -191,7 +191,7 @@ impl Server {
     /// Creates a database and returns its name.
     pub fn database(&self) -> String {
         let name = format!("test_{}", self.databases.fetch_add(1, Ordering::SeqCst));
-        self.ask("postgres", &format!("CREATE DATABASE {name}")).expect("there is room");
+        self.ask("postgres", &format!("CREATE DATABASE {name}")).expect("enough room");
         name
     }
 
