@@ -197,7 +197,7 @@ mod tests {
                 }
                 let [egress, ingress] = [0, 1].map(|way: usize| count(shown(totals[way]), packets));
                 let window = meter.take(&reading(at, vec![interface(1, "eth0", egress, ingress)]));
-                let window = window.expect("nothing is in the way");
+                let window = window.expect("a valid window");
                 prop_assert_eq!(window.from, end, "windows follow each other");
                 prop_assert_eq!([window.egress, window.ingress], unread);
                 end = window.until;
@@ -255,7 +255,7 @@ mod tests {
         assert_eq!(egress(meter.take(&one(5_000, 960, 11))), Err(Gap::Disappeared));
         assert_eq!(egress(meter.take(&one(6_000, 970, 12))), Ok(10));
         assert_eq!(egress(meter.take(&reading(7_000, vec![]))), Err(Gap::NoInterface));
-        assert!(egress(meter.take(&one(8_000, 980, 13))).is_err(), "it came again");
+        assert!(egress(meter.take(&one(8_000, 980, 13))).is_err(), "a repeated reading");
         let mut set = one(9_000, 990, 14);
         set.wall = Nanos(set.wall.0 + 3_600_000_000_000);
         assert_eq!(egress(meter.take(&set)), Err(Gap::ClockSet));

@@ -125,7 +125,7 @@ mod tests {
                 totals[1] += waited;
                 totals[2] += bytes;
                 let now = shown(totals[0], totals[1], totals[2]);
-                let work = between(&last, &now, Nanos(1_000_000 * ms)).expect("nothing is in the way");
+                let work = between(&last, &now, Nanos(1_000_000 * ms)).expect("a valid window");
                 prop_assert!((0.0..=1.0).contains(&work.busy));
                 for (sum, rate) in sums.iter_mut().zip([work.busy, work.queue, work.read_bps / 8.0, work.write_bps / 8.0]) {
                     *sum += rate * ms as f64 / 1_000.0;
@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(between(&read, &fell, Nanos::SECOND), None);
         let uncounted = Disk { counted: false, ..read.clone() };
         assert_eq!(between(&read, &uncounted, Nanos::SECOND), None);
-        assert_eq!(between(&uncounted, &read, Nanos::SECOND), None, "nobody knows since when");
+        assert_eq!(between(&uncounted, &read, Nanos::SECOND), None, "the start of counting is unknown");
         let longer = Disk { busy_ms: read.busy_ms + 5_000, ..read.clone() };
         assert_eq!(between(&read, &longer, Nanos::SECOND), None, "no disk is busy for 5 s in one");
     }

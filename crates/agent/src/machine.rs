@@ -166,14 +166,14 @@ mod tests {
         let machine = Machine::new(folder.path(), Err(none));
         let write = move |path: &str, text: &str| {
             let file = folder.path().join(path);
-            fs::create_dir_all(file.parent().expect("it is in the folder")).expect("a folder");
+            fs::create_dir_all(file.parent().expect("a file in the folder")).expect("a folder");
             fs::write(file, text).expect("a file");
         };
         (machine, write)
     }
 
     #[test]
-    fn interfaces_are_read_and_other_entries_are_left_out() {
+    fn interfaces_are_read_and_other_entries_are_skipped() {
         let (mut machine, write_below) = machine();
         let write = |path: &str, text: &str| write_below(&format!("sys/class/net/{path}"), text);
         assert!(machine.read(Nanos(1), Nanos(2)).is_err());
@@ -190,7 +190,7 @@ mod tests {
         write("vf0/device/physfn/vendor", "");
         write("bonding_masters", "bond0\n");
         write("eth0/master/ifindex", "3\n");
-        let read = machine.read(Nanos(1), Nanos(2)).expect("it is there");
+        let read = machine.read(Nanos(1), Nanos(2)).expect("the folder exists");
         let found =
             read.interfaces.iter().map(|one| (one.name.as_str(), one.index, one.master, one.physical));
         let mut found: Vec<_> = found.collect();
@@ -213,14 +213,18 @@ mod tests {
             for (file, text) in files {
                 write(&format!("sys/class/net/eth0/{file}"), text);
             }
-            let read = machine.read(Nanos(1), Nanos(2)).expect("it is there");
+            let read = machine.read(Nanos(1), Nanos(2)).expect("the folder exists");
             read.interfaces[0].speed_bps
         };
-        assert_eq!(speed(&[("operstate", "up"), ("carrier_changes", "1")]), None, "it is no card yet");
+        assert_eq!(
+            speed(&[("operstate", "up"), ("carrier_changes", "1")]),
+            None,
+            "the card has no speed yet"
+        );
         assert_eq!(speed(&[("device/vendor", "")]), Some(10_000_000_000));
         assert_eq!(speed(&[("speed", "1000")]), Some(10_000_000_000), "the link is the same");
         assert_eq!(speed(&[("carrier_changes", "3")]), Some(1_000_000_000));
-        assert_eq!(speed(&[("operstate", "down")]), Some(0), "it says so before it counts it");
+        assert_eq!(speed(&[("operstate", "down")]), Some(0), "operstate changes before the counter");
         assert_eq!(speed(&[("operstate", "up")]), Some(1_000_000_000));
         // While the link comes up, the card reports no speed that should be cached.
         for unsaid in ["-1", "0", ""] {
@@ -228,7 +232,7 @@ mod tests {
             assert_eq!(speed(&coming), None, "`{unsaid}`");
         }
         assert_eq!(speed(&[("speed", "25000")]), Some(25_000_000_000));
-        assert_eq!(speed(&[("speed", "-1")]), Some(25_000_000_000), "it said so of this link");
+        assert_eq!(speed(&[("speed", "-1")]), Some(25_000_000_000), "the last known speed of this link");
     }
 
     #[test]
@@ -247,7 +251,7 @@ mod tests {
             write(&format!("sys/block/{disk}/device/vendor"), "");
             write(&format!("sys/block/{disk}/removable"), removable);
             write("proc/diskstats", &line(disk));
-            let read = machine.read(Nanos(1), Nanos(2)).expect("it is there");
+            let read = machine.read(Nanos(1), Nanos(2)).expect("the folder exists");
             (read.interfaces[0].speed_bps, read.disks[0].physical)
         };
         assert_eq!(read("2", "1000", "sda", "0"), (Some(1_000_000_000), true));
@@ -267,7 +271,7 @@ mod tests {
         }
         let line = |name: &str| format!("8 0 {name} 1 0 2 0 3 0 4 0 5 6 7 0 0 0 0 0 0\n");
         write("proc/diskstats", &["sda", "sda1", "sr0", "dm-0"].map(line).concat());
-        let read = machine.read(Nanos(1), Nanos(2)).expect("it is there");
+        let read = machine.read(Nanos(1), Nanos(2)).expect("the folder exists");
         let found: Vec<_> = read.disks.iter().map(|disk| (disk.name.as_str(), disk.physical)).collect();
         assert_eq!(found, [("sda", true), ("sda1", false), ("sr0", false), ("dm-0", false)]);
     }
@@ -286,7 +290,7 @@ mod tests {
         let mut counted = |of_sda: &str| {
             write("sys/block/sda/queue/iostats", of_sda);
             write("sys/block/sdb/queue/iostats", "1\n");
-            let read = machine.read(Nanos(1), Nanos(2)).expect("it is there");
+            let read = machine.read(Nanos(1), Nanos(2)).expect("the folder exists");
             read.disks.iter().map(|disk| disk.counted).collect::<Vec<_>>()
         };
         assert_eq!(counted("1\n"), [true; 4]);
@@ -320,7 +324,7 @@ mod tests {
             let line = format!("8 16 sdb {reads} 0 {read} 0 {writes} 0 {written} 0 2 {busy} {waited}\n");
             write("proc/diskstats", &(line + "8 0 sda 9 0 9 9 9 0 9 9 9 9 9\n"));
             let at = Nanos(second * Nanos::SECOND.0);
-            let read = machine.read(at, at.plus(Nanos::SECOND)).expect("it is there");
+            let read = machine.read(at, at.plus(Nanos::SECOND)).expect("the folder exists");
             let events = reporter.read(&read);
             assert_eq!(events.len(), usize::from(second == 0), "of queues there is no kernel: {events:?}");
         }
@@ -344,9 +348,9 @@ mod tests {
 
     #[test]
     fn this_machine_is_readable_with_queues_and_disks() {
-        let read = Machine::default().read(Nanos(1), Nanos(2)).expect("it is Linux");
+        let read = Machine::default().read(Nanos(1), Nanos(2)).expect("/proc is available on Linux");
         assert!(read.unread.is_empty(), "{:?}", read.unread);
-        let loopback = read.interfaces.iter().find(|one| one.name == "lo").expect("it is everywhere");
-        assert_eq!(loopback.queued, Some(0), "it has no queue");
+        let loopback = read.interfaces.iter().find(|one| one.name == "lo").expect("a loopback interface");
+        assert_eq!(loopback.queued, Some(0), "loopback has no queue");
     }
 }

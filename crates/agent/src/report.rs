@@ -260,12 +260,12 @@ mod tests {
         assert_eq!(events, [Event::Reports { dropped: 999 }]);
         reporter.read(&reading(2_001, 2_000_000));
         assert!(reporter.report(Nanos(2_001 * Nanos::SECOND.0)).is_some());
-        assert_eq!(reporter.answered(Nanos(0), taken(2), 0.5), [], "it is logged once");
+        assert_eq!(reporter.answered(Nanos(0), taken(2), 0.5), [], "the event is logged once");
         assert_eq!(reporter.answered(Nanos(0), taken(0), 0.5), [Event::Stale]);
     }
 
     #[test]
-    fn disks_are_reported_by_their_cluster_names_and_problems_are_logged_once() {
+    fn disks_have_their_cluster_names_and_problems_are_logged_once() {
         let disk = |name: &str, second: u64| Disk {
             name: name.to_owned(),
             physical: !name.starts_with("md"),
@@ -291,7 +291,7 @@ mod tests {
             assert_eq!(
                 reporter.read(&Reading { disks: disks(2), ..reading(2, 2_000) }),
                 [],
-                "it is logged once"
+                "the event is logged once"
             );
             let devices = reporter.report(Nanos(2)).expect("a window").devices;
             let names: Vec<_> = devices.iter().map(|device| device.device.as_str()).collect();
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn uncounted_disks_are_left_out_and_logged_once_and_a_single_counted_one_is_not_reported_alone() {
+    fn uncounted_disks_are_logged_once_and_a_sole_counted_one_is_skipped() {
         let disks = |counted: &[(&str, bool)]| -> Vec<Disk> {
             let disk = |&(name, counted): &(&str, bool)| Disk {
                 name: name.to_owned(),

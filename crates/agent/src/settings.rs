@@ -184,7 +184,7 @@ mod tests {
             host: Some("r0h0".to_owned()),
             ..Arguments::default()
         };
-        let settings = Settings::new(right()).expect("it is right");
+        let settings = Settings::new(right()).expect("valid settings");
         assert_eq!(settings.controllers, ["https://leeward:7600", "http://other:7600"]);
         assert_eq!(settings.interval, Nanos::SECOND);
         let (spaced, empty) = (file("spaced", "my secret\n"), file("empty", " \n"));
@@ -213,12 +213,12 @@ mod tests {
             ),
         ];
         for (given, at) in cases {
-            let error = Settings::new(given).err().expect("it is wrong");
+            let error = Settings::new(given).err().expect("an error");
             assert!(error.file == at && !error.to_string().contains("my secret"), "{at}: {error}");
         }
         assert!(Settings::new(Arguments { probe_listen: open(), secret: spaced, ..right() }).is_ok());
         let named = Settings::new(Arguments { devices: several(&["sda=disk0", "nvme0n1"]), ..right() });
-        let named = named.map(|settings| settings.devices).expect("they are right");
+        let named = named.map(|settings| settings.devices).expect("valid values");
         assert_eq!(
             named,
             [("sda", "disk0"), ("nvme0n1", "nvme0n1")].map(|(a, b)| (a.to_owned(), b.to_owned()))

@@ -68,10 +68,10 @@ fn carry(bytes: usize) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let address = listener.local_addr().expect("an address");
     let mut sender = TcpStream::connect(address).expect("a connection");
-    let (mut stream, _) = listener.accept().expect("it waits");
+    let (mut stream, _) = listener.accept().expect("the agent connects");
     let sending = thread::spawn(move || sender.write_all(&vec![0; bytes]));
-    let carried = io::copy(&mut stream, &mut io::sink()).expect("it is read");
-    sending.join().expect("it ends").expect("it is sent");
+    let carried = io::copy(&mut stream, &mut io::sink()).expect("the request is readable");
+    sending.join().expect("the thread ends").expect("the report is sent");
     assert_eq!(carried, bytes as u64);
 }
 
@@ -92,12 +92,12 @@ impl Agent {
         let mut command = Command::new(env!("CARGO_BIN_EXE_leeward-agent"));
         // Every machine has a loopback interface.
         command.args(["--controller", url, "--host", "r0h1", "--interface", "lo"]).args(more);
-        Agent(command.stderr(Stdio::piped()).spawn().expect("it runs"))
+        Agent(command.stderr(Stdio::piped()).spawn().expect("the program starts"))
     }
 
     /// Lines of output, until the process ends or no line comes soon.
     fn written(&mut self) -> impl Iterator<Item = String> {
-        let stderr = BufReader::new(self.0.stderr.take().expect("it is piped"));
+        let stderr = BufReader::new(self.0.stderr.take().expect("stderr is piped"));
         let (tell, told) = channel();
         thread::spawn(move || {
             for line in stderr.lines().map_while(Result::ok) {
@@ -110,12 +110,15 @@ impl Agent {
 
     /// CPU seconds and maximum resident bytes.
     fn cost(&self) -> (f64, u64) {
-        let read = |name| std::fs::read_to_string(format!("/proc/{}/{name}", self.0.id())).expect("it runs");
+        let read = |name| {
+            std::fs::read_to_string(format!("/proc/{}/{name}", self.0.id())).expect("the process runs")
+        };
         let stat = read("stat");
         let fields: Vec<&str> = stat.rsplit(')').next().expect("a name").split_whitespace().collect();
         let ticks: u64 = [fields[11], fields[12]].iter().filter_map(|one| one.parse::<u64>().ok()).sum();
         let status = read("status");
-        let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("it is Linux");
+        let line =
+            status.lines().find_map(|line| line.strip_prefix("VmHWM:")).expect("/proc is available on Linux");
         let kib: u64 = line.trim().trim_end_matches(" kB").parse().expect("a number");
         (ticks as f64 / 100.0, kib << 10)
     }
@@ -193,7 +196,7 @@ fn each_controller_gets_reports_even_if_another_is_unavailable() {
     }
     assert!(missing.is_empty(), "{missing:?}");
     for heard in [heard, heard_too] {
-        let (_, body) = heard.iter().nth(3).expect("it goes on");
+        let (_, body) = heard.iter().nth(3).expect("another report");
         let (egress, ingress) = (&body["links"][0], &body["links"][1]);
         // The loopback interface is virtual: it has neither speed nor queue.
         assert!(egress["speed_bps"].is_null() && ingress["queue_bytes"].is_null(), "{body}");
@@ -206,7 +209,7 @@ fn each_controller_gets_reports_even_if_another_is_unavailable() {
 }
 
 #[test]
-fn retries_slow_down_while_a_controller_hangs_up_and_then_only_new_data_is_sent() {
+fn retries_slow_down_and_send_only_new_data_afterwards() {
     let answer = |number| if number < 6 { String::new() } else { response("200 OK", TAKEN) };
     let (address, told) = controller(answer);
     let mut agent = Agent::start(address, &["--interval", "20ms"]);
@@ -259,12 +262,13 @@ fn replies_of_any_kind_are_logged_in_one_line_and_survived() {
 fn invalid_arguments_give_one_line_and_exit_code_2() {
     let run = |arguments: &[&str]| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_leeward-agent"));
-        let mut agent = Agent(command.args(arguments).stderr(Stdio::piped()).spawn().expect("it runs"));
+        let mut agent =
+            Agent(command.args(arguments).stderr(Stdio::piped()).spawn().expect("the program starts"));
         // An agent that goes on writes nothing more, and ends when dropped.
         let told: Vec<String> = agent.written().take(1).collect();
         let told = told.concat();
         assert!(told.starts_with("error: "), "it went on: {told}");
-        (agent.0.wait().expect("it ends").code(), told)
+        (agent.0.wait().expect("the process ends").code(), told)
     };
     let url = ["--controller", "https://leeward:7600"];
     for (more, beginning) in [
@@ -297,7 +301,7 @@ fn https_needs_a_trusted_certificate() {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
     let config = config.expect("versions").with_no_client_auth().with_single_cert(vec![chain], key);
-    let config = Arc::new(config.expect("they go together"));
+    let config = Arc::new(config.expect("the settings are compatible"));
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("https://localhost:{}", listener.local_addr().expect("an address").port());
     thread::spawn(move || {

@@ -24,7 +24,7 @@ fn main() {
             let curve = RbCurve::from_arrivals(black_box(&trace).iter().copied()).expect("a sorted trace");
             best = best.min(start.elapsed().as_secs_f64());
             vertices = curve.intervals().len();
-            mean = curve.mean_rate().expect("it lasts some time");
+            mean = curve.mean_rate().expect("the trace has a duration");
         }
         let sweep = (requests <= 14_000).then(|| {
             let start = Instant::now();

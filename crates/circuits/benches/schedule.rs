@@ -25,7 +25,7 @@ fn main() {
         for name in
             ["solstice", "solstice-etalon", "solstice-paper", "eclipse", "bvn", "rotor", "opera", "fixed"]
         {
-            let scheduler = REGISTRY.make(name, "").expect("it needs no settings");
+            let scheduler = REGISTRY.make(name, "").expect("the default settings are valid");
             let mut least = f64::INFINITY;
             let began = Instant::now();
             let mut calls = 0;
@@ -36,7 +36,7 @@ fn main() {
                 calls += 1;
             }
             let schedule = scheduler.schedule(&demand, &network).expect("the network is fit");
-            let result = evaluate(&schedule, &demand, &network).expect("they have the same racks");
+            let result = evaluate(&schedule, &demand, &network).expect("the clusters have the same racks");
             let share = result.served as f64 / demand.total() as f64 * 100.0;
             let (beside, ratio) = match name.starts_with("solstice") {
                 true => (format!("{released:.0} us"), format!("{:.1}x", released / least)),

@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_was_idle_starts_at_once() {
+    fn an_idle_link_starts_at_once() {
         let mut link = Link::new(Pace::of(Bandwidth(3_000_000_000)));
         link = link.after(0, 1); // 2.67 ns
         assert_eq!(link.free_at(), 3);

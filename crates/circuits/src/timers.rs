@@ -71,7 +71,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_first_alarm_is_the_earliest_and_of_the_lowest_number(
+        fn the_first_alarm_is_the_earliest_with_the_lowest_number(
             alarms in 1_usize..40,
             sets in prop::collection::vec((0_usize..40, prop_oneof![0_u64..20, Just(NEVER)]), 1..200),
         ) {

@@ -100,7 +100,7 @@ fn drive(
 }
 
 #[test]
-fn the_counter_counts() {
+fn the_allocation_counter_counts() {
     assert_eq!(asked(|| drop(std::hint::black_box(Vec::<u64>::with_capacity(7)))), 1);
     assert_eq!(asked(|| assert_eq!(std::hint::black_box(7), 7)), 0);
 }

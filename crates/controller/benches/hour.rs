@@ -38,7 +38,7 @@ const PROMISED: u64 = 300;
 
 /// A memory value in MB, by the kernel's name for it.
 fn memory(name: &str) -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").expect("it runs on Linux");
+    let status = std::fs::read_to_string("/proc/self/status").expect("/proc is available on Linux");
     let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("a line");
     let kib = line.trim_matches(|letter: char| !letter.is_ascii_digit()).parse::<u64>().expect("a number");
     (kib << 10).div_ceil(1_000_000)
@@ -118,7 +118,7 @@ fn main() -> ExitCode {
             let threads: Vec<_> = (0..THREADS)
                 .map(|share| scope.spawn(move || send(server, clock, all, share, step, until)))
                 .collect();
-            threads.into_iter().map(|one| one.join().expect("it does not panic")).sum::<u64>()
+            threads.into_iter().map(|one| one.join().expect("the thread does not panic")).sum::<u64>()
         });
         // A read publishes the snapshot that the history takes in.
         assert_eq!(server.get("/v1/racks?limit=1").0, 200);
@@ -136,7 +136,7 @@ fn main() -> ExitCode {
     let steps = past["devices"][0]["busy"].as_array().map_or(0, Vec::len);
     println!("of every link and device {steps} steps are kept");
     assert!(steps as u64 + 1 >= REPORTS, "an hour of steps is kept, but for the one that is under way");
-    server.end().expect("it ends well");
+    server.end().expect("the service stops without an error");
     let most = memory("VmHWM:");
     let kept = if most <= PROMISED { "kept" } else { "BROKEN" };
     println!(

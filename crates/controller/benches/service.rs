@@ -47,7 +47,7 @@ fn main() {
         print(&format!("the service, {CONNECTIONS} connections, outlives {name}"), rate, task, times);
     }
     let Some(server) = postgres::Server::start("on") else { return };
-    let store = server.store(&server.database()).expect("it is there");
+    let store = server.store(&server.database()).expect("the database is available");
     let (rate, times) = the_service(&cluster, Box::new(store));
     print(&format!("the service, {CONNECTIONS} connections, PostgreSQL"), rate, task, times);
 }
@@ -112,7 +112,7 @@ fn coordinator_alone(cluster: &Cluster) -> (f64, Vec<f64>) {
 fn the_task(cluster: &Cluster) -> (f64, Vec<f64>) {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
-        let (made, store) = (cluster.clone(), Sqlite::in_memory().expect("there is memory"));
+        let (made, store) = (cluster.clone(), Sqlite::in_memory().expect("an in-memory store opens"));
         let make = Box::new(move |_: &Cluster, _: bool| informed(&made));
         let file = NewCluster::read("bench", CLUSTER).expect("a right cluster");
         let (handle, work) = Handle::open(make, file, Box::new(store), frozen(), "bench".into())
@@ -157,7 +157,7 @@ fn the_service(cluster: &Cluster, store: Box<dyn Store>) -> (f64, Vec<f64>) {
             let body = json!({ "size": "256MiB", "writer": writer(fabric, number) }).to_string();
             let started = Instant::now();
             let sent = agent.post(&url).header("content-type", "application/json").send(body);
-            let mut response = sent.expect("it is answered");
+            let mut response = sent.expect("the server answers");
             response.body_mut().read_to_string().expect("text");
             times.push(started.elapsed().as_secs_f64() * 1e6);
             assert_eq!(response.status(), 201);
@@ -172,7 +172,7 @@ fn the_service(cluster: &Cluster, store: Box<dyn Store>) -> (f64, Vec<f64>) {
                 scope.spawn(move || place(at))
             })
             .collect();
-        placers.into_iter().flat_map(|placer| placer.join().expect("it is placed")).collect()
+        placers.into_iter().flat_map(|placer| placer.join().expect("the placement succeeds")).collect()
     });
     (times.len() as f64 / begun.elapsed().as_secs_f64(), times)
 }

@@ -32,7 +32,7 @@ fn with_tokens<const N: usize>(
     settings: impl FnOnce(&mut Service),
 ) -> (Server, [String; N]) {
     let file: String = made.iter().map(|one| format!("{}\n", one.line)).collect();
-    let tokens = Tokens::from_text("tokens", &file).expect("lines that were made");
+    let tokens = Tokens::from_text("tokens", &file).expect("valid lines");
     let mut service = service(CLUSTER, "", frozen());
     service.access = Arc::new(Access::new(Some(tokens), None));
     settings(&mut service);
@@ -51,14 +51,14 @@ fn ask(
     let request = token
         .into_iter()
         .fold(request, |request, token| request.header("authorization", format!("Bearer {token}")));
-    let mut response = agent().run(request.body("").expect("a request")).expect("it answers");
+    let mut response = agent().run(request.body("").expect("a request")).expect("the server answers");
     let value = response.headers().get(header).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let (value, status) = (value.to_owned(), response.status().as_u16());
     (status, value, response.body_mut().read_to_string().expect("text"))
 }
 
 #[test]
-fn each_operation_is_open_to_its_role_and_those_above() {
+fn each_operation_accepts_its_role_and_higher_ones() {
     let (server, tokens) = guarded(|_| {});
     let (_, _, description) = ask(&server, "GET", "/v1/openapi.json", Some(&tokens[0]), "");
     let description: Value = serde_json::from_str(&description).expect("JSON");
@@ -109,7 +109,7 @@ fn each_operation_is_open_to_its_role_and_those_above() {
 }
 
 #[test]
-fn a_token_that_is_bound_to_hosts_reports_of_them_reads_and_does_nothing_else() {
+fn a_host_bound_token_reports_its_hosts_and_reads_and_no_more() {
     let hosts: [(&str, &[&str]); 3] = [("r0h0", &["r0h0"]), ("r0", &["r0"]), ("switches", &[])];
     let made = hosts.map(|(name, hosts)| NewToken::make(name, Role::Report, hosts).expect("randomness"));
     let (server, [host, rack, switches]) = with_tokens(made, |_| {});
@@ -118,8 +118,10 @@ fn a_token_that_is_bound_to_hosts_reports_of_them_reads_and_does_nothing_else() 
         body.as_object_mut().expect("an object").extend(said.as_object().expect("an object").clone());
         let request =
             agent().post(server.url("/v1/reports")).header("authorization", format!("Bearer {token}"));
-        let mut answer =
-            request.header("content-type", "application/json").send(body.to_string()).expect("it answers");
+        let mut answer = request
+            .header("content-type", "application/json")
+            .send(body.to_string())
+            .expect("the server answers");
         let text = answer.body_mut().read_to_string().expect("text");
         (answer.status().as_u16(), serde_json::from_str::<Value>(&text).expect("JSON"))
     };
@@ -161,7 +163,7 @@ fn a_token_that_is_bound_to_hosts_reports_of_them_reads_and_does_nothing_else() 
             "{problem}"
         );
     }
-    assert_eq!(ask(&server, "GET", "/v1/snapshot", Some(&host), "").2, before, "nothing of it counts");
+    assert_eq!(ask(&server, "GET", "/v1/snapshot", Some(&host), "").2, before, "the report has no effect");
     // A rack named like the token's host is not that host.
     assert_eq!(report(&rack, json!({ "links": [link("r0:uplink")] })).0, 403);
     for (method, path) in [
@@ -174,11 +176,11 @@ fn a_token_that_is_bound_to_hosts_reports_of_them_reads_and_does_nothing_else() 
         assert_eq!(ask(&server, method, path, Some(&host), "").0, 403, "{method} {path}");
     }
     let everything = json!({ "links": [link("r0:uplink"), link("r2h1:egress")] });
-    assert_eq!(report(&switches, everything).0, 200, "who is bound to nothing reports of everything");
+    assert_eq!(report(&switches, everything).0, 200, "an unbound token reports all hosts");
 }
 
 #[test]
-fn a_token_is_in_no_answer() {
+fn no_response_contains_the_token() {
     let (server, _) = guarded(|_| {});
     for token in ["leeward_secret", "x", ""] {
         let (status, _, text) = ask(&server, "GET", "/v1/status", Some(token), "");
@@ -188,11 +190,11 @@ fn a_token_is_in_no_answer() {
 }
 
 #[test]
-fn without_tokens_a_name_that_others_may_have_is_not_answered() {
+fn without_tokens_requests_for_other_host_names_are_rejected() {
     let asked = |server: &Server, host: &str| {
-        let mut stream = TcpStream::connect(server.address).expect("it listens");
+        let mut stream = TcpStream::connect(server.address).expect("the server listens");
         let head = format!("GET /v1/status HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
-        stream.write_all(head.as_bytes()).expect("it is sent");
+        stream.write_all(head.as_bytes()).expect("the server reads");
         let mut heard = String::new();
         stream.read_to_string(&mut heard).expect("text");
         heard
@@ -213,7 +215,7 @@ fn without_tokens_a_name_that_others_may_have_is_not_answered() {
 }
 
 #[test]
-fn who_asks_too_often_is_told_when_to_come_again() {
+fn a_client_over_its_rate_limit_gets_retry_after() {
     let (server, tokens) = guarded(|service| {
         service.access.set_rate(Some(3));
         // The clock is frozen, so the bucket does not refill.
@@ -229,7 +231,7 @@ fn who_asks_too_often_is_told_when_to_come_again() {
 }
 
 #[test]
-fn a_body_may_be_as_large_as_was_set() {
+fn the_body_limit_is_configurable() {
     let mut service = service(CLUSTER, "", frozen());
     service.body = 100;
     let server = Server::start(service);
@@ -237,7 +239,7 @@ fn a_body_may_be_as_large_as_was_set() {
     assert_eq!(
         server.post("/v1/place/replicas", &block).0,
         409,
-        "it is read, and nothing is known of the network"
+        "the body is read, and telemetry is missing"
     );
     block["tags"] = json!(["a".repeat(100)]);
     let (status, _, problem) = server.post("/v1/place/replicas", &block);
@@ -245,12 +247,12 @@ fn a_body_may_be_as_large_as_was_set() {
 }
 
 #[test]
-fn who_does_not_read_its_answers_is_cut_off() {
+fn a_client_that_does_not_read_responses_is_disconnected() {
     let mut service =
         service("{racks: 40, hosts_per_rack: 25, nic: 1Gbps, oversubscription: 4}", "", Clock::system());
     (service.patience, service.connections) = (Duration::from_millis(500), 1);
     let server = Server::start(service);
-    let mut stream = TcpStream::connect(server.address).expect("it listens");
+    let mut stream = TcpStream::connect(server.address).expect("the server listens");
     stream.set_write_timeout(Some(Duration::from_millis(200))).expect("a time");
     // Sends requests until both socket buffers are full.
     while stream.write_all(b"GET /v1/hosts?limit=1000 HTTP/1.1\r\nhost: localhost\r\n\r\n").is_ok() {}
@@ -285,7 +287,7 @@ fn over_tls(server: &Server, trusted: &[u8]) -> std::io::Result<String> {
 }
 
 #[test]
-fn certificate_and_tokens_are_read_again_without_a_restart() {
+fn a_reload_replaces_certificate_and_tokens() {
     let folder = tempfile::tempdir().expect("a folder");
     let (tls, first) = certificate(folder.path(), "service");
     let tokens = folder.path().join("tokens");
@@ -301,20 +303,20 @@ fn certificate_and_tokens_are_read_again_without_a_restart() {
     let started: Settings = flags.settings().expect("right settings");
     assert_eq!(started.log, LogSettings::default());
     let access = Arc::new(Access::new(Some(Tokens::from_text("tokens", "").expect("none")), None));
-    let kept = Arc::new(ArcSwap::new(certified(&tls).expect("it goes with its key")));
+    let kept = Arc::new(ArcSwap::new(certified(&tls).expect("the key matches the certificate")));
     let telemetry = Arc::new(Telemetry::new(None));
     let (tls, access_too) = (Some(kept.clone()), access.clone());
     let reload = Arc::new(Reload { flags, started, access: access_too, tls, telemetry });
     let mut service = service(CLUSTER, "", frozen());
     (service.access, service.tls, service.reload) = (access.clone(), Some(kept), Some(reload.clone()));
     let server = Server::start(service);
-    assert_eq!(over_tls(&server, &first).expect("it speaks TLS"), "HTTP/1.1 401 Un");
+    assert_eq!(over_tls(&server, &first).expect("the server speaks TLS"), "HTTP/1.1 401 Un");
 
     let made = NewToken::make("a", Role::Admin, &[]).expect("randomness");
     std::fs::write(&tokens, &made.line).expect("a file");
     let (_, second) = certificate(folder.path(), "service");
     write("seed: 7\nlimits: {requests_per_s: 2}\n");
-    let reloaded = reload.again().expect("all of it is right");
+    let reloaded = reload.again().expect("a valid reload");
     assert_eq!(reloaded.restart, ["seed"]);
     assert!(reloaded.reloaded.contains(&"tokens") && reloaded.reloaded.contains(&"tls"));
     assert!(over_tls(&server, &first).is_err(), "the certificate is another one");
@@ -324,22 +326,22 @@ fn certificate_and_tokens_are_read_again_without_a_restart() {
 
     // Invalid files change nothing.
     std::fs::write(&tokens, "wrong").expect("a file");
-    assert_eq!(reload.again().expect_err("it is wrong").line, Some(1));
+    assert_eq!(reload.again().expect_err("an error").line, Some(1));
     assert!(access.admit(Some(Role::Admin), Some(&made.token), local, 0.0).is_ok());
 }
 
 #[test]
-fn who_does_not_speak_tls_or_stays_silent_is_let_go() {
+fn clients_without_tls_and_silent_clients_are_disconnected() {
     let folder = tempfile::tempdir().expect("a folder");
     let (tls, trusted) = certificate(folder.path(), "service");
     let mut service = service(CLUSTER, "", frozen());
-    service.tls = Some(Arc::new(ArcSwap::new(certified(&tls).expect("it goes with its key"))));
+    service.tls = Some(Arc::new(ArcSwap::new(certified(&tls).expect("the key matches the certificate"))));
     (service.patience, service.connections) = (Duration::from_millis(300), 1);
     let server = Server::start(service);
     for said in ["", "GET / HTTP/1.1\r\n\r\n"] {
-        let mut stream = TcpStream::connect(server.address).expect("it listens");
+        let mut stream = TcpStream::connect(server.address).expect("the server listens");
         stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a time");
-        stream.write_all(said.as_bytes()).expect("it is sent");
+        stream.write_all(said.as_bytes()).expect("the server reads");
         let mut heard = Vec::new();
         let _ = stream.read_to_end(&mut heard);
         assert!(!heard.starts_with(b"HTTP"));
@@ -348,11 +350,11 @@ fn who_does_not_speak_tls_or_stays_silent_is_let_go() {
 }
 
 #[test]
-fn a_key_that_is_another_one_s_is_refused() {
+fn a_key_of_another_certificate_is_rejected() {
     let folder = tempfile::tempdir().expect("a folder");
     let ((one, _), (other, _)) = (certificate(folder.path(), "one"), certificate(folder.path(), "other"));
     let mixed = TlsSettings { cert: one.cert.clone(), key: other.key };
-    let error = certified(&mixed).expect_err("they do not go together");
+    let error = certified(&mixed).expect_err("an error");
     assert!(error.message.contains("does not go with"), "{error}");
     let swapped = TlsSettings { cert: one.key, key: one.cert };
     assert!(certified(&swapped).expect_err("no certificate").message.contains("PEM"));

@@ -40,14 +40,14 @@ fn reserved(server: &Server) -> Value {
 }
 
 #[test]
-fn whatever_the_clock_was_set_to_between_runs_what_is_held_is_held_and_what_is_reported_counts() {
+fn reservations_and_reports_survive_any_clock_change_between_runs() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("store.db");
     let hour = 3_600;
     let mut held = 0;
     let mut promised = Value::Null;
     for (run, seconds) in [10 * hour, 11 * hour, 9 * hour, 9 * hour + 60].into_iter().enumerate() {
-        let store = Sqlite::open(&file, Default::default(), 1_000).expect("it can be opened");
+        let store = Sqlite::open(&file, Default::default(), 1_000).expect("the store opens");
         let clock = at(seconds);
         let (now, before) = (clock.text(clock.now()), clock.text(Nanos((seconds - 1) * Nanos::SECOND.0)));
         let server = Server::start(service_on(CLUSTER, "", clock, Box::new(store)));
@@ -60,8 +60,8 @@ fn whatever_the_clock_was_set_to_between_runs_what_is_held_is_held_and_what_is_r
         let racks = ["r0:uplink", "r0:downlink", "r1:uplink", "r1:downlink"].map(str::to_owned);
         let links: Vec<Value> =
             links.chain(racks).map(|link| json!({ "link": link, "load_bps": 1_000_000 })).collect();
-        let told = server.post("/v1/reports", &json!({ "from": before, "until": now, "links": links }));
-        assert_eq!((told.0, &told.2["links"]), (200, &json!(links.len())), "run {run}: {}", told.2);
+        let answer = server.post("/v1/reports", &json!({ "from": before, "until": now, "links": links }));
+        assert_eq!((answer.0, &answer.2["links"]), (200, &json!(links.len())), "run {run}: {}", answer.2);
         let (_, _, snapshot) = server.get("/v1/snapshot");
         assert_eq!(snapshot["rows"].as_array().map(Vec::len), Some(links.len()), "run {run}: {snapshot}");
         let client = format!("client {run}");
@@ -109,12 +109,12 @@ fn going() -> (Arc<Mutex<ClockReadings>>, Clock) {
     let start = ClockReadings { wall: Nanos(10 * HOUR.0), steady: Nanos(0) };
     let hands = Arc::new(Mutex::new(start));
     let (origin, shown) = ("2026-01-01T00:00:00Z".parse().expect("a time"), hands.clone());
-    (hands, Clock::with_hands(origin, move || *shown.lock().expect("nobody panicked")))
+    (hands, Clock::with_hands(origin, move || *shown.lock().expect("the lock is not poisoned")))
 }
 
 /// Advances both clocks by one second, and sets the wall clock to `set` if given.
 fn pass(hands: &Mutex<ClockReadings>, set: Option<Nanos>) {
-    let mut hands = hands.lock().expect("nobody panicked");
+    let mut hands = hands.lock().expect("the lock is not poisoned");
     hands.steady = hands.steady.plus(Nanos::SECOND);
     hands.wall = set.unwrap_or(hands.wall.plus(Nanos::SECOND));
 }
@@ -122,16 +122,16 @@ fn pass(hands: &Mutex<ClockReadings>, set: Option<Nanos>) {
 /// Reports all links over the last second of the wall clock, as agents on this machine would. Returns the
 /// number of accepted links.
 fn report(server: &Server, clock: &Clock, hands: &Mutex<ClockReadings>) -> Value {
-    let wall = hands.lock().expect("nobody panicked").wall;
+    let wall = hands.lock().expect("the lock is not poisoned").wall;
     let (from, until) = (clock.text(wall.since(Nanos::SECOND)), clock.text(wall));
     let links: Vec<Value> = items(server, "/v1/links")
         .iter()
         .map(|link| json!({ "link": link["link"], "load_bps": 1_000_000 }))
         .collect();
-    let (status, _, told) =
+    let (status, _, answer) =
         server.post("/v1/reports", &json!({ "from": from, "until": until, "links": links }));
-    assert_eq!(status, 200, "{told}");
-    told["links"].clone()
+    assert_eq!(status, 200, "{answer}");
+    answer["links"].clone()
 }
 
 /// Returns the service's status after its clock check, which runs every second.
@@ -152,7 +152,7 @@ fn seen(server: &Server) -> usize {
 }
 
 #[test]
-fn a_clock_that_goes_forward_while_the_service_runs_is_followed_at_once() {
+fn a_forward_clock_step_takes_effect_at_once() {
     let (hands, clock) = going();
     let server = Server::start(service(CLUSTER, "", clock.clone()));
     let all = items(&server, "/v1/links").len();
@@ -165,13 +165,13 @@ fn a_clock_that_goes_forward_while_the_service_runs_is_followed_at_once() {
     // The machine was suspended for an hour.
     pass(&hands, Some(Nanos(11 * HOUR.0)));
     assert_eq!(standing(&server, &clock)["clock_behind_s"], json!(0.0));
-    assert_eq!(seen(&server), 0, "what was seen is of an hour ago");
+    assert_eq!(seen(&server), 0, "telemetry is an hour old");
     let held = items(&server, "/v1/commitments");
     assert_eq!(held.len(), 1, "what was to end has ended, and nothing else: {held:?}");
     for _ in 0..5 {
         assert_eq!(report(&server, &clock, &hands), json!(all));
         assert_eq!(seen(&server), all);
-        let wall = hands.lock().expect("nobody panicked").wall;
+        let wall = hands.lock().expect("the lock is not poisoned").wall;
         assert_eq!((clock.now(), clock.behind()), (wall, Nanos(0)));
         let (status, _, placed) =
             server.post("/v1/place/replicas", &json!({ "size": "256MiB", "replicas": 2 }));
@@ -181,7 +181,7 @@ fn a_clock_that_goes_forward_while_the_service_runs_is_followed_at_once() {
 }
 
 #[test]
-fn while_the_clock_is_set_back_time_goes_on_it_is_told_and_nothing_old_is_taken_for_new() {
+fn a_backward_clock_step_is_reported_and_old_data_stays_old() {
     let (hands, clock) = going();
     let server = Server::start(service(CLUSTER, "", clock.clone()));
     let all = items(&server, "/v1/links").len();
@@ -198,7 +198,7 @@ fn while_the_clock_is_set_back_time_goes_on_it_is_told_and_nothing_old_is_taken_
         pass(&hands, None);
     }
     assert!(server.metrics().contains("\nleeward_clock_behind_seconds 7200.0\n"));
-    assert_eq!(seen(&server), 0, "nothing was heard for more than three intervals");
+    assert_eq!(seen(&server), 0, "no report for more than three intervals");
     let (status, _, problem) = server.post("/v1/place/replicas", &block);
     assert_eq!((status, &problem["type"]), (409, &json!("urn:leeward:problem:refused")), "{problem}");
     assert_eq!(items(&server, "/v1/commitments")[0]["id"], before["id"]);

@@ -22,31 +22,31 @@ fn started(settings: impl FnOnce(&mut Service)) -> Server {
 }
 
 fn connect(server: &Server) -> TcpStream {
-    let stream = TcpStream::connect(server.address).expect("it listens");
+    let stream = TcpStream::connect(server.address).expect("the server listens");
     stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a time");
     stream
 }
 
 /// Sends a request and returns the status of the response.
 fn asked(stream: &mut TcpStream, sent: &str) -> String {
-    stream.write_all(sent.as_bytes()).expect("it reads");
-    let mut heard = [0; 4_096];
-    let length = stream.read(&mut heard).expect("it answers");
-    String::from_utf8_lossy(&heard[..length]).chars().skip(9).take(3).collect()
+    stream.write_all(sent.as_bytes()).expect("the server reads");
+    let mut response = [0; 4_096];
+    let length = stream.read(&mut response).expect("the server answers");
+    String::from_utf8_lossy(&response[..length]).chars().skip(9).take(3).collect()
 }
 
 fn is_closed(stream: &mut TcpStream) -> bool {
-    stream.set_nonblocking(true).expect("it can be");
+    stream.set_nonblocking(true).expect("the socket is open");
     let read = std::iter::repeat_with(|| stream.read(&mut [0; 4_096])).find(|read| !matches!(read, Ok(1..)));
-    stream.set_nonblocking(false).expect("it can be");
+    stream.set_nonblocking(false).expect("the socket is open");
     !matches!(read, Some(Err(error)) if error.kind() == ErrorKind::WouldBlock)
 }
 
 #[test]
-fn silent_sockets_keep_nobody_out_and_who_was_let_in_stays() {
+fn silent_sockets_block_nobody_and_authenticated_clients_stay() {
     let made = NewToken::make("reader", Role::Read, &[]).expect("randomness");
     let server = started(|service| {
-        let tokens = Tokens::from_text("tokens", &made.line).expect("a line that was made");
+        let tokens = Tokens::from_text("tokens", &made.line).expect("a valid line");
         (service.access, service.connections) = (Arc::new(Access::new(Some(tokens), None)), 4);
     });
     let ask = |path: &str, token: &str| {
@@ -70,13 +70,13 @@ fn silent_sockets_keep_nobody_out_and_who_was_let_in_stays() {
 }
 
 #[test]
-fn the_first_head_of_a_connection_has_ten_seconds_and_the_next_as_long_as_was_set() {
+fn the_first_head_has_ten_seconds_and_later_heads_the_set_time() {
     let server = started(|service| service.patience = Duration::from_secs(30));
     let began = Instant::now();
     let mut kept = connect(&server);
     assert_eq!(asked(&mut kept, "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n"), "200");
     let mut dripping = connect(&server);
-    dripping.write_all(b"GET /healthz HTTP/1.1\r\nx: ").expect("it reads");
+    dripping.write_all(b"GET /healthz HTTP/1.1\r\nx: ").expect("the server reads");
     while !is_closed(&mut dripping) {
         assert!(began.elapsed() < Duration::from_secs(20), "a head that does not end is waited for");
         let _ = dripping.write_all(b"x");
@@ -87,22 +87,22 @@ fn the_first_head_of_a_connection_has_ten_seconds_and_the_next_as_long_as_was_se
 }
 
 #[test]
-fn all_bodies_together_take_no_more_memory_than_was_set() {
+fn all_request_bodies_share_one_memory_limit() {
     let server = started(|service| (service.body, service.bodies) = (1 << 20, 1 << 20));
     // The request announces more bytes than it sends; announced bytes reserve no memory.
     let mut slow = connect(&server);
     let most = " ".repeat(900 << 10);
-    write!(slow, "{HEAD}content-length: {}\r\n\r\n{most}", 1 << 20).expect("it reads");
+    write!(slow, "{HEAD}content-length: {}\r\n\r\n{most}", 1 << 20).expect("the server reads");
     let report = |size: usize| {
         let mut stream = connect(&server);
         let body = format!("{{\"pad\": \"{}\"}}", " ".repeat(size));
         // The server may close the connection before all is sent.
         let _ = write!(stream, "{HEAD}content-length: {}\r\n\r\n{body}", body.len());
-        let mut heard = [0; 4_096];
-        let length = stream.read(&mut heard).unwrap_or(0);
-        String::from_utf8_lossy(&heard[..length]).into_owned()
+        let mut response = [0; 4_096];
+        let length = stream.read(&mut response).unwrap_or(0);
+        String::from_utf8_lossy(&response[..length]).into_owned()
     };
-    let is_busy = |heard: &str| heard.starts_with("HTTP/1.1 503") && heard.contains("problem:busy");
+    let is_busy = |response: &str| response.starts_with("HTTP/1.1 503") && response.contains("problem:busy");
     let began = Instant::now();
     while !is_busy(&report(200 << 10)) {
         assert!(began.elapsed() < Duration::from_secs(20), "there is room for both");
@@ -113,7 +113,7 @@ fn all_bodies_together_take_no_more_memory_than_was_set() {
     assert!(small.starts_with("HTTP/1.1 422"), "{small}");
     drop(slow);
     while !report(200 << 10).starts_with("HTTP/1.1 422") {
-        assert!(began.elapsed() < Duration::from_secs(20), "there is no room when it has gone");
+        assert!(began.elapsed() < Duration::from_secs(20), "a closed connection does not free its memory");
         std::thread::sleep(Duration::from_millis(20));
     }
 }

@@ -35,7 +35,7 @@ fn comparison() -> Value {
 }
 
 #[test]
-fn a_service_that_is_no_demo_shows_none_and_takes_none() {
+fn without_demo_mode_the_demo_operations_return_404() {
     let server = server(false);
     assert_eq!(server.get("/v1/demo").0, 404);
     let (status, problem) = put(&server, &comparison());
@@ -44,9 +44,9 @@ fn a_service_that_is_no_demo_shows_none_and_takes_none() {
 }
 
 #[test]
-fn what_is_put_is_shown_until_something_else_is() {
+fn the_demo_returns_the_last_comparison_put() {
     let server = server(true);
-    assert_eq!(server.get("/v1/demo").0, 404, "nothing was put yet");
+    assert_eq!(server.get("/v1/demo").0, 404, "no comparison was put yet");
     assert_eq!(server.get("/v1/status").2["demo"], Value::Null);
     let mut demo = comparison();
     for hot in [0.5, 0.0] {
@@ -59,7 +59,7 @@ fn what_is_put_is_shown_until_something_else_is() {
 }
 
 #[test]
-fn what_is_wrong_is_named_and_changes_nothing() {
+fn an_invalid_comparison_is_rejected_by_field_and_changes_nothing() {
     let server = server(true);
     assert_eq!(put(&server, &comparison()).0, 204);
     let long = "a".repeat(201);

@@ -37,7 +37,7 @@ fn disk(device: &str, busy: f64) -> Value {
 }
 
 #[test]
-fn what_disks_do_and_what_waits_is_shown_of_hosts_now_and_over_time() {
+fn hosts_show_disk_use_and_queues_now_and_over_time() {
     let seconds = Arc::new(AtomicU64::new(10));
     let server = Server::start(service(CLUSTER, "", moved(&seconds)));
     let links = json!([{ "link": "r0h0:egress", "load_bps": 5e8, "speed_bps": 1e9, "queue_bytes": 3000 }]);
@@ -85,14 +85,14 @@ fn what_disks_do_and_what_waits_is_shown_of_hosts_now_and_over_time() {
         std::thread::sleep(std::time::Duration::from_millis(20));
         host["devices"][0]["busy"].is_null().then_some(host)
     });
-    let host = host.expect("it is not seen any more");
+    let host = host.expect("the host is listed");
     let device = &host["devices"][0];
     assert_eq!(device["queue"], Value::Null, "{device}");
     assert_eq!((&device["residual"], &host["egress"]["queue_bytes"]), (&json!(0.0), &Value::Null));
 }
 
 #[test]
-fn a_link_that_says_it_is_slower_is_believed_and_one_that_says_it_is_faster_is_not() {
+fn a_reported_speed_lowers_a_capacity_and_never_raises_it() {
     let server = Server::start(service(CLUSTER, "", frozen()));
     let links = json!([
         { "link": "r0h0:egress", "load_bps": 5e7, "speed_bps": 1e8 },
@@ -118,7 +118,7 @@ fn a_link_that_says_it_is_slower_is_believed_and_one_that_says_it_is_faster_is_n
 }
 
 #[test]
-fn a_host_s_only_disk_is_its_device_and_no_other_that_is_left_alone() {
+fn the_only_disk_of_a_host_is_its_device_and_others_are_unknown() {
     let server = Server::start(service(CLUSTER, "", frozen()));
     let mut second = 0;
     // Reports these disks, and expects `unknown` among the answer's unknown devices.
@@ -151,7 +151,7 @@ fn a_host_s_only_disk_is_its_device_and_no_other_that_is_left_alone() {
 }
 
 #[test]
-fn a_link_that_was_slow_and_fell_silent_is_not_counted_as_slow() {
+fn a_slow_link_that_stops_reporting_is_not_counted_as_slow() {
     let seconds = Arc::new(AtomicU64::new(10));
     let server = Server::start(service(CLUSTER, "", moved(&seconds)));
     let slow = |expected: u64| {
@@ -182,7 +182,7 @@ fn a_link_that_was_slow_and_fell_silent_is_not_counted_as_slow() {
 }
 
 #[test]
-fn a_host_whose_cable_is_out_is_promised_nothing_and_is_nobody_else_s_obstacle() {
+fn an_unplugged_host_gets_no_promise_and_blocks_no_other() {
     let cluster = "racks: 2\nhosts_per_rack: 3\nnic: 1Gbps\noversubscription: 1\npriorities: 4\n\
                    devices: [{name: ssd, read: 500MB/s, write: 400MB/s}]\n";
     let server = Server::start(service(cluster, "", frozen()));
@@ -232,7 +232,7 @@ fn a_host_whose_cable_is_out_is_promised_nothing_and_is_nobody_else_s_obstacle()
 }
 
 #[test]
-fn what_no_disk_does_is_refused_by_its_field_and_nothing_of_the_report_counts() {
+fn impossible_disk_values_reject_the_whole_report_by_field() {
     let server = Server::start(service(CLUSTER, "", frozen()));
     let link = json!([{ "link": "r0h0:egress", "load_bps": 1.0 }]);
     let with = |field: &str, value: Value| {

@@ -93,7 +93,7 @@ fn frail() -> (Arc<Ills>, Server) {
 
 fn frail_at(clock: Clock) -> (Arc<Ills>, Server) {
     let ills = Arc::new(Ills::default());
-    let store = Frail { store: Sqlite::in_memory().expect("there is memory"), ills: ills.clone() };
+    let store = Frail { store: Sqlite::in_memory().expect("an in-memory store opens"), ills: ills.clone() };
     (ills, Server::start(service_on(CLUSTER, POLICY, clock, Box::new(store))))
 }
 
@@ -119,7 +119,7 @@ fn is_ready(server: &Server) -> bool {
 }
 
 #[test]
-fn what_cannot_be_kept_is_refused_and_stands_nowhere() {
+fn a_decision_that_cannot_be_stored_is_rejected_and_leaves_no_trace() {
     let (ills, server) = frail();
     let (status, first) = block(&server, "first");
     assert_eq!((status, &first["id"]), (201, &json!("0")));
@@ -132,7 +132,7 @@ fn what_cannot_be_kept_is_refused_and_stands_nowhere() {
     let placed = until("the store is well again", || {
         Some(block(&server, "second")).filter(|(status, _)| *status == 201).map(|(_, placed)| placed)
     });
-    assert_eq!(placed["id"], json!("1"), "what was refused has taken no number");
+    assert_eq!(placed["id"], json!("1"), "rejected decisions take no id");
     assert_eq!(server.get("/v1/decisions/0").2, first);
     let items = server.get("/v1/commitments").2["items"].as_array().map(Vec::len);
     assert_eq!(items, Some(2));
@@ -140,18 +140,18 @@ fn what_cannot_be_kept_is_refused_and_stands_nowhere() {
 }
 
 #[test]
-fn while_a_disk_is_full_what_is_kept_is_shown() {
+fn a_full_disk_leaves_stored_decisions_readable() {
     let (ills, server) = frail();
     let (_, first) = block(&server, "first");
     ills.fail(true, false);
     assert_eq!(block(&server, "second").0, 503);
-    until("it stalls", || Some(()).filter(|()| server.get("/v1/status").2["stalled"] != Value::Null));
+    until("the store stalls", || Some(()).filter(|()| server.get("/v1/status").2["stalled"] != Value::Null));
     assert_eq!(server.get("/v1/decisions/0"), (200, "application/json".to_owned(), first));
     assert_eq!(server.get("/v1/decisions").2["items"].as_array().map(Vec::len), Some(1));
 }
 
 #[test]
-fn a_store_that_says_nothing_is_told_within_5_s_and_what_it_keeps_in_the_end_counts() {
+fn a_hung_store_is_reported_within_5_s_and_its_late_commits_count() {
     let (ills, server) = frail();
     assert_eq!(block(&server, "first").0, 201);
     let hung = ills.hang();
@@ -163,7 +163,7 @@ fn a_store_that_says_nothing_is_told_within_5_s_and_what_it_keeps_in_the_end_cou
                 scope.spawn(move || block(server, &format!("hung {n}")))
             })
             .collect();
-        asked.into_iter().map(|asked| asked.join().expect("it does not panic")).collect()
+        asked.into_iter().map(|asked| asked.join().expect("the thread does not panic")).collect()
     });
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
     for (status, problem) in &answers {
@@ -176,7 +176,7 @@ fn a_store_that_says_nothing_is_told_within_5_s_and_what_it_keeps_in_the_end_cou
     assert!(!is_ready(&server));
     let stalled = server.get("/v1/status").2["stalled"].clone();
     assert_eq!(stalled, json!("the store has not responded for 3 s"));
-    assert_eq!(server.get("/v1/racks").0, 200, "what is known is shown");
+    assert_eq!(server.get("/v1/racks").0, 200, "reads continue");
     assert_eq!(block(&server, "after").0, 503);
     drop(hung);
     until("all goes on", || is_ready(&server).then_some(()));
@@ -194,23 +194,23 @@ fn a_store_that_says_nothing_is_told_within_5_s_and_what_it_keeps_in_the_end_cou
 }
 
 #[test]
-fn what_ends_while_a_store_says_nothing_is_kept_as_ended_when_it_does_again() {
+fn ends_during_a_store_hang_are_stored_when_it_recovers() {
     let (ills, server) = frail_at(Clock::system());
     let (status, _, placed) = server.post("/v1/place/replicas", &json!({ "size": "64MiB", "lasts": "4s" }));
     assert_eq!(status, 201, "{placed}");
     let hung = ills.hang();
-    until("it stalls", || Some(()).filter(|()| server.get("/v1/status").2["stalled"] != Value::Null));
+    until("the store stalls", || Some(()).filter(|()| server.get("/v1/status").2["stalled"] != Value::Null));
     let ended = || ills.ended.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let path = format!("/v1/decisions/{}", placed["id"].as_str().expect("an id"));
-    assert_eq!(server.get(&path).2["released"], Value::Null, "it ends later than that");
+    assert_eq!(server.get(&path).2["released"], Value::Null, "the decision ends later");
     until("its time is over", || Some(()).filter(|()| server.get(&path).2["released"] != Value::Null));
     drop(hung);
     until("all goes on", || is_ready(&server).then_some(()));
-    until("it is kept", || (ended() == [0]).then_some(()));
+    until("the end is stored", || (ended() == [0]).then_some(()));
 }
 
 #[test]
-fn an_epoch_of_another_beginning_is_not_waited_for() {
+fn a_snapshot_does_not_wait_for_an_epoch_of_another_run() {
     let (_, server) = frail();
     let epoch = server.get("/v1/snapshot").2["epoch"].as_u64().expect("a number");
     let began = Instant::now();
@@ -220,7 +220,7 @@ fn an_epoch_of_another_beginning_is_not_waited_for() {
 }
 
 #[test]
-fn a_cluster_that_was_kept_is_never_told_as_refused() {
+fn a_stored_cluster_is_never_reported_as_rejected() {
     let (ills, server) = frail();
     let racks = |path: &str, field: &str| server.get(path).2[field].clone();
     assert_eq!(racks("/v1/cluster", "racks"), json!(4));
@@ -228,23 +228,23 @@ fn a_cluster_that_was_kept_is_never_told_as_refused() {
     ills.fail(false, true);
     let (status, answer) = server.patch("/v1/cluster", &json!({ "racks": 5 }), "\"1\"");
     assert_eq!((status, &answer["racks"]), (200, &json!(5)), "{answer}");
-    assert!(!is_ready(&server), "what it decided on is gone");
+    assert!(!is_ready(&server), "the state for decisions is lost");
     ills.fail(false, false);
-    until("it goes on", || is_ready(&server).then_some(()));
+    until("the service continues", || is_ready(&server).then_some(()));
     assert_eq!(racks("/v1/racks", "items").as_array().map(Vec::len), Some(5));
     // The write fails.
     ills.fail(true, false);
     let (status, answer) = server.patch("/v1/cluster", &json!({ "racks": 6 }), "\"2\"");
     assert_eq!((status, &answer["type"]), (503, &json!("urn:leeward:problem:store")), "{answer}");
     ills.fail(false, false);
-    until("it goes on", || is_ready(&server).then_some(()));
+    until("the service continues", || is_ready(&server).then_some(()));
     assert_eq!(racks("/v1/cluster", "racks"), json!(5));
     assert_eq!(racks("/v1/racks", "items").as_array().map(Vec::len), Some(5));
     assert_eq!(block(&server, "after").0, 201);
 }
 
 #[test]
-fn a_service_that_takes_long_to_take_up_what_is_kept_keeps_the_lead_and_one_beside_it_follows() {
+fn a_slow_loading_leader_holds_the_lease_and_the_other_follows() {
     let Some(server) = postgres::Server::shared() else { return };
     let database = server.database();
     // The server ends a session after 3 s without a word. Policies are made whenever a coordinator is.
@@ -257,15 +257,15 @@ fn a_service_that_takes_long_to_take_up_what_is_kept_keeps_the_lead_and_one_besi
             }
             policies(POLICY)
         };
-        let store = Box::new(server.store(&database).expect("it is there"));
+        let store = Box::new(server.store(&database).expect("the database is available"));
         let cluster = NewCluster::read("test", CLUSTER).expect("a right cluster");
         let service = Service::new(cluster, slow, labels(), LedgerSettings::default(), 1, store);
         (Server::start(service.expect("defaults are right")), made)
     };
     let first = start();
-    until("it leads", || is_ready(&first.0).then_some(()));
+    until("the service leads", || is_ready(&first.0).then_some(()));
     let second = start();
-    until("it follows", || {
+    until("the service follows", || {
         let followed = second.0.get("/v1/status").2["leader"].clone();
         (followed == json!(first.0.url(""))).then_some(())
     });
@@ -273,9 +273,11 @@ fn a_service_that_takes_long_to_take_up_what_is_kept_keeps_the_lead_and_one_besi
     assert!(is_ready(&first.0));
     assert_eq!(server.ask(&database, "SELECT term FROM leadership").as_deref(), Some("1"));
     let made = [&first, &second].map(|(_, made)| made.load(Ordering::SeqCst));
-    assert_eq!(made, [2, 2], "each has taken up once what is kept");
+    assert_eq!(made, [2, 2], "each service loads the state once");
     let (status, decision) = block(&first.0, "a");
     assert_eq!(status, 201);
     let path = format!("/v1/decisions/{}", decision["id"].as_str().expect("an id"));
-    until("it is seen there", || Some(()).filter(|()| second.0.get(&path).2 == decision));
+    until("the decision is visible on the follower", || {
+        Some(()).filter(|()| second.0.get(&path).2 == decision)
+    });
 }

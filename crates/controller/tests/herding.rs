@@ -92,13 +92,13 @@ fn all_at_once() -> Chains {
         together.wait();
         let url = server.url("/v1/place/replicas");
         let sent = agent.post(url).header("content-type", "application/json").send(body);
-        let text = sent.expect("it is answered").body_mut().read_to_string().expect("text");
+        let text = sent.expect("the server answers").body_mut().read_to_string().expect("text");
         let body: serde_json::Value = serde_json::from_str(&text).expect("JSON");
         serde_json::from_value(body["hosts"].clone()).expect("names of hosts")
     };
     let mut chains: Chains = std::thread::scope(|scope| {
         let placers: Vec<_> = (0..PLACERS).map(|_| scope.spawn(place)).collect();
-        placers.into_iter().map(|placer| placer.join().expect("it is placed")).collect()
+        placers.into_iter().map(|placer| placer.join().expect("the placement succeeds")).collect()
     });
     chains.sort();
     chains
@@ -131,12 +131,12 @@ fn most_in_a_rack(chains: &Chains) -> usize {
 }
 
 #[test]
-fn a_hundred_placements_asked_at_once_spread_exactly_as_a_hundred_in_a_row() {
+fn a_hundred_concurrent_placements_spread_as_sequential_ones() {
     assert_eq!(all_at_once(), one_after_the_other(Limits::default()));
 }
 
 #[test]
-fn a_hundred_simultaneous_placers_spread_where_a_frozen_snapshot_would_herd_them() {
+fn a_hundred_concurrent_placers_do_not_herd_as_on_a_frozen_snapshot() {
     let (shared, frozen) = (most_in_a_rack(&all_at_once()), most_in_a_rack(&on_a_frozen_snapshot()));
     println!("blocks in the rack with most, of {PLACERS} on {RACKS} racks: {shared} shared, {frozen} frozen");
     // On one snapshot, all blocks go to the best rack, except those of that rack itself, which must leave it.
@@ -146,7 +146,7 @@ fn a_hundred_simultaneous_placers_spread_where_a_frozen_snapshot_would_herd_them
 }
 
 #[test]
-fn placements_spread_the_same_however_few_decisions_are_kept() {
+fn placements_spread_the_same_for_any_decision_limit() {
     let kept = one_after_the_other(Limits::default());
     assert_eq!(one_after_the_other(Limits { decisions: 3, ..Limits::default() }), kept);
     assert_eq!(one_after_the_other(Limits { decisions: 0, ..Limits::default() }), kept);

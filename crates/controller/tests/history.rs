@@ -42,7 +42,7 @@ fn second(history: &Value) -> i64 {
 }
 
 #[test]
-fn steps_of_any_length_are_whole_and_bounded_and_all_else_is_refused_by_its_field() {
+fn history_steps_are_bounded_and_invalid_queries_name_their_field() {
     let server = heard(300);
     let series = |query: &str| {
         let (status, _, history) = server.get(&format!("/v1/links/r0h0:egress/history{query}"));

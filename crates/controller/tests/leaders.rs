@@ -37,7 +37,7 @@ fn one_leads<'a>(first: &'a Process, second: &'a Process) -> &'a Process {
 }
 
 #[test]
-fn a_follower_shows_what_the_leader_keeps_and_leads_within_5_s_when_it_is_killed_or_hangs() {
+fn a_follower_mirrors_the_leader_and_takes_over_within_5_s() {
     let Some(server) = postgres::Server::shared() else { return };
     let (folder, url) = (tempfile::tempdir().expect("a folder"), server.url(&server.database()));
     let (mut first, other) = two(folder.path(), &url);
@@ -51,7 +51,8 @@ fn a_follower_shows_what_the_leader_keeps_and_leads_within_5_s_when_it_is_killed
     // A follower soon shows changes of the leader.
     let (_, decision) = first.place("reader", 1).expect("an answer");
     let path = format!("/v1/decisions/{}", decision["id"].as_str().expect("an id"));
-    let seen = other.until("it is seen", |other| other.get(&path) == Some((200, decision.clone())));
+    let seen =
+        other.until("the decision is visible", |other| other.get(&path) == Some((200, decision.clone())));
     assert!(seen < TAKEOVER, "{seen:?}");
     // SIGKILL during placements.
     let clients: Vec<String> = (0..3).map(|client| format!("client {client}")).collect();
@@ -61,10 +62,10 @@ fn a_follower_shows_what_the_leader_keeps_and_leads_within_5_s_when_it_is_killed
         std::thread::sleep(Duration::from_millis(700));
         first.signal("-KILL");
         let killed = Instant::now();
-        (placing.join().expect("it does not panic"), killed)
+        (placing.join().expect("the thread does not panic"), killed)
     });
     acknowledged.push(decision);
-    other.until("it leads", |other| matches!(other.place("after", 1), Some((201, _))));
+    other.until("the service leads", |other| matches!(other.place("after", 1), Some((201, _))));
     let took = killed.elapsed();
     eprintln!("takeover after kill -9: {took:?}, with {} acknowledged", acknowledged.len());
     assert!(took < TAKEOVER, "{took:?}\n{}", other.log());
@@ -82,7 +83,7 @@ fn a_follower_shows_what_the_leader_keeps_and_leads_within_5_s_when_it_is_killed
     eprintln!("takeover from one that hangs: {took:?}");
     assert!(took < TAKEOVER, "{took:?}\n{}", third.log());
     other.signal("-CONT");
-    let follower = other.until("it follows", |other| other.status("leader") == json!(third.url));
+    let follower = other.until("the service follows", |other| other.status("leader") == json!(third.url));
     assert!(follower < TAKEOVER, "{follower:?}");
     let (status, problem) = other.place("lost", 2).expect("an answer");
     assert_eq!((status, &problem["leader"]), (503, &json!(third.url)));
@@ -91,7 +92,7 @@ fn a_follower_shows_what_the_leader_keeps_and_leads_within_5_s_when_it_is_killed
 }
 
 #[test]
-fn a_leader_whose_connection_is_cut_loses_nothing_and_one_of_both_goes_on() {
+fn a_leader_cut_off_from_postgres_loses_nothing_and_one_service_leads() {
     let Some(server) = postgres::Server::shared() else { return };
     let (folder, database) = (tempfile::tempdir().expect("a folder"), server.database());
     let (first, second) = two(folder.path(), &server.url(&database));
@@ -106,12 +107,12 @@ fn a_leader_whose_connection_is_cut_loses_nothing_and_one_of_both_goes_on() {
         one_leads(&first, &second);
         std::thread::sleep(Duration::from_millis(300));
         stop.store(true, Ordering::SeqCst);
-        placing.join().expect("it does not panic")
+        placing.join().expect("the thread does not panic")
     });
     assert!(acknowledged.len() > 5);
     first.until("one of both leads", |first| first.is_ready() != second.is_ready());
     for one in [&first, &second] {
-        one.until("it has the last", |one| {
+        one.until("the service has the last decision", |one| {
             let last = acknowledged.last().and_then(|last| last["id"].as_str()).expect("an id");
             one.get(&format!("/v1/decisions/{last}")).is_some_and(|(status, _)| status == 200)
         });
@@ -120,7 +121,7 @@ fn a_leader_whose_connection_is_cut_loses_nothing_and_one_of_both_goes_on() {
 }
 
 #[test]
-fn while_postgres_is_away_nothing_is_promised_and_all_goes_on_when_it_is_back() {
+fn a_postgres_outage_stops_promises_until_it_is_back() {
     let Some(server) = postgres::Server::start("off") else { return };
     let folder = tempfile::tempdir().expect("a folder");
     let (first, second) = two(folder.path(), &server.url(&server.database()));
@@ -131,14 +132,14 @@ fn while_postgres_is_away_nothing_is_promised_and_all_goes_on_when_it_is_back() 
         std::thread::sleep(Duration::from_millis(300));
         server.stop("-INT");
         stop.store(true, Ordering::SeqCst);
-        placing.join().expect("it does not panic")
+        placing.join().expect("the thread does not panic")
     });
     for one in [&first, &second] {
-        one.until("it says that it stalls", |one| one.status("stalled") != Value::Null);
+        one.until("the status reports the stall", |one| one.status("stalled") != Value::Null);
         let (status, problem) = one.place("away", 1).expect("an answer");
         assert_eq!((status, &problem["type"]), (503, &json!("urn:leeward:problem:store")), "{problem}");
         assert!(!one.is_ready());
-        assert_eq!(one.get("/v1/racks").map(|(status, _)| status), Some(200), "what is known is shown");
+        assert_eq!(one.get("/v1/racks").map(|(status, _)| status), Some(200), "reads continue");
     }
     server.go_on();
     let began = Instant::now();
@@ -150,7 +151,7 @@ fn while_postgres_is_away_nothing_is_promised_and_all_goes_on_when_it_is_back() 
 }
 
 #[test]
-fn a_postgres_that_hangs_with_its_connections_open_is_told_and_all_goes_on_when_it_does() {
+fn a_hung_postgres_is_reported_and_service_resumes_when_it_recovers() {
     let Some(server) = postgres::Server::start("off") else { return };
     let folder = tempfile::tempdir().expect("a folder");
     let (first, second) = two(folder.path(), &server.url(&server.database()));
@@ -162,16 +163,16 @@ fn a_postgres_that_hangs_with_its_connections_open_is_told_and_all_goes_on_when_
         server.signal("-STOP");
         let hung = Instant::now();
         for one in [&first, &second] {
-            one.until("it says that it stalls", |one| one.status("stalled") != Value::Null);
+            one.until("the status reports the stall", |one| one.status("stalled") != Value::Null);
             assert!(!one.is_ready());
-            assert_eq!(one.get("/v1/racks").map(|(status, _)| status), Some(200), "what is known is shown");
+            assert_eq!(one.get("/v1/racks").map(|(status, _)| status), Some(200), "reads continue");
         }
         let (status, problem) = first.place("away", 1).expect("an answer");
         assert_eq!((status, &problem["type"]), (503, &json!("urn:leeward:problem:store")), "{problem}");
         eprintln!("a PostgreSQL that hangs was told within {:?}", hung.elapsed());
         assert!(hung.elapsed() < TAKEOVER, "{:?}\n{}", hung.elapsed(), first.log());
         stop.store(true, Ordering::SeqCst);
-        placing.join().expect("it does not panic")
+        placing.join().expect("the thread does not panic")
     });
     server.signal("-CONT");
     let leader = one_leads(&first, &second);

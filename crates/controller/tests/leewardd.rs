@@ -25,9 +25,10 @@ fn folder() -> TempDir {
 }
 
 fn run(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
-    let Output { status, stdout, stderr } = leewardd(folder).args(arguments).output().expect("it runs");
+    let Output { status, stdout, stderr } =
+        leewardd(folder).args(arguments).output().expect("the program starts");
     let text = |bytes| String::from_utf8(bytes).expect("text");
-    (status.code().expect("it ends by itself"), text(stdout), text(stderr))
+    (status.code().expect("the program exits"), text(stdout), text(stderr))
 }
 
 /// A service that ends with its test at the latest.
@@ -43,13 +44,14 @@ impl Drop for Running {
 /// Starts a service. Returns it with its URL and its further output lines.
 fn started(folder: &Path, arguments: &[&str]) -> (Running, String, impl Iterator<Item = String> + use<>) {
     let mut command = leewardd(folder);
-    let mut child = Running(command.args(arguments).stderr(Stdio::piped()).spawn().expect("it runs"));
-    let written = BufReader::new(child.0.stderr.take().expect("it is piped")).lines();
+    let mut child =
+        Running(command.args(arguments).stderr(Stdio::piped()).spawn().expect("the program starts"));
+    let written = BufReader::new(child.0.stderr.take().expect("stderr is piped")).lines();
     let mut written = written.map_while(Result::ok);
     let first = written.next().expect("a line");
     let url = match first.strip_prefix("listening on ") {
         Some(url) => url.to_owned(),
-        None => json_of(&first)["url"].as_str().expect("it listens").to_owned(),
+        None => json_of(&first)["url"].as_str().expect("the server listens").to_owned(),
     };
     (child, url, written)
 }
@@ -61,7 +63,7 @@ fn json_of(line: &str) -> Value {
 
 fn signal(child: &Running, name: &str) {
     let sent = Command::new("kill").args([name, &child.0.id().to_string()]).status();
-    assert!(sent.expect("there is `kill`").success());
+    assert!(sent.expect("`kill` is installed").success());
 }
 
 fn status(url: &str, token: &str) -> u16 {
@@ -73,14 +75,18 @@ fn ask(url: &str, method: &str, path: &str, who: &str, body: &str) -> u16 {
     let agent: ureq::Agent = ureq::Agent::config_builder().http_status_as_error(false).build().into();
     let request = ureq::http::Request::builder().method(method).uri(format!("{url}{path}"));
     let request = request.header("authorization", who).header("content-type", "application/json");
-    agent.run(request.body(body.to_owned()).expect("a request")).expect("it answers").status().as_u16()
+    agent
+        .run(request.body(body.to_owned()).expect("a request"))
+        .expect("the server answers")
+        .status()
+        .as_u16()
 }
 
 /// Creates a token with a new name in the file `tokens` of the folder.
 fn token(folder: &Path, name: &str, more: &[&str]) -> String {
     let all = [&["token", "new", "--name", name, "--tokens", "tokens"], more].concat();
-    let (code, token, told) = run(folder, &all);
-    assert_eq!((code, told.as_str()), (0, ""));
+    let (code, token, warnings) = run(folder, &all);
+    assert_eq!((code, warnings.as_str()), (0, ""));
     token.trim().to_owned()
 }
 
@@ -101,11 +107,11 @@ fn invalid_arguments_give_one_line_and_exit_code_2() {
     }
     let (code, _, stderr) = run(folder.path(), &["--cluster", "c.yaml", "--check-config"]);
     assert_eq!((code, stderr.as_str()), (0, "the settings are right\n"));
-    assert!(!folder.path().join(".local").exists(), "to check makes nothing");
+    assert!(!folder.path().join(".local").exists(), "a check creates no files");
 }
 
 #[test]
-fn a_token_lets_in_once_the_service_has_read_its_file_again() {
+fn a_new_token_is_valid_after_a_reload() {
     let folder = folder();
     std::fs::write(folder.path().join("tokens"), "").expect("a file");
     let config = "cluster: c.yaml\nlisten: 127.0.0.1:0\ntokens: tokens\nlog: {format: json}\n";
@@ -123,12 +129,12 @@ fn a_token_lets_in_once_the_service_has_read_its_file_again() {
     assert_eq!(status(&url, token), 200);
     signal(&child, "-TERM");
     until("stopped");
-    assert_eq!(child.0.wait().expect("it ends").code(), Some(0));
+    assert_eq!(child.0.wait().expect("the process ends").code(), Some(0));
     assert!(store.exists());
 }
 
 #[test]
-fn tokens_that_are_bound_to_hosts_which_the_cluster_does_not_have_are_told_with_them() {
+fn tokens_bound_to_unknown_hosts_are_logged_with_the_hosts() {
     let folder = folder();
     token(
         folder.path(),
@@ -142,34 +148,34 @@ fn tokens_that_are_bound_to_hosts_which_the_cluster_does_not_have_are_told_with_
     let (child, url, written) = started(folder.path(), &["--config", "l.yaml"]);
     let (writer, lines) = mpsc::channel();
     thread::spawn(move || written.for_each(|line| drop(writer.send(line))));
-    let told = || {
+    let warnings = || {
         let mut soon = std::iter::from_fn(|| lines.recv_timeout(Duration::from_secs(10)).ok());
         let line = soon.find(|line| line.contains("is bound to a host")).expect("a line of the log");
         let line = json_of(&line);
         assert_eq!(line["level"], "WARN");
         [&line["name"], &line["host"]].map(|name| name.as_str().expect("a name").to_owned())
     };
-    assert_eq!(told(), ["agents", "r0h7"]);
+    assert_eq!(warnings(), ["agents", "r0h7"]);
     token(folder.path(), "late", &["--role", "report", "--host", "r9h0"]);
     signal(&child, "-HUP");
-    assert_eq!(told(), ["late", "r9h0"], "and what was told is not told again");
+    assert_eq!(warnings(), ["late", "r9h0"], "a reload does not repeat the warning");
     // A changed cluster may gain or lose the hosts that the warnings are about.
     let hosts = r#"{"hosts_per_rack": 8, "racks": 1}"#;
     assert_eq!(ask(&url, "PATCH", "/v1/cluster", &format!("Bearer {admin}"), hosts), 200);
-    assert_eq!(told(), ["agents", "r1h0"]);
+    assert_eq!(warnings(), ["agents", "r1h0"]);
     let rest = stopped(child, lines.into_iter());
     assert!(rest.iter().all(|line| !line.contains("is bound to a host")), "{rest:#?}");
 }
 
 #[test]
-fn a_service_without_tokens_says_that_anyone_here_may_ask() {
+fn a_service_without_tokens_warns_that_any_local_user_has_access() {
     let folder = folder();
     let arguments = ["--cluster", "c.yaml", "--listen", "127.0.0.1:0", "--store", "memory"];
     let (mut child, url, mut written) = started(folder.path(), &arguments);
     assert!(written.any(|line| line.contains("WARN anyone on this machine may ask")));
     assert_eq!(status(&url, "whatever"), 200);
     signal(&child, "-INT");
-    assert_eq!(child.0.wait().expect("it ends").code(), Some(0));
+    assert_eq!(child.0.wait().expect("the process ends").code(), Some(0));
 }
 
 /// Polls the condition for up to ten seconds.
@@ -187,12 +193,12 @@ fn soon(is_so: impl Fn() -> bool) -> bool {
 fn stopped(mut child: Running, written: impl Iterator<Item = String>) -> Vec<String> {
     signal(&child, "-TERM");
     let rest = written.collect();
-    assert_eq!(child.0.wait().expect("it ends").code(), Some(0));
+    assert_eq!(child.0.wait().expect("the process ends").code(), Some(0));
     rest
 }
 
 #[test]
-fn where_the_log_is_json_every_line_is_from_the_first_to_what_ends_it() {
+fn with_json_logs_every_line_is_json() {
     let folder = folder();
     std::fs::write(folder.path().join("wrong.yaml"), "{racks: many}").expect("a file");
     let taken = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
@@ -209,15 +215,15 @@ fn where_the_log_is_json_every_line_is_from_the_first_to_what_ends_it() {
     ];
     for (more, beginning) in fatal {
         config(&more);
-        let (code, _, told) = run(folder.path(), &["--config", "l.yaml"]);
-        assert_eq!((code, told.lines().count()), (2, 1), "{told}");
-        let line = json_of(&told);
+        let (code, _, warnings) = run(folder.path(), &["--config", "l.yaml"]);
+        assert_eq!((code, warnings.lines().count()), (2, 1), "{warnings}");
+        let line = json_of(&warnings);
         let message = line["message"].as_str().expect("a text");
         assert!(line["level"] == "ERROR" && message.starts_with(beginning), "{line}");
     }
     // `--check-config` always prints plain text.
-    let (code, _, told) = run(folder.path(), &["--config", "l.yaml", "--check-config"]);
-    assert!(code == 2 && told.starts_with("error: none: "), "{told}");
+    let (code, _, warnings) = run(folder.path(), &["--config", "l.yaml", "--check-config"]);
+    assert!(code == 2 && warnings.starts_with("error: none: "), "{warnings}");
 
     let admin = token(folder.path(), "ops", &["--role", "admin"]);
     config("cluster: c.yaml\nlisten: 127.0.0.1:0\ntokens: tokens");
@@ -225,13 +231,13 @@ fn where_the_log_is_json_every_line_is_from_the_first_to_what_ends_it() {
     assert_eq!(ask(&url, "PATCH", "/v1/cluster", &format!("Bearer {admin}"), r#"{"name": "other"}"#), 200);
     let lines: Vec<Value> = stopped(child, written).iter().map(|line| json_of(line)).collect();
     let changed =
-        lines.iter().find(|line| line["message"] == "the cluster was changed").expect("it is logged");
+        lines.iter().find(|line| line["message"] == "the cluster was changed").expect("the change is logged");
     assert_eq!((&changed["by"], &changed["version"]), (&json!("ops"), &json!(2)));
     assert_eq!(lines.last().expect("a line")["message"], "stopped");
 }
 
 #[test]
-fn limits_of_rates_and_the_level_of_the_log_are_others_once_settings_are_read_again() {
+fn a_reload_changes_rate_limits_and_log_level() {
     let folder = folder();
     let config = |limits: &str, level: &str| {
         let text = format!(
@@ -248,7 +254,7 @@ fn limits_of_rates_and_the_level_of_the_log_are_others_once_settings_are_read_ag
     assert!(soon(|| refused() > 0), "the limit counts");
     config("{}", "error");
     signal(&child, "-HUP");
-    assert!(soon(|| refused() == 0), "it does not any more");
+    assert!(soon(|| refused() == 0), "the limit is lifted");
     let lines = stopped(child, written);
     let of_requests: Vec<usize> = lines
         .iter()
@@ -256,13 +262,16 @@ fn limits_of_rates_and_the_level_of_the_log_are_others_once_settings_are_read_ag
         .filter(|(_, line)| line.contains("DEBUG request "))
         .map(|(at, _)| at)
         .collect();
-    let again = lines.iter().position(|line| line.contains("settings were read again")).expect("it was told");
+    let again = lines
+        .iter()
+        .position(|line| line.contains("settings were read again"))
+        .expect("the reload is logged");
     assert!(!of_requests.is_empty() && of_requests.iter().all(|&at| at > again), "{lines:#?}");
     assert!(lines.last().is_some_and(|last| last.contains(" DEBUG ")), "nothing came after that but errors");
 }
 
 #[test]
-fn no_token_and_no_secret_is_in_the_log_whatever_is_asked() {
+fn the_log_contains_no_token_and_no_secret() {
     let folder = folder();
     std::fs::write(folder.path().join("secret"), "what the hosts share").expect("a file");
     let config = "cluster: c.yaml\nstore: memory\nlisten: 127.0.0.1:0\ntokens: tokens\nprobes: {secret: secret}\n\

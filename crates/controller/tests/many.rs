@@ -65,11 +65,11 @@ fn copies(decisions: u64) -> [String; 2] {
 /// Creates a store with one decision and returns the decision.
 fn one(folder: &Path, store: &str) -> Value {
     let mut process = Process::start(folder, store);
-    process.until("it leads", Process::is_ready);
+    process.until("the service leads", Process::is_ready);
     let (status, decision) = process.place("first", 1).expect("an answer");
     assert_eq!((status, &decision["id"]), (201, &json!("0")));
     process.signal("-TERM");
-    assert!(process.child.wait().expect("it ends").success());
+    assert!(process.child.wait().expect("the process ends").success());
     decision
 }
 
@@ -77,7 +77,7 @@ fn one(folder: &Path, store: &str) -> Value {
 fn loaded(mut store: impl Store) -> State {
     assert!(matches!(store.renew_lease("here"), Ok(Leadership::Leader { .. })));
     let began = Instant::now();
-    let state = store.load(EXTENT.0, EXTENT.1).expect("it is read");
+    let state = store.load(EXTENT.0, EXTENT.1).expect("the store is readable");
     let took = began.elapsed();
     eprintln!("of {} decisions, {} are loaded in {took:?}", decisions(), state.decisions.len());
     assert!(took < SOON, "{took:?}");
@@ -113,30 +113,30 @@ fn finds_each(process: &Process, first: &Value) {
 }
 
 #[test]
-fn a_service_begins_soon_on_a_file_of_many_decisions_and_finds_each() {
+fn a_service_starts_fast_on_a_file_of_many_decisions() {
     let folder = tempfile::tempdir().expect("a folder");
     let first = one(folder.path(), "store.db");
     let path = folder.path().join("store.db");
-    let file = Connection::open(&path).expect("it is there");
-    copies(decisions()).iter().for_each(|rows| file.execute_batch(rows).expect("there is room"));
+    let file = Connection::open(&path).expect("the file exists");
+    copies(decisions()).iter().for_each(|rows| file.execute_batch(rows).expect("enough room"));
     drop(file);
-    let state = loaded(Sqlite::open(&path, Durability::Process, 1_000_000).expect("it is opened"));
+    let state = loaded(Sqlite::open(&path, Durability::Process, 1_000_000).expect("the store opens"));
     assert_eq!(state.decisions.last().map(|(record, _)| record.id), Some(decisions()));
     let began = Instant::now();
     let process = Process::start(folder.path(), "store.db");
-    process.until("it leads", Process::is_ready);
+    process.until("the service leads", Process::is_ready);
     eprintln!("it is ready after {:?}", began.elapsed());
     assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
     finds_each(&process, &first);
 }
 
 #[test]
-fn who_follows_leads_soon_on_a_database_of_many_decisions_and_finds_each() {
+fn a_follower_takes_over_fast_on_a_database_of_many_decisions() {
     let Some(server) = postgres::Server::shared() else { return };
     let (folder, database) = (tempfile::tempdir().expect("a folder"), server.database());
     let url = server.url(&database);
     let first = one(folder.path(), &url);
-    let ask = |question: &str| server.ask(&database, question).expect("it answers");
+    let ask = |question: &str| server.ask(&database, question).expect("the server answers");
     copies(decisions()).iter().for_each(|rows| drop(ask(rows)));
     // The server counts wasted reads per table and publishes the counts when a session ends.
     let read = |how: &str| -> u64 {
@@ -144,7 +144,7 @@ fn who_follows_leads_soon_on_a_database_of_many_decisions_and_finds_each() {
         asked.parse().expect("a number")
     };
     let before = (read("seq_tup_read"), read("idx_scan"));
-    let state = loaded(server.store(&database).expect("it is there"));
+    let state = loaded(server.store(&database).expect("the database is available"));
     assert_eq!(state.decisions.last().map(|(record, _)| record.id), Some(decisions()));
     let began = Instant::now();
     while read("idx_scan") == before.1 {
@@ -153,14 +153,14 @@ fn who_follows_leads_soon_on_a_database_of_many_decisions_and_finds_each() {
     }
     assert_eq!(read("seq_tup_read"), before.0, "all of it was read");
     let mut leader = Process::start(folder.path(), &url);
-    leader.until("it leads", Process::is_ready);
+    leader.until("the service leads", Process::is_ready);
     let follower = Process::start(folder.path(), &url);
-    follower.until("it follows", |follower| follower.status("leader") == json!(leader.url));
+    follower.until("the service follows", |follower| follower.status("leader") == json!(leader.url));
     let (status, found) = follower.get("/v1/decisions/1").expect("an answer");
-    assert_eq!((status, &found["hosts"]), (200, &first["hosts"]), "who follows finds it too");
+    assert_eq!((status, &found["hosts"]), (200, &first["hosts"]), "the follower finds the decision too");
     let killed = Instant::now();
     leader.kill();
-    follower.until("it leads", |follower| matches!(follower.place("after", 1), Some((201, _))));
+    follower.until("the service leads", |follower| matches!(follower.place("after", 1), Some((201, _))));
     eprintln!("takeover: {:?}", killed.elapsed());
     assert!(killed.elapsed() < SOON, "{:?}\n{}", killed.elapsed(), follower.log());
     finds_each(&follower, &first);

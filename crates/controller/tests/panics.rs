@@ -21,7 +21,7 @@ fn panic_in(folder: PathBuf) {
 }
 
 #[test]
-fn a_panic_is_a_line_of_a_log_of_json() {
+fn a_panic_is_one_json_log_line() {
     if let Some(folder) = env::var_os(FOLDER) {
         return panic_in(folder.into());
     }
@@ -35,10 +35,10 @@ fn a_panic_is_a_line_of_a_log_of_json() {
     // The panic hook is global to the process, so the test runs itself again in a child process.
     let mut itself = Command::new(env::current_exe().expect("a program"));
     let ran = itself.arg("--nocapture").env(FOLDER, folder.path()).env_remove("RUST_BACKTRACE").output();
-    let ran = ran.expect("it runs");
-    let told = String::from_utf8(ran.stderr).expect("text");
-    assert!(ran.status.success() && told.lines().count() == 1, "{told}");
-    let line: Value = serde_json::from_str(&told).unwrap_or_else(|_| panic!("no JSON: {told}"));
+    let ran = ran.expect("the program starts");
+    let stderr_text = String::from_utf8(ran.stderr).expect("text");
+    assert!(ran.status.success() && stderr_text.lines().count() == 1, "{stderr_text}");
+    let line: Value = serde_json::from_str(&stderr_text).unwrap_or_else(|_| panic!("no JSON: {stderr_text}"));
     assert_eq!((&line["level"], &line["thread"]), (&"ERROR".into(), &"worker".into()), "{line}");
     assert_eq!(line["message"], "panicked: a defect \"of this kind\"\nover two lines");
     assert!(line["location"].as_str().is_some_and(|at| at.contains("panics.rs:")), "{line}");

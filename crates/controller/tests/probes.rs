@@ -110,7 +110,7 @@ fn a_path_is_measured_between_hosts_by_their_names() {
 }
 
 #[test]
-fn a_mesh_that_is_kept_makes_a_version_of_the_cluster_and_one_that_lacks_a_path_does_not() {
+fn a_complete_mesh_updates_the_cluster_and_an_incomplete_one_does_not() {
     let (server, mut hosts) = hosts();
     let body = json!({ "kind": "mesh", "hosts": ["h0", "h1", "h2"], "train": train(), "keep": true });
     let probe = over(&server, &begun(&server, &body));
@@ -152,13 +152,13 @@ fn agent(server: &Server, host: &str) {
         probe_listen: Some("127.0.0.1:0".to_owned()),
         ..Arguments::default()
     };
-    let settings = Arc::new(leeward_agent::Settings::new(given).expect("they are right"));
+    let settings = Arc::new(leeward_agent::Settings::new(given).expect("valid values"));
     thread::spawn(move || leeward_agent::run(&settings, |_| Ok::<(), ()>(())).map(drop));
 }
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "a test waits")]
-fn agents_take_part_by_reporting_and_what_they_measure_becomes_the_cluster() {
+fn agents_join_by_reporting_and_their_measurements_set_the_cluster() {
     for cluster in [
         "{shape: hose, nic: 5Mbps, hosts: [{name: h0}, {name: h1}, {name: h2}]}",
         "{shape: pipe, pair: 5Mbps, hosts: 3}",
@@ -193,7 +193,7 @@ fn agents_take_part_by_reporting_and_what_they_measure_becomes_the_cluster() {
 }
 
 #[test]
-fn one_survey_runs_at_a_time_and_ends_when_it_is_cancelled() {
+fn one_probe_runs_at_a_time_and_can_be_cancelled() {
     let (server, _hosts) = hosts();
     let long = json!({ "kind": "path", "hosts": ["h0", "h1"], "train": train(), "times": 1000 });
     let id = begun(&server, &long);
@@ -206,12 +206,12 @@ fn one_survey_runs_at_a_time_and_ends_when_it_is_cancelled() {
     assert!(probe["done"].as_u64() < Some(1_000) && !probe["ended"].is_null(), "{probe}");
     let next = begun(&server, &json!({ "kind": "path", "hosts": ["h0", "h1"], "train": train() }));
     assert_eq!(over(&server, &next)["state"], "done");
-    assert_eq!(server.delete(&format!("/v1/probes/{next}")).2["state"], "done", "what is over stays so");
+    assert_eq!(server.delete(&format!("/v1/probes/{next}")).2["state"], "done", "an ended probe stays done");
     assert_eq!(server.get("/v1/probes/1").0, 404);
 }
 
 #[test]
-fn hosts_that_take_no_part_and_wishes_that_are_none_are_refused_by_their_field() {
+fn absent_hosts_and_invalid_probe_requests_are_rejected_by_field() {
     let server = started(MESH, ProbeSettings::default(), frozen());
     assert_eq!(offer(&server, "h0", 7601).0, 200);
     for (wrong, field) in
@@ -258,7 +258,7 @@ fn hosts_that_take_no_part_and_wishes_that_are_none_are_refused_by_their_field()
 }
 
 #[test]
-fn hosts_that_share_a_secret_measure_for_a_service_that_knows_it() {
+fn hosts_with_a_secret_measure_only_for_a_service_that_knows_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("secret");
     let hosts = [Host::start(Some("of ours")), Host::start(Some("of ours"))];
@@ -274,7 +274,7 @@ fn hosts_that_share_a_secret_measure_for_a_service_that_knows_it() {
         assert_eq!(probe["state"], state, "{probe}");
         assert!(!probe.to_string().contains("of theirs"), "{probe}");
     }
-    std::fs::remove_file(&file).expect("it is there");
+    std::fs::remove_file(&file).expect("the file exists");
     let (status, _, problem) = server.post("/v1/probes", &body);
     assert!(status == 500 && problem["detail"].to_string().contains("probes.secret"), "{problem}");
 }

@@ -30,7 +30,7 @@ struct Told {
 impl Told {
     /// Asserts that all results are present, and that ended decisions hold nothing.
     fn audit(&self, process: &Process) {
-        process.until("it is ready", Process::is_ready);
+        process.until("the service is ready", Process::is_ready);
         process.has_all(&self.decisions);
         let (_, held) = process.get("/v1/commitments?limit=1000").expect("an answer");
         let held = held["items"].as_array().expect("a list");
@@ -75,8 +75,11 @@ impl Told {
             // A different delay per round kills the service at different points.
             std::thread::sleep(Duration::from_millis(40 + 37 * round));
             process.signal("-KILL");
-            changes.join().expect("it does not panic");
-            (decisions.join().expect("it does not panic"), ended.join().expect("it does not panic"))
+            changes.join().expect("the thread does not panic");
+            (
+                decisions.join().expect("the thread does not panic"),
+                ended.join().expect("the thread does not panic"),
+            )
         });
         assert!(!decisions.is_empty() && !ended.is_empty(), "nothing was acknowledged in round {round}");
         self.decisions.extend(decisions);
@@ -193,13 +196,13 @@ fn kill_after_kill(store: &str, durable: &str, rounds: u64) {
 }
 
 #[test]
-fn all_that_was_acknowledged_outlives_kill_after_kill_in_a_file() {
+fn acknowledged_decisions_survive_repeated_kills_in_a_file() {
     kill_after_kill("store.db", "process", 6);
     kill_after_kill("store.db", "power", 3);
 }
 
 #[test]
-fn all_that_was_acknowledged_outlives_kill_after_kill_in_postgres() {
+fn acknowledged_decisions_survive_repeated_kills_in_postgres() {
     let Some(server) = postgres::Server::shared() else { return };
     for durable in ["process", "power"] {
         kill_after_kill(&server.url(&server.database()), durable, 3);
@@ -241,14 +244,14 @@ fn audit(process: &Process, acknowledged: &[(String, Value)]) {
 }
 
 #[test]
-fn every_promise_that_was_acknowledged_outlives_kill_after_kill_with_what_it_reserves() {
+fn acknowledged_promises_and_reservations_survive_repeated_kills() {
     let folder = tempfile::tempdir().expect("a folder");
     let cluster = "{racks: 2, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1, priorities: 4, \
                    devices: [{name: ssd, read: 500MB/s, write: 400MB/s}]}";
     let mut acknowledged: Vec<(String, Value)> = Vec::new();
     for round in 0..4_u64 {
         let mut process = Process::run(command_on(folder.path(), cluster));
-        process.until("it is ready", Process::is_ready);
+        process.until("the service is ready", Process::is_ready);
         audit(&process, &acknowledged);
         // One workload of an earlier round ends and stays ended.
         if let Some((name, decision)) = acknowledged.pop() {
@@ -273,13 +276,13 @@ fn every_promise_that_was_acknowledged_outlives_kill_after_kill_with_what_it_res
             });
             std::thread::sleep(Duration::from_millis(11 * round));
             process.signal("-KILL");
-            acknowledged.extend(placing.join().expect("it does not panic"));
+            acknowledged.extend(placing.join().expect("the thread does not panic"));
         });
         assert!(acknowledged.len() > before, "nothing was acknowledged in round {round}");
         process.kill();
     }
     let process = Process::run(command_on(folder.path(), cluster));
-    process.until("it is ready", Process::is_ready);
+    process.until("the service is ready", Process::is_ready);
     audit(&process, &acknowledged);
 }
 
@@ -307,7 +310,7 @@ fn on_a_small_disk(folder: &std::path::Path, room: &str) -> Option<Process> {
 }
 
 #[test]
-fn when_the_disk_is_full_nothing_is_promised_reads_go_on_and_all_goes_on_when_there_is_room() {
+fn a_full_disk_stops_promises_but_not_reads_until_there_is_room() {
     let folder = tempfile::tempdir().expect("a folder");
     let Some(process) = on_a_small_disk(folder.path(), "2M") else { return };
     let mut acknowledged = Vec::new();
@@ -336,21 +339,21 @@ fn when_the_disk_is_full_nothing_is_promised_reads_go_on_and_all_goes_on_when_th
         std::thread::sleep(Duration::from_millis(300));
     }
     drop(file);
-    std::fs::remove_file(&filler).expect("it is there");
+    std::fs::remove_file(&filler).expect("the file exists");
     process.until("there is room again", |process| matches!(process.place("client", 1_000), Some((201, _))));
     process.has_all(&acknowledged);
     assert!(process.is_ready() && process.status("stalled") == Value::Null);
 }
 
 #[test]
-fn a_file_that_is_damaged_is_told_in_one_line_when_the_service_starts() {
+fn a_damaged_store_is_a_one_line_error_at_start() {
     let folder = tempfile::tempdir().expect("a folder");
     let mut process = Process::start(folder.path(), "store.db");
     for sequence in 1..50 {
         process.place("client", sequence).expect("an answer");
     }
     process.signal("-TERM");
-    assert!(process.child.wait().expect("it ends").success());
+    assert!(process.child.wait().expect("the process ends").success());
     let file = folder.path().join("store.db");
     let whole = std::fs::read(&file).expect("a file");
     // Damages the whole file, its first bytes, and everything after the first page.
@@ -358,7 +361,7 @@ fn a_file_that_is_damaged_is_told_in_one_line_when_the_service_starts() {
         let mut damaged = whole.clone();
         damaged[from..to].fill(0xa5);
         std::fs::write(&file, damaged).expect("a file");
-        let told = command(folder.path(), "store.db").output().expect("it runs");
+        let told = command(folder.path(), "store.db").output().expect("the program starts");
         let stderr = String::from_utf8_lossy(&told.stderr).into_owned();
         let last = stderr.lines().last().unwrap_or_default();
         assert_eq!(told.status.code(), Some(2), "{stderr}");

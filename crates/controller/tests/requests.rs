@@ -59,7 +59,7 @@ fn described<'a>(paths: impl Iterator<Item = &'a String>, path: &str) -> Option<
 }
 
 #[test]
-fn every_operation_with_input_has_a_seed_that_the_service_understands() {
+fn every_operation_with_input_has_a_valid_fuzz_seed() {
     let document = runtime().block_on(async {
         let (routes, _actor) = service(CLUSTER, "", frozen()).open().await.expect("an empty store");
         let request =

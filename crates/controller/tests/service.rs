@@ -38,38 +38,38 @@ fn written((status, media_type, body): &Heard) -> String {
 #[test]
 fn a_conversation_with_the_service() {
     let server = start();
-    let mut said = String::new();
-    let mut hear = |asked: &str, heard: Heard| said += &format!("{asked}\n{}", written(&heard));
+    let mut conversation = String::new();
+    let mut record = |asked: &str, heard: Heard| conversation += &format!("{asked}\n{}", written(&heard));
     server.report(&everything_idle());
     let late = json!({
         "from": "2026-01-31T12:00:09Z", "until": "2026-01-31T12:00:10Z",
         "links": [{ "link": "r0:uplink", "load_bps": 0 }], "hosts": [{ "host": "r0h0", "draining": false }],
     });
-    hear("POST /v1/reports, of a window that is known of one link", server.post("/v1/reports", &late));
+    record("POST /v1/reports, of a window that is known of one link", server.post("/v1/reports", &late));
     let block = json!({ "size": "256MiB", "writer": "r0h1", "client": "namenode", "sequence": 17 });
     let placed = server.post("/v1/place/replicas", &block);
     let id = format!("/v1/decisions/{}", placed.2["id"].as_str().expect("an id"));
-    hear("POST /v1/place/replicas", placed);
-    hear("POST /v1/place/replicas, again", server.post("/v1/place/replicas", &block));
-    hear("GET /v1/decisions/ID", server.get(&id));
+    record("POST /v1/place/replicas", placed);
+    record("POST /v1/place/replicas, again", server.post("/v1/place/replicas", &block));
+    record("GET /v1/decisions/ID", server.get(&id));
     let (_, _, mut snapshot) = server.get("/v1/snapshot");
     let charged = |row: &Value| row[5] != row[1];
     let rows: Vec<Value> =
         snapshot["rows"].as_array().expect("a list").iter().filter(|row| charged(row)).cloned().collect();
     snapshot["rows"] = Value::Array(rows);
-    hear("GET /v1/snapshot, the links that a block was charged to", (200, String::new(), snapshot));
-    hear("GET /v1/racks/r2", server.get("/v1/racks/r2"));
-    hear("DELETE /v1/commitments/ID", server.delete(&id.replace("decisions", "commitments")));
-    hear("GET /v1/commitments", server.get("/v1/commitments"));
+    record("GET /v1/snapshot, the links that a block was charged to", (200, String::new(), snapshot));
+    record("GET /v1/racks/r2", server.get("/v1/racks/r2"));
+    record("DELETE /v1/commitments/ID", server.delete(&id.replace("decisions", "commitments")));
+    record("GET /v1/commitments", server.get("/v1/commitments"));
     let (_, _, mut health) = server.get("/v1/status");
     (health["version"], health["leader"]) = (json!("..."), json!("..."));
-    hear("GET /v1/status", (200, String::new(), health));
-    insta::assert_snapshot!(said);
+    record("GET /v1/status", (200, String::new(), health));
+    insta::assert_snapshot!(conversation);
     assert!(server.end().is_ok());
 }
 
 #[test]
-fn what_is_wrong_is_told_in_problem_documents_and_changes_nothing() {
+fn invalid_requests_get_problem_documents_and_change_nothing() {
     let server = start();
     server.report(&everything_idle());
     let before = server.get("/v1/snapshot");
@@ -144,7 +144,7 @@ fn what_is_wrong_is_told_in_problem_documents_and_changes_nothing() {
 }
 
 #[test]
-fn without_telemetry_the_refusal_says_what_to_do() {
+fn a_refusal_without_telemetry_names_the_remedy() {
     let server = start();
     let (status, _, problem) = server.post("/v1/place/replicas", &json!({ "size": "256MiB" }));
     assert_eq!((status, &problem["type"]), (409, &json!("urn:leeward:problem:refused")));
@@ -153,7 +153,7 @@ fn without_telemetry_the_refusal_says_what_to_do() {
 }
 
 #[test]
-fn a_decision_keeps_up_to_eight_candidates_of_each_level_and_none_more_are_to_be_had() {
+fn a_decision_stores_at_most_eight_candidates_per_level() {
     let cluster = "{racks: 12, hosts_per_rack: 12, nic: 1Gbps, oversubscription: 1}";
     let server = Server::start(service(cluster, "", frozen()));
     let racks = (0..12).flat_map(|rack| ["uplink", "downlink"].map(|way| format!("r{rack}:{way}")));
@@ -175,14 +175,14 @@ fn a_decision_keeps_up_to_eight_candidates_of_each_level_and_none_more_are_to_be
 }
 
 #[test]
-fn a_body_that_is_too_large_is_not_read() {
+fn an_oversized_body_is_rejected_unread() {
     let server = start();
-    let mut stream = TcpStream::connect(server.address).expect("it listens");
+    let mut stream = TcpStream::connect(server.address).expect("the server listens");
     let head = "POST /v1/place/replicas HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
                 content-length: 17000000\r\n\r\n";
-    stream.write_all(head.as_bytes()).expect("it reads the head");
+    stream.write_all(head.as_bytes()).expect("the server reads the head");
     let mut heard = [0; 12];
-    stream.read_exact(&mut heard).expect("it answers");
+    stream.read_exact(&mut heard).expect("the server answers");
     assert_eq!(&heard, b"HTTP/1.1 413");
     assert_eq!(server.get("/v1/status").0, 200);
 }
@@ -191,24 +191,24 @@ fn a_body_that_is_too_large_is_not_read() {
 fn in_chunks(server: &Server, size: usize) -> String {
     let mut body = br#"{"size": "256MiB"}"#.to_vec();
     body.resize(size, b' ');
-    let mut stream = TcpStream::connect(server.address).expect("it listens");
+    let mut stream = TcpStream::connect(server.address).expect("the server listens");
     let head = "POST /v1/place/replicas HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
                 transfer-encoding: chunked\r\n\r\n";
-    stream.write_all(head.as_bytes()).expect("it reads the head");
+    stream.write_all(head.as_bytes()).expect("the server reads the head");
     for chunk in body.chunks(1 << 16) {
-        write!(stream, "{:x}\r\n", chunk.len()).expect("it reads on");
-        stream.write_all(chunk).and_then(|()| stream.write_all(b"\r\n")).expect("it reads on");
+        write!(stream, "{:x}\r\n", chunk.len()).expect("the server reads");
+        stream.write_all(chunk).and_then(|()| stream.write_all(b"\r\n")).expect("the server reads");
     }
     if size <= 16 << 20 {
-        stream.write_all(b"0\r\n\r\n").expect("it reads on");
+        stream.write_all(b"0\r\n\r\n").expect("the server reads");
     }
     let mut heard = [0; 12];
-    stream.read_exact(&mut heard).expect("it answers");
+    stream.read_exact(&mut heard).expect("the server answers");
     String::from_utf8_lossy(&heard).into_owned()
 }
 
 #[test]
-fn a_body_in_chunks_is_read_up_to_the_limit() {
+fn a_chunked_body_is_read_up_to_the_limit() {
     let server = start();
     server.report(&everything_idle());
     assert_eq!(in_chunks(&server, 16 << 20), "HTTP/1.1 201");
@@ -217,40 +217,40 @@ fn a_body_in_chunks_is_read_up_to_the_limit() {
 }
 
 #[test]
-fn who_does_not_go_on_sending_is_not_waited_for() {
+fn a_client_that_stops_sending_times_out() {
     let server = Server::start({
         let mut service = service(CLUSTER, "", frozen());
         service.patience = Duration::from_millis(200);
         service
     });
-    let hear = |sent: &str| {
-        let mut stream = TcpStream::connect(server.address).expect("it listens");
+    let exchange = |sent: &str| {
+        let mut stream = TcpStream::connect(server.address).expect("the server listens");
         stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a time");
-        stream.write_all(sent.as_bytes()).expect("it reads");
+        stream.write_all(sent.as_bytes()).expect("the server reads");
         let mut heard = String::new();
-        stream.read_to_string(&mut heard).expect("it closes the connection");
+        stream.read_to_string(&mut heard).expect("the server closes the connection");
         heard
     };
     let head = "POST /v1/place/replicas HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
-    assert_eq!(hear(""), "");
-    assert_eq!(hear(head), "");
-    let half = hear(&format!("{head}content-length: 100\r\n\r\n{{\"size\": "));
+    assert_eq!(exchange(""), "");
+    assert_eq!(exchange(head), "");
+    let half = exchange(&format!("{head}content-length: 100\r\n\r\n{{\"size\": "));
     assert!(half.starts_with("HTTP/1.1 408") && half.contains("urn:leeward:problem:slow"), "{half}");
     assert_eq!(server.get("/v1/status").0, 200);
 }
 
 #[test]
-fn who_comes_when_all_connections_are_taken_is_served_when_one_is_closed() {
+fn a_client_over_the_connection_limit_is_served_when_one_closes() {
     let server = Server::start({
         let mut service = service(CLUSTER, "", frozen());
         service.connections = 3;
         service
     });
     let held = (0..3).map(|_| {
-        let mut stream = TcpStream::connect(server.address).expect("it listens");
+        let mut stream = TcpStream::connect(server.address).expect("the server listens");
         // An authenticated connection is not closed in favor of another.
-        stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").expect("it reads");
-        stream.read_exact(&mut [0; 12]).expect("it answers");
+        stream.write_all(b"GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n").expect("the server reads");
+        stream.read_exact(&mut [0; 12]).expect("the server answers");
         stream
     });
     let held: Vec<TcpStream> = held.collect();
@@ -259,12 +259,12 @@ fn who_comes_when_all_connections_are_taken_is_served_when_one_is_closed() {
         std::thread::sleep(Duration::from_millis(300));
         assert!(!late.is_finished(), "more are served than there is room for");
         drop(held);
-        assert_eq!(late.join().expect("it is answered"), 200);
+        assert_eq!(late.join().expect("the server answers"), 200);
     });
 }
 
 #[test]
-fn a_service_that_cannot_say_where_it_listens_does_not_begin() {
+fn a_service_that_cannot_announce_its_address_does_not_start() {
     let run = |address: &str| {
         let service = service(CLUSTER, "", frozen());
         service.run(address.parse().expect("an address"), |_| Err("nobody hears it"))
@@ -274,14 +274,14 @@ fn a_service_that_cannot_say_where_it_listens_does_not_begin() {
 }
 
 #[test]
-fn blocks_that_wait_for_each_other_are_answered_at_the_end_of_their_interval() {
+fn batched_blocks_are_answered_at_the_end_of_their_interval() {
     let server =
         Server::start(service(CLUSTER, "{interval: 300ms, without_telemetry: default}", Clock::system()));
     let ids: Vec<String> = std::thread::scope(|scope| {
         let ask =
             || server.post("/v1/place/replicas", &json!({ "size": "256MiB", "client": "a", "sequence": 1 }));
         let asking: Vec<_> = (0..2).map(|_| scope.spawn(ask)).collect();
-        let heard = asking.into_iter().map(|asking| asking.join().expect("it is answered"));
+        let heard = asking.into_iter().map(|asking| asking.join().expect("the server answers"));
         heard.map(|(_, _, body)| body["id"].as_str().expect("an id").to_owned()).collect()
     });
     assert_eq!(ids[0], ids[1], "the same request sent twice is placed once");
@@ -290,14 +290,14 @@ fn blocks_that_wait_for_each_other_are_answered_at_the_end_of_their_interval() {
 }
 
 #[test]
-fn a_key_or_a_sequence_of_another_kind_of_request_is_told_so_and_nothing_is_done() {
+fn a_key_or_sequence_reused_for_another_operation_is_rejected() {
     let server = start();
     server.report(&everything_idle());
     let caller = json!({ "client": "namenode", "sequence": 1 });
     let keyed = |path: &str, body: &Value| {
         let request = support::agent().post(server.url(path)).header("content-type", "application/json");
         let answer = request.header("idempotency-key", "k").send(body.to_string());
-        let mut answer = answer.expect("it answers");
+        let mut answer = answer.expect("the server answers");
         let text = answer.body_mut().read_to_string().expect("text");
         (answer.status().as_u16(), serde_json::from_str::<Value>(&text).expect("JSON"))
     };
@@ -329,7 +329,7 @@ fn a_key_or_a_sequence_of_another_kind_of_request_is_told_so_and_nothing_is_done
 }
 
 #[test]
-fn what_is_under_way_when_the_service_is_stopped_is_finished() {
+fn a_stop_finishes_the_requests_in_progress() {
     let mut server =
         Server::start(service(CLUSTER, "{interval: 2s, without_telemetry: default}", Clock::system()));
     let url = server.url("/v1/place/replicas");
@@ -338,7 +338,7 @@ fn what_is_under_way_when_the_service_is_stopped_is_finished() {
             .post(url)
             .header("content-type", "application/json")
             .send(r#"{"size": "256MiB"}"#);
-        sent.expect("it is answered").status().as_u16()
+        sent.expect("the server answers").status().as_u16()
     });
     // The request is in progress once the coordinator reports it as waiting.
     while server.get("/v1/status").2["waiting"] != json!(1) {
@@ -346,12 +346,12 @@ fn what_is_under_way_when_the_service_is_stopped_is_finished() {
         std::thread::sleep(Duration::from_millis(5));
     }
     server.stop();
-    assert_eq!(waiting.join().expect("it does not panic"), 201);
+    assert_eq!(waiting.join().expect("the thread does not panic"), 201);
     assert!(server.end().is_ok());
 }
 
 #[test]
-fn a_change_of_the_cluster_keeps_what_was_decided_and_seen() {
+fn a_cluster_change_preserves_decisions_and_telemetry() {
     let server = start();
     server.report(&everything_idle());
     let (_, _, placed) = server.post("/v1/place/replicas", &json!({ "size": "256MiB", "writer": "r0h0" }));
@@ -383,7 +383,7 @@ fn a_change_of_the_cluster_keeps_what_was_decided_and_seen() {
 }
 
 #[test]
-fn the_description_has_every_operation_and_all_that_it_refers_to() {
+fn the_openapi_document_is_complete() {
     let server = start();
     let (status, media_type, document) = server.get("/v1/openapi.json");
     assert_eq!((status, media_type.as_str()), (200, "application/json"));
@@ -396,7 +396,7 @@ fn the_description_has_every_operation_and_all_that_it_refers_to() {
 }
 
 #[test]
-fn what_is_kept_in_memory_is_bounded_and_the_store_has_the_others() {
+fn memory_holds_a_bounded_number_of_decisions_and_the_store_the_rest() {
     let server = Server::start({
         let mut service = service(CLUSTER, "", frozen());
         service.limits.decisions = 3;

@@ -37,8 +37,8 @@ fn start(folder: &std::path::Path) -> Process {
 
 impl Process {
     fn connect(&self) -> TcpStream {
-        let address = self.url.strip_prefix("http://").expect("it speaks HTTP");
-        let stream = TcpStream::connect(address).expect("it listens");
+        let address = self.url.strip_prefix("http://").expect("the URL is HTTP");
+        let stream = TcpStream::connect(address).expect("the server listens");
         let time = Some(10 * PATIENCE);
         stream.set_read_timeout(time).and_then(|()| stream.set_write_timeout(time)).expect("a time");
         stream
@@ -52,7 +52,8 @@ impl Process {
 
     /// Resident memory, in MiB.
     fn memory(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("it runs");
+        let status =
+            std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).expect("the process runs");
         let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
         let kilobytes = resident.and_then(|text| text.trim().strip_suffix(" kB")?.parse::<u64>().ok());
         kilobytes.expect("a number of kB") / 1_024
@@ -66,9 +67,9 @@ fn answer(process: &Process, sent: &[u8]) -> String {
     // The service may close the connection before all is sent.
     let _ = stream.write_all(sent);
     let _ = stream.shutdown(std::net::Shutdown::Write);
-    let mut heard = Vec::new();
-    let _ = stream.take(1 << 16).read_to_end(&mut heard);
-    String::from_utf8_lossy(&heard).into_owned()
+    let mut response = Vec::new();
+    let _ = stream.take(1 << 16).read_to_end(&mut response);
+    String::from_utf8_lossy(&response).into_owned()
 }
 
 /// Sends piece after piece with pauses, until the service closes the connection or the test ends.
@@ -81,9 +82,9 @@ fn drip(process: &Process, first: &str, piece: &[u8], ends: &AtomicBool) {
         std::thread::sleep(PATIENCE / 10);
         sent = stream.write_all(piece);
         // Reading the response reveals a closed connection.
-        stream.set_nonblocking(true).expect("it can be");
+        stream.set_nonblocking(true).expect("the socket is open");
         let closed = matches!(stream.read(&mut [0; 4_096]), Ok(0));
-        stream.set_nonblocking(false).expect("it can be");
+        stream.set_nonblocking(false).expect("the socket is open");
         if closed {
             return;
         }
@@ -199,12 +200,12 @@ fn nothing_is_held(process: &Process) {
 }
 
 #[test]
-fn among_bad_clients_others_are_answered_and_what_the_bad_ones_took_comes_back() {
+fn bad_clients_do_not_block_others_and_their_resources_are_freed() {
     let seconds = std::env::var("LEEWARD_SOAK").ok().map(|text| text.parse().expect("LEEWARD_SOAK: seconds"));
     let lasts = Duration::from_secs(seconds.unwrap_or(5));
     let folder = tempfile::tempdir().expect("a folder");
     let process = start(folder.path());
-    process.until("it is ready", Process::is_ready);
+    process.until("the service is ready", Process::is_ready);
     let ends = AtomicBool::new(false);
     // These rounds allocate everything that serving needs, before the measurement.
     round(&process, 1);
@@ -232,7 +233,7 @@ fn among_bad_clients_others_are_answered_and_what_the_bad_ones_took_comes_back()
     assert!(slowest < Duration::from_secs(5), "others waited for {slowest:?}");
     // The agent of this test has its own connection, and the last client that left may still have one for a
     // moment.
-    process.until("what was open is closed", |process| process.descriptors() <= before + 1);
+    process.until("open connections are closed", |process| process.descriptors() <= before + 1);
     // The service keeps decisions up to a limit, and their memory is legitimate.
     let kept = 4 * process.status("decisions").as_u64().expect("a number") / 1_024;
     let after = process.memory();
@@ -247,10 +248,10 @@ fn among_bad_clients_others_are_answered_and_what_the_bad_ones_took_comes_back()
 }
 
 #[test]
-fn what_is_no_http_is_refused_or_cut_off_and_nobody_else_hears_of_it() {
+fn malformed_http_is_rejected_without_effect_on_others() {
     let folder = tempfile::tempdir().expect("a folder");
     let process = start(folder.path());
-    process.until("it is ready", Process::is_ready);
+    process.until("the service is ready", Process::is_ready);
     let get = "GET /v1/status HTTP/1.1\r\nhost: localhost\r\n";
     let long = "x".repeat(1 << 20);
     let wrong: Vec<Vec<u8>> = [
@@ -285,11 +286,11 @@ fn what_is_no_http_is_refused_or_cut_off_and_nobody_else_hears_of_it() {
     ])
     .collect();
     for sent in wrong {
-        let heard = answer(&process, &sent);
+        let response = answer(&process, &sent);
         let shown = String::from_utf8_lossy(&sent[..sent.len().min(80)]).into_owned();
-        assert!(heard.is_empty() || heard.starts_with("HTTP/1.1 4"), "{shown:?}: {heard}");
+        assert!(response.is_empty() || response.starts_with("HTTP/1.1 4"), "{shown:?}: {response}");
         assert_eq!(process.get("/v1/status").map(|(status, _)| status), Some(200), "{shown:?}");
     }
-    assert_eq!(process.status("decided").as_u64(), Some(0), "none of it was taken for a request");
+    assert_eq!(process.status("decided").as_u64(), Some(0), "no malformed input counts as a request");
     assert!(!process.log().contains("panicked"), "{}", process.log());
 }

@@ -52,7 +52,7 @@ fn state(process: &Process) -> (String, String) {
 }
 
 #[test]
-fn links_carry_what_prometheus_counts_and_can_carry_what_its_ports_say() {
+fn loads_and_capacities_of_links_come_from_prometheus() {
     let (folder, fake) = (tempfile::tempdir().expect("a folder"), Fake::start());
     let process = Process::run(settings(folder.path(), &fake, ""));
     process.until("both ports add up", |process| sees(process, "r0:uplink", 3.2e8));
@@ -80,10 +80,10 @@ fn links_carry_what_prometheus_counts_and_can_carry_what_its_ports_say() {
 }
 
 #[test]
-fn whatever_prometheus_answers_is_told_once_and_links_are_unknown_until_it_answers_well() {
+fn bad_prometheus_answers_are_reported_once_and_links_become_unknown() {
     let (folder, fake) = (tempfile::tempdir().expect("a folder"), Fake::start());
     let process = Process::run(settings(folder.path(), &fake, ""));
-    process.until("it is heard", |process| sees(process, "r0:uplink", 3.2e8));
+    process.until("loads are known", |process| sees(process, "r0:uplink", 3.2e8));
     let half = |question: &Question| {
         let (status, extra, body) = well(question);
         (status, extra, body[..body.len() / 2].to_vec())
@@ -112,9 +112,9 @@ fn whatever_prometheus_answers_is_told_once_and_links_are_unknown_until_it_answe
             let (state, problem) = state(process);
             state == "fails" && problem.contains(part)
         });
-        process.until("it is unknown", |process| link(process, "r0:uplink", "measured_bps").is_null());
+        process.until("the load is unknown", |process| link(process, "r0:uplink", "measured_bps").is_null());
         fake.answer(well);
-        process.until("it is heard again", |process| {
+        process.until("loads are known again", |process| {
             state(process).0 == "answers" && sees(process, "r0:uplink", 3.2e8)
         });
     }
@@ -126,10 +126,10 @@ fn whatever_prometheus_answers_is_told_once_and_links_are_unknown_until_it_answe
 }
 
 #[test]
-fn ports_that_go_and_selectors_without_series_are_told_and_the_other_links_go_on() {
+fn missing_ports_and_series_are_reported_and_other_links_continue() {
     let (folder, fake) = (tempfile::tempdir().expect("a folder"), Fake::start());
     let process = Process::run(settings(folder.path(), &fake, ""));
-    process.until("it is heard", |process| sees(process, "r1:downlink", 8.8e8));
+    process.until("loads are known", |process| sees(process, "r1:downlink", 8.8e8));
     fake.answer(|question| {
         let (status, extra, body) = well(question);
         let text = String::from_utf8(body).expect("text").replace("r1-up1", "elsewhere");
@@ -137,7 +137,7 @@ fn ports_that_go_and_selectors_without_series_are_told_and_the_other_links_go_on
     });
     process.until("r1 is unknown", |process| link(process, "r1:downlink", "measured_bps").is_null());
     assert!(sees(&process, "r0:uplink", 3.2e8));
-    process.until("it is reported", |process| process.status("telemetry")["silent"] == 2);
+    process.until("the problem is reported", |process| process.status("telemetry")["silent"] == 2);
     let told = process.status("telemetry");
     assert_eq!(
         (&told["state"], &told["silent_links"]),
@@ -146,15 +146,16 @@ fn ports_that_go_and_selectors_without_series_are_told_and_the_other_links_go_on
     let remarks = told["remarks"].to_string();
     assert!(remarks.contains("2 links are not heard any more: r1:uplink, r1:downlink"), "{remarks}");
     assert!(remarks.contains("no rule matches"), "{remarks}");
-    process.until("the log says it too", |process| process.log().contains("2 links are not heard any more"));
+    process
+        .until("the log has the remark", |process| process.log().contains("2 links are not heard any more"));
     fake.answer(well);
-    process.until("r1 is heard again", |process| sees(process, "r1:downlink", 8.8e8));
+    process.until("loads of r1 are known again", |process| sees(process, "r1:downlink", 8.8e8));
 }
 
 const NONE: &[u8] = b"{\"status\":\"success\",\"data\":{\"resultType\":\"matrix\",\"result\":[]}}";
 
 #[test]
-fn a_selector_that_nothing_has_is_told_by_its_field() {
+fn a_selector_without_series_is_reported_by_field() {
     let (folder, fake) = (tempfile::tempdir().expect("a folder"), Fake::start());
     fake.answer(
         |question| if question.query.starts_with("in") { (200, "", NONE.into()) } else { well(question) },
@@ -167,7 +168,7 @@ fn a_selector_that_nothing_has_is_told_by_its_field() {
 }
 
 #[test]
-fn who_asks_is_read_for_each_question_and_told_to_nobody_else() {
+fn prometheus_credentials_are_read_per_query_and_not_disclosed() {
     let (folder, fake) = (tempfile::tempdir().expect("a folder"), Fake::start());
     let file = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("a file");
     file("password", "old-secret\n");
@@ -176,20 +177,20 @@ fn who_asks_is_read_for_each_question_and_told_to_nobody_else() {
         "basic_auth: {username: me, password_file: password}\nhttp_headers: {X-Scope-OrgID: [team]}\n",
     );
     let process = Process::run(settings(folder.path(), &fake, ", http: http.yaml"));
-    process.until("it is heard", |process| sees(process, "r0:uplink", 3.2e8));
+    process.until("loads are known", |process| sees(process, "r0:uplink", 3.2e8));
     let headers = fake.headers().to_lowercase();
     assert!(headers.contains("x-scope-orgid: team"), "{headers}");
     assert!(fake.headers().contains("Basic bWU6b2xkLXNlY3JldA=="), "{headers}");
     file("password", "new-secret\n");
     process.until("the new one counts", |_| fake.headers().contains("Basic bWU6bmV3LXNlY3JldA=="));
-    std::fs::remove_file(folder.path().join("password")).expect("it is there");
-    process.until("it is missed", |process| state(process).1.contains("no such file"));
+    std::fs::remove_file(folder.path().join("password")).expect("the file exists");
+    process.until("the missing password is reported", |process| state(process).1.contains("no such file"));
     let told = format!("{}{}", process.log(), process.status("telemetry"));
     assert!(!told.contains("secret") && !told.contains("Basic"), "{told}");
 }
 
 #[test]
-fn https_is_spoken_with_who_is_vouched_for_and_of_anybody_else_the_status_says_why_not() {
+fn https_requires_a_trusted_certificate_and_the_status_has_the_error() {
     let folder = tempfile::tempdir().expect("a folder");
     let fake = Fake::safe(folder.path());
     let trust = |name: &str| {
@@ -198,27 +199,27 @@ fn https_is_spoken_with_who_is_vouched_for_and_of_anybody_else_the_status_says_w
     };
     trust("wrong");
     let process = Process::run(settings(folder.path(), &fake, ", http: http.yaml"));
-    process.until("it is not trusted", |process| {
+    process.until("the certificate is not trusted", |process| {
         let (state, problem) = state(process);
         state == "fails" && problem.contains("its certificate is not trusted") && problem.contains("ca_file")
     });
     assert_eq!(fake.headers(), "", "no credentials are sent before the peer is verified");
     trust("right");
     assert_eq!(process.post("/v1/reload").map(|(status, _)| status), Some(200));
-    process.until("it is heard", |process| sees(process, "r0:uplink", 3.2e8));
+    process.until("loads are known", |process| sees(process, "r0:uplink", 3.2e8));
     assert!(fake.headers().contains("Bearer hush"), "{}", fake.headers());
     trust("wrong");
     assert_eq!(process.post("/v1/reload").map(|(status, _)| status), Some(200));
-    process.until("it is not trusted again", |process| state(process).0 == "fails");
-    process.until("it is unknown", |process| link(process, "r0:uplink", "measured_bps").is_null());
+    process.until("the certificate is not trusted again", |process| state(process).0 == "fails");
+    process.until("the load is unknown", |process| link(process, "r0:uplink", "measured_bps").is_null());
     assert!(!process.log().contains("hush"), "{}", process.log());
 }
 
 #[test]
-fn another_map_counts_after_a_reload_and_a_wrong_one_changes_nothing() {
+fn a_reload_applies_a_new_map_and_rejects_an_invalid_one() {
     let (folder, fake) = (tempfile::tempdir().expect("a folder"), Fake::start());
     let process = Process::run(settings(folder.path(), &fake, ""));
-    process.until("it is heard", |process| sees(process, "r0:uplink", 3.2e8));
+    process.until("loads are known", |process| sees(process, "r0:uplink", 3.2e8));
     let write = |map: &str| std::fs::write(folder.path().join("map.yaml"), map).expect("a file");
     write(&MAP.replace("out:", "into:"));
     let (status, told) = process.post("/v1/reload").expect("an answer");
@@ -234,11 +235,11 @@ fn another_map_counts_after_a_reload_and_a_wrong_one_changes_nothing() {
         .until("the first is not any more", |process| link(process, "r0:uplink", "measured_bps").is_null());
     std::fs::write(folder.path().join("leeward.yaml"), "interval: 200ms\n").expect("a file");
     process.signal("-HUP");
-    process.until("nothing is asked any more", |process| process.status("telemetry").is_null());
+    process.until("the queries stop", |process| process.status("telemetry").is_null());
 }
 
 #[test]
-fn of_services_that_share_a_store_the_one_that_leads_asks_and_whoever_leads_next_asks_at_once() {
+fn only_the_leader_queries_prometheus_and_a_new_leader_starts_at_once() {
     let Some(server) = postgres::Server::shared() else { return };
     let (folder, fake) = (tempfile::tempdir().expect("a folder"), Fake::start());
     let store = server.url(&server.database());
@@ -246,7 +247,7 @@ fn of_services_that_share_a_store_the_one_that_leads_asks_and_whoever_leads_next
     first.until("the first asks", |first| sees(first, "r0:uplink", 3.2e8));
     let second = Process::run(on(folder.path(), &fake, "", &store));
     second.until("the second follows", |second| second.status("role") == "follower");
-    second.until("it asks nothing", |second| state(second).0 == "follows");
+    second.until("the follower sends no queries", |second| state(second).0 == "follows");
     assert!(link(&second, "r0:uplink", "measured_bps").is_null());
     first.kill();
     second.until("the second asks", |second| sees(second, "r0:uplink", 3.2e8));
@@ -254,7 +255,7 @@ fn of_services_that_share_a_store_the_one_that_leads_asks_and_whoever_leads_next
 }
 
 #[test]
-fn what_is_wrong_with_settings_map_or_access_is_told_before_anything_begins() {
+fn invalid_settings_map_or_credentials_fail_before_the_start() {
     let (folder, fake) = (tempfile::tempdir().expect("a folder"), Fake::start());
     let file = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("a file");
     file("wrong.yaml", "prometheus: {in: a}\nlinks:\n  - {match: {port: '('}, in: b}\n");
@@ -273,7 +274,7 @@ fn what_is_wrong_with_settings_map_or_access_is_told_before_anything_begins() {
     ] {
         let mut command = settings(folder.path(), &fake, "");
         let config = folder.path().join("leeward.yaml");
-        let text = std::fs::read_to_string(&config).expect("it is there");
+        let text = std::fs::read_to_string(&config).expect("the file exists");
         let text = match more.split(':').next().expect("a field") {
             ", url" => text.replace(&format!("url: '{}'", fake.url), &more[2..]),
             ", map" => text.replace("map: map.yaml", &more[2..]),
@@ -281,7 +282,7 @@ fn what_is_wrong_with_settings_map_or_access_is_told_before_anything_begins() {
             _ => text.replace("400ms", &format!("400ms{more}")),
         };
         std::fs::write(&config, text).expect("a file");
-        let output = command.arg("--check-config").output().expect("it runs");
+        let output = command.arg("--check-config").output().expect("the program starts");
         let told = String::from_utf8(output.stderr).expect("text");
         assert!(
             output.status.code() == Some(2) && told.contains(part) && !told.contains("s3cret"),
@@ -289,7 +290,8 @@ fn what_is_wrong_with_settings_map_or_access_is_told_before_anything_begins() {
         );
     }
     let mut command = command(folder.path(), "memory");
-    let output = command.args(["--prometheus", &fake.url, "--check-config"]).output().expect("it runs");
+    let output =
+        command.args(["--prometheus", &fake.url, "--check-config"]).output().expect("the program starts");
     let told = String::from_utf8(output.stderr).expect("text");
     assert!(told.starts_with("error: --map: missing"), "{told}");
 }

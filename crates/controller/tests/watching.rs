@@ -19,9 +19,9 @@ type Event = (String, u64, Value);
 
 impl Stream {
     fn open(server: &Server, head: &str) -> Stream {
-        let mut stream = TcpStream::connect(server.address).expect("it listens");
+        let mut stream = TcpStream::connect(server.address).expect("the server listens");
         stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a time");
-        write!(stream, "GET /v1/events HTTP/1.1\r\nhost: localhost\r\n{head}\r\n").expect("it reads");
+        write!(stream, "GET /v1/events HTTP/1.1\r\nhost: localhost\r\n{head}\r\n").expect("the server reads");
         let mut stream = Stream(BufReader::new(stream));
         assert!(stream.line().starts_with("HTTP/1.1 200"));
         while !stream.line().starts_with("retry: ") {}
@@ -68,7 +68,7 @@ fn idle_but(link: &str, load: f64) -> Vec<(String, f64)> {
 }
 
 #[test]
-fn who_listens_hears_decisions_racks_hotspots_and_clusters() {
+fn the_event_stream_has_decisions_racks_hotspots_and_clusters() {
     let server = Server::start(service(CLUSTER, "", frozen()));
     let mut stream = Stream::open(&server, "");
     server.report(&idle_but("r1:downlink", 1.9e9));
@@ -84,7 +84,7 @@ fn who_listens_hears_decisions_racks_hotspots_and_clusters() {
 }
 
 #[test]
-fn who_comes_back_hears_what_came_since() {
+fn a_reconnected_stream_continues_after_its_last_event() {
     let server = Server::start(service(CLUSTER, "", frozen()));
     server.report(&idle_but("", 0.0));
     let mut stream = Stream::open(&server, "");
@@ -112,7 +112,7 @@ fn a_stream_ends_when_the_service_stops() {
 }
 
 #[test]
-fn only_so_many_listen_at_once() {
+fn the_number_of_event_streams_is_limited() {
     let server = Server::start(service(CLUSTER, "", frozen()));
     let streams: Vec<Stream> = (0..64).map(|_| Stream::open(&server, "")).collect();
     let (status, _, problem) = server.get("/v1/events");
@@ -121,7 +121,7 @@ fn only_so_many_listen_at_once() {
 }
 
 #[test]
-fn numbers_count_what_happened() {
+fn metrics_count_placements_and_requests() {
     let server = Server::start(service(CLUSTER, "", frozen()));
     assert_eq!(server.post("/v1/place/replicas", &json!({ "size": "256MiB" })).0, 409);
     server.report(&idle_but("r1:downlink", 1.9e9));

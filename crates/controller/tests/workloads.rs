@@ -101,7 +101,7 @@ fn a_conversation_about_workloads() {
 }
 
 #[test]
-fn hosts_are_scored_and_other_policies_asked_and_nothing_is_committed() {
+fn scores_and_other_policies_commit_nothing() {
     let server = Server::start(service(CLUSTER, "", frozen()));
     let (_, _, policies) = server.get("/v1/policies");
     let decides = |kind: &str| {
@@ -150,11 +150,11 @@ fn hosts_are_scored_and_other_policies_asked_and_nothing_is_committed() {
 }
 
 #[test]
-fn a_score_is_what_the_fullest_link_would_have_left() {
+fn a_score_is_the_residual_capacity_of_the_fullest_link() {
     let tasks = || Policies { tasks: tasks::REGISTRY.make("utp", "").ok(), ..policies("") };
     let cluster = NewCluster::read("test", CLUSTER).expect("the test writes a right cluster");
     let (labels, settings) = (PolicyLabels { tasks: "utp".into(), ..labels() }, LedgerSettings::default());
-    let store = Box::new(Sqlite::in_memory().expect("there is memory"));
+    let store = Box::new(Sqlite::in_memory().expect("an in-memory store opens"));
     let mut service = Service::new(cluster, tasks, labels, settings, 1, store).expect("defaults are right");
     service.clock = frozen();
     let server = Server::start(service);

@@ -235,7 +235,7 @@ impl Engine {
     fn end(&mut self, app: u64) {
         let mut entries = Vec::new();
         for task in self.cell.of_app(app) {
-            let placed = self.cell.remove(task).expect("it was found just now");
+            let placed = self.cell.remove(task).expect("the task was found above");
             self.pool.vacate(placed.host, placed.job, placed.demand.cpus, placed.demand.memory);
             entries.extend(placed.entries);
         }

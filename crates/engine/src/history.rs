@@ -159,14 +159,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_step_ends_at_most_a_sixteenth_above_its_rates(bps in any::<u64>(), bits in 0_u32..64) {
+        fn a_histogram_step_is_at_most_a_sixteenth_wide(bps in any::<u64>(), bits in 0_u32..64) {
             let bps = bps >> bits;
             let end = upper_end(step(bps));
             prop_assert!(end >= bps && end - bps <= bps / 16, "{bps} {end}");
         }
 
         #[test]
-        fn an_estimate_is_the_percentile_of_what_was_seen_within_the_window_and_counts_nothing_older(
+        fn an_estimate_is_the_percentile_of_samples_within_the_window(
             told in prop::collection::vec((0_u64..3_000, 0_u64..3, 0_u64..1_000_000), 1..200),
             percentile in 0.01_f64..=1.0, later in 0_u64..9_000,
         ) {
@@ -201,7 +201,7 @@ mod tests {
         }
 
         #[test]
-        fn a_raised_demand_is_what_is_stated_or_seen_whichever_is_more(
+        fn a_raised_demand_is_the_maximum_of_stated_and_measured(
             stated in 0_u64..1000, seen in 0_u64..1000,
         ) {
             let settings = HistorySettings { window: Nanos(WINDOW), percentile: 1.0 };

@@ -49,7 +49,7 @@ fn answers(out: &[Output]) -> Vec<(u64, Result<CommittedDecision<Chain>, Refusal
 const DISK: &str = "[{read: 50MB/s, write: 50MB/s}]";
 
 #[test]
-fn requests_that_wait_are_answered_together_at_the_end_of_their_interval() {
+fn waiting_requests_are_answered_at_the_end_of_their_interval() {
     let mut engine = engine(6, DISK, "sinbad", "interval: 2s");
     let mut out = Vec::new();
     engine.handle(SECOND, Input::Report(&idle(&engine, SECOND)), &mut out);
@@ -107,7 +107,7 @@ fn a_batch_never_fills_a_host_beyond_its_room() {
 }
 
 #[test]
-fn a_drained_host_takes_nothing_and_a_failed_one_neither() {
+fn drained_and_failed_hosts_get_no_copies() {
     let mut engine = engine(2, DISK, "uniform", "");
     let mut out = Vec::new();
     for host in 4..8 {
@@ -129,7 +129,7 @@ fn a_drained_host_takes_nothing_and_a_failed_one_neither() {
 
 proptest! {
     #[test]
-    fn asks_at_one_time_spread_as_asks_one_after_the_other(count in 1u64..60) {
+    fn simultaneous_requests_spread_as_sequential_ones(count in 1u64..60) {
         let spread = |together: bool| {
             let mut engine = engine(8, DISK, "sinbad", "");
             let mut out = Vec::new();

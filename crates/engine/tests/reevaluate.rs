@@ -48,7 +48,7 @@ fn books(engine: &Engine, at: u64) -> (Vec<Option<Cpus>>, Vec<f64>) {
 }
 
 #[test]
-fn an_app_that_does_not_run_stays() {
+fn an_app_that_is_not_running_is_not_moved() {
     let mut engine = engine("choreo");
     let stays = again(&mut engine, 1, app(9, &[(0, 1, 10)])).expect("a policy is there");
     assert_eq!(stays.placed, None);
@@ -58,7 +58,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn the_books_hold_an_app_where_it_is_and_nothing_once_it_has_ended(
+    fn ledger_and_pool_track_an_app_through_moves_until_its_end(
         transfers in prop::collection::btree_map((0_u32..3, 0_u32..3), 1_u64..2000, 1..6),
         policy in prop::sample::select(vec!["random", "choreo", "leeward", "minimum-machines"]),
         changes in prop::collection::vec((0_u32..6, 0_i64..800), 1..8), other in any::<bool>(),
@@ -68,9 +68,9 @@ proptest! {
         let transfers: Vec<_> = transfers.into_iter().filter(|((f, t), _)| f != t).map(|((f, t), mb)| (f, t, mb)).collect();
         let request = app(1, &transfers);
         if other {
-            place(&mut engine, 1, app(2, &[(0, 1, 500), (1, 2, 100)])).expect("there is room");
+            place(&mut engine, 1, app(2, &[(0, 1, 500), (1, 2, 100)])).expect("enough room");
         }
-        let mut hosts = place(&mut engine, 1, request.clone()).expect("there is room");
+        let mut hosts = place(&mut engine, 1, request.clone()).expect("enough room");
         for (at, (host, mbps)) in (2..).zip(changes) {
             let link = engine.ledger().fabric().egress(HostId(host)).expect("a hose");
             engine.handle(Nanos(at), Input::SetCapacity(link, Load(mbps * 1_000_000)), &mut Vec::new());

@@ -43,7 +43,7 @@ fn place_block(engine: &mut Engine, request: ReplicaRequest) -> Result<Committed
         Output::ReplicasPlaced(1, answer) => Some(answer),
         _ => None,
     });
-    answer.expect("it is decided at once")
+    answer.expect("the engine decides at once")
 }
 
 fn place_app(engine: &mut Engine, request: AppRequest) -> Result<CommittedDecision<Assignment>, Refusal> {
@@ -68,7 +68,7 @@ proptest! {
     /// Right after a decision, a snapshot without it leads a policy to the same decision; a query changes
     /// nothing.
     #[test]
-    fn a_policy_would_do_what_it_did(
+    fn a_snapshot_without_a_decision_reproduces_it(
         shares in prop::collection::vec(0_u8..95, 7..40),
         before in prop::collection::vec((1_u64..1 << 28, 0_u32..20), 0..6),
         size in 1_u64..1 << 28, writer in 0_u32..20, tasks in 1_usize..4,
@@ -105,7 +105,7 @@ proptest! {
     /// The rating of a host is that of the fullest link that the task would cross. The choice of a policy has
     /// the best rating within its step. Peers add their traffic, and never improve a host.
     #[test]
-    fn ratings_are_what_the_policy_chooses_by(
+    fn ratings_match_the_choice_of_the_policy(
         shares in prop::collection::vec(0_u8..95, 7..40),
         egress in 0_u64..400_000_000, ingress in 0_u64..400_000_000, peer in 0_u32..20,
         to_peer in 0_u64..400_000_000, from_peer in 0_u64..400_000_000,
@@ -124,7 +124,7 @@ proptest! {
         for (host, (rating, beside)) in hosts.iter().zip(ratings.iter().zip(&beside)) {
             let rack = cluster.fabric.rack_of(*host);
             let loaded = |link: Option<ResourceId>, bps: u64| {
-                view.utilization_with(link.expect("a tree"), Load(bps as i64)).expect("it is seen")
+                view.utilization_with(link.expect("a tree"), Load(bps as i64)).expect("a known load")
             };
             let up = loaded(cluster.fabric.out_of_domain(rack), egress);
             let down = loaded(cluster.fabric.into_domain(rack), ingress);
@@ -136,7 +136,7 @@ proptest! {
             }
         }
         let best = ratings.iter().map(|rating| rating.loaded).fold(f64::INFINITY, f64::min);
-        let placed = place_app(&mut engine, request).expect("there is room");
+        let placed = place_app(&mut engine, request).expect("enough room");
         let chosen = ratings[placed.decision.choice[0].index()].loaded;
         prop_assert!(chosen <= best + 0.02, "{chosen} and {best}");
     }
@@ -148,7 +148,7 @@ proptest! {
     /// An app decided elsewhere and committed has the same hosts and ledger entries as one decided at once,
     /// unless one of its hosts is closed meanwhile.
     #[test]
-    fn an_app_that_is_decided_elsewhere_goes_where_it_would_have_gone(
+    fn an_app_decided_on_a_snapshot_gets_the_same_hosts(
         shares in prop::collection::vec(0_u8..95, 7..40), tasks in 2_usize..6, bytes in 1_u64..1 << 30, closed in any::<bool>(),
         apps in prop::sample::select(vec!["leeward", "borg", "utp", "choreo", "random"]),
     ) {
@@ -181,7 +181,7 @@ proptest! {
 }
 
 #[test]
-fn a_host_that_cannot_take_it_says_why_and_others_are_rated_all_the_same() {
+fn unsuitable_hosts_have_a_reason_and_others_are_rated() {
     let cluster = cluster();
     let mut engine = engine(&cluster, &[10], "uniform", "leeward");
     engine.handle(NOW, Input::Drain(HostId(3), true), &mut Vec::new());
@@ -195,7 +195,7 @@ fn a_host_that_cannot_take_it_says_why_and_others_are_rated_all_the_same() {
 }
 
 #[test]
-fn a_snapshot_stays_as_it_was() {
+fn a_snapshot_is_immutable() {
     let mut engine = engine(&cluster(), &[10], "uniform", "leeward");
     let snapshot = engine.snapshot(SnapshotScope::default());
     engine.handle(NOW, Input::Drain(HostId(3), true), &mut Vec::new());

@@ -22,7 +22,7 @@ fn engine_with(racks: u32, policy: &str, cooldown: Nanos, history: Option<Histor
     let text = format!("racks: {racks}\nhosts_per_rack: 4\nnic: 1Gbps\nrack_link: 1Gbps\ncpus: 4\n");
     let cluster = cluster(&text);
     let settings = LedgerSettings { interval: INTERVAL, ..LedgerSettings::default() };
-    let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, settings).expect("they are right");
+    let ledger = Ledger::new(cluster.fabric.clone(), &cluster.capacities, settings).expect("valid values");
     let policies = Policies {
         tasks: Some(tasks::REGISTRY.make(policy, "").expect("a policy of the registry")),
         moves: moves::REGISTRY.make(policy, "").ok(),
@@ -49,7 +49,7 @@ fn samples(engine: &Engine, sent: &BTreeMap<u64, u64>, at: Nanos) -> Vec<Sample>
         loads.extend(links.into_iter().flatten().map(|link| (link, 0)));
     }
     for (&app, mbps) in sent {
-        let host = engine.host_of(TaskId { app, index: 0 }).expect("it runs");
+        let host = engine.host_of(TaskId { app, index: 0 }).expect("a running app");
         let link = fabric.out_of_domain(fabric.rack_of(host)).expect("a tree");
         *loads.get_mut(&link).expect("a rack's link") += (mbps * MBPS) as i64;
     }
@@ -95,7 +95,7 @@ fn churn(
     for id in 0..tasks {
         let availability = Availability { down, evictions_per_hour };
         engine.handle(at(1), Input::Job(id % 3, availability), &mut Vec::new());
-        place(&mut engine, at(1), task(id, id % 3, 100)).expect("there is room");
+        place(&mut engine, at(1), task(id, id % 3, 100)).expect("enough room");
     }
     let mut moved: BTreeMap<u64, u64> = BTreeMap::new();
     let mut by_job: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
@@ -135,7 +135,7 @@ proptest! {
     ))]
 
     #[test]
-    fn no_task_is_moved_twice_within_ten_intervals_and_every_budget_is_kept(
+    fn no_task_moves_twice_in_ten_intervals_and_budgets_hold(
         bases in prop::collection::vec(0_u64..300, 16),
         noise in prop::collection::vec(prop::collection::vec(0_u64..100, 16), 1..60),
         down in prop::option::of(0_u32..3), evictions in prop::option::of(0_u32..4),
@@ -150,12 +150,12 @@ proptest! {
 }
 
 #[test]
-fn the_property_above_sees_moves() {
+fn the_move_property_covers_real_moves() {
     let rate = |round: u64, task: u64| (task + round / 8) * 93 % 300 + (task * 37 + round * 91) % 100;
     let rates: Vec<Vec<u64>> = (0..60).map(|round| (0..16).map(|task| rate(round, task)).collect()).collect();
-    let moves = churn(&rates, None, None).expect("it holds");
+    let moves = churn(&rates, None, None).expect("the property holds");
     assert!(moves > 5, "{moves}");
-    assert_eq!(churn(&rates, Some(0), None).expect("it holds"), 0);
+    assert_eq!(churn(&rates, Some(0), None).expect("the property holds"), 0);
 }
 
 /// Expected load of the uplink of a host's rack, in Mb/s.
@@ -164,11 +164,11 @@ fn expected_above(engine: &Engine, host: HostId, now: Nanos) -> f64 {
     let link = fabric.out_of_domain(fabric.rack_of(host)).expect("a tree");
     let mut scratch = Scratch::default();
     let utilization = engine.ledger().view(now, &mut scratch).utilization_with(link, Load(0));
-    utilization.expect("it was reported") * 1000.0
+    utilization.expect("a reported load") * 1000.0
 }
 
 #[test]
-fn a_task_of_which_nothing_is_stated_counts_for_what_its_job_was_seen_to_send_within_the_window() {
+fn a_task_counts_at_least_the_recent_measured_rate_of_its_job() {
     let history = HistorySettings { window: Nanos(INTERVAL.0 * 80), percentile: 1.0 };
     for (history, stated, round, least, most) in [
         (None, 0, 42, 0.0, 0.0),
@@ -179,8 +179,8 @@ fn a_task_of_which_nothing_is_stated_counts_for_what_its_job_was_seen_to_send_wi
     ] {
         let mut engine = engine_with(3, "utp-proactive", Nanos(0), history);
         interval(&mut engine, &BTreeMap::new(), at(1));
-        place(&mut engine, at(1), task(0, 5, 0)).expect("there is room");
-        place(&mut engine, at(1), task(1, 6, 0)).expect("there is room");
+        place(&mut engine, at(1), task(0, 5, 0)).expect("enough room");
+        place(&mut engine, at(1), task(1, 6, 0)).expect("enough room");
         interval(&mut engine, &BTreeMap::from([(0, 400), (1, 100)]), at(2));
         for app in [0, 1] {
             engine.handle(at(2), Input::Ended(app), &mut Vec::new());
@@ -189,14 +189,14 @@ fn a_task_of_which_nothing_is_stated_counts_for_what_its_job_was_seen_to_send_wi
         for round in 3..=round {
             interval(&mut engine, &BTreeMap::new(), at(round));
         }
-        let host = place(&mut engine, at(round), task(2, 5, stated)).expect("there is room");
+        let host = place(&mut engine, at(round), task(2, 5, stated)).expect("enough room");
         let expected = expected_above(&engine, host, at(round));
         assert!((least - 1.0..=most + 1.0).contains(&expected), "{stated} stated: {expected}");
     }
 }
 
 #[test]
-fn an_engine_whose_moves_are_refused_says_the_same_as_one_that_advises_none() {
+fn refused_moves_leave_the_engine_as_one_that_advises_none() {
     let mut asked = engine(3, "utp", Nanos(INTERVAL.0 * 10));
     let mut alone = engine_with(3, "borg", Nanos(0), None);
     let loaded = |engine: &Engine, now: Nanos| -> Vec<i64> {
@@ -229,7 +229,7 @@ fn an_engine_whose_moves_are_refused_says_the_same_as_one_that_advises_none() {
                 fade: Fade::WithEstimator,
                 starts: Some(at(1)),
             };
-            engine.resume_app(at(1), &request, &[host], vec![entry]).expect("it is a host of the fabric");
+            engine.resume_app(at(1), &request, &[host], vec![entry]).expect("a host of the fabric");
         }
     }
     let sent: BTreeMap<u64, u64> = (0..6).map(|id| (id, 150)).collect();
@@ -244,27 +244,27 @@ fn an_engine_whose_moves_are_refused_says_the_same_as_one_that_advises_none() {
         assert_eq!(room(&asked), room(&alone), "round {round}");
         assert_eq!(loaded(&asked, at(round)), loaded(&alone, at(round)), "round {round}");
     }
-    assert!(refused > 0, "nothing was to be moved");
+    assert!(refused > 0, "some moves were refused");
 }
 
 #[test]
-fn what_ends_gives_back_its_room_and_its_load() {
+fn an_ended_app_frees_its_room() {
     let mut engine = engine(1, "borg", Nanos(0));
     interval(&mut engine, &BTreeMap::new(), at(1));
     for id in 0..16 {
         place(&mut engine, at(1), task(id, 0, 10)).expect("there are 16 processors");
     }
-    let refused = place(&mut engine, at(1), task(16, 0, 10)).expect_err("they are taken");
+    let refused = place(&mut engine, at(1), task(16, 0, 10)).expect_err("all processors are taken");
     assert!(matches!(refused, Refusal::NoHost { task: 0, .. }), "{refused}");
     engine.handle(at(1), Input::Ended(3), &mut Vec::new());
-    place(&mut engine, at(1), task(17, 0, 10)).expect("one is free again");
+    place(&mut engine, at(1), task(17, 0, 10)).expect("one processor is free again");
     assert_eq!(engine.host_of(TaskId { app: 3, index: 0 }), None);
     assert_eq!(engine.pool().tasks_of(0, DomainId(0)), 16);
     assert_eq!(engine.pool().memory_left(HostId(0)), None::<Bytes>);
 }
 
 #[test]
-fn an_app_placed_under_a_number_that_still_runs_takes_its_place() {
+fn an_app_with_a_running_id_replaces_the_running_app() {
     let mut engine = engine(1, "borg", Nanos(0));
     interval(&mut engine, &BTreeMap::new(), at(1));
     for mbps in 1..=40 {
@@ -278,7 +278,7 @@ fn an_app_placed_under_a_number_that_still_runs_takes_its_place() {
 }
 
 #[test]
-fn what_nobody_decides_is_refused() {
+fn a_request_without_a_policy_is_refused() {
     let ledger = ledger(&cluster("racks: 1\nhosts_per_rack: 1\nnic: 1Gbps\noversubscription: 1"));
     let mut engine = Engine::new(ledger, Policies::default(), 1, Explain::Off);
     assert_eq!(place(&mut engine, Nanos(0), task(0, 0, 1)), Err(Refusal::NoPolicy { kind: "tasks" }));

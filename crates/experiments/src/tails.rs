@@ -92,7 +92,7 @@ fn network(system: &System, settings: &TailSettings) -> Result<snc::Network, Exp
     let mut workloads = Vec::with_capacity(system.promises.len());
     for (index, promise) in system.promises.iter().enumerate() {
         let demand = &promise.workload.demands[0];
-        let arrivals = demand.model.clone().expect("workloads were made with models");
+        let arrivals = demand.model.clone().expect("workloads have models");
         let packet = settings.bounds.packet(demand);
         let depends = index > 0 && index < settings.dependent;
         workloads.push(snc::Workload {

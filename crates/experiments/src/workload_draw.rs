@@ -300,7 +300,7 @@ impl RequestSource {
         match self {
             RequestSource::Open(arrivals) => Box::new(arrivals.iter().copied()),
             RequestSource::Closed { shape, seed, .. } => {
-                let drawn = Synthetic::new(shape.clone(), *seed).expect("it was drawn before");
+                let drawn = Synthetic::new(shape.clone(), *seed).expect("the shape was checked before");
                 Box::new(arrivals(drawn, device, true))
             }
         }

@@ -31,7 +31,7 @@ pub fn request(bytes: &[u8]) {
     let Some(request) = requests::parse(bytes) else { return };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let reply = runtime.block_on(async {
-        let store = Box::new(Sqlite::in_memory().expect("there is memory"));
+        let store = Box::new(Sqlite::in_memory().expect("an in-memory store opens"));
         let labels = PolicyLabels { replicas: "uniform".into(), tasks: "leeward".into(), moves: None };
         let policies = || Policies {
             replicas: replicas::REGISTRY.make("uniform", "").ok(),
@@ -119,7 +119,7 @@ fn packets(mut bytes: &[u8]) {
         bytes = rest;
     }
     let received = collector.finish(0);
-    received.check(&train).expect("it was received");
+    received.check(&train).expect("a valid report");
     assert!(received.packets() <= train.total_packets());
 }
 

@@ -32,7 +32,7 @@ fn each_binary_runs_the_target_of_its_name() {
 }
 
 #[test]
-fn each_target_passes_over_its_seeds() {
+fn each_target_accepts_its_seeds() {
     for (name, target) in TARGETS {
         let seeds: Vec<PathBuf> = fs::read_dir(fuzz("seeds").join(name))
             .unwrap_or_else(|error| panic!("no seeds for {name}: {error}"))

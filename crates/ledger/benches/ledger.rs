@@ -180,7 +180,7 @@ fn commits(cluster: &Cluster, name: &str, entry: impl Fn(&Cluster, u64) -> Entry
             }
             there.extend(ids);
             if there.len() > 4000 {
-                ledger.release(&[there.pop_front().expect("it is not empty")], now);
+                ledger.release(&[there.pop_front().expect("a pending entry")], now);
             }
             count += 1;
         }

@@ -286,7 +286,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn quantiles_are_those_of_the_values_to_a_part_in_a_thousand(
+        fn quantiles_are_exact_to_a_part_in_a_thousand(
             mut values in prop::collection::vec(prop_oneof![0_u64..2000, 0_u64..10_000_000], 1..300),
             share in 0.0_f64..=1.0,
         ) {
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn of_no_values_there_is_no_quantile() {
+    fn an_empty_histogram_has_no_quantile() {
         assert_eq!(Histogram::default().quantile(0.5), None);
     }
 }

@@ -124,7 +124,7 @@ fn scores() {
                 let begin = Instant::now();
                 let answer = policy.place(std::slice::from_ref(&request), &mut context).remove(0);
                 times.push(begin.elapsed().as_secs_f64() * 1e6);
-                answer.expect("there is room");
+                answer.expect("enough room");
             }
             times.sort_unstable_by(f64::total_cmp);
             let (p50, p99) = (times[times.len() / 2], times[times.len() * 99 / 100]);
@@ -148,7 +148,7 @@ fn turns() {
         Entry { owner, hops: hops.to_vec(), demand, sign, fade, starts: Some(Nanos::SECOND) }
     };
     let change = Transaction { add: (0..ENTRIES).map(entry).collect(), ..Transaction::default() };
-    ledger.commit(change, Nanos::SECOND).expect("it relies on nothing");
+    ledger.commit(change, Nanos::SECOND).expect("the transaction commits");
     let mut copied: Vec<f64> = (0..20)
         .map(|_| {
             let begin = Instant::now();
@@ -182,11 +182,11 @@ fn turns() {
                 let begin = Instant::now();
                 let answer = policy.place(std::slice::from_ref(&request), &mut context).remove(0);
                 let decided = begin.elapsed().as_secs_f64() * 1e3;
-                let decision = answer.expect("there is room");
+                let decision = answer.expect("enough room");
                 seconds = completion(context.view, &request.transfers, &decision.choice, Estimate::default())
                     .seconds;
                 let begin = Instant::now();
-                let entries = ledger.commit(decision.change, Nanos::SECOND).expect("it relies on nothing");
+                let entries = ledger.commit(decision.change, Nanos::SECOND).expect("the transaction commits");
                 let committed = begin.elapsed().as_secs_f64() * 1e3;
                 ledger.release(&entries, Nanos::SECOND);
                 times.push((decided, committed));

@@ -227,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_has_what_is_in_it_whether_it_is_short_and_in_any_order_or_long_and_sorted() {
+    fn membership_holds_for_short_unsorted_and_long_sorted_lists() {
         for length in [0, 1, 3, FEW, FEW + 1, 1000] {
             let mut constraints = Constraints {
                 excluded_hosts: (0..length as u32).rev().map(|id| HostId(3 * id)).collect(),

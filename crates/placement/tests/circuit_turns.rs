@@ -27,7 +27,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn at_any_time_no_two_racks_write_to_the_same_one_and_in_a_round_each_writes_to_all(
+    fn each_turn_is_a_matching_and_a_round_pairs_every_rack_with_all(
         racks in 2u32..12, hosts in 2u32..5, begin in 0u64..20, id in any::<u64>(),
         loads in prop::collection::vec(0f64..0.9, 1..7),
     ) {
@@ -54,14 +54,14 @@ proptest! {
 }
 
 #[test]
-fn a_partner_that_cannot_take_the_copies_is_passed_over() {
+fn a_partner_without_room_for_the_copies_is_skipped() {
     let mut world = World::new(&cluster(6, 2));
     world.report(|_| 0.1);
     let partner = ahead(&world, "circuit_turn: 1s", NOW, &request(1, 0))[0];
     assert_eq!(partner, DomainId(2), "1.5 s is in the second turn");
     let others = |world: &World| ahead(world, "circuit_turn: 1s", NOW, &request(1, 0))[0];
     world.pool.set_draining(HostId(4), true);
-    assert_ne!(others(&world), partner, "one host of it is left for two copies");
+    assert_ne!(others(&world), partner, "the partner has one host for two copies");
     world.pool.set_draining(HostId(4), false);
     // Links with unknown load take no copies, with circuits or without.
     let silent = world.fabric.into_domain(partner).expect("a tree");
@@ -73,7 +73,7 @@ fn a_partner_that_cannot_take_the_copies_is_passed_over() {
 }
 
 #[test]
-fn without_the_setting_circuits_play_no_part_and_a_sample_does_not_hide_the_partner() {
+fn circuits_need_their_setting_and_sampling_never_hides_the_partner() {
     let mut world = World::new(&cluster(12, 3));
     world.report(|_| 0.1);
     let racks = |settings: &str| -> BTreeSet<DomainId> {

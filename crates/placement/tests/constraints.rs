@@ -46,7 +46,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn a_block_is_placed_where_it_may_be_and_refused_only_where_nothing_may(
+    fn a_block_is_placed_within_constraints_and_refused_only_if_none_fit(
         racks in 2u32..8, hosts in 1u32..6, power in 1u32..6, replicas in 1u8..6, faults in 0u8..4,
         parity in prop::option::of(1u8..3), remote_racks in 1u8..3, writer in 0u32..6,
         ids in prop::collection::vec(any::<u64>(), 1..4),

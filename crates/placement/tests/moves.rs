@@ -85,7 +85,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(500))]
 
     #[test]
-    fn no_rack_becomes_hot_and_no_budget_is_overdrawn(
+    fn moves_never_heat_a_rack_or_exceed_a_budget(
         tasks in prop::collection::vec(
             (0_u32..24, 1_u64..500, any::<bool>(), any::<bool>(), 0_u64..500, 0_u64..300), 1..40,
         ),
@@ -108,7 +108,7 @@ proptest! {
             prop_assert!(task.demand.tolerant && !task.cooling);
             let rack = world.fabric.rack_of(task.host);
             let side = links(&world, rack).iter().position(|&link| link == one.link);
-            prop_assert!(before[rack.index()][side.expect("it leaves a link of its rack")] > 750);
+            prop_assert!(before[rack.index()][side.expect("a link of its rack")] > 750);
             let to = world.fabric.rack_of(one.to);
             prop_assert!(to != rack);
             prop_assert!(now[to.index()].iter().all(|&mbps| mbps <= 700), "{:?}", now);
@@ -129,7 +129,7 @@ proptest! {
 }
 
 #[test]
-fn a_task_that_sends_more_than_it_states_goes_only_where_that_has_room() {
+fn a_task_above_its_stated_rate_moves_only_where_its_real_rate_fits() {
     let mut tasks = vec![task(0, 0, 1), task(1, 1, 300), task(2, 4, 300)];
     tasks[0].egress_bps = 600 * MBPS;
     let (world, request) = running(cell(2), &tasks, 9);
@@ -151,7 +151,7 @@ fn a_task_that_sends_more_than_it_states_goes_only_where_that_has_room() {
 }
 
 #[test]
-fn what_one_rack_has_no_host_for_says_nothing_of_what_leaves_another() {
+fn a_task_without_a_target_does_not_affect_another_rack() {
     let with = |number, host, sends, receives, cpus| {
         let mut task = task(number, host, sends);
         task.demand.ingress[0] = Traffic { mean_bps: receives * MBPS, peak_bps: receives * MBPS };
@@ -178,7 +178,7 @@ fn what_one_rack_has_no_host_for_says_nothing_of_what_leaves_another() {
 }
 
 #[test]
-fn where_the_load_of_no_other_rack_is_known_it_says_so() {
+fn tasks_stay_if_the_loads_of_all_other_racks_are_unknown() {
     let tasks: Vec<Running> = (0..4).map(|i| task(i, i as u32, 200)).collect();
     let (_, request) = running(cell(3), &tasks, 9);
     let mut world = cell(3);
@@ -191,7 +191,7 @@ fn where_the_load_of_no_other_rack_is_known_it_says_so() {
 }
 
 #[test]
-fn the_largest_leaves_first_and_no_more_than_are_needed() {
+fn the_largest_task_moves_first_and_no_more_than_needed() {
     let tasks = [task(0, 0, 200), task(1, 1, 400), task(2, 2, 300)];
     let (world, request) = running(cell(3), &tasks, 9);
     let moves = decide(&world, "", &request);
@@ -200,7 +200,7 @@ fn the_largest_leaves_first_and_no_more_than_are_needed() {
 }
 
 #[test]
-fn what_stays_on_a_link_that_stays_hot_says_why() {
+fn tasks_that_stay_on_a_hot_link_have_a_reason() {
     let mut tasks = [task(0, 0, 100), task(1, 1, 200), task(2, 2, 300), task(3, 3, 350)];
     tasks[3].demand.tolerant = false;
     tasks[2].cooling = true;
@@ -219,7 +219,7 @@ fn what_stays_on_a_link_that_stays_hot_says_why() {
 }
 
 #[test]
-fn a_rack_that_was_hot_and_is_relieved_in_the_ledger_is_left_alone() {
+fn a_hot_rack_already_relieved_in_the_ledger_gets_no_more_moves() {
     let tasks = [task(0, 0, 400), task(1, 1, 400)];
     let (mut world, request) = running(cell(2), &tasks, 9);
     let first = decide(&world, "", &request);
@@ -251,7 +251,7 @@ fn a_rack_that_was_hot_and_is_relieved_in_the_ledger_is_left_alone() {
 }
 
 #[test]
-fn tasks_that_leave_in_one_round_share_the_room_there_is() {
+fn moves_of_one_round_share_the_free_capacity() {
     let mut world = cell(2);
     // The other rack has one processor left.
     for host in 4..8 {
@@ -265,7 +265,7 @@ fn tasks_that_leave_in_one_round_share_the_room_there_is() {
 }
 
 #[test]
-fn a_task_goes_only_to_hosts_with_its_tags() {
+fn a_task_moves_only_to_hosts_with_its_tags() {
     let racks = "racks: [{count: 4}, {count: 1, tags: [fast]}]";
     let world = World::new(&format!("{racks}\nhosts_per_rack: 4\nnic: 1Gbps\nrack_link: 1Gbps\ncpus: 8\n"));
     let tags = world.fabric.tag_mask("fast").expect("a rack has it");

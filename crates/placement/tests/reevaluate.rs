@@ -50,22 +50,22 @@ fn believe(world: &mut World, host: u32, mbps: i64) {
 }
 
 #[test]
-fn an_app_moves_if_what_is_saved_is_more_than_the_memory_the_pause_and_the_margin() {
+fn an_app_moves_if_the_gain_exceeds_memory_pause_and_margin() {
     let mut world = hose(1);
     (0..3).for_each(|host| believe(&mut world, host, 400));
     let hosts = [HostId(0), HostId(1)];
     // 1 GB at 50 MB/s takes 20 s, and at 100 MB/s 10 s; a memory of 200 MB takes 4 s.
     let left = app(&[(1000, 200), (1000, 200)], &[(0, 1, 1000)]);
-    let moves = decide(&world, "choreo", &left, &hosts, Nanos::SECOND).expect("there is room");
+    let moves = decide(&world, "choreo", &left, &hosts, Nanos::SECOND).expect("enough room");
     assert_eq!((moves.stays, moves.moves, moves.cost, moves.moved), (20.0, 10.0, 5.0, 1));
     assert_eq!(moves.decision.choice[0], HostId(3));
     assert!(moves.is_worth(0.1) && moves.is_worth(0.24) && !moves.is_worth(0.25) && !moves.is_worth(1.0));
-    let long = decide(&world, "choreo", &left, &hosts, Nanos(6_000_000_000)).expect("there is room");
+    let long = decide(&world, "choreo", &left, &hosts, Nanos(6_000_000_000)).expect("enough room");
     assert!(!long.is_worth(0.0), "with a pause of six seconds it takes as long");
 }
 
 #[test]
-fn what_is_left_is_judged_by_the_model_that_the_policy_places_by() {
+fn reevaluation_uses_the_model_of_the_policy() {
     let world = World::new("shape: hose\nhosts: 4\nnic: {up: 800Mbps, down: 100Mbps}\ncpus: 1\n");
     let left = app(&[(1000, 0), (1000, 0)], &[(0, 1, 1000)]);
     for (settings, seconds) in [("", 10.0), ("into_hosts: true", 80.0)] {
@@ -74,12 +74,12 @@ fn what_is_left_is_judged_by_the_model_that_the_policy_places_by() {
         let view = &mut world.ledger.view(NOW, &mut scratch);
         let mut context = Context { view, pool: &world.pool, seed: 7, explain: Explain::Off };
         let again = reevaluate(policy.as_ref(), &left, &[HostId(0), HostId(1)], Nanos(0), &mut context);
-        assert!((again.expect("there is room").stays - seconds).abs() < 1e-6, "{settings}");
+        assert!((again.expect("enough room").stays - seconds).abs() < 1e-6, "{settings}");
     }
 }
 
 #[test]
-fn its_own_load_is_not_in_its_way() {
+fn the_load_of_an_app_does_not_count_against_itself() {
     let mut world = hose(1);
     let mut hops = Vec::new();
     let [from, to] = [HostId(0), HostId(1)];
@@ -87,36 +87,39 @@ fn its_own_load_is_not_in_its_way() {
     let demand = Demand::Elastic { bytes: Bytes(1 << 30), flows: 9, cap_bps: None };
     let owner = Owner { kind: OwnerKind::App, id: APP };
     let entry = Entry { owner, hops, demand, sign: Sign::Adds, fade: Fade::WithEstimator, starts: Some(NOW) };
-    world.ledger.commit(Transaction { add: vec![entry], ..Transaction::default() }, NOW).expect("it fits");
+    world
+        .ledger
+        .commit(Transaction { add: vec![entry], ..Transaction::default() }, NOW)
+        .expect("the transaction commits");
     let left = app(&[(1000, 0), (1000, 0)], &[(0, 1, 1000)]);
-    let stays = decide(&world, "choreo", &left, &[from, to], Nanos(0)).expect("there is room");
+    let stays = decide(&world, "choreo", &left, &[from, to], Nanos(0)).expect("enough room");
     assert_eq!(stays.stays, 10.0, "nine flows of its own are not nine of others");
     assert!(!stays.is_worth(0.0));
 }
 
 #[test]
-fn an_app_on_a_link_that_carries_nothing_moves_if_its_memory_can_leave() {
+fn an_app_on_a_dead_link_moves_if_its_memory_can_leave() {
     let mut world = hose(1);
     believe(&mut world, 0, 0);
     let hosts = [HostId(0), HostId(1)];
     let light = app(&[(1000, 0), (1000, 0)], &[(0, 1, 100)]);
-    let moves = decide(&world, "choreo", &light, &hosts, Nanos::SECOND).expect("there is room");
+    let moves = decide(&world, "choreo", &light, &hosts, Nanos::SECOND).expect("enough room");
     assert_eq!((moves.stays, moves.cost), (f64::INFINITY, 1.0));
     assert!(moves.is_worth(0.1));
     let heavy = app(&[(1000, 1), (1000, 0)], &[(0, 1, 100)]);
-    let stuck = decide(&world, "choreo", &heavy, &hosts, Nanos::SECOND).expect("there is room");
+    let stuck = decide(&world, "choreo", &heavy, &hosts, Nanos::SECOND).expect("enough room");
     assert_eq!(stuck.cost, f64::INFINITY);
     assert!(!stuck.is_worth(0.0));
 }
 
 #[test]
-fn tasks_that_have_nothing_more_to_send_stay_where_they_are() {
+fn tasks_without_remaining_transfers_stay() {
     let mut world = hose(2);
     believe(&mut world, 0, 80);
     let left = app(&[(2000, 0), (2000, 0), (1000, 0), (1000, 0)], &[(0, 1, 1000)]);
     let hosts = [HostId(0), HostId(1), HostId(2), HostId(2)];
     for policy in ["random", "choreo", "leeward"] {
-        let moves = decide(&world, policy, &left, &hosts, Nanos(0)).expect("there is room");
+        let moves = decide(&world, policy, &left, &hosts, Nanos(0)).expect("enough room");
         let next = &moves.decision.choice;
         let busy = [next[0], next[1]];
         let stay = next[2..] == hosts[2..];
@@ -132,7 +135,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn who_moves_keeps_to_room_and_constraints_and_is_predicted_to_end_earlier(
+    fn a_move_respects_room_and_constraints_and_is_predicted_faster(
         shape in 0_usize..3, needs in prop::collection::vec((0_u64..2000, 0_u64..2000), 5), now in hosts(5),
         transfers in prop::collection::btree_map((0_u32..5, 0_u32..5), 1_u64..3000, 0..8),
         slow in prop::collection::btree_map(0_u32..6, 0_u64..1000, 0..6), occupied in hosts(3),

@@ -49,7 +49,7 @@ fn unknown_policies_and_settings_are_named() {
 }
 
 #[test]
-fn sinbad_file_serves_the_file_with_the_least_left_first() {
+fn sinbad_file_serves_the_file_with_the_least_remaining_first() {
     let mut world = World::new(SMALL);
     // One rack is far better than the others; the first served request gets it.
     let best = world.fabric.into_domain(DomainId(4)).expect("a tree");
@@ -76,7 +76,7 @@ const UPLINKS: &str = "nic: 1Gbps\noversubscription: 2\nhosts_per_rack: 4\nracks
     devices: [{read: 50MB/s, write: 50MB/s, capacity: 100GiB}]\n";
 
 #[test]
-fn ccp_prefers_racks_with_much_uplink_for_what_they_store() {
+fn ccp_prefers_racks_with_much_uplink_per_stored_byte() {
     let world = World::new(UPLINKS);
     let mut chosen = [0; 6];
     for id in 0..600 {
@@ -97,7 +97,7 @@ fn ccp_prefers_racks_with_much_uplink_for_what_they_store() {
 }
 
 #[test]
-fn ccp_leaves_a_rack_that_is_fuller_than_the_others_by_more_than_its_bound() {
+fn ccp_avoids_a_rack_fuller_than_the_others_by_more_than_its_bound() {
     let mut world = World::new(UPLINKS);
     for host in 16..24 {
         world.pool.set_stored(HostId(host), Bytes(40 << 30));
@@ -112,7 +112,7 @@ fn ccp_leaves_a_rack_that_is_fuller_than_the_others_by_more_than_its_bound() {
 }
 
 #[test]
-fn ccp_refuses_a_cluster_that_states_no_capacities_of_devices() {
+fn ccp_rejects_a_cluster_without_device_capacities() {
     let world = World::new("racks: 6\nhosts_per_rack: 4\nnic: 1Gbps\noversubscription: 2\n");
     assert_eq!(world.place_one("ccp", "", &request(1, 0)).unwrap_err(), Refusal::NoStorage);
 }
@@ -138,7 +138,7 @@ fn rehdfs_goes_from_rack_i_to_rack_i_plus_k_with_k_on_a_schedule() {
 }
 
 #[test]
-fn leeward_sees_what_limits_the_chain_anywhere() {
+fn leeward_considers_every_bottleneck_of_the_chain() {
     let mut world = World::new(SMALL);
     let fabric = world.fabric.clone();
     let idle = |rack: u32| fabric.into_domain(DomainId(rack)).expect("a tree");
@@ -157,7 +157,7 @@ fn leeward_sees_what_limits_the_chain_anywhere() {
 }
 
 #[test]
-fn leeward_passes_over_an_idle_rack_whose_disks_are_all_busy() {
+fn leeward_skips_an_idle_rack_whose_disks_are_all_busy() {
     let mut world = World::new(SMALL);
     let fabric = world.fabric.clone();
     let into = |rack: u32| fabric.into_domain(DomainId(rack));
@@ -180,13 +180,13 @@ fn leeward_passes_over_an_idle_rack_whose_disks_are_all_busy() {
         let considered = decision.why.iter().find(rack).expect("every rack is explained");
         let Some(Limit::Resource(limit)) = considered.limit else { panic!("{considered:?}") };
         assert_eq!(fabric.host_of(limit).map(|host| fabric.rack_of(host)), Some(DomainId(2)));
-        let value = considered.value.expect("it is seen").0;
+        let value = considered.value.expect("a known load").0;
         assert!((39_000_000..=41_000_000).contains(&value), "a tenth of 400 Mb/s: {value}");
     }
 }
 
 #[test]
-fn leeward_counts_the_links_out_of_the_copy_before() {
+fn leeward_counts_the_links_out_of_the_previous_copy() {
     // Two pods of three racks; pod 1 holds the second copy, and its uplink is busy.
     let pods = "racks: 6\nhosts_per_rack: 4\npods: 2\nnic: 1Gbps\noversubscription: 1\npod_oversubscription: 1\n\
         devices: [{read: 50MB/s, write: 50MB/s}]\n";
@@ -216,7 +216,7 @@ fn leeward_counts_the_links_out_of_the_copy_before() {
 }
 
 #[test]
-fn leeward_refuses_without_telemetry_and_looks_beyond_its_sample_where_that_may_not() {
+fn leeward_needs_telemetry_and_extends_a_sample_without_candidates() {
     let mut world = World::new(UPLINKS);
     assert_eq!(
         world.place_one("leeward", "", &request(1, 0)).unwrap_err(),
@@ -249,7 +249,7 @@ fn leeward_fills_the_emptier_of_equal_racks() {
 }
 
 #[test]
-fn a_host_that_is_much_fuller_than_the_mean_is_left_out_where_the_request_says_so() {
+fn a_request_may_exclude_hosts_much_fuller_than_the_mean() {
     let mut world = World::new(UPLINKS);
     world.report(|_| 0.1);
     for host in 4..20 {

@@ -26,7 +26,7 @@ fn report_later(world: &mut World, share: impl Fn(ResourceId) -> Option<f64>) {
 }
 
 #[test]
-fn the_list_of_ranking_policies_is_whole() {
+fn the_list_of_ranking_policies_is_complete() {
     let world = World::new(TREE);
     for registration in leeward_placement::replicas::REGISTRY {
         let blind = world.place_one(registration.name, "", &request(1, 0));
@@ -36,7 +36,7 @@ fn the_list_of_ranking_policies_is_whole() {
 }
 
 #[test]
-fn hosts_that_fell_silent_are_unknown_and_say_so() {
+fn silent_hosts_are_unknown_and_the_refusal_reports_it() {
     for policy in RANKING {
         let mut world = World::new(TREE);
         world.report(|_| 0.3);
@@ -48,7 +48,7 @@ fn hosts_that_fell_silent_are_unknown_and_say_so() {
 }
 
 #[test]
-fn a_host_that_fell_silent_is_not_preferred_to_one_that_is_seen() {
+fn a_silent_host_is_not_preferred_to_a_reporting_one() {
     for policy in RANKING {
         for what in [ResourceKind::HostIngress, ResourceKind::Device] {
             if policy != "leeward" && what == ResourceKind::Device {
@@ -78,7 +78,7 @@ fn a_host_that_fell_silent_is_not_preferred_to_one_that_is_seen() {
 }
 
 #[test]
-fn where_only_switches_count_hosts_are_chosen_by_what_was_placed_on_them() {
+fn with_switch_counters_only_hosts_are_chosen_by_placed_load() {
     for policy in RANKING {
         let mut world = World::new(TREE);
         let fabric = world.fabric.clone();
@@ -90,7 +90,7 @@ fn where_only_switches_count_hosts_are_chosen_by_what_was_placed_on_them() {
 }
 
 #[test]
-fn a_link_on_the_way_that_fell_silent_leaves_nothing() {
+fn candidates_behind_a_silent_link_are_not_chosen() {
     let pods =
         "racks: 6\nhosts_per_rack: 4\npods: 3\nnic: 1Gbps\noversubscription: 1\npod_oversubscription: 1\n";
     let mut world = World::new(pods);
@@ -116,7 +116,7 @@ fn a_link_on_the_way_that_fell_silent_leaves_nothing() {
 }
 
 #[test]
-fn on_a_mesh_nothing_is_placed_without_telemetry_unless_the_settings_say_so() {
+fn on_a_mesh_placements_need_telemetry_unless_set_otherwise() {
     for policy in RANKING {
         for shape in [HOSE, PIPE] {
             let mut world = World::new(shape);
@@ -128,7 +128,7 @@ fn on_a_mesh_nothing_is_placed_without_telemetry_unless_the_settings_say_so() {
             assert_eq!(blind.basis.note, Some(Note::NoTelemetry), "{policy} on {shape}");
             assert_eq!(blind.basis.oldest, None);
             world.report(|_| 0.5);
-            let seen = world.place_one(policy, "", &request(1, 0)).expect("all is seen");
+            let seen = world.place_one(policy, "", &request(1, 0)).expect("all loads are known");
             assert_eq!(seen.basis.oldest, Some(Nanos::SECOND), "{policy} on {shape}");
         }
     }
@@ -149,7 +149,7 @@ fn on_a_mesh_hosts_are_chosen_by_the_links_into_them() {
                 };
                 (into != HostId(5)).then_some(if idle.contains(&into) { 0.1 } else { 0.9 })
             });
-            let decision = world.place_one(policy, "", &request(1, 0)).expect("all but one are seen");
+            let decision = world.place_one(policy, "", &request(1, 0)).expect("all loads but one are known");
             let remote: BTreeSet<_> = decision.choice[1..].iter().copied().collect();
             assert_eq!(remote, BTreeSet::from(idle), "{policy} on {shape}");
         }
@@ -157,7 +157,7 @@ fn on_a_mesh_hosts_are_chosen_by_the_links_into_them() {
 }
 
 #[test]
-fn an_explanation_has_each_candidate_of_a_level_once_and_those_that_cannot_be_seen() {
+fn an_explanation_lists_each_candidate_once_with_the_unseen_ones() {
     for policy in RANKING {
         let mut world = World::new(TREE);
         let fabric = world.fabric.clone();
@@ -186,7 +186,7 @@ fn an_explanation_has_each_candidate_of_a_level_once_and_those_that_cannot_be_se
 }
 
 #[test]
-fn a_refusal_counts_hosts_that_may_not_and_hosts_that_cannot_be_seen_apart() {
+fn a_refusal_counts_excluded_and_unseen_hosts_separately() {
     for (policy, settings) in RANKING.map(|policy| (policy, "")).into_iter().chain([("leeward", "sample: 1")])
     {
         let mut world = World::new(TREE);

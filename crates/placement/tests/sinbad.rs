@@ -14,7 +14,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn sinbad_chooses_as_the_pseudocode_does(
+    fn sinbad_matches_its_pseudocode(
         loads in prop::collection::vec(0.0f64..0.999, 60), writer in 0u32..24, remote_racks in 1u8..3,
         blocks in 1usize..5,
     ) {
@@ -107,7 +107,7 @@ fn ties_do_not_herd() {
 }
 
 #[test]
-fn without_telemetry_sinbad_refuses_unless_told_to_place_by_default() {
+fn without_telemetry_sinbad_refuses_unless_a_default_is_set() {
     let mut world = World::new(SMALL);
     let refusal = world.place_one("sinbad", "", &request(1, 0)).unwrap_err();
     assert_eq!(refusal, Refusal::NoTelemetry { newest: None });
@@ -131,7 +131,7 @@ fn small_blocks_are_placed_by_default_and_charge_no_link() {
 }
 
 #[test]
-fn an_explanation_has_every_candidate_of_a_level_and_what_was_chosen_first() {
+fn an_explanation_lists_all_candidates_with_the_chosen_first() {
     let mut world = World::new(SMALL);
     world.report(|r| (r.index() % 11) as f64 / 12.0);
     world.pool.set_up(HostId(23), false);
@@ -150,7 +150,7 @@ fn only(world: &mut World, kinds: &[ResourceKind]) {
 }
 
 #[test]
-fn where_only_switches_count_a_host_that_is_down_does_not_close_its_rack() {
+fn with_switch_counters_only_a_down_host_does_not_close_its_rack() {
     let mut world = World::new(SMALL);
     only(&mut world, &[ResourceKind::RackUplink, ResourceKind::RackDownlink]);
     for rack in 0..6 {
@@ -164,7 +164,7 @@ fn where_only_switches_count_a_host_that_is_down_does_not_close_its_rack() {
 }
 
 #[test]
-fn where_only_pods_are_counted_a_group_still_stays_in_one_rack() {
+fn with_pod_counters_only_a_group_still_stays_in_one_rack() {
     let text =
         "racks: 12\nhosts_per_rack: 4\npods: 3\nnic: 1Gbps\noversubscription: 2\npod_oversubscription: 2\n";
     let mut world = World::new(text);
@@ -176,7 +176,7 @@ fn where_only_pods_are_counted_a_group_still_stays_in_one_rack() {
 }
 
 #[test]
-fn an_attempt_that_fails_charges_nothing() {
+fn a_failed_attempt_charges_no_link() {
     // Racks of one host: two copies never fit in one, so the first attempt always fails.
     let mut world = World::new("racks: 8\nhosts_per_rack: 1\nnic: 1Gbps\noversubscription: 1\n");
     world.report(|r| (r.index() % 7) as f64 / 10.0);

@@ -22,7 +22,7 @@ fn read(name: &str, text: &[u8]) -> Result<App, String> {
 }
 
 #[test]
-fn what_is_wrong_with_a_square_is_said_with_its_line() {
+fn errors_in_a_square_name_the_line() {
     let wide = [b"1,".repeat(100_001), b"1".to_vec()].concat();
     let texts: Vec<(&str, Vec<u8>)> = vec![
         ("empty", b"".to_vec()),
@@ -39,20 +39,20 @@ fn what_is_wrong_with_a_square_is_said_with_its_line() {
         ("too many tasks", wide),
         ("not UTF-8", b"0,1\n\xff,0\n".to_vec()),
     ];
-    let told = |(what, text): &(&str, Vec<u8>)| {
-        let error = read("wrong", text).expect_err("it should be refused");
+    let errors = |(what, text): &(&str, Vec<u8>)| {
+        let error = read("wrong", text).expect_err("an error");
         format!("{what:>22}: {error}")
     };
-    let table: Vec<String> = texts.iter().map(told).collect();
+    let table: Vec<String> = texts.iter().map(errors).collect();
     insta::assert_snapshot!(table.join("\n"));
 }
 
 #[test]
-fn a_square_is_refused_at_the_first_transfer_too_many() {
+fn a_square_is_rejected_at_the_first_excess_transfer() {
     // A short file that expands without end, as gzip allows, must not exhaust memory. A row makes 1,499
     // transfers, so 1,334 rows leave room for 334.
     let row = vec!["1"; 1500].join(",") + "\n";
-    let error = read("bomb", row.repeat(1500).as_bytes()).expect_err("it should be refused");
+    let error = read("bomb", row.repeat(1500).as_bytes()).expect_err("an error");
     assert_eq!(error, "m.csv:1335: column 335: more than 2000000 transfers in one app");
 }
 
@@ -71,7 +71,7 @@ fn the_matrices_of_mpi_programs_are_apps() {
 
 proptest! {
     #[test]
-    fn a_square_reads_as_the_rows_that_it_was_written_from(rows in (1_usize..8).prop_flat_map(|size| {
+    fn a_square_file_equals_the_rows_it_was_written_from(rows in (1_usize..8).prop_flat_map(|size| {
         prop::collection::vec(prop::collection::vec(0_u32..1_000_000, size), size)
     })) {
         let rows: Vec<Vec<f64>> = rows.into_iter().map(|row| row.into_iter().map(f64::from).collect()).collect();
@@ -87,7 +87,7 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_the_reader_panic(text in "[0-9,.\\-eNaif\n ]{0,60}") {
+    fn no_text_panics_the_reader(text in "[0-9,.\\-eNaif\n ]{0,60}") {
         let _ = read("any", text.as_bytes());
     }
 }

@@ -149,7 +149,7 @@ proptest! {
     }
 
     #[test]
-    fn every_policy_keeps_to_the_room_and_the_constraints_and_answers_the_same_again(
+    fn every_policy_respects_room_and_constraints_and_is_deterministic(
         shape in 0_usize..3, cpus in prop::collection::vec(0_u64..3000, 1..9),
         memory in prop::collection::vec(0_u64..3, 9), transfers in transfers(8),
         down in prop::option::of(0_u32..6), draining in prop::option::of(0_u32..6),
@@ -223,8 +223,8 @@ proptest! {
 #[test]
 fn figure_9_traps_greedy_and_not_leeward() {
     let (world, app) = figure_9();
-    let greedy = world.assign("choreo", "", &app).expect("there is room");
-    let ours = world.assign("leeward", "", &app).expect("there is room");
+    let greedy = world.assign("choreo", "", &app).expect("enough room");
+    let ours = world.assign("leeward", "", &app).expect("enough room");
     // Bytes are in MB and rates in Mb/s: the figure's unit of time is 8 s here, and its 1 is 1000.
     let units = |hosts: &[HostId]| world.seconds(&app, hosts) * 1000.0 / 8.0;
     assert!((units(&greedy) - 50.0).abs() < 1e-9, "greedy must use the link of 1 then");
@@ -232,7 +232,7 @@ fn figure_9_traps_greedy_and_not_leeward() {
 }
 
 #[test]
-fn a_task_that_fits_nowhere_says_what_keeps_it_from_how_many_hosts() {
+fn a_refusal_counts_hosts_by_constraint() {
     let mut world = World::new("shape: hose\nhosts: 4\nnic: 1Gbps\ncpus: 2\nmemory: 4GiB\n");
     world.pool.set_up(HostId(0), false);
     world.pool.occupy(HostId(1), 1, Cpus(0), Bytes(4 << 30));
@@ -249,7 +249,7 @@ fn a_task_that_fits_nowhere_says_what_keeps_it_from_how_many_hosts() {
 }
 
 #[test]
-fn where_greedy_is_stuck_the_program_finds_the_placement_there_is_or_proves_that_there_is_none() {
+fn the_program_decides_feasibility_where_greedy_fails() {
     let world = World::new("shape: hose\nhosts: 2\nnic: 1Gbps\ncpus: 10\n");
     for transfers in [&[][..], &[(0, 1, 5), (2, 3, 7)]] {
         let app = app(&[6000, 5000, 3000, 2000, 2000, 2000], transfers);
@@ -270,19 +270,18 @@ fn where_greedy_is_stuck_the_program_finds_the_placement_there_is_or_proves_that
 }
 
 #[test]
-fn where_a_link_carries_nothing_nothing_is_proven() {
+fn with_dead_links_the_optimality_gap_is_infinite() {
     let mut world = World::new("shape: hose\nhosts: 2\nnic: 1Gbps\ncpus: 1\n");
     for host in world.fabric.all_hosts() {
         let link = world.fabric.egress(host).expect("a hose has it");
         world.ledger.set_capacity(link, Load(0), NOW);
     }
-    let decision =
-        world.decide("choreo-exact", "", &app(&[1000, 1000], &[(0, 1, 5)])).expect("there is room");
+    let decision = world.decide("choreo-exact", "", &app(&[1000, 1000], &[(0, 1, 5)])).expect("enough room");
     assert_eq!(decision.basis.gap, Some(f64::INFINITY));
 }
 
 #[test]
-fn a_decision_says_by_which_model_and_on_which_windows_it_was_made() {
+fn a_decision_names_its_model_and_telemetry_windows() {
     let mut world = World::new("shape: hose\nhosts: 3\nnic: {up: 800Mbps, down: 100Mbps}\ncpus: 1\n");
     let app = app(&[1000, 1000], &[(0, 1, 100)]);
     world.report(|_| 0.0);
@@ -292,8 +291,8 @@ fn a_decision_says_by_which_model_and_on_which_windows_it_was_made() {
             ("into_hosts: true", true, false, 8.0),
             ("flows_only: true", false, true, 1.0),
         ] {
-            let Decision { basis, choice, .. } = world.decide(policy, settings, &app).expect("there is room");
-            let estimate = basis.estimate.expect("it places by a model");
+            let Decision { basis, choice, .. } = world.decide(policy, settings, &app).expect("enough room");
+            let estimate = basis.estimate.expect("an estimate of the model");
             assert_eq!(estimate, Estimate { into_hosts, flows_only });
             let mut scratch = Scratch::default();
             let view = world.ledger.view(NOW, &mut scratch);
@@ -301,24 +300,24 @@ fn a_decision_says_by_which_model_and_on_which_windows_it_was_made() {
             assert_eq!(basis.oldest, (!flows_only).then_some(Nanos::SECOND), "{policy} {settings}");
         }
     }
-    let basis = world.decide("random", "", &app).expect("there is room").basis;
+    let basis = world.decide("random", "", &app).expect("enough room").basis;
     assert_eq!((basis.estimate, basis.oldest), (None, None));
     let mut world = World::new("racks: 2\nhosts_per_rack: 2\nnic: 1Gbps\nrack_link: 1Gbps\ncpus: 2\n");
     world.report(|_| 0.2);
     let single = AppRequest { transfers: Vec::new(), ..app };
     for (policy, oldest) in [("borg", None), ("utp", Some(Nanos::SECOND)), ("leeward", Some(Nanos::SECOND))] {
-        let basis = world.decide(policy, "", &single).expect("there is room").basis;
+        let basis = world.decide(policy, "", &single).expect("enough room").basis;
         assert_eq!((basis.oldest, basis.estimate), (oldest, None), "{policy}");
     }
 }
 
 #[test]
-fn tasks_without_transfers_are_spread_by_the_request_and_not_all_to_the_first_host() {
+fn tasks_without_transfers_spread_over_hosts_by_request_id() {
     let world = World::new("shape: hose\nhosts: 50\nnic: 1Gbps\ncpus: 1\n");
     for registration in REGISTRY.iter().filter(|one| !PROACTIVE.contains(&one.name)) {
         let placed = |id| {
             let one = AppRequest { id, ..app(&[1000], &[]) };
-            world.assign(registration.name, "", &one).expect("there is room")[0]
+            world.assign(registration.name, "", &one).expect("enough room")[0]
         };
         let mut hosts: Vec<HostId> = (0..40).map(placed).collect();
         hosts.sort();
@@ -342,14 +341,14 @@ fn sender(peak_mbps: u64) -> AppRequest {
 }
 
 fn in_rack(considered: &Considered) -> u32 {
-    considered.objectives.expect("it was looked at").in_rack
+    considered.objectives.expect("the rack was considered").in_rack
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
-    fn utp_gives_up_nothing_of_higher_rank_and_takes_the_rack_that_would_be_least_loaded(
+    fn utp_preserves_higher_ranks_and_picks_the_least_loaded_rack(
         loads in prop::collection::vec(0_u32..100, 12), there in prop::collection::vec(0_u32..24, 0..8),
         peak in 1_u64..500, spread in prop::sample::select(vec![0.0, 0.05, 0.3, 1.0]),
     ) {
@@ -368,13 +367,13 @@ proptest! {
         let step = (((there.len() + 1) as f64 * spread) as u32).max(1);
         let settings = format!("{{step: 0.001, spread: {spread}}}");
         for policy in PROACTIVE {
-            let decision = world.decide(policy, &settings, &task).expect("there is room");
-            let chosen = decision.why.iter().find(|one| one.verdict == Verdict::Chosen).expect("one is chosen");
+            let decision = world.decide(policy, &settings, &task).expect("enough room");
+            let chosen = decision.why.iter().find(|one| one.verdict == Verdict::Chosen).expect("a choice");
             let least = decision.why.iter().map(in_rack).min().expect("hosts were looked at") / step;
             prop_assert_eq!(in_rack(chosen) / step, least);
             let settings = format!("spread: {spread}");
-            let borg = world.decide("borg", &settings, &task).expect("there is room");
-            let of_borg = borg.why.iter().find(|one| one.verdict == Verdict::Chosen).expect("one is chosen");
+            let borg = world.decide("borg", &settings, &task).expect("enough room");
+            let of_borg = borg.why.iter().find(|one| one.verdict == Verdict::Chosen).expect("a choice");
             prop_assert_eq!(in_rack(of_borg) / step, least);
             // Recomputed from the reported loads.
             let busier = |rack: u32| {
@@ -392,13 +391,13 @@ proptest! {
 }
 
 #[test]
-fn utp_counts_what_is_placed_and_not_seen_yet() {
+fn utp_counts_placements_not_yet_in_telemetry() {
     let mut world = cell(2);
     world.report(|_| 0.0);
     let mut racks = Vec::new();
     for id in 0..6 {
         let task = AppRequest { id, job: id, ..sender(100) };
-        let decision = world.decide("utp", "", &task).expect("there is room");
+        let decision = world.decide("utp", "", &task).expect("enough room");
         racks.push(world.fabric.rack_of(decision.choice[0]).0);
         world.ledger.commit(decision.change, NOW).expect("best effort");
     }
@@ -406,7 +405,7 @@ fn utp_counts_what_is_placed_and_not_seen_yet() {
 }
 
 #[test]
-fn utp_refuses_where_no_link_can_be_seen_and_on_a_mesh() {
+fn utp_refuses_without_telemetry_and_on_a_mesh() {
     let world = cell(2);
     assert_eq!(world.assign("utp", "", &sender(1)), Err(Refusal::NoTelemetry { newest: None }));
     let mesh = World::new("shape: hose\nhosts: 4\nnic: 1Gbps\n");
@@ -414,7 +413,7 @@ fn utp_refuses_where_no_link_can_be_seen_and_on_a_mesh() {
 }
 
 #[test]
-fn a_rack_that_cannot_be_seen_is_not_chosen() {
+fn an_unseen_rack_is_not_chosen() {
     let mut world = cell(2);
     let hidden = world.fabric.out_of_domain(leeward_fabric::DomainId(0)).expect("a tree");
     world.report_some(|resource| {
@@ -451,7 +450,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(40))]
 
     #[test]
-    fn exact_is_the_best_there_is(
+    fn the_exact_policy_is_optimal(
         cpus in prop::collection::vec(1_u64..=4, 2..5), rates in prop::collection::vec(1_u64..6, 12),
         transfers in transfers(4), hose in any::<bool>(),
     ) {
@@ -480,16 +479,16 @@ proptest! {
 }
 
 #[test]
-fn figure_9_has_its_optimum_by_the_program_too() {
+fn the_program_finds_the_optimum_of_figure_9() {
     let (world, app) = figure_9();
-    let decision = world.decide("choreo-exact", "", &app).expect("there is room");
+    let decision = world.decide("choreo-exact", "", &app).expect("enough room");
     let seconds = world.seconds(&app, &decision.choice);
     assert!((seconds * 1000.0 / 8.0 - 100.0 / 9.0).abs() < 1e-9);
     assert_eq!(decision.basis.gap, Some(0.0));
 }
 
 #[test]
-fn a_program_that_would_be_too_large_is_refused() {
+fn a_program_above_the_size_limit_is_refused() {
     let world = World::new("shape: hose\nhosts: 400\nnic: 1Gbps\ncpus: 1\n");
     let chain: Vec<(u32, u32, u64)> = (0..9).map(|task| (task, task + 1, 5)).collect();
     let refused = world.assign("choreo-exact", "", &app(&[1000; 10], &chain));

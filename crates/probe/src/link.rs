@@ -101,7 +101,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_more_leaves_than_rate_and_bucket_allow_and_in_order(
+        fn departures_conform_to_rate_and_bucket_in_order(
             gaps in prop::collection::vec(0..200_000_u64, 1..200),
             rate_bps in 1e6..1e10,
             bucket in 1500..100_000_u64,

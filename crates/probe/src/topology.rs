@@ -158,7 +158,7 @@ mod tests {
         }
 
         #[test]
-        fn any_counts_are_fitted_and_every_host_is_somewhere_once(
+        fn any_hop_counts_are_fitted_with_every_host_in_one_place(
             hops in (0..8_usize).prop_flat_map(|n| prop::collection::vec(prop::collection::vec(any::<Option<u8>>(), n), n)),
         ) {
             let found = fit(&hops);

@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_trains_of_the_paper_are_taken_and_absurd_ones_are_not() {
+    fn the_trains_of_the_paper_are_valid_and_absurd_ones_are_rejected() {
         let limits = Limits::default();
         let paper = Train::default();
         assert_eq!(paper.check(&limits), Ok(()));

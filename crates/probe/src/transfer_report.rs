@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_report_of_another_time_is_refused_at_once() {
+    fn a_report_of_another_duration_is_rejected_at_once() {
         let seen = TransferReport { duration_ns: u64::MAX, slots: vec![vec![1; 100]] };
         let asked = Transfer { duration_ns: 1_000_000_000, connections: 1 };
         let refused = seen.check(&asked).unwrap_err().to_string();

@@ -67,7 +67,7 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_read_or_refused(bytes: Vec<u8>) {
+        fn any_bytes_are_parsed_or_rejected_as_a_header(bytes: Vec<u8>) {
             if let Some(head) = Head::read(&bytes) {
                 let mut packet = [0; HEADER];
                 head.write(&mut packet);

@@ -40,7 +40,7 @@ fn trains_at_100_mbps_are_within_15_percent_of_iperf3() {
 }
 
 #[test]
-fn a_limit_inside_the_network_is_found_as_well_and_the_sender_is_not_blamed() {
+fn a_limit_inside_the_network_is_found_and_not_blamed_on_the_sender() {
     let network = network!(&[1, 1]);
     network.limit_rack(0, 50);
     let estimates: Vec<_> = (0..5).map(|_| network.train((0, 0), (1, 0), Train::default())).collect();
@@ -86,7 +86,7 @@ fn competing_connections_are_counted() {
 }
 
 #[test]
-fn two_senders_behind_one_link_share_it_and_two_with_links_of_their_own_do_not() {
+fn senders_behind_one_link_share_it_and_others_do_not() {
     let network = network!(&[2, 2]);
     let (a, b, c, d) = ((0, 0), (1, 0), (0, 1), (1, 1));
     let both = |first: (_, _), second: (_, _)| {

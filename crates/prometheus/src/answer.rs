@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn series_come_in_order_of_labels_and_time_without_the_metric_s_name() {
+    fn series_are_sorted_by_labels_and_time_without_the_metric_name() {
         let answer = matrix(
             r#"[{"metric":{"__name__":"x","b":"1"},"values":[[30.0014,"7"],[15,"1e3"]]},
                 {"metric":{"a":"2"},"values":[[15,"NaN"]]},
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_as_prometheus_answers_is_refused_whole() {
+    fn malformed_answers_are_rejected_as_a_whole() {
         let whole = r#"{"status":"success","data":{"resultType":"matrix","result":[]}}"#;
         for text in [
             "",
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_warning_is_told() {
+    fn a_warning_is_returned() {
         let text = r#"{"status":"success","warnings":["one store\nis away"],
                        "data":{"resultType":"matrix","result":[]}}"#;
         let warning = Answer::read(text.as_bytes()).expect("a right answer").warning;

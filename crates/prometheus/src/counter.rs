@@ -148,7 +148,7 @@ mod tests {
     proptest! {
         /// Readings split over any number of answers, with intervals taken at any time.
         #[test]
-        fn bits_of_times_that_follow_each_other_are_all_that_was_counted(
+        fn consecutive_intervals_sum_to_the_counted_bits(
             steps in prop::collection::vec((1_u64..60_000, 0_u64..1 << 30), 1..40),
             asks in prop::collection::vec(0_u64..2_000_000, 0..40),
             first in 0_u64..1 << 50,
@@ -167,7 +167,7 @@ mod tests {
                     if at(ask) <= asked {
                         continue;
                     }
-                    prop_assert_eq!(counter.known().0, asked, "nothing is missing between");
+                    prop_assert_eq!(counter.known().0, asked, "consecutive intervals");
                     let bits = counter.take(asked, at(ask));
                     prop_assert!(bits >= 0.0);
                     (taken, asked) = (taken + bits, at(ask));
@@ -180,7 +180,7 @@ mod tests {
 
         /// The same readings in one answer, in several, and with some of them repeated.
         #[test]
-        fn how_readings_are_cut_into_answers_makes_no_difference(
+        fn the_split_of_readings_into_answers_makes_no_difference(
             steps in prop::collection::vec((1_u64..60_000, 0_u64..1 << 30, any::<bool>()), 1..30),
             again in 0_usize..4,
         ) {
@@ -207,7 +207,7 @@ mod tests {
         }
 
         #[test]
-        fn whatever_is_read_makes_bits_that_are_numbers_and_not_negative(
+        fn any_readings_give_finite_nonnegative_bits(
             readings in prop::collection::vec((0_u64..1 << 50, any::<f64>()), 0..40),
             narrow in any::<bool>(),
             too_fast in prop_oneof![Just(0.0), Just(1e9), Just(f64::INFINITY)],
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn what_restarts_or_jumps_is_in_no_bits() {
+    fn resets_and_jumps_count_no_bits() {
         let unit = Unit { too_fast: 8000.0, ..UNIT };
         let narrow = Unit { narrow: true, ..unit };
         let top = TOP - 100.0;

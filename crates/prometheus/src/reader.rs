@@ -78,7 +78,7 @@ mod tests {
     const CLUSTER: &str = "{racks: 3, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 10}";
 
     #[test]
-    fn rounds_of_answers_say_what_links_carried_since_the_one_before() {
+    fn each_round_of_answers_gives_the_loads_since_the_previous_one() {
         let cluster = Cluster::from_text("cluster", CLUSTER).expect("a good cluster");
         let (map, answers) = SEED.trim_end().split_once("\n\n").expect("a map");
         let mut ear =

@@ -139,7 +139,7 @@ mod tests {
     fn set(first: u64) -> (Arc<Mutex<ClockReadings>>, Clock) {
         let hands = Arc::new(Mutex::new(ClockReadings { wall: Nanos(first), steady: Nanos(0) }));
         let (origin, details) = ("2026-01-31T12:00:00Z".parse().expect("a time"), hands.clone());
-        (hands, Clock::with_hands(origin, move || *details.lock().expect("nobody panicked")))
+        (hands, Clock::with_hands(origin, move || *details.lock().expect("the lock is not poisoned")))
     }
 
     fn clock() -> Clock {
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_read_back_to_the_nanosecond() {
+    fn times_round_trip_to_the_nanosecond() {
         for at in [0, 1, 999_999_999, 1_000_000_000, 86_400_000_000_001, u64::MAX / 4] {
             let text = clock().text(Nanos(at));
             assert_eq!(clock().read(&text), Ok(Nanos(at)), "{text}");
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn milliseconds_since_1970_are_the_same_times() {
+    fn milliseconds_since_1970_convert_to_the_same_times() {
         assert_eq!(clock().unix_ms(Nanos(1_500_000_000)), 1_769_860_801_500);
         assert_eq!(clock().at_unix_ms(1_769_860_801_500), Some(Nanos(1_500_000_000)));
         for ms in [1_769_860_799_999, 0, i64::MIN, i64::MAX] {
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time_of_the_service_is_refused() {
+    fn invalid_times_are_rejected() {
         for text in [
             "",
             "12:00",
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn times_of_the_machine_s_clock_mean_the_same_in_every_run() {
+    fn system_clock_times_are_the_same_in_every_run() {
         let (one, other) = (Clock::system(), Clock::system());
         assert_eq!(one.text(Nanos(0)), "2020-01-01T00:00:00Z");
         assert_eq!(one.read("2030-01-01T00:00:00Z"), other.read("2030-01-01T00:00:00Z"));
@@ -192,7 +192,7 @@ mod tests {
     proptest! {
         /// Clocks that advance, while the wall clock is sometimes set to any time.
         #[test]
-        fn time_never_goes_back_goes_as_fast_as_the_steady_clock_and_is_no_earlier_than_the_wall_clock(
+        fn time_is_monotonic_and_never_behind_the_wall_clock(
             first in 0_u64..1_000_000,
             steps in prop::collection::vec((0_u64..1_000, prop::option::of(0_u64..2_000_000)), 1..50),
         ) {
@@ -200,7 +200,7 @@ mod tests {
             let mut last = clock.now();
             prop_assert_eq!(last, Nanos(first));
             for (passed, wall) in steps {
-                let mut details = hands.lock().expect("nobody panicked");
+                let mut details = hands.lock().expect("the lock is not poisoned");
                 details.steady = details.steady.plus(Nanos(passed));
                 details.wall = wall.map_or(details.wall.plus(Nanos(passed)), Nanos);
                 let wall = details.wall;
@@ -215,17 +215,17 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_slept_or_was_set_forward_is_followed_and_one_that_was_set_back_is_told() {
+    fn forward_clock_steps_are_followed_and_backward_ones_reported() {
         let (hands, clock) = set(1_000);
         let set = |wall: u64, steady: u64| {
-            *hands.lock().expect("nobody panicked") =
+            *hands.lock().expect("the lock is not poisoned") =
                 ClockReadings { wall: Nanos(wall), steady: Nanos(steady) };
             (clock.now().0, clock.behind().0, clock.ahead().0)
         };
         assert_eq!(set(1_000, 0), (1_000, 0, 1_000));
         assert_eq!(set(1_010, 10), (1_010, 0, 1_000));
         assert_eq!(set(5_000, 20), (5_000, 0, 4_980), "the machine slept");
-        assert_eq!(set(2_000, 30), (5_010, 3_010, 4_980), "it was set back");
+        assert_eq!(set(2_000, 30), (5_010, 3_010, 4_980), "the clock was set back");
         assert_eq!(set(4_990, 40), (5_020, 30, 4_980), "and is almost right again");
         assert_eq!(set(5_030, 50), (5_030, 0, 4_980));
         assert_eq!(set(0, 60), (5_040, 5_040, 4_980), "it takes this for a year before 2020");

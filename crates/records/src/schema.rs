@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_is_digits_and_nothing_else() {
+    fn an_id_has_only_digits() {
         assert_eq!(Id::read("007"), Some(7));
         assert_eq!(Id::read("18446744073709551615"), Some(u64::MAX));
         for text in ["", "+7", "-7", " 7", "7 ", "7.0", "٧", "18446744073709551616"] {
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn forms_name_no_files() {
+    fn request_schemas_contain_no_file_fields() {
         let named = |schema: Schema| schema.as_value().to_string().contains("file with");
         assert!(named(as_read::<AppFile>()), "the file itself does");
         let form = AppForm::json_schema(&mut SchemaGenerator::default());
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_present_is_not_null() {
+    fn required_fields_are_not_nullable() {
         let cases = [
             (
                 json!({ "type": ["string", "null"], "minLength": 1 }),

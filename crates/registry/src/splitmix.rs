@@ -17,7 +17,7 @@ mod tests {
     use super::splitmix;
 
     #[test]
-    fn it_is_the_reference_generator() {
+    fn splitmix_matches_the_reference_generator() {
         // The first three outputs of the reference implementation from state 1234567.
         const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
         let outputs = (0..3_u64).map(|at| splitmix(1_234_567_u64.wrapping_add(at.wrapping_mul(STEP))));

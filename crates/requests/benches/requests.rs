@@ -125,7 +125,7 @@ fn line(workloads: u64, what: &str, setup: &Setup, bound: f64) {
         report = Some(black_box(run(setup, sources)).expect("a right setup runs"));
         best = best.min(seconds() - began);
     }
-    let report = report.expect("it has run");
+    let report = report.expect("a valid setup");
     let (mut count, mut sum, mut tail, mut demoted) = (0, 0, 0, 0);
     for measured in &report.workloads {
         count += measured.latency.count();

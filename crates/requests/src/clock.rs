@@ -129,7 +129,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_first_is_the_least_time_of_the_lowest_slot(
+        fn the_clock_returns_the_least_time_at_the_lowest_slot(
             sizes in prop::collection::vec(0usize..14, 1..5).prop_filter("a slot", |sizes| sizes.iter().sum::<usize>() > 0),
             writes in prop::collection::vec((any::<prop::sample::Index>(), prop_oneof![0u64..6, Just(NEVER)]), 0..200),
         ) {

@@ -102,7 +102,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_percentile_is_not_below_the_exact_one_and_at_most_a_128th_above(
+        fn a_percentile_exceeds_the_exact_one_by_at_most_a_128th(
             latencies in prop::collection::vec((0u64..=u64::MAX, 0u32..64), 1..200),
             percent in 0.1..100.0f64,
         ) {
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rank_is_not_moved_by_rounding() {
+    fn rounding_does_not_shift_the_rank() {
         for (percent, count, expected) in [
             (99.9, 1000, 999),
             (99.9, 1001, 1000),
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cleared_is_as_new() {
+    fn a_cleared_histogram_is_empty() {
         let mut tally = LatencyHistogram::default();
         tally.add(7);
         tally.clear();

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_demoted_takes_no_more_tokens_than_there_are() {
+    fn demoted_requests_take_at_most_the_available_tokens() {
         let mut limiter = limiter(&[(1.0, 10.0)]);
         assert!(limiter.passes(0, 7.0));
         limiter.demote(0, 7.0);

@@ -109,7 +109,9 @@ fn ranks(setup: &Setup) -> Vec<Vec<u32>> {
 
 fn rank(server: &Server, ranks: &[u32], limits: &StageLimits) -> u32 {
     match server.order {
-        Scheduling::Priority => ranks.binary_search(&limits.priority).expect("it is one of them") as u32,
+        Scheduling::Priority => {
+            ranks.binary_search(&limits.priority).expect("the priority is in the list") as u32
+        }
         _ => 0,
     }
 }

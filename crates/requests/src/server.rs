@@ -107,7 +107,7 @@ impl Inside {
         self.bytes[live.kind as usize] -= live.size;
         self.outstanding -= u32::from(live.frees);
         if self.settings.behind.is_some() {
-            let at = self.under_way.iter().position(|&(of, ..)| of == id).expect("it is under way");
+            let at = self.under_way.iter().position(|&(of, ..)| of == id).expect("the request is in service");
             self.under_way.remove(at);
         }
     }
@@ -217,7 +217,7 @@ impl Serving {
     /// limits until now.
     pub(super) fn start_device(&mut self, pool: &mut Pool) -> Option<(u32, bool)> {
         let (id, is_over) = self.next(pool);
-        let device = self.device.as_ref().expect("it is a device");
+        let device = self.device.as_ref().expect("a server with a device");
         if id == NONE || !device.may_start(pool, id) {
             return None;
         }

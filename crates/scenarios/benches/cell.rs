@@ -148,7 +148,7 @@ fn week() {
         policies: [borg, utp-reactive, utp-proactive, utp]\ntelemetry: {interval: 30s}\n\
         sample: 5min\nhorizon: 7d\nwarmup: 1d\n";
     let scenario = Scenario::from_text("week.yaml", text, &folder, None).expect("a right scenario");
-    std::fs::remove_dir_all(&folder).expect("the folder was made above");
+    std::fs::remove_dir_all(&folder).expect("the folder was created above");
     println!(
         "a week of 5,000 hosts in 250 racks, telemetry every 30 s: each policy is to take less than {WEEK_S} s"
     );

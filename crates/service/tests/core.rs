@@ -96,7 +96,7 @@ fn informed<A: Addresses>(settings: &str, limits: Limits) -> Coordinator<A> {
 }
 
 #[test]
-fn a_placement_says_where_why_and_on_how_old_a_view() {
+fn a_placement_records_hosts_limit_and_age_of_telemetry() {
     let mut coordinator: Coordinator<Numbers> = informed("", Limits::default());
     let (record, repeated) = placed(place_now(&mut coordinator, at(1_400), block(None)));
     assert!(!repeated);
@@ -131,7 +131,7 @@ fn an_older_sequence_is_refused() {
 }
 
 #[test]
-fn a_refused_block_may_be_asked_for_again_with_its_sequence() {
+fn a_refused_block_may_be_retried_with_its_sequence() {
     let mut coordinator: Coordinator<Numbers> = coordinator("", Limits::default());
     let refused = place_now(&mut coordinator, SECOND, block(Some(("a", 1))));
     assert_eq!(refused, Err(PlaceError::Rejected(Refusal::NoTelemetry { newest: None })));
@@ -141,7 +141,7 @@ fn a_refused_block_may_be_asked_for_again_with_its_sequence() {
 }
 
 #[test]
-fn a_block_that_waits_is_answered_in_its_time_to_all_who_asked_for_it() {
+fn a_batched_block_is_answered_on_time_to_all_its_callers() {
     let mut coordinator: Coordinator<Numbers> = informed("interval: 2s", Limits::default());
     assert_eq!(place(&mut coordinator, at(1_100), block(Some(("a", 1))), 1), []);
     assert_eq!(place(&mut coordinator, at(1_200), block(None), 2), []);
@@ -177,7 +177,7 @@ fn a_snapshot_counts_a_client_up_to_its_first_block_that_waits() {
 }
 
 #[test]
-fn what_is_released_leaves_the_links_as_they_were_and_may_be_released_again() {
+fn a_release_restores_the_loads_and_is_idempotent() {
     let mut coordinator: Coordinator<Numbers> = informed("", Limits::default());
     let before = loads(&mut coordinator, at(1_100));
     let (record, _) = placed(place_now(&mut coordinator, at(1_100), block(Some(("a", 1)))));
@@ -195,7 +195,7 @@ fn what_is_released_leaves_the_links_as_they_were_and_may_be_released_again() {
 }
 
 #[test]
-fn decisions_are_kept_up_to_a_number_and_what_leaves_goes_on_counting() {
+fn evicted_decisions_still_count_in_the_loads() {
     let mut all: Coordinator<Numbers> = informed("", Limits::default());
     let mut coordinator: Coordinator<Numbers> = informed("", Limits { decisions: 2, ..Limits::default() });
     for sequence in 1..=5 {
@@ -225,7 +225,7 @@ fn decisions_are_kept_up_to_a_number_and_what_leaves_goes_on_counting() {
 }
 
 #[test]
-fn the_end_of_what_left_is_its_end_too() {
+fn evicted_decisions_still_end_on_time() {
     let mut coordinator: Coordinator<Numbers> = informed("", Limits { decisions: 2, ..Limits::default() });
     let before = loads(&mut coordinator, at(1_100));
     for _ in 0..5 {
@@ -246,21 +246,21 @@ fn the_end_of_what_left_is_its_end_too() {
 }
 
 #[test]
-fn a_last_block_of_which_the_decision_is_not_kept_any_more_is_not_placed_twice() {
+fn a_repeat_of_an_evicted_decision_is_not_placed_twice() {
     let mut coordinator: Coordinator<Numbers> = informed("", Limits { decisions: 1, ..Limits::default() });
     placed(place_now(&mut coordinator, at(1_100), block(Some(("a", 1)))));
     placed(place_now(&mut coordinator, at(1_100), block(Some(("b", 1)))));
     let again = place_now(&mut coordinator, at(1_100), block(Some(("a", 1))));
-    assert_eq!(again, Ok(DecisionLookup::Evicted(0)), "the store knows it");
+    assert_eq!(again, Ok(DecisionLookup::Evicted(0)), "the store has the decision");
 }
 
 #[test]
-fn what_is_asked_under_the_number_of_another_kind_that_waits_does_not_wait_with_it() {
+fn a_sequence_reused_for_another_kind_while_waiting_is_rejected() {
     let mut coordinator: Coordinator<Numbers> = informed("interval: 2s", Limits::default());
     let first = block(Some(("a", 1)));
     let spec = PlacementSpec::Workload(WorkloadSpec { workload: serde_json::Map::new() });
     let other = Placement { request: Request::Workload, spec, caller: first.caller.clone(), lasts: None };
-    let reused = PlaceError::KeyReused(first.caller.clone().expect("it has one"), "replicas");
+    let reused = PlaceError::KeyReused(first.caller.clone().expect("a caller"), "replicas");
     assert_eq!(place(&mut coordinator, at(1_100), first, 0), []);
     assert_eq!(place(&mut coordinator, at(1_200), other, 1), [(1, Err(reused))]);
     coordinator.wake(Nanos(2 * SECOND.0));
@@ -274,7 +274,7 @@ fn early(coordinator: &mut Coordinator<Numbers>, now: Nanos) -> u64 {
 }
 
 #[test]
-fn what_stops_counting_before_its_time_because_there_is_too_much_is_counted() {
+fn early_expiries_over_the_eviction_limit_are_counted() {
     let mut coordinator: Coordinator<Numbers> =
         informed("", Limits { decisions: 1, evicted: 2, ..Limits::default() });
     let before = loads(&mut coordinator, at(1_100));
@@ -288,7 +288,7 @@ fn what_stops_counting_before_its_time_because_there_is_too_much_is_counted() {
 }
 
 #[test]
-fn what_was_decided_first_leaves_first_however_it_was_numbered() {
+fn the_earliest_decision_is_evicted_first_whatever_its_id() {
     let mut coordinator: Coordinator<Numbers> =
         informed("interval: 2s", Limits { decisions: 1, ..Limits::default() });
     assert_eq!(place(&mut coordinator, at(1_100), block(None), 0), []);
@@ -302,19 +302,19 @@ fn what_was_decided_first_leaves_first_however_it_was_numbered() {
 }
 
 #[test]
-fn a_record_keeps_nothing_of_long_lists_of_constraints() {
+fn a_record_omits_long_constraint_lists() {
     let mut coordinator: Coordinator<Numbers> = informed("", Limits::default());
     let mut placement = block(None);
     let Request::Replicas(request) = &mut placement.request else { panic!("it is a block") };
     request.constraints.excluded_hosts = vec![HostId(19)];
     let (record, _) = placed(place_now(&mut coordinator, at(1_100), placement));
     assert!(!record.details.hosts.contains(&"r4h3".to_owned()));
-    let kept = serde_json::to_string(&record.details.spec).expect("it is written");
+    let kept = serde_json::to_string(&record.details.spec).expect("the record serializes");
     assert!(kept.len() < 200, "{kept}");
 }
 
 #[test]
-fn a_client_that_only_repeats_is_not_silent() {
+fn repeats_count_as_activity_of_a_client() {
     let mut coordinator: Coordinator<Numbers> = informed("", Limits { clients: 2, ..Limits::default() });
     for (client, sequence) in [("a", 2), ("b", 1), ("a", 2)] {
         placed(place_now(&mut coordinator, at(1_100), block(Some((client, sequence)))));
@@ -327,7 +327,7 @@ fn a_client_that_only_repeats_is_not_silent() {
 }
 
 #[test]
-fn no_more_ask_for_one_block_than_there_is_room_for_and_those_who_left_make_room() {
+fn callers_of_one_block_are_limited_and_disconnected_ones_do_not_count() {
     fn ask<A: U32>(coordinator: &mut Coordinator<A>, to: u32) -> PlaceReplies {
         place(coordinator, at(1_100), block(Some(("a", 1))), to)
     }
@@ -351,7 +351,7 @@ fn no_more_ask_for_one_block_than_there_is_room_for_and_those_who_left_make_room
 }
 
 #[test]
-fn the_client_that_was_silent_longest_is_forgotten() {
+fn the_least_recently_active_client_is_forgotten() {
     let mut coordinator: Coordinator<Numbers> = informed("", Limits { clients: 2, ..Limits::default() });
     for (client, sequence) in [("a", 1), ("b", 1), ("a", 2), ("c", 1)] {
         placed(place_now(&mut coordinator, at(1_100), block(Some((client, sequence)))));
@@ -361,7 +361,7 @@ fn the_client_that_was_silent_longest_is_forgotten() {
 }
 
 #[test]
-fn no_more_blocks_wait_than_there_is_room_for() {
+fn the_number_of_waiting_blocks_is_limited() {
     let mut coordinator: Coordinator<Numbers> =
         informed("interval: 2s", Limits { waiting: 1, ..Limits::default() });
     assert_eq!(place(&mut coordinator, at(1_100), block(None), 0), []);
@@ -370,7 +370,7 @@ fn no_more_blocks_wait_than_there_is_room_for() {
 }
 
 #[test]
-fn a_wrong_report_is_refused_with_its_place_and_changes_nothing() {
+fn an_invalid_report_is_rejected_by_field_and_changes_nothing() {
     let mut coordinator: Coordinator<Numbers> = informed("", Limits::default());
     let before = known(&mut coordinator, at(2_000));
     let window = (SECOND, Nanos(2 * SECOND.0));
@@ -414,7 +414,7 @@ fn reported(coordinator: &mut Coordinator<Numbers>, now: Nanos, report: Report) 
 }
 
 #[test]
-fn a_report_that_comes_twice_is_taken_in_once_and_answered_twice() {
+fn a_repeated_report_is_applied_once_and_answered_twice() {
     let mut coordinator: Coordinator<Numbers> = informed("", Limits::default());
     let (all, none) = (idle(SECOND).loads.len() as u64, Skipped::default());
     let report = Report { hosts: vec![HostReport { draining: Some(true), ..of(3) }], ..idle(at(2_000)) };
@@ -425,7 +425,7 @@ fn a_report_that_comes_twice_is_taken_in_once_and_answered_twice() {
 }
 
 #[test]
-fn links_of_a_host_that_is_down_or_just_up_are_passed_over_and_the_others_taken_in() {
+fn links_of_a_host_that_is_down_or_just_up_are_skipped() {
     let mut coordinator: Coordinator<Numbers> = informed("", Limits::default());
     let (all, none) = (idle(SECOND).loads.len() as u64, Skipped::default());
     let up = |up| vec![HostReport { up: Some(up), ..of(0) }];
@@ -440,7 +440,7 @@ fn links_of_a_host_that_is_down_or_just_up_are_passed_over_and_the_others_taken_
     );
     assert_eq!(until(&mut coordinator, at(2_000)), Some(SECOND));
     assert_eq!(reported(&mut coordinator, at(3_100), said(at(2_500), up(true))), (0, none));
-    assert_eq!(until(&mut coordinator, at(3_100)), None, "it came back, and nothing of it is known since");
+    assert_eq!(until(&mut coordinator, at(3_100)), None, "the host came back without a report since");
     assert_eq!(
         reported(&mut coordinator, at(3_200), idle(at(3_000))),
         (all - 2, Skipped { stale: 2, ..none })
@@ -450,7 +450,7 @@ fn links_of_a_host_that_is_down_or_just_up_are_passed_over_and_the_others_taken_
 }
 
 #[test]
-fn of_what_hosts_say_the_window_decides_and_not_the_order_of_arrival() {
+fn the_latest_window_wins_whatever_the_order_of_arrival() {
     // Availability of the only rack besides the writer's at three times. The reports arrive in every order.
     let truth = [(at(1_200), true), (at(1_400), false), (at(1_600), true)];
     let rack = |until, open: bool, drain: bool| {
@@ -479,7 +479,7 @@ fn of_what_hosts_say_the_window_decides_and_not_the_order_of_arrival() {
 }
 
 #[test]
-fn hosts_that_are_down_draining_or_full_take_nothing() {
+fn hosts_that_are_down_draining_or_full_get_no_copies() {
     let mut coordinator = small_disks();
     // All racks except the writer's and the last are unusable, each for one of three reasons.
     let hosts = (4..16).map(|host| match host % 3 {
@@ -514,7 +514,7 @@ fn small_disks() -> Coordinator<Numbers> {
 }
 
 #[test]
-fn what_was_placed_after_what_a_host_stores_was_counted_is_added_to_it() {
+fn placements_after_a_storage_report_add_to_it() {
     // Four blocks fill the writer's own host, which always takes the first copy while it has room.
     let first = |coordinator: &mut Coordinator<Numbers>, now| {
         placed(place_now(coordinator, now, block(None))).0.details.hosts[0] == "r0h0"
@@ -539,7 +539,7 @@ fn what_was_placed_after_what_a_host_stores_was_counted_is_added_to_it() {
 }
 
 #[test]
-fn a_time_before_the_last_one_counts_as_the_last_one() {
+fn time_never_goes_backward() {
     let mut coordinator: Coordinator<Numbers> = informed("", Limits::default());
     placed(place_now(&mut coordinator, at(1_500), block(None)));
     let (record, _) = placed(place_now(&mut coordinator, at(100), block(None)));
@@ -567,7 +567,7 @@ fn reports() -> impl Strategy<Value = Vec<(Nanos, Report)>> {
 
 proptest! {
     #[test]
-    fn of_a_right_report_exactly_that_is_skipped_which_the_ledger_leaves_out(reports in reports()) {
+    fn skipped_samples_are_exactly_those_the_ledger_ignores(reports in reports()) {
         let (mut coordinator, mut ledger) = (coordinator::<Numbers>("", Limits::default()), ledger());
         let mut heard = BTreeMap::new();
         for (now, report) in reports {

@@ -208,11 +208,11 @@ fn goes_on(acts: &[Act], mut store: Box<dyn Store>) -> TestCaseResult {
     let limits = Limits { decisions: 8, ..Limits::default() };
     let mut before = coordinator(&of, limits);
     let (now, next) = carried_out(&of, &mut before, acts, |_, changes| {
-        store.apply(changes).expect("there is room");
+        store.apply(changes).expect("enough room");
     });
     let mut after = coordinator(&of, limits);
-    let state = store.load(limits.decisions, limits.keys).expect("what was written is read");
-    after.resume(state).expect("it fits the same cluster");
+    let state = store.load(limits.decisions, limits.keys).expect("the store is readable");
+    after.resume(state).expect("the state fits the cluster");
     prop_assert_eq!(after.changes().collect::<Vec<Change>>(), Vec::new());
     for id in 0..next {
         prop_assert_eq!(kept(&mut after, now, id), kept(&mut before, now, id), "decision {}", id);
@@ -237,8 +237,8 @@ fn goes_on(acts: &[Act], mut store: Box<dyn Store>) -> TestCaseResult {
         reply.map(|lookup| placed(Ok(lookup)).0.details.promise.clone())
     };
     let mut resumed = coordinator(&of, limits);
-    let state = store.load(limits.decisions, limits.keys).expect("what was written is read");
-    resumed.resume(state).expect("it fits the same cluster");
+    let state = store.load(limits.decisions, limits.keys).expect("the store is readable");
+    resumed.resume(state).expect("the state fits the cluster");
     prop_assert_eq!(one_more(&mut resumed), one_more(&mut before));
     let number = number(&mut after);
     prop_assert!(last.is_none_or(|last| number > last), "number {} after {:?}", number, last);
@@ -247,8 +247,8 @@ fn goes_on(acts: &[Act], mut store: Box<dyn Store>) -> TestCaseResult {
 
 proptest! {
     #[test]
-    fn a_desk_goes_on_where_another_one_stopped(acts in proptest::collection::vec(act(), 1..40)) {
-        goes_on(&acts, leads(Box::new(Sqlite::in_memory().expect("there is memory"))))?;
+    fn a_coordinator_resumes_from_a_file(acts in proptest::collection::vec(act(), 1..40)) {
+        goes_on(&acts, leads(Box::new(Sqlite::in_memory().expect("an in-memory store opens"))))?;
     }
 }
 
@@ -307,8 +307,8 @@ fn answers_of_all(acts: &[Act], mut store: Box<dyn Store>) -> TestCaseResult {
     let mut all = coordinator(&of, Limits::default());
     let mut find = |coordinator: &mut Coordinator<Numbers>, id| {
         let changes: Vec<Change> = coordinator.changes().collect();
-        store.apply(&changes).expect("there is room");
-        store.decisions(&[id]).expect("it is read").pop()
+        store.apply(&changes).expect("enough room");
+        store.decisions(&[id]).expect("the store is readable").pop()
     };
     let mut now = Nanos(10 * SECOND.0);
     for (&act, next) in acts.iter().zip(0..) {
@@ -330,10 +330,10 @@ fn answers_of_all(acts: &[Act], mut store: Box<dyn Store>) -> TestCaseResult {
 
 proptest! {
     #[test]
-    fn a_desk_that_keeps_few_answers_with_its_store_as_one_that_keeps_all(
+    fn few_decisions_in_memory_give_the_same_answers_with_a_file(
         acts in proptest::collection::vec(act(), 1..40),
     ) {
-        answers_of_all(&acts, leads(Box::new(Sqlite::in_memory().expect("there is memory"))))?;
+        answers_of_all(&acts, leads(Box::new(Sqlite::in_memory().expect("an in-memory store opens"))))?;
     }
 }
 
@@ -346,7 +346,7 @@ fn in_postgres<S: Strategy>(cases: u32, strategy: S, law: impl Fn(S::Value, &Sha
     let tested = runner.run(&strategy, |value| {
         part.set(part.get() + 1);
         let schema = format!("part_{}", part.get());
-        server.ask(&database, &format!("CREATE SCHEMA {schema}")).expect("there is room");
+        server.ask(&database, &format!("CREATE SCHEMA {schema}")).expect("enough room");
         let url = format!("{}&options=-csearch_path%3D{schema}", server.url(&database));
         law(value, &Shared(Database::read(&url, None).expect("a right URL")))
     });
@@ -358,54 +358,64 @@ struct Shared(Database);
 
 impl Shared {
     fn store(&self) -> Box<dyn Store> {
-        Box::new(Postgres::open(self.0.clone(), Durability::Process, 1_000_000).expect("it is there"))
+        Box::new(
+            Postgres::open(self.0.clone(), Durability::Process, 1_000_000)
+                .expect("the database is available"),
+        )
     }
 }
 
 #[test]
-fn a_desk_goes_on_where_another_one_stopped_in_postgres() {
+fn a_coordinator_resumes_from_postgres() {
     in_postgres(8, proptest::collection::vec(act(), 1..40), |acts, shared| {
         goes_on(&acts, leads(shared.store()))
     });
 }
 
 #[test]
-fn a_desk_that_keeps_few_answers_with_postgres_as_one_that_keeps_all() {
+fn few_decisions_in_memory_give_the_same_answers_with_postgres() {
     in_postgres(8, proptest::collection::vec(act(), 1..40), |acts, shared| {
         answers_of_all(&acts, leads(shared.store()))
     });
 }
 
 #[test]
-fn both_stores_hold_the_same_and_who_follows_knows_what_the_leader_knows() {
+fn both_stores_agree_and_a_follower_has_the_state_of_the_leader() {
     let acts = proptest::collection::vec((act(), any::<bool>()), 1..40);
     in_postgres(8, acts, |acts, shared| {
         let of = cluster(CLUSTER);
         let limits = Limits { decisions: 8, ..Limits::default() };
         let (mut leading, mut following) = (coordinator(&of, limits), coordinator(&of, limits));
-        let mut file = leads(Box::new(Sqlite::in_memory().expect("there is memory")));
+        let mut file = leads(Box::new(Sqlite::in_memory().expect("an in-memory store opens")));
         let (mut store, mut beside) = (leads(shared.store()), shared.store());
-        following.resume(beside.load(limits.decisions, limits.keys).expect("it is read")).expect("it fits");
+        following
+            .resume(beside.load(limits.decisions, limits.keys).expect("the store is readable"))
+            .expect("the state fits the cluster");
         let mut follow = |now| match beside.renew_lease("there") {
             Ok(Leadership::Follower { leader, updates: Updates::Changes(changes) }) => {
                 assert_eq!(leader.as_deref(), Some("here"));
-                changes.into_iter().for_each(|change| following.follow(now, change).expect("it fits"));
+                changes
+                    .into_iter()
+                    .for_each(|change| following.follow(now, change).expect("the state fits the cluster"));
             }
             other => panic!("it does not follow: {other:?}"),
         };
         let (acts, looks): (Vec<Act>, Vec<bool>) = acts.into_iter().unzip();
         let (mut looks, mut together) = (looks.into_iter(), Vec::new());
         let (now, next) = carried_out(&of, &mut leading, &acts, |now, changes| {
-            file.apply(changes).expect("there is room");
+            file.apply(changes).expect("enough room");
             together.extend_from_slice(changes);
             if looks.next() == Some(true) {
-                store.apply(&std::mem::take(&mut together)).expect("there is room");
+                store.apply(&std::mem::take(&mut together)).expect("enough room");
                 follow(now);
             }
         });
-        store.apply(&together).expect("there is room");
+        store.apply(&together).expect("enough room");
         follow(now);
-        prop_assert_eq!(store.load(8, 100).expect("it is read"), file.load(8, 100).expect("it is read"));
+        prop_assert_eq!(
+            store.load(8, 100).expect("the store is readable"),
+            file.load(8, 100).expect("the store is readable")
+        );
         for id in 0..next {
             prop_assert_eq!(kept(&mut following, now, id), kept(&mut leading, now, id), "decision {}", id);
         }
@@ -442,7 +452,7 @@ fn hot(
         }
         coordinator.report(now, Report { tasks, ..report }).expect("a valid report");
         let changes: Vec<Change> = coordinator.changes().collect();
-        store.apply(&changes).expect("there is room");
+        store.apply(&changes).expect("enough room");
         let advised = migrations(coordinator, now);
         if !advised.is_empty() {
             return (now, advised);
@@ -460,15 +470,15 @@ fn migrations(coordinator: &mut Coordinator<Numbers>, now: Nanos) -> Vec<Migrati
 }
 
 #[test]
-fn moves_that_are_advised_are_kept_answered_and_taken_back() {
-    moves(leads(Box::new(Sqlite::in_memory().expect("there is memory"))), None);
+fn advised_moves_are_stored_answered_and_withdrawn() {
+    moves(leads(Box::new(Sqlite::in_memory().expect("an in-memory store opens"))), None);
 }
 
 #[test]
-fn moves_that_are_advised_are_kept_in_postgres_and_who_follows_knows_them() {
+fn advised_moves_are_stored_in_postgres_and_reach_followers() {
     let Some(server) = postgres::Server::shared() else { return };
     let database = server.database();
-    let open = || Box::new(server.store(&database).expect("it is there"));
+    let open = || Box::new(server.store(&database).expect("the database is available"));
     moves(leads(open()), Some(open()));
 }
 
@@ -478,7 +488,9 @@ fn moves(mut store: Box<dyn Store>, beside: Option<Box<dyn Store>>) {
     let mut before = coordinator(&of, limits);
     let mut following = coordinator(&of, limits).led_elsewhere();
     let beside = beside.map(|mut beside| {
-        following.resume(beside.load(100, 100).expect("it is read")).expect("it fits");
+        following
+            .resume(beside.load(100, 100).expect("the store is readable"))
+            .expect("the state fits the cluster");
         beside
     });
     let (now, advised) = hot(&of, &mut before, &mut *store);
@@ -487,7 +499,9 @@ fn moves(mut store: Box<dyn Store>, beside: Option<Box<dyn Store>>) {
         else {
             panic!("it does not follow")
         };
-        changes.into_iter().for_each(|change| following.follow(now, change).expect("it fits"));
+        changes
+            .into_iter()
+            .for_each(|change| following.follow(now, change).expect("the state fits the cluster"));
         assert_eq!(migrations(&mut following, now), advised);
         assert_eq!(counts(&mut following), counts(&mut before));
         // Only the leader expires moves without an answer.
@@ -500,7 +514,7 @@ fn moves(mut store: Box<dyn Store>, beside: Option<Box<dyn Store>>) {
     assert_eq!(host_of(&mut before, now, first.decision), first.to);
     // A resumed coordinator knows the moves and the task's destination.
     let mut after = coordinator(&of, limits);
-    after.resume(store.load(100, 100).expect("what was written is read")).expect("it fits");
+    after.resume(store.load(100, 100).expect("the store is readable")).expect("the state fits the cluster");
     assert_eq!(migrations(&mut after, now), advised);
     assert_eq!(host_of(&mut after, now, first.decision), first.to);
     // A rejected move is undone, a completed one stays, and an answer is final.
@@ -539,42 +553,43 @@ const ROWS: [&str; 4] = [
 fn forgets(mut store: Box<dyn Store>, ask: impl Fn(&str) -> i64) {
     let job = |name: String| Change::Job(name, Default::default());
     let count = |what: &str| ask(&format!("SELECT count(*) FROM {what}"));
-    store.apply(&[job("first".to_owned())]).expect("there is room");
+    store.apply(&[job("first".to_owned())]).expect("enough room");
     assert_eq!(count("decisions"), 4_000, "6,000 in one go");
     assert_eq!((count("migrations"), count("migrations WHERE id > 500 OR id = 3")), (100_001, 100_001));
     assert_eq!((count("clusters"), count("clusters WHERE version > 500 OR version = 7")), (1_001, 1_001));
     let many: Vec<Change> = (0..1_000).map(|name| job(format!("new {name}"))).collect();
-    store.apply(&many).expect("there is room");
-    assert_eq!(count("decisions"), 4_000, "it is not looked for each time");
-    store.apply(&[job("last".to_owned())]).expect("there is room");
-    assert_eq!((count("decisions"), count("jobs")), (102, 1_002), "what jobs can bear is kept");
+    store.apply(&many).expect("enough room");
+    assert_eq!(count("decisions"), 4_000, "cleanup does not run at every commit");
+    store.apply(&[job("last".to_owned())]).expect("enough room");
+    assert_eq!((count("decisions"), count("jobs")), (102, 1_002), "jobs stay up to their limit");
     assert_eq!(count("decisions WHERE id >= 9900 OR id = 5"), 102);
 }
 
 #[test]
-fn what_is_old_is_forgotten_by_a_file() {
+fn a_file_deletes_old_rows() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("store.db");
     let store = leads(Box::new(Sqlite::open(&path, Durability::Process, 100).expect("a new file")));
-    let beside = rusqlite::Connection::open(&path).expect("it is there");
-    ROWS.iter().for_each(|rows| beside.execute_batch(rows).expect("there is room"));
+    let beside = rusqlite::Connection::open(&path).expect("the file exists");
+    ROWS.iter().for_each(|rows| beside.execute_batch(rows).expect("enough room"));
     forgets(store, |question| beside.query_row(question, [], |row| row.get(0)).expect("a number"));
 }
 
 #[test]
-fn what_is_old_is_forgotten_by_postgres() {
+fn postgres_deletes_old_rows() {
     let Some(server) = postgres::Server::shared() else { return };
     let database = server.database();
     let url = Database::read(&server.url(&database), None).expect("a right URL");
-    let store = leads(Box::new(Postgres::open(url, Durability::Process, 100).expect("it is there")));
-    ROWS.iter().for_each(|rows| drop(server.ask(&database, rows).expect("there is room")));
+    let store =
+        leads(Box::new(Postgres::open(url, Durability::Process, 100).expect("the database is available")));
+    ROWS.iter().for_each(|rows| drop(server.ask(&database, rows).expect("enough room")));
     forgets(store, |question| {
-        server.ask(&database, question).expect("it answers").parse().expect("a number")
+        server.ask(&database, question).expect("the server answers").parse().expect("a number")
     });
 }
 
 #[test]
-fn however_many_clients_there_were_those_who_asked_last_are_known() {
+fn the_most_recent_of_many_clients_are_loaded() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("store.db");
     let mut store = leads(Box::new(Sqlite::open(&path, Durability::Process, 1_000_000).expect("a new file")));
@@ -587,16 +602,16 @@ fn however_many_clients_there_were_those_who_asked_last_are_known() {
     };
     before.report(now, report(&of, Act::Report(0), now)).expect("a valid report");
     place(&mut before, now, block("a", 7), 0);
-    store.apply(&before.changes().collect::<Vec<Change>>()).expect("there is room");
-    let beside = rusqlite::Connection::open(&path).expect("it is there");
+    store.apply(&before.changes().collect::<Vec<Change>>()).expect("enough room");
+    let beside = rusqlite::Connection::open(&path).expect("the file exists");
     let copies = "WITH RECURSIVE n (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM n WHERE number < 25000)
         INSERT INTO decisions SELECT number, at, kind, 'client ' || (100000 + number), 7, NULL, shown, expires, released
         FROM n, decisions WHERE id = 0";
-    beside.execute_batch(copies).expect("there is room");
-    let state = store.load(10, 10).expect("it is read");
+    beside.execute_batch(copies).expect("enough room");
+    let state = store.load(10, 10).expect("the store is readable");
     assert_eq!(state.callers.len(), 20_000);
     let mut after = coordinator(&of, Limits { decisions: 10, clients: 100, ..Limits::default() });
-    after.resume(state).expect("it fits the same cluster");
+    after.resume(state).expect("the state fits the cluster");
     for number in 24_991..=25_000_u64 {
         let again = answered(
             &mut after,
@@ -610,7 +625,7 @@ fn however_many_clients_there_were_those_who_asked_last_are_known() {
 }
 
 #[test]
-fn a_file_is_opened_again_by_one_service_at_a_time() {
+fn a_file_belongs_to_one_service_at_a_time() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("store.db");
     let open = || Sqlite::open(&path, Durability::Process, 10);

@@ -118,12 +118,12 @@ fn a_promise_holds_its_rates_until_it_is_released() {
     assert!(coordinator.release(SECOND, record.id).is_ok());
     assert_eq!(reserved(&mut coordinator, "r0h0:egress"), 0);
     let found = coordinator.workload(SECOND, "a").expect("a workload");
-    assert!(found.record.released.is_some(), "it is known still");
+    assert!(found.record.released.is_some(), "the released record is still in memory");
     assert_eq!(coordinator.workload(SECOND, "b"), Err(NoWorkload("b".to_owned())));
 }
 
 #[test]
-fn one_that_is_in_a_greater_hurry_goes_first_and_the_others_are_told() {
+fn a_shorter_slo_gets_the_first_priority_and_others_are_notified() {
     let mut coordinator: Coordinator<Numbers> = coordinator();
     let slow = placed(tell(&mut coordinator, ask(&form("slow", Some("r1h1"), 200, 10), None), 0));
     assert_eq!(slow.details.promise.as_ref().map(|promise| promise.stages[0].priority), Some(0));
@@ -138,47 +138,47 @@ fn one_that_is_in_a_greater_hurry_goes_first_and_the_others_are_told() {
 }
 
 #[test]
-fn a_name_is_promised_once_and_a_request_that_comes_again_is_the_same() {
+fn a_name_is_promised_once_and_a_repeated_request_is_idempotent() {
     let mut coordinator: Coordinator<Numbers> = coordinator();
     let (a, b) = (form("a", Some("r1h1"), 100, 5), form("b", Some("r1h1"), 100, 5));
     // All requests arrive before the first result.
     for (to, placement) in [(1, ask(&a, Some("k"))), (2, ask(&a, Some("k"))), (3, ask(&a, None))] {
         coordinator.place(SECOND, placement, to);
     }
-    assert_eq!(place_replies(&mut coordinator), [], "it takes longer than a turn");
+    assert_eq!(place_replies(&mut coordinator), [], "the analysis takes longer than a turn");
     let out = look_into(&mut coordinator);
-    let told: Vec<(u32, bool)> = out
+    let replies: Vec<(u32, bool)> = out
         .iter()
         .filter_map(|(asker, reply)| match reply {
             Ok(DecisionLookup::InMemory(Placed { repeated, .. })) => Some((*asker, *repeated)),
             _ => None,
         })
         .collect();
-    assert_eq!(told, [(1, false), (2, true)]);
+    assert_eq!(replies, [(1, false), (2, true)]);
     assert_eq!(refused(out), PlaceError::NameTaken("a".to_owned(), 0));
     let again = placed(tell(&mut coordinator, ask(&b, Some("k")), 0));
-    assert_eq!(again.id, 0, "whatever else it says");
+    assert_eq!(again.id, 0, "a repeat returns the first decision");
     coordinator.release(SECOND, 0).expect("a decision");
     assert_eq!(placed(tell(&mut coordinator, ask(&a, None), 0)).released, None);
 }
 
 #[test]
-fn what_ends_while_another_is_looked_into_is_a_conflict_and_it_is_looked_into_anew() {
+fn a_release_during_an_analysis_is_a_conflict_and_restarts_it() {
     let mut coordinator: Coordinator<Numbers> = coordinator();
     let first = placed(tell(&mut coordinator, ask(&form("first", Some("r1h1"), 200, 10), None), 0));
     coordinator.place(SECOND, ask(&form("second", Some("r1h1"), 40, 10), None), 1);
-    let job = coordinator.jobs().next().expect("it is looked into");
+    let job = coordinator.jobs().next().expect("an analysis starts");
     coordinator.release(SECOND, first.id).expect("a decision");
     coordinator.found(SECOND, job.find());
-    assert_eq!(place_replies(&mut coordinator), [], "what it rests on has changed");
-    let job = coordinator.jobs().next().expect("it is analyzed again");
+    assert_eq!(place_replies(&mut coordinator), [], "the basis of the analysis has changed");
+    let job = coordinator.jobs().next().expect("the analysis restarts");
     coordinator.found(SECOND, job.find());
     assert_eq!(placed(place_replies(&mut coordinator)).details.hosts, ["r1h1"]);
     assert_eq!(reserved(&mut coordinator, "r0h0:egress"), 35_200_000, "the first is not back");
 }
 
 #[test]
-fn what_would_take_anothers_slo_is_refused_and_changes_nothing() {
+fn a_workload_that_breaks_another_slo_is_refused_without_effect() {
     let mut coordinator: Coordinator<Numbers> = coordinator();
     let mut number = 0;
     let refused = loop {
@@ -230,10 +230,10 @@ fn what_would_take_anothers_slo_is_refused_and_changes_nothing() {
 }
 
 #[test]
-fn a_server_that_goes_down_while_it_is_chosen_takes_no_volume() {
+fn a_server_that_drains_during_the_analysis_gets_no_volume() {
     let mut coordinator: Coordinator<Numbers> = coordinator();
     coordinator.place(SECOND, ask(&form("a", None, 50, 10), None), 1);
-    let result = coordinator.jobs().next().expect("it is looked into").find();
+    let result = coordinator.jobs().next().expect("an analysis starts").find();
     // The first candidate is some host of this rack; all of the rack's hosts start draining.
     let drained = |host: u32| HostReport { host: HostId(host), up: None, draining: Some(true), stored: None };
     let report = Report {
@@ -243,13 +243,13 @@ fn a_server_that_goes_down_while_it_is_chosen_takes_no_volume() {
     };
     coordinator.report(SECOND, report).expect("a valid report");
     coordinator.found(SECOND, result);
-    assert_eq!(place_replies(&mut coordinator), [], "it is analyzed again");
+    assert_eq!(place_replies(&mut coordinator), [], "the analysis restarts");
     let record = placed(look_into(&mut coordinator));
     assert!(record.details.hosts[0].starts_with("r1"), "{:?}", record.details.hosts);
 }
 
 #[test]
-fn a_request_of_which_the_ground_changes_eight_times_is_told_to_come_again() {
+fn eight_conflicts_in_a_row_reject_the_request_for_a_retry() {
     let mut coordinator: Coordinator<Numbers> = coordinator();
     let name = |number: u64| format!("w{number}");
     for number in 0..8 {
@@ -258,7 +258,7 @@ fn a_request_of_which_the_ground_changes_eight_times_is_told_to_come_again() {
     coordinator.place(SECOND, ask(&form("last", Some("r1h1"), 400, 2), Some("key")), 1);
     for number in 0..8 {
         assert_eq!(place_replies(&mut coordinator), [], "{number}");
-        let result = coordinator.jobs().next().expect("it is looked into").find();
+        let result = coordinator.jobs().next().expect("an analysis starts").find();
         coordinator.release(SECOND, number).expect("a decision");
         coordinator.found(SECOND, result);
     }
@@ -273,7 +273,7 @@ fn a_request_of_which_the_ground_changes_eight_times_is_told_to_come_again() {
 }
 
 #[test]
-fn nothing_is_looked_into_for_who_has_left_and_nothing_promised_that_nobody_would_know_of() {
+fn disconnected_callers_get_no_analysis_and_no_promise() {
     use std::sync::atomic::{AtomicU32, Ordering};
     // Callers below this number have disconnected.
     static LEFT: AtomicU32 = AtomicU32::new(0);
@@ -312,7 +312,7 @@ fn nothing_is_looked_into_for_who_has_left_and_nothing_promised_that_nobody_woul
 }
 
 #[test]
-fn many_scores_are_found_off_the_desk_and_are_those_of_few() {
+fn many_scores_are_computed_in_a_job_and_equal_single_scores() {
     let mut coordinator: Coordinator<Numbers> = coordinator();
     let links = coordinator
         .fabric()
@@ -335,7 +335,7 @@ fn many_scores_are_found_off_the_desk_and_are_those_of_few() {
     };
     let hosts: Vec<HostId> = (0..600).map(|at| HostId(at % 6)).collect();
     coordinator.score(SECOND, score(&hosts), 1);
-    assert_eq!(coordinator.completions().count(), 0, "it takes longer than a turn");
+    assert_eq!(coordinator.completions().count(), 0, "the analysis takes longer than a turn");
     carry_out(&mut coordinator);
     let scores = |coordinator: &mut Coordinator<Numbers>| match coordinator.completions().next() {
         Some(Completion::Score(_, Ok(Scores { ratings, epoch, age, .. }))) => (ratings.0, epoch, age),
@@ -365,7 +365,7 @@ fn many_scores_are_found_off_the_desk_and_are_those_of_few() {
 }
 
 #[test]
-fn what_is_seen_of_a_workload_is_what_was_true_last() {
+fn the_latest_measured_latency_of_a_workload_is_shown() {
     let mut coordinator: Coordinator<Numbers> = coordinator();
     let report = |from: u64, name: &str, seconds: f64| {
         let window = (Nanos(from), Nanos(from + 1));

@@ -83,7 +83,7 @@ fn programs(workloads: &[Workload]) {
         let promise = |workload: &Workload| Promise {
             workload: Arc::new(workload.clone()),
             route: vec![vec![0], vec![1], vec![2]],
-            priorities: vec![(workload.slo.expect("it has one").latency * 100.0) as u32; 3],
+            priorities: vec![(workload.slo.expect("an SLO").latency * 100.0) as u32; 3],
             limits: workload.demands.iter().map(|demand| demand.arrivals.clone()).collect(),
         };
         let system = System { queues, promises: workloads.iter().take(count).map(promise).collect() };

@@ -68,7 +68,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
-    fn limits_that_are_settled_keep_every_slo_and_are_not_below_what_workloads_bring(
+    fn settled_limits_meet_every_slo_and_are_not_below_arrivals(
         workloads in loads::workloads(1..7), whole in any::<bool>(), way in 0..limits::REGISTRY.entries.len(),
     ) {
         let mut system = system(&workloads);
@@ -101,7 +101,7 @@ proptest! {
     }
 
     #[test]
-    fn where_some_other_way_of_one_bucket_keeps_every_slo_of_a_device_so_does_the_compactor_at_lower_rates(
+    fn the_compactor_succeeds_where_any_policy_does_at_lower_rates(
         curves in prop::collection::vec(curve(1.0), 1..8), slo in 0.05..1.0_f64,
     ) {
         // With one stage and one priority the program is exact.
@@ -125,7 +125,7 @@ proptest! {
     }
 
     #[test]
-    fn at_one_queue_the_bound_is_equation_5_1_and_more_buckets_never_make_it_longer(
+    fn one_queue_gives_equation_5_1_and_more_buckets_never_raise_it(
         flows in prop::collection::vec((curve(0.5), 0..3_u32), 1..8),
     ) {
         let workloads: Vec<_> = flows.iter().map(|(curve, _)| (1.0, curve.clone())).collect();
@@ -153,7 +153,7 @@ proptest! {
 }
 
 #[test]
-fn a_burst_is_larger_behind_a_queue_by_what_comes_while_it_waits() {
+fn a_burst_behind_a_queue_grows_by_the_arrivals_during_the_delay() {
     // Each waits 0.1 s at its own link, and arrives at the next with a burst of 1 + 2 x 0.1.
     let mut queues = vec![queue("a", 10.0), queue("b", 10.0), queue("both", 10.0)];
     let of = |name: &str, from: usize| {
@@ -180,7 +180,7 @@ fn a_burst_is_larger_behind_a_queue_by_what_comes_while_it_waits() {
 }
 
 #[test]
-fn limits_are_in_the_order_in_which_they_were_asked_for() {
+fn limits_come_in_the_requested_order() {
     let curve = |scale: f64| {
         ArrivalCurve::new(&[bucket(0.4 * scale, 0.01 * scale), bucket(0.1 * scale, 0.2 * scale)]).unwrap()
     };
@@ -194,7 +194,7 @@ fn limits_are_in_the_order_in_which_they_were_asked_for() {
 }
 
 #[test]
-fn what_cannot_be_kept_is_named() {
+fn unsatisfiable_slos_are_named() {
     let big: ArrivalCurve = bucket(0.1, 0.5).into();
     let small: ArrivalCurve = bucket(0.1, 0.1).into();
     let system = device(&[(0.4, big.clone()), (1.0, small.clone())]);
@@ -214,7 +214,7 @@ fn what_cannot_be_kept_is_named() {
 }
 
 #[test]
-fn invalid_systems_are_refused_by_name() {
+fn invalid_systems_are_rejected_by_name() {
     let arrivals: ArrivalCurve = bucket(0.1, 0.1).into();
     let right = device(&[(1.0, arrivals)]);
     let broken = |change: fn(&mut System)| {

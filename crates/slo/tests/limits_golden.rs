@@ -35,7 +35,7 @@ fn choose(system: &mut System, way: &Compactor) -> Result<(), NoLimits> {
 }
 
 #[test]
-fn least_rates_are_those_of_the_released_code() {
+fn least_rates_match_the_released_code() {
     let Some(folder) = golden::folder("qos") else { return };
     let (mut feasible, mut infeasible) = (0, 0);
     for path in golden::files(&folder.join("compactor"), |name| name.ends_with(".in.json")) {
@@ -83,7 +83,7 @@ fn by_network(system: &System) -> Vec<f64> {
 }
 
 #[test]
-fn limits_of_the_first_queues_alone_miss_slos_behind_them_and_settled_limits_of_all_queues_do_not() {
+fn limits_of_first_queues_miss_slos_that_settled_limits_meet() {
     let Some(folder) = golden::folder("qos") else { return };
     let mut kept = 0;
     for path in golden::files(&folder.join("compactor"), |name| name.ends_with(".in.json")) {

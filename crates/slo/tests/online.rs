@@ -93,7 +93,7 @@ impl House {
         let release = self.entries.values().flatten().copied().collect();
         let add = agreement.entries.iter().flatten().cloned().collect();
         let change = Transaction { add, release, expect, ..Transaction::default() };
-        let mut ids = self.ledger.commit(change, Nanos(0)).expect("nothing changed meanwhile").into_iter();
+        let mut ids = self.ledger.commit(change, Nanos(0)).expect("no change meanwhile").into_iter();
         let agreed = agreement.agreed.last().expect("the new one").clone();
         self.standing.push(ActiveWorkload { id, form, agreed });
         for ((standing, agreed), entries) in
@@ -113,12 +113,12 @@ impl House {
         let open = |name: &str| Err(leeward_fabric::input::InputError::new(name, "no file"));
         let read = Workloads::from_text("w", &file, &self.cluster, &Default::default(), &open, None);
         let read = read.map_err(|error| TestCaseError::fail(error.to_string()))?;
-        let placed = read.system(&self.cluster).expect("it has servers");
+        let placed = read.system(&self.cluster).expect("the cluster has servers");
         let mut bounds = Bounds::new(&placed.system, read.bounds).expect("a right system");
         let mut reserved = BTreeMap::<ResourceId, f64>::new();
         for (at, (standing, promise)) in self.standing.iter().zip(&placed.system.promises).enumerate() {
             let Grant { bound_s, slo, .. } = &standing.agreed;
-            let told = bound_s.expect("it is bounded");
+            let told = bound_s.expect("a bound");
             prop_assert!(told <= slo.latency_s, "{standing:?}");
             let bound = bounds.bound(at, Method::Dnc).expect("a bound").seconds;
             prop_assert!((bound - told).abs() <= 1e-6 * told, "{bound} is not {told}: {standing:?}");
@@ -167,7 +167,7 @@ proptest! {
 
     /// All promises hold after any sequence of admissions and packings.
     #[test]
-    fn whatever_is_agreed_keeps_every_slo_and_the_ledger_has_what_is_enforced(
+    fn every_agreement_meets_all_slos_and_the_ledger_has_its_limits(
         asks in prop::collection::vec((ask(), any::<bool>()), 1..7),
     ) {
         let mut house = House::new();
@@ -183,7 +183,7 @@ proptest! {
             match agreement {
                 Ok(agreement) => {
                     let own = agreement.agreed.last().expect("the new one");
-                    prop_assert!(placed || own.server != "r0h0", "it is closed");
+                    prop_assert!(placed || own.server != "r0h0", "host r0h0 is closed");
                     for (before, after) in house.standing.iter().zip(&agreement.agreed) {
                         prop_assert_eq!(&before.agreed.volume, &after.volume, "volumes stay");
                         if after.server != own.server || placed {
@@ -204,7 +204,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_refused_names_the_workload_and_the_stage_that_takes_its_time() {
+fn a_refusal_names_the_workload_and_its_slowest_stage() {
     let house = House::new();
     let ask = Ask { client: 0, server: 1, millis: 5, share: 10, burst: 30, bytes: 1 };
     let refused = admit(&house.cluster, &[], &ask.form("a", true), 0, &policy("dnc"));
@@ -240,12 +240,12 @@ fn by_chance(name: &str, server: Option<&str>, large: bool) -> Form {
 }
 
 #[test]
-fn what_packing_would_not_promise_itself_stays_as_it_is_and_is_no_ones_obstacle() {
+fn promises_of_other_bounds_stay_unchanged_and_do_not_block_packing() {
     // On a path that all racks share: by a bound of another kind, and without a bound.
     for by in ["snc", "none"] {
         let mut house = House::new();
         let form = by_chance("chance", Some("r1h1"), true);
-        let agreement = admit(&house.cluster, &[], &form, 0, &policy(by)).expect("it is admitted");
+        let agreement = admit(&house.cluster, &[], &form, 0, &policy(by)).expect("the workload is admitted");
         let told = agreement.agreed[0].clone();
         assert_eq!(told.by.as_deref(), Some(by).filter(|by| *by != "none"), "{told:?}");
         house.settle(0, form, &agreement);
@@ -269,11 +269,11 @@ fn what_packing_would_not_promise_itself_stays_as_it_is_and_is_no_ones_obstacle(
 }
 
 #[test]
-fn one_that_another_bound_keeps_is_kept_by_it_still() {
+fn packing_preserves_a_promise_of_a_stochastic_bound() {
     // Workloads of shorter SLOs are packed on its links until one is refused; its SLO holds throughout.
     let mut house = House::new();
     let form = by_chance("chance", Some("r1h1"), true);
-    let agreement = admit(&house.cluster, &[], &form, 0, &policy("snc")).expect("it is admitted");
+    let agreement = admit(&house.cluster, &[], &form, 0, &policy("snc")).expect("the workload is admitted");
     house.settle(0, form, &agreement);
     let mut refused = None;
     for id in 1..12 {
@@ -309,7 +309,7 @@ fn one_that_another_bound_keeps_is_kept_by_it_still() {
 }
 
 #[test]
-fn what_was_promised_on_a_link_that_carries_nothing_now_is_no_ones_obstacle() {
+fn promises_on_a_dead_link_do_not_block_others() {
     let mut house = House::new();
     for (id, client, server) in [(0, 0, 4), (1, 1, 2)] {
         let ask = Ask { client, server, millis: 100, share: 5, burst: 1, bytes: 1 };
@@ -337,23 +337,23 @@ fn what_was_promised_on_a_link_that_carries_nothing_now_is_no_ones_obstacle() {
     }
     let ask = Ask { client: 2, server: 1, millis: 200, share: 2, burst: 1, bytes: 1 };
     let admitted = admit(&house.cluster, &house.standing, &ask.form("w4", true), 4, &policy("dnc"));
-    let admitted = admitted.expect("it has nothing to do with the link");
+    let admitted = admitted.expect("the workload does not use the link");
     assert!(admitted.agreed.last().is_some_and(|new| new.bound_s.is_some()));
 }
 
 #[test]
-fn what_shares_no_queue_with_a_volume_that_comes_keeps_its_priorities() {
+fn a_new_volume_leaves_priorities_outside_its_queues_unchanged() {
     let mut house = House::new();
     // Alone in its rack, with the longest SLO; the first priority without others.
     let ask = Ask { client: 0, server: 1, millis: 400, share: 5, burst: 1, bytes: 1 };
     let form = ask.form("apart", true);
-    let agreement = admit(&house.cluster, &[], &form, 0, &policy("dnc")).expect("there is room");
+    let agreement = admit(&house.cluster, &[], &form, 0, &policy("dnc")).expect("enough room");
     house.settle(0, form, &agreement);
     let ask = Ask { client: 3, server: 0, millis: 20, share: 5, burst: 1, bytes: 1 };
     let closed: Vec<HostId> = (0..3).map(HostId).collect();
     let packed =
         pack(&house.cluster, &house.standing, &ask.form("new", false), 1, &policy("compactor"), &closed);
-    let packed = packed.expect("there is room");
+    let packed = packed.expect("enough room");
     assert_eq!(packed.agreed[0], house.standing[0].agreed);
     assert!(packed.agreed[1].server.starts_with("r1"));
 }
@@ -372,16 +372,15 @@ fn a_cluster_without_priorities_promises_nothing() {
 }
 
 #[test]
-fn a_workload_that_depended_on_one_that_ended_stands_without_it() {
+fn a_workload_outlives_one_it_depended_on() {
     let mut house = House::new();
     let ask = Ask { client: 0, server: 1, millis: 100, share: 1, burst: 1, bytes: 1 };
     let first = ask.form("a", true);
-    let agreement = admit(&house.cluster, &[], &first, 0, &policy("dnc")).expect("there is room");
+    let agreement = admit(&house.cluster, &[], &first, 0, &policy("dnc")).expect("enough room");
     house.settle(0, first, &agreement);
     let mut second = ask.form("b", true);
     second.insert("depends_on".to_owned(), json!(["a"]));
-    let agreement =
-        admit(&house.cluster, &house.standing, &second, 1, &policy("dnc")).expect("there is room");
+    let agreement = admit(&house.cluster, &house.standing, &second, 1, &policy("dnc")).expect("enough room");
     house.settle(1, second.clone(), &agreement);
     house.standing.remove(0);
     assert!(admit(&house.cluster, &house.standing, &ask.form("c", true), 2, &policy("dnc")).is_ok());
@@ -392,7 +391,7 @@ fn a_workload_that_depended_on_one_that_ended_stands_without_it() {
 }
 
 #[test]
-fn what_is_wrong_with_a_form_is_told_with_its_field() {
+fn an_invalid_request_names_its_field() {
     let right = Ask { client: 0, server: 1, millis: 100, share: 1, burst: 1, bytes: 1 };
     let with = |field: &str, value: Value| {
         let mut form = right.form("a", true);
@@ -439,7 +438,7 @@ fn what_is_wrong_with_a_form_is_told_with_its_field() {
 }
 
 #[test]
-fn a_promise_that_is_lost_with_its_link_is_no_obstacle_where_priorities_change() {
+fn a_promise_on_a_dead_link_does_not_block_a_priority_change() {
     // One more SLO than priorities: each arrival changes the order of the existing ones.
     let mut house = House::new();
     let asks = [(0, 1, 100), (0, 1, 150), (0, 1, 200), (0, 1, 250), (3, 4, 120)];

@@ -52,7 +52,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
     #[test]
-    fn every_slo_is_kept_where_clients_are_servers_too_and_some_stages_cross_nothing(
+    fn every_slo_holds_where_clients_are_also_servers(
         workloads in loads::workloads(1..10),
         way in prop::sample::select(vec!["compactor", "knee", "average"]),
         whole in any::<bool>(),
@@ -73,7 +73,7 @@ proptest! {
     }
 
     #[test]
-    fn every_slo_is_kept_after_every_arrival_and_departure_by_every_way(
+    fn every_policy_meets_all_slos_after_each_arrival_and_departure(
         workloads in loads::workloads(1..12),
         leaves in prop::collection::vec((any::<bool>(), 0..12_usize), 12),
         (fast, whole, clients) in any::<(bool, bool, bool)>(),
@@ -99,7 +99,7 @@ proptest! {
     }
 
     #[test]
-    fn threads_change_nothing(
+    fn the_number_of_threads_does_not_change_the_packing(
         workloads in loads::workloads(1..12),
         leaves in prop::collection::vec((any::<bool>(), 0..12_usize), 12),
         threads in 2..6_usize, fast in any::<bool>(),
@@ -115,7 +115,7 @@ proptest! {
 }
 
 #[test]
-fn who_has_no_place_is_told_why() {
+fn a_workload_without_a_server_gets_the_reason() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let mut some = |name: &str| {
         let strategy = loads::workload(name.to_owned());
@@ -187,37 +187,37 @@ fn bucketed(
 }
 
 #[test]
-fn where_no_server_has_room_the_refusal_names_who_stands_in_the_way_on_the_first() {
+fn a_refusal_names_the_conflicting_workload_on_the_first_server() {
     use leeward_traces::Stage::{NetworkOut, Storage};
-    let told = |settings, stage, slos: [f64; 2], rate, burst| {
+    let refusal = |settings, stage, slos: [f64; 2], rate, burst| {
         let mut packing = onto_one(settings);
         packing.place(&bucketed("there", slos[0], stage, rate, burst).unwrap()).unwrap();
         packing.place(&bucketed("comes", slos[1], stage, rate, burst).unwrap()).unwrap_err().to_string()
     };
     let strict = PackSettings::default;
     // Two of 60 %.
-    let rates = told(strict(), Storage, [1.0, 1.0], 0.6, 0.1);
+    let rates = refusal(strict(), Storage, [1.0, 1.0], 0.6, 0.1);
     assert!(rates.contains("on 1 the least rates are more than a queue has (the first: "), "{rates}");
     assert!(rates.contains("most of it by `there`)"), "{rates}");
     // Two bursts of 0.4 s, after a higher-priority rate: 0.875 s for an SLO of 0.75, or 0.885 s for one of
     // 0.85.
     for (slos, whose) in [([0.7, 0.75], "comes"), ([0.85, 0.7], "there")] {
-        let bursts = told(strict(), Storage, slos, 0.1, 0.4);
+        let bursts = refusal(strict(), Storage, slos, 0.1, 0.4);
         let named =
             format!("on 1 the least bursts take too long (the first: the SLO of `{whose}` at storage, s");
         assert!(bursts.contains(&named), "{bursts}");
         // On links of several hops only the program detects it.
-        let links = told(strict(), NetworkOut, slos, 0.1 * LINK, 0.4 * LINK);
+        let links = refusal(strict(), NetworkOut, slos, 0.1 * LINK, 0.4 * LINK);
         assert!(links.contains("on 1 no limits keep every SLO (the first: no limits keep all"), "{links}");
         assert!(links.contains("is exceeded, that is the SLO of `"), "{links}");
     }
     // Fast first fit uses the configured rates.
-    let fast = told(PackSettings { fast: true, ..strict() }, Storage, [1.0, 1.0], 0.4999999, 0.1);
+    let fast = refusal(PackSettings { fast: true, ..strict() }, Storage, [1.0, 1.0], 0.4999999, 0.1);
     assert!(fast.contains("fast first fit) (the first: "), "{fast}");
 }
 
 #[test]
-fn where_no_limits_keep_all_slos_the_refusal_names_what_stands_in_the_way() {
+fn a_refusal_without_feasible_limits_names_the_conflict() {
     let site =
         Site::star(vec![Client { name: "c".to_owned(), slots: None }], vec![("s".to_owned(), 1)], LINK);
     let mut packing =

@@ -53,7 +53,7 @@ fn examples_take_about_as_many_servers_as_with_the_released_code() {
 }
 
 #[test]
-fn the_example_of_arrivals_and_departures_ends_with_the_same_workloads_placed() {
+fn the_arrival_and_departure_example_places_the_same_workloads() {
     let Some(folder) = golden::folder("qos") else { return };
     let topology = reference::topology(&folder.join("placement/topo-example.txt"));
     let events = std::fs::read_to_string(folder.join("placement/event-example.txt")).unwrap();

@@ -46,7 +46,7 @@ fn owner(name: &str) -> u64 {
 }
 
 #[test]
-fn promises_are_committed_with_those_they_change_and_conflict_where_the_ledger_moved_on() {
+fn promises_commit_with_their_changes_and_conflict_on_a_stale_ledger() {
     let (mut ledger, mut packing) = world(&format!("{TREE}priorities: 4\n"), vec![0.2, 0.5]);
     let (now, mut scratch) = (Nanos(1), Scratch::default());
     let mut promised = Promised::new();
@@ -108,7 +108,7 @@ fn promises_are_committed_with_those_they_change_and_conflict_where_the_ledger_m
 }
 
 #[test]
-fn what_cannot_be_promised_is_refused_with_what_to_do() {
+fn a_refused_promise_names_the_remedy() {
     let refused = |text: &str, levels: Vec<f64>| {
         let (ledger, packing) = world(text, levels);
         let plan = packing.plan(&workload("w", 0.9)).unwrap();

@@ -84,7 +84,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn what_was_promised_is_kept_by_the_bounds_of_who_promised(draws in draws(7, true)) {
+    fn admitted_workloads_meet_their_slos_by_the_bound_of_the_policy(draws in draws(7, true)) {
         let table = [
             ("snc", Method::Snc, BoundSettings::default()),
             ("dnc", Method::Dnc, BoundSettings::default()),
@@ -106,7 +106,7 @@ proptest! {
     }
 
     #[test]
-    fn a_refusal_leaves_all_others_as_they_were(draws in draws(7, true)) {
+    fn a_refusal_leaves_the_system_unchanged(draws in draws(7, true)) {
         for registration in REGISTRY {
             let policy = (registration.make)("").unwrap();
             let (mut system, arrivals) = apart(three_stages(&draws, 1.5));
@@ -154,7 +154,7 @@ fn with(system: &System, policy: &str, arrival: &Arrival) -> Outcome {
 }
 
 #[test]
-fn every_policy_admits_what_is_easy_and_all_but_none_refuse_what_is_not() {
+fn every_policy_admits_an_easy_workload_and_all_but_none_refuse_a_hard_one() {
     let easy = arrival("easy", 1e6, 1e4, 0.1);
     let hard = arrival("hard", 1e6, 1e7, 0.001);
     let heavy = arrival("heavy", 2e8, 1e4, 0.1);
@@ -170,7 +170,7 @@ fn every_policy_admits_what_is_easy_and_all_but_none_refuse_what_is_not() {
 }
 
 #[test]
-fn refusals_say_whose_slo_which_stage_and_which_queue() {
+fn refusals_name_workload_stage_and_queue() {
     let mut table = Vec::new();
     let mut note = |policy: &str, outcome: Outcome| {
         let reason = outcome.refused.map_or("admitted".into(), |refused| refused.to_string());
@@ -206,7 +206,7 @@ fn an_overload_is_a_refusal_even_where_only_the_last_priority_has_no_bound() {
 }
 
 #[test]
-fn a_workload_that_changes_is_decided_on_anew_where_it_is() {
+fn a_changed_workload_is_decided_again_in_place() {
     for policy in ["snc", "dnc", "best"] {
         let system = with(&link(), policy, &arrival("a", 1e6, 1e4, 0.01)).system;
         let system = with(&system, policy, &arrival("b", 1e6, 1e4, 0.02)).system;
@@ -251,7 +251,7 @@ fn invalid_arrivals_and_systems_are_errors_and_settings_are_checked() {
 }
 
 #[test]
-fn best_effort_that_a_promise_cannot_wait_for_is_named() {
+fn a_promise_that_best_effort_delays_too_long_is_named() {
     let first = with(&link(), "dnc", &arrival("first", 1e6, 1e5, 0.0009)).system;
     let mut effort = arrival("effort", 1e6, 1e5, 0.1);
     Arc::make_mut(&mut effort.workload).slo = None;
@@ -261,7 +261,7 @@ fn best_effort_that_a_promise_cannot_wait_for_is_named() {
     Arc::make_mut(&mut effort.workload).demands[0].largest = 2e4;
     let does_not = with(&first, "dnc", &effort);
     assert_eq!(does_not.disturbed, [0]);
-    assert!(!does_not.admitted(), "what may not run has not what it asked for");
+    assert!(!does_not.admitted(), "a workload that may not run is not admitted");
     // A percentile includes this wait as well.
     let first = with(&link(), "snc", &arrival("first", 1e6, 1e5, 0.1)).system;
     assert!(with(&first, "snc", &effort).admitted());
@@ -270,7 +270,7 @@ fn best_effort_that_a_promise_cannot_wait_for_is_named() {
 }
 
 #[test]
-fn best_effort_asks_for_nothing_and_gets_the_last_priority() {
+fn best_effort_is_always_admitted_at_the_last_priority() {
     let mut of = arrival("effort", 1e9, 1e9, 0.1);
     Arc::make_mut(&mut of.workload).slo = None;
     for registration in REGISTRY {
@@ -285,7 +285,7 @@ fn best_effort_asks_for_nothing_and_gets_the_last_priority() {
 }
 
 #[test]
-fn who_is_refused_is_told_of_its_own_miss_before_that_of_others() {
+fn a_refusal_names_the_own_miss_before_the_misses_of_others() {
     let of = |name: &str, burst: f64, latency: f64| systems::simple(name, 0, &[(2.0, burst)], 0.0, latency);
     let promises = vec![of("mail", 6.0, 0.7), of("index", 5.0, 0.4)];
     // Alone, index may take 5 / 10 s; the search puts mail after it, because mail misses by less.
@@ -296,7 +296,7 @@ fn who_is_refused_is_told_of_its_own_miss_before_that_of_others() {
 }
 
 #[test]
-fn who_is_admitted_is_told_how_priorities_came_about() {
+fn an_admission_reports_how_priorities_were_merged() {
     for policy in ["dnc", "none"] {
         let policy = REGISTRY.make(policy, "levels: 2").unwrap();
         let mut system = link();

@@ -43,7 +43,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn one_queue_and_one_bucket_a_workload_are_the_closed_form(draws in draws(6, false)) {
+    fn one_queue_and_one_bucket_per_workload_give_the_closed_form(draws in draws(6, false)) {
         let system = on_paths(&draws, &[&[0]], 1.0);
         let workloads: Vec<(u32, TokenBucket)> = (system.promises.iter())
             .map(|promise| (promise.priorities[0], promise.limits[0].buckets()[0]))
@@ -59,7 +59,7 @@ proptest! {
     // The program takes traffic of higher priority in any order; the curves use the priorities within it. If
     // paths part and meet again, the program has the earlier queues once per path.
     #[test]
-    fn the_program_is_never_above_the_curves_for_the_last_after_others_of_one_priority(
+    fn the_program_is_at_most_the_curves_at_the_last_priority(
         draws in draws(5, true), paths in 0usize..2,
     ) {
         // With whole packets the program counts one packet at each queue but the last, hop by hop none.
@@ -120,7 +120,7 @@ proptest! {
     }
 
     #[test]
-    fn the_best_is_not_above_any_and_says_which_it_is(draws in draws(5, true)) {
+    fn the_best_bound_is_the_minimum_and_names_its_method(draws in draws(5, true)) {
         let system = three_stages(&draws, 0.6);
         let settings = BoundSettings::default();
         let mut of = Bounds::new(&system, settings).unwrap();
@@ -137,7 +137,7 @@ proptest! {
     }
 
     #[test]
-    fn what_asks_for_more_than_there_is_has_no_bound(draws in draws(5, true), paths in 0usize..3, over in 1.01..3.0f64) {
+    fn an_overloaded_queue_has_no_bound(draws in draws(5, true), paths in 0usize..3, over in 1.01..3.0f64) {
         // One more workload passes the first queue at the highest priority, with a rate above its capacity.
         let mut system = on_paths(&draws, PATHS[paths], 0.95);
         let capacity = system.queues[0].capacity;
@@ -156,7 +156,7 @@ proptest! {
     }
 
     #[test]
-    fn stochastic_bounds_are_those_of_the_calculus_where_stages_have_one_priority(draws in draws(5, true)) {
+    fn stochastic_bounds_match_the_calculus_for_equal_priorities(draws in draws(5, true)) {
         let mut system = three_stages(&draws, 0.5);
         for (promise, draw) in system.promises.iter_mut().zip(&draws) {
             promise.priorities.fill(draw.priorities[0]);
@@ -214,7 +214,7 @@ fn one_queue(promises: Vec<Promise>) -> System {
 }
 
 #[test]
-fn requests_in_order_are_as_the_author_of_the_program_has_them() {
+fn bounds_for_requests_in_order_match_the_published_program() {
     // Two queues of 10; a first priority takes 0.1 s of them. Two flows cross both, and one crosses each; all
     // have one priority and half of each queue.
     let of = |name: &str, rate: f64, priority: u32, route: &[usize]| {
@@ -240,7 +240,7 @@ fn requests_in_order_are_as_the_author_of_the_program_has_them() {
 }
 
 #[test]
-fn what_may_come_in_another_order_has_no_bound_that_is_for_one() {
+fn requests_out_of_order_have_no_bound_for_one_order() {
     let on = |stage: Stage, unloaded: f64| {
         let of = Demand { unloaded, ..demand(stage, curve(&[(1.0, 2.0)]), 0.5) };
         let of = promise("w", Some(Slo { percentile: 99.0, latency: 9.0 }), vec![(of, vec![0, 1], 0)]);
@@ -259,7 +259,7 @@ fn what_may_come_in_another_order_has_no_bound_that_is_for_one() {
 }
 
 #[test]
-fn limits_below_the_arrivals_add_what_they_hold_back() {
+fn limits_below_the_arrivals_add_their_shaping_delay() {
     let mut held = simple("held", 0, &[(2.0, 6.0)], 1.0, 1.0);
     let alone = one_queue(vec![held.clone()]);
     assert_eq!(only(&alone, 0, Method::Dnc), Ok(0.6));
@@ -282,7 +282,7 @@ fn a_request_larger_than_its_bucket_counts_whole() {
 }
 
 #[test]
-fn best_effort_after_all_others_adds_one_request_and_no_more() {
+fn best_effort_at_the_last_priority_adds_one_request() {
     let first = simple("first", 0, &[(2.0, 6.0)], 1.0, 1.0);
     let alone = only(&one_queue(vec![first.clone()]), 0, Method::Dnc).unwrap();
     let mut effort = simple("effort", u32::MAX, &[(50.0, 1e6)], 3.0, 1.0);
@@ -296,7 +296,7 @@ fn best_effort_after_all_others_adds_one_request_and_no_more() {
 }
 
 #[test]
-fn a_model_that_is_missing_is_named_and_matters_only_to_what_comes_after_it() {
+fn a_missing_model_is_named_and_affects_only_later_workloads() {
     let mut with = simple("with", 0, &[(2.0, 6.0)], 1.0, 1.0);
     Arc::make_mut(&mut with.workload).demands[0].model = Some(systems::model(2.0, 0.5));
     let without = simple("without", 1, &[(2.0, 6.0)], 1.0, 1.0);
@@ -312,7 +312,7 @@ fn a_model_that_is_missing_is_named_and_matters_only_to_what_comes_after_it() {
 }
 
 #[test]
-fn curves_that_bring_more_than_is_served_are_an_overload_whatever_models_say() {
+fn curves_above_the_capacity_are_an_overload_whatever_the_models() {
     let modelled = |name: &str, rate: f64, route: Vec<usize>, priority: u32| {
         let mut of = demand(Stage::NetworkIn, curve(&[(rate, 2.0)]), 0.5);
         of.model = Some(systems::model(1.0, 0.1));
@@ -341,7 +341,7 @@ fn curves_that_bring_more_than_is_served_are_an_overload_whatever_models_say() {
 }
 
 #[test]
-fn stochastic_bounds_are_of_paths_of_any_length_and_not_of_circles() {
+fn stochastic_bounds_cover_paths_of_any_length_but_no_cycles() {
     let modelled = |name: &str, route: Vec<usize>| {
         let mut of = demand(Stage::NetworkIn, curve(&[(1.0, 2.0)]), 0.5);
         of.model = Some(systems::model(1.0, 0.1));
@@ -359,7 +359,7 @@ fn stochastic_bounds_are_of_paths_of_any_length_and_not_of_circles() {
 }
 
 #[test]
-fn paths_in_a_circle_are_refused_by_name() {
+fn cyclic_paths_are_rejected_by_name() {
     let on = |name: &str, route: Vec<usize>| {
         let of = demand(Stage::NetworkIn, curve(&[(1.0, 2.0)]), 0.5);
         promise(name, Some(Slo { percentile: 99.0, latency: 9.0 }), vec![(of, route, 0)])
@@ -372,7 +372,7 @@ fn paths_in_a_circle_are_refused_by_name() {
 }
 
 #[test]
-fn an_invalid_system_is_refused_by_name_and_never_panics() {
+fn an_invalid_system_is_rejected_by_name_and_never_panics() {
     let sound = one_queue(vec![simple("w", 0, &[(2.0, 6.0)], 1.0, 1.0)]);
     let of = |change: &dyn Fn(&mut System)| {
         let mut system = sound.clone();

@@ -63,7 +63,7 @@ fn said_on(of: &str, text: &str) -> String {
 }
 
 #[test]
-fn a_trace_is_work_at_links_and_device_on_the_path_and_back() {
+fn a_trace_loads_the_device_and_the_links_of_both_directions() {
     let workloads = read(&one(GOOD)).unwrap();
     let placed = workloads.system(&cluster(CLUSTER)).unwrap();
     let queues: Vec<(&str, f64)> =
@@ -99,7 +99,7 @@ fn a_trace_is_work_at_links_and_device_on_the_path_and_back() {
 }
 
 #[test]
-fn a_client_that_is_its_server_crosses_no_link_and_has_its_storage_alone_bounded() {
+fn a_client_on_its_server_crosses_no_link_and_needs_only_storage() {
     let cluster = cluster(CLUSTER);
     let priorities = "priority: 1, limits: {network-in: [{rate: 1MB/s, burst: 1MB}]}";
     let own = read(&one(&format!("{}, {priorities}", GOOD.replace("r1h1", "r0h0")))).unwrap();
@@ -131,7 +131,7 @@ fn a_client_that_is_its_server_crosses_no_link_and_has_its_storage_alone_bounded
 }
 
 #[test]
-fn workloads_that_come_to_others_are_under_the_settings_of_those_or_are_refused() {
+fn arriving_workloads_adopt_the_existing_settings_or_are_rejected() {
     let cluster = cluster(CLUSTER);
     let there =
         read(&format!("congestion: hosts\nlevels: 3\nbounds: {{unit: fluid}}\n{}", one(GOOD))).unwrap();
@@ -157,7 +157,7 @@ fn workloads_that_come_to_others_are_under_the_settings_of_those_or_are_refused(
 }
 
 #[test]
-fn with_congestion_at_hosts_links_of_racks_are_no_queues_and_models_give_bounds() {
+fn with_host_congestion_rack_links_are_no_queues() {
     let hosts = read(&format!("congestion: hosts\n{}", one(GOOD))).unwrap();
     assert_eq!(hosts.congestion, Congestion::Hosts);
     let system = hosts.system(&cluster(CLUSTER)).unwrap().system;
@@ -171,7 +171,7 @@ fn with_congestion_at_hosts_links_of_racks_are_no_queues_and_models_give_bounds(
 }
 
 #[test]
-fn a_trace_that_workloads_share_is_read_once_and_they_have_the_same_curves() {
+fn a_shared_trace_is_read_once_and_gives_equal_curves() {
     let text = "device: ssd.json\nworkloads:\n\
                 - {name: a, client: r0h0, server: r0h1, trace: t.csv, slo: {percentile: 99, latency: 1s}}\n\
                 - {name: b, client: r0h2, server: r0h1, trace: u.csv}\n\
@@ -193,7 +193,7 @@ fn a_trace_that_workloads_share_is_read_once_and_they_have_the_same_curves() {
 }
 
 #[test]
-fn the_margin_is_on_curves_and_not_on_models() {
+fn the_margin_applies_to_curves_and_not_to_models() {
     let [plain, more] =
         ["0%", "25%"].map(|margin| read(&format!("margin: {margin}\n{}", one(GOOD))).unwrap());
     assert_eq!((plain.margin, more.margin), (0.0, 0.25));
@@ -205,7 +205,7 @@ fn the_margin_is_on_curves_and_not_on_models() {
 }
 
 #[test]
-fn curves_priorities_and_limits_are_as_they_stand_in_the_file() {
+fn curves_priorities_and_limits_come_from_the_file() {
     let text = "margin: 0%\nworkloads:\n\
         - name: a\n  client: r0h0\n  server: r0h1:ssd0\n  slo: {percentile: 99, latency: 100ms}\n  unloaded: 1ms\n  \
           curves: {network-in: [{rate: 1MB/s, burst: 64KiB}, {rate: 2MB/s, burst: 8KiB}], storage: [{rate: 5%, burst: 8ms}]}\n  \
@@ -227,7 +227,7 @@ fn curves_priorities_and_limits_are_as_they_stand_in_the_file() {
 }
 
 #[test]
-fn what_the_curve_and_model_commands_print_is_what_a_file_may_name() {
+fn the_output_of_the_curve_and_model_commands_is_valid_input() {
     let folder = std::env::temp_dir().join(format!("leeward-slo-file-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let model = systems::model(50.0, 2e4);
@@ -459,7 +459,7 @@ fn each_mistake_is_one_line_with_its_place() {
 }
 
 #[test]
-fn a_rate_of_0_is_refused_before_anything_is_placed_or_limited_by_it() {
+fn a_rate_of_0_is_rejected_before_any_placement_or_limit() {
     let open = |name: &str| Text::from_bytes(name, "seconds,kind,size\n0,read,4096\n0,write,4096\n");
     let of = cluster(CLUSTER);
     let found =
@@ -472,7 +472,7 @@ fn a_rate_of_0_is_refused_before_anything_is_placed_or_limited_by_it() {
 }
 
 #[test]
-fn a_mistake_in_a_file_that_is_named_has_the_place_where_it_is_named() {
+fn an_error_in_a_referenced_file_has_the_place_of_the_reference() {
     let of = cluster(CLUSTER);
     let open = |name: &str| Err(InputError::new(name, "no such file"));
     let two = format!(
@@ -502,7 +502,7 @@ fn a_mistake_in_a_file_that_is_named_has_the_place_where_it_is_named() {
 }
 
 #[test]
-fn a_file_that_arrives_may_depend_on_those_there_and_gives_no_priorities_or_limits() {
+fn an_arriving_file_may_have_dependencies_but_no_priorities_or_limits() {
     let cluster = cluster(CLUSTER);
     let there = read(&one(GOOD)).unwrap();
     let open = |name: &str| Text::from_bytes(name, trace());
@@ -528,7 +528,7 @@ fn a_file_that_arrives_may_depend_on_those_there_and_gives_no_priorities_or_limi
 }
 
 #[test]
-fn one_of_the_same_name_is_that_one_changed_and_is_decided_on_anew() {
+fn an_arrival_of_an_existing_name_is_a_change_decided_again() {
     let cluster = cluster(CLUSTER);
     let there = read(&one(GOOD)).unwrap();
     let placed = there.system(&cluster).unwrap();
@@ -550,7 +550,7 @@ fn one_of_the_same_name_is_that_one_changed_and_is_decided_on_anew() {
 }
 
 #[test]
-fn who_is_admitted_has_its_promise_and_who_is_refused_has_none_but_best_effort() {
+fn a_refused_workload_gets_no_promise_or_best_effort() {
     let cluster = cluster(CLUSTER);
     let there = read(&one(GOOD)).unwrap();
     let placed = there.system(&cluster).unwrap();
@@ -614,7 +614,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn a_model_is_the_same_to_the_bit_after_it_was_written_and_read(
+    fn a_model_round_trips_to_the_bit(
         states in states(), step in 1e-7..1.0_f64, stay in 0.0..1.0_f64, zero in any::<bool>(),
     ) {
         let count = states.len();
@@ -629,14 +629,14 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn no_text_panics_the_reader(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let text = String::from_utf8_lossy(&bytes);
         let found = said(&text);
         prop_assert!(!found.contains('\n'), "{}", found);
     }
 
     #[test]
-    fn no_slip_of_the_pen_makes_it_panic(
+    fn no_single_edit_panics_the_reader(
         at in 0_usize..1000, cut in 0_usize..6,
         put in prop_oneof![
             prop::sample::select(vec!["", "-1", "1e999", ".inf", "{", "]", "\t", "\n- ", "0", "1e308%", "~", "&a", "*a", "99999999999999999999"])

@@ -42,7 +42,7 @@ fn system(input: &Value) -> System {
 }
 
 #[test]
-fn curves_are_the_lesser_of_the_released_analyses_and_the_program_is_bounded_where_they_are() {
+fn curves_equal_the_lesser_released_analysis_and_bound_the_program() {
     let Some(folder) = golden::folder("qos") else { return };
     let settings = BoundSettings { unit: Unit::Fluid, ..BoundSettings::default() };
     let (mut compared, mut above, mut worst) = (0, 0, 0.0f64);

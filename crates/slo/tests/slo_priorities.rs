@@ -70,7 +70,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
 
     #[test]
-    fn what_any_order_keeps_the_search_keeps(draws in draws(4, true)) {
+    fn the_search_succeeds_if_any_order_meets_all_slos(draws in draws(4, true)) {
         let system = in_line(&draws);
         for settings in [fluid(), BoundSettings::default()] {
             if some_order(&system, Method::Dnc, settings) {
@@ -80,7 +80,7 @@ proptest! {
     }
 
     #[test]
-    fn what_any_order_keeps_the_search_keeps_over_several_queues(mut draws in draws(4, false), line in any::<bool>()) {
+    fn the_search_succeeds_over_several_queues_if_any_order_does(mut draws in draws(4, false), line in any::<bool>()) {
         draws.iter_mut().for_each(|draw| draw.latency /= 3.0);
         let paths: &[&[usize]] = if line { &[&[0, 1], &[1], &[0]] } else { &[&[0, 2], &[1, 2], &[2], &[0]] };
         let system = on_paths(&draws, paths, 0.8);
@@ -90,7 +90,7 @@ proptest! {
     }
 
     #[test]
-    fn the_search_gives_each_a_rank_of_its_own_and_best_effort_the_last(draws in draws(5, true), effort in 0usize..5) {
+    fn the_search_gives_distinct_ranks_and_best_effort_the_last(draws in draws(5, true), effort in 0usize..5) {
         let mut system = in_line(&draws);
         let effort = effort % draws.len();
         Arc::make_mut(&mut system.promises[effort].workload).slo = None;
@@ -106,7 +106,7 @@ proptest! {
     }
 
     #[test]
-    fn merged_ranks_keep_their_order_and_are_no_more_than_there_are_levels(draws in draws(6, true), levels in 1u32..8) {
+    fn merged_ranks_preserve_the_order_and_fit_the_levels(draws in draws(6, true), levels in 1u32..8) {
         let mut system = in_line(&draws);
         for (at, promise) in system.promises.iter_mut().enumerate() {
             promise.priorities = (0..3).map(|stage| (at * 3 + stage) as u32 * 7 % 23).collect();
@@ -134,7 +134,7 @@ proptest! {
 }
 
 #[test]
-fn the_search_finds_what_the_order_of_slos_does_not() {
+fn the_search_succeeds_where_the_order_of_slos_fails() {
     // At the first priority, the small workload with the tighter SLO would leave the large one 7 of 10: 9.2 /
     // 7. At the last, it has 9.2 / 9.
     let large = simple("large", 0, &[(1.0, 9.0)], 0.0, 1.031);
@@ -150,7 +150,7 @@ fn the_search_finds_what_the_order_of_slos_does_not() {
 }
 
 #[test]
-fn an_slo_that_no_order_keeps_is_reported_and_the_search_ends() {
+fn an_slo_that_no_order_meets_is_reported() {
     let of = |name| simple(name, 0, &[(4.0, 5.0)], 0.0, 0.6);
     let system = System { queues: vec![queue("link", 10.0)], promises: vec![of("a"), of("b"), of("c")] };
     // Load 12 on capacity 10: the first has a bound, the last has none.
@@ -158,7 +158,7 @@ fn an_slo_that_no_order_keeps_is_reported_and_the_search_ends() {
 }
 
 #[test]
-fn the_search_asks_for_no_bound_where_the_open_bring_more_than_a_queue_has() {
+fn the_search_computes_no_bound_for_an_overloaded_queue() {
     let promises = (0..40).map(|at| simple(&format!("w{at}"), 0, &[(1.0, 1.0)], 0.5, 1000.0)).collect();
     let system = System { queues: vec![queue("link", 10.0)], promises };
     let mut asked = 0;

@@ -101,7 +101,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn no_request_at_a_device_is_later_than_its_bounds(
+    fn no_request_at_a_device_exceeds_its_bounds(
         draws in draws(5, true),
         sends in prop::collection::vec(sends(), 1..6),
         together in any::<bool>(),
@@ -120,7 +120,7 @@ proptest! {
 }
 
 #[test]
-fn several_places_are_later_than_one_server_of_their_work_would_be() {
+fn several_device_slots_exceed_the_bound_of_a_single_server() {
     // Seven of eight slots are taken when a burst arrives: the bound of a single server does not suffice.
     let places = 8;
     let of = |name: &str, priority, unloaded| {

@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_log_of_a_writer_that_never_pauses_does_not_grow_for_ever() {
+    fn the_wal_of_a_busy_writer_stays_bounded() {
         let folder = tempfile::tempdir().expect("a folder");
         let path = folder.path().join("store.db");
         let writer = Connection::open(&path).expect("a file");

@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_was_told_nothing_for_a_while_misses_no_news() {
+    fn a_late_reader_misses_no_change() {
         let job = |name: usize| Change::Job(name.to_string(), Default::default());
         let follows = |updates| Leadership::Follower { leader: None, updates };
         let told = (0..4).map(|name| follows(Updates::Changes(vec![job(name)])));

@@ -269,7 +269,7 @@ mod tests {
     /// A store with this many decisions of ten clients; 100 of them hold resources, and the first ones have
     /// keys.
     fn keeps(decisions: u32) -> Sqlite {
-        let store = Sqlite::in_memory().expect("there is memory");
+        let store = Sqlite::in_memory().expect("an in-memory store opens");
         let rows = format!(
             "WITH RECURSIVE n (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < {decisions})
             INSERT INTO decisions SELECT id, id, 'replicas', CASE WHEN id > 200 THEN 'client ' || (id % 10) END,
@@ -277,7 +277,7 @@ mod tests {
             INSERT INTO commitments SELECT id, '[]' FROM decisions WHERE id % {} = 0",
             decisions / 100
         );
-        store.connection.execute_batch(&rows).expect("there is room");
+        store.connection.execute_batch(&rows).expect("enough room");
         store
     }
 
@@ -285,13 +285,13 @@ mod tests {
     fn steps(store: &Sqlite, question: &str, parameters: &[i64]) -> i32 {
         let mut question = store.connection.prepare(question).expect("a right question");
         let mut rows = question.query(params_from_iter(parameters)).expect("a right question");
-        while rows.next().expect("it is read").is_some() {}
+        while rows.next().expect("the store is readable").is_some() {}
         drop(rows);
         question.get_status(StatementStatus::VmStep)
     }
 
     #[test]
-    fn what_is_read_and_forgotten_takes_no_longer_because_much_is_kept_besides() {
+    fn the_cost_of_queries_does_not_grow_with_the_store() {
         let [few, many] = [2_000, 40_000].map(|decisions| {
             let store = keeps(decisions);
             let forgotten = [i64::from(decisions) - 100, 1_000];

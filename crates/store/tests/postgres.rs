@@ -15,20 +15,20 @@ use leeward_records::Change;
 use leeward_store::{Database, Durability, Leadership, Postgres, Sqlite, Store, StoreError, Updates};
 
 #[test]
-fn a_leader_that_was_deposed_writes_nothing() {
+fn a_deposed_leader_cannot_write() {
     let Some(server) = postgres::Server::shared() else { return };
     let database = server.database();
-    let open = || server.store(&database).expect("it is there");
+    let open = || server.store(&database).expect("the database is available");
     let (mut first, mut second) = (open(), open());
     assert_eq!(first.renew_lease("first"), Ok(Leadership::Leader { term: 1 }));
     let change = |name: &str| [Change::Job(name.to_owned(), Default::default())];
-    assert_eq!(second.apply(&change("second")), Err(StoreError::Deposed), "it never led");
+    assert_eq!(second.apply(&change("second")), Err(StoreError::Deposed), "the second store never led");
     assert!(
         matches!(second.renew_lease("second"), Ok(Leadership::Follower { leader: Some(leader), .. }) if &*leader == "first")
     );
-    first.apply(&change("kept")).expect("it leads");
+    first.apply(&change("kept")).expect("the store leads");
     // Another service took a term; the first does not know it yet.
-    server.ask(&database, "UPDATE leadership SET term = term + 1").expect("it is written");
+    server.ask(&database, "UPDATE leadership SET term = term + 1").expect("the database is writable");
     assert_eq!(first.apply(&change("late")), Err(StoreError::Deposed));
     // The lock is released with the connection, once the server notices that it is closed.
     let leads = (0..500).find_map(|_| match second.renew_lease("second") {
@@ -43,40 +43,40 @@ fn a_leader_that_was_deposed_writes_nothing() {
         first.renew_lease("first"),
         Ok(Leadership::Follower { updates: Updates::Everything, .. })
     ));
-    let jobs = second.load(10, 10).expect("it is read").jobs;
+    let jobs = second.load(10, 10).expect("the store is readable").jobs;
     assert_eq!(jobs.into_iter().map(|(name, _)| name).collect::<Vec<_>>(), ["kept"]);
 }
 
 #[test]
-fn who_is_far_behind_is_told_to_load_everything() {
+fn a_follower_far_behind_must_load_everything() {
     let Some(server) = postgres::Server::shared() else { return };
     let database = server.database();
-    let open = || server.store(&database).expect("it is there");
+    let open = || server.store(&database).expect("the database is available");
     let (mut first, mut second) = (open(), open());
     assert!(matches!(first.renew_lease("first"), Ok(Leadership::Leader { .. })));
     let everything = |stands| matches!(stands, Ok(Leadership::Follower { updates: Updates::Everything, .. }));
-    assert!(everything(second.renew_lease("second")), "it has loaded nothing yet");
+    assert!(everything(second.renew_lease("second")), "the second store has loaded no state yet");
     let change = |number: u32| [Change::Job(format!("job {number}"), Default::default())];
-    (0..3).for_each(|number| first.apply(&change(number)).expect("it leads"));
-    second.load(10, 10).expect("it is read");
-    first.apply(&change(3)).expect("it leads");
+    (0..3).for_each(|number| first.apply(&change(number)).expect("the store leads"));
+    second.load(10, 10).expect("the store is readable");
+    first.apply(&change(3)).expect("the store leads");
     let Ok(Leadership::Follower { updates: Updates::Changes(changes), .. }) = second.renew_lease("second")
     else {
         panic!("it does not follow")
     };
     assert_eq!(changes, change(3));
-    (4..8).for_each(|number| first.apply(&change(number)).expect("it leads"));
-    server.ask(&database, "DELETE FROM commits WHERE number < 7").expect("it is written");
+    (4..8).for_each(|number| first.apply(&change(number)).expect("the store leads"));
+    server.ask(&database, "DELETE FROM commits WHERE number < 7").expect("the database is writable");
     assert!(everything(second.renew_lease("second")));
 }
 
 #[test]
-fn a_database_of_a_later_version_is_refused_and_one_without_a_server_is_told() {
+fn a_later_schema_and_an_unreachable_database_are_errors() {
     let Some(server) = postgres::Server::shared() else { return };
     let database = server.database();
-    drop(server.store(&database).expect("it is there"));
+    drop(server.store(&database).expect("the database is available"));
     drop(server.store(&database).expect("the same again"));
-    server.ask(&database, "UPDATE made SET steps = 99").expect("it is written");
+    server.ask(&database, "UPDATE made SET steps = 99").expect("the database is writable");
     assert!(matches!(server.store(&database), Err(StoreError::Newer { found: 99, .. })));
     let Err(StoreError::Database(problem)) = server.store("nowhere") else { panic!("there is none") };
     assert_eq!(problem, "PostgreSQL: database \"nowhere\" does not exist");
@@ -89,38 +89,38 @@ fn a_database_of_a_later_version_is_refused_and_one_without_a_server_is_told() {
 }
 
 #[test]
-fn whatever_there_is_is_read_in_pieces_as_it_is_from_a_file() {
+fn postgres_loads_in_batches_the_same_state_as_a_file() {
     let Some(server) = postgres::Server::shared() else { return };
-    let mut store = server.store(&server.database()).expect("it is there");
-    let mut file = Sqlite::in_memory().expect("there is memory");
+    let mut store = server.store(&server.database()).expect("the database is available");
+    let mut file = Sqlite::in_memory().expect("an in-memory store opens");
     assert!(matches!(store.renew_lease("here"), Ok(Leadership::Leader { .. })));
     let mut jobs = 0;
     for count in [999, 1_000, 1_001, 2_000, 2_500] {
         let more: Vec<Change> =
             (jobs..count).map(|job| Change::Job(format!("job {job}\\"), Default::default())).collect();
-        store.apply(&more).expect("it leads");
-        file.apply(&more).expect("there is room");
+        store.apply(&more).expect("the store leads");
+        file.apply(&more).expect("enough room");
         jobs = count;
-        let read = store.load(10, 10).expect("it is read");
+        let read = store.load(10, 10).expect("the store is readable");
         assert_eq!(read.jobs.len(), count);
-        assert_eq!(read, file.load(10, 10).expect("it is read"));
+        assert_eq!(read, file.load(10, 10).expect("the store is readable"));
     }
 }
 
 #[test]
-fn a_term_comes_after_any_that_the_service_knew_and_a_new_connection_has_seen_nothing() {
+fn terms_increase_and_a_new_connection_starts_unsynchronized() {
     let Some(server) = postgres::Server::shared() else { return };
     let database = server.database();
-    let mut store = server.store(&database).expect("it is there");
+    let mut store = server.store(&database).expect("the database is available");
     assert_eq!(store.renew_lease("here"), Ok(Leadership::Leader { term: 1 }));
     // A different database takes its place, without the last term.
-    server.ask(&database, "UPDATE leadership SET term = 0").expect("it is written");
+    server.ask(&database, "UPDATE leadership SET term = 0").expect("the database is writable");
     let change = [Change::Job("job".to_owned(), Default::default())];
     assert_eq!(store.apply(&change), Err(StoreError::Deposed));
     let term = (0..500).find_map(|_| match store.renew_lease("here") {
         Ok(Leadership::Leader { term }) => Some(term),
         Ok(Leadership::Follower { updates, .. }) => {
-            assert_eq!(updates, Updates::Everything, "what another connection saw counts no more");
+            assert_eq!(updates, Updates::Everything, "a new connection starts without known changes");
             std::thread::sleep(std::time::Duration::from_millis(10));
             None
         }
@@ -137,7 +137,7 @@ fn counting(server: &postgres::Server, folder: &Path) -> Arc<AtomicUsize> {
     let counted = turns.clone();
     std::thread::spawn(move || {
         for near in listener.incoming().map_while(Result::ok) {
-            let far = UnixStream::connect(&to).expect("it is there");
+            let far = UnixStream::connect(&to).expect("the socket exists");
             let said = Arc::new(AtomicBool::new(false));
             let ways =
                 [(near.try_clone(), far.try_clone(), true), (far.try_clone(), near.try_clone(), false)];
@@ -166,28 +166,28 @@ fn counting(server: &postgres::Server, folder: &Path) -> Arc<AtomicUsize> {
 }
 
 #[test]
-fn a_commit_takes_one_round_trip_whatever_is_in_it() {
+fn every_commit_takes_one_round_trip() {
     let Some(server) = postgres::Server::shared() else { return };
     let folder = tempfile::tempdir().expect("a folder");
     let turns = counting(&server, folder.path());
     let url = format!("postgres:///{}?user=tests&host={}", server.database(), folder.path().display());
     let database = Database::read(&url, None).expect("a right URL");
-    let mut store = Postgres::open(database, Durability::Process, 10).expect("it is there");
+    let mut store = Postgres::open(database, Durability::Process, 10).expect("the database is available");
     assert!(matches!(store.renew_lease("here"), Ok(Leadership::Leader { .. })));
     let jobs = (0..20).map(|job| Change::Job(format!("job {job}"), Default::default()));
     let ends = (0..20).map(|id| Change::Ended { id, released: Some(Nanos(id)) });
     let changes: Vec<Change> = jobs.chain(ends).collect();
     for _ in 0..2 {
         let before = turns.load(Ordering::SeqCst);
-        store.apply(&changes).expect("it leads");
+        store.apply(&changes).expect("the store leads");
         assert_eq!(turns.load(Ordering::SeqCst) - before, 1);
     }
 }
 
 #[test]
-fn a_server_on_another_machine_is_spoken_to_with_tls_and_its_certificate_is_checked() {
+fn a_remote_server_is_reached_over_tls_with_a_checked_certificate() {
     let Some(server) = postgres::Server::with_tls() else { return };
-    let (database, port) = (server.database(), server.port().expect("it listens"));
+    let (database, port) = (server.database(), server.port().expect("the server listens"));
     let open = |host: &str, authorities: &str| {
         let url = format!(
             "postgres://tests@/{database}?{host}&port={port}&sslmode=require&sslrootcert={authorities}"
@@ -202,7 +202,7 @@ fn a_server_on_another_machine_is_spoken_to_with_tls_and_its_certificate_is_chec
             WHERE application_name = 'leeward'";
         assert_eq!(server.ask(&database, asked).as_deref(), Some("t"));
         drop(store);
-        server.ask(&database, "UPDATE leadership SET term = 0").expect("it is written");
+        server.ask(&database, "UPDATE leadership SET term = 0").expect("the database is writable");
     }
     // The host name or the authority does not match.
     let folder = tempfile::tempdir().expect("a folder");

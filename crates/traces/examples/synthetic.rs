@@ -20,7 +20,8 @@ fn main() -> io::Result<()> {
 ///
 /// Fails if `out` cannot be written.
 pub fn write(out: &mut impl Write) -> io::Result<()> {
-    let workload = TABLE_3_1.iter().find(|workload| workload.letter == 'B').expect("it is in the table");
+    let workload =
+        TABLE_3_1.iter().find(|workload| workload.letter == 'B').expect("workload B is in the table");
     let shape = Shape {
         rate: 30.0,
         gap_c2: workload.gap_c2,

@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stage_is_found_by_the_name_it_shows() {
+    fn stages_parse_from_their_displayed_names() {
         for stage in Stage::ALL {
             assert_eq!(Stage::from_name(&stage.to_string()), Some(stage));
         }

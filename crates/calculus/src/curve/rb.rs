@@ -152,7 +152,7 @@ impl RbCurve {
         let mean = self.floor();
         let mut buckets: Vec<TokenBucket> = self.vertices().filter(|bucket| bucket.rate() > mean).collect();
         buckets.push(TokenBucket::raw(mean, self.burst_from(mean)));
-        ArrivalCurve::new(&buckets).expect("it has the mean's bucket")
+        ArrivalCurve::new(&buckets).expect("at least the bucket of the mean")
     }
 
     /// The curve with the work of each request multiplied by `factor`: a safety margin of 10 % is 1.1 (SLO section

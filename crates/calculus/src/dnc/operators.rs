@@ -127,7 +127,7 @@ impl ServiceCurve {
             buckets.push(TokenBucket::raw(slope, burst.max(0.0)));
             let length = if later { next(piece) - to } else { from - start };
             if later && piece + 1 == starts.len() {
-                return Ok(ArrivalCurve::new(&buckets).expect("it has the last piece of the arrivals"));
+                return Ok(ArrivalCurve::new(&buckets).expect("at least the last piece of the arrivals"));
             }
             if later {
                 to = next(piece);

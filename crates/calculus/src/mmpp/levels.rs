@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn levels_of_a_table_of_ranges() {
+    fn every_range_of_the_table_gives_valid_levels() {
         let table = [(0.0, 1.0), (20.0, 20.0), (99.0, 100.0), (50.0, 100.0), (0.0, 100.0), (0.0, 10_000.0)];
         for (low, high) in table {
             for states in [1, 2, 5, 10] {

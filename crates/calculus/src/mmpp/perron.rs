@@ -134,7 +134,7 @@ mod tests {
         }
 
         #[test]
-        fn a_guess_of_any_quality_changes_nothing_but_rounding(
+        fn an_initial_guess_changes_only_rounding(
             n in 1usize..8, entries in prop::collection::vec(1e-7..1.0f64, 64), error in -0.5..0.5f64, digits in 0i32..12,
         ) {
             let b = &entries[..n * n];

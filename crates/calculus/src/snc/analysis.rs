@@ -153,7 +153,8 @@ fn arriving(plan: &Plan, of: &mut Expressions, queue: usize, flows: &[usize]) ->
     let mut arrivals = Vec::new();
     let mut sources: Vec<(usize, Vec<usize>)> = Vec::new();
     for &flow in flows {
-        let hop = plan.flows[flow].queues.iter().position(|&at| at == queue).expect("it passes the queue");
+        let hop =
+            plan.flows[flow].queues.iter().position(|&at| at == queue).expect("the flow passes the queue");
         let Some(before) = hop.checked_sub(1) else {
             arrivals.push(leaf(plan, of, flow));
             continue;

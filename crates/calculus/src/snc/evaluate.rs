@@ -410,7 +410,7 @@ mod tests {
     }
 
     #[test]
-    fn as_few_operators_are_dependent_as_the_largest_group_has_members_less_one() {
+    fn dependent_operators_are_one_less_than_the_largest_group() {
         let (mut of, _) = expression();
         of.clear();
         let groups = [0, 1, 0, 2, 0, 1, 2, 1, 0];

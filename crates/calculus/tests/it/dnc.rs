@@ -178,7 +178,7 @@ fn bounds(flows: &[Flow], packets: Packets) -> [Vec<f64>; 2] {
 
 proptest! {
     #[test]
-    fn no_bound_falls_when_a_flow_may_send_more(flows in bipartite(), which in 0usize..8, rate in 0.0..0.1f64, burst in 0.0..2.0f64) {
+    fn no_bound_falls_when_a_flow_sends_more(flows in bipartite(), which in 0usize..8, rate in 0.0..0.1f64, burst in 0.0..2.0f64) {
         let mut more = flows.clone();
         let flow = &mut more[which % flows.len()];
         let old = flow.arrivals.buckets()[0];
@@ -193,7 +193,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bound_falls_when_a_flow_comes_or_packets_count(flows in bipartite()) {
+    fn no_bound_falls_when_a_flow_is_added_or_packets_count(flows in bipartite()) {
         let (fewer, _) = flows.split_at(flows.len() - 1);
         let all = bounds(&flows, Packets::Fluid);
         for (fewer, all) in bounds(fewer, Packets::Fluid).iter().zip(&all) {

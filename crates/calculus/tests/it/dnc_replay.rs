@@ -147,7 +147,7 @@ fn within(case: &Case, packets: Packets, preempts: bool) -> Result<(), TestCaseE
 
 proptest! {
     #[test]
-    fn the_test_sends_no_more_than_the_buckets_let_pass(case in cases(vec![vec![0]])) {
+    fn the_replay_sends_no_more_than_the_buckets_admit(case in cases(vec![vec![0]])) {
         for (flow, sent) in case.flows.iter().zip(&case.sent) {
             for (index, first) in sent.iter().enumerate() {
                 let mut work = 0.0;
@@ -160,28 +160,28 @@ proptest! {
     }
 
     #[test]
-    fn one_queue_that_preempts_keeps_within_the_fluid_bounds(case in cases(vec![vec![0]])) {
+    fn a_preemptive_queue_meets_the_fluid_bounds(case in cases(vec![vec![0]])) {
         within(&case, Packets::Fluid, true)?;
     }
 
     #[test]
-    fn one_queue_of_whole_packets_keeps_within_the_bounds(case in cases(vec![vec![0]])) {
+    fn one_queue_of_whole_packets_meets_the_bounds(case in cases(vec![vec![0]])) {
         within(&case, Packets::Whole, false)?;
     }
 
     #[test]
-    fn two_hops_of_whole_packets_keep_within_the_bounds(case in cases(vec![vec![0, 2], vec![0, 3], vec![1, 2], vec![1, 3], vec![1], vec![2]])) {
+    fn two_hops_of_whole_packets_meet_the_bounds(case in cases(vec![vec![0, 2], vec![0, 3], vec![1, 2], vec![1, 3], vec![1], vec![2]])) {
         within(&case, Packets::Whole, false)?;
     }
 
     #[test]
-    fn lines_of_whole_packets_keep_within_the_bounds(case in cases(vec![vec![0, 1, 2, 3], vec![1, 2, 3], vec![0, 1, 2], vec![1, 2], vec![2, 3], vec![0, 2, 3], vec![3]])) {
+    fn lines_of_whole_packets_meet_the_bounds(case in cases(vec![vec![0, 1, 2, 3], vec![1, 2, 3], vec![0, 1, 2], vec![1, 2], vec![2, 3], vec![0, 2, 3], vec![3]])) {
         within(&case, Packets::Whole, false)?;
     }
 }
 
 #[test]
-fn a_burst_of_all_at_once_reaches_the_bound_of_the_first_priority() {
+fn a_simultaneous_burst_attains_the_bound_of_the_first_priority() {
     let flow = |burst, priority| Flow {
         arrivals: TokenBucket::new(1.0, burst).unwrap().into(),
         priority,
@@ -205,7 +205,7 @@ fn a_burst_of_all_at_once_reaches_the_bound_of_the_first_priority() {
 }
 
 #[test]
-fn a_packet_in_service_is_waited_for() {
+fn a_packet_in_service_delays_higher_priorities() {
     let flow = |burst, priority| Flow {
         arrivals: TokenBucket::new(1.0, burst).unwrap().into(),
         priority,

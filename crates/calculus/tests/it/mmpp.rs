@@ -47,7 +47,7 @@ proptest! {
     }
 
     #[test]
-    fn a_reversible_chain_has_a_small_sigma_that_holds_for_its_exact_moments(
+    fn a_reversible_chain_has_a_small_sigma_valid_for_its_exact_moments(
         model in chain(), theta in 0.01..0.45f64, leave in 1e-6..1.0f64,
     ) {
         let n = model.states().len();
@@ -198,7 +198,7 @@ fn a_constant_rate_is_one_state_at_that_rate() {
 }
 
 #[test]
-fn intervals_longer_than_the_trace_leave_its_rate_as_it_is() {
+fn intervals_longer_than_the_trace_preserve_its_rate() {
     let (_, trace) = hard().swap_remove(0);
     let rate = 200.0 * 100.0 / 9.95;
     for interval in [0.1, 6.0, 9.0, 10.0, 3600.0] {
@@ -213,7 +213,7 @@ fn intervals_longer_than_the_trace_leave_its_rate_as_it_is() {
 }
 
 #[test]
-fn an_idle_state_brings_no_request_and_the_model_is_busy_only_when_its_trace_is() {
+fn an_idle_state_has_no_requests_and_the_model_is_busy_as_its_trace() {
     // A burst of twenty requests in one interval of forty, the others idle.
     let burst: Vec<Request> = (0..20)
         .flat_map(|second| {

@@ -9,7 +9,7 @@ fn close(ours: f64, theirs: f64, tolerance: f64, what: &str) {
 }
 
 #[test]
-fn fits_of_the_traces_are_the_published_ones() {
+fn fits_of_the_traces_match_the_published_ones() {
     let Some(folder) = golden::folder("qos/mmbp") else { return };
     for path in golden::files(&folder, |name| name.ends_with(".json")) {
         let theirs = golden::json(&path);
@@ -36,7 +36,7 @@ fn fits_of_the_traces_are_the_published_ones() {
 }
 
 #[test]
-fn bounds_of_the_published_models_are_the_published_ones() {
+fn bounds_of_the_published_models_match_the_published_ones() {
     let Some(folder) = golden::folder("qos/mmbp") else { return };
     for path in golden::files(&folder, |name| name.ends_with(".json")) {
         let theirs = golden::json(&path);

@@ -68,7 +68,7 @@ proptest! {
     }
 
     #[test]
-    fn one_more_request_lowers_it_nowhere(trace in traces(100), at in 0.0..1.0f64, work in 0.0..500.0f64, rates in rates()) {
+    fn one_more_request_never_lowers_the_curve(trace in traces(100), at in 0.0..1.0f64, work in 0.0..500.0f64, rates in rates()) {
         let mut more = trace.clone();
         let when = at * trace[trace.len() - 1].0;
         more.insert(trace.partition_point(|arrival| arrival.0 <= when), (when, work));
@@ -79,7 +79,7 @@ proptest! {
     }
 
     #[test]
-    fn the_rate_for_a_burst_is_the_least_that_has_it(trace in traces(200), share in 0.0..1.0f64) {
+    fn the_rate_for_a_burst_is_the_least_sufficient_one(trace in traces(200), share in 0.0..1.0f64) {
         let curve = curve(&trace);
         let burst = curve.largest() + share * (curve.total() - curve.largest());
         let rate = curve.rate(burst).unwrap();
@@ -89,7 +89,7 @@ proptest! {
     }
 
     #[test]
-    fn all_arrivals_keep_within_the_arrival_curve_and_some_reach_it(trace in traces(120)) {
+    fn the_arrival_curve_bounds_all_arrivals_and_is_attained(trace in traces(120)) {
         let curve = curve(&trace);
         let alpha = curve.arrival_curve();
         for (i, first) in trace.iter().enumerate() {
@@ -130,7 +130,7 @@ proptest! {
     }
 
     #[test]
-    fn a_shaper_at_the_effective_bandwidth_meets_the_deadline_and_no_slower_one_does(trace in traces(200), deadline in 1e-3..10.0f64) {
+    fn the_effective_bandwidth_is_the_lowest_rate_meeting_the_deadline(trace in traces(200), deadline in 1e-3..10.0f64) {
         let curve = curve(&trace);
         let rate = curve.effective_bandwidth(deadline).unwrap();
         // A fluid from an empty queue: a request leaves when all work up to it has left.
@@ -156,7 +156,7 @@ proptest! {
     }
 
     #[test]
-    fn a_sum_covers_both_workloads_wherever_they_lie(a in traces(80), b in traces(80), shift in 0.0..2.0f64, rates in rates()) {
+    fn a_sum_covers_both_workloads_at_any_offset(a in traces(80), b in traces(80), shift in 0.0..2.0f64, rates in rates()) {
         let mut both: Vec<(f64, f64)> = a.iter().copied().chain(b.iter().map(|&(at, work)| (at + shift, work))).collect();
         both.sort_by(|x, y| x.0.total_cmp(&y.0));
         let sum = curve(&a).plus(&curve(&b));
@@ -197,7 +197,7 @@ fn a_trace_of_many_blocks_is_the_literal_algorithm() {
 }
 
 #[test]
-fn times_since_1970_lose_nothing() {
+fn times_since_1970_lose_no_precision() {
     let base = 1_700_000_000_000_000_000u64;
     let rows = [(0u64, 5.0), (1, 5.0), (3, 1.0), (1_000_000_007, 9.0)];
     let late = RbCurve::from_nanos(rows.map(|(at, work)| (base + at, work))).unwrap();

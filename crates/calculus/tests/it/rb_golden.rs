@@ -45,7 +45,7 @@ fn trace(folder: &Path, name: &str, estimator: &str, ssd: &Value) -> Vec<(u64, f
 }
 
 #[test]
-fn curves_of_the_reference_traces_are_those_of_the_released_code() {
+fn curves_of_the_reference_traces_match_the_released_code() {
     let Some(folder) = golden::folder("qos") else { return };
     let ssd = golden::json(&folder.join("rb/profileSSD.json"));
     let mut points = 0;

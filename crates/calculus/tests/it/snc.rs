@@ -76,7 +76,7 @@ proptest! {
     }
 
     #[test]
-    fn many_equal_workloads_together_wait_less_than_each_with_its_share(
+    fn multiplexing_lowers_the_bound_below_equal_shares(
         one in model(), count in 2usize..12, p in 90.0..99.99f64,
     ) {
         let rate = 0.55;
@@ -154,7 +154,7 @@ proptest! {
     }
 
     #[test]
-    fn a_queue_of_exponential_requests_waits_longer_than_nothing_and_no_longer_than_its_bound(
+    fn the_exact_m_m_1_quantile_is_below_its_bound(
         load in 0.05..0.95f64,
         nines in 1.0..6.0f64,
     ) {
@@ -251,7 +251,7 @@ fn overload_is_named_with_its_load_and_never_a_number() {
 }
 
 #[test]
-fn a_workload_without_work_waits_for_others_only() {
+fn a_workload_without_work_waits_only_for_others() {
     let idle = Mmpp::new(
         1.0,
         vec![State { requests: Requests::Poisson(0.0), sizes: Sizes::Exponential { mean: 0.0 } }],

@@ -174,7 +174,7 @@ fn a_path_in_short_steps_stays_below_its_bound_over_blocks() {
 }
 
 #[test]
-fn a_path_of_three_queues_with_cross_traffic_of_every_kind_stays_below_its_bound() {
+fn three_queues_with_mixed_cross_traffic_stay_below_their_bound() {
     let sent = model([0.05, 0.2, 0.5], 1.0, Sigma::Stationary);
     let models = [&sent; 6];
     let rate = sent.mean() * 4.0 / 0.7;

@@ -84,7 +84,7 @@ fn a_packet_of_cross_traffic_counts_in_part() {
 }
 
 #[test]
-fn moments_within_steps_are_a_step_later_and_one_more_at_each_queue_and_end_of_it() {
+fn moments_within_steps_delay_by_two_steps_per_queue() {
     let queues = [queue("a", 0.5, 0.0), queue("b", 0.5, 0.0)];
     for (path, steps) in [(&["a"][..], 2.0), (&["a", "b"][..], 4.0)] {
         let own = [workload("own", 0, path, 0.0)];
@@ -106,7 +106,7 @@ fn invalid_work_is_rejected_by_name() {
 }
 
 #[test]
-fn work_as_large_as_numbers_go_gives_no_bound_and_never_panics() {
+fn extremely_large_work_gives_no_bound_and_never_panics() {
     let queues = [queue("a", 0.5, f64::MAX), queue("b", 0.5, f64::MAX)];
     let own = [workload("own", 0, &["a", "b"], f64::MAX), workload("other", 0, &["a"], f64::MAX)];
     let mut network = Network::new(&queues, &own).unwrap();

@@ -106,7 +106,7 @@ proptest! {
     }
 
     #[test]
-    fn records_that_come_before_their_template_wait_for_it(
+    fn records_before_their_template_wait_for_it(
         flows in prop::collection::vec(exported_flow(), 1..60), kind in prop_oneof![Just(Kind::V9), Just(Kind::Ipfix)]
     ) {
         let mut sent: Vec<_> = datagrams(kind, &flows, 1, 7).into_iter().map(|bytes| (v4(9), 4739, bytes)).collect();
@@ -121,7 +121,7 @@ proptest! {
     }
 
     #[test]
-    fn flows_are_spread_over_the_time_that_they_took(flow in exported_flow(), interval_s in 1..600_u32) {
+    fn flows_are_spread_over_their_duration(flow in exported_flow(), interval_s in 1..600_u32) {
         let sent: Vec<_> = datagrams(Kind::Ipfix, &[flow], 1, 7).into_iter().map(|bytes| (v4(9), 4739, bytes)).collect();
         let matrix = read(&captured(&sent), Settings { interval_s, ..exports(Size::Ip) });
         let length = f64::from(interval_s) * 1000.0;
@@ -260,7 +260,7 @@ fn exporters_and_their_domains_have_separate_templates() {
 }
 
 #[test]
-fn a_file_of_ipfix_messages_is_read_as_it_is() {
+fn a_file_of_plain_ipfix_messages_is_readable() {
     let file = datagrams(Kind::Ipfix, &[flow(); 3], 100, 1).concat();
     let matrix = read(&file, exports(Size::Ip));
     assert_eq!(found(&matrix), truth(&[flow(); 3], 100, Size::Ip));
@@ -317,7 +317,7 @@ fn other_packets_in_a_capture_of_exports_are_counted() {
 }
 
 #[test]
-fn an_invalid_sample_costs_no_other_and_counters_are_kept_on_request() {
+fn an_invalid_sample_affects_no_other_and_counters_are_optional() {
     let udp = Udp { time_ns: 0, source: v4(1), destination: v4(2), ports: (1, 2), payload: 100 };
     let good = flow_sample(false, 4, &[sampled_frame(&udp.frame())]);
     let mut wrong = good.clone();

@@ -177,7 +177,7 @@ fn alone(link_type: u32, frame: Vec<u8>) -> Matrix {
 }
 
 #[test]
-fn every_link_layer_leads_to_the_packet() {
+fn every_link_layer_is_decoded_to_the_packet() {
     let (four, six) = (one(v4(1), v4(2)).ip(), one(v6(1), v6(2)).ip());
     let sll = |of: u16, packet: &[u8]| {
         [&[0, 0, 0, 1, 0, 6, 2, 0, 0, 0, 0, 1, 0, 0][..], &of.to_be_bytes(), packet].concat()
@@ -257,7 +257,7 @@ fn a_missing_interface_or_time_is_reported() {
 }
 
 #[test]
-fn an_invalid_block_costs_no_other() {
+fn an_invalid_block_affects_no_other() {
     let order = Order { big: true };
     let frame = Captured::whole(0, one(v4(1), v4(2)).frame());
     let mut wrong = enhanced(order, 0, 0, &frame, false);
@@ -288,7 +288,7 @@ fn a_record_of_impossible_length_ends_the_file() {
 }
 
 #[test]
-fn the_length_on_the_wire_counts_and_not_what_was_captured() {
+fn the_length_on_the_wire_counts_and_not_the_captured_length() {
     // Segmentation offload leaves no length in the IP header.
     let mut frame = one(v4(1), v4(2)).frame();
     frame[16..18].copy_from_slice(&[0, 0]);
@@ -322,7 +322,7 @@ fn several_files_make_one_matrix_and_each_is_a_source() {
 }
 
 #[test]
-fn files_that_are_no_capture_are_rejected() {
+fn files_without_a_capture_format_are_rejected() {
     let cases: [(&[u8], &str); 5] = [
         (b"", "f: the file is empty"),
         (b"nf", "f: first bytes 6e660000; expected pcap, pcapng or a file of IPFIX messages"),

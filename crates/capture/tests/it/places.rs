@@ -10,7 +10,7 @@ use proptest::prelude::*;
 
 proptest! {
     #[test]
-    fn the_longest_prefix_decides(
+    fn the_longest_prefix_wins(
         prefixes in prop::collection::vec((any::<u32>(), 0..=32_u8), 0..20), addresses in prop::collection::vec(any::<u32>(), 1..10)
     ) {
         let mut found = Prefixes::default();
@@ -67,12 +67,12 @@ fn every_form_of_a_mapping_means_the_same() {
         ("m.csv", format!("address,host\n{csv}")),
         ("hosts", format!("127.0.0.1 localhost\n::1 localhost\n\n{hosts}")),
     ];
-    let said = texts.map(|(name, text)| {
+    let errors = texts.map(|(name, text)| {
         let mapping = Mapping::of(name, &text).expect("a mapping");
         mapping.addresses().map(|(prefix, name)| (prefix, name.to_owned())).collect::<Vec<_>>()
     });
-    assert_eq!(said[0].len(), 4);
-    assert_eq!((&said[1], &said[2]), (&said[0], &said[0]));
+    assert_eq!(errors[0].len(), 4);
+    assert_eq!((&errors[1], &errors[2]), (&errors[0], &errors[0]));
 }
 
 #[test]

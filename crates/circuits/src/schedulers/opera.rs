@@ -85,7 +85,7 @@ impl Scheduler for Opera {
             let round = round(racks, &mut random);
             (steps(&round, self.0.uplinks as usize), round)
         });
-        let (_, round) = drawn.min_by_key(|&(steps, _)| steps).expect("one is drawn at least");
+        let (_, round) = drawn.min_by_key(|&(steps, _)| steps).expect("at least one draw");
         let days = round.into_iter().map(|partner| Day { matching: both_ways(&partner), length });
         Ok(Schedule::new(racks, network.night(), days.collect())?)
     }

@@ -40,7 +40,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_trace_has_the_racks_that_were_added(
+        fn a_trace_has_exactly_the_added_racks(
             racks in prop::collection::vec(0_usize..1024, 0..=3),
             other in 0_usize..1024,
         ) {

@@ -170,7 +170,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_queue_is_big_from_early_before_each_day_to_its_end_and_at_no_other_time(
+        fn a_queue_is_big_only_from_just_before_each_day_to_its_end(
             lengths in prop::collection::vec((1_u64..30, any::<bool>()), 1..8),
             night in 0_u64..5,
             early in 0_u64..200,

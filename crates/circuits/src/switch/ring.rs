@@ -61,7 +61,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_turn_goes_to_the_nearest_rack_that_may_have_it(
+        fn the_turn_passes_to_the_nearest_eligible_rack(
             racks in 1_usize..200,
             wanting in prop::collection::vec(0_usize..200, 0..20),
             barred in prop::collection::vec(0_usize..200, 0..20),

@@ -67,7 +67,7 @@ fn instances() -> Vec<(String, Network, Value)> {
 }
 
 #[test]
-fn days_of_etalons_solstice_are_those_of_the_released_solver() {
+fn days_of_etalons_solstice_match_the_released_solver() {
     let all = instances();
     let differ: Vec<&String> = all
         .iter()
@@ -80,7 +80,7 @@ fn days_of_etalons_solstice_are_those_of_the_released_solver() {
 }
 
 #[test]
-fn days_of_the_released_solver_carry_its_own_count_shuffled_or_not() {
+fn days_of_the_released_solver_carry_its_own_count() {
     for (name, network, instance) in instances() {
         let request = matrix(&instance["rng_invariant"]["request"]);
         for run in ["rand_zero", "glibc_srand1"].map(|run| &instance[run]) {
@@ -99,7 +99,7 @@ fn days_of_the_released_solver_carry_its_own_count_shuffled_or_not() {
 }
 
 #[test]
-fn our_schedules_lie_within_the_range_of_shuffled_runs_of_the_released_solver() {
+fn schedules_lie_within_the_shuffled_runs_of_the_released_solver() {
     for (name, network, instance) in instances() {
         let request = matrix(&instance["rng_invariant"]["request"]);
         let schedule = scheduled(&instance, &network);

@@ -119,7 +119,7 @@ proptest! {
     }
 
     #[test]
-    fn hoho_arrives_as_early_as_any_path_over_the_unrolled_schedule(
+    fn hoho_arrives_as_early_as_any_path_of_the_unrolled_schedule(
         racks in 3_usize..9,
         order in prop::collection::vec(1_usize..9, 0..12),
         most_hops in 1_u8..=MOST_HOPS,
@@ -150,7 +150,7 @@ proptest! {
             stay.min(go)
         }
         let direct = (begin..).find(|day| (source + steps[day % steps.len()]) % racks == destination);
-        let (day, hops) = best(&steps, racks, begin, source, destination, most_hops, direct.expect("all are joined"));
+        let (day, hops) = best(&steps, racks, begin, source, destination, most_hops, direct.expect("all racks are joined"));
         // The delay of a circuit is almost a day and a night, so that no packet takes two circuits in one day.
         let settings = Settings { circuit_delay: Nanos(DAY + NIGHT - 1_000), ..circuits_alone(racks, 16, 16) };
         let mut switch = switch(settings, &schedule, of);
@@ -197,7 +197,7 @@ fn share(name: &str, racks: usize, destinations: impl Fn(usize) -> Vec<usize>, w
 }
 
 #[test]
-fn each_routing_has_the_rate_that_theory_gives_it() {
+fn each_routing_has_its_theoretical_rate() {
     let racks = 8;
     let all = |source: usize| -> Vec<usize> { (0..8).filter(|&to| to != source).collect() };
     let next = |source: usize| vec![(source + 3) % 8];

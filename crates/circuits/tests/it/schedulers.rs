@@ -53,7 +53,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 96, ..ProptestConfig::default() })]
 
     #[test]
-    fn every_schedule_keeps_its_guarantees_and_its_demand_balance(
+    fn every_schedule_meets_its_guarantees_and_its_demand_balance(
         demand in demands(), network in networks()
     ) {
         for registration in REGISTRY {
@@ -80,7 +80,7 @@ proptest! {
     }
 
     #[test]
-    fn no_circuit_of_ours_or_of_eclipse_is_idle(demand in demands(), network in networks()) {
+    fn no_circuit_of_solstice_or_eclipse_is_idle(demand in demands(), network in networks()) {
         for name in ["solstice", "eclipse", "solstice-paper"] {
             let Ok(schedule) = REGISTRY.make(name, "").unwrap().schedule(&demand, &network) else { continue };
             let result = evaluate(&schedule, &demand, &network).unwrap();
@@ -96,7 +96,7 @@ proptest! {
     }
 
     #[test]
-    fn etalons_week_is_full_and_so_is_ours_where_there_is_demand(demand in demands()) {
+    fn weeks_of_both_solstices_are_full_if_there_is_demand(demand in demands()) {
         let network = Network::default();
         for name in ["solstice", "solstice-etalon"] {
             let schedule = REGISTRY.make(name, "").unwrap().schedule(&demand, &network).unwrap();
@@ -108,7 +108,7 @@ proptest! {
 
 /// Neither scheduler is better for every demand, so the test compares sums over many demands.
 #[test]
-fn partial_matchings_serve_about_what_eclipse_does_with_the_same_shortest_day_and_more_than_perfect_ones() {
+fn partial_matchings_serve_about_as_much_as_eclipse() {
     let network = Network::default();
     let served = |name: &str, settings: &str, demand: &DemandMatrix| {
         let schedule = REGISTRY.make(name, settings).unwrap().schedule(demand, &network).unwrap();

@@ -133,7 +133,7 @@ fn a_circuit_alone_takes_its_delay_and_the_packet() {
 }
 
 #[test]
-fn nothing_begins_on_a_circuit_that_would_end_in_the_night() {
+fn no_packet_starts_on_a_circuit_that_would_end_in_the_night() {
     let mut switch = Switch::new(Settings::etalon(2)).expect("right settings");
     step(&mut switch, 0, Event::NewWeek(strobe(2)));
     // 1 ns too late for a packet of 900 ns before the night at 200 us, so it leaves after the night.
@@ -220,7 +220,7 @@ fn queues_grow_ahead_of_a_day_and_circuits_are_announced() {
 }
 
 #[test]
-fn packets_are_marked_beyond_a_queue_and_only_if_they_may() {
+fn packets_are_marked_above_a_queue_length_if_ecn_capable() {
     let mut switch =
         Switch::new(Settings { mark_at: Some(2), ..Settings::etalon(2) }).expect("right settings");
     for sent in 0..6 {
@@ -386,7 +386,7 @@ proptest! {
             prop_assert_eq!(balance.by_packet + balance.by_circuit, came);
             prop_assert_eq!(balance.dropped, lost);
             prop_assert_eq!(entered, came + lost + switch.buffered_bytes());
-            prop_assert!(switch.wake_at().is_none_or(|at| at.0 > now), "nothing is due");
+            prop_assert!(switch.wake_at().is_none_or(|at| at.0 > now), "no event is due");
             for (source, circuits) in circuits.iter().enumerate() {
                 for (destination, &up) in circuits.iter().enumerate() {
                     prop_assert_eq!(switch.has_circuit(source, destination), up);

@@ -201,7 +201,7 @@ pub fn run(address: SocketAddr, schedule: &Schedule<'_>, process: u32) -> Outcom
 }
 
 fn connect(address: SocketAddr, at: usize, poll: &Poll) -> Connection {
-    let stream = std::net::TcpStream::connect(address).expect("it listens");
+    let stream = std::net::TcpStream::connect(address).expect("the server listens");
     stream.set_nodelay(true).and_then(|()| stream.set_nonblocking(true)).expect("a socket");
     let mut stream = TcpStream::from_std(stream);
     poll.registry()

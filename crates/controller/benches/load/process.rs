@@ -42,9 +42,8 @@ pub fn pin(process: u32, core: usize) {
 
 impl Process {
     fn start(mut command: Command) -> Process {
-        let mut child =
-            command.stderr(Stdio::piped()).spawn().expect("it runs, and taskset (util-linux) is there");
-        let mut written = BufReader::new(child.stderr.take().expect("it is piped")).lines();
+        let mut child = command.stderr(Stdio::piped()).spawn().expect("taskset (util-linux) is installed");
+        let mut written = BufReader::new(child.stderr.take().expect("stderr is piped")).lines();
         let first = written.next().and_then(Result::ok).expect("a line");
         let address = first.strip_prefix("listening on http://").unwrap_or_else(|| panic!("{first}"));
         let address = address.parse().expect("an address");
@@ -82,7 +81,7 @@ impl Process {
 
     /// Starts a service that does nothing but HTTP and JSON.
     pub fn echo() -> Process {
-        let itself = std::env::current_exe().expect("it runs");
+        let itself = std::env::current_exe().expect("the path of the executable");
         let mut command = Command::new("taskset");
         command.args(["-c", "1"]).arg(itself).arg("--echo");
         Process::start(command)
@@ -94,8 +93,8 @@ impl Process {
 
     /// Resident memory, in bytes.
     pub fn memory(&self) -> u64 {
-        let status =
-            std::fs::read_to_string(format!("/proc/{}/status", self.id())).expect("it runs on Linux");
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.id()))
+            .expect("/proc is available on Linux");
         let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a line");
         line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") * 1024
     }
@@ -106,14 +105,14 @@ impl Process {
             .token
             .iter()
             .fold(request, |request, token| request.header("authorization", format!("Bearer {token}")));
-        let answer = request.call().expect("it answers");
+        let answer = request.call().expect("the server answers");
         answer.into_body().read_to_string().expect("text")
     }
 }
 
 /// CPU time that a process has used.
 pub fn used(process: u32) -> Duration {
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).expect("it runs on Linux");
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).expect("/proc is available on Linux");
     // The name in parentheses comes first and may contain anything.
     let fields: Vec<&str> = stat.rsplit(") ").next().unwrap_or_default().split(' ').collect();
     let ticks = |at: usize| fields[at].parse::<u64>().expect("a number");
@@ -140,6 +139,6 @@ pub fn echo() {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address");
         writeln!(std::io::stderr(), "listening on http://{address}").expect("somebody reads");
-        axum::serve(listener, routes).await.expect("it serves until it is killed");
+        axum::serve(listener, routes).await.expect("the server runs until it is killed");
     });
 }

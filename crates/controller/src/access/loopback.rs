@@ -20,7 +20,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_loopback_if_no_one_else_can_have_it() {
+    fn only_names_of_this_machine_are_loopback() {
         let own =
             ["localhost", "LocalHost:80", "a.localhost.:1", "127.0.0.1:7600", "127.9.9.9", "[::1]:7600"];
         for host in own.into_iter().chain(["[::1]", "[::ffff:127.0.0.1]:1"]) {

@@ -189,11 +189,11 @@ mod tests {
     const HERE: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
     #[test]
-    fn a_role_may_what_those_before_it_may_and_no_more() {
+    fn a_role_includes_the_lower_roles_and_no_higher_one() {
         let roles = Role::ALL;
         let made = roles.map(|role| NewToken::make(role.name(), role, &[]).expect("randomness"));
         let file: String = made.iter().map(|one| format!("{}\n", one.line)).collect();
-        let tokens = Tokens::from_text("tokens", &file).expect("lines that were made");
+        let tokens = Tokens::from_text("tokens", &file).expect("valid lines");
         let access = Access::new(Some(tokens), None);
         for (has, made) in roles.into_iter().zip(&made) {
             for needs in roles {
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn without_tokens_everyone_is_let_in_until_there_are_some() {
+    fn without_tokens_everyone_is_admitted_until_tokens_are_set() {
         let access = Access::new(None, None);
         assert!(access.admit(Some(Role::Admin), None, HERE, 0.0).is_ok());
         access.set_tokens(Tokens::from_text("tokens", "").expect("no lines"));

@@ -75,7 +75,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn in_no_time_is_more_let_through_than_the_limit_allows(
+        fn no_interval_passes_more_requests_than_the_limit(
             limit in 1_u32..50,
             steps in prop::collection::vec(0.0_f64..0.2, 1..400),
         ) {
@@ -97,20 +97,20 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_as_long_as_was_said_is_let_in_and_others_are_not_held_back() {
+    fn a_client_that_waits_is_admitted_and_others_are_unaffected() {
         let rates = Rates::new(Some(2));
         assert_eq!([0, 1, 2].map(|_| rates.take(&client(1), 5.0).is_ok()), [true, true, false]);
         assert!(rates.take(&client(2), 5.0).is_ok());
-        let wait = rates.take(&client(1), 5.0).expect_err("it has asked twice").get();
+        let wait = rates.take(&client(1), 5.0).expect_err("the limit is reached").get();
         assert!(rates.take(&client(1), 5.0 + f64::from(wait)).is_ok());
     }
 
     #[test]
-    fn what_is_remembered_of_clients_is_bounded() {
+    fn the_number_of_client_buckets_is_bounded() {
         let rates = Rates::new(Some(1));
         for number in 0..3 * CLIENTS as u32 {
             assert!(rates.take(&client(number), 0.0).is_ok());
         }
-        assert!(rates.buckets.lock().expect("nobody panicked").len() <= CLIENTS);
+        assert!(rates.buckets.lock().expect("the lock is not poisoned").len() <= CLIENTS);
     }
 }

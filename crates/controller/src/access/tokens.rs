@@ -206,12 +206,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_that_was_made_is_found_by_its_line_alone() {
+    fn a_new_token_is_found_by_its_line_alone() {
         let one = NewToken::make("namenode", Role::Place, &[]).expect("randomness");
         let other = NewToken::make("page", Role::Read, &[]).expect("randomness");
         let file = format!("# who may\n\n{}\n{} # the page\n", one.line, other.line);
-        let tokens = Tokens::from_text("tokens", &file).expect("lines that were made");
-        let found = tokens.find(&one.token).expect("it is there");
+        let tokens = Tokens::from_text("tokens", &file).expect("valid lines");
+        let found = tokens.find(&one.token).expect("the token is valid");
         assert_eq!((&*found.name, found.role), ("namenode", Role::Place));
         assert_eq!(tokens.find(&other.token).map(|found| found.role), Some(Role::Read));
         assert!(tokens.find(&one.line).is_none() && tokens.find("").is_none());
@@ -219,11 +219,16 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_is_bound_to_hosts_has_them_in_its_line() {
+    fn a_host_bound_token_lists_its_hosts_in_its_line() {
         let made = NewToken::make("r0", Role::Report, &["r0h1", "r0h0", "r0h1"]).expect("randomness");
         assert!(made.line.ends_with(" r0h0 r0h1"), "{}", made.line);
-        let tokens = Tokens::from_text("tokens", &format!("{} # both\n", made.line)).expect("it was made");
-        let hosts = tokens.find(&made.token).expect("it is there").hosts.clone().expect("it is bound");
+        let tokens = Tokens::from_text("tokens", &format!("{} # both\n", made.line)).expect("a valid line");
+        let hosts = tokens
+            .find(&made.token)
+            .expect("the token is valid")
+            .hosts
+            .clone()
+            .expect("the token is bound to hosts");
         assert_eq!(
             ["r0h0", "r0h1", "r0h", "r0h10", ""].map(|host| hosts.has(host)),
             [true, true, false, false, false]
@@ -238,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_file_is_told_by_line_and_never_repeats_a_token() {
+    fn errors_in_a_token_file_name_the_line_and_never_the_token() {
         let token = NewToken::make("a", Role::Read, &[]).expect("randomness").token;
         let cases = [
             (format!("a read {token}"), "sha256"),
@@ -248,7 +253,7 @@ mod tests {
             (format!("a place {} r0h0", "0".repeat(64)), "hosts"),
         ];
         for (text, field) in cases {
-            let error = Tokens::from_text("tokens", &text).err().expect("it is wrong");
+            let error = Tokens::from_text("tokens", &text).err().expect("an error");
             assert_eq!(error.field.as_deref(), Some(field), "{error}");
             assert_eq!(error.line, Some(text.lines().count() as u64));
             assert!(!error.to_string().contains(&token), "{error}");

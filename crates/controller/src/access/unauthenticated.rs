@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn room_is_made_by_strangers_alone_and_by_those_first_that_came_first() {
+    async fn the_oldest_unauthenticated_connection_is_closed_first() {
         let unauthenticated = UnauthenticatedConnections::default();
         let [known, gone, first, second] = [(); 4].map(|()| unauthenticated.come());
         known.asks();
@@ -112,12 +112,12 @@ mod tests {
         let meanwhile = unauthenticated.come();
         unauthenticated.make_room();
         meanwhile.let_in();
-        assert!(!leaves(&meanwhile).await, "it was let in before it left");
+        assert!(!leaves(&meanwhile).await, "the connection was authenticated before");
         assert!(unauthenticated.lock().leave.is_empty());
     }
 
     #[tokio::test]
-    async fn who_asks_for_nothing_leaves_and_who_asked_stays() {
+    async fn a_silent_connection_times_out_and_one_with_a_request_stays() {
         let unauthenticated = UnauthenticatedConnections::default();
         let [silent, asked] = [(); 2].map(|()| unauthenticated.come());
         asked.asks();

@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn there_is_room_again_when_a_request_was_answered_or_refused() {
+    fn dropping_a_body_frees_its_memory() {
         let all = Arc::new(Bodies::new(100));
         let (one, other) = (Held::new(all.clone()), Held::new(all.clone()));
         assert!(one.take(60) && other.take(40));

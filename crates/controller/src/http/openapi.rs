@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn every_reference_leads_somewhere_and_every_type_is_used() {
+    fn every_reference_resolves_and_every_schema_is_used() {
         let document = document(SUBJECTS);
         let schemas = document["components"]["schemas"].as_object().expect("types");
         let mut met = BTreeSet::new();
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_is_there_and_what_is_sent_may_be_left_out() {
+    fn response_fields_are_required_and_request_fields_may_be_optional() {
         let document = document(SUBJECTS);
         let required = |name: &str| document["components"]["schemas"][name]["required"].to_string();
         assert!(required("ArmRack").contains("up") && !required("ArmRackBody").contains("up"));
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_say_what_they_may_be() {
+    fn parameters_have_schemas() {
         let document = document(SUBJECTS);
         let parameters = |path: &str| document["paths"][path]["get"]["parameters"].clone();
         let history = parameters("/v1/history");

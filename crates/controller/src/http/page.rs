@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_in_order_and_each_has_a_type() {
+    fn page_files_are_sorted_and_each_has_a_media_type() {
         assert!(FILES.is_sorted_by_key(|&(name, _)| name));
         for (name, _) in FILES {
             assert_ne!(media_type(name), "application/octet-stream", "{name}");

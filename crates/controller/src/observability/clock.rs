@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_change_of_more_than_an_interval_is_told_once() {
+    fn each_clock_step_longer_than_an_interval_is_reported_once() {
         let mut told = EventRecord { ahead: Nanos(1_000), behind: Nanos(0) };
         let steps = [
             (1_000, 0, None, "nothing happened"),

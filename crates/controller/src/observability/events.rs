@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn who_comes_back_hears_what_came_since_unless_it_is_gone() {
+    fn a_returning_subscriber_gets_missed_events_unless_they_are_dropped() {
         let events = Events::new(100, 1);
         assert_eq!(numbers(&events, 100), Ok(vec![]));
         for version in 1..=KEPT as u64 {
@@ -200,11 +200,11 @@ mod tests {
         events.tell(Event::Cluster(0));
         assert_eq!(numbers(&events, 100), Err(Missed), "the first was taken for the last");
         assert_eq!(numbers(&events, 101).map(|told| told.len()), Ok(KEPT));
-        assert_eq!(numbers(&events, 99), Err(Missed), "it is of an earlier run");
+        assert_eq!(numbers(&events, 99), Err(Missed), "the number is of an earlier run");
     }
 
     #[test]
-    fn the_bell_says_what_came_last_and_stays_silent_after_the_end() {
+    fn subscribers_see_the_last_event_number_until_the_stream_closes() {
         let events = Events::new(7, 1);
         let subscribe = events.subscribe();
         events.tell(Event::Cluster(1));
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_free_again_when_its_listener_leaves() {
+    fn a_listener_that_leaves_frees_its_slot() {
         let events = Events::new(0, 1);
         let place = events.place();
         assert!(place.is_some() && events.place().is_none());
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn large_decisions_are_kept_fewer_of_and_none_is_taken_for_larger_than_it_is() {
+    fn the_event_buffer_holds_fewer_large_decisions_and_sizes_are_exact() {
         let record = |tasks: usize| {
             let rate = Some(Rate { mean_bps: u64::MAX, peak_bps: u64::MAX });
             let traffic = Classes { critical: rate, non_critical: rate, best_effort: rate };
@@ -271,7 +271,7 @@ mod tests {
             events.tell(Event::Decision(large.clone()));
         }
         events.tell(Event::Cluster(1));
-        let kept = numbers(&events, events.gone()).expect("it is kept");
+        let kept = numbers(&events, events.gone()).expect("the events are buffered");
         assert!(kept.len() > 1 && (kept.len() - 1) * each <= BYTES, "{} of {each} bytes", kept.len());
         assert_eq!(kept.last(), Some(&41));
         assert_eq!(numbers(&events, events.gone() - 1), Err(Missed));

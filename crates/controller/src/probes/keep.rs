@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn measured_pairs_take_the_place_of_those_that_were_there_and_all_else_stays() {
+    fn measured_pairs_replace_the_old_rates_and_the_rest_is_unchanged() {
         let mut file = json!({
             "shape": "pipe", "hosts": 3, "pair": "5Mbps", "cpus": 4,
             "pairs": [{ "from": "h0", "to": "h1", "rate": "7Mbps" }, { "from": "h0", "to": "h2", "rate": "8Mbps" }],
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hose_learns_what_hosts_may_send() {
+    fn measured_rates_set_the_hose_rates_of_hosts() {
         let rate = |i: usize, j: usize| Some(1e6 * (10 * i + j) as f64 + 1e6);
         for mut file in [
             json!({ "shape": "hose", "nic": "1Gbps", "hosts": [{ "name": "a" }, { "name": "b" }, { "name": "c" }] }),
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mesh_that_has_no_place_or_lacks_a_rate_is_not_kept() {
+    fn a_mesh_that_does_not_fit_or_lacks_a_rate_is_rejected() {
         let full = mesh(&["h0", "h1"], |_, _| Some(1e6));
         let lacks = mesh(&["h0", "h1"], |i, _| (i == 0).then_some(1e6));
         for (mut file, mesh, part) in [
@@ -165,7 +165,7 @@ mod tests {
             (json!({ "shape": "hose", "hosts": 2, "nic": "1Gbps" }), &full, "`h0` is not written out"),
             (json!({ "shape": "pipe", "hosts": 2, "pair": "1Mbps" }), &lacks, "no rate from h1 to h0"),
         ] {
-            let why = with_mesh(&mut file, mesh).expect_err("it is wrong");
+            let why = with_mesh(&mut file, mesh).expect_err("an error");
             assert!(why.contains(part), "{why}");
         }
     }

@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hosts_are_found_where_their_reports_came_from_and_nowhere_once_they_are_silent() {
+    fn silent_hosts_lose_the_address_their_reports_came_from() {
         let second = |seconds: u64| Nanos(seconds * Nanos::SECOND.0);
         let said = [("r0h3".to_owned(), "r0h3.example".to_owned())].into();
         let offers = Offers::new(said, second(1));
@@ -100,10 +100,10 @@ mod tests {
             let found = offers.find(&hosts(names), second(now));
             found.map(|found| found.into_iter().map(|host| host.address).collect::<Vec<_>>())
         };
-        let all = find(&["r0h0", "r0h1", "r0h3"], 105).expect("they were heard");
+        let all = find(&["r0h0", "r0h1", "r0h3"], 105).expect("the hosts have reported");
         assert_eq!(all, ["10.0.0.1:7601", "10.0.0.3:7602", "r0h3.example"]);
         assert_eq!(find(&["r0h2", "r0h3"], 105).map(|found| found.len()), Ok(2));
-        let wrong = |names: &[&str], now| find(names, now).expect_err("it is wrong");
+        let wrong = |names: &[&str], now| find(names, now).expect_err("an error");
         assert_eq!(wrong(&["r0h0", "r0h1", "r0h2"], 105).0, 2, "others do not reach it there");
         assert_eq!(wrong(&["r0h3", "r9h9"], 105).0, 1);
         let (at, why) = wrong(&["r0h1", "r0h0"], 111);

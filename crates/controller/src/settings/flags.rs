@@ -127,12 +127,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_line_wins_and_wrong_flags_are_named() {
+    fn flags_override_defaults_and_errors_name_the_flag() {
         let flags = Flags { listen: Some("[::1]:1".to_owned()), ..Flags::default() };
         assert_eq!(flags.settings().expect("right flags").listen, "[::1]:1");
         let flags = Flags { durable: Some("always".to_owned()), ..Flags::default() };
-        assert_eq!(flags.settings().expect_err("it is wrong").file, "--durable");
+        assert_eq!(flags.settings().expect_err("an error").file, "--durable");
         let flags = Flags { interval: Some("soon".to_owned()), ..Flags::default() };
-        assert_eq!(flags.settings().expect_err("it is wrong").file, "--interval");
+        assert_eq!(flags.settings().expect_err("an error").file, "--interval");
     }
 }

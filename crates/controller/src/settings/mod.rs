@@ -273,16 +273,16 @@ mod tests {
         "cluster = 'c.yaml'\n[limits]\nrequests_per_s = 100\nbody = '1MiB'\n[log]\nlevel = 'debug'\n";
 
     #[test]
-    fn a_file_says_the_same_in_yaml_and_in_toml() {
+    fn yaml_and_toml_files_give_the_same_settings() {
         let (one, two) = (Settings::from_text("a.yaml", YAML), Settings::from_text("a.toml", TOML));
         assert_eq!(one, two);
         let settings = one.expect("a right file");
         assert_eq!((settings.limits.body, settings.log.level), (Bytes(1 << 20), Level::Debug));
-        assert_eq!(settings.listen, Settings::default().listen, "what is not said is the default");
+        assert_eq!(settings.listen, Settings::default().listen, "omitted settings have defaults");
     }
 
     #[test]
-    fn what_is_wrong_with_a_file_is_told_with_line_and_field() {
+    fn errors_in_a_settings_file_name_line_and_field() {
         let cases = [
             ("a.yaml", "listen: a\nlimit: {}\n", (Some(2), Some("limit"))),
             ("a.toml", "listen = 'a'\nlimit = 1\n", (Some(2), Some("limit"))),
@@ -292,13 +292,13 @@ mod tests {
             ("a.toml", "[log]\n\nlevel = 'loud'\n", (Some(3), Some("log.level"))),
         ];
         for (file, text, (line, field)) in cases {
-            let error = Settings::from_text(file, text).expect_err("it is wrong");
+            let error = Settings::from_text(file, text).expect_err("an error");
             assert_eq!((error.line, error.field.as_deref()), (line, field), "{text}: {error}");
         }
     }
 
     #[test]
-    fn what_takes_a_restart_is_named() {
+    fn settings_that_need_a_restart_are_named() {
         let before = Settings::default();
         let mut after = before.clone();
         after.log.level = Level::Debug;

@@ -230,11 +230,11 @@ mod tests {
     }
 
     fn wrong(flags: Flags) -> InputError {
-        Ready::new(flags).err().expect("it is wrong")
+        Ready::new(flags).err().expect("an error")
     }
 
     #[test]
-    fn without_tokens_only_this_machine_is_listened_to() {
+    fn without_tokens_the_service_listens_only_on_loopback() {
         let (folder, mut flags) = flags("0.0.0.0:7600");
         let error = wrong(flags.clone());
         assert_eq!(error.file, "--listen");
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn the_store_is_called_like_the_cluster_or_like_its_file() {
+    fn the_default_store_is_named_after_the_cluster_or_its_file() {
         let folder = tempfile::tempdir().expect("a folder");
         for (name, store) in [
             ("", "lab.db"),
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_by_where_it_was_given() {
+    fn start_errors_name_the_flag_or_file_at_fault() {
         let (folder, flags) = flags("127.0.0.1:0");
         for (listen, part) in
             [("7600", "an address and a port"), ("127.0.0.1:70000", "an address and a port")]
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_service_that_shares_its_store_says_where_it_is_reached() {
+    fn a_service_with_a_shared_store_needs_an_advertised_address() {
         let (folder, mut flags) = flags("0.0.0.0:0");
         let file = |name: &str, text: &str| {
             let file = folder.path().join(name).display().to_string();

@@ -38,15 +38,15 @@ impl Process {
     }
 
     pub fn run(mut command: Command) -> Process {
-        let mut child = command.stderr(Stdio::piped()).spawn().expect("it runs");
-        let mut written = BufReader::new(child.stderr.take().expect("it is piped")).lines();
+        let mut child = command.stderr(Stdio::piped()).spawn().expect("the program starts");
+        let mut written = BufReader::new(child.stderr.take().expect("stderr is piped")).lines();
         let first = written.next().expect("a line").expect("text");
         let url = first.strip_prefix("listening on ").unwrap_or_else(|| panic!("{first}")).to_owned();
         let log = Arc::new(Mutex::new(String::new()));
         let kept = log.clone();
         std::thread::spawn(move || {
             for line in written.map_while(Result::ok) {
-                *kept.lock().expect("nobody panics with it") += &format!("{line}\n");
+                *kept.lock().expect("the lock is not poisoned") += &format!("{line}\n");
             }
         });
         let agent = ureq::Agent::config_builder().http_status_as_error(false);
@@ -55,18 +55,18 @@ impl Process {
     }
 
     pub fn log(&self) -> String {
-        self.log.lock().expect("nobody panics with it").clone()
+        self.log.lock().expect("the lock is not poisoned").clone()
     }
 
     pub fn signal(&self, name: &str) {
         let sent = Command::new("kill").args([name, &self.child.id().to_string()]).status();
-        assert!(sent.expect("there is `kill`").success());
+        assert!(sent.expect("`kill` is installed").success());
     }
 
     /// Kills the service with SIGKILL, which no process can block.
     pub fn kill(&mut self) {
-        self.child.kill().expect("it runs");
-        self.child.wait().expect("it ends");
+        self.child.kill().expect("the process runs");
+        self.child.wait().expect("the process ends");
     }
 
     /// Response to a GET; `None` without a response.
@@ -82,7 +82,7 @@ impl Process {
     /// Response text of a GET.
     pub fn text(&self, path: &str) -> String {
         let answer = self.agent.get(format!("{}{path}", self.url)).call();
-        answer.and_then(|mut answer| answer.body_mut().read_to_string()).expect("it answers with text")
+        answer.and_then(|mut answer| answer.body_mut().read_to_string()).expect("the response is text")
     }
 
     /// Response to a POST with a body; `None` without a response.
@@ -187,6 +187,6 @@ pub fn placers(
     };
     std::thread::scope(|scope| {
         let placers: Vec<_> = clients.iter().map(|client| scope.spawn(move || placer(client))).collect();
-        placers.into_iter().flat_map(|placer| placer.join().expect("it does not panic")).collect()
+        placers.into_iter().flat_map(|placer| placer.join().expect("the thread does not panic")).collect()
     })
 }

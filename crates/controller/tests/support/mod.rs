@@ -22,7 +22,7 @@ use tokio::sync::oneshot;
 pub use self::core::{Numbers, cluster, frozen, labels, place_now, placed, policies, samples};
 
 pub fn service(cluster: &str, settings: &str, clock: Clock) -> Service {
-    let store = Sqlite::in_memory().expect("there is memory");
+    let store = Sqlite::in_memory().expect("an in-memory store opens");
     service_on(cluster, settings, clock, Box::new(store))
 }
 
@@ -73,7 +73,7 @@ impl Server {
     /// Stops the service and returns its result.
     pub fn end(mut self) -> io::Result<()> {
         self.stop();
-        self.thread.take().expect("it ends once").join().expect("the service does not panic")
+        self.thread.take().expect("the service stops once").join().expect("the service does not panic")
     }
 
     pub fn get(&self, path: &str) -> Heard {
@@ -83,7 +83,7 @@ impl Server {
     /// Metrics that include everything acknowledged. Values are as old as the last network snapshot.
     pub fn metrics(&self) -> String {
         assert_eq!(self.get("/v1/status").0, 200);
-        let mut response = self.agent.get(self.url("/metrics")).call().expect("it answers");
+        let mut response = self.agent.get(self.url("/metrics")).call().expect("the server answers");
         let media = response.headers()["content-type"].to_str().expect("text").to_owned();
         assert!(media.starts_with("application/openmetrics-text"), "{media}");
         response.body_mut().read_to_string().expect("text")

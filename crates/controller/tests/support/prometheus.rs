@@ -58,12 +58,12 @@ impl Fake {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ServerConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
         let config = config.expect("versions").with_no_client_auth().with_single_cert(chain, key);
-        Fake::speaking(Some(Arc::new(config.expect("they go together"))))
+        Fake::speaking(Some(Arc::new(config.expect("the settings are compatible"))))
     }
 
     fn speaking(tls: Option<Arc<ServerConfig>>) -> Fake {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-        let port = listener.local_addr().expect("it has one").port();
+        let port = listener.local_addr().expect("an address").port();
         let url = match &tls {
             Some(_) => format!("https://localhost:{port}"),
             None => format!("http://127.0.0.1:{port}"),
@@ -88,12 +88,12 @@ impl Fake {
     }
 
     pub fn answer(&self, answers: impl Fn(&Question) -> Answer + Send + Sync + 'static) {
-        *self.answers.lock().expect("nobody panics with it") = Arc::new(answers);
+        *self.answers.lock().expect("the lock is not poisoned") = Arc::new(answers);
     }
 
     /// Headers of the last request.
     pub fn headers(&self) -> String {
-        self.headers.lock().expect("nobody panics with it").clone()
+        self.headers.lock().expect("the lock is not poisoned").clone()
     }
 }
 
@@ -120,8 +120,8 @@ fn serve(stream: impl Read + Write, answers: &Mutex<Arc<Answers>>, heard: &Mutex
     let fields: BTreeMap<&str, &str> = body.split('&').filter_map(|field| field.split_once('=')).collect();
     let time = fields.get("time").and_then(|time| time.parse().ok()).expect("a time");
     let question = Question { query: fields["query"].to_owned(), time, headers };
-    heard.lock().expect("nobody panics with it").clone_from(&question.headers);
-    let answers = answers.lock().expect("nobody panics with it").clone();
+    heard.lock().expect("the lock is not poisoned").clone_from(&question.headers);
+    let answers = answers.lock().expect("the lock is not poisoned").clone();
     let (status, extra, body) = answers(&question);
     let stream = reader.get_mut();
     let length = body.len();
@@ -140,8 +140,8 @@ pub fn well(question: &Question) -> Answer {
         let rate = if name == "in_octets" { rx } else { tx };
         let reading = |tick: u64| {
             let at = tick as f64 / 10.0;
-            let told = if name == "speed_mbps" { 1000.0 } else { (at - 1.7e9) * rate };
-            json!([at, format!("{told:.0}")])
+            let value = if name == "speed_mbps" { 1000.0 } else { (at - 1.7e9) * rate };
+            json!([at, format!("{value:.0}")])
         };
         let values: Vec<Value> = (first..=last).map(reading).collect();
         json!({ "metric": { "__name__": name, "port": port, "job": "snmp" }, "values": values })

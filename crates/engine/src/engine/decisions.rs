@@ -99,7 +99,7 @@ impl Engine {
         request: &AppRequest,
         mut decision: Decision<Assignment>,
     ) -> Option<CommittedDecision<Assignment>> {
-        debug_assert!(self.history.is_none(), "what was found elsewhere was placed by what its tasks state");
+        debug_assert!(self.history.is_none(), "decisions on a snapshot use stated demands");
         let starts = decision.change.add.iter_mut().map(|entry| &mut entry.starts);
         starts.for_each(|starts| *starts = starts.map(|_| self.now));
         let fits = tasks::still_fits(&self.pool, request, &decision.choice);

@@ -98,7 +98,7 @@ proptest! {
     }
 
     #[test]
-    fn a_load_is_what_it_is_said_to_be(seed: u64, load in 0.1..0.9f64, gap_c2 in 0.0..4.0f64) {
+    fn the_offered_load_matches_its_setting(seed: u64, load in 0.1..0.9f64, gap_c2 in 0.0..4.0f64) {
         let fared = run(&[member("w", 1.0, load, gap_c2)], seed, Scheduler::BySlo);
         // 1 ms each: requests of a minute, within five standard deviations of a renewal process.
         let expected = load * 60_000.0;
@@ -108,7 +108,7 @@ proptest! {
 }
 
 #[test]
-fn every_scheduler_is_given_the_same_requests_whoever_else_is_there() {
+fn every_scheduler_gets_the_same_requests_whatever_the_others() {
     let all = [member("a", 0.1, 0.2, 5.0), member("b", 0.2, 0.3, 2.0), copy(2)];
     let contenders = DrawnContention::new(contest(all.to_vec()), 3).unwrap();
     let alone = run(&all[..1], 3, Scheduler::Shares)[0].requests;
@@ -123,7 +123,7 @@ fn every_scheduler_is_given_the_same_requests_whoever_else_is_there() {
 }
 
 #[test]
-fn schedulers_serve_as_they_are_called() {
+fn each_scheduler_serves_in_its_own_order() {
     // Eight tenths of the device together, and a copy that takes its share of the rest.
     let all = [member("tight", 0.02, 0.2, 2.0), member("loose", 0.5, 0.6, 2.0), copy(4)];
     let fared = |scheduler| run(&all, 1, scheduler);
@@ -142,7 +142,7 @@ fn schedulers_serve_as_they_are_called() {
 }
 
 #[test]
-fn whoever_sends_more_than_its_limits_harms_others_but_not_under_priority_meister() {
+fn only_priority_meister_protects_others_from_an_excessive_sender() {
     let calm = member("calm", 0.3, 0.4, 2.0);
     let wild = WorkloadDraw { change: flood(20.0, 20.0, 2.0), ..member("wild", 0.1, 0.1, 2.0) };
     let both = [calm, wild];
@@ -153,7 +153,7 @@ fn whoever_sends_more_than_its_limits_harms_others_but_not_under_priority_meiste
 }
 
 #[test]
-fn limits_at_a_device_delay_whoever_floods_and_nobody_who_keeps_to_what_they_were_made_from() {
+fn device_limits_demote_a_flood_but_not_the_traced_load() {
     let limited = |instead| WorkloadDraw {
         rates: Some(vec![0.11, 0.3, 0.9]),
         change: instead,
@@ -165,7 +165,7 @@ fn limits_at_a_device_delay_whoever_floods_and_nobody_who_keeps_to_what_they_wer
 }
 
 #[test]
-fn a_closed_loop_alone_is_served_without_a_pause() {
+fn a_lone_closed_loop_is_served_without_idle_time() {
     let fared = run(&[copy(4)], 1, Scheduler::PriorityMeister);
     // 4 ms each at the device, and less on the network.
     assert!((fared[0].requests as i64 - 15_000).abs() <= 5, "{}", fared[0].requests);
@@ -173,7 +173,7 @@ fn a_closed_loop_alone_is_served_without_a_pause() {
 }
 
 #[test]
-fn a_volume_in_memory_passes_networks_only() {
+fn a_volume_in_memory_uses_only_the_network() {
     let of = member("memory", 0.1, 0.3, 1.0);
     let sends = Traffic { load: Load::NetworkOut(0.3), ..of.traffic.clone() };
     let fared = run(&[WorkloadDraw { device: None, traffic: sends, ..of }], 1, Scheduler::PriorityMeister);
@@ -185,7 +185,7 @@ fn a_volume_in_memory_passes_networks_only() {
 }
 
 #[test]
-fn a_model_that_takes_the_device_for_slower_raises_bounds_and_changes_no_request() {
+fn a_slower_device_model_raises_bounds_and_changes_no_request() {
     let own = contest(vec![member("w", 1.0, 0.3, 3.0)]);
     let slow = Device::from_text("slow", &DEVICE.replace("1000", "800")).unwrap();
     let contests = [own.clone(), ContentionExperiment { model: Some(slow), ..own }];
@@ -198,7 +198,7 @@ fn a_model_that_takes_the_device_for_slower_raises_bounds_and_changes_no_request
 }
 
 #[test]
-fn measuring_begins_when_it_is_said_to() {
+fn measuring_starts_at_the_set_time() {
     let whole = contest(vec![member("w", 1.0, 0.5, 0.0)]);
     let half = ContentionExperiment { from: 30.0, ..whole.clone() };
     let requests =
@@ -207,7 +207,7 @@ fn measuring_begins_when_it_is_said_to() {
 }
 
 #[test]
-fn what_is_no_contest_is_named() {
+fn invalid_contests_are_named() {
     let fine = || member("w", 1.0, 0.1, 1.0);
     let with = |member: WorkloadDraw| {
         DrawnContention::new(contest(vec![member]), 1).err().map(|error| error.to_string())

@@ -49,7 +49,7 @@ fn packed(traces: &Traces, draws: &[Draw], limits: &str) -> PackingResult {
 
 proptest! {
     #[test]
-    fn draws_of_a_larger_count_begin_with_those_of_a_smaller_one(seed: u64, few in 0_usize..20, more in 0_usize..20) {
+    fn a_larger_draw_starts_with_the_smaller_one(seed: u64, few in 0_usize..20, more in 0_usize..20) {
         let from = [(0, 0.1), (1, 0.25), (2, 1.0)];
         let (all, some) = (draws(seed, few + more, &from).unwrap(), draws(seed, few, &from).unwrap());
         prop_assert_eq!(&all[..few], &some[..]);
@@ -63,7 +63,7 @@ proptest! {
     }
 
     #[test]
-    fn whoever_visits_comes_once_and_then_goes_once(seed: u64, count in 0_usize..30, stay in 0.01..2.0f64) {
+    fn every_visitor_arrives_once_and_then_leaves_once(seed: u64, count in 0_usize..30, stay in 0.01..2.0f64) {
         let events = visits(seed, count, stay).unwrap();
         prop_assert_eq!(events.len(), 2 * count);
         for index in 0..count {
@@ -74,7 +74,7 @@ proptest! {
 }
 
 #[test]
-fn how_many_threads_read_traces_changes_nothing() {
+fn the_number_of_threads_does_not_change_the_traces() {
     let bursts = [1, 5, 20, 40, 3, 8, 30];
     let (one, many) = (traces(&bursts, 1), traces(&bursts, 5));
     let drawn = draws(7, 12, &[(0, 0.5), (2, 0.5), (3, 1.0), (6, 0.5)]).unwrap();
@@ -84,7 +84,7 @@ fn how_many_threads_read_traces_changes_nothing() {
 }
 
 #[test]
-fn every_way_places_the_same_draws() {
+fn every_limit_policy_places_the_same_draws() {
     let traces = traces(&[2, 10, 25], 2);
     let drawn = draws(1, 10, &[(0, 0.5), (1, 0.5), (2, 0.5)]).unwrap();
     let all: Vec<usize> = (0..10).collect();
@@ -99,7 +99,7 @@ fn every_way_places_the_same_draws() {
 }
 
 #[test]
-fn those_that_fit_alone_are_those_that_are_placed_alone() {
+fn workloads_that_fit_alone_are_exactly_those_placed_alone() {
     // 40 reads of 1 ms in 400 ms fit any SLO; at 1 ms no read fits, since the margin makes it 1.1 ms.
     let traces = traces(&[1, 40], 1);
     let settings = PackSettings::default();
@@ -114,7 +114,7 @@ fn those_that_fit_alone_are_those_that_are_placed_alone() {
 }
 
 #[test]
-fn when_all_have_gone_no_server_is_used_and_the_most_is_remembered() {
+fn after_all_departures_no_server_is_used_and_the_peak_is_recorded() {
     let traces = traces(&[20, 30], 1);
     let drawn = draws(3, 8, &[(0, 0.1), (1, 0.1)]).unwrap();
     let (steps, settings) = (visits(3, 8, 0.5).unwrap(), PackSettings::default());
@@ -126,7 +126,7 @@ fn when_all_have_gone_no_server_is_used_and_the_most_is_remembered() {
 }
 
 #[test]
-fn what_is_packed_keeps_its_slos_when_the_same_part_is_replayed() {
+fn packed_workloads_meet_their_slos_in_a_replay_of_the_same_part() {
     let traces = traces(&[5, 20, 35], 2);
     let drawn = from_the_start(draws(5, 9, &[(0, 0.3), (1, 0.3), (2, 0.3)]).unwrap());
     let packed = packed(&traces, &drawn, "compactor");
@@ -142,7 +142,7 @@ fn what_is_packed_keeps_its_slos_when_the_same_part_is_replayed() {
 }
 
 #[test]
-fn first_fit_by_curves_needs_no_fewer_servers_where_equal_priorities_come_in_any_order() {
+fn first_fit_without_fifo_needs_no_fewer_servers() {
     let traces = traces(&[5, 20, 35], 2);
     let drawn = draws(5, 24, &[(0, 0.02), (1, 0.02), (2, 0.02)]).unwrap();
     let servers = |settings: &str| {
@@ -161,7 +161,7 @@ fn first_fit_by_curves_needs_no_fewer_servers_where_equal_priorities_come_in_any
 }
 
 #[test]
-fn what_grows_beyond_its_limits_is_held_back_by_them_and_is_not_where_it_is_demoted_or_has_none() {
+fn only_enforced_limits_delay_a_workload_that_outgrows_them() {
     // Half the device at first, and then all of it, but not more than its capacity.
     let traces = growing(&[[40, 90]], 1);
     let drawn = [Draw { trace: 0, start: 0.0, slo: 1.0 }];
@@ -177,7 +177,7 @@ fn what_grows_beyond_its_limits_is_held_back_by_them_and_is_not_where_it_is_demo
 }
 
 #[test]
-fn who_is_admitted_keeps_its_slo_and_without_a_bound_all_are_admitted() {
+fn admitted_workloads_meet_their_slos_and_no_bound_admits_all() {
     let traces = traces(&[5, 20, 60], 1);
     let drawn = from_the_start(draws(2, 20, &[(0, 0.05), (1, 0.1), (2, 0.2)]).unwrap());
     let shape = Shape { clients: 2, servers: 1, bytes: 1e6, ..SHAPE };
@@ -209,7 +209,7 @@ fn who_is_admitted_keeps_its_slo_and_without_a_bound_all_are_admitted() {
 }
 
 #[test]
-fn what_is_wrong_is_named() {
+fn invalid_experiments_are_named() {
     let traces = traces(&[5], 1);
     let strange = [Draw { trace: 1, start: 0.0, slo: 0.1 }];
     let settings = PackSettings::default();
@@ -236,7 +236,7 @@ fn from(traces: std::ops::Range<usize>) -> Vec<Draw> {
 }
 
 #[test]
-fn drawn_traces_of_a_cache_are_as_the_thesis_describes_them() {
+fn drawn_cache_traces_match_the_thesis() {
     let shape = CacheShape::of(600.0);
     let (mut requests, mut bytes) = (0.0, 0.0);
     for index in 0..20 {
@@ -261,7 +261,7 @@ fn drawn_traces_of_a_cache_are_as_the_thesis_describes_them() {
 }
 
 #[test]
-fn an_invalid_cache_and_an_invalid_window_are_refused() {
+fn invalid_caches_and_windows_are_rejected() {
     let shape = CacheShape::of(60.0);
     let wrong = [
         CacheShape { seconds: f64::NAN, ..shape.clone() },
@@ -279,7 +279,7 @@ fn an_invalid_cache_and_an_invalid_window_are_refused() {
 }
 
 #[test]
-fn each_analysis_of_a_path_is_a_bound_and_the_one_of_the_thesis_is_the_lowest() {
+fn every_path_analysis_is_a_bound_and_that_of_the_thesis_is_the_lowest() {
     let traces = caches(5, 6);
     let settings =
         TailSettings { bytes: 125e6, dependent: 0, excess: 1e-3, bounds: BoundSettings::default() };
@@ -324,7 +324,7 @@ fn replayed_tails_stay_below_bounds_by_models() {
 }
 
 #[test]
-fn limits_hold_back_and_a_replay_without_them_does_not() {
+fn only_a_replay_with_limits_delays_requests() {
     let traces = traces(&[40, 40], 1);
     let drawn = from_the_start(draws(2, 2, &[(0, 0.4), (1, 0.4)]).unwrap());
     let shape = Shape { clients: 1, servers: 1, bytes: 1e6, ..SHAPE };
@@ -343,7 +343,7 @@ fn limits_hold_back_and_a_replay_without_them_does_not() {
 }
 
 #[test]
-fn a_lower_percentile_of_slos_admits_no_fewer_by_models() {
+fn a_lower_slo_percentile_admits_no_fewer_workloads_by_models() {
     let traces = caches(9, 8);
     let drawn: Vec<Draw> =
         (0..16).map(|at| Draw { trace: at % 8, start: at as f64 / 16.0, slo: 0.02 }).collect();

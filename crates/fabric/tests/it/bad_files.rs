@@ -37,7 +37,7 @@ fn alone<const N: usize>(texts: [&str; N]) -> impl Iterator<Item = String> {
 }
 
 #[test]
-fn texts_that_are_no_cluster_are_rejected() {
+fn invalid_cluster_texts_are_rejected() {
     let texts = [
         "",
         "# nothing but a comment",
@@ -215,11 +215,11 @@ fn hostile_texts_are_rejected_at_once() {
     ];
     // The beginning of the first line identifies the text.
     let first = |text: &str| text.lines().next().unwrap_or_default().chars().take(40).collect::<String>();
-    let told = texts.map(|text| {
+    let errors = texts.map(|text| {
         (first(&text), Cluster::from_text("c.yaml", &text).map(|_| ()).map_err(|e| e.to_string()))
     });
     let mut table = String::new();
-    for (text, error) in told {
+    for (text, error) in errors {
         table += &format!("{text}...\n=> {}\n\n", error.expect_err("refused"));
     }
     insta::assert_snapshot!(table);

@@ -43,7 +43,7 @@ fn named(fabric: &Fabric, hops: &[Hop]) -> Vec<(String, f64)> {
 
 proptest! {
     #[test]
-    fn the_hosts_of_the_domains_on_each_level_are_ranges_that_partition_all_hosts(plan in plans()) {
+    fn the_domains_of_each_level_partition_all_hosts_into_ranges(plan in plans()) {
         let fabric = plan.load().fabric;
         let top: Vec<DomainId> = fabric.children(None).collect();
         for level in [top, fabric.all_racks().collect()] {
@@ -83,7 +83,7 @@ proptest! {
     }
 
     #[test]
-    fn every_path_is_the_way_through_the_tree(plan in plans(), from: Index, to: Index) {
+    fn every_path_is_the_tree_path(plan in plans(), from: Index, to: Index) {
         let fabric = plan.load().fabric;
         let (from, to) = (from.index(fabric.host_count()), to.index(fabric.host_count()));
         let ends = [from, to].map(|host| Endpoint::Host(HostId(host as u32)));

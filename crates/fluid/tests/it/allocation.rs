@@ -117,7 +117,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn every_solution_is_max_min_fair_whatever_came_before((capacities, changes) in history()) {
+    fn every_solution_is_max_min_fair_after_any_history((capacities, changes) in history()) {
         let mut pair = Pair::new(&capacities);
         for change in &changes {
             pair.apply(change);
@@ -190,7 +190,7 @@ proptest! {
 }
 
 #[test]
-fn a_limit_is_named_by_the_resource_that_is_full() {
+fn the_limit_of_a_flow_names_its_full_resource() {
     let mut maxmin = MaxMin::new(&[100.0, 30.0]).unwrap();
     let wide = maxmin.add(&[hop(0, 1.0)], 1.0, f64::INFINITY, 1).unwrap();
     let narrow = maxmin.add(&[hop(0, 1.0), hop(1, 1.0)], 1.0, f64::INFINITY, 2).unwrap();
@@ -205,7 +205,7 @@ fn a_limit_is_named_by_the_resource_that_is_full() {
 }
 
 #[test]
-fn a_resource_without_capacity_stops_its_flows_and_lets_them_go_on_later() {
+fn a_resource_without_capacity_pauses_its_flows() {
     let mut maxmin = MaxMin::new(&[100.0, 100.0]).unwrap();
     let both = maxmin.add(&[hop(0, 1.0), hop(1, 1.0)], 1.0, f64::INFINITY, 1).unwrap();
     let one = maxmin.add(&[hop(0, 1.0)], 1.0, f64::INFINITY, 1).unwrap();

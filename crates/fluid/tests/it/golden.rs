@@ -91,17 +91,17 @@ fn host(field: &str) -> usize {
 }
 
 #[test]
-fn web_search_flows_finish_when_the_reference_says() {
+fn web_search_flows_finish_as_in_the_reference() {
     check("S_ws", 20, |layout, row| layout.flow(host(&row[2]), host(&row[3])));
 }
 
 #[test]
-fn equal_blocks_finish_when_the_reference_says() {
+fn equal_blocks_finish_as_in_the_reference() {
     check("S_blk", 20, |layout, row| layout.flow(host(&row[2]), host(&row[3])));
 }
 
 #[test]
-fn chained_writes_through_disks_finish_when_the_reference_says() {
+fn chained_writes_through_disks_finish_as_in_the_reference() {
     check("D_chain", 150, |layout, row| match row[2].as_str() {
         "write" => layout.chain(host(&row[3]), host(&row[4]), host(&row[5])),
         _ => layout.flow(host(&row[3]), host(&row[4])),

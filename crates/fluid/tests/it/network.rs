@@ -162,12 +162,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
-    fn flows_finish_when_a_plain_simulation_says(case in case()) {
+    fn flows_finish_as_in_a_plain_simulation(case in case()) {
         close(&simulate(&case, false, |_, _| ()), &plain(&case))?;
     }
 
     #[test]
-    fn flows_of_a_class_finish_when_separate_flows_do(case in case()) {
+    fn flows_of_a_class_finish_as_separate_flows(case in case()) {
         close(&simulate(&case, true, |_, _| ()), &simulate(&case, false, |_, _| ()))?;
     }
 
@@ -193,7 +193,7 @@ proptest! {
     }
 
     #[test]
-    fn what_resources_carried_is_what_flows_transferred(case in case(), classes: bool) {
+    fn resources_carry_the_bytes_of_their_flows(case in case(), classes: bool) {
         let mut fault = None;
         let mut arrived = vec![false; case.arrivals.len()];
         simulate(&case, classes, |network, flows| {
@@ -220,7 +220,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_carried_is_the_integral_of_the_load(case in case()) {
+    fn carried_bytes_are_the_integral_of_the_load(case in case()) {
         let resources = case.capacities.len();
         let mut sums = vec![0.0; resources];
         let mut before = (0.0, vec![0.0; resources]);
@@ -270,7 +270,7 @@ fn finished_by(network: &mut Network, time: f64) -> Vec<(u32, f64)> {
 }
 
 #[test]
-fn a_flow_waits_while_its_resource_is_down_and_then_goes_on() {
+fn a_flow_pauses_while_its_resource_is_down() {
     let mut network = Network::new(&[10.0]).unwrap();
     let flow = network.start(0.0, &[hop(0, 1.0)], 100.0, 1.0, UNCAPPED, None).unwrap();
     network.set_capacity(4.0, ResourceId(0), 0.0).unwrap();
@@ -282,7 +282,7 @@ fn a_flow_waits_while_its_resource_is_down_and_then_goes_on() {
 }
 
 #[test]
-fn background_takes_its_rate_off_the_top_and_never_below_nothing() {
+fn background_reduces_the_capacity_to_at_least_zero() {
     let mut network = Network::new(&[10.0]).unwrap();
     let flow = network.start(0.0, &[hop(0, 1.0)], 100.0, 1.0, UNCAPPED, None).unwrap();
     network.set_background(0.0, ResourceId(0), 4.0).unwrap();
@@ -295,7 +295,7 @@ fn background_takes_its_rate_off_the_top_and_never_below_nothing() {
 }
 
 #[test]
-fn a_cancelled_flow_gives_its_share_and_its_bytes_back() {
+fn a_cancelled_flow_releases_its_share_and_its_bytes() {
     let mut network = Network::new(&[10.0]).unwrap().observed();
     for class in [None, Some(7)] {
         let start = network.now();
@@ -323,7 +323,7 @@ fn flows_without_bytes_or_without_limits_finish_at_once() {
 }
 
 #[test]
-fn completions_passed_over_by_a_later_call_are_handed_out_with_their_own_times() {
+fn skipped_completions_are_returned_with_their_own_times() {
     let mut network = Network::new(&[10.0]).unwrap();
     let early = network.start(0.0, &[hop(0, 1.0)], 10.0, 1.0, UNCAPPED, None).unwrap();
     let late = network.start(5.0, &[hop(0, 1.0)], 10.0, 1.0, UNCAPPED, None).unwrap();
@@ -333,7 +333,7 @@ fn completions_passed_over_by_a_later_call_are_handed_out_with_their_own_times()
 }
 
 #[test]
-fn calls_that_make_no_sense_are_refused_and_change_nothing() {
+fn invalid_calls_are_rejected_and_change_nothing() {
     let mut network = Network::new(&[10.0]).unwrap();
     let path: [Hop; 1] = [hop(0, 1.0)];
     let flow = network.start(5.0, &path, 100.0, 1.0, UNCAPPED, None).unwrap();

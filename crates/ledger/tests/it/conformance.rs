@@ -57,7 +57,7 @@ fn the_committed_file_matches_the_ledger() {
 
 /// Reads only the file, as a client in another language does.
 #[test]
-fn a_client_that_reads_the_file_gets_its_numbers() {
+fn a_replay_of_the_committed_file_gives_its_numbers() {
     let file: File = serde_json::from_str(committed()).expect("the file is in its format");
     for vector in &file.vectors {
         let found = replay(vector).expect;
@@ -116,7 +116,7 @@ fn assert_near(found: f64, expected: f64, relative: f64) {
 }
 
 #[test]
-fn a_block_fills_a_link_for_sinbad_until_the_next_window_and_takes_its_cap_from_best_effort() {
+fn a_block_fills_a_link_for_sinbad_and_takes_its_cap_from_best_effort() {
     let [before, placed, after] = &numbers("pressure_is_not_load")[..] else { panic!("three steps") };
     assert_eq!(before.expected_capacity_bps, Some(1600 * MBPS));
     assert_eq!((placed.expected_capacity_bps, placed.residual_bps), (Some(0), 1200 * MBPS));
@@ -124,14 +124,14 @@ fn a_block_fills_a_link_for_sinbad_until_the_next_window_and_takes_its_cap_from_
 }
 
 #[test]
-fn measured_and_pending_of_a_steady_stream_are_constant() {
+fn measured_plus_pending_of_a_steady_stream_is_constant() {
     for step in &numbers("steady_stream")[1..] {
         assert_near(load(step), 400e6, 1e-12);
     }
 }
 
 #[test]
-fn best_effort_loses_the_mean_of_a_reservation_and_admission_its_rate() {
+fn a_reservation_costs_best_effort_its_mean_and_admission_its_rate() {
     for step in &numbers("reservation")[1..] {
         assert_near(step.residual_bps as f64, 1900e6, 1e-12);
         assert_eq!(step.unreserved_bps, Some(CAPACITY - 300 * MBPS));
@@ -153,7 +153,7 @@ fn any_order_of_commits_and_releases_ends_in_the_same_bytes() {
 }
 
 #[test]
-fn a_report_that_left_before_a_commit_clears_nothing() {
+fn a_report_sent_before_a_commit_clears_no_pending_load() {
     let steps = numbers("late_report");
     assert_eq!(steps[1].residual_bps, 1500 * MBPS);
     assert_eq!(steps[2], steps[1]);
@@ -174,7 +174,7 @@ fn a_start_reported_late_counts_from_its_own_time() {
 }
 
 #[test]
-fn a_silent_link_is_unknown_under_strict_and_ever_fuller_under_sinbad() {
+fn a_silent_link_is_unknown_under_strict_and_fills_up_under_sinbad() {
     let strict = numbers("missing_strict");
     assert_eq!((strict[1].measured_bps, strict[2].measured_bps), (Some(500 * MBPS), None));
     assert_eq!((strict[2].residual_bps, strict[2].expected_capacity_bps), (0, None));
@@ -206,7 +206,7 @@ fn gaps_and_overlaps_keep_measured_and_pending_together() {
 }
 
 #[test]
-fn a_sum_counts_silent_hosts_full_and_hosts_that_are_down_as_nothing() {
+fn a_sum_counts_silent_hosts_as_full_and_down_hosts_as_idle() {
     let steps = numbers("sum_of_hosts");
     assert!(steps.iter().all(|step| step.derived));
     let measured = |step: usize| steps[step].measured_bps.map(|bps| bps / MBPS);
@@ -224,7 +224,7 @@ fn a_sum_counts_silent_hosts_full_and_hosts_that_are_down_as_nothing() {
 }
 
 #[test]
-fn a_counter_takes_over_from_the_sum_and_keeps_it() {
+fn a_counter_replaces_the_sum_for_good() {
     let steps = numbers("counter_takes_over");
     assert_eq!(
         steps.iter().map(|step| step.derived).collect::<Vec<_>>(),
@@ -262,7 +262,7 @@ fn work_that_never_starts_is_dropped() {
 }
 
 #[test]
-fn a_quiet_reservation_keeps_its_mean_where_counters_tell() {
+fn a_quiet_reservation_counts_its_mean_with_class_counters() {
     let steps = numbers("reservations_with_class_counters");
     let loads: Vec<_> = steps.iter().map(|step| (load(step) / 1e6).round() as i64).collect();
     // Measured in classes: 0, 0, 0, then 0.2 and 0.36 of 400; pending of the mean: 100, 80, 64, 51.2, 40.96.
@@ -270,7 +270,7 @@ fn a_quiet_reservation_keeps_its_mean_where_counters_tell() {
 }
 
 #[test]
-fn a_view_adds_and_takes_out_and_leaves_the_ledger() {
+fn a_view_adds_and_removes_work_and_leaves_the_ledger_unchanged() {
     let steps = numbers("what_if");
     let residuals: Vec<_> = steps.iter().map(|step| step.residual_bps / MBPS).collect();
     assert_eq!(residuals, [1600, 1300, 1100, 1000, 600, 1500, 1100, 1000, 1000, 1600]);
@@ -283,13 +283,13 @@ fn a_view_adds_and_takes_out_and_leaves_the_ledger() {
 }
 
 #[test]
-fn a_peak_that_is_held_stays_above_what_telemetry_shows() {
+fn a_held_peak_stays_above_the_measured_load() {
     let loads: Vec<_> = numbers("peak_held").iter().map(|step| (load(step) / 1e6).round() as i64).collect();
     assert_eq!(loads, [300, 550, 550, 550, 550, 300, 300, 300]);
 }
 
 #[test]
-fn a_new_capacity_moves_every_number_at_once() {
+fn a_new_capacity_applies_to_every_number_at_once() {
     let steps = numbers("belief");
     assert_eq!((steps[3].unreserved_bps, steps[4].unreserved_bps), (Some(500 * MBPS), Some(-500 * MBPS)));
     assert_eq!((steps[4].residual_bps, steps[4].expected_capacity_bps), (0, Some(0)));

@@ -101,7 +101,7 @@ proptest! {
     }
 
     #[test]
-    fn a_commit_and_its_release_are_exactly_nothing(
+    fn a_commit_and_its_release_cancel_exactly(
         before in prop::collection::vec(any_entry(), 0..6),
         entries in prop::collection::vec(any_entry(), 1..6),
         later in 0u64..SECOND,
@@ -224,7 +224,7 @@ proptest! {
     }
 
     #[test]
-    fn a_report_that_left_before_a_commit_clears_nothing(
+    fn a_report_sent_before_a_commit_clears_no_pending_load(
         entries in prop::collection::vec(any_entry(), 1..6),
         ends in 1u64..2_000_000_000,
     ) {
@@ -243,7 +243,7 @@ proptest! {
     }
 
     #[test]
-    fn one_report_of_many_windows_in_any_order_is_as_good_as_one_a_window(
+    fn one_report_of_many_windows_equals_one_report_per_window(
         before in prop::collection::vec(any_entry(), 0..6),
         windows in prop::collection::vec((1u64..2000, prop::collection::vec(0i64..1000, 8)), 1..6),
         own_counter in any::<bool>(),

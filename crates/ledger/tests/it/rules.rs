@@ -101,7 +101,7 @@ fn errors_name_their_subject() {
 }
 
 #[test]
-fn nothing_is_promised_where_nothing_enforces_it() {
+fn promises_need_links_with_priorities() {
     let fifo = cluster("racks: 1\nhosts_per_rack: 2\nnic: 1Gbps\noversubscription: 1\n");
     let mut ledger = ledger(&fifo, &LedgerSettings::default());
     let link = downlink(ledger.fabric());
@@ -120,7 +120,7 @@ fn an_entry_released_twice_in_one_transaction_is_released_once() {
     let id = commit(&mut ledger, reservation(&[link], MBPS, 3 * MBPS), 0);
     ledger
         .commit(Transaction { release: vec![id, id], ..Transaction::default() }, Nanos(0))
-        .expect("it is there");
+        .expect("the transaction commits");
     assert_eq!(ledger.sums_bytes(), before);
 }
 
@@ -209,7 +209,7 @@ fn a_reservation_that_leaves_with_the_next_window_leaves_nothing_behind() {
 }
 
 #[test]
-fn work_that_ends_before_it_was_to_start_never_counts() {
+fn work_that_ends_before_its_start_never_counts() {
     let (mut ledger, link) = new();
     ledger.report(&[sample(link, (0, SECOND), 0)], Nanos(SECOND));
     let entry = Entry { starts: Some(Nanos(100 * SECOND)), ..stream(&[link], 500 * MBPS) };
@@ -225,7 +225,7 @@ fn work_that_ends_before_it_was_to_start_never_counts() {
 }
 
 #[test]
-fn once_all_is_released_and_faded_the_load_is_exactly_what_is_measured() {
+fn after_all_releases_the_load_is_exactly_the_measured_load() {
     let (mut ledger, link) = new();
     let report = |ledger: &mut Ledger, second: u64, mbps: u64| {
         let window = (second * SECOND, (second + 1) * SECOND);
@@ -245,7 +245,7 @@ fn once_all_is_released_and_faded_the_load_is_exactly_what_is_measured() {
 }
 
 #[test]
-fn many_blocks_a_nanosecond_before_a_report_fill_a_link_and_no_more() {
+fn many_blocks_before_a_report_saturate_a_link_without_overflow() {
     let (mut ledger, link) = new();
     let now = 2 * SECOND - 1;
     ledger.report(&[sample(link, (0, SECOND), 0)], Nanos(SECOND));
@@ -310,7 +310,7 @@ fn a_host_that_comes_back_starts_from_zero() {
         let mut scratch = Scratch::default();
         ledger.view(Nanos(4 * SECOND), &mut scratch).measured_until(link)
     };
-    assert_eq!(until(&ledger), Nanos(0), "when it came back is no window's end");
+    assert_eq!(until(&ledger), Nanos(0), "a return time is not the end of a window");
     report(&mut ledger, 3, 200);
     assert_eq!(until(&ledger), Nanos(4 * SECOND));
     assert_eq!(load(&ledger, link, 4 * SECOND), 200e6);
@@ -322,7 +322,7 @@ fn a_disk_is_reported_like_a_link_in_service_time() {
     let mut ledger = ledger(&cluster(text), &LedgerSettings::default());
     let fabric = ledger.fabric().clone();
     let disk = |host| fabric.device(HostId(host), 0).expect("each has one");
-    assert_eq!(residual(&ledger, disk(0), SECOND), 0, "nobody has seen it");
+    assert_eq!(residual(&ledger, disk(0), SECOND), 0, "the disk has no measurement");
     let window = |from: u64, until: u64| (from * SECOND, until * SECOND);
     assert_eq!(
         ledger.report(&[sample(disk(0), window(0, 1), 250_000_000)], Nanos(SECOND)),
@@ -340,7 +340,7 @@ fn a_disk_is_reported_like_a_link_in_service_time() {
         assert!((load(&ledger, disk(0), (second + 1) * SECOND) - 0.35e9).abs() < 1.0, "at {second} s");
     }
     assert_eq!(residual(&ledger, disk(1), 7 * SECOND), 0);
-    assert!(residual(&ledger, disk(0), 11 * SECOND) == 0, "it is silent");
+    assert!(residual(&ledger, disk(0), 11 * SECOND) == 0, "the disk is silent");
     ledger.set_health(HostId(0), false, Nanos(12 * SECOND));
     let samples = [sample(disk(0), window(11, 12), 1)];
     assert_eq!(ledger.report(&samples, Nanos(12 * SECOND)).down, 1);
@@ -371,7 +371,7 @@ fn a_slow_host_that_falls_silent_counts_at_the_rate_of_the_cluster_file() {
 }
 
 #[test]
-fn racks_whose_hosts_are_all_down_carry_nothing() {
+fn racks_with_all_hosts_down_have_no_load() {
     let (mut ledger, link) = new();
     assert_eq!(readings(&ledger, 0)[link.index()].measured, None);
     ledger.set_health(HostId(0), false, Nanos(0));
@@ -420,7 +420,7 @@ fn settings_out_of_range_are_rejected_by_name() {
 }
 
 #[test]
-fn an_owner_whose_work_crosses_a_link_twice_is_taken_out_once() {
+fn an_owner_that_crosses_a_link_twice_is_removed_once() {
     for fade in [Fade::AtNextWindow, Fade::WithEstimator] {
         let (mut ledger, link) = new();
         ledger.report(&[sample(link, (0, SECOND), 0)], Nanos(SECOND));

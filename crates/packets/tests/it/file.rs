@@ -13,7 +13,7 @@ fn run(text: &str) -> Outcome {
 }
 
 #[test]
-fn what_is_left_out_is_as_in_the_testbed() {
+fn defaults_match_the_testbed() {
     let scenario = Scenario::from_text("rdcn.yaml", LONG).expect("a right file");
     assert_eq!(scenario.settings(), &Settings { seed: 1, ..Settings::etalon(8) });
     assert_eq!(scenario.horizon(), Nanos(10_000_000));
@@ -31,7 +31,7 @@ fn the_example_uses_circuits_as_figure_6b_does() {
 }
 
 #[test]
-fn retcp_is_told_of_circuits_when_the_file_says() {
+fn circuit_marks_for_retcp_start_at_the_time_in_the_file() {
     let of = |ece: &str| {
         let text = format!(
             "{LONG}scheduler: {{name: strobe}}\ntcp: {{control: retcp{ece}}}\nresize: {{small: 16, big: 50, tau: 150us}}\n"
@@ -47,7 +47,7 @@ fn retcp_is_told_of_circuits_when_the_file_says() {
 }
 
 #[test]
-fn marks_of_queues_and_of_circuits_do_not_meet() {
+fn queue_marks_and_circuit_marks_never_share_a_segment() {
     // Queues do not mark segments of reTCP, so its echo signals circuits only; circuits do not mark DCTCP's
     // segments.
     let of = |network: &str, tcp: &str| {
@@ -62,7 +62,7 @@ fn marks_of_queues_and_of_circuits_do_not_meet() {
 }
 
 #[test]
-fn a_flow_that_takes_too_long_is_given_up_and_the_run_does_not_wait_for_it() {
+fn a_flow_over_its_time_limit_is_abandoned_and_the_run_ends() {
     let outcome = run(
         "workload: {flows: [{from: [0, 0], to: [1, 0], bytes: 1GB}, {from: [2, 0], to: [3, 0], bytes: 90kB}]}\n\
                        give_up: 5ms\nhorizon: 1s\n",
@@ -83,7 +83,7 @@ fn a_flow_does_not_wait_for_the_window_of_another_in_its_hosts_nic() {
              {{from: [0, 0], to: [2, 0], bytes: 90kB, start: 20ms}}]}}\n"
         ));
         let flow = &outcome.records.flows[1];
-        flow.finished.expect("it ends").since(flow.began.expect("it began"))
+        flow.finished.expect("the flow ends").since(flow.began.expect("the flow has a start"))
     };
     let (limited, unlimited) = (took(""), took(", nic_limit: null"));
     // 90 kB, beside a flow with 128 KiB in the NIC at 10 Gb/s.
@@ -99,7 +99,7 @@ fn train(packets: u32, limit: &str) -> Outcome {
 }
 
 #[test]
-fn a_train_goes_at_its_hosts_limit_and_what_the_bucket_holds_at_the_rate_of_the_nic() {
+fn a_train_leaves_at_the_nic_rate_for_the_bucket_and_then_at_the_limit() {
     let outcome = train(100, "rate: 100Mbps, bucket: 15kB");
     let [train] = &outcome.records.trains[..] else { panic!("one train") };
     assert_eq!((train.began, train.sent, train.arrivals.len()), (Some(Nanos(1_000_000)), 200, 200));
@@ -115,7 +115,7 @@ fn a_train_goes_at_its_hosts_limit_and_what_the_bucket_holds_at_the_rate_of_the_
 }
 
 #[test]
-fn a_pause_fills_the_bucket_again() {
+fn a_pause_refills_the_bucket() {
     // The bucket refills 5 packets in 60 us less than the pause.
     let outcome = train(5, "rate: 100Mbps, bucket: 7500B");
     let at: Vec<u64> = outcome.records.trains[0].arrivals.iter().map(|one| one.at.0).collect();
@@ -124,7 +124,7 @@ fn a_pause_fills_the_bucket_again() {
 }
 
 #[test]
-fn what_a_queue_has_no_room_for_is_lost_of_a_train_and_it_ends() {
+fn a_train_loses_packets_at_a_full_queue_and_still_ends() {
     let outcome = run("network: {racks: 2, hosts_per_rack: 1, packet_rate: 1Gbps}\nhorizon: 10s\n\
          trains: [{from: [0, 0], to: [1, 0]}]\n");
     let train = &outcome.records.trains[0];
@@ -152,7 +152,7 @@ fn limits_hold_for_tcp_and_a_train_waits_for_its_share() {
 }
 
 #[test]
-fn every_workload_and_every_demand_runs_to_its_end() {
+fn every_workload_and_demand_estimate_runs_to_its_end() {
     let small = "network: {racks: 4, hosts_per_rack: 4}\nhorizon: 1s\n";
     let rings =
         "{rings: {big_rate: 1Gbps, small_rate: 100Mbps, big_bytes: [90MB, 90MB], small_bytes: [9MB, 9MB]}}";
@@ -193,7 +193,7 @@ fn ahead(outcome: &Outcome) -> Vec<(Nanos, u32)> {
 }
 
 #[test]
-fn copies_go_where_the_policy_says_as_each_block_begins() {
+fn the_policy_places_copies_at_the_start_of_each_block() {
     let text = "workload: {dfsio: {mappers: 16, bytes: 4MB, block: 1MB, report: 1ms, copies: COPIES}}\n\
         scheduler: {name: solstice, demand: oracle}\nhorizon: 1s\n";
     let of = |copies: &str| ahead(&run(&text.replace("COPIES", copies)));
@@ -213,7 +213,7 @@ fn copies_go_where_the_policy_says_as_each_block_begins() {
 }
 
 #[test]
-fn blocks_of_a_host_with_several_mappers_are_written_whole_and_one_after_another() {
+fn blocks_of_one_mapper_are_written_whole_and_one_after_another() {
     let outcome = run("network: {hosts_per_rack: 1, nic: 800Gbps}\nhorizon: 1s\n\
         workload: {dfsio: {mappers: 24, bytes: 3MB, block: 1MB}}\nscheduler: {name: strobe}\n");
     let blocks = &outcome.records.blocks;
@@ -239,7 +239,7 @@ fn a_run_ends_with_the_last_byte_of_its_workload_whatever_its_horizon() {
     };
     let outcome = of("1s");
     let last = outcome.records.flows.iter().map(|flow| flow.finished).max().flatten();
-    assert_eq!(Some(outcome.ended), last, "that is when the last byte arrives");
+    assert_eq!(Some(outcome.ended), last, "the run ends with the last byte");
     for horizon in ["777ms", "20s", "10min"] {
         assert_eq!(of(horizon), outcome, "{horizon}");
     }
@@ -253,7 +253,7 @@ fn a_run_ends_with_the_last_byte_of_its_workload_whatever_its_horizon() {
 }
 
 #[test]
-fn days_of_a_file_are_those_of_the_scheduler_that_makes_the_same() {
+fn listed_days_equal_those_of_the_matching_scheduler() {
     let of = |scheduler: &str| {
         run(&format!(
             "network: {{racks: 3, hosts_per_rack: 2}}\nscheduler: {{{scheduler}}}\nhorizon: 1s\n\
@@ -271,7 +271,7 @@ fn days_of_a_file_are_those_of_the_scheduler_that_makes_the_same() {
 }
 
 #[test]
-fn a_run_can_be_stopped() {
+fn a_run_stops_on_request() {
     let scenario = Scenario::from_text("rdcn.yaml", LONG).expect("a right file");
     assert_eq!(scenario.run(&|share| share < 0.1), Err(ScenarioError::Stopped));
 }
@@ -285,7 +285,7 @@ fn without_a_scheduler_there_are_no_circuits() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_field() {
+fn errors_in_a_file_name_the_field() {
     let table = [
         ("network: {racks: 8, speed: 10Gbps}\n", "network.speed"),
         ("network: {packet_rate: 10}\n", "such as 10Gbps"),
@@ -408,10 +408,11 @@ fn what_is_wrong_is_told_with_its_field() {
         ("sample: {every: 1us, pairs: [[0, 9]]}\n", "rdcn.yaml: sample.pairs: pair 0 to 9 of 8 racks"),
         ("sample: {every: 1ns, pairs: [[0, 1], [1, 2], [2, 3]]}\n", "sample.every: 30000000 samples"),
     ];
-    let told = |text: &str| Scenario::from_text("rdcn.yaml", text).err().expect("a wrong file").to_string();
+    let problem =
+        |text: &str| Scenario::from_text("rdcn.yaml", text).err().expect("a wrong file").to_string();
     for (extra, expected) in table {
-        let told = told(&format!("{LONG}{extra}"));
-        assert!(told.starts_with("rdcn.yaml") && told.contains(expected), "{extra}: {told}");
+        let problem = problem(&format!("{LONG}{extra}"));
+        assert!(problem.starts_with("rdcn.yaml") && problem.contains(expected), "{extra}: {problem}");
     }
     let workloads = [
         ("{long: {from: 0, to: 0}}", "workload.long: flow 0: from r0h0 to itself"),
@@ -453,18 +454,18 @@ fn what_is_wrong_is_told_with_its_field() {
         ),
     ];
     for (workload, expected) in workloads {
-        let told = told(&format!("workload: {workload}\nhorizon: 2s\n"));
-        assert!(told.starts_with("rdcn.yaml") && told.contains(expected), "{workload}: {told}");
+        let problem = problem(&format!("workload: {workload}\nhorizon: 2s\n"));
+        assert!(problem.starts_with("rdcn.yaml") && problem.contains(expected), "{workload}: {problem}");
     }
-    assert!(told("workload: {long: {from: 0, to: 1}}\n").contains("horizon"));
-    assert!(told("horizon: 1s\n").contains("workload: none, and no `trains`: expected one of them"));
+    assert!(problem("workload: {long: {from: 0, to: 1}}\n").contains("horizon"));
+    assert!(problem("horizon: 1s\n").contains("workload: none, and no `trains`: expected one of them"));
     assert!(
-        told("workload: {long: {from: 0, to: 1}}\nhorizon: 0s\n").contains("horizon: 0s: must be above 0")
+        problem("workload: {long: {from: 0, to: 1}}\nhorizon: 0s\n").contains("horizon: 0s: must be above 0")
     );
 }
 
 #[test]
-fn every_routing_brings_all_that_tcp_sends_without_a_packet_switch() {
+fn every_routing_delivers_all_tcp_bytes_without_a_packet_switch() {
     for routing in ["direct", "vlb:seed=3", "rotorlb", "hoho", "hoho:most_hops=2"] {
         for control in ["reno", "cubic"] {
             let text = format!(
@@ -490,7 +491,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_file_repeats_bit_by_bit_and_arrives_whole(
+    fn a_run_is_bit_identical_and_delivers_all_bytes(
         racks in 2_u32..5,
         flows in 1_u32..6,
         bytes in 1_u64..1_000_000,

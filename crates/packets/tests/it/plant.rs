@@ -107,7 +107,7 @@ proptest! {
     }
 
     #[test]
-    fn a_run_repeats_by_its_seed(flows in prop::collection::vec(flow(), 5..20), seed: u64) {
+    fn runs_of_one_seed_are_identical(flows in prop::collection::vec(flow(), 5..20), seed: u64) {
         let run = |seed| {
             let settings = Settings { seed, jitter: Nanos(1000), ..small() };
             let mut plant = Plant::new(settings, Plan::Fixed(strobe(4)), transfers(&flows)).expect("a right plant");
@@ -132,7 +132,7 @@ fn seeds_differ_where_hosts_jitter() {
 }
 
 #[test]
-fn one_flow_alone_takes_what_its_links_take() {
+fn a_lone_flow_takes_the_sum_of_its_link_times() {
     // A segment with 948 bytes of payload: 0.8 us on each of three links of 10 Gb/s, 10 us along two of them.
     let mut plant =
         Plant::new(small(), Plan::Packets, transfers(&[(0, 2, 500, 948)])).expect("a right plant");
@@ -154,11 +154,11 @@ fn one_flow_alone_takes_what_its_links_take() {
 }
 
 #[test]
-fn weeks_follow_demand_and_begin_when_the_last_ends() {
+fn a_week_follows_demand_and_starts_when_the_previous_one_ends() {
     for demand in [Demand::Queues, Demand::Adus, Demand::Sockets, Demand::Oracle] {
-        let told = RefCell::new(Vec::new());
+        let demands = RefCell::new(Vec::new());
         let planner = Box::new(|bytes: &[u64]| {
-            told.borrow_mut().push(bytes[1]);
+            demands.borrow_mut().push(bytes[1]);
             // A long day if there is demand, otherwise a short one without circuits.
             let length = if bytes[1] > 0 { 480_000 } else { 180_000 };
             let none =
@@ -180,25 +180,25 @@ fn weeks_follow_demand_and_begin_when_the_last_ends() {
             .map(|day| (day.began.0, day.ended.0))
             .collect();
         drop(plant);
-        let told = told.into_inner();
+        let demands = demands.into_inner();
         // No demand at 0 and 199 us, so two weeks of 200 us; then weeks of 500 us.
-        assert_eq!(told[..2], [0, 0], "{demand:?}");
-        assert!(told[2] > 0, "{demand:?}: {told:?}");
+        assert_eq!(demands[..2], [0, 0], "{demand:?}");
+        assert!(demands[2] > 0, "{demand:?}: {demands:?}");
         assert_eq!(days[0], (420_000, 900_000), "{demand:?}");
-        assert_eq!(told.last(), Some(&0), "{demand:?}");
+        assert_eq!(demands.last(), Some(&0), "{demand:?}");
         match demand {
             // At 399 us the switch has seen at most 99 us of two hosts' 10 Gb/s.
-            Demand::Adus => assert!((3_740_000..4_000_000).contains(&told[2]), "{told:?}"),
-            Demand::Queues => assert!(told[2] <= 21 * 9000, "{told:?}"),
+            Demand::Adus => assert!((3_740_000..4_000_000).contains(&demands[2]), "{demands:?}"),
+            Demand::Queues => assert!(demands[2] <= 21 * 9000, "{demands:?}"),
             Demand::Sockets | Demand::Oracle => {
-                assert!((3_740_000..=4_000_000).contains(&told[2]), "{told:?}")
+                assert!((3_740_000..=4_000_000).contains(&demands[2]), "{demands:?}")
             }
         }
     }
 }
 
 #[test]
-fn samples_tell_of_queues_and_of_what_has_arrived() {
+fn samples_record_queues_and_delivered_bytes() {
     let settings = Settings { sample_every: Some(Nanos(100_000)), sampled: vec![(0, 1), (2, 3)], ..small() };
     let flows = [(0, 2, 0, 10_000_000), (1, 3, 0, 10_000_000)];
     let mut plant = Plant::new(settings, Plan::Fixed(strobe(4)), transfers(&flows)).expect("a right plant");
@@ -216,7 +216,7 @@ fn samples_tell_of_queues_and_of_what_has_arrived() {
 }
 
 #[test]
-fn what_cannot_be_is_told() {
+fn invalid_plants_are_named() {
     let tell = |settings, plan, workload| {
         let problem = |plant: Result<Plant, PlantError>| match plant {
             Err(error) => error.to_string(),

@@ -75,7 +75,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn every_piece_is_written_once_and_when_its_time_has_come(
+    fn every_piece_is_written_once_and_not_before_its_time(
         pieces in proptest::collection::vec((0u32..6, 1u64..1000, 0u64..50, proptest::collection::vec(any::<u32>(), 0..4)), 1..80),
         takes in proptest::collection::vec(1u64..40, 6),
     ) {
@@ -93,7 +93,7 @@ proptest! {
     }
 
     #[test]
-    fn collectives_send_what_the_formulas_say(count in 2u32..20, each in 1u64..5000, rounds in 1u32..4, parts in 1usize..6) {
+    fn collectives_send_the_bytes_of_the_formulas(count in 2u32..20, each in 1u64..5000, rounds in 1u32..4, parts in 1usize..6) {
         let (n, bytes) = (u64::from(count), each * u64::from(count));
         // A part has at least one byte.
         let parts = parts.min(bytes as usize);
@@ -123,7 +123,7 @@ proptest! {
     }
 
     #[test]
-    fn what_does_not_divide_is_sent_whole(count in 2u32..20, bytes in 20u64..5000) {
+    fn indivisible_sizes_are_sent_without_loss(count in 2u32..20, bytes in 20u64..5000) {
         let ring = collective(count, bytes, 1).ring_all_reduce().unwrap();
         prop_assert_eq!(ring.bytes(), 2 * (u64::from(count) - 1) * bytes);
     }
@@ -224,7 +224,7 @@ fn transfers(workload: &Workload) -> Vec<Transfer> {
 }
 
 #[test]
-fn answers_of_rings_follow_their_flows_and_change_no_draws() {
+fn ring_responses_follow_their_flows_and_do_not_change_the_draws() {
     let plain = Rings { end: Nanos(50_000_000), ..Rings::paper(1, 7) };
     let asked = plain.workload().unwrap();
     let both = Rings { answer: 60, ..plain }.workload().unwrap();
@@ -270,7 +270,7 @@ fn rings_offer_a_third_of_each_switch() {
 }
 
 #[test]
-fn rings_are_as_the_authors_drew_them() {
+fn rings_match_the_published_draws() {
     let Some(folder) = golden::folder("circuits") else { return };
     for (rings, spread) in [(1, 0.03), (2, 0.03)] {
         let read = golden::json(&folder.join(format!("workload_etalon_{rings}ring.json.gz")));
@@ -313,7 +313,7 @@ fn long_flows_go_from_host_to_host() {
 }
 
 #[test]
-fn what_is_no_workload_is_named() {
+fn invalid_workloads_are_named() {
     let mut workload = Workload::new(2, 2);
     let flow = Flow { source: place(0, 0), destination: place(1, 1), class: 0 };
     let errors = [
@@ -352,7 +352,7 @@ fn what_is_no_workload_is_named() {
 }
 
 #[test]
-fn a_block_goes_along_another_chain_of_as_many_hosts_and_no_other() {
+fn a_block_accepts_only_a_chain_of_the_same_length() {
     let mut workload = Workload::new(4, 2);
     let pipeline = Pipeline { block: 1 << 20, ..Pipeline::default() };
     let chain = |_| vec![place(0, 0), place(1, 0), place(1, 1)];

@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_said_often_is_kept_once_and_lists_are_in_order() {
+    fn repeated_names_are_stored_once_and_lists_are_sorted() {
         let text = "racks: 5\nhosts_per_rack: 30\nnic: 1Gbps\noversubscription: 2\n";
         let cluster = Cluster::from_text("test", text).expect("the test writes a right cluster");
         let hosts = (0..100).rev().map(|host| format!("r{}h{}", host / 30, host % 30));

@@ -100,9 +100,9 @@ mod tests {
         let mut sent = (FIRST_BYTES + 1).to_be_bytes().to_vec();
         sent.extend(b" ".repeat(FIRST_BYTES as usize - 6));
         sent.extend(br#"{"ping"#);
-        let error = read_at_most::<Request>(&mut &sent[..], FIRST_BYTES).expect_err("it is too long");
+        let error = read_at_most::<Request>(&mut &sent[..], FIRST_BYTES).expect_err("an error");
         assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{error}");
-        let error = read::<Request>(&mut &sent[..]).expect_err("it is cut off");
+        let error = read::<Request>(&mut &sent[..]).expect_err("an error");
         assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof, "{error}");
     }
 

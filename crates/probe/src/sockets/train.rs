@@ -204,7 +204,7 @@ mod tests {
     use crate::estimate::estimate;
 
     #[test]
-    fn a_train_over_the_loopback_arrives_and_its_sender_is_the_limit_or_the_link() {
+    fn a_train_over_the_loopback_is_limited_by_sender_or_link() {
         let train = Train { bursts: 3, packets: 100, ..Train::default() };
         let receiver = Receiver::bind("127.0.0.1:0".parse().unwrap(), &train).unwrap();
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_receiver_gives_up_when_nothing_more_comes() {
+    fn a_receiver_times_out_without_packets() {
         let train = Train { bursts: 2, packets: 10, ..Train::default() };
         let receiver = Receiver::bind("127.0.0.1:0".parse().unwrap(), &train).unwrap();
         let socket = UdpSocket::bind("127.0.0.1:0").unwrap();

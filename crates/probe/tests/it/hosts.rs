@@ -290,7 +290,7 @@ fn a_mesh_is_measured_completely_with_progress() {
 }
 
 #[test]
-fn a_host_that_is_gone_leaves_holes_in_a_mesh_and_no_cluster() {
+fn an_unavailable_host_leaves_gaps_in_a_mesh_and_no_cluster() {
     let mut hosts = named(&[Host::start(None)]);
     let there = [Host::start(None), Host::start(None)];
     hosts.extend(named(&there));
@@ -422,7 +422,7 @@ fn sent() -> impl Strategy<Value = Vec<u8>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
     #[test]
-    fn arbitrary_messages_without_the_secret_are_refused_and_the_host_goes_on(
+    fn arbitrary_unauthenticated_messages_are_rejected_without_harm(
         messages in prop::collection::vec(sent(), 0..6),
     ) {
         static HOST: LazyLock<Host> = LazyLock::new(|| Host::start(Some("a secret of ours")));

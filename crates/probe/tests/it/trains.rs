@@ -118,7 +118,7 @@ proptest! {
 }
 
 #[test]
-fn lost_ends_are_made_up_for() {
+fn lost_ends_of_a_train_are_compensated() {
     let train = Train { bursts: 1, packets: 11, bytes: 1000, gap_ns: 0 };
     let mut collector = Collector::new(1, train);
     // Numbers 2 to 8 of 0 to 10, 10 us apart: the complete burst would have taken 100 us.

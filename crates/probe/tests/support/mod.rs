@@ -69,8 +69,8 @@ pub fn installed(program: &str) -> Result<(), &'static str> {
 fn run(program: &str, arguments: &[&str]) -> Result<(), String> {
     let made = Command::new(program).args(arguments).output();
     let made = made.map_err(|error| format!("{program} cannot be run: {error}"))?;
-    let said = String::from_utf8_lossy(&made.stderr);
-    if made.status.success() { Ok(()) } else { Err(format!("{program} {arguments:?}: {}", said.trim())) }
+    let text = String::from_utf8_lossy(&made.stderr);
+    if made.status.success() { Ok(()) } else { Err(format!("{program} {arguments:?}: {}", text.trim())) }
 }
 
 impl Network {
@@ -252,22 +252,22 @@ impl Network {
         let address = self.address(to);
         let serving =
             self.at(to, || Command::new("iperf3").args(["-s", "-1"]).stdout(Stdio::null()).spawn().unwrap());
-        let said = self.at(from, || {
+        let output = self.at(from, || {
             let ask = ["-c", &address, "-J", "-t", &seconds.to_string()].map(str::to_owned);
             // The server may need a moment until it listens.
             for _ in 0..40 {
                 thread::sleep(std::time::Duration::from_millis(50));
-                let said = Command::new("iperf3").args(&ask).output().unwrap();
-                if said.status.success() {
-                    return said.stdout;
+                let output = Command::new("iperf3").args(&ask).output().unwrap();
+                if output.status.success() {
+                    return output.stdout;
                 }
             }
             panic!("iperf3 does not answer");
         });
         let mut serving = serving;
         serving.wait().unwrap();
-        let said: serde_json::Value = serde_json::from_slice(&said).unwrap();
-        said["end"]["sum_received"]["bits_per_second"].as_f64().unwrap()
+        let output: serde_json::Value = serde_json::from_slice(&output).unwrap();
+        output["end"]["sum_received"]["bits_per_second"].as_f64().unwrap()
     }
 }
 

@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn ports_are_the_links_that_leeward_hotspots_takes_them_for() {
+    fn ports_map_to_the_same_links_as_in_leeward_hotspots() {
         for Right { of, map, ports } in cases().right {
             let map = Map::from_text("map.yaml", &map).unwrap_or_else(|error| panic!("{of}: {error}"));
             for Port { labels, wrong, ways } in ports {
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_map_is_told_with_the_line_and_field_that_leeward_hotspots_tells() {
+    fn map_errors_have_the_same_line_and_field_as_in_leeward_hotspots() {
         for Wrong { field, line, map } in cases().wrong {
             let error = Map::from_text("map.yaml", &map).expect_err(&map);
             assert_eq!(
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_service_wants_counters_to_ask_for_and_no_columns() {
+    fn a_service_map_needs_counters_and_rejects_columns() {
         for (text, field, part) in [
             ("links: []\n", "prometheus", "counters to ask for"),
             ("prometheus: {in: a}\ncolumns: {labels: [a]}\n", "columns", "leave them out"),
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn what_patterns_of_python_have_alone_is_refused_by_its_name() {
+    fn python_only_pattern_syntax_is_rejected_by_name() {
         for (pattern, part) in [
             ("a(?=b)", "(?=b)"),
             ("(?<!a)b", "(?<!a)b"),

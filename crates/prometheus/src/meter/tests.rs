@@ -57,7 +57,7 @@ fn named(taken: &Taken) -> Vec<(u64, u64, String, i64)> {
 }
 
 #[test]
-fn ports_that_are_one_link_add_up_over_the_time_that_they_share() {
+fn ports_of_one_link_add_up_over_their_common_time() {
     let mut meter = meter();
     let first = vec![
         series("tor-r0", "up1", &[(100, 0.0), (115, 15e6)]),
@@ -74,7 +74,7 @@ fn ports_that_are_one_link_add_up_over_the_time_that_they_share() {
 }
 
 #[test]
-fn a_port_that_is_silent_holds_its_link_back_until_it_is_forgotten() {
+fn a_silent_port_delays_its_link_until_it_is_dropped() {
     let mut meter = meter();
     let both = |at: u64, ports: &[&str]| {
         let each = ports.iter().map(|port| series("tor-r0", port, &[(at, at as f64 * 1e6)]));
@@ -97,7 +97,7 @@ fn a_port_that_is_silent_holds_its_link_back_until_it_is_forgotten() {
 }
 
 #[test]
-fn a_window_in_which_a_counter_restarts_is_left_out_and_the_next_is_right() {
+fn a_window_with_a_counter_reset_is_skipped_and_the_next_is_valid() {
     let mut meter = meter();
     let up = |at: u64, one: f64, two: f64| {
         let ports = [series("tor-r1", "up1", &[(at, one)]), series("tor-r1", "up2", &[(at, two)])];
@@ -111,7 +111,7 @@ fn a_window_in_which_a_counter_restarts_is_left_out_and_the_next_is_right() {
 }
 
 #[test]
-fn speeds_of_ports_are_what_their_link_can_carry() {
+fn the_capacity_of_a_link_is_the_sum_of_its_port_speeds() {
     let mut meter = meter();
     let told = |at: u64, speeds: &[(&str, f64)]| {
         let ports = ["up1", "up2", "up3", "up4"].map(|port| series("tor-r0", port, &[(at, 0.0)]));
@@ -135,7 +135,7 @@ fn speeds_of_ports_are_what_their_link_can_carry() {
 }
 
 #[test]
-fn what_is_no_link_is_told_and_what_is_late_or_ahead_does_not_count() {
+fn unmapped_ports_are_reported_and_impossible_times_do_not_count() {
     let mut meter = meter();
     let told = counted(
         Way::Out,
@@ -160,7 +160,7 @@ proptest! {
     /// For every split of a link's readings into answers, windows are consecutive and contain the counted
     /// total.
     #[test]
-    fn windows_of_a_link_hold_all_that_its_ports_counted(
+    fn windows_of_a_link_contain_all_counted_bits_of_its_ports(
         steps in prop::collection::vec((1_u64..20, 0_u64..1 << 24, 1_u64..20, 0_u64..1 << 24, any::<bool>()), 2..30),
     ) {
         let mut meter = meter();

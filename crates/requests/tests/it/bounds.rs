@@ -182,12 +182,12 @@ proptest! {
     #![proptest_config(cases(1500))]
 
     #[test]
-    fn one_link_keeps_within_the_bounds(case in systems(vec![vec![0]], 2)) {
+    fn one_link_meets_the_bounds(case in systems(vec![vec![0]], 2)) {
         within(&case, None)?;
     }
 
     #[test]
-    fn one_link_keeps_within_the_closed_form_and_one_request_of_a_later_priority(case in systems(vec![vec![0]], 1)) {
+    fn one_link_meets_the_closed_form_plus_one_lower_priority_request(case in systems(vec![vec![0]], 1)) {
         let (latencies, _) = largest(&case, links(&case), 0, OverLimit::Held, None);
         let buckets: Vec<(u32, TokenBucket)> =
             case.workloads.iter().map(|sends| (sends.priority, sends.curve.buckets()[0])).collect();
@@ -201,21 +201,21 @@ proptest! {
     }
 
     #[test]
-    fn links_in_a_line_keep_within_the_bounds(
+    fn links_in_a_line_meet_the_bounds(
         case in systems(vec![vec![0, 1, 2, 3], vec![1, 2, 3], vec![0, 1, 2], vec![1, 2], vec![2, 3], vec![3]], 2),
     ) {
         within(&case, None)?;
     }
 
     #[test]
-    fn links_of_a_tree_keep_within_the_bounds(
+    fn links_of_a_tree_meet_the_bounds(
         case in systems(vec![vec![0, 2, 3], vec![1, 2, 3], vec![1, 3], vec![2, 3], vec![0, 2], vec![1], vec![3]], 2),
     ) {
         within(&case, None)?;
     }
 
     #[test]
-    fn others_keep_within_their_bounds_when_one_sends_far_more_than_its_buckets_let_pass(
+    fn an_excessive_sender_does_not_break_the_bounds_of_others(
         case in prop_oneof![
             systems(vec![vec![0]], 2),
             systems(vec![vec![0, 2, 3], vec![1, 2, 3], vec![1, 3], vec![2, 3], vec![0, 2], vec![1], vec![3]], 2),
@@ -225,7 +225,7 @@ proptest! {
     }
 
     #[test]
-    fn links_that_send_in_packets_keep_within_the_bounds_of_whole_requests(
+    fn packetized_links_meet_the_bounds_of_whole_requests(
         case in systems(vec![vec![0, 2, 3], vec![1, 2, 3], vec![2, 3], vec![1]], 2),
         packet in 1000.0..100_000.0f64,
     ) {
@@ -233,7 +233,7 @@ proptest! {
     }
 
     #[test]
-    fn a_device_keeps_within_the_bound_of_its_capacity_with_what_is_inside_and_its_latency(
+    fn a_device_meets_its_bound_plus_requests_inside_and_latency(
         case in systems(vec![vec![0]], 2),
         (places, latency) in (1u32..8, 0u64..2_000_000),
         over in prop_oneof![Just(OverLimit::Held), Just(OverLimit::Demoted)],
@@ -267,7 +267,7 @@ proptest! {
 }
 
 #[test]
-fn a_burst_of_all_at_once_reaches_the_bound_of_the_first_priority() {
+fn a_simultaneous_burst_attains_the_bound_of_the_first_priority() {
     let sends = |burst: f64, priority, start| Sends {
         curve: TokenBucket::new(1e6, burst).unwrap().into(),
         priority,

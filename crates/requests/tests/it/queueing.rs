@@ -72,7 +72,7 @@ fn exponential(even: f64) -> f64 {
 }
 
 #[test]
-fn poisson_arrivals_of_one_size_wait_as_in_m_d_1() {
+fn poisson_arrivals_of_one_size_match_m_d_1() {
     for (index, load) in [(0, 0.3), (1, 0.7), (2, 0.85)] {
         let rows = one_device(&[0], vec![poisson(index, load, REQUESTS, constant)]);
         check(&format!("M/D/1 at {load}"), mean(&rows, 0), 1.0 + load / (2.0 * (1.0 - load)));
@@ -80,7 +80,7 @@ fn poisson_arrivals_of_one_size_wait_as_in_m_d_1() {
 }
 
 #[test]
-fn poisson_arrivals_of_exponential_sizes_wait_as_in_m_m_1() {
+fn poisson_arrivals_of_exponential_sizes_match_m_m_1() {
     for (index, load) in [(3, 0.3), (4, 0.7), (5, 0.8)] {
         let rows = one_device(&[0], vec![poisson(index, load, REQUESTS, exponential)]);
         check(&format!("M/M/1 at {load}"), mean(&rows, 0), 1.0 / (1.0 - load));
@@ -88,7 +88,7 @@ fn poisson_arrivals_of_exponential_sizes_wait_as_in_m_m_1() {
 }
 
 #[test]
-fn priorities_wait_as_cobham_says() {
+fn priorities_match_cobhams_formula() {
     let loads = [0.2, 0.25, 0.3];
     let arrivals =
         (6..).zip(loads).map(|(index, load)| poisson(index, load, REQUESTS, exponential)).collect();

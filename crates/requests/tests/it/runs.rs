@@ -180,7 +180,7 @@ proptest! {
     #![proptest_config(cases(3000))]
 
     #[test]
-    fn it_equals_its_own_words_nanosecond_by_nanosecond((setup, sends) in systems()) {
+    fn the_simulator_matches_the_literal_reference_to_the_nanosecond((setup, sends) in systems()) {
         let report = run(&setup, sources(&sends)).unwrap();
         let mut literal = Literal::new(&setup, sends);
         let servers = literal.run(report.end.0 + 1);
@@ -197,7 +197,7 @@ proptest! {
     }
 
     #[test]
-    fn every_request_sent_is_done_once_and_littles_law_is_exact((setup, sends) in systems()) {
+    fn every_request_completes_once_and_littles_law_is_exact((setup, sends) in systems()) {
         let report = run(&setup, sources(&sends)).unwrap();
         let rows = report.rows.unwrap();
         prop_assert_eq!(rows.len(), sends.iter().map(|(arrivals, _)| arrivals.len()).sum::<usize>());
@@ -221,7 +221,7 @@ proptest! {
     }
 
     #[test]
-    fn what_passes_a_limit_keeps_within_it_over_every_interval((setup, sends) in systems()) {
+    fn traffic_past_a_limit_conforms_over_every_interval((setup, sends) in systems()) {
         let mut log = Log::default();
         // Capacities and rates that are not round numbers.
         let mut setup = setup;
@@ -252,7 +252,7 @@ proptest! {
     }
 
     #[test]
-    fn no_link_turns_its_priorities_round_or_rests_while_something_waits((setup, sends) in systems()) {
+    fn links_are_work_conserving_and_respect_priorities((setup, sends) in systems()) {
         let mut log = Log::default();
         let mut setup = setup;
         // Links only, without limits, so that all arrived work waits within its limits.
@@ -301,7 +301,7 @@ fn read(at: u64, work: f64) -> Arrival {
 }
 
 #[test]
-fn what_cannot_be_is_refused_by_name() {
+fn invalid_setups_are_rejected_by_name() {
     let ssd = || vec![Server::device("d", Device::ssd(4))];
     let one = |servers, workload| Setup::new(servers, vec![workload]);
     let plain = || at_storage("w", Vec::new(), OverLimit::Held);
@@ -343,7 +343,7 @@ fn what_cannot_be_is_refused_by_name() {
 }
 
 #[test]
-fn who_skips_every_stage_is_done_when_it_sends_and_in_nobodys_way() {
+fn a_workload_without_stages_completes_at_once_and_delays_no_other() {
     let nowhere =
         Enforced { stages: Default::default(), ..at_storage("nowhere", Vec::new(), OverLimit::Held) };
     let served = at_storage("served", Vec::new(), OverLimit::Held);
@@ -362,7 +362,7 @@ fn who_skips_every_stage_is_done_when_it_sends_and_in_nobodys_way() {
 }
 
 #[test]
-fn a_source_without_end_ends_with_the_run() {
+fn an_endless_source_ends_with_the_run() {
     let mut setup = Setup::new(
         vec![Server::device("d", Device::ssd(4))],
         vec![at_storage("w", Vec::new(), OverLimit::Held)],
@@ -375,7 +375,7 @@ fn a_source_without_end_ends_with_the_run() {
 }
 
 #[test]
-fn a_device_alone_takes_work_and_latency_and_many_at_once_only_their_work() {
+fn concurrent_requests_at_a_device_overlap_their_latencies() {
     for (outstanding, per_second) in [(1, 10_000), (4, 40_000), (10, 100_000), (32, 100_000)] {
         let device = Device { read_latency: Nanos(90_000), ..Device::ssd(outstanding) };
         let mut setup =
@@ -389,7 +389,7 @@ fn a_device_alone_takes_work_and_latency_and_many_at_once_only_their_work() {
 }
 
 #[test]
-fn shares_are_of_device_time_and_lose_nothing_to_who_was_idle() {
+fn shares_are_of_device_time_and_an_idle_workload_gains_no_credit() {
     let weigh = |weight| Enforced { weight, ..at_storage("w", Vec::new(), OverLimit::Held) };
     let server = Server { order: Scheduling::Shares, ..Server::device("d", Device::ssd(1)) };
     let mut setup = Setup::new(vec![server], vec![weigh(1.0), weigh(3.0), weigh(2.0)]);
@@ -414,7 +414,7 @@ fn shares_are_of_device_time_and_lose_nothing_to_who_was_idle() {
 }
 
 #[test]
-fn who_sends_too_much_is_demoted_where_the_device_is_busy_and_else_loses_nothing() {
+fn demotion_slows_an_excessive_sender_only_at_a_busy_device() {
     let limits = vec![TokenBucket::new(0.2, 1e-3).unwrap()];
     let greedy = at_storage("greedy", limits, OverLimit::Demoted);
     let setup = |others: Vec<Enforced>| {
@@ -434,7 +434,7 @@ fn who_sends_too_much_is_demoted_where_the_device_is_busy_and_else_loses_nothing
 }
 
 #[test]
-fn feedback_gives_more_to_who_is_late() {
+fn feedback_raises_the_share_of_a_late_workload() {
     use leeward_requests::Cake;
     let of = |order: Scheduling| {
         let slo = Some(Slo { percentile: 90.0, latency: 2e-3 });
@@ -457,7 +457,7 @@ fn feedback_gives_more_to_who_is_late() {
 }
 
 #[test]
-fn an_error_is_small() {
+fn an_error_is_at_most_64_bytes() {
     assert!(std::mem::size_of::<RequestsError>() <= 64);
 }
 
@@ -493,7 +493,7 @@ mod of_system {
     }
 
     #[test]
-    fn a_system_is_enforced_as_promised() {
+    fn a_setup_of_a_system_enforces_its_promises() {
         let queues = vec![queue("in", 1e6), queue("ssd", 1.0), queue("out", 1e6)];
         let rows = [(Stage::NetworkIn, 0, 1e3), (Stage::Storage, 1, 1e-3), (Stage::NetworkOut, 2, 2e3)];
         let system = System { queues, promises: vec![promise("w", &rows)] };
@@ -512,7 +512,7 @@ mod of_system {
     }
 
     #[test]
-    fn a_system_that_does_not_match_is_refused_by_name() {
+    fn an_inconsistent_system_is_rejected_by_name() {
         let queues = || vec![queue("in", 1e6), queue("ssd", 1.0)];
         let mut short = promise("w", &[(Stage::NetworkIn, 0, 1e3), (Stage::Storage, 1, 1e-3)]);
         short.priorities.pop();

@@ -184,7 +184,7 @@ proptest! {
     #![proptest_config(cases(1500))]
 
     #[test]
-    fn no_request_over_several_links_is_later_than_its_deterministic_bound(
+    fn no_request_over_several_links_exceeds_its_deterministic_bound(
         draws in draws(),
         line in any::<bool>(),
         priorities in 1u32..4,
@@ -202,7 +202,7 @@ proptest! {
     }
 
     #[test]
-    fn no_replayed_request_is_later_than_its_deterministic_bound(
+    fn no_replayed_request_exceeds_its_deterministic_bound(
         draws in draws(),
         outstanding in prop_oneof![2 => Just(1u32), 1 => 2u32..9],
     ) {
@@ -224,7 +224,7 @@ proptest! {
     #![proptest_config(cases(300))]
 
     #[test]
-    fn no_request_is_later_than_its_deterministic_bound_where_links_serve_frames_and_limits_are_below_requests(
+    fn deterministic_bounds_hold_for_frames_and_limits_below_a_request(
         draws in draws(),
         frame in prop::sample::select(vec![9000.0, 65536.0]),
     ) {
@@ -271,7 +271,7 @@ fn device(promises: Vec<Promise>) -> System {
 }
 
 #[test]
-fn a_bound_that_is_exceeded_says_what_it_took_for_granted() {
+fn a_broken_bound_names_its_assumptions() {
     let system = device(vec![simple("first", 0, 0.01, 0.0), simple("last", 1, 0.2, 0.0)]);
     let sent = vec![burst(1, 0.01, 2), burst(0, 0.2, 2)];
     let run = |unit, order| {
@@ -300,7 +300,7 @@ fn a_bound_that_is_exceeded_says_what_it_took_for_granted() {
 }
 
 #[test]
-fn a_trace_above_its_curve_is_named_where_it_breaks_a_bound() {
+fn a_broken_bound_names_a_trace_above_its_curve() {
     let system = device(vec![simple("first", 0, 0.01, 0.0)]);
     let replay = Replay {
         system: &system,
@@ -316,7 +316,7 @@ fn a_trace_above_its_curve_is_named_where_it_breaks_a_bound() {
 }
 
 #[test]
-fn several_requests_inside_a_device_are_later_than_a_bound_of_one_would_be() {
+fn several_requests_inside_a_device_exceed_the_bound_for_one() {
     let system = device(vec![simple("first", 0, 0.01, 0.0), simple("last", 1, 0.2, 0.0)]);
     let sent = vec![burst(1, 0.01, 1), burst(0, 0.2, 2)];
     let worst = |outstanding| {
@@ -340,7 +340,7 @@ fn several_requests_inside_a_device_are_later_than_a_bound_of_one_would_be() {
 }
 
 #[test]
-fn what_sends_nothing_is_not_seen() {
+fn a_workload_without_requests_has_no_measurement() {
     let system = device(vec![simple("first", 0, 0.01, 0.0), simple("last", 1, 0.2, 0.0)]);
     let replay = Replay {
         system: &system,

@@ -81,7 +81,7 @@ fn system(flows: &[(u32, &[usize], [f64; 2])], links: usize) -> System {
 }
 
 #[test]
-fn percentiles_over_paths_of_any_length_are_within_their_stochastic_bounds() {
+fn percentiles_over_paths_of_any_length_meet_stochastic_bounds() {
     let flows: [(u32, &[usize], [f64; 2]); 7] = [
         (0, &[0, 1, 2], [20.0, 100.0]),
         (1, &[0, 1], [10.0, 150.0]),

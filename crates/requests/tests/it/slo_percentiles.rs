@@ -134,7 +134,7 @@ proptest! {
     #![proptest_config(cases(60))]
 
     #[test]
-    fn the_percentile_of_whole_requests_over_several_links_is_within_its_stochastic_bound(
+    fn percentiles_of_whole_requests_over_links_meet_stochastic_bounds(
         draws in prop::collection::vec(draw(&[1e3, 2e4, 2e5]), 1..7),
         unit in prop_oneof![2 => Just(Unit::Requests), 1 => Just(Unit::Frames)],
     ) {
@@ -142,7 +142,7 @@ proptest! {
     }
 
     #[test]
-    fn so_is_that_of_requests_of_less_than_a_step(draws in prop::collection::vec(draw(&[30.0, 70.0, 200.0]), 1..4)) {
+    fn percentiles_of_requests_below_one_step_meet_stochastic_bounds(draws in prop::collection::vec(draw(&[30.0, 70.0, 200.0]), 1..4)) {
         all_within(&draws, Unit::Requests)?;
     }
 }
@@ -156,7 +156,7 @@ fn alone_and_beside(unit: Unit, of: Draw, beside: Option<Draw>) -> (f64, f64, Ve
 }
 
 #[test]
-fn a_fluid_says_less_than_requests_take_that_links_forward_whole() {
+fn fluid_bounds_are_too_low_for_store_and_forward_links() {
     let of = Draw { path: 0, priority: 0, size: 2e5, load: 0.02, promised: true, seed: 1 };
     let (fluid, _, broken) = alone_and_beside(Unit::Fluid, of.clone(), None);
     let (whole, seen, holds) = alone_and_beside(Unit::Requests, of, None);
@@ -167,7 +167,7 @@ fn a_fluid_says_less_than_requests_take_that_links_forward_whole() {
 }
 
 #[test]
-fn a_large_request_of_best_effort_is_waited_for_once_begun() {
+fn a_started_best_effort_request_delays_the_first_priority() {
     let of = Draw { path: 1, priority: 0, size: 1e3, load: 0.02, promised: true, seed: 1 };
     let large = Draw { path: 1, priority: 0, size: 2e5, load: 0.1, promised: false, seed: 2 };
     let (fluid, _, broken) = alone_and_beside(Unit::Fluid, of.clone(), Some(large.clone()));

@@ -40,7 +40,7 @@ fn apart() -> Arc<[Arrival]> {
 }
 
 #[test]
-fn draws_have_the_percentiles_of_the_profile_and_depend_on_seed_and_number_alone() {
+fn draws_match_the_profile_and_depend_only_on_seed_and_number() {
     let (sent, device) = (apart(), device(PROFILE));
     let drawn = tails(&sent, &device, 7, 0).unwrap();
     assert_eq!(drawn, tails(&sent, &device, 7, 0).unwrap());
@@ -54,7 +54,7 @@ fn draws_have_the_percentiles_of_the_profile_and_depend_on_seed_and_number_alone
 }
 
 #[test]
-fn a_profile_without_times_without_queueing_draws_none() {
+fn a_profile_without_unloaded_latencies_draws_none() {
     let text = r#"{"table": [{"size_bytes": 4096, "read_iops": 10000, "write_iops": 10000}]}"#;
     assert_eq!(tails(&apart(), &device(text), 7, 0), None);
 }
@@ -82,7 +82,7 @@ fn system(percentile: f64, unloaded: f64) -> System {
 }
 
 #[test]
-fn a_replay_takes_what_was_drawn_and_its_percentile_is_within_the_bound() {
+fn a_replay_uses_the_draws_and_its_percentile_meets_the_bound() {
     let (sent, device) = (apart(), device(PROFILE));
     let drawn = tails(&sent, &device, 7, 0).unwrap();
     let longest = drawn.iter().max().unwrap().0 + (WORK * 1e9) as u64;

@@ -29,7 +29,7 @@ fn run(cluster: &Cluster, policy: &str, arrivals: &[AppArrival]) -> Vec<AppRun> 
 }
 
 #[test]
-fn an_app_ends_with_its_last_transfer_and_the_model_says_so_beforehand() {
+fn an_app_ends_with_its_last_transfer_as_the_model_predicts() {
     // Two transfers of 100 MB leave one host with 100 MB/s, since only one task fits on each host.
     let runs = run(&hose(3, 1), "choreo", &[app(2.0, 3, &[(0, 1, 100), (0, 2, 100)])]);
     assert_eq!(runs[0].seconds, Some(2.0));
@@ -37,10 +37,10 @@ fn an_app_ends_with_its_last_transfer_and_the_model_says_so_beforehand() {
 }
 
 #[test]
-fn what_runs_is_cross_traffic_to_what_comes_until_it_ends() {
+fn running_apps_are_cross_traffic_to_new_ones_until_they_end() {
     let arrivals = [app(0.0, 2, &[(0, 1, 400)]), app(1.0, 2, &[(0, 1, 100)]), app(9.0, 2, &[(0, 1, 100)])];
     let runs = run(&hose(4, 1), "choreo", &arrivals);
-    let hosts: Vec<_> = runs.iter().map(|run| run.placed.clone().expect("there is room")).collect();
+    let hosts: Vec<_> = runs.iter().map(|run| run.placed.clone().expect("enough room")).collect();
     assert!(hosts[1].iter().all(|host| !hosts[0].contains(host)));
     assert_eq!(runs.iter().map(|run| run.seconds).collect::<Vec<_>>(), [Some(4.0), Some(1.0), Some(1.0)]);
     let refused = run(&hose(3, 1), "choreo", &arrivals);
@@ -49,7 +49,7 @@ fn what_runs_is_cross_traffic_to_what_comes_until_it_ends() {
 }
 
 #[test]
-fn a_policy_decides_on_what_it_believes_and_the_network_carries_what_is_true() {
+fn a_policy_uses_believed_rates_and_the_network_true_ones() {
     let cluster = |rates: [u32; 3]| {
         let host = |at: usize| format!("  - {{name: h{at}, nic: {{up: {}Mbps, down: 10Gbps}}}}\n", rates[at]);
         let text = format!("shape: hose\ncpus: 1\nhosts:\n{}", (0..3).map(host).collect::<String>());
@@ -58,9 +58,9 @@ fn a_policy_decides_on_what_it_believes_and_the_network_carries_what_is_true() {
     let (truth, belief) = (cluster([800, 80, 80]), cluster([80, 800, 80]));
     let arrivals = [app(0.0, 2, &[(0, 1, 100)])];
     let choreo = || tasks::REGISTRY.make("choreo", "").expect("a policy of the registry");
-    let told = run_apps(&truth, &truth.capacities, &arrivals, choreo(), 1).expect("it is in order");
-    let misled = run_apps(&truth, &belief.capacities, &arrivals, choreo(), 1).expect("it is in order");
-    assert_eq!((told[0].seconds, told[0].forecast), (Some(1.0), 1.0));
+    let informed = run_apps(&truth, &truth.capacities, &arrivals, choreo(), 1).expect("sorted arrivals");
+    let misled = run_apps(&truth, &belief.capacities, &arrivals, choreo(), 1).expect("sorted arrivals");
+    assert_eq!((informed[0].seconds, informed[0].forecast), (Some(1.0), 1.0));
     assert_eq!((misled[0].seconds, misled[0].forecast), (Some(10.0), 1.0));
 }
 
@@ -71,7 +71,7 @@ fn an_app_on_one_host_takes_no_time() {
 }
 
 #[test]
-fn arrivals_out_of_order_are_refused() {
+fn arrivals_out_of_order_are_rejected() {
     let policy = tasks::REGISTRY.make("random", "").expect("a policy of the registry");
     let arrivals = [app(1.0, 1, &[]), app(0.0, 1, &[])];
     let cluster = hose(2, 4);
@@ -84,7 +84,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(100))]
 
     #[test]
-    fn an_app_by_itself_is_never_slower_than_the_model_says(
+    fn an_app_alone_is_never_slower_than_the_model_predicts(
         sends in prop::collection::btree_map((0_u32..6, 0_u32..6), 1_u64..500, 1..15),
     ) {
         let sends: Vec<_> = sends.into_iter().filter(|((f, t), _)| f != t).map(|((f, t), mb)| (f, t, mb)).collect();
@@ -93,7 +93,7 @@ proptest! {
             let text = "shape: hose\nhosts: 6\nnic: {up: 800Mbps, down: 100Gbps}\ncpus: 2\n";
             let cluster = cluster(text);
             let runs = run(&cluster, policy, &[app(0.0, 6, &sends)]);
-            let (seconds, forecast) = (runs[0].seconds.expect("it ends"), runs[0].forecast);
+            let (seconds, forecast) = (runs[0].seconds.expect("the app ends"), runs[0].forecast);
             prop_assert!((seconds - forecast).abs() <= 1e-9 + 1e-6 * forecast, "{policy}: {seconds} {forecast}");
         }
     }

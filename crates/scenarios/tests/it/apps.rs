@@ -62,7 +62,7 @@ fn times(record: &Record) -> Vec<Option<f64>> {
 }
 
 #[test]
-fn an_app_arrives_sends_all_at_once_and_ends_with_its_last_transfer() {
+fn an_app_starts_all_transfers_at_once_and_ends_with_the_last() {
     write_app("one", "app.yaml", 3, "1GB", &[(0, 1, 100), (0, 2, 100), (1, 2, 10)]);
     let scenario = scenario("one", HOSE, "workloads: [{app: {file: app.yaml, at: 10s}}]\nhorizon: 1min\n");
     let record = run(&scenario, "choreo");
@@ -77,7 +77,7 @@ fn an_app_arrives_sends_all_at_once_and_ends_with_its_last_transfer() {
 }
 
 #[test]
-fn apps_come_one_after_the_other_or_several_at_once() {
+fn apps_arrive_periodically_or_several_at_once() {
     write_app("many", "app.yaml", 2, "0B", &[(0, 1, 100)]);
     let text = "workloads:\n  - app: {file: app.yaml, at: 5s, every: 20s}\n  - app: {file: app.yaml, name: \
         pair, at: 1s, count: 2}\nhorizon: 1min\n";
@@ -121,7 +121,7 @@ fn busy(name: &str) {
 }
 
 #[test]
-fn background_is_known_by_telemetry_alone() {
+fn background_traffic_is_visible_only_through_telemetry() {
     write_app("background", "app.yaml", 2, "0B", &[(0, 1, 100)]);
     busy("background");
     let text = |at: &str| {
@@ -137,7 +137,7 @@ fn background_is_known_by_telemetry_alone() {
     }
     let unseen = (1..=8).map(|seed| {
         let scenario = scenario("background", HOSE, &text("0s"));
-        times(&run_under(seed, &scenario, "choreo"))[0].expect("it ends")
+        times(&run_under(seed, &scenario, "choreo"))[0].expect("the app ends")
     });
     assert!(unseen.into_iter().any(|time| time > 10.0), "before any report all hosts look alike");
 }
@@ -163,7 +163,7 @@ fn every_policy_sees_the_same_arrivals_and_pairs_are_apps() {
 }
 
 #[test]
-fn a_capacity_that_nobody_told_of_is_found_out_too_late_and_one_that_was_told_is_not() {
+fn an_unannounced_capacity_loss_misleads_a_placement() {
     write_app("capacity", "app.yaml", 2, "0B", &[(0, 1, 100)]);
     let text = |told: bool| {
         let event = |host: u32| {
@@ -174,7 +174,7 @@ fn a_capacity_that_nobody_told_of_is_found_out_too_late_and_one_that_was_told_is
     };
     let slow = |told| {
         let scenario = scenario("capacity", HOSE, &text(told));
-        let took = (1..=6).map(|seed| times(&run_under(seed, &scenario, "choreo"))[0].expect("it ends"));
+        let took = (1..=6).map(|seed| times(&run_under(seed, &scenario, "choreo"))[0].expect("the app ends"));
         assert!(scenario.events.iter().all(|event| event.announced == told));
         took.filter(|&time| time > 10.0).count()
     };
@@ -183,7 +183,7 @@ fn a_capacity_that_nobody_told_of_is_found_out_too_late_and_one_that_was_told_is
 }
 
 #[test]
-fn an_app_begins_anew_elsewhere_when_one_of_its_hosts_fails_told_or_not() {
+fn an_app_restarts_elsewhere_when_a_host_fails_announced_or_not() {
     write_app("fails", "app.yaml", 5, "0B", &[(0, 1, 1000), (2, 3, 500), (4, 0, 100)]);
     for told in [true, false] {
         let event =
@@ -205,7 +205,7 @@ fn an_app_begins_anew_elsewhere_when_one_of_its_hosts_fails_told_or_not() {
 }
 
 #[test]
-fn what_does_not_go_together_is_refused_with_the_source_and_the_reason() {
+fn incompatible_sources_are_rejected_with_the_source_and_the_reason() {
     write_app("refused", "app.yaml", 2, "0B", &[(0, 1, 1)]);
     std::fs::write(folder("refused").join("square.csv"), "0,1\n2,0,3\n").expect("a file of its own");
     std::fs::write(folder("refused").join("streams.yaml"), "tasks: [{name: a, egress: {mean: 1Mbps}}]\n")
@@ -213,7 +213,7 @@ fn what_does_not_go_together_is_refused_with_the_source_and_the_reason() {
     let app = "{app: {file: app.yaml}}";
     let refused = |text: &str| match read("refused", HOSE, text) {
         Err(message) => message,
-        Ok(scenario) => scenario.arrivals(1).expect_err("it should be refused").to_string(),
+        Ok(scenario) => scenario.arrivals(1).expect_err("an error").to_string(),
     };
     let lines: Vec<String> = [
         format!("workloads: [{app}, {{facebook: {{}}}}]"),
@@ -256,7 +256,7 @@ fn halved(name: &str, memory: &str, migration: &str) -> Scenario {
 }
 
 #[test]
-fn an_app_whose_link_is_halved_moves_and_ends_earlier_than_one_that_may_not() {
+fn an_app_on_a_halved_link_ends_earlier_if_it_may_move() {
     // Five of six links are halved, and with this seed the app is on one of them.
     let stays = run(&halved("halved", "800MB", ""), "choreo");
     assert_eq!((times(&stays), stays.migrations.len()), (vec![Some(70.0)], 0));
@@ -273,7 +273,7 @@ fn an_app_whose_link_is_halved_moves_and_ends_earlier_than_one_that_may_not() {
 }
 
 #[test]
-fn nothing_moves_where_the_cost_is_above_the_gain() {
+fn no_app_moves_if_the_cost_exceeds_the_gain() {
     for (name, memory, migration) in [
         ("heavy", "3GB", "{every: 15s, pause: 2s}"),
         ("patient", "800MB", "{every: 15s, pause: 30s}"),
@@ -285,7 +285,7 @@ fn nothing_moves_where_the_cost_is_above_the_gain() {
 }
 
 #[test]
-fn an_app_that_would_gain_nothing_never_moves() {
+fn an_app_without_gain_never_moves() {
     write_app("still", "app.yaml", 3, "0B", &[(0, 1, 2000), (1, 2, 900), (2, 0, 500)]);
     let text =
         "workloads: [{app: {file: app.yaml, count: 2}}]\nmigration: {every: 2s, pause: 0s, margin: 0}\n";
@@ -301,7 +301,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn every_byte_is_sent_hosts_are_never_overfull_and_what_is_predicted_gets_better_with_every_move(
+    fn all_bytes_are_sent_hosts_never_overflow_and_moves_cut_forecasts(
         apps in prop::collection::vec((0_u32..60, prop::collection::btree_map((0_u32..4, 0_u32..4), 1_u64..2000, 1..6)), 1..6),
         events in prop::collection::vec((1_u32..100, 0_u32..8, 50_u32..800, any::<bool>()), 0..6),
         policy in prop::sample::select(vec!["random", "round-robin", "minimum-machines", "choreo", "leeward:tries=5"]),

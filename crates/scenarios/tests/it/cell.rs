@@ -50,7 +50,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn no_host_is_ever_over_and_no_link_carries_more_than_it_can(
+    fn no_host_and_no_link_exceeds_its_capacity(
         policy in prop::sample::select(POLICIES.to_vec()), seed in 0_u64..1000,
         processors in 0.3_f64..0.95, network in 0.1_f64..2.0, error in 0.0_f64..2.0, unknown in 0.0_f64..1.0,
         noise in 0.0_f64..0.3, loss in 0.0_f64..0.3,
@@ -78,7 +78,7 @@ proptest! {
     }
 
     #[test]
-    fn what_links_carry_is_what_tasks_send_while_they_run(
+    fn links_carry_the_traffic_of_running_tasks(
         tasks in prop::collection::vec((0_u32..3000, 1_u32..3000, 1_u32..4, 0_u32..60, 0_u32..3), 1..40),
         policy in prop::sample::select(POLICIES.to_vec()),
     ) {
@@ -104,7 +104,7 @@ proptest! {
 }
 
 #[test]
-fn a_run_repeats_to_the_last_bit_whatever_runs_beside_it() {
+fn a_run_is_bit_identical_with_and_without_parallel_runs() {
     let text = "workloads: [{cell: {network: 0.8, spread: 1.5, peak: 3, batch: 30min}}]\n\
         telemetry: {interval: 30s, noise: 0.1, loss: 0.1, jitter: 10s}\nhorizon: 3h\nsample: 5min\n";
     let scenario = scenario("repeats", text);
@@ -146,7 +146,7 @@ fn load_at(record: &Record, scenario: &Scenario, at: f64) -> f64 {
 }
 
 #[test]
-fn a_task_that_leaves_a_hot_rack_sends_nothing_for_its_restart_time_and_ends_so_much_later() {
+fn a_moved_task_is_silent_for_its_restart_time_and_ends_later() {
     let halved = "events: [{at: 10min, link: 'r0:uplink', capacity: 250Mbps}]\n";
     let scenario = eight("restart", halved);
     let record = run(&scenario, "utp-reactive");
@@ -167,7 +167,7 @@ fn a_task_that_leaves_a_hot_rack_sends_nothing_for_its_restart_time_and_ends_so_
 }
 
 #[test]
-fn a_link_that_lost_capacity_in_silence_is_not_seen_as_hot_and_slows_its_tasks() {
+fn an_unannounced_capacity_loss_is_not_hot_and_slows_tasks() {
     let halved = "events: [{at: 10min, link: 'r0:uplink', capacity: 100Mbps, told: false}]\n";
     let scenario = eight("slow", halved);
     let record = run(&scenario, "utp");
@@ -188,7 +188,7 @@ fn a_link_that_lost_capacity_in_silence_is_not_seen_as_hot_and_slows_its_tasks()
 }
 
 #[test]
-fn tasks_of_a_host_that_fails_go_on_elsewhere_after_a_restart() {
+fn tasks_of_a_failed_host_restart_elsewhere() {
     for told in [true, false] {
         for policy in ["borg", "utp"] {
             let down = format!("events: [{{at: 10min, host: r0h0, state: down, told: {told}}}]\n");
@@ -208,7 +208,7 @@ fn tasks_of_a_host_that_fails_go_on_elsewhere_after_a_restart() {
 }
 
 #[test]
-fn what_no_host_takes_waits_until_one_does() {
+fn a_task_without_a_host_waits_until_one_has_room() {
     let row = |i: u32| Listed { arrive: f64::from(i), duration: 300.0, cpus: 16, ..Listed::default() };
     // Four hosts have 16 processors each.
     let rows: Vec<Listed> = (0..6).map(row).collect();
@@ -223,7 +223,7 @@ fn what_no_host_takes_waits_until_one_does() {
 }
 
 #[test]
-fn jobs_that_demand_a_tag_stay_on_hosts_with_it() {
+fn jobs_that_require_a_tag_stay_on_hosts_with_it() {
     let text = "workloads: [{cell: {processors: 0.3, constrained: {tag: fast, share: 0.3}, batch: 30min}}]\n\
         telemetry: {interval: 30s}\nhorizon: 2h\nsample: 5min\n";
     let scenario = scenario("tags", text);
@@ -240,7 +240,7 @@ fn jobs_that_demand_a_tag_stay_on_hosts_with_it() {
 }
 
 #[test]
-fn utp_has_fewer_hot_racks_than_the_scheduler_it_changes() {
+fn utp_has_fewer_hot_racks_than_its_base_scheduler() {
     // Racks differ in the uplink load per processor.
     let text = "workloads: [{cell: {network: 0.5, spread: 1.5, peak: 3, batch: 1h}}]\n\
         telemetry: {interval: 30s}\nhorizon: 12h\nwarmup: 1h\nsample: 5min\n";
@@ -267,7 +267,7 @@ fn utp_has_fewer_hot_racks_than_the_scheduler_it_changes() {
 }
 
 #[test]
-fn peaks_that_nobody_knows_make_fewer_racks_hot_where_they_are_taken_from_history() {
+fn unknown_peaks_make_fewer_racks_hot_with_estimates_from_history() {
     let hot = |more: &str, seed: u64| {
         let text = format!(
             "workloads: [{{cell: {{network: 0.5, spread: 1.5, peak: 3, batch: 1h, unknown: 1{more}}}}}]\n\
@@ -284,7 +284,7 @@ fn peaks_that_nobody_knows_make_fewer_racks_hot_where_they_are_taken_from_histor
 }
 
 #[test]
-fn settings_reach_the_policy_for_tasks_and_that_for_moves() {
+fn settings_reach_both_the_task_policy_and_the_move_policy() {
     let halved = "events: [{at: 10min, link: 'r0:uplink', capacity: 250Mbps}]\n";
     let scenario = eight("settings", halved);
     // Another link would have a load of 30 %, which is more than 75 % minus the margin.
@@ -296,14 +296,14 @@ fn settings_reach_the_policy_for_tasks_and_that_for_moves() {
 }
 
 #[test]
-fn a_stopped_run_says_so() {
+fn a_stopped_run_returns_the_stopped_error() {
     let task = Task { policy: "borg".parse().unwrap(), seed: 1 };
     let stopped = run_all(&eight("stopped", ""), &[task], 1, &|_, share| share < 0.5);
     assert_eq!(stopped.err().map(|error| error.to_string()), Some("stopped".to_owned()));
 }
 
 #[test]
-fn what_a_cell_cannot_be_is_said_when_the_scenario_is_read_or_run() {
+fn invalid_cell_scenarios_are_rejected_when_read_or_run() {
     let mut table = String::new();
     let folder = crate::support::cell::folder("bad");
     let cluster = "racks: 4\nhosts_per_rack: 1\nnic: 10Gbps\nrack_link: 1Gbps\ncpus: 16\n";
@@ -324,7 +324,7 @@ fn what_a_cell_cannot_be_is_said_when_the_scenario_is_read_or_run() {
             Err(error) => error.to_string(),
             Ok(scenario) => {
                 let task = Task { policy: "borg".parse().unwrap(), seed: 1 };
-                run_all(&scenario, &[task], 1, &|_, _| true).expect_err("it cannot run").to_string()
+                run_all(&scenario, &[task], 1, &|_, _| true).expect_err("an error").to_string()
             }
         };
         table += &format!("{error}\n");

@@ -78,7 +78,7 @@ fn a_slow_shuffle_delays_writes() {
 }
 
 #[test]
-fn tasks_that_fetch_on_a_host_that_fails_are_given_up() {
+fn tasks_that_fetch_on_a_failed_host_are_abandoned() {
     let jobs = job(0, 0, [1, 100 * GIGABYTE, 4 * GIGABYTE]);
     let whole = scenario("given-up", TREE, &[("jobs.tsv", &jobs)], PHASES);
     let whole = run(&whole, "uniform");
@@ -94,7 +94,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn jobs_communicate_no_longer_than_they_last_and_every_byte_fetched_crosses_into_a_host(
+    fn jobs_communicate_within_their_duration_and_fetch_every_byte(
         jobs in prop::collection::vec((0u32..100, 0u64..GIGABYTE, 0u64..GIGABYTE, 1u64..3 * GIGABYTE), 1..8),
         policy in prop::sample::select(vec!["uniform", "sinbad"]), seed in 0u64..1000,
     ) {
@@ -151,7 +151,7 @@ fn record(jobs: &[(u64, f64)]) -> Record {
 }
 
 #[test]
-fn a_job_weighs_what_it_writes_and_is_in_the_groups_of_its_baseline() {
+fn a_job_is_weighted_by_its_writes_and_grouped_by_its_baseline() {
     // A large job that takes half the time, and a small one that takes twice the time.
     let (baseline, ours) = (
         record(&[(9 * GIGABYTE, 20.0), (GIGABYTE / 100, 2.0)]),
@@ -175,7 +175,7 @@ fn a_job_weighs_what_it_writes_and_is_in_the_groups_of_its_baseline() {
 }
 
 #[test]
-fn a_writer_that_could_be_anywhere_is_not_held_up_by_its_own_links() {
+fn a_flexible_writer_is_not_limited_by_its_own_links() {
     let full =
         "t_s,link,rate_bps\n0,r0:uplink,990e6\n0,r1:uplink,990e6\n0,r2:uplink,990e6\n0,r3:uplink,990e6\n";
     let taken = |flexible: bool| {
@@ -193,7 +193,7 @@ fn a_writer_that_could_be_anywhere_is_not_held_up_by_its_own_links() {
 }
 
 #[test]
-fn without_disks_the_network_is_all_that_limits_a_block() {
+fn without_disks_only_the_network_limits_a_block() {
     let blocks = "t_arrival_s,writer,size_bytes\n5,r0h0,250000000\n";
     let more = "workloads: [{blocks: {file: b.csv}}]\nhorizon: 1min\n";
     for policy in ["uniform", "sinbad", "sinbad-file", "leeward"] {
@@ -204,7 +204,7 @@ fn without_disks_the_network_is_all_that_limits_a_block() {
 }
 
 #[test]
-fn where_no_topology_is_known_machines_stand_for_racks() {
+fn without_a_topology_hosts_act_as_fault_domains() {
     // Sinbad's runs on 100 machines: every machine is a fault domain, and its own links fill up.
     let cluster = "shape: hose\nhosts: 100\nnic: 1Gbps\ndevices: [{read: 55MB/s, write: 55MB/s}]\n";
     let more = "workloads: [{facebook: {phases: {}}}]\nhorizon: 10min\nwarmup: 1min\n";

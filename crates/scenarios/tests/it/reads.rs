@@ -58,7 +58,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn a_read_is_of_a_block_that_was_there_from_hosts_that_have_it_and_carries_its_bytes_or_k_times_them(
+    fn a_read_fetches_an_existing_block_or_stripe_from_its_holders(
         files in prop::collection::vec(1u64..100 << 20, 1..20),
         (blocks, data) in prop::sample::select(vec![
             ("replicas: 3", 0), ("replicas: 1", 0), ("coding: 3+2", 3), ("coding: 1+1", 1),
@@ -141,7 +141,7 @@ const AFTERWARDS: &str =
     "  - reads: {rate: 400Mbps, size: 4MB, start: 60s, degraded: {after: 500ms}}\nhorizon: 3min\n";
 
 #[test]
-fn policies_read_the_same_blocks_at_the_same_times_by_the_same_hosts() {
+fn all_policies_see_the_same_reads() {
     let scenario = scenario("same", &[40 << 20; 30], "coding: 3+2, block: 16MiB", AFTERWARDS);
     let [uniform, sinbad] = ["uniform", "sinbad:threshold=1MB"].map(|policy| run(&scenario, policy));
     let asked = |record: &Record| -> Vec<_> {
@@ -166,7 +166,7 @@ fn policies_read_the_same_blocks_at_the_same_times_by_the_same_hosts() {
 }
 
 #[test]
-fn reads_before_anything_is_written_are_counted_and_not_made() {
+fn reads_before_the_first_write_are_counted_as_skipped() {
     let more = "  - reads: {per_second: 10, size: 1MB, readers: r3}\nhorizon: 20s\nevents: [{at: 10s, rack: r3, state: down}]\n";
     let record = run(&scenario("before", &[20_000_000], "replicas: 2", more), "uniform");
     let written = record.blocks[0].finished.unwrap();
@@ -201,7 +201,7 @@ fn a_host_reads_its_own_copy_from_its_disk_alone() {
 }
 
 #[test]
-fn what_is_on_a_host_that_fails_is_read_from_another_or_from_the_rest_of_its_stripe_or_not_at_all() {
+fn data_of_a_failed_host_is_read_from_a_copy_or_its_stripe_if_possible() {
     let taken = |blocks: &str, degraded: &str| {
         let more = format!(
             "  - reads: {{per_second: 20, size: 4MB, readers: [r1, r2, r3], start: 30s, {degraded}}}\nhorizon: 1min\n\
@@ -263,7 +263,7 @@ fn degraded_reads_go_around_a_single_slow_host() {
 }
 
 #[test]
-fn what_is_asked_for_most_is_what_is_first_where_reads_are_skewed() {
+fn skewed_reads_request_the_first_file_most() {
     let share = |skew: f64| {
         let more =
             format!("  - reads: {{per_second: 20, size: 1MB, start: 60s, skew: {skew}}}\nhorizon: 3min\n");
@@ -277,7 +277,7 @@ fn what_is_asked_for_most_is_what_is_first_where_reads_are_skewed() {
 }
 
 #[test]
-fn settings_of_reads_are_refused_with_what_was_expected() {
+fn invalid_read_settings_are_rejected_with_the_expected_values() {
     let cluster = Cluster::from_text(
         "cluster",
         "racks: [{name: a, hosts: 2, tags: [ssd]}, {name: b, hosts: 2, tags: [b]}]\nnic: 1Gbps\noversubscription: 1\n",

@@ -53,7 +53,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn every_byte_is_written_once_and_stored_as_often_as_there_are_copies(
+    fn every_byte_is_written_once_and_stored_once_per_copy(
         jobs in prop::collection::vec((0u32..200, 1u64..3 << 30), 1..12),
         policy in prop::sample::select(vec!["uniform", "sinbad", "sinbad:remote_racks=2:interval=2s"]),
         loss in 0.0f64..0.5, noise in 0.0f64..0.5, delay in 0u32..3,
@@ -90,7 +90,7 @@ proptest! {
 }
 
 #[test]
-fn a_run_repeats_to_the_last_bit_whatever_runs_beside_it() {
+fn a_run_is_bit_identical_with_and_without_parallel_runs() {
     let jobs: Vec<(u32, u64)> = (0..40).map(|i| (i * 5, (u64::from(i) + 1) << 26)).collect();
     let more = "telemetry: {loss: 0.1, noise: 0.2, jitter: 500ms}\nhorizon: 5min\n";
     let scenario = scenario("repeats", &jobs, more);
@@ -103,7 +103,7 @@ fn a_run_repeats_to_the_last_bit_whatever_runs_beside_it() {
 }
 
 #[test]
-fn a_lone_block_takes_as_long_as_its_disks() {
+fn a_lone_block_takes_the_time_of_its_disks() {
     let scenario = scenario("lone", &[(3, BLOCK)], "horizon: 1min\n");
     let record = run(&scenario, "uniform");
     let block = &record.blocks[0];
@@ -114,7 +114,7 @@ fn a_lone_block_takes_as_long_as_its_disks() {
 }
 
 #[test]
-fn a_block_under_way_to_a_host_that_fails_is_written_elsewhere() {
+fn a_block_in_flight_to_a_failed_host_is_written_elsewhere() {
     let whole = run(&scenario("whole", &[(3, BLOCK)], "horizon: 1min\n"), "uniform");
     let dead = whole.blocks[0].copies[2];
     for told in [true, false] {
@@ -150,7 +150,7 @@ fn a_rack_that_is_down_stalls_its_flows_until_it_is_up() {
 }
 
 #[test]
-fn a_link_that_lost_capacity_is_avoided_once_it_is_told() {
+fn an_announced_capacity_loss_is_avoided() {
     let jobs: Vec<(u32, u64)> = (0..60).map(|i| (20 + i * 4, BLOCK)).collect();
     let count = |told: bool| {
         let event = format!(
@@ -165,7 +165,7 @@ fn a_link_that_lost_capacity_is_avoided_once_it_is_told() {
 }
 
 #[test]
-fn without_telemetry_sinbad_writes_nothing_unless_it_may_place_by_default() {
+fn without_telemetry_sinbad_writes_only_if_it_may_place_by_default() {
     let silent = scenario("silent", &[(3, BLOCK)], "telemetry: {loss: 1}\nhorizon: 30s\n");
     let refused = run(&silent, "sinbad");
     let summary = Summary::of(&refused, &silent.cluster.fabric, 0.75, 0.0);
@@ -194,7 +194,7 @@ fn background_rates_are_seen_by_telemetry_and_avoided() {
 }
 
 #[test]
-fn a_run_compared_with_itself_is_the_same() {
+fn a_run_compared_with_itself_has_factor_1() {
     let jobs: Vec<(u32, u64)> = (0..10).map(|i| (i * 5, 3 << 27)).collect();
     let record = run(&scenario("itself", &jobs, "horizon: 2min\n"), "uniform");
     let comparison = Comparison::of(&record, &record, 0.0);
@@ -216,7 +216,7 @@ fn evenness_is_measured_for_every_tier() {
 }
 
 #[test]
-fn a_stopped_run_says_so() {
+fn a_stopped_run_returns_the_stopped_error() {
     let scenario = scenario("stopped", &[(0, BLOCK)], "horizon: 1min\n");
     let task = Task { policy: "uniform".parse().unwrap(), seed: 1 };
     let stopped = run_all(&scenario, &[task], 1, &|_, share| share < 0.5);

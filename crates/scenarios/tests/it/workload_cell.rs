@@ -25,7 +25,7 @@ fn cpus(workload: &Workload, kind: u32) -> f64 {
 }
 
 #[test]
-fn tasks_need_the_processors_and_the_bandwidth_that_were_asked_for() {
+fn generated_tasks_match_the_requested_processors_and_bandwidth() {
     let (mut first, mut later, mut sent, mut received) = (0.0, 0.0, 0.0, 0.0);
     let seeds = 30;
     for seed in 0..seeds {
@@ -58,11 +58,11 @@ fn tasks_need_the_processors_and_the_bandwidth_that_were_asked_for() {
 #[test]
 fn bandwidth_per_processor_has_a_tail_of_more_than_ten_times_the_median() {
     let workload = generate("{batch: 30min}", 1, 24.0 * HOUR);
-    let told = |kind: &leeward_scenarios::workload::CellKind| {
+    let stated = |kind: &leeward_scenarios::workload::CellKind| {
         let traffic = kind.demand.egress_in_all().mean_bps + kind.demand.ingress_in_all().mean_bps;
         traffic as f64 / kind.demand.cpus.0 as f64
     };
-    let mut sorted: Vec<f64> = workload.cell_kinds.iter().map(told).collect();
+    let mut sorted: Vec<f64> = workload.cell_kinds.iter().map(stated).collect();
     sorted.sort_unstable_by(f64::total_cmp);
     let at = |share: f64| sorted[(share * sorted.len() as f64) as usize];
     assert!(sorted.len() > 2000 && at(0.99) > 10.0 * at(0.5), "{} of {}", at(0.99), at(0.5));
@@ -83,7 +83,7 @@ fn a_longer_run_begins_with_the_same_tasks() {
 }
 
 #[test]
-fn the_scheduler_is_told_what_is_true_unless_it_is_to_be_wrong() {
+fn stated_demands_are_true_unless_errors_are_configured() {
     let right = generate("{peak: 3}", 1, HOUR);
     let wrong = generate("{peak: 3, error: 1}", 1, HOUR);
     let zero = generate("{peak: 3, unknown: 1}", 1, HOUR);
@@ -91,11 +91,11 @@ fn the_scheduler_is_told_what_is_true_unless_it_is_to_be_wrong() {
     assert_eq!(right.tasks, wrong.tasks);
     assert_eq!(right.tasks, zero.tasks);
     for kind in 0..right.cell_kinds.len() {
-        let told = |workload: &Workload| workload.cell_kinds[kind].demand.egress_in_all();
-        let Traffic { mean_bps, peak_bps } = told(&right);
+        let stated = |workload: &Workload| workload.cell_kinds[kind].demand.egress_in_all();
+        let Traffic { mean_bps, peak_bps } = stated(&right);
         assert!((peak_bps as f64 - 3.0 * mean_bps as f64).abs() <= 2.0);
-        assert_eq!(told(&zero), Traffic::default());
-        assert_eq!(told(&mean), Traffic { mean_bps, peak_bps: mean_bps });
+        assert_eq!(stated(&zero), Traffic::default());
+        assert_eq!(stated(&mean), Traffic { mean_bps, peak_bps: mean_bps });
     }
     let off = (right.cell_kinds.iter().zip(&wrong.cell_kinds))
         .filter(|(right, wrong)| right.demand != wrong.demand)
@@ -107,7 +107,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn whatever_is_asked_for_is_generated_in_order_or_refused(
+    fn any_settings_generate_sorted_tasks_or_are_rejected(
         processors in 0.0_f64..=1.0, tolerant in 0.0_f64..=1.0, network in 0.0_f64..12.0, spread in 0.0_f64..4.0,
         peak in 0.0_f64..120.0, day in 0.0_f64..=1.0, error in 0.0_f64..4.0, share in 0.0_f64..=1.0,
         batch in 0_u64..100_000, most in 1_u32..20_000, cpus in 0_u32..3,
@@ -134,7 +134,7 @@ proptest! {
 }
 
 #[test]
-fn settings_that_suit_no_cluster_or_not_this_one_are_refused_by_name() {
+fn settings_invalid_for_the_cluster_are_rejected_by_name() {
     let mut table = String::new();
     let pipe = cluster("{shape: hose, hosts: 4, nic: 1Gbps}");
     let endless = cluster("{racks: 2, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 2}");
@@ -167,7 +167,7 @@ fn settings_that_suit_no_cluster_or_not_this_one_are_refused_by_name() {
 }
 
 #[test]
-fn lists_of_tasks_are_read_with_what_they_leave_out_or_refused_with_their_line() {
+fn task_lists_are_read_with_defaults_or_rejected_with_their_line() {
     let mut table = String::new();
     let head = "arrive_s,duration_s,cpus,job,egress_bps,peak_factor,tolerant\n";
     for text in [

@@ -70,7 +70,7 @@ const TABLE: &[Row] = &[
 ];
 
 #[test]
-fn the_generated_hour_is_like_facebooks() {
+fn the_generated_hour_matches_the_facebook_statistics() {
     let cluster = sinbad();
     let hours: Vec<Hour> = (0..SEEDS).map(|seed| Hour::new(&cluster, seed)).collect();
     let (mut table, mut outside) = (String::new(), Vec::new());

@@ -162,7 +162,7 @@ proptest! {
     }
 
     #[test]
-    fn every_byte_of_a_shuffle_is_fetched_or_lies_where_it_is_wanted(
+    fn every_byte_of_a_shuffle_is_fetched_or_already_local(
         jobs in jobs(), seed in any::<u64>(), mappers in 1u64..40, shuffle in 0u64..1_000_000_000,
     ) {
         let cluster = tree(5, 3);
@@ -204,7 +204,7 @@ proptest! {
     }
 
     #[test]
-    fn a_matrix_carries_its_total_in_each_round_between_hosts_that_are_not_the_same(
+    fn each_round_of_a_matrix_carries_its_total_between_distinct_hosts(
         numbers in prop::collection::vec(prop_oneof![Just(0.0), 0.0..1e6], 81), total in 0u64..1_000_000_000_000,
         rounds in 1u32..5, drawn in any::<bool>(), seed in any::<u64>(),
     ) {
@@ -228,7 +228,7 @@ proptest! {
     }
 
     #[test]
-    fn thinning_keeps_jobs_as_they_are_and_keeps_more_of_them_at_a_larger_share(
+    fn thinning_leaves_jobs_intact_and_a_larger_share_has_more_of_them(
         jobs in jobs(), seed in any::<u64>(), less in 0.0..1.0, more in 0.0..1.0,
     ) {
         let (less, more) = if less < more { (less, more) } else { (more, less) };
@@ -267,7 +267,7 @@ proptest! {
     }
 
     #[test]
-    fn merging_loses_nothing_and_adds_rates_up(a in workload(), b in workload()) {
+    fn merging_preserves_all_items_and_sums_rates(a in workload(), b in workload()) {
         let mut merged = a.clone();
         merged.merge(b.clone());
         prop_assert_eq!(merged.flows.len(), a.flows.len() + b.flows.len());
@@ -294,7 +294,7 @@ proptest! {
     }
 
     #[test]
-    fn merging_nothing_changes_nothing(a in workload()) {
+    fn merging_with_an_empty_workload_changes_nothing(a in workload()) {
         let (mut left, mut right) = (Workload::default(), a.clone());
         left.merge(a.clone());
         right.merge(Workload::default());
@@ -307,7 +307,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn the_generated_hour_is_in_good_order_on_any_cluster(
+    fn the_generated_hour_is_valid_on_any_cluster(
         racks in 1usize..12, hosts in 1usize..12, shape in 0..3, flows in any::<bool>(), load in 0.0..20.0,
         seed in any::<u64>(),
     ) {
@@ -324,7 +324,7 @@ proptest! {
     }
 
     #[test]
-    fn phases_leave_the_files_that_are_generated_as_they_are(load in 0.1..20.0, seed in any::<u64>()) {
+    fn phases_leave_generated_files_unchanged(load in 0.1..20.0, seed in any::<u64>()) {
         let cluster = tree(6, 5);
         let load = Factor::new(load).unwrap();
         let without = Facebook { load, ..Facebook::default() };
@@ -370,7 +370,7 @@ fn a_run_with_phases_begins_as_a_longer_one_does() {
 }
 
 #[test]
-fn one_seed_is_one_workload_and_another_seed_another() {
+fn equal_seeds_give_equal_workloads_and_other_seeds_others() {
     let cluster = tree(15, 20);
     let swim = source("{swim: {file: f, keep: 0.5}}");
     let coflow = source("{coflow: {file: f, spread: hosts}}");
@@ -413,7 +413,7 @@ fn a_longer_run_begins_like_a_shorter_one() {
 }
 
 #[test]
-fn what_happens_to_the_background_leaves_the_writes_as_they_are() {
+fn background_changes_leave_the_writes_unchanged() {
     let cluster = tree(30, 20);
     let writes = |background| {
         let settings = Facebook { background, ..Facebook::default() };

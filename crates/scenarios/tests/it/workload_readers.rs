@@ -25,20 +25,20 @@ fn table(settings: &str, texts: &[&[u8]]) -> String {
 
 #[test]
 fn good_files_are_read() {
-    let mut said = String::new();
+    let mut output = String::new();
     for (settings, text) in GOOD {
         for bytes in
             [text.as_bytes().to_vec(), gzip(text.as_bytes()), text.replace('\n', "\r\n").into_bytes()]
         {
             let loaded = read(&source(settings), &bytes, &tree(3, 2), 0, HORIZON).expect("a good file");
             check(&loaded.workload, &tree(3, 2), HORIZON);
-            assert!(said.ends_with(&(loaded.provenance.clone() + "\n")) || bytes == text.as_bytes());
+            assert!(output.ends_with(&(loaded.provenance.clone() + "\n")) || bytes == text.as_bytes());
             if bytes == text.as_bytes() {
-                said += &(loaded.provenance + "\n");
+                output += &(loaded.provenance + "\n");
             }
         }
     }
-    insta::assert_snapshot!(said);
+    insta::assert_snapshot!(output);
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn bad_lists_of_blocks_have_errors_with_line_and_field() {
 }
 
 #[test]
-fn more_copies_or_chunks_than_hosts_are_refused_by_the_setting_that_asks_for_them() {
+fn more_copies_or_chunks_than_hosts_are_rejected_by_setting() {
     let load = |text: &str| {
         let refused = source(text).load(&tree(3, 2), &Inputs::default(), 0, HORIZON);
         refused.unwrap_err().to_string()
@@ -211,7 +211,7 @@ fn bad_matrices_have_errors_with_line_and_field() {
 }
 
 #[test]
-fn a_list_in_parquet_is_read_by_what_the_inputs_have_for_it_or_refused() {
+fn a_parquet_list_needs_a_reader_of_the_inputs() {
     let base = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("workload-parquet");
     std::fs::create_dir_all(&base).expect("a folder for tests");
     std::fs::write(base.join("flows.parquet"), b"PAR1 and so on").expect("a file for tests");
@@ -233,7 +233,7 @@ fn a_list_in_parquet_is_read_by_what_the_inputs_have_for_it_or_refused() {
 }
 
 #[test]
-fn a_rate_on_a_device_and_a_rack_of_a_mesh_are_refused() {
+fn rates_on_devices_and_racks_of_a_mesh_are_rejected() {
     let disks = cluster(
         "{racks: 2, hosts_per_rack: 1, nic: 1Gbps, oversubscription: 1, devices: [{read: 50MB/s, write: 50MB/s}]}",
     );
@@ -252,7 +252,7 @@ fn a_rate_on_a_device_and_a_rack_of_a_mesh_are_refused() {
 }
 
 #[test]
-fn files_are_found_by_name_or_the_error_says_what_to_do() {
+fn missing_files_are_errors_that_name_the_remedy() {
     let base = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("workload-files");
     std::fs::create_dir_all(base.join("data/traces")).expect("a folder for tests");
     std::fs::write(base.join("here.csv"), "1").expect("a file for tests");
@@ -282,20 +282,20 @@ fn files_are_found_by_name_or_the_error_says_what_to_do() {
 }
 
 #[test]
-fn a_gzip_file_cut_off_anywhere_is_refused() {
+fn a_truncated_gzip_file_is_rejected() {
     for (settings, text) in GOOD {
         let whole = gzip(text.as_bytes());
         for length in 0..whole.len() {
             let error = read(&source(settings), &whole[..length], &tree(3, 2), 0, HORIZON)
                 .expect_err(&format!("{length} of {} bytes", whole.len()));
-            let said = error.to_string();
+            let message = error.to_string();
             let expected = match length {
                 0 => "the file is empty",
                 // One byte is not yet a gzip file, nor valid text.
                 1 => ":1: ",
                 _ => "the gzip data ends early: is the file truncated?",
             };
-            assert!(said.contains(expected), "{length} bytes: {said}");
+            assert!(message.contains(expected), "{length} bytes: {message}");
         }
     }
 }
@@ -350,7 +350,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(3000))]
 
     #[test]
-    fn a_damaged_file_is_read_in_good_order_or_refused_with_its_line(
+    fn a_damaged_file_gives_a_valid_workload_or_an_error_with_its_line(
         which in 0usize..4,
         changes in prop::collection::vec(mutation(), 1..4),
         zip in any::<bool>(),

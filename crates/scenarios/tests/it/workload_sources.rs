@@ -15,7 +15,7 @@ struct Listed {
 }
 
 #[test]
-fn settings_are_read_with_defaults_or_refused_with_their_place() {
+fn settings_are_read_with_defaults_or_rejected_with_their_place() {
     let mut table = String::new();
     for text in [
         "- facebook: {}",
@@ -65,7 +65,7 @@ fn settings_are_read_with_defaults_or_refused_with_their_place() {
 }
 
 #[test]
-fn settings_that_do_not_suit_the_generator_are_refused() {
+fn settings_invalid_for_the_generator_are_rejected() {
     let cluster = tree(3, 2);
     let pipe = crate::support::workload::cluster("{shape: pipe, hosts: 4, pair: 1Gbps}");
     let mut table = String::new();
@@ -132,7 +132,7 @@ fn names_and_numbers_of_a_flow_list_are_hosts_and_racks() {
 }
 
 #[test]
-fn a_window_of_rates_begins_with_what_links_carry_and_ends_with_nothing() {
+fn a_window_of_rates_starts_at_current_rates_and_ends_at_zero() {
     let cluster = tree(3, 2);
     let text =
         "t_s,link,rate_bps\n0,r0:uplink,8\n1,r0:uplink,16\n1,r1h0:egress,6\n5,r0:uplink,0\n7,r0:uplink,9e9\n";
@@ -174,7 +174,7 @@ fn a_job_is_split_evenly_over_as_many_writers_as_it_needs() {
 }
 
 #[test]
-fn settings_of_a_matrix_and_of_a_repeated_trace_that_contradict_each_other_are_refused() {
+fn contradictory_settings_of_matrices_and_traces_are_rejected() {
     let mesh = crate::support::workload::cluster("{shape: hose, hosts: 4, nic: 1Gbps}");
     let mut table = String::new();
     for (settings, text) in [
@@ -194,7 +194,7 @@ fn settings_of_a_matrix_and_of_a_repeated_trace_that_contradict_each_other_are_r
 }
 
 #[test]
-fn a_trace_that_is_repeated_plays_again_to_the_end_of_the_run() {
+fn a_repeated_trace_plays_until_the_end_of_the_run() {
     let text = "3 2\n1 0 1 0 1 1:2\n2 1500 1 1 1 2:3\n";
     let coflow = source("{coflow: {file: f, duration: 2s, every: 2s}}");
     let loaded = read(&coflow, text.as_bytes(), &tree(3, 2), 0, 5.0).unwrap();
@@ -207,7 +207,7 @@ fn a_trace_that_is_repeated_plays_again_to_the_end_of_the_run() {
 }
 
 #[test]
-fn lines_of_a_list_of_blocks_are_files_and_those_of_one_name_a_job() {
+fn lines_of_a_block_list_are_files_grouped_into_jobs_by_name() {
     let text = "replicas,size_bytes,writer,t_arrival_s,job\n,10,r0h1,1,a\n1,20,3,2,b\n2,30,r2h0,3,a\n,0,0,4,c\n,50,0,9,a\n";
     let blocks = source("{blocks: {file: f, from: 1s, duration: 5s, scale: 0.5, block: 8B, replicas: 3}}");
     let loaded = read(&blocks, text.as_bytes(), &tree(3, 2), 0, 100.0).unwrap();
@@ -222,7 +222,7 @@ fn lines_of_a_list_of_blocks_are_files_and_those_of_one_name_a_job() {
 }
 
 #[test]
-fn the_rates_of_a_matrix_are_what_its_pairs_put_on_each_link() {
+fn the_rates_of_a_matrix_are_the_sums_of_its_pairs_per_link() {
     let cluster = tree(3, 2);
     let matrix = source("{matrix: {file: f, order: file, rate: 100Mbps, scale: 2, start: 1s, duration: 4s}}");
     // Three parts from r0h0 to r1h0, one from r1h0 to its neighbor.

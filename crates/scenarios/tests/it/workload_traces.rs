@@ -41,7 +41,7 @@ fn the_coflow_hour_has_its_526_coflows_and_701486_flows_between_racks() {
 }
 
 #[test]
-fn the_coflow_hour_is_refused_on_a_smaller_cluster_unless_folded() {
+fn the_coflow_hour_is_rejected_on_a_smaller_cluster_unless_folded() {
     let Some(files) = files() else { return };
     let cluster = tree(20, 5);
     let load = |fold| {
@@ -56,7 +56,7 @@ fn the_coflow_hour_is_refused_on_a_smaller_cluster_unless_folded() {
 }
 
 #[test]
-fn the_swim_traces_have_the_jobs_and_bytes_that_their_authors_counted() {
+fn the_swim_traces_have_the_published_jobs_and_bytes() {
     let Some(files) = files() else { return };
     let cluster = sinbad();
     // Numbers of jobs, and terabytes of output.
@@ -90,7 +90,7 @@ fn an_hour_of_the_larger_trace_fits_a_cluster_of_its_size() {
 }
 
 #[test]
-fn matrices_of_programs_and_racks_carry_the_bytes_that_their_authors_counted() {
+fn matrices_of_programs_and_racks_have_the_published_bytes() {
     let Some(files) = files() else { return };
     let cluster = tree(400, 2);
     // Gigabytes between ranks, or the configured total.

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn the_past_of_the_first_devices_is_kept_and_whose_it_is_once_for_all_steps() {
+    fn history_covers_a_bounded_number_of_devices_and_stores_names_once() {
         let (mut snapshot, history, mut under_way) =
             (snapshot(400), History::default(), BucketSums::default());
         let links = snapshot.links.len() as u32;

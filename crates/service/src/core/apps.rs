@@ -239,10 +239,10 @@ mod tests {
     }
 
     #[test]
-    fn apps_that_are_asked_for_together_see_each_other_and_are_answered_one_after_another() {
+    fn concurrent_apps_are_placed_in_turn_and_see_each_other() {
         let mut coordinator = coordinator();
         for asker in 1..=4 {
-            assert!(ask(&mut coordinator, app(None), asker).is_empty(), "it is not decided in the turn");
+            assert!(ask(&mut coordinator, app(None), asker).is_empty(), "the decision is asynchronous");
         }
         let mut taken = BTreeSet::new();
         for _ in 0..3 {
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn where_a_host_is_closed_meanwhile_it_is_decided_again_and_not_for_ever() {
+    fn a_host_that_closes_during_a_search_causes_a_bounded_retry() {
         let mut coordinator = coordinator();
         ask(&mut coordinator, app(None), 1);
         let result = job(&mut coordinator).find();
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_again_waits_for_the_same_and_all_are_told_when_it_fails_or_is_turned_away() {
+    fn repeated_requests_share_one_search_and_its_result_or_error() {
         let mut coordinator = coordinator();
         ask(&mut coordinator, app(Some("one")), 1);
         assert!(ask(&mut coordinator, app(Some("one")), 2).is_empty());
@@ -309,13 +309,13 @@ mod tests {
         assert_eq!(replies(&mut coordinator), [(4, changed()), (5, changed())]);
         let result = job(&mut coordinator).find();
         assert!(found(&mut coordinator, result).is_empty());
-        assert!(ask(&mut coordinator, app(Some("two")), 6).is_empty(), "who was turned away asks again");
+        assert!(ask(&mut coordinator, app(Some("two")), 6).is_empty(), "a retry after a rejection");
         let result = job(&mut coordinator).find();
         assert_eq!(hosts(&found(&mut coordinator, result)).len(), 2);
     }
 
     #[test]
-    fn what_nobody_waits_for_any_more_is_not_looked_into() {
+    fn abandoned_requests_are_not_searched() {
         let mut coordinator = coordinator();
         ask(&mut coordinator, app(None), 1);
         ask(&mut coordinator, app(None), 0);
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn a_policy_that_would_search_for_very_long_is_not_looked_into() {
+    fn a_policy_with_a_very_long_search_is_rejected() {
         let mut coordinator = coordinator();
         ask(&mut coordinator, app(None), 1);
         let result = job(&mut coordinator).find();

@@ -45,7 +45,7 @@ mod tests {
     proptest! {
         /// Arbitrary reports about two hosts.
         #[test]
-        fn a_device_is_one_disk_for_good_and_none_where_there_were_several_first(
+        fn the_first_reported_disk_of_a_host_is_its_device(
             said in prop::collection::vec((0_u32..2, called()), 1..40),
         ) {
             let mut disks = Disks::default();

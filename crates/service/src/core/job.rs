@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn where_an_analysis_goes_wrong_who_asked_is_told_and_the_next_is_looked_into() {
+    fn a_failed_analysis_is_reported_and_the_next_one_runs() {
         let Cluster { fabric, capacities } = Cluster::from_text("test", CLUSTER).expect("a right cluster");
         let ledger = Ledger::new(fabric, &capacities, LedgerSettings::default()).expect("defaults are right");
         let labels = PolicyLabels { replicas: "none".into(), tasks: "none".into(), moves: None };
@@ -269,7 +269,7 @@ mod tests {
             Some(Completion::Place(2, Ok(DecisionLookup::InMemory(_))))
         ));
         coordinator.what_if(Nanos(4), 1, "dnc", 3);
-        let number = coordinator.jobs().next().expect("it is looked into").number;
+        let number = coordinator.jobs().next().expect("an analysis starts").number;
         coordinator.found(Nanos(5), JobResult { number, answer: JobOutput::WhatIf(Err(Panicked)) });
         let panicked = Some(Completion::WhatIf(3, Err(CallError::Failed(WhatIfError::Panicked))));
         assert_eq!(coordinator.completions().next(), panicked);

@@ -45,7 +45,7 @@ impl JobNames {
             self.by_name.insert(name.to_owned(), NamedJob { number: self.next, uses: 0, bounded: false });
             self.next += 1;
         }
-        self.by_name.get_mut(name).expect("it is there now")
+        self.by_name.get_mut(name).expect("the name was inserted above")
     }
 
     /// Forgets a name without uses and limits.

@@ -150,7 +150,7 @@ mod tests {
     proptest! {
         /// Arbitrary reports at arbitrary times.
         #[test]
-        fn no_link_is_believed_faster_than_the_cluster_says_and_a_slower_one_at_once(
+        fn a_reported_speed_only_lowers_a_capacity_and_does_so_at_once(
             said in prop::collection::vec((1_u64..5, prop::option::of(0_i64..20_000)), 1..200),
         ) {
             let (mut readings, mut believed, mut at) = (Readings::default(), FULL, Nanos(0));
@@ -159,7 +159,7 @@ mod tests {
                 at = at.plus(Nanos(passed * Nanos::SECOND.0));
                 let reading = Reading { speed: speed.map(Load), ..Reading::default() };
                 let news = readings.take(ResourceId(0), at, reading, believed, Nanos::SECOND);
-                prop_assert!(news.is_none_or(|news| news != believed), "it is news");
+                prop_assert!(news.is_none_or(|news| news != believed), "an update equals the believed capacity");
                 believed = news.unwrap_or(believed);
                 history.push((at, reading.speed.unwrap_or(FULL).min(FULL)));
                 // The capacity is at most every speed reported in the last ten intervals, and equals some
@@ -176,7 +176,7 @@ mod tests {
     proptest! {
         /// Arbitrary resources and orders of reports.
         #[test]
-        fn what_was_said_last_is_known_of_each_resource_for_as_long_as_it_is_seen(
+        fn the_last_reading_of_each_resource_is_available_until_it_is_stale(
             said in prop::collection::vec((0_u32..40, 1_u64..100, 0_i64..20_000), 1..100),
             first in 0_u32..50,
             now in 1_u64..200,
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_link_that_is_well_again_is_believed_after_a_while_and_old_windows_say_nothing() {
+    fn a_recovered_speed_counts_after_a_delay_and_old_windows_do_not() {
         let mut readings = Readings::default();
         let mut take = |second: u64, speed: i64, believed: Load| {
             let reading = Reading { speed: Some(Load(speed)), ..Reading::default() };
@@ -210,7 +210,7 @@ mod tests {
         };
         assert_eq!(take(100, 40_000, FULL), None, "the cluster says that less is to be used");
         assert_eq!(take(101, 1_000, FULL), Some(Load(1_000)));
-        assert_eq!(take(100, 10, Load(1_000)), None, "it is older");
+        assert_eq!(take(100, 10, Load(1_000)), None, "the window is older");
         for second in 102..112 {
             assert_eq!(take(second, 10_000, Load(1_000)), None);
         }

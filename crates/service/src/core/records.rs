@@ -119,7 +119,7 @@ mod tests {
     proptest! {
         /// Arbitrary late decisions and running tasks: pages contain every decision once, in falling order.
         #[test]
-        fn pages_leave_out_none(
+        fn pages_contain_every_decision_once(
             ids in prop::collection::btree_set(0_u64..60, 0..40), order in any::<u64>(),
             most in 1_usize..12, page in 1_usize..7, ended in prop::collection::vec(0_u64..60, 0..10),
         ) {

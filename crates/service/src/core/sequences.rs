@@ -155,7 +155,7 @@ fn caller(number: u8) -> Option<Caller> {
 
 impl House {
     fn new() -> House {
-        let store = Sqlite::in_memory().expect("there is memory");
+        let store = Sqlite::in_memory().expect("an in-memory store opens");
         let mut house = House {
             coordinator: new_coordinator(),
             store,
@@ -195,7 +195,7 @@ impl House {
             prop_assert!(self.waiting.remove(&to), "{to} hears twice");
         }
         let changes: Vec<Change> = self.coordinator.changes().collect();
-        self.store.apply(&changes).expect("there is memory");
+        self.store.apply(&changes).expect("an in-memory store opens");
         self.check()
     }
 
@@ -306,7 +306,7 @@ impl House {
                 } else {
                     self.bounded.remove(&name)
                 };
-                self.coordinator.set_job(now, name, availability).expect("there is room");
+                self.coordinator.set_job(now, name, availability).expect("enough room");
             }
             Step::Ask(what, id) => match what % 8 {
                 0 => {
@@ -354,7 +354,7 @@ impl House {
             }
         }
         let gone = coordinator.records.last(None).filter(|record| record.released.is_some());
-        prop_assert!(gone.flat_map(|record| &record.entries).next().is_none(), "what ended holds something");
+        prop_assert!(gone.flat_map(|record| &record.entries).next().is_none(), "an ended record has entries");
         // Far more ids than entries ever made.
         let there = (0..4_096).map(EntryId).filter(|&entry| ledger.entry(entry).is_some());
         for entry in there {
@@ -410,11 +410,11 @@ impl House {
             prop_assert!(self.waiting.remove(&to), "{to} hears twice");
         }
         prop_assert!(self.waiting.is_empty(), "{:?} hear nothing", self.waiting);
-        let state = self.store.load(1_000, 1_000).expect("it is there");
+        let state = self.store.load(1_000, 1_000).expect("the store is readable");
         let callers = state.callers.clone();
         let mut coordinator = new_coordinator();
-        coordinator.resume(state).expect("it fits");
-        prop_assert_eq!(coordinator.changes().count(), 0, "what is kept stays as it is");
+        coordinator.resume(state).expect("the state fits the cluster");
+        prop_assert_eq!(coordinator.changes().count(), 0, "a resume changes no stored state");
         let known = |coordinator: &Coordinator<Numbers>| -> Vec<_> {
             let kept = |record: &Arc<DecisionRecord>| DecisionRecord {
                 entries: Vec::new(),
@@ -455,7 +455,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn whatever_is_told_the_ledger_has_what_is_open_and_the_store_what_was_decided(steps in steps()) {
+    fn any_sequence_leaves_ledger_and_store_consistent(steps in steps()) {
         let mut house = House::new();
         for step in steps {
             house.take(step)?;

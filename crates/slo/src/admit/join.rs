@@ -30,7 +30,7 @@ pub(super) fn best_effort(
     by: Option<(Method, BoundSettings)>,
 ) -> Result<Outcome, SystemError> {
     let mut with = joined(system, arrival);
-    let mut last = with.promises.pop().expect("it has joined");
+    let mut last = with.promises.pop().expect("the workload has joined");
     Arc::make_mut(&mut last.workload).slo = None;
     last.priorities.fill(LAST);
     let others = with.promises.len();

@@ -85,7 +85,7 @@ impl<'s> Parts<'s> {
             .buckets()
             .iter()
             .map(|bucket| TokenBucket::new(bucket.rate(), bucket.burst().max(packet)).unwrap_or(*bucket));
-        ArrivalCurve::new(&raised.collect::<Vec<_>>()).expect("it had a bucket")
+        ArrivalCurve::new(&raised.collect::<Vec<_>>()).expect("at least one bucket")
     }
 
     /// Longest delay by the limits of a part, in seconds, beyond the lateness of the arrivals themselves.

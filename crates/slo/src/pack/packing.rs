@@ -371,7 +371,7 @@ impl Packing {
         };
         let placed =
             self.placed.values().zip(&system.promises).zip(bounds).map(|((placed, promise), bound)| {
-                let slo = placed.workload.slo.expect("what is placed has an SLO");
+                let slo = placed.workload.slo.expect("a placed workload has an SLO");
                 let stages = (0..placed.route.len()).map(|at| StageReport {
                     stage: placed.workload.demands[at].stage.name().to_owned(),
                     queues: placed.route[at].iter().map(|&queue| system.queues[queue].name.clone()).collect(),

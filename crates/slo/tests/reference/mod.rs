@@ -54,7 +54,7 @@ pub fn system(input: &Value) -> System {
             dependencies: Vec::new(),
         };
         let route = flows.iter().map(|flow| each(&flow["queues"]).iter().map(|q| index[text(q)]).collect());
-        let priority = slos.iter().position(|&other| other == slo).expect("it is there") as u32;
+        let priority = slos.iter().position(|&other| other == slo).expect("the SLO is listed") as u32;
         Promise {
             route: route.collect(),
             priorities: vec![priority; flows.len()],

@@ -24,7 +24,7 @@ proptest! {
         things in prop::collection::vec((1_u32..50, 1_u32..50), 1..10), most in 0_u32..150,
     ) {
         let (program, variables) = bag(&things, most);
-        let solution = program.minimise(Limits::default(), None).expect("nothing is a choice");
+        let solution = program.minimise(Limits::default(), None).expect("a solution");
         let chosen = |mask: u32| things.iter().enumerate().filter(move |(at, _)| mask >> at & 1 == 1);
         let worth = |mask| chosen(mask).map(|(_, thing)| thing.0).sum::<u32>();
         let fits = |mask: &u32| chosen(*mask).map(|(_, thing)| thing.1).sum::<u32>() <= most;

@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_shown_of_a_database_has_no_password() {
+    fn the_displayed_database_url_has_no_password() {
         let cases = [
             (
                 "postgres://lee:secret@db.example:5433/leeward?sslmode=disable",
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_may_be_on_another_machine_is_spoken_to_with_tls() {
+    fn remote_servers_are_reached_over_tls() {
         let authority = rcgen::generate_simple_self_signed(vec!["db".to_owned()]).expect("a certificate");
         let (folder, file) = (tempfile::tempdir().expect("a folder"), "authority.pem");
         std::fs::write(folder.path().join(file), authority.cert.pem()).expect("a file");
@@ -251,14 +251,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_url_is_told_without_it() {
+    fn errors_in_a_database_url_do_not_contain_the_url() {
         for url in [
             "postgres://lee:secret@db.example:many/leeward",
             "postgres://lee:secret@db.example/leeward?secret=secret",
             "postgres://:secret@db.example/leeward",
             "postgres://lee:secret@db.example/leeward?sslmode=secret",
         ] {
-            let error = Database::read(url, None).expect_err("it is wrong");
+            let error = Database::read(url, None).expect_err("an error");
             assert!(error.contains("expected postgres://") && !error.contains("secret"), "{url}: {error}");
         }
         // Certificates need a name; without one, nothing is sent to another machine in plain text.

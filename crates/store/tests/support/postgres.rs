@@ -82,7 +82,7 @@ impl Server {
         let key = server.path().join("data/server.key");
         std::fs::write(server.certificate(), made.cert.pem()).expect("a file");
         std::fs::write(&key, made.key_pair.serialize_pem()).expect("a file");
-        std::fs::set_permissions(&key, Permissions::from_mode(0o600)).expect("it is the test's");
+        std::fs::set_permissions(&key, Permissions::from_mode(0o600)).expect("the test owns the file");
         if let Some((user, group)) = somebody() {
             for file in [server.certificate(), key] {
                 chown(file, Some(user), Some(group)).expect("root may give things away");
@@ -113,7 +113,7 @@ impl Server {
         let server = Server { folder, programs, process, databases, options, port };
         let mut make = server.run("initdb");
         make.args(["-U", "tests", "-A", "trust", "--no-sync", "-E", "UTF8", "-D"]);
-        let made = make.arg(server.path().join("data")).output().expect("it runs");
+        let made = make.arg(server.path().join("data")).output().expect("the program starts");
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
         Some(server)
     }
@@ -139,7 +139,8 @@ impl Server {
         command.arg("-D").arg(self.path().join("data")).arg("-k").arg(self.path());
         command.args(self.options.iter().flat_map(|option| ["-c", option]));
         command.args(self.port.map(|port| format!("--port={port}")));
-        let child = command.stdout(log.try_clone().expect("a file")).stderr(log).spawn().expect("it runs");
+        let child =
+            command.stdout(log.try_clone().expect("a file")).stderr(log).spawn().expect("the program starts");
         *self.process.lock().unwrap_or_else(PoisonError::into_inner) = Some(child);
         let began = Instant::now();
         while self.ask("postgres", "SELECT 1").is_none() {
@@ -154,8 +155,8 @@ impl Server {
         let process = self.process.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(mut process) = process {
             let sent = Command::new("kill").args([signal, &process.id().to_string()]).status();
-            assert!(sent.expect("there is `kill`").success());
-            process.wait().expect("it ends");
+            assert!(sent.expect("`kill` is installed").success());
+            process.wait().expect("the process ends");
         }
     }
 
@@ -175,7 +176,7 @@ impl Server {
         }
         // A child may have ended by now, and `kill` reports that.
         let sent = Command::new("kill").arg(signal).args(&all).stderr(Stdio::null()).status();
-        sent.expect("there is `kill`");
+        sent.expect("`kill` is installed");
     }
 
     /// Output of `psql` for a query; `None` if the query fails.
@@ -183,14 +184,14 @@ impl Server {
         let mut command = self.run("psql");
         command.args(["-XAtq", "-U", "tests", "-d", database, "-c", question, "-h"]).arg(self.path());
         command.args(self.port.map(|port| format!("--port={port}")));
-        let said = command.output().expect("it runs");
-        said.status.success().then(|| String::from_utf8_lossy(&said.stdout).trim().to_owned())
+        let result = command.output().expect("the program starts");
+        result.status.success().then(|| String::from_utf8_lossy(&result.stdout).trim().to_owned())
     }
 
     /// Creates a database and returns its name.
     pub fn database(&self) -> String {
         let name = format!("test_{}", self.databases.fetch_add(1, Ordering::SeqCst));
-        self.ask("postgres", &format!("CREATE DATABASE {name}")).expect("there is room");
+        self.ask("postgres", &format!("CREATE DATABASE {name}")).expect("enough room");
         name
     }
 

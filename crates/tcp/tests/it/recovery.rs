@@ -66,7 +66,7 @@ fn scattered_losses_of_a_window_are_repaired_in_one_round_trip() {
 }
 
 #[test]
-fn holes_before_what_has_arrived_count_as_linux_4_4_counts_them() {
+fn gaps_before_sacked_segments_count_as_in_linux_4_4() {
     // FACK: the last of five segments has arrived, so the first two have three others after them.
     for (rack, lost) in [(RackUse::Repairs, 2), (RackUse::Never, 0)] {
         let mut sender = Sender::new(Settings { rack, ..Settings::default() }).unwrap();
@@ -81,7 +81,7 @@ fn holes_before_what_has_arrived_count_as_linux_4_4_counts_them() {
 }
 
 #[test]
-fn a_repair_is_lost_when_what_was_sent_long_enough_after_it_has_arrived() {
+fn a_repair_is_lost_if_a_segment_sent_well_after_it_arrives() {
     // The window of 1 ms refers to send times; an acknowledgement with later ones comes later.
     let repaired = |after: u64| {
         let settings = Settings { rack: RackUse::Repairs, ..Settings::default() };
@@ -124,7 +124,7 @@ fn two_duplicates(settings: Settings) {
 }
 
 #[test]
-fn a_recovery_sends_half_of_what_arrives() {
+fn recovery_sends_half_of_the_delivered_segments() {
     // RFC 6937, section 3: proportional reduction, since the threshold is half of the window.
     let settings = Settings { initial_window: 100, ..Settings::default() };
     let mut sender = Sender::new(settings).unwrap();
@@ -147,7 +147,7 @@ fn a_recovery_sends_half_of_what_arrives() {
 }
 
 #[test]
-fn the_timer_doubles_until_something_new_arrives() {
+fn the_timer_doubles_until_new_data_is_acknowledged() {
     // RFC 6298, section 5, and the limits of the settings.
     for (min_ms, expected) in [(200, [1000, 2000, 4000, 8000, 12000]), (10, [1000, 2000, 4000, 8000, 12000])]
     {
@@ -180,7 +180,7 @@ fn the_timer_doubles_until_something_new_arrives() {
 }
 
 #[test]
-fn after_a_timeout_slow_start_repairs_what_is_missing_only() {
+fn after_a_timeout_slow_start_repairs_only_missing_segments() {
     // All of a window except its fourth and fifth segments is lost; their blocks are known and kept.
     let link = Link {
         ns_per_byte: 0,
@@ -282,7 +282,7 @@ fn a_repair_that_is_lost_is_repaired_by_time() {
 }
 
 #[test]
-fn with_nothing_new_to_send_a_gap_is_filled_before_it_is_sure() {
+fn without_new_data_a_gap_is_repaired_early() {
     // Rule 3 of NextSeg (RFC 6675): the ninth segment has two later ones, not three, while the fourth is
     // being repaired.
     for (segments, filled) in [(14, true), (40, false)] {
@@ -334,7 +334,7 @@ fn each_loss_is_repaired_once() {
 }
 
 #[test]
-fn what_is_late_by_less_than_a_quarter_of_a_round_trip_is_not_lost() {
+fn segments_late_by_less_than_a_quarter_round_trip_are_not_lost() {
     // RFC 8985, section 6.2: the window opens once reordering was seen; before that, three later segments
     // were proof.
     let again = [RackUse::Always, RackUse::Never].map(|rack| {
@@ -355,7 +355,7 @@ fn what_is_late_by_less_than_a_quarter_of_a_round_trip_is_not_lost() {
 }
 
 #[test]
-fn divisions_have_windows_of_their_own_and_overtaking_each_other_is_no_loss() {
+fn divisions_have_own_windows_and_reordering_between_them_is_no_loss() {
     // TDTCP, section 3.
     for (divisions, lost, rack) in [
         (1, true, RackUse::Never),
@@ -421,7 +421,7 @@ fn a_receiver_answers_every_second_segment_or_after_its_delay() {
 }
 
 #[test]
-fn a_receiver_tells_the_latest_block_first_and_at_once() {
+fn a_receiver_reports_the_latest_block_first_and_at_once() {
     // RFC 2018, section 4.
     let mut receiver = Receiver::new(&Settings::default()).unwrap();
     let mut blocks = |number: u64| {
@@ -443,7 +443,7 @@ fn a_receiver_tells_the_latest_block_first_and_at_once() {
 }
 
 #[test]
-fn a_change_of_marks_is_echoed_before_it_is_forgotten() {
+fn a_change_of_marks_is_echoed_at_once() {
     // RFC 8257, section 3.2.
     let settings = Settings { control: Control::Dctcp, ..Settings::default() };
     let mut receiver = Receiver::new(&settings).unwrap();

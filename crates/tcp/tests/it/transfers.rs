@@ -38,7 +38,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn all_that_is_written_arrives_once_and_in_order(
+    fn every_byte_arrives_once_and_in_order(
         settings in controls(),
         segments in fates(),
         acks in fates(),
@@ -110,7 +110,7 @@ fn the_same_network_gives_the_same_run() {
 }
 
 #[test]
-fn settings_that_are_none_are_named() {
+fn invalid_settings_are_named() {
     let settings = Settings::default();
     let cases = [
         Settings { mss: 0, ..settings },

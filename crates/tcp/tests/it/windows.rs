@@ -52,7 +52,7 @@ fn slow_start_doubles_in_each_round_trip() {
 }
 
 #[test]
-fn reno_gains_a_segment_in_a_round_trip_and_its_mean_is_three_quarters_of_its_peak() {
+fn reno_gains_a_segment_per_round_trip_and_averages_3_4_of_its_peak() {
     // RFC 5681, section 3.1. One loss in n segments: a peak of sqrt(8n/3) and 3/4 of it on average (Mathis and others, 1997).
     let every = 6000;
     let mut run = Run::new(
@@ -160,7 +160,7 @@ fn dctcp_learns_the_share_of_marks_and_cuts_by_half_of_it() {
 }
 
 #[test]
-fn without_marks_the_share_that_dctcp_knows_fades_by_a_sixteenth_a_window() {
+fn without_marks_the_dctcp_share_decays_by_a_sixteenth_per_window() {
     let mut run = Run::new(with(Control::Dctcp), fast(5, |_, _| Fate::Arrives));
     run.sender.write(1 << 40);
     run.until(Nanos(95 * MS));
@@ -170,7 +170,7 @@ fn without_marks_the_share_that_dctcp_knows_fades_by_a_sixteenth_a_window() {
 }
 
 #[test]
-fn an_echoed_mark_halves_a_window_once_in_a_round_trip_and_the_receiver_is_told() {
+fn an_echoed_mark_halves_a_window_once_per_round_trip() {
     // RFC 3168, section 6.1.
     let settings = Settings { ecn: true, ..with(Control::Reno) };
     let mut run = Run::new(settings, fast(5, |n, _| if n == 3 { Fate::Marked } else { Fate::Arrives }));
@@ -210,7 +210,7 @@ fn retcp_doubles_when_the_echo_begins_and_halves_when_it_ends() {
 }
 
 #[test]
-fn retcp_multiplies_nothing_while_losses_are_repaired_and_makes_up_for_it_at_the_end() {
+fn retcp_defers_its_multiplication_to_the_end_of_recovery() {
     // The authors' module acts where a window may grow.
     let mut sender = Sender::new(with(Control::RETCP)).unwrap();
     sender.write(1 << 40);
@@ -229,7 +229,7 @@ fn retcp_multiplies_nothing_while_losses_are_repaired_and_makes_up_for_it_at_the
 }
 
 #[test]
-fn a_window_that_was_idle_for_a_timeout_starts_anew() {
+fn a_window_idle_for_a_timeout_restarts() {
     // RFC 5681, section 4.1.
     for (restart_after_idle, expected) in [(true, 10), (false, 27)] {
         let settings = Settings { restart_after_idle, ..with(Control::Reno) };

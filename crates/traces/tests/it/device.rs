@@ -52,7 +52,7 @@ fn close(found: f64, expected: f64) {
 }
 
 #[test]
-fn payload_goes_in_with_a_write_and_out_with_a_read() {
+fn payload_travels_in_with_a_write_and_out_with_a_read() {
     let network = NetworkWork::default();
     let (read, write) = (request(Kind::Read, 1000, None), request(Kind::Write, 1000, None));
     close(network.bytes_in(&read), 225.0);
@@ -109,7 +109,7 @@ fn latency_without_queueing_is_that_of_the_next_percentile_measured() {
 }
 
 #[test]
-fn a_disk_seeks_by_distance_and_not_at_all_where_a_stream_goes_on() {
+fn a_disk_seeks_by_distance_and_not_within_a_stream() {
     let (disk, head) = (device(DISK), &mut Head::default());
     let read = |head: &mut Head, size, offset| seconds(&disk, head, Kind::Read, size, offset);
     // The first seek is as long as the table.

@@ -18,7 +18,7 @@ fn read(path: &str) -> Vec<Request> {
 }
 
 #[test]
-fn curves_of_the_reference_traces_are_those_of_the_released_code() {
+fn curves_of_the_reference_traces_match_the_released_code() {
     let Some(folder) = golden::folder("qos") else { return };
     let device = Device::read(folder.join("rb/profileSSD.json").to_str().unwrap()).unwrap();
     assert_eq!((device.outstanding.reads, device.outstanding.writes), (Some(48), Some(96)));

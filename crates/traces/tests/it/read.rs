@@ -104,7 +104,7 @@ fn each_dialect_is_known_by_its_first_line_and_read_in_its_own_units() {
 }
 
 #[test]
-fn a_gzip_file_is_read_as_what_is_in_it() {
+fn a_gzip_file_is_read_as_its_content() {
     let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     packed.write_all(b"1,0x1000,Get\n2,0x1000,Put\n").unwrap();
     let packed = packed.finish().unwrap();

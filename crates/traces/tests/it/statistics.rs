@@ -56,7 +56,7 @@ fn numbers_of_a_small_trace_are_those_counted_by_hand() {
 }
 
 #[test]
-fn an_undefined_statistic_is_none() {
+fn undefined_statistics_are_absent() {
     let none = summary(&[]);
     assert_eq!((none.requests, none.rate, none.mean_size, none.largest_size), (0, None, None, None));
     assert_eq!(none.work, [None; 3]);
@@ -99,7 +99,7 @@ fn synthetic_traces_have_the_requested_statistics() {
 }
 
 #[test]
-fn a_drawn_trace_is_the_same_for_the_same_seed_and_gaps_do_not_depend_on_sizes() {
+fn a_drawn_trace_depends_on_its_seed_and_gaps_not_on_sizes() {
     let draw = |shape: Shape, seed| Synthetic::new(shape, seed).unwrap().take(100).collect::<Vec<_>>();
     assert_eq!(draw(shape(10.0, 20.0), 1), draw(shape(10.0, 20.0), 1));
     assert_ne!(draw(shape(10.0, 20.0), 1), draw(shape(10.0, 20.0), 2));

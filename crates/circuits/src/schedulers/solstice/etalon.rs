@@ -197,7 +197,7 @@ pub(super) fn decompose(racks: usize, stuffed: &mut [u64], mut list: Vec<u32>, t
                 if stuffed[at] < threshold {
                     let sources = &mut search.sources[destination];
                     let hole = sources.iter().position(|of| of == source);
-                    sources.swap_remove(hole.expect("what is matched is listed"));
+                    sources.swap_remove(hole.expect("a matched name is listed"));
                 }
                 if stuffed[at] == 0 {
                     let hole = place[at] as usize;

@@ -35,7 +35,7 @@ mod tests {
     use crate::access::Role;
 
     #[test]
-    fn every_operation_is_in_the_reference_with_its_role_and_in_its_place() {
+    fn the_reference_lists_all_operations_in_order_with_their_roles() {
         let page = include_str!("../../../../../docs/reference/http-api.md");
         let is_row = |line: &&str| {
             let method = line.strip_prefix("| `").and_then(|line| line.split_once(" /"));

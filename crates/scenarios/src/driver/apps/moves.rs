@@ -75,7 +75,7 @@ impl Driver<'_> {
         if flows.is_empty() {
             self.pause(now, app);
         } else {
-            self.running.get_mut(&app).expect("it runs").stage = Stage::Moves(flows);
+            self.running.get_mut(&app).expect("a running app").stage = Stage::Moves(flows);
         }
         Ok(())
     }

@@ -125,7 +125,7 @@ impl Driver<'_> {
         if flows.is_empty() {
             self.end(now, app);
         } else {
-            self.running.get_mut(&app).expect("it ran just now").stage = Stage::Sends(flows);
+            self.running.get_mut(&app).expect("a running app").stage = Stage::Sends(flows);
         }
         Ok(())
     }
@@ -185,7 +185,7 @@ impl Driver<'_> {
             let left = self.network.cancel(now, flow)?;
             self.count(flow, left);
             self.purposes.remove(&flow);
-            let running = self.running.get_mut(&app).expect("it ran just now");
+            let running = self.running.get_mut(&app).expect("a running app");
             let record = &mut self.record.apps[app as usize];
             if sends {
                 let had = std::mem::replace(&mut running.left[at as usize], left);

@@ -85,7 +85,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn blocks_are_found_in_the_order_of_files_however_they_were_written(
+        fn blocks_are_in_file_order_whatever_the_write_order(
             (files, written) in (1usize..40).prop_flat_map(|files| {
                 (Just(files), prop::collection::vec(0..files as u32, 0..200))
             }),
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_follow_zipfs_law_while_things_are_added() {
+    fn ranks_follow_zipfs_law_while_items_are_added() {
         for exponent in [0.0, 0.8, 1.0, 2.0] {
             let mut zipf = Zipf::new(exponent);
             for count in [1, 3, 10] {

@@ -145,7 +145,7 @@ impl Driver<'_> {
         if !under_way.flows.is_empty() {
             return;
         }
-        let under_way = self.blocks.remove(&block).expect("it was found above");
+        let under_way = self.blocks.remove(&block).expect("the block was found above");
         self.tell(done.at, Input::Release(&under_way.entries));
         self.working -= 1;
         let record = &mut self.record.blocks[block as usize];

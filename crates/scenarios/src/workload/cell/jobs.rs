@@ -275,7 +275,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn jobs_have_as_many_tasks_in_the_mean_as_the_rate_of_arrivals_assumes() {
+    fn the_mean_number_of_tasks_per_job_matches_the_arrival_rate() {
         let mut random = stream(1, JOB, 0);
         let draw = |random: &mut ChaCha8Rng| 201f64.powf(random.random::<f64>()).floor();
         let drawn = (0..100_000).map(|_| draw(&mut random)).sum::<f64>() / 1e5;

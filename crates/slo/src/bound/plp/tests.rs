@@ -29,7 +29,7 @@ fn analyses(tandem: &Tandem) -> [f64; 4] {
 }
 
 #[test]
-fn two_servers_are_as_by_hand() {
+fn two_servers_match_the_bound_computed_by_hand() {
     // Crossings: two from server 0 to 1, one at 0, one at 1. Each has half of a server; no link limits apply.
     let rate = 5.0 / 3.0;
     let crossings = [(0, 1), (0, 1), (0, 0), (1, 1)].map(|(first, last)| crossing(rate, 1.0, first, last));
@@ -46,7 +46,7 @@ fn two_servers_are_as_by_hand() {
 }
 
 #[test]
-fn tandems_are_as_the_author_of_the_program_has_them() {
+fn tandems_match_the_published_program() {
     let Some(folder) = golden::folder("qos") else { return };
     let given = golden::json(&folder.join("peers_panco_tandem.json"));
     let mut compared = 0;
@@ -107,7 +107,7 @@ fn tandems() -> impl Strategy<Value = Tandem> {
 
 proptest! {
     #[test]
-    fn the_program_is_above_neither_analysis_and_what_is_known_never_raises_it(tandem in tandems()) {
+    fn the_program_is_at_most_both_analyses_and_known_bounds_only_lower_it(tandem in tandems()) {
         let [total, separated, plain, tighter] = analyses(&tandem);
         let at_most = |a: f64, b: f64| a <= b * (1.0 + 1e-6);
         prop_assert!(at_most(tighter, total.min(separated)) && at_most(tighter, plain), "{} {} {} {}", total, separated, plain, tighter);
@@ -127,7 +127,7 @@ proptest! {
 }
 
 #[test]
-fn what_the_solver_cannot_do_is_an_error() {
+fn a_solver_failure_is_an_error() {
     // No constraint delays arrivals at a server with less service than load, so the program is unbounded.
     let tandem = Tandem {
         servers: vec![server(1.0, 0.0, None); 2],
