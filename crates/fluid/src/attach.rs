@@ -1,6 +1,6 @@
 //! Entries join the resources of their paths, and leave them.
 //!
-//! Where a path has two live steps, each knows the other. Nearly all entries need no more than that, and the cascade follows such
+//! Two live steps of one path know each other. Nearly all entries need no more than that, and the cascade follows such
 //! a tie without a look at the entry or its path.
 
 use super::level::least;

@@ -1,4 +1,4 @@
-//! What a system promises, its replay keeps: no request is later than the deterministic bounds of `leeward_slo::bound`,
+//! A replay keeps the promises of its system: no request is later than the deterministic bounds of `leeward_slo::bound`,
 //! over clients' and servers' links and devices that are handed several requests at once.
 
 use std::sync::Arc;
