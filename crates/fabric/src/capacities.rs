@@ -1,5 +1,5 @@
-//! Capacity of each resource. Capacities are separate from the fabric because they change, and because true
-//! capacities (a plant's) and believed ones (a ledger's) may differ.
+//! Capacity of each resource. Capacities are separate from the fabric because they change, and because a simulator's
+//! true capacities may differ from those that a ledger assumes.
 
 use crate::{Load, ResourceId};
 

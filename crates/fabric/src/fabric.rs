@@ -208,7 +208,7 @@ impl Fabric {
         self.fault_domain_names.len()
     }
 
-    /// The name of a fault domain: its rack's, unless racks share one.
+    /// The name of a fault domain: the name of its rack, unless several racks form it.
     pub fn fault_domain_name(&self, fault_domain: FaultDomainId) -> &str {
         &self.fault_domain_names[fault_domain.index()]
     }
@@ -344,7 +344,7 @@ impl Fabric {
         }
     }
 
-    /// The domain whose uplink or downlink `resource` is.
+    /// The domain of an uplink or downlink; `None` for any other resource.
     pub fn domain_of_link(&self, resource: ResourceId) -> Option<DomainId> {
         let at = resource.0.checked_sub(self.host_links())?;
         (at < self.domain_links()).then_some(DomainId(at / 2))

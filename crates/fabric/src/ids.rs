@@ -24,11 +24,11 @@ id! {
     DomainId
 }
 id! {
-    /// A link or a device: anything work passes through at a finite rate.
+    /// A link or a device: anything with a finite rate that work passes through.
     ResourceId
 }
 id! {
-    /// Racks that fail together. Each rack is one by itself, unless the cluster file groups racks by power or by
-    /// switch.
+    /// Racks that fail together. By default each rack is a fault domain; the cluster file may group racks by power or
+    /// by switch.
     FaultDomainId
 }

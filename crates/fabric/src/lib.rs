@@ -7,9 +7,9 @@
 //! ```
 //!
 //! A *resource* is a link or a device. A link is one direction of one cable bundle; its work is counted in bits. A
-//! device is a server of work; its work is counted in nanoseconds of service. A path is a list of [`Hop`]s:
-//! resources, with the work that one payload byte causes at each. A chain-replicated write through two disks
-//! therefore needs no special case in the crates above.
+//! device is a server of work; its work is counted in nanoseconds of service. A path is a list of [`Hop`]s: resources,
+//! with the work that one payload byte causes at each. A chain-replicated write through two disks therefore needs no
+//! special case in other crates.
 //!
 //! ```
 //! use leeward_fabric::{Cluster, Endpoint};

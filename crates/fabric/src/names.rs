@@ -13,8 +13,8 @@ use hashbrown::hash_table::Entry;
 
 use crate::{DomainId, Fabric, HostId, ResourceId, ResourceKind};
 
-/// Index from name to position. The owner of the things stores the names. Every report names its links, so the index
-/// is a hash table rather than a sorted list.
+/// Index from name to position. The collections of hosts, domains and devices store the names. Every report names its
+/// links, so the index is a hash table rather than a sorted list.
 #[derive(Clone, Debug)]
 pub(crate) struct Names(HashTable<u32>);
 

@@ -20,7 +20,7 @@ pub const BITS_PER_BYTE: f64 = 8.0;
 pub enum Endpoint {
     /// A host's memory.
     Host(HostId),
-    /// An unspecified host of a rack or pod. The links of hosts play no part.
+    /// An unspecified host of a rack or pod. Links of hosts have no effect.
     Domain(DomainId),
     /// Written to a host's device, by index.
     DeviceWrite(HostId, u16),

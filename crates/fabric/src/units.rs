@@ -20,7 +20,8 @@ pub struct Bytes(pub u64);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Bandwidth(pub u64);
 
-/// A time or a duration on the engine's clock, in nanoseconds. The clock is monotonic; the plant chooses its zero.
+/// A time or a duration on the engine's clock, in nanoseconds. The clock is monotonic; its driver (a simulator or a
+/// service) chooses zero.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Nanos(pub u64);
 

@@ -187,7 +187,7 @@ fn commits(cluster: &Cluster, name: &str, entry: impl Fn(&Cluster, u64) -> Entry
         times.push(started.elapsed());
         let now = SECOND + count * 50_000;
         if count % 20_000 == 0 {
-            // A report removes the items that wait for it.
+            // A window's report removes the items that wait for it.
             ledger.report(&samples(now / SECOND - 1), Nanos(now));
         }
     }

@@ -1,6 +1,6 @@
 //! Age check of a telemetry file. Loads measured hours ago say little about now, and a decision based on them places
-//! work where the network used to be quiet. Each link is therefore judged by the time of its own last line, if the
-//! file has times.
+//! work where the network used to be quiet. The check therefore judges each link by the time of its own last line, if
+//! the file has times.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use leeward_fabric::{Fabric, ResourceId};
 /// Tolerated difference between clocks, in seconds.
 const AHEAD: f64 = 60.0;
 
-/// Wall-clock time, and the maximum age of measurements.
+/// A wall-clock reading, and the maximum age of measurements.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Clock {
     /// Seconds since 1970.

@@ -1,11 +1,11 @@
 //! Links without a counter of their own: their load is the sum of the loads below (Sinbad section 6.2).
 //!
-//! The sum includes traffic that stays inside the rack, so a link with a counter never uses it. A host that is known
-//! to be down adds nothing. A silent host adds the rate of its interface, since it may be busy: the rate from the
-//! cluster file, even if less was believed later. A new window of the sum is complete when every visible host has a
-//! window that reaches its end.
+//! The sum includes traffic that stays inside the rack, so a link with a counter never uses it. A host that is known to
+//! be down adds nothing. A silent host adds the rate of its interface from the cluster file, since it may be busy. A
+//! lower capacity set later does not change this rate. A new window of the sum is complete when every visible host has
+//! a window that reaches the end of it.
 //!
-//! A pod's sum adds its racks' sums, each before it is limited to the capacity of the rack's own link.
+//! A pod's sum adds the sums of its racks. The capacity of a rack's own link does not limit the rack's part.
 
 use leeward_fabric::{DomainId, HostId, Nanos, ResourceId, Shape};
 
@@ -86,7 +86,7 @@ impl Ledger {
         {
             let before = std::mem::replace(&mut gauge.until, until);
             let from = if from < until { from } else { before };
-            // The first window moves the sum as far as it moves the parts.
+            // The first window changes the sum by the whole change of the parts.
             let first = before == Nanos(0) && self.settings.missing == Missing::Strict;
             let weight = match (first, self.settings.initial) {
                 (true, Initial::First) => 1.0,
@@ -129,7 +129,7 @@ impl Ledger {
         sum
     }
 
-    /// Contribution of a resource with a counter to a sum.
+    /// Contribution of a measured resource to a sum.
     fn part(&self, resource: ResourceId, now: Nanos, due: &mut Option<Nanos>) -> Sum {
         let gauge = &self.gauges[resource.index()];
         if gauge.source == Source::Down {

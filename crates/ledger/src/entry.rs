@@ -1,7 +1,7 @@
 //! Entries: facts about placed or promised work, and the transactions that add and release them.
 //!
-//! An entry describes the work (bytes and flows, mean and peak, or an envelope), the resources on its path, and the
-//! way it stops being pending. It never describes a load: each reader derives its own number.
+//! An entry describes the work (bytes and flows, mean and peak, or an envelope), its resources, and the rule by which
+//! it stops being pending. It never describes a load: each reader derives its own number.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub enum Demand {
         bytes: Bytes,
         /// Number of flows.
         flows: u32,
-        /// Maximum usable rate, in bit/s (for example that of a disk at the end).
+        /// Maximum usable rate, in bit/s (for example the rate of the disk at the end).
         cap_bps: Option<u64>,
     },
     /// A task or service that sends at some rate.
@@ -66,13 +66,13 @@ pub enum Sign {
     Relieves,
 }
 
-/// Rule by which an entry stops being pending, that is, by which telemetry takes over from it.
+/// Rule by which an entry stops being pending: telemetry then shows its load.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fade {
     /// Dropped at the first report whose window ends after the commit (Sinbad section 6.2).
     AtNextWindow,
-    /// Fades from its start on, at the rate at which the estimator takes in new load, so that measured plus pending
-    /// load stays right at every step. Released entries fade the same way.
+    /// Fades from its start on, at the estimator's own rate, so that measured plus pending load stays right at every
+    /// step. Released entries fade the same way.
     WithEstimator,
     /// As `WithEstimator`, but dropped if the work has not started within this time after the commit.
     After(Nanos),
@@ -102,7 +102,7 @@ pub enum OwnerKind {
     Volume,
 }
 
-/// Number of an entry; a ledger never uses one twice.
+/// Number of an entry. A ledger never uses a number twice.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct EntryId(pub u64);
 
@@ -122,7 +122,7 @@ pub struct Transaction {
 /// Reason for a rejected transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum CommitError {
-    /// The rate that may be promised changed since the read: decide again on a newer view.
+    /// The reservable rate changed since the read: decide again on a newer view.
     #[error("conflict on resource {}: read version {expected}, now {found}", resource.0)]
     Conflict {
         /// The resource.
@@ -141,7 +141,7 @@ pub enum CommitError {
     /// The work per byte of a hop is not finite, or negative.
     #[error("work on resource {}: must be finite and not negative", .0.0)]
     InvalidWork(ResourceId),
-    /// A rate is to be reserved on a resource that cannot guarantee it.
+    /// The entry reserves a rate on a resource that cannot guarantee one.
     #[error("resource {} is first in, first out: no rate can be reserved on it", .0.0)]
     CannotReserve(ResourceId),
     /// A request of the client with this number or a later one has already been counted.

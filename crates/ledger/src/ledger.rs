@@ -1,5 +1,5 @@
-//! The ledger itself: believed capacities, host health, and the passing of time. Samples are in `telemetry`, commits
-//! in `transact`.
+//! The ledger itself: assumed capacities, host health, and the passing of time. Samples are in `telemetry`, commits in
+//! `transact`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -26,11 +26,11 @@ pub struct Ledger {
     pub(crate) settings: LedgerSettings,
     /// `settings.unknown_after` as a duration.
     pub(crate) unknown_after: Nanos,
-    /// Capacities according to the cluster file, independent of the believed ones.
+    /// Capacities from the cluster file; [`Ledger::set_capacity`] does not change them.
     pub(crate) full: Arc<Capacities>,
     pub(crate) gauges: Vec<Gauge>,
     pub(crate) commitments: Vec<Commitments>,
-    /// Sums of the resources below each domain's links.
+    /// Sums of the resources below the links of each domain.
     pub(crate) below: Vec<DomainSums>,
     /// Domains whose sums need an update; empty between calls.
     pub(crate) touched: Vec<DomainId>,
@@ -57,8 +57,8 @@ pub(crate) enum Due {
 }
 
 impl Ledger {
-    /// An empty ledger with the believed capacities, which must be those of `fabric`. The capacities given here
-    /// remain the rates at which silent hosts count in the sum of their rack, whatever is believed later.
+    /// An empty ledger with the given capacities, which must belong to `fabric`. A silent host adds its capacity given
+    /// here to the sum of its rack, even after [`Ledger::set_capacity`].
     ///
     /// # Errors
     ///
@@ -66,7 +66,7 @@ impl Ledger {
     ///
     /// # Panics
     ///
-    /// If there are more or fewer capacities than resources: they are of another fabric.
+    /// If the number of capacities differs from the number of resources: they belong to another fabric.
     pub fn new(
         fabric: Arc<Fabric>,
         capacities: &Capacities,

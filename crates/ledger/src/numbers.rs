@@ -1,4 +1,4 @@
-//! The numbers that readers derive from the same sums. There is no single "headroom": best effort, admission and each
+//! The numbers that readers derive from the same sums. There is no single "headroom". Best effort, admission and each
 //! paper's estimator ask different questions, and the subtractions for one would be wrong for another.
 
 use leeward_fabric::Load;
@@ -6,15 +6,15 @@ use leeward_fabric::Load;
 /// All known sums of one resource at one moment, including a view's what-if.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Sums {
-    /// C: believed capacity.
+    /// C: assumed capacity.
     pub capacity: f64,
     /// M: measured load; `None` where it is unknown.
     pub measured: Option<f64>,
     /// M_g: the part of M in guaranteed classes, where counters separate them.
     pub measured_guaranteed: Option<f64>,
-    /// P - P_g: best-effort work committed and not yet in M.
+    /// P - P_g: committed best-effort work that M does not show yet.
     pub pending: Unmeasured,
-    /// P_g: promised work committed and not yet in M.
+    /// P_g: promised work that M does not show yet.
     pub pending_guaranteed: Unmeasured,
     /// N: elastic flows, committed and measured.
     pub flows: f64,
@@ -44,15 +44,14 @@ pub struct Numbers {
 /// Committed changes of load that telemetry does not show yet.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Unmeasured {
-    /// Not started, or held.
+    /// Work that has not started, or is held.
     pub held: f64,
-    /// Starting or ending; negative where more ends.
+    /// Work that starts or ends; negative where more ends.
     pub settling: f64,
 }
 
 impl Unmeasured {
-    /// The expected load after `measured`. Leaving work cannot take the load below zero, and held work does not make
-    /// up for the excess.
+    /// The expected load when the measured load is `measured`.
     fn on(self, measured: f64) -> f64 {
         (measured + self.settling).max(0.0) + self.held
     }
@@ -61,7 +60,7 @@ impl Unmeasured {
 impl Sums {
     /// L: current or expected load. `None` where M is unknown.
     ///
-    /// Reserved workloads are in M already, or in P until M shows them. G covers reserved workloads that are quiet at
+    /// M already shows reserved workloads; until then, P contains them. G covers reserved workloads that are quiet at
     /// the moment, and only where counters separate the classes.
     #[inline]
     pub fn load(&self) -> Option<f64> {
@@ -80,7 +79,7 @@ impl Sums {
         })
     }
 
-    /// max(0, limit C - L): the rate left for best-effort work. A resource with unknown load has none left.
+    /// max(0, limit C - L): the rate left for best-effort work. A resource with unknown load has no residual.
     pub fn residual(&self, limit: f64) -> f64 {
         self.load().map_or(0.0, |load| (limit * self.capacity - load).max(0.0))
     }
@@ -101,15 +100,14 @@ impl Sums {
     }
 
     /// limit C - R: the rate that may still be promised. Telemetry plays no part; best effort yields. Negative if the
-    /// promised rates exceed the believed capacity.
+    /// promised rates exceed the assumed capacity.
     pub fn unreserved(&self, reservable: f64) -> f64 {
         reservable * self.capacity - self.reserved_rate as f64
     }
 }
 
-/// C - min(C, M + pressure): the capacity that Sinbad expects to be left on a link (Sinbad pseudocode 2, line 30).
-/// The result is clamped here, not where pressure is added, so that any order of leaving entries gives the right
-/// value.
+/// C - min(C, M + pressure): the capacity that Sinbad expects to remain on a link (Sinbad pseudocode 2, line 30). The
+/// result is clamped here, not where pressure is added, so that any order of leaving entries gives the right value.
 pub(crate) fn expected_capacity(capacity: f64, measured: f64, pressure: i64) -> f64 {
     (capacity - (measured + pressure as f64)).clamp(0.0, capacity)
 }

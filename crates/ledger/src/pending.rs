@@ -1,10 +1,10 @@
 //! Committed rates at a resource that its telemetry does not show yet.
 //!
-//! The recursion: a report with weight a covers a window of which a share phi lies after the start of work of rate x.
-//! The estimate moves to (1 - a) M + a (old + phi x). The pending rate p therefore moves to (1 - a) p + a (1 - phi)
-//! x, and M + p = old + x at every step. No attribution is needed: the sum over all entries fades as one number, and
-//! only entries that a window may still cover in part (`young`) are kept apart. Work that ends is work of rate -x
-//! that starts then.
+//! The recursion: a report with weight a covers a window, and a share phi of the window lies after the start of work of
+//! rate x. The estimate moves to (1 - a) M + a (old + phi x). The pending rate p therefore moves to (1 - a) p + a (1 -
+//! phi) x, and M + p = old + x at every step. No attribution is needed. The sum over all entries fades as one number;
+//! only entries that a window may still cover in part (`young`) stay apart. Work that ends is work of rate -x that
+//! starts then.
 //!
 //! Between two windows all changes are sums of integers, so the order of commits and releases does not matter.
 
@@ -18,10 +18,10 @@ const NOTHING: f64 = 1e-6;
 pub(crate) struct Pending {
     /// Future work that does not fade now: not started, or held. Never negative.
     pub held: i64,
-    /// Work that will leave and has not begun to. Never positive.
+    /// Work that will leave but still runs.
     pub leaving: i64,
-    /// Rest after the last window of all work that had started by its end. Negative where work ended and telemetry
-    /// still shows it.
+    /// Remainder, after the last window, of all work that had started by its end. Negative where work ended and
+    /// telemetry still shows it.
     fading: f64,
     /// Sum of starts and ends since then.
     fresh: i64,
@@ -30,8 +30,8 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
-    /// Started or ended work that telemetry does not show correctly yet. Negative where more leaves than comes:
-    /// readers add it to the measured load, clamp at zero, and then add `held`.
+    /// Started or ended work that telemetry does not show correctly yet. Negative where more leaves than comes. Readers
+    /// add it to the measured load, clamp at zero, and then add `held`.
     pub fn settling(&self) -> f64 {
         self.fading + (self.fresh + self.leaving) as f64
     }
@@ -90,7 +90,7 @@ impl Pending {
     }
 
     /// Drops work that started by `from`, the beginning of a window, from `young`. If a later window reaches farther
-    /// back, that work counts as fully covered all the same.
+    /// back, that work still counts as fully covered.
     fn settle(&mut self, left: f64, from: Nanos) {
         (self.fading, self.fresh) = (left, 0);
         let old = self.young.partition_point(|&(at, _)| at <= from);
@@ -101,7 +101,7 @@ impl Pending {
     }
 }
 
-/// Consecutive windows without a report, which count as reports all the same.
+/// Consecutive windows without a report. Each counts as a report.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MissedReports {
     /// Start of the first window.
@@ -125,7 +125,7 @@ impl MissedReports {
             if begins >= f64::from(self.count) {
                 return x as f64 * (1.0 - all);
             }
-            // The windows before its start show nothing of the work, and the one it starts in shows a part.
+            // Windows before the start show nothing of the work; the window that contains the start shows a part.
             let before = begins as i32;
             let rest = keep.powi(self.count - 1 - before);
             x as f64 * (rest * keep * (1.0 - keep.powi(before)) + rest * self.alpha * begins.fract())
@@ -133,7 +133,7 @@ impl MissedReports {
         all * sum + young.iter().map(unseen).sum::<f64>()
     }
 
-    /// The last of the windows.
+    /// The last window.
     pub fn last_window(&self) -> (Nanos, Nanos) {
         let after = |count: i32| self.since.plus(Nanos(self.interval.0.saturating_mul(count as u64)));
         (after(self.count - 1), after(self.count))

@@ -9,9 +9,9 @@ pub struct Sample {
     pub resource: ResourceId,
     /// Window of the measurement, not of its arrival.
     pub window: (Nanos, Nanos),
-    /// Work per second in the resource's native unit.
+    /// Load in the resource's native unit of work per second.
     pub load: Load,
-    /// The part in guaranteed classes, where counters separate them.
+    /// The load of guaranteed classes, where counters separate classes.
     pub guaranteed: Option<Load>,
 }
 

@@ -1,4 +1,4 @@
-//! Settings of the estimator, for the operator. Defaults come from the papers where they state one.
+//! Settings of the estimator, for the operator. Defaults come from the papers where the papers state one.
 
 use leeward_fabric::Nanos;
 use schemars::JsonSchema;
@@ -16,12 +16,12 @@ pub struct LedgerSettings {
     pub missing: Missing,
     /// Estimate before the first report.
     pub initial: Initial,
-    /// Delay after its window after which a report counts as missing. Default half an interval.
+    /// Time that a report may be late before it counts as missing. Default half an interval.
     pub grace: Option<Nanos>,
     /// Under `missing: strict`, number of intervals without a report after which a resource is unknown. Default 3.
     pub unknown_after: f64,
-    /// With this setting, the excess of a stream's peak over its mean stays pending until release. Default off
-    /// (Hotspots section 5.1): a stream counts with its peak when it is placed, and with its measured rate later.
+    /// If true, the excess of a stream's peak over its mean stays pending until release. Default off (Hotspots section
+    /// 5.1): a stream counts with its peak when it is placed, and with its measured rate later.
     pub hold_peak: bool,
     /// Share of a resource's capacity that best-effort work may fill. Default 1.
     pub limit: f64,
@@ -113,7 +113,7 @@ impl LedgerSettings {
         self.grace.unwrap_or(Nanos(self.interval.0 / 2))
     }
 
-    /// The weight of a report `dt` after the last: gaps do not slow the filter.
+    /// The weight of a report `dt` after the last one: gaps do not slow the filter.
     pub(crate) fn weight(&self, dt: Nanos) -> f64 {
         if dt == self.interval {
             self.alpha

@@ -20,8 +20,8 @@ pub(crate) struct Rates {
 }
 
 impl Rates {
-    /// The requested rate of an entry. For elastic work, the rate it would get on its whole path according to `share`
-    /// (resource, flows; native units per second).
+    /// The requested rate of an entry. For elastic work: the rate that it would get on its whole path, where `share`
+    /// gives the rate at one resource (resource, flows; native units per second).
     pub fn of(entry: &Entry, hold_peak: bool, share: impl Fn(ResourceId, u32) -> f64) -> Rates {
         let bytes = |bps: u64| bps as f64 / BITS_PER_BYTE;
         let (face, lasting) = match entry.demand {
@@ -44,7 +44,7 @@ impl Rates {
         }
     }
 
-    /// The parts that fade and that last once the work has started, at a hop with `work` units per byte.
+    /// The fading part and the lasting part of started work, at a hop with `work` units per byte.
     pub fn parts(&self, work: f64) -> (i64, i64) {
         let lasting = units(self.lasting * work);
         (units(self.face * work) - lasting, lasting)

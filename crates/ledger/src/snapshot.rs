@@ -21,8 +21,8 @@ pub struct Snapshot {
 }
 
 impl Ledger {
-    /// A copy for slow readers, of the ledger as far as it has advanced. Views of the copy can remove the load of
-    /// `own`.
+    /// A copy of the ledger for slow readers, at the last time the ledger advanced to. Views of the copy can remove the
+    /// load of `own`.
     pub fn publish(&self, now: Nanos, own: Option<&Owner>) -> Arc<Snapshot> {
         let mut entries: HashMap<EntryId, Box<Stored>> = HashMap::new();
         let mut owners: HashMap<Owner, Vec<EntryId>> = HashMap::new();
@@ -59,8 +59,8 @@ impl Ledger {
         Arc::new(Snapshot { ledger, at: now })
     }
 
-    /// The committed sums of every resource, as bytes. Two ledgers with the same commitments have the same bytes,
-    /// whatever the order of entries was.
+    /// The committed sums of every resource, as bytes. Two ledgers with the same commitments have the same bytes, in
+    /// any order of entries.
     pub fn sums_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         for (gauge, c) in self.gauges.iter().zip(&self.commitments) {
@@ -86,7 +86,8 @@ impl Snapshot {
         self.at
     }
 
-    /// The last counted request of each client, so that a client can drop exactly its own counted placements.
+    /// The last counted request of each client, so that a client can drop exactly those of its placements that the
+    /// ledger counts.
     pub fn clients(&self) -> impl Iterator<Item = (u64, u64)> {
         self.ledger.clients.iter().map(|(&client, &sequence)| (client, sequence))
     }

@@ -1,5 +1,5 @@
-//! State of the ledger for each resource, in two tables: gauges, which a policy reads for every candidate, and
-//! commitments, which it reads for few.
+//! State of the ledger for each resource, in two tables. A policy reads the gauges for every candidate, and the
+//! commitments for few.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use crate::pending::Pending;
 /// Fields for a scan over candidates: small, and in order of resource id.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Gauge {
-    /// Believed capacity. Never negative.
+    /// Assumed capacity. Never negative.
     pub capacity: i64,
-    /// The estimate after the last window.
+    /// Estimated load after the last window.
     pub measured: f64,
-    /// End of the last window, or the time its host came up, if later: windows that end by then are stale.
+    /// End of the last window, or the time at which the host came up, if later. Windows that end by then are stale.
     pub until: Nanos,
-    /// Sum of bytes / time to the next report, over blocks placed since the last one; not clamped.
+    /// Sum of bytes / time to the next report, over the blocks placed since the last report; not clamped.
     pub pressure: i64,
     /// Source of the estimate.
     pub source: Source,
@@ -30,7 +30,7 @@ pub(crate) struct Gauge {
 pub(crate) enum Source {
     /// No report yet.
     None,
-    /// Its own counter.
+    /// The resource's own counter.
     Direct,
     /// The sum of the resources below it.
     Derived,
@@ -45,11 +45,11 @@ pub(crate) struct Commitments {
     pub pending: Pending,
     /// Promised rates not yet in telemetry.
     pub pending_guaranteed: Pending,
-    /// The blocks behind `Gauge::pressure`, and rates that leave with the next window, by entry.
+    /// The blocks in `Gauge::pressure` and the rates that end with the next window, by entry.
     pub until_window: VecDeque<UntilWindow>,
     /// Elastic flows.
     pub flows: i64,
-    /// Measured elastic flows outside the ledger.
+    /// Measured elastic flows that have no entry.
     pub cross_flows: f64,
     /// Rates of streams and envelopes.
     pub inelastic: i64,
@@ -57,7 +57,7 @@ pub(crate) struct Commitments {
     pub reserved_mean: i64,
     /// Reserved rates of envelopes.
     pub reserved_rate: i64,
-    /// Number of changes to the rate that may be promised.
+    /// Number of changes to the reservable rate.
     pub version: u32,
     /// The envelopes promised here, by entry.
     pub envelopes: Vec<Promise>,
@@ -67,13 +67,13 @@ pub(crate) struct Commitments {
     pub from: Nanos,
     /// The last sample, unfiltered.
     pub latest: i64,
-    /// Start of the first window in the current series of hot windows without a gap.
+    /// Start of the current series of hot windows without a gap.
     pub hot_since: Option<Nanos>,
     /// End of the last window of that series.
     pub hot_until: Nanos,
 }
 
-/// Pressure or a rate that the next window's report removes.
+/// Pressure or a rate that the report of the next window removes.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct UntilWindow {
     pub entry: EntryId,
@@ -95,7 +95,7 @@ pub struct Promise {
     pub priority: u8,
     /// Token buckets that all hold at once, in bits and bit/s of payload.
     pub buckets: Arc<[TokenBucket]>,
-    /// Native units of this resource for each payload byte.
+    /// Native units of this resource per payload byte.
     pub work: f64,
 }
 
@@ -110,7 +110,7 @@ impl Commitments {
         if guaranteed { &mut self.pending_guaranteed } else { &mut self.pending }
     }
 
-    /// A copy for a snapshot. It receives no windows, so it needs no items that wait for one.
+    /// A copy for a snapshot. The copy receives no windows, so it needs no items that wait for one.
     pub fn without_items(&self) -> Commitments {
         let Commitments { ref pending, ref pending_guaranteed, ref envelopes, .. } = *self;
         Commitments {

@@ -11,7 +11,7 @@ pub(crate) struct Stored {
     pub entry: Entry,
     pub stage: Stage,
     pub rates: Rates,
-    /// Time at which it stops being pending by itself.
+    /// Time at which the entry stops being pending without an event.
     pub deadline: Option<Nanos>,
 }
 
@@ -27,7 +27,7 @@ pub(crate) enum Stage {
 }
 
 impl Entry {
-    /// True if the rate was promised: the mean of a promise fades apart from best effort.
+    /// True if the rate was promised. The mean rate of a promise fades apart from best effort.
     pub(crate) fn is_promised(&self) -> bool {
         matches!(self.demand, Demand::Envelope { .. })
     }
@@ -43,7 +43,8 @@ impl Entry {
 }
 
 impl Stored {
-    /// End of a transfer that started at `started`, by its committed rate. The transfer then stops being pending.
+    /// End of a transfer that started at `started`, according to its committed rate. The transfer then stops being
+    /// pending.
     pub fn transfer_end(&self, started: Nanos) -> Option<Nanos> {
         match self.entry.demand {
             Demand::Elastic { bytes, .. } if self.rates.face > 0.0 => {

@@ -1,10 +1,10 @@
 //! Converts samples to estimates: the filter, the meaning of a missing report, and the effect of a new window on
 //! pending rates.
 //!
-//! The filter is Sinbad's (section 6.2), with two additions. A report weighs by the time since the last one, so that
-//! gaps do not slow the filter. A missing report makes a resource unknown. The paper's own reading, under which a
-//! missing report counts as a report of a full link, is `missing: sinbad`. Such reports are never stored: they are
-//! counted on reading, so a report that arrives late replaces them.
+//! The filter is Sinbad's (section 6.2), with two additions. A report's weight depends on the time since the last one,
+//! so that gaps do not slow the filter. A missing report makes a resource unknown. In the paper, a missing report
+//! counts as a report of a full link; `missing: sinbad` selects this rule. The ledger never stores such reports. It
+//! counts them on reading, so a late report replaces them.
 
 use leeward_fabric::{Nanos, ResourceId, ResourceKind};
 
@@ -19,7 +19,7 @@ use crate::state::{Gauge, Source};
 const MOST_MISSED: u64 = 1 << 12;
 
 impl Ledger {
-    /// Accepts samples. Neither the order of reports nor the order of samples within one matters: windows decide.
+    /// Accepts samples. The order of reports, and of samples within one, does not matter: only their windows do.
     pub fn report(&mut self, samples: &[Sample], now: Nanos) -> DiscardedSamples {
         self.advance(now);
         let mut discarded = DiscardedSamples::default();
@@ -41,7 +41,7 @@ impl Ledger {
             discarded.unknown += 1;
             return;
         };
-        // A clock that runs ahead must not make every later window stale.
+        // A clock that is ahead must not make every later window stale.
         let ahead = until > now.plus(self.settings.interval);
         if from >= until || ahead || sample.load.0 < 0 || sample.guaranteed.is_some_and(|load| load.0 < 0) {
             discarded.invalid += 1;
@@ -63,13 +63,13 @@ impl Ledger {
         let (from, until) = sample.window;
         let first = gauge.source != Source::Direct;
         if gauge.source == Source::Derived || (first && settings.missing == Missing::Strict) {
-            // The resource's own counter starts here; earlier silence plays no part.
+            // The resource's own counter starts here; earlier silence has no effect.
             gauge.until = from;
         } else if settings.missing == Missing::Sinbad {
             let gap = from.since(gauge.until).0;
             let windows = (gap as f64 / settings.interval.0 as f64).round() as u64;
             if let Some(missed) = settings.missed(gauge.until, windows) {
-                // The missing windows fill the gap, whatever its exact length.
+                // The missing windows fill the gap exactly, so their length may differ from the interval.
                 let missed = MissedReports { interval: Nanos(gap / missed.count as u64), ..missed };
                 gauge.measured = after_full_reports(gauge.measured, gauge.capacity as f64, &missed);
                 commitments.pending.miss(&missed);
@@ -93,7 +93,7 @@ impl Ledger {
         self.window_passed(sample.resource, sample.window, weight, sample.load.0);
     }
 
-    /// Effect of every new window on the pending rates of a resource, whether its estimate is its own or derived.
+    /// Effect of every new window on the pending rates of a resource, for own and derived estimates.
     pub(crate) fn window_passed(
         &mut self,
         resource: ResourceId,
@@ -117,8 +117,8 @@ impl Ledger {
         (commitments.from, commitments.latest) = (window.0, latest);
     }
 
-    /// Records that the sums above a resource change by a sample over `window`. Samples come in order of their ends:
-    /// if one begins a new window of a sum, the previous window is complete and is summed up first.
+    /// Records that the sums above a resource change by a sample over `window`. Samples arrive in order of their ends.
+    /// If one begins a new window of a sum, the previous window is complete and is summed first.
     fn touch(&mut self, resource: ResourceId, window: (Nanos, Nanos), now: Nanos) {
         let domain = match self.fabric.kind(resource) {
             ResourceKind::HostEgress | ResourceKind::HostIngress => {
@@ -142,7 +142,8 @@ impl Ledger {
 
     // ---- reading --------------------------------------------------------------------------------------
 
-    /// Reports missing by `now` that count as full ones: under `missing: sinbad`, of a resource with its own counter.
+    /// Number of reports missing by `now` that count as full ones. Only under `missing: sinbad`, for a resource with
+    /// its own counter.
     #[inline]
     pub(crate) fn missed(&self, gauge: &Gauge, now: Nanos) -> Option<MissedReports> {
         if self.settings.missing == Missing::Strict || matches!(gauge.source, Source::Derived | Source::Down)
@@ -178,7 +179,7 @@ impl Ledger {
         until.plus(Nanos(interval.saturating_mul(passed.saturating_add(1))))
     }
 
-    /// Time at which the estimate of a resource with its own counter changes next without a report; `None` if never.
+    /// Time at which the estimate of a measured resource changes next without a report; `None` if never.
     pub(crate) fn changes_at(&self, resource: ResourceId, now: Nanos) -> Option<Nanos> {
         let gauge = &self.gauges[resource.index()];
         match (gauge.source, self.settings.missing) {
@@ -195,7 +196,7 @@ impl Ledger {
         }
     }
 
-    /// The last window of a resource with its own counter, including missed windows that count as full.
+    /// The last window of a measured resource, including missed windows that count as full.
     pub(crate) fn last_window(&self, resource: ResourceId, now: Nanos) -> (Nanos, Nanos) {
         let gauge = &self.gauges[resource.index()];
         match self.missed(gauge, now) {
@@ -204,7 +205,7 @@ impl Ledger {
         }
     }
 
-    /// Read for each rack of each decision, mostly for one number.
+    /// Every decision reads this for each rack, mostly for one number.
     #[inline]
     pub(crate) fn sums(&self, resource: ResourceId, now: Nanos) -> Sums {
         let gauge = &self.gauges[resource.index()];

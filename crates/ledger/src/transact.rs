@@ -35,7 +35,7 @@ impl Ledger {
     }
 
     fn check(&self, transaction: &Transaction) -> Result<(), CommitError> {
-        // Checked first, so that a client that repeats a counted request need not decide again.
+        // Checked first: a client that repeats a counted request need not decide again.
         if let Some((client, sequence)) = transaction.client
             && self.clients.get(&client).is_some_and(|&last| sequence <= last)
         {
@@ -80,7 +80,7 @@ impl Ledger {
         self.epoch += 1;
     }
 
-    /// Marks the work of an entry as started: from here on it fades into telemetry. Nothing changes if the work had
+    /// Marks the work of an entry as started: it fades into telemetry from now on. Nothing changes if the work had
     /// already started, has ended, or does not fade.
     pub fn mark_started(&mut self, id: EntryId, at: Nanos) {
         let Some(mut stored) = self.entries.remove(&id) else { return };
@@ -173,8 +173,8 @@ impl Ledger {
         self.commitments[hop.resource.index()].pending(stored.entry.is_promised())
     }
 
-    /// Starts (1) or ends (-1) an entry's rate at `at`. Windows accepted from now on take over according to the part
-    /// they cover. Reports that count as missing by `now` no longer affect it: the estimate already contains them.
+    /// Starts (1) or ends (-1) an entry's rate at `at`. Each later window takes over the part that it covers. Reports
+    /// that count as missing by `now` no longer affect the entry: the estimate already contains them.
     fn start(&mut self, stored: &Stored, hop: &Hop, at: Nanos, times: i64, now: Nanos) {
         let missed = self.missed(&self.gauges[hop.resource.index()], now);
         let at = missed.map_or(at, |missed| at.max(missed.last_window().1));
@@ -187,7 +187,7 @@ impl Ledger {
     /// Ends the contribution of an entry's rate.
     fn retire(&mut self, stored: &Stored, hop: &Hop, at: Nanos) {
         match stored.stage {
-            // A rate that leaves with the next window is removed together with its pressure.
+            // Removal of the pressure also removes a rate that leaves with the next window.
             Stage::Held if stored.entry.fade == Fade::AtNextWindow => {}
             Stage::Held => {
                 let rate = Share::of(&stored.entry, &stored.rates, hop.work).rate;

@@ -1,8 +1,7 @@
 //! The view of a policy: the ledger, with a private what-if on top.
 //!
-//! A policy changes only its view: the next block of a batch, the next transfer of an app, its own load removed
-//! before a re-placement. A reusable [`Scratch`] holds the what-if. Starting a new one costs as much as the last one
-//! changed.
+//! A policy changes only its view: the next block of a batch, the next transfer of an app, or a re-placement without
+//! its own load. A reusable [`Scratch`] holds the what-if. Resetting it costs as much as its last use.
 
 use leeward_fabric::{Load, Nanos, ResourceId};
 
@@ -16,7 +15,7 @@ use crate::stored::Stage;
 /// Reusable memory for the what-ifs of views.
 #[derive(Clone, Debug, Default)]
 pub struct Scratch {
-    /// For each resource, 1 + its position in `deltas`, or 0.
+    /// For each resource, 1 + its position in `deltas`, or 0 if unchanged.
     slots: Vec<u32>,
     deltas: Vec<(ResourceId, Delta)>,
     /// Earlier values of changed deltas, oldest first.
@@ -61,13 +60,13 @@ impl Delta {
     }
 }
 
-/// No rate can be promised on this resource, because its queue is first in, first out.
+/// No rate can be promised on this resource: its queue is first in, first out.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("resource {} is first in, first out: no rate can be promised on it", .0.0)]
 pub struct FifoError(pub ResourceId);
 
-/// The ledger at one moment, with a private what-if. Resource and domain ids must be those of the ledger's fabric;
-/// any other id is a caller's bug and panics.
+/// The ledger at one moment, with a private what-if. Resource and domain ids must belong to the ledger's fabric. Other
+/// ids are a bug of the caller and cause a panic.
 #[derive(Debug)]
 pub struct View<'a> {
     ledger: &'a Ledger,
@@ -102,14 +101,14 @@ impl<'a> View<'a> {
         self.ledger.epoch
     }
 
-    /// The fabric of the ledger.
+    /// Fabric of the ledger.
     pub fn fabric(&self) -> &'a leeward_fabric::Fabric {
         &self.ledger.fabric
     }
 
     // ---- the what-if ----------------------------------------------------------------------------------
 
-    /// Adds `entry` to the what-if. The entry must be one that [`Ledger::commit`] would accept.
+    /// Adds `entry` to the what-if. [`Ledger::commit`] must accept the entry.
     pub fn add(&mut self, entry: &Entry) {
         let rates = Rates::of(entry, self.ledger.settings.hold_peak, |r, flows| self.share_exact(r, flows));
         let promised = entry.is_promised();
@@ -126,8 +125,8 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Removes all load of `owner` from the what-if, so that its own load does not count against it. The part that
-    /// telemetry already shows is subtracted too.
+    /// Removes all load of `owner` from the what-if, so that it does not count against the owner. The removed load
+    /// includes the part that telemetry already shows.
     pub fn without(&mut self, owner: &Owner) {
         let ledger = self.ledger;
         for id in ledger.owners.get(owner).into_iter().flatten() {
@@ -203,7 +202,7 @@ impl<'a> View<'a> {
 
     // ---- facts ----------------------------------------------------------------------------------------
 
-    /// Believed capacity of a resource.
+    /// Assumed capacity of a resource.
     pub fn capacity(&self, resource: ResourceId) -> Load {
         Load(self.ledger.gauges[resource.index()].capacity)
     }
@@ -213,29 +212,29 @@ impl<'a> View<'a> {
         self.ledger.measured(resource, self.now).map(whole)
     }
 
-    /// End of the last accepted window; zero if there was none, or none since the resource's host came up. Where
+    /// End of the last accepted window. Zero without one, or without one since the resource's host came up. If
     /// [`View::measured`] is `None`, the load has been unknown since then.
     pub fn measured_until(&self, resource: ResourceId) -> Nanos {
         let gauge = &self.ledger.gauges[resource.index()];
         match (gauge.source, self.ledger.fabric.host_of(resource)) {
-            // Windows count from the time the host came up, and none has arrived since.
+            // The host came up, and no window has arrived since.
             (Source::None, Some(_)) => Nanos(0),
             _ => gauge.until,
         }
     }
 
-    /// True if the measured load is a sum over the hosts below, which includes traffic inside the rack.
+    /// True if the measured load is a sum over the hosts below. The sum includes traffic inside the rack.
     pub fn is_derived(&self, resource: ResourceId) -> bool {
         self.ledger.gauges[resource.index()].source == Source::Derived
     }
 
-    /// d: the time to the next report of a resource.
+    /// d: time to the next report of a resource.
     pub fn time_to_report(&self, resource: ResourceId) -> Nanos {
         self.ledger.next_window(resource, self.now).since(self.now)
     }
 
-    /// The part of [`View::measured`] in guaranteed classes; `None` where counters do not separate classes. More than
-    /// [`View::reserved`] is a reason for an alarm; the ledger adjusts nothing.
+    /// The part of [`View::measured`] in guaranteed classes; `None` where counters do not separate classes. A value
+    /// above [`View::reserved`] is a reason for an alarm; the ledger adjusts nothing.
     pub fn measured_guaranteed(&self, resource: ResourceId) -> Option<Load> {
         self.ledger.commitments[resource.index()].measured_guaranteed.map(whole)
     }
@@ -258,7 +257,7 @@ impl<'a> View<'a> {
         self.ledger.measured(resource, self.now).map(|_| since)
     }
 
-    /// Utilization above which a resource is hot; it must hold for a whole window.
+    /// Utilization above which a resource is hot. It must hold for a whole window.
     pub fn hot_above(&self) -> f64 {
         self.ledger.settings.hot
     }
@@ -272,7 +271,7 @@ impl<'a> View<'a> {
 
     /// C - min(C, M + pressure) (Sinbad pseudocode 2, line 30); `None` where M is unknown.
     pub fn expected_capacity(&self, resource: ResourceId) -> Option<Load> {
-        // Every candidate of every block reads this number, so it uses the gauge alone.
+        // Policies read this number for every candidate of every block, so it uses the gauge alone.
         let gauge = &self.ledger.gauges[resource.index()];
         let extra = self.changed(resource).map_or(0, |delta| delta.pressure);
         let measured = self.ledger.measured(resource, self.now)?;
@@ -312,8 +311,8 @@ impl<'a> View<'a> {
         self.sums(resource).utilization_with(extra.0 as f64)
     }
 
-    /// limit C - R: the rate that may still be promised; telemetry plays no part. Negative if the promised rates
-    /// exceed the believed capacity.
+    /// limit C - R: the rate that may still be promised. Telemetry has no effect. Negative if the promised rates exceed
+    /// the assumed capacity.
     ///
     /// # Errors
     ///

@@ -60,8 +60,7 @@ fn measure(racks: usize, policy: &str) -> (f64, f64, f64) {
     let hosts = cluster.fabric.host_count() as u64;
     let mut times = Vec::with_capacity(DECISIONS);
     for id in 0..DECISIONS as u64 {
-        // A report per second, four blocks per second for 3,000 hosts: a few thousand blocks are active at
-        // once.
+        // A report per second and four blocks per second for 3,000 hosts: a few thousand blocks are active at once.
         let now = Nanos(1_000_000_000 + id * 50_000);
         let request = ReplicaRequest {
             id,

@@ -1,6 +1,6 @@
-//! Time to place apps: `choreo` and `leeward` on meshes, beside a greedy baseline that examines every path of
-//! every transfer; one score of `utp` for a thousand candidates; and apps of several sizes on 10,000 hosts,
-//! beside the policy's own cost estimate and beside a copy of the state.
+//! Time to place apps: `choreo` and `leeward` on meshes, beside a greedy baseline that examines every path of every
+//! transfer. One score of `utp` for a thousand candidates. Apps of several sizes on 10,000 hosts, beside the policy's
+//! own cost estimate and beside a copy of the state.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
@@ -133,7 +133,7 @@ fn scores() {
     }
 }
 
-/// Other entries in the ledger: those of a few busy minutes.
+/// Number of other entries in the ledger: those of a few busy minutes.
 const ENTRIES: u32 = 300_000;
 
 /// One app on 10,000 hosts: a copy of the state, the decision, and its commit.

@@ -69,7 +69,7 @@ impl Constraints {
         *self == Constraints { tags: self.tags, ..Constraints::default() }
     }
 
-    /// Constraint that `host` violates, regardless of its room and its rack.
+    /// Constraint that `host` violates, apart from those on its free space and its rack.
     pub(crate) fn refuse(&self, fabric: &Fabric, host: HostId) -> Option<Constraint> {
         if lists(&self.excluded_hosts, &host) {
             Some(Constraint::Excluded)
@@ -154,7 +154,7 @@ pub(crate) struct Filter<'a> {
     pub size: Bytes,
     /// Hosts with a copy.
     pub used: Vec<HostId>,
-    /// Fault domains that may take no further copy.
+    /// Fault domains that cannot take another copy.
     pub closed: Vec<FaultDomainId>,
 }
 
@@ -169,7 +169,7 @@ impl Filter<'_> {
         self.refuses_rack(rack).or_else(|| self.refuses_itself(host))
     }
 
-    /// Reason for which `host` cannot take a copy, regardless of its rack.
+    /// Reason for which `host` cannot take a copy, apart from constraints on its rack.
     fn refuses_itself(&self, host: HostId) -> Option<Constraint> {
         if !self.pool.is_up(host) {
             Some(Constraint::Down)

@@ -1,4 +1,4 @@
-//! Result of a policy: the choice with its grounds and candidates, or the refusal.
+//! Result of a policy: the choice, its basis and its candidates, or the refusal.
 
 use leeward_fabric::{DomainId, Fabric, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::{Transaction, View};
@@ -15,13 +15,13 @@ pub struct Decision<C> {
     pub choice: C,
     /// Ledger transaction of the decision.
     pub change: Transaction,
-    /// Grounds of the decision.
+    /// Basis of the decision.
     pub basis: Basis,
     /// Candidates, best first, level by level; empty unless an explanation was requested.
     pub why: Vec<Considered>,
 }
 
-/// Grounds of a decision.
+/// Basis of a decision.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Basis {
     /// Epoch of the ledger.
@@ -67,7 +67,7 @@ pub struct Considered {
     pub limit: Option<Limit>,
     /// Rate that ranks the candidate, in bit/s.
     pub value: Option<Load>,
-    /// Source of its link's load, if it was examined.
+    /// Source of the load of its link, if it was examined.
     pub sight: Option<Sight>,
     /// Objectives that rank it for a task, if it was ranked for one.
     pub objectives: Option<Objectives>,
@@ -182,7 +182,8 @@ pub enum Refusal {
     TooFewCopies {
         /// Number of copies, or chunks.
         replicas: u8,
-        /// Fault domains besides the first copy's, or that may be lost.
+        /// Required number of fault domains: those besides the first copy's (copies), or those that may be lost
+        /// (chunks).
         fault_domains: u8,
     },
     /// The policy ranks racks by storage, and no rack has a known storage size.
@@ -215,7 +216,7 @@ pub enum Refusal {
         /// Number of hosts excluded by each constraint.
         by_constraint: Vec<(Constraint, u32)>,
     },
-    /// No assignment fits all tasks together; this is proven.
+    /// No assignment fits all tasks together (proven).
     NotTogether,
     /// No candidate is eligible.
     NoCandidate {

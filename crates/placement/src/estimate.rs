@@ -1,6 +1,6 @@
 //! The model of transfer rates that a decision used.
 
-/// Links that count, and the estimate of the rate of one more transfer on a link.
+/// Model of transfer rates: the counted links, and the rate of one more transfer on a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Estimate {
     /// On a hose mesh, counts the links into hosts too.

@@ -4,11 +4,10 @@
 //! requests + View (network load) + Pool (eligible hosts) --Policy--> Decisions
 //! ```
 //!
-//! A policy is a value with a name. The registry creates it from settings with a schema, and callers give it
-//! batches of requests. Policies hold no state: streaks are in the ledger, queues and budgets in the engine.
-//! A policy changes only its view. A decision carries the transaction for the engine to commit, its grounds,
-//! and on demand every candidate with the number that ranked it. A seeded hash breaks ties, never the
-//! position, because otherwise every tie would go to rack 0.
+//! A policy is a value with a name. The registry creates it from settings with a schema, and callers give it batches of
+//! requests. Policies hold no state: streaks are in the ledger, queues and budgets in the engine. A policy changes only
+//! its view. A decision carries the transaction for the engine to commit, its basis, and on demand every candidate with
+//! the number that ranked it. A seeded hash breaks ties. Breaking them by position would send every tie to rack 0.
 //!
 //! A new policy needs one file and one line in its kind's registry ([`replicas::REGISTRY`],
 //! [`tasks::REGISTRY`]).

@@ -18,14 +18,14 @@ pub trait Policy<Q: Request>: Send + Sync {
     /// Name in the registry.
     fn name(&self) -> &'static str;
 
-    /// Decides one request. Leaves the view as it was, or the policy overrides [`Policy::place`].
+    /// Decides one request. Leaves the view unchanged, unless the policy overrides [`Policy::place`].
     ///
     /// # Errors
     /// Returns the reason for which the request gets no placement.
     fn place_one(&self, request: &Q, context: &mut Context<'_, '_>) -> Result<Decision<Q::Choice>, Refusal>;
 
-    /// Decides a batch. Returns one answer per request, in the order of requests, whatever order the policy
-    /// serves them in. Here each request sees the load of those before it.
+    /// Decides a batch. Returns one answer per request, in the order of requests; the policy may serve them in another
+    /// order. By default, each request sees the load of the requests before it.
     fn place(&self, batch: &[Q], context: &mut Context<'_, '_>) -> Vec<Result<Decision<Q::Choice>, Refusal>> {
         let mut answers = Vec::with_capacity(batch.len());
         for (at, request) in batch.iter().enumerate() {
@@ -39,7 +39,7 @@ pub trait Policy<Q: Request>: Send + Sync {
         answers
     }
 
-    /// Time for which a request waits to be decided together with others; 0 for an immediate decision.
+    /// Time for which a request waits for others, to be decided together; 0 for an immediate decision.
     fn batching_delay(&self, _request: &Q) -> Nanos {
         Nanos(0)
     }

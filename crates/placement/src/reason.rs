@@ -13,8 +13,8 @@ use crate::{Candidate, Considered, Objectives, Sight, Verdict};
 pub struct Reason {
     /// Name of the host, rack or pod.
     pub candidate: String,
-    /// Name of the limiting link or device, or `disk` for the largest write rate of a disk; null if it was
-    /// not examined.
+    /// Name of the limiting link or device, or `disk` for the largest write rate of a disk; null for a candidate that
+    /// was not examined.
     pub limit: Option<String>,
     /// Source of the link's load: `counter`, `derived` (the sum of the links below it) or `unseen`.
     #[schemars(extend("enum" = ["counter", "derived", "unseen", null]))]

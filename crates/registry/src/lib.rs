@@ -4,10 +4,10 @@
 //! "sinbad:remote_racks=2" --PolicySpec--> name + settings --Registry<dyn Policy<...>>--> Box<dyn Policy<...>>
 //! ```
 //!
-//! Each kind of plug-in (policies, schedulers, routings, limits, admissions) has a [`Registry`] with one [`Registration`] per
-//! plug-in, in the order in which the documentation lists them. A registration holds the name, a summary, the source, the
-//! JSON schema of the settings and the constructor. [`splitmix`] is the hash that breaks ties, [`random`] has one stream for
-//! each thing that draws.
+//! Each kind of plug-in (policies, schedulers, routings, limits, admissions) has a [`Registry`] with one
+//! [`Registration`] per plug-in, in the order in which the documentation lists them. A registration holds the name, a
+//! summary, the source, the JSON schema of the settings and the constructor. [`splitmix`] is the hash that breaks ties.
+//! [`random`] has one random stream for each entity that draws.
 
 pub mod random;
 mod registration;

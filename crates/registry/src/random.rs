@@ -4,9 +4,9 @@
 //! of another. Two policies under one seed therefore see the same arrivals. A longer horizon, a thinned trace
 //! or one more source does not change the draws that both runs have in common.
 //!
-//! A stream is ChaCha with 8 rounds, which is the same on every machine, unlike the default generators of
-//! `rand`. The key is the seed followed by the name of the kind, and the stream number is the index. No two
-//! streams can coincide. Distributions come from `rand_distr`.
+//! A stream is ChaCha with 8 rounds, which is the same on every machine, unlike the default generators of `rand`. The
+//! key is the seed followed by the name of the kind, and the stream number is the index. No two streams can be the
+//! same. Distributions come from `rand_distr`.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;

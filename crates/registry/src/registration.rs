@@ -1,8 +1,8 @@
-//! Registries, and plug-ins as they list them.
+//! Registries, and the plug-ins in them.
 
 use leeward_fabric::input::{InputError, excerpt};
 
-/// A plug-in as its registry lists it. `T` is the trait that the plug-in implements, such as `dyn Scheduler`.
+/// A plug-in in a registry. `T` is the trait that the plug-in implements, such as `dyn Scheduler`.
 pub struct Registration<T: ?Sized> {
     /// Name that users write.
     pub name: &'static str,
@@ -22,7 +22,7 @@ pub struct Registration<T: ?Sized> {
 pub struct Registry<T: ?Sized + 'static> {
     /// Noun for a plug-in of this kind in error messages: `policy`, `scheduler`, `routing`.
     pub noun: &'static str,
-    /// Kind of request that the plug-ins answer, where several registries share a noun: `replicas`, `tasks`.
+    /// Kind of request that the plug-ins answer, if several registries share a noun: `replicas`, `tasks`.
     pub kind: Option<&'static str>,
     /// The plug-ins, in the order of the documentation.
     pub entries: &'static [Registration<T>],
@@ -92,7 +92,7 @@ pub enum RegistryError {
 }
 
 impl From<RegistryError> for InputError {
-    /// The same error about an input; an unknown name is an error in the text called by the registry's kind.
+    /// Converts to an input error. For an unknown name, the input is the kind of the registry.
     fn from(error: RegistryError) -> InputError {
         match error {
             RegistryError::Settings(error) => error,

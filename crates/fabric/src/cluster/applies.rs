@@ -1,4 +1,4 @@
-//! Fields that apply to each shape. A field without effect is an error: its author expects one.
+//! Fields that apply to each shape. A field without effect is an error: the author of the file expects one.
 
 use super::errors::Errors;
 use super::file::{HostFile, RackFile};

@@ -191,7 +191,7 @@ impl Layout<'_> {
         }
     }
 
-    /// The rates of a link above links with the total rate `below`.
+    /// The rates of a link; `below` is the total rate of the links below it.
     fn rate(&self, link: Link, below: Duplex, name: &str) -> Result<Duplex, InputError> {
         let (ratio, at) = match link {
             Link::Rate(rate) => return Ok(rate),

@@ -38,7 +38,7 @@ impl Cluster {
         layout::build(file, &read_yaml::<ClusterFile>(file, text)?)
     }
 
-    /// Reads a cluster file.
+    /// Reads a cluster from a file.
     ///
     /// # Errors
     ///

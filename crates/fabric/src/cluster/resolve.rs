@@ -74,7 +74,7 @@ struct Reader<'a> {
     host_devices: u64,
 }
 
-/// Common fields of the hosts of one rack.
+/// Fields that all hosts of one rack share.
 struct Common {
     nic: Option<Duplex>,
     tags: u64,

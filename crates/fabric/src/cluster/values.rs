@@ -1,4 +1,4 @@
-//! The values that fields of a cluster file take. Mistakes in a single value are found here, during reading, when
+//! The values that fields of a cluster file take. The conversion reports mistakes in a single value while reading, when
 //! line and field are known.
 
 use std::fmt;

@@ -49,7 +49,7 @@ impl InputError {
         self
     }
 
-    /// The same error, at the place in a YAML text that `spanned` was read from.
+    /// The same error, at the place in a YAML text where `spanned` stood.
     pub fn at<T>(self, spanned: &Spanned<T>) -> Self {
         self.at_place(spanned.referenced)
     }

@@ -1,12 +1,12 @@
 //! Values parsed from the text the user wrote. YAML reads `10` as an integer, `1e3` as a float, `yes` as a boolean.
-//! Here the expected type decides, and an error repeats the text of the file.
+//! Here the expected type decides, and an error repeats the user's text.
 
 use std::fmt;
 
 use serde::de::{Error, Visitor};
 
 /// Completes a visitor that has `visit_str`: other scalars go there as text, and lists and maps are rejected in plain
-/// words. A visitor that accepts a list or a map names the remaining methods it needs.
+/// words. A visitor that accepts a list or a map lists those methods for the macro to leave out.
 macro_rules! scalars_by_text {
     ($life:lifetime) => {
         $crate::input::scalars_by_text!($life scalars);

@@ -5,7 +5,7 @@
 
 use super::{InputError, Line, Lines, Text, excerpt};
 
-/// A table of which `N` columns are read.
+/// A table with `N` columns to read.
 pub struct Table<const N: usize> {
     lines: Lines,
     names: [&'static str; N],
@@ -20,7 +20,7 @@ pub struct Row<'a, const N: usize> {
     pub line: Line<'a>,
     /// The cells.
     pub cells: [&'a str; N],
-    /// The cell of the optional column; `None` if the table has no such column.
+    /// Cell of the optional column; `None` without such a column.
     pub extra: Option<&'a str>,
 }
 

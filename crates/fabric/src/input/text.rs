@@ -1,7 +1,7 @@
 //! Text files from outside: their location, and reading them line by line.
 //!
 //! A file is plain text or gzip, recognized by its first two bytes rather than by its name. The reader streams in
-//! constant memory and always to the end, so that a truncated file is rejected even if the wanted part is complete.
+//! constant memory and always to the end. It therefore rejects a truncated file even if the wanted part is complete.
 //! Every error names the file and the line, and the field where there is one.
 
 use std::fs::File;

@@ -17,13 +17,13 @@ use super::{InputError, Location, excerpt};
 const MOST_VALUES: usize = 5_000_000;
 /// Limit on references (`*alias`, `<<`) in a file to its anchors.
 const MOST_ALIASES: usize = 200_000;
-/// Limit on values, and on beginnings and ends of lists and maps, that all references together may repeat.
+/// Limit on what all references together may repeat: values, and beginnings and ends of lists and maps.
 const MOST_REPEATED: usize = 4_000_000;
 
 /// Reads a YAML text (JSON is YAML too) into a `T`; `file` names the text in errors.
 ///
-/// `T` and its parts must not have a field called `value`: [`Spanned`](super::Spanned) has one, which errors leave
-/// out of field paths.
+/// `T` and its parts must not have a field called `value`. [`Spanned`](super::Spanned) has a field of this name, and
+/// errors leave it out of field paths.
 ///
 /// # Errors
 ///
@@ -43,8 +43,8 @@ pub fn read_yaml<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, Input
     })
 }
 
-/// JSON as a text that is also YAML. Some characters may stand unescaped in JSON, but YAML only allows them escaped
-/// or takes them for ends of lines. In JSON they only occur in strings, so each one can be written as an escape.
+/// JSON as a text that is also YAML. Some characters that JSON allows unescaped must be escaped in YAML, or YAML takes
+/// them for ends of lines. In JSON they only occur in strings, so an escape can replace each one.
 pub fn json_as_yaml(text: &str) -> Cow<'_, str> {
     let escaped = |c: char| {
         matches!(c, '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
@@ -93,8 +93,8 @@ fn word_at(text: &str, place: Option<Location>) -> Option<&str> {
     (!word.is_empty()).then_some(word)
 }
 
-/// Limits: generous for a long legitimate file, strict for a hostile one, in which a few lines of nested aliases
-/// stand for billions of values.
+/// Limits: generous for a long legitimate file, strict for a hostile one. A few lines of nested aliases can stand for
+/// billions of values.
 fn options() -> Options {
     serde_saphyr::options! {
         budget: serde_saphyr::budget! {
@@ -132,7 +132,7 @@ fn joined(steps: &[String]) -> String {
     path
 }
 
-/// The field below the current one, if the error is about one, and the problem with the expected value.
+/// The field below the current one, if the error concerns one; and the problem with the expected value.
 fn explain(error: &Error) -> (Option<String>, String) {
     let message = match error {
         Error::SerdeMissingField { field, .. } => return (Some((*field).to_owned()), "missing".into()),

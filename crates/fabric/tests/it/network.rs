@@ -5,7 +5,7 @@ use leeward_fabric::{BITS_PER_BYTE, DomainId, Endpoint, Fabric, Hop, HostId, Res
 use proptest::prelude::*;
 use proptest::sample::Index;
 
-/// The links from one host to another by name, found by walking up from both ends to where they meet.
+/// The links from one host to another by name, found by walking up from both ends to the common domain.
 fn route(plan: &Plan, from: usize, to: usize) -> Vec<String> {
     let hosts = plan.hosts();
     if from == to {
@@ -14,7 +14,7 @@ fn route(plan: &Plan, from: usize, to: usize) -> Vec<String> {
     if plan.shape == "pipe" {
         return vec![format!("{}>{}", hosts[from].0.name, hosts[to].0.name)];
     }
-    // For each step up: the domain, and the names of the links that leave and enter it.
+    // For each step up: the domain, and the names of the links out of it and into it.
     let chain = |at: usize| {
         let (host, rack, pod) = hosts[at];
         let mut chain = vec![(host.name.clone(), "egress", "ingress")];

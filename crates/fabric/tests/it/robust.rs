@@ -58,7 +58,7 @@ fn apply(text: &str, edit: &Edit) -> String {
     text.into_iter().collect()
 }
 
-/// An example without its comments: they are most of its text, and changes to them test nothing.
+/// An example without its comments: most of its text is comments, and changes to them test nothing.
 fn example(name: &str) -> String {
     let path = format!("{}/../../examples/clusters/{name}.yaml", env!("CARGO_MANIFEST_DIR"));
     let text = std::fs::read_to_string(path).expect("the examples are in the repository");

@@ -1,5 +1,5 @@
-//! The conformance vectors in `docs/reference/ledger-vectors.json`: they match the semantics, and the file matches
-//! them. `LEEWARD_UPDATE=1 cargo test -p leeward-ledger --test it conformance` rewrites the file.
+//! The ledger's code and the conformance vectors in `docs/reference/ledger-vectors.json` agree.
+//! `LEEWARD_UPDATE=1 cargo test -p leeward-ledger --test it conformance` rewrites the file.
 
 use std::path::PathBuf;
 use std::sync::OnceLock;
@@ -16,7 +16,7 @@ fn path() -> PathBuf {
     [env!("CARGO_MANIFEST_DIR"), "../../docs/reference/ledger-vectors.json"].iter().collect()
 }
 
-/// The expected file: one line a step.
+/// The expected file: one line per step.
 fn built() -> String {
     let line = |value: &dyn Fn() -> serde_json::Result<String>| value().expect("vectors are plain data");
     let mut text = String::from(
@@ -38,7 +38,7 @@ fn built() -> String {
     text + "]}\n"
 }
 
-/// The committed file. An update rewrites it first, so that no test reads half of it.
+/// The committed file. An update rewrites the file first, so that no test reads half of it.
 fn committed() -> &'static str {
     static FILE: OnceLock<String> = OnceLock::new();
     FILE.get_or_init(|| {
@@ -72,7 +72,7 @@ fn a_replay_of_the_committed_file_gives_its_numbers() {
     }
 }
 
-/// Compares a client's numbers with those of the file, by the rule on the file's own page.
+/// Compares a client's numbers with the file's numbers, by the rule on the file's own page.
 fn alike(a: &Numbers, b: &Numbers, tolerance_bps: f64) -> bool {
     let rate = |a: Option<i64>, b: Option<i64>| match (a, b) {
         (Some(a), Some(b)) => a.abs_diff(b) as f64 <= tolerance_bps,
@@ -164,10 +164,11 @@ fn a_report_sent_before_a_commit_clears_no_pending_load() {
 #[test]
 fn a_start_reported_late_counts_from_its_own_time() {
     let steps = numbers("started_late");
-    // The window before the late message saw half of the start, which therefore counts twice: 10 of 410 leave with
-    // the next.
+    // The window before the late message saw half of the start, which therefore counts twice. The next window removes
+    // 10 of 410.
     assert_near(load(&steps[3]), 410e6, 1e-9);
-    // Of the next window 0.7 lie after the start, and it shows all of that; 0.2 s of it are new.
+    // 0.7 of the next window lie after the start, and the window shows all of that work. Only 0.2 s of the window are
+    // new.
     let weight = 1.0 - 0.8f64.powf(0.2);
     assert_near(load(&steps[4]), 410e6 - weight * 10e6, 1e-9);
     assert_near(load(&steps[5]), 0.8 * load(&steps[4]) + 0.2 * 400e6, 1e-9);
@@ -211,7 +212,7 @@ fn a_sum_counts_silent_hosts_as_full_and_down_hosts_as_idle() {
     assert!(steps.iter().all(|step| step.derived));
     let measured = |step: usize| steps[step].measured_bps.map(|bps| bps / MBPS);
     assert_eq!([0, 1, 2].map(measured), [Some(1300), Some(500), Some(500)]);
-    // With both reports of a second in, the pressure of the block is gone, and the stream's sum is right.
+    // After both reports of a second, the pressure of the block is gone, and the stream's sum is right.
     assert!(steps[5].expected_capacity_bps < Some(1000 * MBPS));
     assert_eq!(steps[6].expected_capacity_bps, Some(CAPACITY - 510 * MBPS));
     assert_near(load(&steps[6]), 600e6, 1e-12);
@@ -219,7 +220,7 @@ fn a_sum_counts_silent_hosts_as_full_and_down_hosts_as_idle() {
     assert_eq!(silent, 800 * MBPS);
     let down = steps[9].measured_bps.expect("seen") - steps[10].measured_bps.expect("seen");
     assert_eq!(down, 1000 * MBPS);
-    // After it comes up, it is silent until it reports.
+    // The resource is silent from coming up until its first report.
     assert_eq!(steps[12].measured_bps.map(|bps| bps - 1000 * MBPS), steps[11].measured_bps);
 }
 
@@ -245,9 +246,9 @@ fn leaving_work_stops_at_zero_and_new_work_does_not_offset_it() {
 #[test]
 fn a_transfer_leaves_at_its_expected_end() {
     let steps = numbers("face_values_and_their_end");
-    // A flow alone expects the whole link, a flow beside another one half of it.
+    // A flow alone expects the whole link; a flow beside another one expects half.
     assert_eq!([0, 1, 2].map(|step| steps[step].share_bps), [CAPACITY, CAPACITY / 2, 666_666_667]);
-    // 256 MiB at 2 Gb/s are over after 1.0737 s, at 100 Mb/s after 21.5 s.
+    // 256 MiB take 1.0737 s at 2 Gb/s, and 21.5 s at 100 Mb/s.
     assert_eq!(load(&steps[4]), load(&steps[3]));
     assert_near(load(&steps[4]) - load(&steps[5]), 2000e6, 1e-12);
     // The flow itself stays until release.
@@ -265,7 +266,7 @@ fn work_that_never_starts_is_dropped() {
 fn a_quiet_reservation_counts_its_mean_with_class_counters() {
     let steps = numbers("reservations_with_class_counters");
     let loads: Vec<_> = steps.iter().map(|step| (load(step) / 1e6).round() as i64).collect();
-    // Measured in classes: 0, 0, 0, then 0.2 and 0.36 of 400; pending of the mean: 100, 80, 64, 51.2, 40.96.
+    // Measured in classes: 0, 0, 0, then 0.2 and 0.36 of 400. Pending part of the mean: 100, 80, 64, 51.2, 40.96.
     assert_eq!(loads, [600, 700, 700, 700, 600 + 80 + 51, 600 + 144 + 41, 600 + 144 + 41 + 50]);
 }
 
@@ -274,7 +275,7 @@ fn a_view_adds_and_removes_work_and_leaves_the_ledger_unchanged() {
     let steps = numbers("what_if");
     let residuals: Vec<_> = steps.iter().map(|step| step.residual_bps / MBPS).collect();
     assert_eq!(residuals, [1600, 1300, 1100, 1000, 600, 1500, 1100, 1000, 1000, 1600]);
-    // 256 MiB within the quarter of a second to the next report are more than the link carries.
+    // 256 MiB within the quarter of a second until the next report exceed the link's capacity.
     assert_eq!(
         (steps[4].expected_capacity_bps, steps[5].expected_capacity_bps),
         (Some(0), Some(1600 * MBPS))

@@ -49,7 +49,7 @@ fn settings() -> impl Strategy<Value = LedgerSettings> {
 }
 
 fn entry() -> impl Strategy<Value = Entry> {
-    // Few are out of range, so that most transactions succeed.
+    // Few values are out of range, so that most transactions succeed.
     let resource = prop_oneof![30 => 0u32..36, 1 => any::<u32>()];
     let work = prop_oneof![30 => Just(8.0), 2 => 0.0..1e300, 1 => fraction()];
     let hops = prop::collection::vec((resource, work), 0..4);

@@ -14,7 +14,7 @@ fn commit(ledger: &mut Ledger, entry: Entry, now: u64) -> EntryId {
     ledger.commit(transaction, Nanos(now)).expect("hops of the fabric")[0]
 }
 
-/// Any entry whose rate does not depend on the other entries: elastic work has a cap far below any share.
+/// Any entry whose rate does not depend on other entries. Elastic work has a cap far below any share.
 fn any_entry() -> impl Strategy<Value = Entry> {
     let resources = prop::sample::subsequence(vec![0u32, 1, 3, 17, 18, 25], 1..5);
     let fade = prop_oneof![
@@ -68,8 +68,8 @@ proptest! {
         let now = SECOND + 400_000_000;
         let bytes = orders.map(|order| {
             let mut ledger = with_history(&settings, &before);
-            // Each entry is committed, perhaps started, perhaps released: its own steps in order, mixed with those of
-            // others.
+            // Each entry is committed, perhaps started, perhaps released. Its own steps are in order, mixed with the
+            // steps of others.
             let mut steps: Vec<(u32, usize)> = Vec::new();
             for (which, (_, until)) in entries.iter().enumerate() {
                 let mut keys: Vec<u32> = (0..=usize::from((*until).min(2))).map(|step| order[3 * which + step]).collect();
@@ -143,7 +143,7 @@ proptest! {
         };
         let start = 1000 * MS;
         report(&mut ledger, (0, start), (old * RATE) as f64);
-        // Work starts and ends at planned times; the entries know the plan from the beginning.
+        // Work starts and ends at planned times, and the entries contain the plan from the beginning.
         let mut ends = Vec::new();
         for &(rate, at, length) in &works {
             let at = start + at * MS;
@@ -153,7 +153,7 @@ proptest! {
         ends.sort();
         let (mut covered, mut last) = (start, 0);
         for &(back, length, gap) in &windows {
-            // Windows that leave gaps, or reach back into the last one, but not before its beginning.
+            // Windows may leave gaps or reach back into the last one, but not before its beginning.
             let until = covered + (length + gap) * MS;
             let from = (until - length * MS).saturating_sub(back.min(length) * MS / 2).max(last);
             last = from;
@@ -172,8 +172,7 @@ proptest! {
             }).sum::<f64>();
             report(&mut ledger, (from, until), (old * RATE) as f64 + load(&works));
             covered = until;
-            // All committed work that is not over: the load that the link carries, or soon will, according to the
-            // ledger.
+            // All committed work that has not ended: the ledger's estimate of the current or imminent load of the link.
             let expected = old + works.iter().filter(|(_, at, length)| {
                 length.is_none_or(|length| start + (at + length) * MS > until)
             }).map(|work| work.0).sum::<u64>();

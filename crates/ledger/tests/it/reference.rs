@@ -1,5 +1,6 @@
-//! The ledger against a plain model of its semantics: random histories of reports, commits, starts, releases, beliefs
-//! and outages on a tree with pods. Every number of every resource is compared with a recomputation from the log.
+//! The ledger against a plain model of its semantics. Random histories have reports, commits, starts, releases,
+//! capacity changes and outages on a tree with pods. Every number of every resource is compared with a recomputation
+//! from the log.
 
 use leeward_calculus::TokenBucket;
 use leeward_fabric::{Bytes, DomainId, Hop, HostId, Load, Nanos, ResourceId};
@@ -122,7 +123,7 @@ impl History {
     }
 
     /// A report of some hosts, or of one link or device, over a window that ends now or a little earlier. The window
-    /// begins at the end of the last one, later, or a little earlier.
+    /// begins at, after, or a little before the end of the last one.
     fn report(&mut self, chosen: [u32; 4]) -> Event {
         let until = self.now.saturating_sub(u64::from(chosen[0] % 4) * STEP).max(STEP);
         let fabric = self.model.fabric.clone();

@@ -73,7 +73,7 @@ fn a_rejected_transaction_changes_nothing() {
             Transaction { add: vec![good, hop(link, f64::NAN)], ..Transaction::default() },
             CommitError::InvalidWork(link),
         ),
-        // The request was counted: nobody decides again, whatever else has changed.
+        // The request was already counted, so the client does not decide again in any case.
         (
             Transaction { client, expect: vec![(link, 5)], ..Transaction::default() },
             CommitError::Repeated { client: 7, sequence: 3 },
@@ -154,7 +154,7 @@ fn rejected_samples_are_counted_by_reason() {
         bad_part,
         sample(down, seconds(9, 10), 5),
     ];
-    // In order of their ends the older of two windows comes first, so only the repeated one is stale.
+    // Windows are sorted by their ends, so the older comes first and only the repeated one is stale.
     assert_eq!(
         ledger.report(&samples, Nanos(now)),
         DiscardedSamples { stale: 0, invalid: 5, unknown: 1, down: 1 }
@@ -189,7 +189,7 @@ fn admission_on_an_outdated_capacity_conflicts() {
     };
     ledger.set_capacity(link, Load(700 * MBPS as i64), Nanos(0));
     assert!(matches!(ledger.commit(decided, Nanos(0)), Err(CommitError::Conflict { found: 1, .. })));
-    // The same capacity again is no change.
+    // Setting the same capacity again changes nothing.
     ledger.set_capacity(link, Load(700 * MBPS as i64), Nanos(0));
     let mut scratch = Scratch::default();
     assert_eq!(ledger.view(Nanos(0), &mut scratch).version(link), 1);
@@ -303,7 +303,7 @@ fn a_host_that_comes_back_starts_from_zero() {
     assert_eq!(load(&ledger, link, SECOND + MS), 0.0);
     assert_eq!(report(&mut ledger, 1, 900).down, 1);
     ledger.set_health(HostId(0), true, Nanos(3 * SECOND));
-    // Unknown: samples from before it came back say nothing.
+    // Unknown: samples from before the host came up are stale.
     assert_eq!(report(&mut ledger, 1, 900).stale, 1);
     assert_eq!(readings(&ledger, 3 * SECOND)[link.index()].measured, None);
     let until = |ledger: &Ledger| {
@@ -329,7 +329,7 @@ fn a_disk_is_reported_like_a_link_in_service_time() {
         DiscardedSamples::default()
     );
     assert_eq!(load(&ledger, disk(0), SECOND), 0.25e9, "a quarter of a second in a second");
-    // Writes that telemetry does not show yet are added, and fade as their traffic shows; the other disk is not
+    // Writes that telemetry does not show yet count as pending, and fade as their traffic shows. The other disk is not
     // affected.
     let id = commit(&mut ledger, stream(&[disk(0)], 100_000_000), SECOND);
     ledger.mark_started(id, Nanos(SECOND));
@@ -354,7 +354,7 @@ fn a_slow_host_that_falls_silent_counts_at_the_rate_of_the_cluster_file() {
         let link = downlink(&cluster.fabric);
         let hosts = [0, 1].map(|host| ingress(&cluster.fabric, host));
         ledger.report(&hosts.map(|host| sample(host, (0, SECOND), 0)), Nanos(SECOND));
-        // Its cable is out, and then it falls silent. The other host goes on.
+        // The host's cable is out, and then the host falls silent.
         ledger.set_capacity(hosts[0], Load(0), Nanos(SECOND));
         assert_eq!(readings(&ledger, SECOND)[link.index()].measured, Some(Load(0)));
         for second in 1..60 {
@@ -363,7 +363,7 @@ fn a_slow_host_that_falls_silent_counts_at_the_rate_of_the_cluster_file() {
         }
         let silent = readings(&ledger, 60 * SECOND)[link.index()].measured.expect("a sum").0;
         assert!((silent - 1_100 * MBPS as i64).abs() < 100_000, "{missing:?}: {silent}");
-        // A believed capacity above that of the file counts as believed.
+        // A set capacity above the file's capacity is valid.
         ledger.set_capacity(hosts[0], Load(1_200 * MBPS as i64), Nanos(60 * SECOND));
         let silent = readings(&ledger, 60 * SECOND)[link.index()].measured.expect("a sum").0;
         assert!((silent - 1_300 * MBPS as i64).abs() < 100_000, "{missing:?}: {silent}");

@@ -1,4 +1,4 @@
-//! Effects and limits of a view, and the passing of time: on random ledgers after random moves.
+//! Effects and limits of a view, and the passing of time, on random ledgers after random moves.
 
 use leeward_calculus::TokenBucket;
 use leeward_fabric::{Bytes, Endpoint, HostId, Load, Nanos, ResourceId};
@@ -177,7 +177,7 @@ proptest! {
         let mut view = ledger.view(Nanos(now), &mut scratch);
         reused.iter().for_each(|entry| view.add(entry));
         view.without(&owner(0));
-        // The next view shows nothing of it.
+        // The next view shows no trace of it.
         let mut view = ledger.view(Nanos(now), &mut scratch);
         let resources: Vec<_> = ledger.fabric().all_resources().collect();
         let now_shown: Vec<_> = resources.iter().map(|&resource| reading(&view, resource)).collect();
@@ -205,7 +205,7 @@ proptest! {
         settings in settings(),
         moves in moves(),
     ) {
-        // Nothing of the owner starts; and nothing is elastic, since its rate depends on the other entries.
+        // No work of the owner starts. No entry is elastic, since an elastic rate depends on the other entries.
         let all = moves.iter().map(|(wait, what)| (*wait, match what {
             Move::Commit(entry) => {
                 let demand = match &entry.demand {
@@ -219,7 +219,7 @@ proptest! {
             other => other.clone(),
         }));
         let all: Vec<_> = all.collect();
-        // Without hops an entry adds nothing, but the others keep their numbers.
+        // An entry without hops adds nothing, but the other entries keep their numbers.
         let others = all.iter().map(|(wait, what)| (*wait, match what {
             Move::Commit(entry) if entry.owner == owner(0) => Move::Commit(Entry { hops: Vec::new(), ..entry.clone() }),
             other => other.clone(),

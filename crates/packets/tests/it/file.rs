@@ -342,7 +342,10 @@ fn errors_in_a_file_name_the_field() {
             "scheduler: {name: fixed}\nrouting: {name: hoho}\n",
             "routing.name: hoho: no 4 circuits lead from rack 1 to rack 0: every pair must have a way",
         ),
-        ("network: {packet_switch: false}\n", "network.packet_switch: false: no packet could be delivered without circuits"),
+        (
+            "network: {packet_switch: false}\n",
+            "network.packet_switch: false: no packet could be delivered without circuits",
+        ),
         (
             "network: {packet_switch: false}\nscheduler: {name: fixed}\n",
             "network.packet_switch: false: no day has a circuit from rack 0 to rack 2",

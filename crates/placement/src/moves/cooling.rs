@@ -66,8 +66,8 @@ impl CoolRacks {
         }
     }
 
-    /// Racks other than `from` that would stay cool with a task, in order, without those that had no room for
-    /// it at the start. Empty if none of their hosts has room now.
+    /// Racks other than `from` that would stay cool with a task, in order. Racks that had no room for it at the start
+    /// are left out. Empty if none of their hosts has room now.
     pub fn with(&self, fabric: &Fabric, task: &Task, from: DomainId) -> Vec<DomainId> {
         let adds = [task.egress_in_all().peak_bps, task.ingress_in_all().peak_bps].map(|bps| bps as f64);
         let may = |cool: &&Rack| {

@@ -1,8 +1,8 @@
 //! Moves of tasks from hot racks to cool ones (Hotspots section 5.1, the reactive part).
 //!
-//! A request lists the running tasks and the remaining budget of each job. The answer lists moves in the
-//! order of execution. For each hot link it also lists the tasks that would help but stay, with the reason.
-//! The engine manages cooldowns and budgets; a policy sees only what is left of them.
+//! A request lists the running tasks and the remaining budget of each job. The answer lists moves in the order of
+//! execution. For each hot link it also lists the tasks that would help but stay, with the reason. The engine manages
+//! cooldowns and budgets; a policy sees only the remainder.
 
 mod cooling;
 mod file;
@@ -20,7 +20,7 @@ use crate::{Policy, Request};
 /// State of a cell after a report.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct MoveRequest {
-    /// Number of the request; it seeds the tie-breaking hash.
+    /// Number of the request. It seeds the tie-breaking hash.
     pub id: u64,
     /// Running tasks, in any order: at least those of racks with a hot link that may be moved now.
     pub running: Vec<Running>,
@@ -55,8 +55,8 @@ impl Running {
         [Traffic::steady(self.egress_bps), Traffic::steady(self.ingress_bps)]
     }
 
-    /// Demand assumed at its destination: in each direction the larger of stated and measured. A decision has
-    /// as many entries for the task as this demand has.
+    /// Demand assumed at its destination: in each direction the larger of stated and measured. A decision has one entry
+    /// for the task per direction with traffic in this demand.
     pub fn bears(&self) -> Task {
         self.demand.raised(self.measured())
     }
@@ -135,8 +135,7 @@ impl Request for MoveRequest {
     const KIND: &'static str = "moves";
 }
 
-/// All policies for moves. A task policy names the one that completes it
-/// ([`crate::tasks::TaskPolicy::move_policy`]).
+/// All policies for moves. A task policy names its move policy in [`crate::tasks::TaskPolicy::move_policy`].
 pub const REGISTRY: Registry<dyn Policy<MoveRequest>> = Registry {
     noun: "policy",
     kind: Some(MoveRequest::KIND),

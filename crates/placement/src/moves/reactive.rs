@@ -1,16 +1,16 @@
 //! Move policy `utp`: moves the largest tolerant tasks first, until no link of a rack is hot (Hotspots
 //! section 5.1).
 //!
-//! A link is hot if it was hot for a telemetry interval and would still be after the moves decided so far.
-//! The policy serves the hottest link first. Of a link's tasks, the one with the most bandwidth in its
-//! direction leaves first, to keep the number of moves low. The proactive rule chooses its destination, but
-//! never a rack with a link that would then exceed the hot threshold minus `margin`. The hot threshold is a
-//! setting of the ledger, 75 % by default. At the destination the task counts with the larger of stated and
-//! measured traffic in each direction.
+//! A link is hot if it was hot for a telemetry interval and would stay hot after the moves decided so far. The policy
+//! serves the hottest link first. Of a link's tasks, the one with the most bandwidth in the link's direction leaves
+//! first, to keep the number of moves low. The proactive rule chooses the destination of the task, but never a rack
+//! with a link that would then exceed the hot threshold minus `margin`. The hot threshold is a setting of the ledger,
+//! 75 % by default. At the destination the task counts with the larger of its stated and measured traffic in each
+//! direction.
 //!
-//! Points that the paper leaves open: without the margin, two racks near the threshold would exchange tasks.
-//! The caller manages cooldowns and budgets. If a task finds no host, tasks with at least its demand are not
-//! tried in the same round.
+//! The paper leaves points open. Without the margin, two racks near the threshold would exchange tasks. The caller
+//! manages cooldowns and budgets. If a task finds no host, the policy does not try tasks with at least the same demand
+//! in the same round.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -169,7 +169,7 @@ impl Side {
     }
 }
 
-/// State of the answer to one request.
+/// State while one request is decided.
 struct Turn<'t, 'a, 'l> {
     /// The proactive rule.
     destination: Borg,
@@ -195,14 +195,14 @@ impl Turn<'_, '_, '_> {
     /// Moves tasks away from one link until it is no longer hot.
     fn cool(&mut self, side: Side) {
         let request = self.request;
-        // A task without a host outside one rack may find one outside another.
+        // A task without a host outside one rack may find a host outside another rack.
         self.stuck.clear();
         let here = self.by_rack[side.rack.index()].iter().filter(|at| !self.gone[**at as usize]);
         let ranked = here.map(|&at| {
             let task = &request.running[at as usize];
             (side.rate(task), Reverse(task.task), at)
         });
-        // Usually the first few suffice, so a heap replaces a sort.
+        // Usually the first few tasks suffice, so a heap replaces a sort.
         let mut tasks: BinaryHeap<_> = ranked.filter(|(rate, ..)| *rate > 0).collect();
         let mut kept = Vec::new();
         let mut hot = self.is_hot(side.link);
@@ -282,7 +282,7 @@ impl Turn<'_, '_, '_> {
 
     /// Records the reason for which a task of this demand stays.
     fn stays(&mut self, task: &Running, demand: [u64; 4], why: Stays) -> Stays {
-        // Larger known demands add nothing to this one.
+        // An entry for this demand already covers larger ones.
         let more = |(other, tags, _): &([u64; 4], u64, Stays)| {
             *tags == task.tags && demand.iter().zip(other).all(|(ours, theirs)| ours <= theirs)
         };

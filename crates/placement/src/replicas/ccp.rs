@@ -1,6 +1,5 @@
-//! Policy `ccp`: chunk capacity-aware placement (Hotspots sections 4.3 and 5.2). New chunks prefer racks
-//! whose uplink is large relative to their storage: High before Medium before Low. The policy uses static
-//! facts only, no live load.
+//! Policy `ccp`: chunk capacity-aware placement (Hotspots sections 4.3 and 5.2). New chunks prefer racks whose uplink
+//! is large relative to their storage: High before Medium before Low. The policy uses only static facts, no live load.
 //!
 //! The paper uses the class as one low-ranked score in a scheduler that samples candidates. The order here
 //! is: fault domains, which are mandatory; then racks whose fill exceeds the average by at most `balance`;
@@ -27,7 +26,7 @@ pub struct CcpSettings {
     /// Provisioning guideline: uplink capacity per TB of storage. Default: the average of the cluster's
     /// racks. A rack within 10 % of it is Medium.
     pub uplink_per_tb: Option<Bandwidth>,
-    /// Number of hosts drawn as candidates for each copy; the best of their racks is taken. Default 16.
+    /// Number of hosts drawn as candidates for each copy; the policy takes the best of their racks. Default 16.
     pub sample: u16,
     /// Tolerance of a rack's fill above the average, as a share of its storage, before the rack ranks behind
     /// all others. Default 0.1.

@@ -42,8 +42,7 @@ pub(super) struct Search<'s, 'c, 'a, 'l> {
     pub mean_fill: f64,
     /// Number of racks to examine, or of hosts on a mesh.
     pub sample: usize,
-    /// Rate of the fastest disk in bit/s, and the factor of a disk's rate above which more link rate has no
-    /// value.
+    /// Rate of the fastest disk in bit/s, and the largest useful ratio of link rate to disk rate.
     pub disk: f64,
     pub headroom: f64,
     pub why: Vec<Considered>,
@@ -125,7 +124,7 @@ impl Search<'_, '_, '_, '_> {
         let sample = self.sample.min(count);
         let (mut level, mut listed, mut failed) = (Level::default(), Vec::new(), None);
         for part in [0..sample, sample..count].into_iter().filter(|part| !part.is_empty()) {
-            // The partner comes first, inside the sample or not.
+            // The partner comes first, even if it is outside the sample.
             let partner = self.partner;
             let ahead = partner.filter(|_| part.start == 0);
             let part = part.map(|step| nth(step) as u32);
@@ -135,8 +134,8 @@ impl Search<'_, '_, '_, '_> {
                 self.best_rack(&mut level, copies, &mut listed)
             } else {
                 let hosts = part.map(HostId);
-                // On a mesh, hosts without counters give no information. In a tree, the link of the chosen
-                // rack does.
+                // On a mesh, hosts without counters give no information. In a tree, the link of the chosen rack gives
+                // information.
                 let blind = Blind { links: false, ..self.survey.blind(hosts.clone()) };
                 self.rank_hosts(hosts, blind, &mut level);
                 self.best_hosts(&mut level, blind, copies, &mut listed)
@@ -163,9 +162,8 @@ impl Search<'_, '_, '_, '_> {
         self.survey.reaches(rack).then_some(rack)
     }
 
-    /// The best rack with hosts for all copies. A rack's links can have more capacity left than its busy
-    /// disks. So the search examines hosts in the best few racks, as long as the links of another rack may
-    /// still win.
+    /// The best rack with hosts for all copies. A rack with idle links may have busy disks. The search therefore
+    /// examines hosts in the best few racks, as long as the links of another rack may still win.
     fn best_rack(
         &mut self,
         level: &mut Level,
@@ -260,7 +258,7 @@ impl Search<'_, '_, '_, '_> {
         Ok(Group { hosts, worth, rate, listed: Vec::new() })
     }
 
-    /// Ranks a rack by its links. A rack without a visible link load is not ranked.
+    /// Ranks a rack by its links. A rack without a known link load has no rank.
     fn rank_rack(&mut self, rack: DomainId, level: &mut Level) {
         let (view, candidate) = (&*self.context.view, Candidate::Domain(rack));
         if let Some(link) = self.survey.link(candidate) {
@@ -272,7 +270,7 @@ impl Search<'_, '_, '_, '_> {
         level.add(self.ranked(candidate, self.survey.rack(rack).0));
     }
 
-    /// Ranks hosts by the link into each and by the disk that the block would go to.
+    /// Ranks hosts by the link into each and by the block's disk there.
     fn rank_hosts(&mut self, hosts: impl Iterator<Item = HostId>, blind: Blind, level: &mut Level) {
         for host in hosts {
             let candidate = Candidate::Host(host);
@@ -281,7 +279,7 @@ impl Search<'_, '_, '_, '_> {
                 Err(until) => level.add_unseen(candidate, until),
                 Ok(room) => {
                     let ranked = self.ranked(candidate, room.link.0.min(self.headroom * room.disk.0));
-                    // A host known to be down is not an observation.
+                    // A host known to be down counts as unobserved.
                     if room.seen && self.context.pool.is_up(host) {
                         self.rests_on(link);
                         level.add(ranked);
@@ -293,7 +291,7 @@ impl Search<'_, '_, '_, '_> {
         }
     }
 
-    /// Records that the decision rests on the load of a link.
+    /// Records that the decision uses the load of a link.
     fn rests_on(&mut self, link: ResourceId) {
         let seen = self.context.view.measured_until(link);
         self.oldest = Some(self.oldest.map_or(seen, |oldest| oldest.min(seen)));
@@ -370,7 +368,7 @@ impl Search<'_, '_, '_, '_> {
             || self.survey.host(host, self.blind_beside(host)).is_err()
     }
 
-    /// Missing counters in the rack of a host; on a mesh, links always need counters.
+    /// Missing counters in the rack of a host. On a mesh, links always need counters.
     fn blind_beside(&self, host: HostId) -> Blind {
         let fabric = self.context.view.fabric();
         let blind = self.survey.blind(fabric.hosts(fabric.rack_of(host)).map(HostId));

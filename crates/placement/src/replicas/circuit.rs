@@ -1,11 +1,10 @@
-//! Partner racks for networks of circuits: each rack writes its copies to one other rack, which changes over
-//! time.
+//! Partner racks for networks of circuits: at any time, a rack writes its copies to one other rack.
 //!
-//! A circuit joins each rack with one other at a time, and a change costs all racks a night. So at any time
-//! all writes of a rack go to one other rack, and no two racks share a partner. This is a permutation, and
-//! one configuration of the circuits serves it. The permutation depends on time alone. Over a round, every
-//! other rack is the partner once, so a rack's data does not depend on one other rack. Etalon section 6.1
-//! names this concern and this solution.
+//! A circuit joins each rack with one other at a time, and during a change (a night) no rack can send. So at any time
+//! all writes of a rack go to one other rack, and no two racks have the same partner. This is a permutation, and one
+//! configuration of the circuits serves it. The permutation depends on time alone. In one round, every other rack is
+//! the partner once, so a rack's data does not depend on one other rack. Etalon section 6.1 names this concern and this
+//! solution.
 
 use leeward_fabric::{DomainId, Fabric, Nanos, Shape};
 

@@ -1,9 +1,9 @@
-//! Spread of a block's copies over racks and fault domains: the preferred one, and fallbacks. The required
-//! fault domains are never given up.
+//! Layouts of a block's copies over racks and fault domains: the preferred one, and fallbacks. Fallbacks keep the
+//! required fault domains.
 //!
-//! Whole copies (Sinbad section 2.1): at least f fault domains besides the first copy's hold one. Chunks of a
-//! stripe: after the loss of any f fault domains, enough chunks remain to rebuild the rest. So no fault
-//! domain holds more than parity / f chunks.
+//! Whole copies (Sinbad section 2.1): at least f fault domains besides the first copy's hold a copy. Chunks of a
+//! stripe: after the loss of any f fault domains, enough chunks remain to rebuild the rest. So no fault domain holds
+//! more than parity / f chunks.
 
 use leeward_fabric::{FaultDomainId, Shape};
 
@@ -25,8 +25,8 @@ enum Rule {
     New,
     /// Fault domains with fewer chunks than `most`, and at most `slack` above an even share.
     Even { most: usize, slack: usize },
-    /// New fault domains until `others` of them besides the first copy's hold a copy; then all, or all except
-    /// the first copy's.
+    /// New fault domains until `others` of them, besides the first copy's, hold a copy. Afterwards all fault domains,
+    /// with or without the first copy's.
     Then { others: usize, with_first: bool },
 }
 
@@ -60,9 +60,8 @@ impl Spread {
 
 /// Layouts to try, the preferred one first.
 ///
-/// Chains: `remote_racks` groups, each in a fault domain of its own; single copies, if no rack takes a group;
-/// several copies in one fault domain; and, as the last resort, in the first copy's. Stripes: as even as
-/// possible.
+/// Chains: `remote_racks` groups, each in its own fault domain. If no rack takes a group, single copies. Then several
+/// copies in one fault domain, and last the first copy's own. Stripes: as even as possible.
 ///
 /// # Errors
 /// [`Refusal::TooFewCopies`] if the copies cannot cover the fault domains.
@@ -99,8 +98,8 @@ pub(super) fn spreads(
     }
 }
 
-/// Sizes of the groups of copies, one group per rack, larger ones first: two copies in one rack are `[2]`, in
-/// two racks `[1, 1]`. On a mesh no hosts are close, so every copy is a group.
+/// Sizes of the groups of copies, one group per rack, larger ones first: two copies in one rack are `[2]`, in two racks
+/// `[1, 1]`. On a mesh no hosts are close to each other, so every copy is a group.
 fn groups(copies: usize, racks: u8, shape: Shape) -> Vec<usize> {
     let racks = if shape == Shape::Tree { usize::from(racks.max(1)).min(copies) } else { copies };
     (0..racks).map(|i| copies / racks + usize::from(i < copies % racks)).collect()

@@ -13,7 +13,7 @@ use crate::{Basis, Considered, Context, Decision, Pool, Refusal};
 /// Number of draws before a scan of all candidates.
 const DRAWS: u32 = 16;
 
-/// Filter for one request, before any copy is placed.
+/// Filter for one request before the first copy is placed.
 pub(super) fn filter<'a>(pool: &'a Pool, request: &'a ReplicaRequest) -> Filter<'a> {
     let (used, closed) = (Vec::with_capacity(4), Vec::with_capacity(4));
     Filter { pool, constraints: &request.constraints, size: request.size, used, closed }
@@ -67,8 +67,8 @@ pub(super) fn at_random(
     (0..count).map(turn).find(|&host| filter.refuses(host).is_none())
 }
 
-/// Places the copies besides the first, group by group as in [`spreads`]. `place` puts the given number of
-/// copies on hosts of one rack, or returns `None`.
+/// Places the copies besides the first, group by group as in [`spreads`]. `place` puts the given number of copies on
+/// hosts of one rack, or returns `None`.
 ///
 /// # Errors
 /// [`Refusal`] if no spread fits.
@@ -125,7 +125,7 @@ pub(super) fn no_candidate(filter: &Filter<'_>) -> Refusal {
     Refusal::NoCandidate { by_constraint: count_refusals(hosts.filter_map(|host| filter.refuses(host))) }
 }
 
-/// Refusal with the reasons counted over all hosts, if hosts without visible load count as unknown.
+/// Refusal with the reasons counted over all hosts; hosts with unknown load count as `Unknown`.
 pub(super) fn nobody(filter: &Filter<'_>, unseen: impl Fn(HostId) -> bool) -> Refusal {
     let why = |host| {
         let blind = || if unseen(host) { Constraint::Unknown } else { Constraint::TooFew };

@@ -13,7 +13,7 @@ pub struct Form<'a> {
     pub size: Bytes,
     /// Name of the host that writes the block; `None` for a writer outside the cluster.
     pub writer: Option<&'a str>,
-    /// r: number of copies, the writer's own included; above 0.
+    /// r: number of copies, including the writer's own; above 0.
     pub replicas: u8,
     /// f: fault domains besides the first copy's that must hold a copy. Default 1, and 0 for a single copy.
     pub fault_domains: Option<u8>,
@@ -42,7 +42,7 @@ impl Form<'_> {
         }
     }
 
-    /// The request with this number, for a block that is a file by itself.
+    /// The request with number `id`, for a file of one block.
     ///
     /// # Errors
     /// [`InputError`] with the invalid field.

@@ -1,16 +1,16 @@
-//! Policy `leeward`: the whole chain of a block at once, by everything the ledger knows.
+//! Policy `leeward`: places the whole chain of a block at once, by all loads that the ledger knows.
 //!
-//! The policy ranks a rack by the least capacity left on two sets of links: out of the block's source host,
-//! and into the rack. In the best few racks it examines hosts, and the block's rate at the best host counts
-//! for the rack too. Hosts are ranked by the link into each and by the disk that the block would go to.
-//! Capacities left come from the ledger. So they include telemetry and every transfer that is placed but not
-//! yet visible, on links and disks alike, until the transfer ends. Link rate above `headroom` times the rate
-//! left at the disk has no value. Rates are compared in coarse steps, so most racks are equal most of the
-//! time. Among equal ones the emptier wins, then the class of uplink (as in `ccp`), then a seeded hash.
+//! The policy ranks a rack by the least capacity left on two sets of links: those out of the block's source host, and
+//! those into the rack. It examines hosts in the best few racks, and the block's rate at the best host counts for the
+//! rack too. Hosts are ranked by the link into each and by the disk for the block. The ledger gives the capacities
+//! left. They include telemetry and every transfer that is placed but not yet visible, on links and disks, until the
+//! transfer ends. Link rate above `headroom` times the rate left at the disk has no value. Rates are compared in coarse
+//! steps, so most racks are equal most of the time. Among equal racks the emptier wins, then the class of uplink (as in
+//! `ccp`), then a seeded hash.
 //!
-//! Groups of copies are placed one after another. Each group comes from the copy placed last (a chunk of a
-//! stripe from the writer), so the links out of that copy's host and rack count. Links between the copies of
-//! one group do not.
+//! Groups of copies are placed one after another. Each group comes from the last placed copy (a chunk of a stripe comes
+//! from the writer), so the links out of that copy's host and rack count. Links between the copies of one group do not
+//! count.
 //!
 //! On a network of circuits (`circuit_turn`), the partner rack of a group's source comes before all others;
 //! see [`Turns`].
@@ -38,8 +38,8 @@ use crate::{Basis, Context, Decision, Note, Policy, Refusal};
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct LeewardSettings {
-    /// Factor of a disk's free rate up to which link rate counts, because the rest of the network may become
-    /// busier during the write. Default 2.
+    /// Factor of a disk's free rate up to which link rate counts. The reserve is for a network that becomes busier
+    /// during the write. Default 2.
     pub headroom: f64,
     /// Number of racks examined for each group of copies, or of hosts on a mesh, in larger clusters. Default
     /// 500.

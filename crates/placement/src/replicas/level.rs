@@ -16,7 +16,7 @@ const SCANS: u32 = 4;
 /// Links of one level of the tree.
 #[derive(Default)]
 pub struct Level {
-    /// Remaining links; moved into the heap after `SCANS` were taken.
+    /// Remaining links, until `SCANS` were taken; then the heap holds them.
     ranked: Vec<Ranked>,
     taken: u32,
     heap: BinaryHeap<Ranked>,
@@ -33,7 +33,7 @@ impl Level {
         self.seen += 1;
     }
 
-    /// Adds a link whose load is unknown since `until`, 0 for never known.
+    /// Adds a link with unknown load; `until` is the time until which the load was known, 0 for never known.
     pub fn add_unseen(&mut self, candidate: Candidate, until: Nanos) {
         self.unseen.push(candidate);
         self.newest = self.newest.max(until);
@@ -59,8 +59,8 @@ impl Level {
         self.taken = 0;
     }
 
-    /// Removes and returns the best remaining link. The first one nearly always wins, so sorting in advance
-    /// does not pay.
+    /// Removes and returns the best remaining link. The first link nearly always wins, so sorting in advance does not
+    /// pay.
     pub fn best(&mut self) -> Option<Ranked> {
         if self.taken == SCANS {
             self.heap = BinaryHeap::from(std::mem::take(&mut self.ranked));

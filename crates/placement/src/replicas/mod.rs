@@ -1,7 +1,7 @@
 //! Placement of the copies of a block.
 //!
-//! The writer keeps one copy if it can; the policy picks the others. Copies flow as a chain, from the writer
-//! to the first host to the second, and the write ends when the last copy is on disk.
+//! The writer keeps one copy if it can; the policy picks the others. Copies flow as a chain: from the writer to the
+//! first host, to the second, and so on. The write ends when the last copy is on disk.
 
 mod ccp;
 mod chain;
@@ -48,7 +48,7 @@ pub struct ReplicaRequest {
     pub writer: Option<HostId>,
     /// Size of the block, or of one chunk.
     pub size: Bytes,
-    /// r: number of copies, the writer's own included; or of chunks, parity included.
+    /// r: number of copies, including the writer's own; or of chunks, including parity.
     pub replicas: u8,
     /// Copies or chunks.
     pub layout: Layout,
@@ -103,8 +103,7 @@ fn remote_racks<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<u8,
     (racks > 0).then_some(racks).ok_or_else(none)
 }
 
-/// Index of the host's device that a block is written to; a hash distributes blocks over a host's devices.
-/// `None` without a device.
+/// Index of the host's device for a block. A hash distributes blocks over a host's devices.
 pub fn device_of(fabric: &Fabric, host: HostId, block: u64) -> Option<u16> {
     let devices = fabric.devices(host).len() as u64;
     (devices > 0).then(|| (Ties::new(0, block).rank(u64::from(host.0)) % devices) as u16)

@@ -1,8 +1,8 @@
-//! Capacity left for a block along its path. The path has the links out of its source host, the links into a
+//! Capacity left for a block along its path. The path consists of the links out of its source host, the links into a
 //! rack, the link into a host, and that host's disk.
 //!
-//! If a load is unknown, the survey assumes no capacity left, with one exception. If neither a resource nor
-//! its siblings were ever reported, they have no counters, and the ledger's own placements count alone.
+//! If a load is unknown, the estimate assumes no capacity left, with one exception. If neither a resource nor its
+//! siblings ever reported, they have no counters, and only the ledger's own placements count.
 
 use leeward_fabric::{BITS_PER_BYTE, DomainId, HostId, Nanos, ResourceId, Shape};
 use leeward_ledger::View;
@@ -35,7 +35,7 @@ pub struct PathEstimates<'c, 'l> {
     pods: bool,
 }
 
-/// Missing counters among hosts that are ranked together.
+/// Missing counters among hosts of one ranking.
 #[derive(Clone, Copy)]
 pub struct Blind {
     /// None of the links into them was ever reported.
@@ -51,7 +51,7 @@ pub struct Room {
     pub seen: bool,
     /// Capacity left on the link into the host.
     pub link: Rate,
-    /// Capacity left on the disk that the block would go to; infinite without a disk.
+    /// Capacity left on the disk for the block; infinite without a disk.
     pub disk: Rate,
 }
 
@@ -67,7 +67,7 @@ impl<'c, 'l> PathEstimates<'c, 'l> {
         survey
     }
 
-    /// Moves the survey to another source host.
+    /// Sets another source host.
     pub fn set_from(&mut self, from: HostId) {
         if from != self.from {
             *self = PathEstimates::new(self.view, from, self.block);
@@ -79,7 +79,7 @@ impl<'c, 'l> PathEstimates<'c, 'l> {
         self.from
     }
 
-    /// True if persistent load leaves a transfer any capacity between the source's rack and another.
+    /// True if persistent load leaves capacity for a transfer between the source's rack and another rack.
     pub fn reaches(&self, rack: DomainId) -> bool {
         let fabric = self.view.fabric();
         let links = [fabric.out_of_domain(fabric.rack_of(self.from)), fabric.into_domain(rack)];
@@ -176,8 +176,8 @@ impl<'c, 'l> PathEstimates<'c, 'l> {
         Ok(Room { seen, link, disk })
     }
 
-    /// Capacity left of a candidate's resource in its native unit, and true if its load is known; `blind`
-    /// stands for missing counters.
+    /// Capacity left on a candidate's resource in its native unit, and true if its load is known. `blind` says that
+    /// counters are missing.
     ///
     /// # Errors
     /// The time since which the load is unknown, 0 for never known.
@@ -189,7 +189,7 @@ impl<'c, 'l> PathEstimates<'c, 'l> {
         }
     }
 
-    /// Capacity left on a link of the path, in bit/s; `beside` tells if its siblings have counters.
+    /// Capacity left on a link of the path, in bit/s. `beside` returns true if its siblings have counters.
     fn left(&self, link: ResourceId, beside: impl Fn() -> bool) -> f64 {
         match self.view.measured(link) {
             Some(_) => self.view.residual(link).0 as f64,

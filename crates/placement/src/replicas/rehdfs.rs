@@ -1,7 +1,6 @@
-//! Policy `rehdfs`: all copies of a writer go to the same next rack, so that few pairs of racks communicate
-//! and a circuit can serve them (Etalon section 6). The first copy stays with the writer. The others go from
-//! rack i to rack (i + k) mod N. k may follow a schedule, so that not all blocks of a rack depend on one
-//! other.
+//! Policy `rehdfs`: all copies of a writer go to the same next rack, so that few pairs of racks communicate and a
+//! circuit can serve them (Etalon section 6). The first copy stays with the writer. The other copies go from rack i to
+//! rack (i + k) mod N. k may follow a schedule, so that not all blocks of a rack depend on one other rack.
 
 use leeward_fabric::{DomainId, HostId, Nanos};
 use leeward_registry::{Registration, schema, setting_error, settings};
@@ -18,7 +17,7 @@ use crate::{Context, Decision, Policy, Refusal};
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct ReHdfsSettings {
-    /// k: offset in racks for the copies besides the first; several values take turns. Default 1.
+    /// k: offset in racks for the copies besides the first; several values follow one another. Default 1.
     pub offsets: Vec<u32>,
     /// Duration of each offset. Default 10s.
     pub period: Nanos,

@@ -1,5 +1,4 @@
-//! Pseudocode 2 of Sinbad: from the core down the tree, takes the links of the most expected capacity at each
-//! level.
+//! Pseudocode 2 of Sinbad: descends the tree from the core, by the link of the most expected capacity at each level.
 
 use std::cmp::Reverse;
 
@@ -107,14 +106,14 @@ impl<'s, 'c, 'a, 'l> Search<'s, 'c, 'a, 'l> {
         })
     }
 
-    /// Pseudocode 2: takes the best link below `domain` that can hold all `copies`, and continues below it.
-    /// At the hosts of a rack, takes the best hosts, one copy each. If a link leads to no place, tries the
-    /// next best.
+    /// Pseudocode 2: takes the best link below `domain` that can hold all `copies`, and continues below it. At the
+    /// hosts of a rack, takes the best hosts, one copy each. If no host below a link can take the copies, tries the
+    /// next best link.
     fn select(&mut self, domain: Option<DomainId>, copies: usize) -> Result<(), Failure> {
         let mut level = Level::default();
         self.rank(domain, &mut level);
         if let Some(domain) = domain.filter(|_| level.never_seen()) {
-            // Counters end above this level: the level above decides, then the hash.
+            // No counters exist below this level: the level above decides, then the hash.
             self.rank_unseen(domain, &mut level);
         }
         let (explained, limit) = (self.why.len(), self.context.explain.limit());

@@ -1,14 +1,13 @@
-//! Policy `sinbad`: each copy below the link of the most expected capacity (Chowdhury, Kandula, Stoica:
+//! Policy `sinbad`: each copy goes below the link of the most expected capacity (Chowdhury, Kandula, Stoica:
 //! "Leveraging endpoint flexibility in data-intensive clusters", SIGCOMM 2013; pseudocodes 1 and 2).
 //!
 //! Small blocks go to the default policy. For the others, the policy ranks links level by level down the tree
 //! by min(Cap - Rx, DiskWriteCap). Chosen links carry the block until the next report, so that blocks between
 //! two reports do not all go to one place. With a decision interval q, blocks wait and are decided together.
 //!
-//! The paper leaves two points open or contradicts itself. A seeded hash ranks equal links; many are equal,
-//! namely all that the disk limits. Pseudocode 2 puts every remote copy into a rack of its own, while the
-//! text keeps two of three in one rack. `remote_racks` chooses: 1 as in the text (default), 2 as in the
-//! pseudocode.
+//! The paper leaves two points open or contradicts itself. A seeded hash ranks equal links. All links that are limited
+//! by the disk are equal. Pseudocode 2 puts every remote copy into a rack of its own, while the text keeps two of three
+//! in one rack. `remote_racks` chooses: 1 as in the text (default), 2 as in the pseudocode.
 
 use leeward_fabric::Nanos;
 use leeward_ledger::{Fade, Transaction};
@@ -48,8 +47,8 @@ impl Sinbad {
         Sinbad { name, settings, default }
     }
 
-    /// Places a block by the default policy. Under `hysteresis: selected` no link was selected, so none is
-    /// charged.
+    /// Places a block by the default policy. Under `hysteresis: selected` no link was selected, so the policy charges
+    /// none.
     fn place_by_default(
         &self,
         request: &ReplicaRequest,

@@ -1,6 +1,6 @@
-//! Policy `sinbad-file`: OPT' of Sinbad section 6.3. Blocks wait for a decision interval. The policy then
-//! serves blocks of the file with the fewest remaining blocks first, so that nearly complete files end early.
-//! `sinbad` places each block; with an interval of zero nothing waits, and both policies are the same.
+//! Policy `sinbad-file`: OPT' of Sinbad section 6.3. Blocks wait for a decision interval. The policy then serves the
+//! files with the fewest remaining blocks first, so that nearly complete files end early. `sinbad` places each block;
+//! with an interval of zero nothing waits, and both policies are the same.
 
 use leeward_fabric::Nanos;
 use leeward_registry::{Registration, schema, settings};

@@ -18,16 +18,16 @@ pub struct SinbadSettings {
     #[serde(deserialize_with = "super::remote_racks")]
     #[schemars(range(min = 1))]
     pub remote_racks: u8,
-    /// Links that a chosen block is charged to until the next report.
+    /// Links to which a chosen block's load is charged until the next report.
     pub hysteresis: Hysteresis,
-    /// DiskWriteCap: largest write rate of a copy. Default: the rate of the cluster's fastest device, and
-    /// each host's own once hosts are ranked.
+    /// DiskWriteCap: largest write rate of a copy. Default: the rate of the cluster's fastest device; when hosts are
+    /// ranked, each host's own.
     pub disk_write_cap: Option<Bandwidth>,
     /// Behaviour if no candidate's load is known.
     pub without_telemetry: WithoutTelemetry,
 }
 
-/// Links that a chosen block is charged to.
+/// Links to which a chosen block's load is charged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Hysteresis {

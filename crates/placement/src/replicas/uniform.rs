@@ -1,5 +1,5 @@
-//! Policy `uniform`: HDFS's default. The writer's host, a remote rack drawn by host, and a second host of
-//! that rack; or two remote racks. Load is ignored, so this is the baseline of the other policies.
+//! Policy `uniform`: HDFS's default. Copies go to the writer's host, a remote rack drawn by host, and a second host of
+//! that rack; or to two remote racks. The policy ignores load, so it is the baseline of the other policies.
 //!
 //! HDFS also avoids data nodes with many transfers and stale nodes. Both have no relation to the network and
 //! are left out, as in the simulations of Sinbad section 7.1.

@@ -51,7 +51,7 @@ impl Guideline {
         (stored > 0.0).then(|| Guideline(uplinks / stored))
     }
 
-    /// Class of a rack by its believed uplink capacity. A rack without storage or uplink is Medium.
+    /// Class of a rack by its uplink capacity in the ledger. A rack without storage or uplink is Medium.
     pub fn class(self, rack: DomainId, pool: &Pool, view: &View<'_>) -> UplinkClass {
         let Some((uplink, storage)) = of_rack(rack, pool, view) else { return UplinkClass::Medium };
         let ratio = uplink / (storage * self.0);
@@ -72,7 +72,7 @@ fn of_rack(rack: DomainId, pool: &Pool, view: &View<'_>) -> Option<(f64, f64)> {
     (storage > 0.0).then_some((uplink, storage))
 }
 
-/// A permutation of `count` items that visits each once, and seldom two neighbours in sequence.
+/// A permutation of `count` items in which neighbours seldom follow one another.
 pub(super) fn tour(first: usize, count: usize) -> impl Fn(usize) -> usize {
     let golden = (count as f64 * 0.618) as usize;
     let stride = (golden.max(1)..).find(|&stride| gcd(stride, count) == 1).unwrap_or(1);

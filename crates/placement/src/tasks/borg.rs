@@ -1,18 +1,16 @@
 //! Policies `borg`, `utp-proactive`, `utp-reactive` and `utp`: a cell's scheduler, and UTP within it
 //! (Hotspots section 5.1).
 //!
-//! For each task the policy draws a sample of hosts with room and ranks them by objectives in lexicographic
-//! order. The order is: fewest tasks of the job in the rack (spread), then balance, then fewest processors
-//! left (packing), then a seeded hash. Spread and balance count in steps, so that lower objectives can
-//! decide. Racks with the same twentieth of a job's tasks are equal.
+//! For each task the policy draws a sample of hosts with room and ranks them by objectives in lexicographic order. The
+//! order is: fewest tasks of the job in the rack (spread), then balance, then fewest processors left (packing), then a
+//! seeded hash. Spread and balance count in steps, so that lower objectives can decide. Two racks are equal if the same
+//! twentieth of a job's tasks is in each.
 //!
-//! `borg` balances processors and memory. `utp-proactive` replaces only this balance, by the load of the
-//! busier direction of the rack's link with the task. The load includes telemetry, placements that are not
-//! visible yet, and the task's peak demand. `utp` also moves tasks from hot racks ([`crate::moves`]);
-//! `utp-reactive` only moves.
+//! `borg` balances processors and memory. `utp-proactive` replaces only this balance: it uses the load of the busier
+//! direction of the rack's link with the task. The load includes telemetry, placements that are not visible yet, and
+//! the task's peak demand. `utp` also moves tasks from hot racks ([`crate::moves`]); `utp-reactive` only moves.
 //!
-//! Borg's own objectives are not published; these are the ones that the paper names. Nothing is
-//! overcommitted.
+//! Borg's own objectives are not published; the paper names these. Nothing is overcommitted.
 
 use leeward_fabric::input::InputError;
 use leeward_fabric::{DomainId, Fabric, HostId, Nanos};
@@ -27,7 +25,7 @@ use crate::decision::oldest_of;
 use crate::ties::{Draws, Ties};
 use crate::{Considered, Context, Decision, Explain, Objectives, Policy, Refusal};
 
-/// Draws per host of the sample before a scan of all hosts.
+/// Number of draws per host of the sample before a scan of all hosts.
 const DRAWS: u32 = 4;
 
 /// Settings of `borg` and `utp`.
@@ -157,8 +155,8 @@ impl Borg {
         oldest_of(context.view, hosts.flat_map(|&host| rack_links(context.view.fabric(), host)))
     }
 
-    /// Places the tasks of a request on hosts of some racks. `taken` is room that others took beyond the
-    /// pool's knowledge; the room of these tasks is added to it.
+    /// Places the tasks of a request on hosts of some racks. `taken` is room that other tasks took and the pool does
+    /// not know. The function adds the room of these tasks.
     ///
     /// # Errors
     /// [`Refusal`] if a task finds no host, or loads are unknown.
@@ -240,7 +238,7 @@ impl Borg {
             ranked.sort_by_key(|(rank, _)| *rank);
             ranked.dedup_by_key(|((_, host), _)| *host);
             if context.explain != Explain::All {
-                // Hosts of a rack are similar: the best of each rack tells more.
+                // Hosts of a rack are similar, so the best host of each rack is more informative.
                 let mut seen = std::collections::BTreeSet::new();
                 ranked.retain(|((_, host), _)| seen.insert(context.pool.fabric().rack_of(*host)));
             }
@@ -251,7 +249,7 @@ impl Borg {
         Ok(())
     }
 
-    /// Number of tasks of a request's job that make a step of spread.
+    /// Number of tasks of a request's job in one step of spread.
     fn spread_step(&self, in_racks: &[(DomainId, u32)], request: &AppRequest) -> u32 {
         let placed: u64 = in_racks.iter().map(|&(_, tasks)| u64::from(tasks)).sum();
         let all = placed + request.tasks.len() as u64;
@@ -298,8 +296,8 @@ impl Borg {
 /// Hosts to sample from, by position.
 struct Field<'a> {
     fabric: &'a Fabric,
-    /// Racks to sample from, and the size of the largest, which each rack has as number of positions; `None`
-    /// for all hosts.
+    /// Racks to sample from, and the number of hosts in the largest one: every rack has this many positions. `None` for
+    /// all hosts.
     racks: Option<(&'a [DomainId], u32)>,
 }
 

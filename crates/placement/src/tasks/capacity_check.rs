@@ -1,4 +1,4 @@
-//! Room of hosts for the tasks of a request, given its tasks that are placed already.
+//! Room of hosts for the tasks of a request, given its tasks placed so far.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::decision::count_refusals;
 use crate::ties::Ties;
 use crate::{Constraint, Pool, Refusal};
 
-/// Room of hosts that tasks take beyond the pool's knowledge.
+/// Room of hosts taken by tasks that the pool does not know.
 pub(crate) type Taken = BTreeMap<HostId, (Cpus, Bytes)>;
 
 /// Room for the tasks of one request.
@@ -27,7 +27,7 @@ impl<'a> CapacityCheck<'a> {
         CapacityCheck::beside(pool, request, Taken::default())
     }
 
-    /// Room of the pool, minus the room that others have taken.
+    /// Room of the pool minus the room that other tasks have taken.
     pub fn beside(pool: &'a Pool, request: &'a AppRequest, taken: Taken) -> CapacityCheck<'a> {
         CapacityCheck { pool, request, taken, placed: vec![None; request.tasks.len()] }
     }

@@ -1,14 +1,13 @@
 //! Policy `choreo`: greedy placement by a traffic matrix (Choreo section 5, algorithm 1).
 //!
-//! The policy serves transfers by bytes, the largest first. Each transfer takes the path of the largest rate
-//! among those open to its unplaced endpoints, given the transfers placed before. A path within a host is
-//! infinitely fast. A task without transfers goes to any host with room.
+//! The policy serves transfers by bytes, the largest first. Each transfer takes the path with the largest rate for its
+//! unplaced endpoints, given the transfers placed before. A path within a host is infinitely fast. A task without
+//! transfers goes to any host with room.
 //!
-//! Points that the paper leaves open: transfers of equal size are served by the positions of their tasks.
-//! Among paths of equal rate the first wins, in an order of hosts that the seed and the request shuffle, or
-//! with `ties: lowest` in the order of the cluster file. The policy refuses the app, with the task's name, if
-//! a task fits nowhere. So too if the endpoints of a transfer fit on no pair of hosts, though each fits
-//! somewhere. Placed tasks are not moved.
+//! Points that the paper leaves open: transfers of equal size are served by the positions of their tasks. Among paths
+//! of equal rate the first wins. The seed and the request shuffle the order of hosts; `ties: lowest` uses the order of
+//! the cluster file. The policy refuses the app, with the task's name, if a task fits nowhere. The policy also refuses
+//! if the endpoints of a transfer fit on no pair of hosts, though each fits somewhere. Placed tasks are not moved.
 
 use leeward_fabric::{Fabric, HostId};
 use leeward_registry::{Registration, schema, settings};
@@ -27,8 +26,8 @@ use crate::{Context, Decision, Policy, Refusal};
 pub struct ChoreoSettings {
     /// Choice among equally fast paths. Default `seeded`.
     pub ties: Ties,
-    /// On a hose mesh, counts the links into hosts too. Default false, as in the paper, whose hose is limited
-    /// at the source only.
+    /// On a hose mesh, counts the links into hosts too. Default false, as in the paper: its hose is limited at the
+    /// source only.
     pub into_hosts: bool,
     /// Counts flows alone, C / (N + 1), and ignores telemetry. Default false.
     pub flows_only: bool,
@@ -207,7 +206,7 @@ impl Search<'_, '_> {
         let (senders, receivers) = (takers(from), takers(to));
         let mut best = None;
         for &sender in &senders {
-            // Most senders are no better than the best path so far, for any receiver.
+            // For most senders, no receiver can improve on the best path so far.
             let bound = self.rates.bound(sender);
             if best.is_some_and(|(most, _)| bound <= most) {
                 continue;
@@ -223,7 +222,7 @@ impl Search<'_, '_> {
             }
         }
         let Some((_, pair)) = best else {
-            // The sender may take the last room that the receiver could use.
+            // The sender may take the last room on the receiver's only host.
             let sender = senders.first().ok_or_else(|| self.seats.no_host(from))?;
             self.seats.take(from, *sender);
             return Err(self.seats.no_host(to));

@@ -1,10 +1,9 @@
-//! End of an app's transfers, by a model (Choreo appendix). All transfers start together. Transfers that
-//! cross a link share it, and each link carries for the app the rate that one more transfer would get on it.
-//! The slowest link determines the end.
+//! End of an app's transfers, by a model (Choreo appendix). All transfers start together. Transfers that cross a link
+//! share it. Each link carries the app at the rate that one more transfer would get on it. The slowest link determines
+//! the end.
 //!
-//! In the appendix's terms: E over R at each link. S, the paths that share a bottleneck, are the paths that
-//! cross a link of the fabric. On a pipe mesh no two paths share one; on a hose mesh those out of one host
-//! do.
+//! In the appendix's terms: E over R at each link. S, the paths that share a bottleneck, are the paths that cross a
+//! link of the fabric. On a pipe mesh no two paths share a link; on a hose mesh the paths out of one host share one.
 
 use leeward_fabric::{BITS_PER_BYTE, HostId, ResourceId};
 use leeward_ledger::View;

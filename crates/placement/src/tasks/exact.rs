@@ -1,13 +1,13 @@
-//! Policy `choreo-exact`: the placement with the fastest slowest link (Choreo appendix).
+//! Policy `choreo-exact`: the placement whose slowest link finishes earliest (Choreo appendix).
 //!
-//! The module solves the appendix's program in linear form. X_im is 1 if task i is on host m, y_imjn stands
-//! for X_im X_jn, and the objective minimises z, the time of the slowest link. The appendix has y <= X_im, y
-//! <= X_jn and one sum over all y. Here, for each i, j and m, the y_imjn add up to X_im, and for each n to
-//! X_jn. The integer solutions are the same, but the bound is tighter, so the search needs fewer nodes. For j
+//! The module solves the appendix's program in linear form. X_im is 1 if task i is on host m, y_imjn stands for X_im
+//! X_jn, and the objective minimises z, the time of the slowest link. The appendix has y <= X_im, y <= X_jn and one sum
+//! over all y. Here, for each i, j and m, the y_imjn over all n add up to X_im; for each i, j and n, those over all m
+//! add up to X_jn. The integer solutions are the same, but the bound is tighter, so the search needs fewer nodes. For j
 //! < i the program uses y_jnim, a swap that the printed objective omits.
 //!
-//! The search starts from the placement of `leeward`, or without one if that finds none. The search ends
-//! after `nodes` nodes, never by a clock; if it stops early, the decision states the remaining gap.
+//! The search starts from the placement of `leeward`, or from none if `leeward` finds none. The search ends after
+//! `nodes` nodes, never by a clock; if it stops early, the decision states the remaining gap.
 
 use std::collections::BTreeMap;
 
@@ -28,7 +28,7 @@ use crate::{Context, Decision, Policy, Refusal};
 /// Largest number of variables; larger programs would not be solved and would exhaust memory.
 const MOST_VARIABLES: usize = 500_000;
 
-/// Estimated cost of a search node per variable, in link lookups. Serves to refuse requests, not to plan.
+/// Estimated cost of a search node per variable, in link lookups. The estimate serves to refuse requests, not to plan.
 const LOOKUPS_PER_VARIABLE: u64 = 20;
 
 /// Settings of `choreo-exact`.
@@ -89,8 +89,8 @@ impl Exact {
         let seconds =
             |hosts: &[HostId]| completion(context.view, &request.transfers, hosts, estimate).seconds;
         let unit = seconds(&first);
-        // No placement is faster than zero. If a link has no capacity, the starting time is infinite; the
-        // search does not check if another placement avoids such links.
+        // No placement is faster than zero. If a link has no capacity, the starting time is infinite. The search does
+        // not check if another placement avoids such links.
         if unit == 0.0 || !unit.is_finite() {
             notes.gap = Some(unit);
             return Ok(first);
@@ -111,7 +111,7 @@ impl Exact {
         Ok(if seconds(&found) <= unit { found } else { first })
     }
 
-    /// Search without a greedy placement to start from; `refusal` is the greedy policy's.
+    /// Search without a greedy placement to start from; `refusal` is the refusal of the greedy policy.
     ///
     /// # Errors
     /// `refusal` if the solver finds no placement in time; [`Refusal::NotTogether`] if none exists.
@@ -166,7 +166,7 @@ impl TaskPolicy for Exact {
     fn cost_estimate(&self, request: &AppRequest, fabric: &Fabric) -> u64 {
         let first = self.first.lookups_for_app(request, fabric);
         let variables = variables(request.tasks.len(), request.transfers.len(), fabric.host_count());
-        // Some hosts may be closed, and two transfers may connect one pair: the program may be smaller.
+        // Some hosts may be closed, and several transfers may connect one pair of tasks, so the program may be smaller.
         // Larger programs are not solved.
         let variables = variables.min(MOST_VARIABLES);
         let node = (variables as u64).saturating_mul(LOOKUPS_PER_VARIABLE);
@@ -200,7 +200,7 @@ fn least_seconds(request: &AppRequest, context: &Context<'_, '_>, estimate: Esti
     if seconds > 0.0 && seconds.is_finite() { seconds } else { 1.0 }
 }
 
-/// Two tasks, the first before the second, and the bytes from one to the other and back.
+/// Two tasks, the lower position first, and the bytes from one to the other and back.
 type Pair = ((u32, u32), (u64, u64));
 
 /// Program of one app.
@@ -260,7 +260,7 @@ impl Model {
             for (left, needs) in [(cpus, needs_cpus), (memory, needs_memory)] {
                 let total: f64 = needs.iter().sum();
                 let Some(left) = left.filter(|&left| left < total) else { continue };
-                // In shares of the room left; a task that needs more stays out.
+                // In shares of the room left. A task that needs more than the room stays out.
                 let share = |need: f64| if left > 0.0 { need / left } else { f64::from(need > 0.0) * 2.0 };
                 let terms = self.on.iter().zip(&needs);
                 let terms: Vec<_> = terms.map(|(places, &need)| (places[at], share(need).min(2.0))).collect();
@@ -307,7 +307,7 @@ impl Model {
         }
     }
 
-    /// Values of all variables for a placement, in the order in which they were added; z is 1, the unit.
+    /// Values of all variables for a placement, in the order in which the program added them; z is 1, the unit.
     fn values_of(&self, hosts: &[HostId]) -> Vec<f64> {
         let is = |task: u32, host: HostId| f64::from(u8::from(hosts[task as usize] == host));
         let mut values = vec![1.0];

@@ -1,4 +1,4 @@
-//! App files: tasks and their traffic matrix. `read` returns a request and the names in it.
+//! App files: tasks and their traffic matrix. `read` returns a request and the names of its tasks.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ pub struct AppFile {
     #[serde(default)]
     #[schemars(with = "Vec<TransferFile>")]
     pub transfers: Vec<Spanned<TransferFile>>,
-    /// CSV file with a square of bytes, without a header: a row and a column for each task, in their order.
+    /// CSV file with a square matrix of bytes, without a header: a row and a column for each task, in their order.
     pub matrix: Option<String>,
 }
 

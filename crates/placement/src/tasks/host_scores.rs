@@ -1,8 +1,8 @@
-//! Scores of hosts for a single task, for schedulers that ask about hosts of their own choice. The score is
-//! the load-balance objective of `borg` and its variants, as a share.
+//! Scores of hosts for a single task, for schedulers that choose the hosts to score. The score is the load-balance
+//! objective of `borg` and its variants, as a share.
 //!
-//! `borg` itself uses the host's processors and memory. The link-balancing variants use the fullest link that
-//! the task's traffic would cross at its peak: the two links of the host's rack, and those on the paths to
+//! `borg` itself uses the host's processors and memory. The link-balancing variants use the fullest link that the
+//! task's traffic would cross at its peak. These are the two links of the host's rack, and the links on the paths to
 //! and from its peers.
 
 use std::collections::BTreeMap;

@@ -1,10 +1,9 @@
 //! Policy `leeward` for tasks: one policy for a scheduler's single tasks and for apps with a traffic matrix.
 //!
-//! An app with transfers starts at the placement of `choreo`. Local search then shortens the time of its
-//! slowest link ([`super::completion()`]): a task whose transfers cross that link moves to another host or
-//! swaps with another task. If no change helps, the search moves a few tasks at random and continues from
-//! there; the best placement found wins. The search ends after a number of tries or lookups, never by a
-//! clock.
+//! An app with transfers starts at the placement of `choreo`. Local search then shortens the time of its slowest link
+//! ([`super::completion()`]): a task whose transfers cross that link moves to another host or swaps with another task.
+//! If no change helps, the search moves a few tasks at random and continues from there; the best placement wins. The
+//! search ends after a number of tries or lookups, never by a clock.
 //!
 //! Requests without transfers are placed as by `utp`. On a mesh, which has no racks to compare, they are
 //! placed on any host.
@@ -100,7 +99,7 @@ impl Leeward {
         request: &AppRequest,
         context: &Context<'_, '_>,
     ) -> Result<Assignment, Refusal> {
-        // Largest tasks first may still fit if the greedy policy fails.
+        // If the greedy policy fails, placing the largest tasks first may still succeed.
         let first = self.first.assign(request, context);
         let first = first.or_else(|refusal| by_size(request, context).ok_or(refusal))?;
         let effort = Effort { tries: self.settings.tries, links: self.links() };

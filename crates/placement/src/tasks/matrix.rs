@@ -1,6 +1,6 @@
-//! Traffic matrices as squares of bytes: a row for each sending task, a column for each receiving one. The
-//! format is CSV without a header, as profilers of MPI programs write it, or rows of numbers. A square by
-//! itself is an app of identical tasks.
+//! Traffic matrices as square matrices of bytes: a row for each sending task, a column for each receiving task. The
+//! format is CSV without a header, as profilers of MPI programs write it, or rows of numbers. A square matrix without
+//! an app file is an app of identical tasks.
 
 use leeward_fabric::Bytes;
 use leeward_fabric::input::{Files, InputError, format_number, read_matrix};
@@ -8,7 +8,7 @@ use leeward_fabric::input::{Files, InputError, format_number, read_matrix};
 use super::app::{App, MOST_BYTES, MOST_TASKS, MOST_TRANSFERS};
 use super::{AppRequest, Task, Transfer};
 
-/// A partly read square.
+/// A partly read square matrix.
 #[derive(Default)]
 struct Square {
     transfers: Vec<Transfer>,
@@ -42,8 +42,8 @@ impl Square {
     }
 }
 
-/// Reads a square from CSV; `tasks` is the expected number of rows, if known. Returns the number of rows and
-/// the transfers.
+/// Reads a square matrix from CSV; `tasks` is the expected number of rows, if known. Returns the number of rows and the
+/// transfers.
 pub(super) fn read(
     name: &str,
     files: &Files,
@@ -77,7 +77,7 @@ pub(super) fn read(
 }
 
 impl App {
-    /// Creates an app of identical tasks from a square of bytes, one task per row; the names are `task0`,
+    /// Creates an app of identical tasks from a square matrix of bytes, one task per row; the names are `task0`,
     /// `task1` and so on.
     ///
     /// # Errors
@@ -114,7 +114,7 @@ impl App {
         }
     }
 
-    /// Replaces the traffic between tasks by a square of bytes from CSV.
+    /// Replaces the traffic between tasks by a square matrix of bytes from CSV.
     ///
     /// # Errors
     /// [`InputError`] with file, line and column.
@@ -123,7 +123,7 @@ impl App {
         Ok(())
     }
 
-    /// Replaces the traffic between tasks by a square of bytes: a row for each sender, a column for each
+    /// Replaces the traffic between tasks by a square matrix of bytes: a row for each sender, a column for each
     /// receiver.
     ///
     /// # Errors

@@ -1,6 +1,5 @@
-//! Policy `minimum-machines`: a host that the app uses already, if one has room; else a new one (Choreo
-//! section 6, the third baseline). The new host is the first in an order that the seed and the request
-//! shuffle.
+//! Policy `minimum-machines`: a host that the app already uses, if one has room; otherwise a new host (Choreo section
+//! 6, the third baseline). The new host is the first in an order that the seed and the request shuffle.
 
 use leeward_fabric::{Fabric, HostId};
 use leeward_registry::{NoSettings, Registration, schema, settings};

@@ -102,8 +102,8 @@ impl Task {
         Traffic::sum(&self.ingress)
     }
 
-    /// The task with the larger of stated and measured traffic in each direction, out of its rack and into
-    /// it. The excess counts as best effort.
+    /// The task with the larger of its stated and measured traffic in each direction, out of its rack and into it. The
+    /// excess over the stated traffic counts as best effort.
     pub fn raised(&self, [egress, ingress]: [Traffic; 2]) -> Task {
         let mut task = *self;
         let directions = [
@@ -147,7 +147,7 @@ impl Traffic {
     }
 }
 
-/// Classes of service, the first served first (Hotspots section 4.1).
+/// Classes of service, highest priority first (Hotspots section 4.1).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Class {
     /// Performance-critical.

@@ -5,15 +5,15 @@ use leeward_fabric::{Fabric, HostId, Load, ResourceId};
 use super::AppRequest;
 use crate::{Constraint, Context, Policy};
 
-/// A policy for tasks. Besides decisions, a service needs its cost before it decides, and scores of single hosts.
+/// A policy for tasks. Besides decisions, a policy gives its cost in advance, and scores of single hosts.
 pub trait TaskPolicy: Policy<AppRequest> {
-    /// Estimated number of host and link lookups to decide `request`, about ten nanoseconds each. Callers that
-    /// block others while they decide check it first.
+    /// Estimated number of host and link lookups to decide `request`, about ten nanoseconds each. Callers that block
+    /// others during a decision check this number first.
     fn cost_estimate(&self, request: &AppRequest, fabric: &Fabric) -> u64;
 
-    /// Scores each of `hosts` by this policy's objectives, for a request that also communicates with `peers`;
-    /// `None` if the policy does not rank single hosts. The method decides nothing, and ignores objectives
-    /// that span several requests.
+    /// Scores each of `hosts` by this policy's objectives, for a request that also communicates with `peers`. `None` if
+    /// the policy does not rank single hosts. The method decides nothing, and ignores objectives that span several
+    /// requests.
     fn score_hosts(
         &self,
         request: &AppRequest,
@@ -22,8 +22,8 @@ pub trait TaskPolicy: Policy<AppRequest> {
         context: &Context<'_, '_>,
     ) -> Option<Vec<HostRating>>;
 
-    /// Name of the policy for moves ([`crate::moves::REGISTRY`]) that completes this one; `None` if its tasks
-    /// stay where they are.
+    /// Name of the move policy ([`crate::moves::REGISTRY`]) that belongs to this policy; `None` if its tasks stay where
+    /// they are.
     fn move_policy(&self) -> Option<&'static str> {
         None
     }

@@ -1,17 +1,17 @@
-//! Rate of a transfer between two hosts: the least rate that one more transfer gets on each link of the path.
-//! Within a host it is infinite.
+//! Rate of a transfer between two hosts: the least rate that one more transfer gets on each link of the path. The rate
+//! within a host is infinite.
 //!
-//! Choreo (section 5) uses R (c + 1) / (c + 1 + placed): the measured rate, shared with c flows of others and
-//! the placed transfers. In the ledger's terms this is C / (N + 1). If telemetry shows more capacity left,
-//! that counts; see [`View::share`]. A link that stopped reporting has rate 0.
+//! Choreo (section 5) uses R (c + 1) / (c + 1 + placed): the measured rate, shared with c other flows and the placed
+//! transfers. In the ledger's terms this is C / (N + 1). If telemetry shows more capacity left, that rate counts; see
+//! [`View::share`]. A link that stopped reporting has rate 0.
 
 use leeward_fabric::{Endpoint, Fabric, Hop, HostId, Nanos, ResourceId, ResourceKind, Shape};
 use leeward_ledger::View;
 
 use crate::estimate::Estimate;
 
-/// Rate in a search of a link without capacity, in bit/s. Times then stay finite, and fewer bytes on such a
-/// link are better.
+/// Rate of a link without capacity in a search, in bit/s. Times then stay finite, and fewer bytes on such a link are
+/// better.
 pub(super) const SLOWEST: f64 = 1e-6;
 
 /// Rates on a view, with the transfers that a policy has placed in addition.
@@ -84,7 +84,7 @@ impl<'v, 'l> Rates<'v, 'l> {
         &self.path
     }
 
-    /// Links between two hosts that count; empty within a host.
+    /// Counted links between two hosts; empty within a host.
     pub fn path(&mut self, from: HostId, to: HostId) -> &[ResourceId] {
         self.hops.clear();
         self.path.clear();

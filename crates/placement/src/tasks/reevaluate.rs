@@ -1,19 +1,17 @@
 //! Re-evaluation of a running app: decides if its tasks should move to other hosts (Choreo section 2.4).
 //!
-//! The policy places the rest of the app as if the app were absent: its own load is removed from the view,
-//! its tasks from the pool. One model then predicts for both placements when the remaining transfers end
-//! ([`super::completion()`]). The paper re-evaluates apps every T minutes and does not price a migration;
-//! here:
+//! The policy places the rest of the app as if the app were absent: the view excludes its load, and the pool excludes
+//! its tasks. One model then predicts for both placements when the remaining transfers end ([`super::completion()`]).
+//! The paper re-evaluates apps every T minutes and does not price a migration; here:
 //!
 //! ```text
 //! cost  = pause + time to carry the memory of every task that moves, all at once, from its host to its next
 //! moves if  cost + (the rest, on the new hosts)  <  (1 - margin) * (the rest, on the current hosts)
 //! ```
 //!
-//! A task with nothing left to send or receive stays, if the other tasks leave it room. In apps that are not
-//! too large, every other task whose move does not make the rest end earlier stays too. So each migration
-//! shortens the prediction by at least `margin`, costs included: two placements of similar quality do not
-//! alternate.
+//! A task with nothing left to send or receive stays, if its host has room beside the other tasks. In apps that are not
+//! too large, every other task stays too, unless its move makes the rest end earlier. So each migration shortens the
+//! prediction by at least `margin`, costs included: two placements of similar quality do not alternate.
 
 use leeward_fabric::{HostId, Nanos};
 use leeward_ledger::{Owner, OwnerKind};
@@ -26,10 +24,10 @@ use crate::{Basis, Context, Decision, Policy, Pool, Refusal};
 const MOST_TASKS: usize = 256;
 const MOST_TRANSFERS: usize = 20_000;
 
-/// Cost of a migration besides carrying memory, and the gain it must bring.
+/// Costs of a migration beyond the transfer of memory, and the gain it must bring.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Worth {
-    /// Time for which the app pauses once its memory is carried.
+    /// Pause of the app after the transfer of its memory.
     pub pause: Nanos,
     /// Share of the remaining time that a migration must save at least, all costs included; 0 to 1.
     pub margin: f64,
@@ -102,8 +100,8 @@ pub fn reevaluate(
     })
 }
 
-/// `next`, except that tasks with nothing left to send or receive stay on `hosts` if the active tasks leave
-/// them room. `None` if one of them has no room on either host.
+/// `next`, but tasks with nothing left to send or receive stay on `hosts` if the active tasks leave them room. `None`
+/// if one of them has no room on either host.
 fn stay_put(left: &AppRequest, hosts: &[HostId], next: &[HostId], pool: &Pool) -> Option<Assignment> {
     let mut talks = vec![false; next.len()];
     for transfer in left.transfers.iter().filter(|transfer| transfer.bytes.0 > 0) {

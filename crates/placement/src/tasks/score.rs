@@ -1,5 +1,5 @@
-//! Sort keys of hosts for a task of `borg` and its variants. Hosts of a rack share the expensive parts, so
-//! these are computed once per rack, and not at all if a host cannot win.
+//! Sort keys of hosts for a task of `borg` and its variants. Hosts of a rack share the expensive parts. These are
+//! computed once per rack, and never for a host that cannot win.
 
 use leeward_fabric::{DomainId, Fabric, HostId, Load, Nanos, ResourceId};
 
@@ -32,7 +32,7 @@ pub(super) struct Racks<'c, 'a, 'l> {
     context: &'c Context<'a, 'l>,
     /// Number of the job's tasks in each rack.
     in_racks: &'c [(DomainId, u32)],
-    /// Number of tasks that make a step of spread.
+    /// Number of tasks in one step of spread.
     spread_step: u32,
     seen: Vec<Common>,
     /// For each rack, 1 + its position in `seen`, or 0.
@@ -152,8 +152,8 @@ impl<'c, 'a, 'l> Racks<'c, 'a, 'l> {
     }
 }
 
-/// The busier direction of a rack's link with the task; beaten if one direction is `worse` than another
-/// rack's.
+/// The busier direction of a rack's link with the task. `Beaten` if one direction is worse than `worse`, the load of
+/// another rack.
 fn busier(context: &Context<'_, '_>, rack: DomainId, task: &Task, worse: impl Fn(f64) -> bool) -> Busier {
     let fabric = context.view.fabric();
     let load = |bps: u64| Load(i64::try_from(bps).unwrap_or(i64::MAX));

@@ -1,8 +1,8 @@
-//! Local search for a placement of an app with the fastest slowest link.
+//! Local search for a placement of an app whose slowest link finishes earliest.
 //!
-//! A placement is better if its slowest link takes less time; among equals, if the sum of squares of all
-//! links' times is smaller. The second criterion lets the search cross plateaus. Only changes that affect the
-//! slowest link can help, so the search moves only tasks whose transfers cross it.
+//! A placement is better if its slowest link takes less time. Among equals, the smaller sum of squares of all links'
+//! times is better. The second criterion lets the search cross plateaus. Only changes that affect the slowest link can
+//! help, so the search moves only tasks whose transfers cross it.
 
 use leeward_fabric::{HostId, ResourceId};
 
@@ -62,7 +62,7 @@ struct Search<'a, 'l> {
     /// Processors and memory left, by host.
     room: Vec<(u64, u64)>,
     hosts: Assignment,
-    /// Bytes on each link, the links with any bytes, and the position of each link among those.
+    /// Bytes on each link, the links with any bytes, and the position of each link in that list.
     bytes: Vec<u64>,
     crossed: Vec<ResourceId>,
     stands: Vec<u32>,
@@ -274,7 +274,7 @@ impl<'a, 'l> Search<'a, 'l> {
     fn sit(&mut self, task: u32, host: HostId) {
         let needs = &self.request.tasks[task as usize];
         let room = &mut self.room[host.index()];
-        // In a swap the first task to arrive may exceed the room until the other leaves.
+        // In a swap, the first task may exceed the room until the other task leaves.
         room.0 = room.0.wrapping_sub(needs.cpus.0);
         room.1 = room.1.wrapping_sub(needs.memory.0);
         self.hosts[task as usize] = host;
@@ -317,7 +317,7 @@ impl<'a, 'l> Search<'a, 'l> {
         self.crossed.push(link);
     }
 
-    /// Removes a link without traffic from the crossed links.
+    /// Removes a link that no longer has traffic from the list of used links.
     fn is_left(&mut self, link: ResourceId) {
         let at = self.stands[link.index()] as usize;
         self.crossed.swap_remove(at);

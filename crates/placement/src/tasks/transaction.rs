@@ -20,7 +20,7 @@ pub(super) struct Notes {
     pub gap: Option<f64>,
     /// See [`Basis::estimate`].
     pub estimate: Option<Estimate>,
-    /// See [`Basis::oldest`]; the windows that the model uses are added.
+    /// See [`Basis::oldest`]. The decision adds the windows that the model uses.
     pub oldest: Option<Nanos>,
 }
 

@@ -1,4 +1,4 @@
-//! Committed entries one by one, and the numbers that follow from them and from telemetry.
+//! Committed entries one by one, and the numbers that follow from entries and telemetry.
 
 use leeward_fabric::{Nanos, ResourceId};
 use leeward_ledger::{Demand, Entry, Fade, Sign};
@@ -20,18 +20,17 @@ pub struct Numbers {
 /// Progress of an entry.
 #[derive(Default)]
 struct Course {
-    /// Place of the message about the start, and time of the start.
+    /// Place of the start message, and time of the start.
     started: Option<(Place, u64)>,
     released: Option<Place>,
-    /// Place and time of an end by itself.
+    /// Place and time at which the entry ends without a release.
     over: Option<(Place, u64)>,
 }
 
 impl Model {
     // ---- what is pending ------------------------------------------------------------------------------
 
-    /// Time up to which the reports of a resource were accounted when an entry was committed, and the end of its
-    /// window.
+    /// Time up to which a resource's reports were accounted at an entry's commit, and the end of its next window.
     fn awaited(&self, resource: ResourceId, commit: Place) -> u64 {
         let before = Place { events: commit.events - 1, time: commit.time };
         let (until, interval) = (self.history(resource, before).until, self.settings.interval.0);
@@ -47,7 +46,7 @@ impl Model {
         arrived || (self.sinbad() && self.awaited(resource, commit) + self.grace() <= place.time)
     }
 
-    /// Fading part of work of rate `x` that starts (or, negative, ends) at `at` and counts from `since` on.
+    /// Fading part of work of rate `x` that starts at `at` (ends, if negative) and counts from `since` on.
     fn fading(&self, history: &History, since: Place, at: u64, x: f64) -> f64 {
         let after = |place: Place| {
             place.events > since.events
@@ -61,8 +60,7 @@ impl Model {
                 (left, seen) = (0.0, true);
             }
             let covered = window.until.saturating_sub(at.max(window.from)) as f64;
-            // A window that reaches farther back shows no less of the part that an earlier one covers from its
-            // beginning.
+            // A window that reaches farther back shows the same part as an earlier window that covers the start.
             seen |= at <= window.from;
             let phi = if seen { 1.0 } else { covered / (window.until - window.from) as f64 };
             left = (1.0 - window.weight) * left + window.weight * x * (1.0 - phi);
@@ -78,7 +76,7 @@ impl Model {
         })
     }
 
-    /// The start of an entry, as (place of the message, time), and the place and time of its release or own end.
+    /// The start of an entry (place of the message, time), and the place and time of its end by release or by itself.
     fn course(&self, number: usize, entry: &Entry, commit: Place, place: Place) -> Course {
         let fades = matches!(entry.fade, Fade::WithEstimator | Fade::After(_));
         let mut course = Course::default();
@@ -114,8 +112,7 @@ impl Model {
             _ => None,
         };
         if let Some(time) = by_itself.filter(|&time| time <= place.time) {
-            // The place lies between the last event before it and the next one; among events at that time it comes
-            // first.
+            // The place lies after the last event before it. It precedes all events at its own time.
             let told = course.started.map_or(commit, |(told, _)| told);
             let events = self.log[..place.events].iter().take_while(|(at, _)| *at < time).count();
             let end = Place { events: events.max(told.events), time: time.max(told.time) };

@@ -1,5 +1,5 @@
 //! A plain model of the ledger's semantics: a log of facts, and every number recomputed from the whole log on each
-//! read. Each entry is followed separately; the model sums up, stores and updates nothing.
+//! read. The model follows each entry separately; it sums up, stores and updates nothing.
 
 mod entries;
 
@@ -28,11 +28,11 @@ pub struct Model {
     pub capacities: Capacities,
     pub settings: LedgerSettings,
     pub log: Vec<(u64, Event)>,
-    /// By event: the rate of its entry in bytes per second, determined at its commit.
+    /// By event: rate of its entry in bytes per second, determined at commit.
     pub faces: Vec<f64>,
 }
 
-/// A place in the log: after this many events, at a time.
+/// A position in the log: the number of events before it, and a time.
 #[derive(Clone, Copy, PartialEq, PartialOrd, Debug)]
 pub struct Place {
     pub events: usize,
@@ -61,10 +61,10 @@ struct History {
     from: u64,
     until: u64,
     direct: bool,
-    /// True for a sum with something to add up.
+    /// True for a sum with at least one part.
     derived: bool,
     down: bool,
-    /// Time its host went down.
+    /// Times at which its host went down.
     downs: Vec<Place>,
 }
 
@@ -179,8 +179,8 @@ impl Model {
         }
     }
 
-    /// Measured load of a resource with a counter of its own: as reported, and with the reports missing by then, each
-    /// counted as `full` if that is given.
+    /// Measured load of a resource with its own counter, from its reports. Reports missing by then count as `full`, if
+    /// given.
     fn seen(&self, resource: ResourceId, full: Option<f64>, place: Place) -> (History, Option<f64>) {
         let mut history = self.history(resource, place);
         if history.down || history.derived {
@@ -202,7 +202,7 @@ impl Model {
 
     // ---- sums -----------------------------------------------------------------------------------------
 
-    /// The resources with a counter that a link of a domain is the sum of.
+    /// The resources with a counter whose loads add up to the load of a domain's link.
     fn below(&self, domain: DomainId, out: bool, place: Place) -> Vec<ResourceId> {
         let link =
             |domain| if out { self.fabric.out_of_domain(domain) } else { self.fabric.into_domain(domain) };
@@ -257,7 +257,7 @@ impl Model {
         }
     }
 
-    /// Effect of silence between two events on a sum: its parts become unknown, or fuller.
+    /// Effect of silence between two events on a sum: its parts become unknown, or rise towards full.
     fn silence(
         &self,
         history: &mut History,

@@ -32,7 +32,7 @@ pub fn sample(resource: ResourceId, window: (u64, u64), load: i64) -> Sample {
     Sample { resource, window: (Nanos(window.0), Nanos(window.1)), load: Load(load), guaranteed: None }
 }
 
-/// Work of `rate` on links, that fades with the estimator.
+/// Work of `rate` on links that fades with the estimator.
 pub fn stream(resources: &[ResourceId], rate: u64) -> Entry {
     Entry {
         owner: Owner { kind: OwnerKind::Job, id: 1 },
@@ -93,8 +93,8 @@ pub fn readings(ledger: &Ledger, now: u64) -> Vec<Reading> {
     view.fabric().all_resources().map(|resource| reading(&view, resource)).collect()
 }
 
-/// Fails unless two readings are the same except for the order in which fractions were added up. Promises and their
-/// version are facts of a ledger, which a what-if does not change.
+/// Fails unless two readings are the same except for the order in which fractions were added up. A what-if does not
+/// change promises and their version.
 pub fn assert_alike(a: &Reading, b: &Reading) {
     let near = |a: f64, b: f64| (a - b).abs() <= 1e-9 * a.abs().max(1.0) || a == b;
     let loads = |r: &Reading| {

@@ -30,7 +30,7 @@ pub struct File {
 pub struct Vector {
     pub name: String,
     pub about: String,
-    /// Tolerance of a rate: 0 where all sums are of integers.
+    /// Tolerance of a rate: 0 if all sums are of integers.
     pub tolerance_bps: f64,
     pub settings: Settings,
     pub cluster: Cluster,
@@ -61,7 +61,7 @@ pub struct Cluster {
     pub promises: bool,
 }
 
-/// A link without a counter of its own, and those below it that it is the sum of.
+/// A link without its own counter, and the links below it that add up to its load.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct SumOf {
     pub resource: u32,
@@ -163,7 +163,7 @@ pub struct Numbers {
     pub residual_bps: i64,
     /// Share of one new flow.
     pub share_bps: i64,
-    /// Utilization with nothing added.
+    /// Utilization without extra load.
     pub utilization: Option<f64>,
     pub unreserved_bps: Option<i64>,
     pub hot_since_ns: Option<Ns>,

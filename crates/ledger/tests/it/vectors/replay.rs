@@ -1,4 +1,4 @@
-//! Replays a vector against a [`Ledger`], as a client replays it against its own.
+//! Replays a vector against a [`Ledger`], as a client replays it against its own ledger.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::format::{
     Cluster, DemandOf, EntryOf, FadeOf, Ns, Numbers, Op, OwnerOf, Settings, SignOf, Step, Vector,
 };
 
-/// Result of a vector's steps: the numbers after each, and the ledger at the end.
+/// Result of a vector's steps: the numbers after each step, and the ledger at the end.
 pub struct Replayed {
     pub expect: Vec<Vec<Numbers>>,
     pub ledger: Ledger,

@@ -66,7 +66,7 @@ impl Vector {
         self.step(at, Op::Report(samples.to_vec()))
     }
 
-    /// Reports of the downlink over whole seconds from `first` to `last`, each as it ends.
+    /// Reports of the downlink over whole seconds from `first` to `last`, each at its end.
     pub fn seconds(self, first: u64, last: u64, load: impl Fn(u64) -> i64) -> Vector {
         (first..last).fold(self, |vector, second| {
             let (from, until) = (1000 * second, 1000 * (second + 1));
