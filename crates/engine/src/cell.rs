@@ -13,7 +13,7 @@ use crate::message::{Availability, Rates};
 
 const HOUR: Nanos = Nanos(3_600_000_000_000);
 
-/// A task that runs, or is being moved.
+/// A task that runs or is being moved.
 pub(crate) struct RunningTask {
     pub id: TaskId,
     pub host: HostId,
@@ -23,15 +23,15 @@ pub(crate) struct RunningTask {
     pub entries: Vec<EntryId>,
     /// Tags that its host must have.
     tags: u64,
-    /// True if the task may be moved at all: it is tolerant, and neither transfers of its app nor constraints
-    /// that name hosts bind it to its host.
+    /// True if the task may be moved at all: it is tolerant, and neither transfers of its app nor constraints with
+    /// names of hosts bind it to its host.
     movable: bool,
     moved: Option<Nanos>,
     /// Ledger entries on its host before the last move.
     before: Vec<Entry>,
     /// Reported send and receive rates, if any.
     rates: Option<Rates>,
-    /// Time at which its rates last counted towards the history of its job.
+    /// Time at which its rates last counted in the history of its job.
     counted: Option<Nanos>,
 }
 
@@ -62,12 +62,12 @@ impl RunningTask {
         }
     }
 
-    /// Returns its entries from before the last move, to be committed again from `now` on.
+    /// Returns the entries from before the last move, to be committed again from `now` on.
     pub fn before(&self, now: Nanos) -> Vec<Entry> {
         self.before.iter().map(|entry| Entry { starts: Some(now), ..entry.clone() }).collect()
     }
 
-    /// Returns the task as a move policy sees it; `job` is the position of its job's budget.
+    /// Returns the task as input of a move policy; `job` is the position of its job's budget.
     fn running(&self, job: u32) -> Running {
         let RunningTask { id: task, host, demand, tags, .. } = *self;
         let Rates { egress_bps, ingress_bps } = self.rates.unwrap_or_else(|| Rates {
@@ -97,14 +97,14 @@ struct Job {
     evictions: VecDeque<Nanos>,
     /// Last round of moves in which its budget was computed.
     round: u64,
-    /// Position among the budgets of that round, if it could bear moves then.
+    /// Position among the budgets of that round, if the job allowed moves then.
     position: Option<u32>,
 }
 
-/// All tasks and their jobs. The maps are only looked up, never iterated.
+/// All tasks and their jobs. Maps are used only for lookups, never iterated.
 pub(crate) struct Cell {
     places: HashMap<TaskId, Place>,
-    /// Tasks by rack, in adjacent memory: those of a hot rack are scanned after each report.
+    /// Tasks by rack, in adjacent memory: each report scans the tasks of hot racks.
     racks: Vec<Vec<RunningTask>>,
     /// Number of tasks on each host.
     on: Vec<u32>,
@@ -258,8 +258,8 @@ impl Cell {
         left
     }
 
-    /// Builds the request for a move policy, with the tasks in these racks that may be moved now. Filtering
-    /// matters, since racks that stay hot have thousands of immovable tasks.
+    /// Builds the request for a move policy, with the tasks in these racks that may be moved now. Filtering matters:
+    /// racks that stay hot have thousands of immovable tasks.
     pub fn request(&mut self, racks: &[DomainId], cooldown: Nanos, now: Nanos) -> MoveRequest {
         let mut request = MoveRequest { id: self.rounds, ..MoveRequest::default() };
         self.rounds += 1;
@@ -280,8 +280,7 @@ impl Cell {
 }
 
 impl Job {
-    /// Returns true if the job can be forgotten: it has no tasks, and no limit that its evictions count
-    /// against.
+    /// Returns true if the cell can drop the job: it has no tasks, and no limit on evictions.
     fn is_over(&self) -> bool {
         self.tasks == 0 && self.availability == Availability::default()
     }

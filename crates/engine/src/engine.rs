@@ -46,7 +46,7 @@ const BEST_EFFORT: &str = "a best-effort decision relies on no version and names
 pub struct Engine {
     ledger: Ledger,
     pool: Pool,
-    /// Policies except the one for tasks, which published views share.
+    /// Policies, except the policy for tasks, which snapshots share.
     policies: Policies,
     tasks: Option<Arc<dyn TaskPolicy>>,
     cell: Cell,
@@ -96,13 +96,12 @@ impl Engine {
         self.seed
     }
 
-    /// Detail of the reasons kept for a decision.
+    /// Number of reasons to return with a decision.
     pub(crate) fn explain(&self) -> Explain {
         self.explain
     }
 
-    /// Processes an input and appends the resulting outputs. A time before the last one counts as the last
-    /// one.
+    /// Processes an input and appends the resulting outputs. An earlier time than the last one counts as the last one.
     pub fn handle(&mut self, now: Nanos, input: Input<'_>, out: &mut Vec<Output>) {
         let now = self.advance(now);
         match input {
@@ -145,7 +144,7 @@ impl Engine {
         self.now
     }
 
-    /// Ends a turn: decides the batches that are due, and asks for the next call.
+    /// Ends the handling of an input: decides due batches, and outputs the next wake-up time.
     fn finish(&mut self, out: &mut Vec<Output>) {
         let now = self.now;
         while let Some(entry) = self.queue.first_entry().filter(|entry| *entry.key() <= now) {
@@ -157,8 +156,7 @@ impl Engine {
         out.extend(next.map(|at| Output::WakeAt(at.max(now))));
     }
 
-    /// Decides at once, or queues the request for a joint decision, until the next multiple of its waiting
-    /// time.
+    /// Decides at once, or queues the request for a joint decision at the next multiple of its waiting time.
     fn queue_replicas(&mut self, number: u64, request: ReplicaRequest, out: &mut Vec<Output>) {
         let Some(policy) = &self.policies.replicas else {
             let refusal = Refusal::NoPolicy { kind: ReplicaRequest::KIND };
@@ -173,8 +171,8 @@ impl Engine {
         }
     }
 
-    /// Decides a batch on the current ledger, and commits it. If an earlier block of the batch took the last
-    /// room of a host, the later one is decided again.
+    /// Decides a batch on the current ledger, and commits it. If an earlier block of the batch took the last room of a
+    /// host, the later block is decided again.
     fn decide(&mut self, batch: Vec<(u64, ReplicaRequest)>, out: &mut Vec<Output>) {
         let (numbers, requests): (Vec<u64>, Vec<ReplicaRequest>) = batch.into_iter().unzip();
         let decisions = self.place(&requests);
@@ -203,8 +201,8 @@ impl Engine {
         CommittedDecision { decision, entries }
     }
 
-    /// Scores hosts for the single task of a request, by the policy for tasks; `None` if there is none, or it
-    /// does not score hosts. Nothing changes.
+    /// Scores hosts for the single task of a request, by the policy for tasks. `None` without a policy, or if it does
+    /// not score hosts. The engine's state does not change.
     pub fn score_hosts(
         &mut self,
         request: &AppRequest,
@@ -227,7 +225,7 @@ impl Engine {
         }
     }
 
-    /// Estimated number of host and link lookups of the policy for tasks to decide a request.
+    /// Estimated number of host and link lookups that the policy for tasks needs to decide a request.
     pub fn cost_estimate(&self, request: &AppRequest) -> u64 {
         self.tasks.as_ref().map_or(0, |policy| policy.cost_estimate(request, self.ledger.fabric()))
     }

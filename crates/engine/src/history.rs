@@ -1,12 +1,11 @@
 //! Observed rates of jobs' tasks, and demand estimates from them (Hotspots section 5.1: demands are estimated
 //! from history).
 //!
-//! Time is divided into eighths of the window. Each eighth has, per job and direction, a histogram of rates
-//! with steps of a sixteenth of the rate. So memory is bounded for all inputs; data leave the window with
-//! their eighth. An estimate is a percentile over the eighths of the last window, the current one included.
-//! The value is the upper end of its step, so never below the observed rate. A task counts once in five
-//! minutes, however often it is reported. Otherwise tasks of hot racks, which are reported more often, would
-//! weigh more.
+//! Time is divided into eighths of the window. For each job and direction, each eighth has a histogram of rates, with
+//! steps of a sixteenth of the rate. So memory is bounded for all inputs; data leave the window with their eighth. An
+//! estimate is a percentile over the eighths of the last window, the current one included. The value is the upper end
+//! of a step, so it is never below the observed rate. A task counts once in five minutes, even if it reports more
+//! often. Otherwise tasks of hot racks would weigh more, because they report more often.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -37,7 +36,7 @@ const BITS: u32 = 4;
 pub(crate) struct History {
     settings: HistorySettings,
     jobs: BTreeMap<u64, VecDeque<Part>>,
-    /// Part in which jobs without observations in a window were last removed.
+    /// Part of the window in which jobs without recent observations were last removed.
     swept: u64,
 }
 
@@ -61,7 +60,7 @@ impl History {
         History { settings, jobs: BTreeMap::new(), swept: 0 }
     }
 
-    /// Returns true if a task counts now that last counted at `before`.
+    /// Returns true if a task counts again; it last counted at `before`.
     pub fn counts(before: Option<Nanos>, now: Nanos) -> bool {
         before.is_none_or(|before| now >= before.plus(EVERY))
     }

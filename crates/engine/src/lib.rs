@@ -5,10 +5,10 @@
 //! plant --request, now--> Engine::{place_app, commit_decision, reevaluate, commit_promise} --result--> plant
 //! ```
 //!
-//! Every plant drives an engine: a simulator, a lab, a controller. There is no plant trait. A plant is a loop
-//! that passes inputs with their times to the engine, carries out its outputs, and calls again at the
-//! requested time. Decisions that need no wait are results of methods. Time never goes back. The engine makes and commits best-effort decisions in the same turn,
-//! so no two placers decide on the same state of the network.
+//! The engine has several drivers: a simulator, a lab, a controller. There is no trait for drivers. A driver is a loop
+//! that passes inputs with their times to the engine, carries out its outputs, and calls again at the requested time.
+//! Decisions that need no wait are return values of methods. Time never runs backwards. The engine makes and commits a
+//! best-effort decision in one call, so no two decisions use the same state of the network.
 
 mod cell;
 mod engine;

@@ -17,7 +17,7 @@ pub enum Input<'a> {
     Started(&'a [EntryId]),
     /// Work of these entries ended.
     Release(&'a [EntryId]),
-    /// Believed capacity of a resource from now on.
+    /// New assumed capacity of a resource.
     SetCapacity(ResourceId, Load),
     /// State of a host: true if it is up.
     Health(HostId, bool),
@@ -68,7 +68,7 @@ pub struct Rates {
 pub enum Output {
     /// Answer to [`Input::PlaceReplicas`]: the placement, or the reason for a refusal.
     ReplicasPlaced(u64, Result<CommittedDecision<Chain>, Refusal>),
-    /// Tasks to move, in this order; the ledger has recorded the moves already.
+    /// Tasks to move, in this order. The ledger already contains the moves.
     MovesAdvised(Vec<Advice>),
     /// Samples of a report that were rejected.
     Discarded(DiscardedSamples),
@@ -102,8 +102,8 @@ pub struct CommittedDecision<C> {
 /// capacity; see [`leeward_placement::tasks::Alternative`].
 #[derive(Clone, PartialEq, Debug)]
 pub struct Reevaluation {
-    /// New placement; `None` if the app stays. The ledger has the new entries already, and the former ones
-    /// are released.
+    /// New placement; `None` if the app stays. The ledger already has the new entries, and has released the former
+    /// ones.
     pub placed: Option<CommittedDecision<Assignment>>,
     /// Remaining time without the move.
     pub stays: f64,

@@ -1,5 +1,5 @@
-//! A snapshot of the engine, for queries that take longer than a turn or must not change the state:
-//! placements of apps, and decisions of other policies.
+//! A snapshot of the engine, for queries that take longer than one input or must not change the state: placements of
+//! apps, and decisions of other policies.
 
 use std::sync::Arc;
 
@@ -11,12 +11,12 @@ use leeward_placement::{Context, Decision, Explain, Policy, Pool, Refusal, Reque
 
 use crate::Engine;
 
-/// Scope of a snapshot, which leaves out unneeded data.
+/// Scope of a snapshot, to omit unneeded data.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SnapshotScope {
     /// Job whose tasks are spread.
     pub job: Option<u64>,
-    /// Owner whose load is left out.
+    /// Owner whose load the snapshot omits.
     pub without: Option<Owner>,
 }
 
@@ -36,7 +36,7 @@ impl Engine {
     pub fn snapshot(&self, SnapshotScope { job, without }: SnapshotScope) -> EngineSnapshot {
         EngineSnapshot {
             ledger: self.ledger().publish(self.now(), without.as_ref()),
-            // No job has this number.
+            // Without a job, uses a number that no job has.
             pool: Arc::new(self.pool().of_job(job.unwrap_or(u64::MAX))),
             tasks: self.tasks().cloned(),
             without,
@@ -75,8 +75,8 @@ impl EngineSnapshot {
         links.into_iter().map(|link| view.measured_until(link)).min()
     }
 
-    /// Places the tasks of an app by the engine's policy and their stated demands; the result is for
-    /// [`crate::Ask::Found`].
+    /// Places the tasks of an app by the engine's policy and their stated demands, for
+    /// [`crate::Engine::commit_decision`].
     ///
     /// # Errors
     /// Returns the policy's refusal, or [`Refusal::NoPolicy`] without a policy for tasks.
@@ -85,8 +85,8 @@ impl EngineSnapshot {
         self.decide(policy.as_ref(), request, &self.pool)
     }
 
-    /// Places the copies of a block by a policy, as if they were not on `hosts` yet: their storage does not
-    /// count. `hosts` is empty if they no longer count.
+    /// Places the copies of a block by a policy, as if they were not on `hosts` yet: their storage there does not
+    /// count. `hosts` is empty if the copies no longer exist.
     ///
     /// # Errors
     /// Returns the policy's refusal.
@@ -101,7 +101,7 @@ impl EngineSnapshot {
         self.decide(policy, request, &pool)
     }
 
-    /// Places tasks by a policy, as if they were not on `hosts` yet. `hosts` is empty if they have ended.
+    /// Places tasks by a policy, as if they were not on `hosts` yet. `hosts` is empty if the tasks have ended.
     ///
     /// # Errors
     /// Returns the policy's refusal.
@@ -118,8 +118,8 @@ impl EngineSnapshot {
         self.decide(policy, request, &pool)
     }
 
-    /// Scores hosts for the single task of a request, by the engine's policy for tasks; `None` if there is
-    /// none, or it does not score hosts.
+    /// Scores hosts for the single task of a request, by the engine's policy for tasks. `None` without a policy, or if
+    /// it does not score hosts.
     pub fn score_hosts(
         &self,
         request: &AppRequest,

@@ -1,6 +1,6 @@
-//! Time of latency SLOs: bounds of 180 workloads by each method, and their admission one after another. Each
-//! line has its ratio to the stochastic bounds of all workloads in the same run. Times are processor seconds,
-//! so other load on the machine has little effect.
+//! Time of latency SLOs: bounds of 180 workloads by each method, and their admission one after another. Each line also
+//! has the ratio of its time to that of the stochastic bounds of all workloads in the same run. Times are processor
+//! seconds, so other load on the machine has little effect.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
@@ -25,7 +25,7 @@ const STEP: f64 = 1e-5;
 fn main() {
     println!("{:<52} {:>10} {:>10} {:>10} {:>8}", "", "median", "least", "most", "ratio");
     let whole = system(180);
-    // Models cache results, so the first run is measured apart.
+    // Models cache results, so the benchmark measures the first run apart.
     let mut systems: Vec<System> = (0..RUNS).map(|_| system(180)).collect();
     let unit = time("bounds of 180, snc, models new", 1.0, || {
         bounds(&systems.pop().expect("one a run"), Method::Snc)
@@ -86,7 +86,7 @@ fn main() {
     }
 }
 
-/// Deterministic bounds of 50 workloads: their time, and the improvement by the program for order of arrival.
+/// Deterministic bounds of 50 workloads: their time, and how much the program for order of arrival lowers them.
 fn fifty(unit: f64) {
     for (what, one) in [("", false), (" of one priority", true)] {
         let mut system = system(50);
@@ -126,8 +126,8 @@ fn now() -> f64 {
     nanos.map_or_else(|| BEGAN.elapsed().as_secs_f64(), |nanos| nanos / 1e9)
 }
 
-/// Prints the time of some runs and returns the median, in seconds. `run` returns the number of workloads
-/// with a bound or kept SLO.
+/// Prints the time of some runs and returns the median, in seconds. `run` returns the number of workloads with a bound,
+/// or with an SLO within its bound.
 fn time(name: &str, unit: f64, mut run: impl FnMut() -> usize) -> f64 {
     let mut count = 0;
     let mut seconds: Vec<f64> = (0..RUNS)
@@ -145,7 +145,7 @@ fn time(name: &str, unit: f64, mut run: impl FnMut() -> usize) -> f64 {
     median
 }
 
-/// Workloads of a few kinds between clients and servers, each with its own models, in and out.
+/// Workloads of a few kinds between clients and servers, each with its own models for both directions.
 fn system(count: usize) -> System {
     let mut queues = Vec::new();
     for (kind, hosts) in [("c", CLIENTS), ("s", SERVERS)] {

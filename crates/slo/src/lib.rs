@@ -1,9 +1,10 @@
 //! Latency SLOs of storage workloads: bounds on latency, priorities, rate limits, admission, and packing of volumes.
 //!
-//! The crate decides which workloads get a promise and where their volumes go (Zhu: PriorityMeister, SoCC 2014; SNC-Meister,
-//! SoCC 2016; WorkloadCompactor, SoCC 2017; and Zhu's thesis). A [`Workload`] is described once; a [`Promise`] is a workload on
-//! a route with priorities and limits; a [`System`] is queues and the promises that share them. Every analysis, search and
-//! comparator works on these. [`online`] admits and packs beside the workloads of a running service.
+//! The crate decides which workloads get a guarantee of their SLO, and where their volumes go (Zhu: PriorityMeister,
+//! SoCC 2014; SNC-Meister, SoCC 2016; WorkloadCompactor, SoCC 2017; and Zhu's thesis). A [`Workload`] is described
+//! once. A [`Promise`] is a workload on a route with priorities and limits. A [`System`] consists of queues and the
+//! promises that share them. Every analysis, search and comparator uses these types. [`online`] admits and packs beside
+//! the workloads of a running service.
 
 pub mod admit;
 pub mod bound;

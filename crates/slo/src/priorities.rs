@@ -38,10 +38,9 @@ pub fn by_slo(system: &mut System) {
     }
 }
 
-/// Merges neighbouring network priorities if there are more than `levels`, which is at least 1. Device
-/// priorities stay, because software enforces them and supports any number. Best effort has a level of its
-/// own if there are at least two. Levels get equal numbers of ranks, give or take one. Returns the number of
-/// ranks if they were merged.
+/// Merges neighbouring network priorities if there are more than `levels`, which is at least 1. Device priorities stay,
+/// because software enforces them and supports any number. Best effort has its own level if there are at least two
+/// levels. The numbers of ranks in two levels differ by at most one. Returns the number of ranks if they were merged.
 pub fn merge(system: &mut System, levels: u32) -> Option<usize> {
     let effort = |promise: &super::Promise| promise.workload.slo.is_none();
     let lowest = system.promises.iter().any(effort) && levels > 1;
@@ -71,8 +70,8 @@ fn on_network(promise: &super::Promise) -> impl Iterator<Item = usize> + use<> {
     (0..stages.len()).filter(move |&at| stages[at])
 }
 
-/// PriorityMeister's search: priorities that keep as many SLOs as the search can find, with one priority per
-/// workload and stage.
+/// PriorityMeister's search: priorities that keep as many SLOs as the search finds, with one priority per workload and
+/// stage.
 ///
 /// ```text
 /// from the lowest level upwards, over the open stages, which have no level yet:
@@ -80,23 +79,23 @@ fn on_network(promise: &super::Promise) -> impl Iterator<Item = usize> + use<> {
 ///     if there is none: the workload that misses by least gets the level at its open stage of the smallest bound
 /// ```
 ///
-/// Assigned levels stay. At the end the search merges ranks ([`merge`]) and computes all bounds again under
-/// the priorities that will be enforced.
+/// Assigned levels do not change later. At the end the search merges ranks ([`merge`]) and computes all bounds again
+/// under the enforced priorities.
 ///
-/// The search is optimal under two conditions. A workload's bound depends on the set of higher priorities but
-/// not on their order, and it never rises when this set shrinks. Then the search finds an order that keeps
-/// all SLOs if one exists that is strict and the same at all stages. Reason: the lowest open workload of that
-/// order keeps its SLO with all other open ones before it, so each level has a candidate.
+/// The search is optimal under two conditions. A workload's bound depends on the set of higher priorities but not on
+/// their order, and it never rises when this set shrinks. Then the search finds an order that keeps all SLOs, if a
+/// strict order that is the same at all stages does. Reason: the lowest open workload of that order keeps its SLO with
+/// all other open workloads before it, so each level has a candidate.
 ///
 /// Both conditions hold for [`super::bound::Method::PriorityMeister`] with fluid service. Both also hold for
-/// [`super::bound::Method::Dnc`] if each stage is one queue, with fluid service or not. Whole requests over
-/// several queues violate them slightly: a lower priority blocks at each queue, a higher one only once.
-/// Neither holds for curves over several queues, which depend on the order. The search may miss orders that
-/// differ by stage, and a merged order may miss SLOs.
+/// [`super::bound::Method::Dnc`] if each stage is one queue, for fluid and other service. Whole requests over several
+/// queues violate them slightly: a lower priority blocks at each queue, a higher priority only once. Neither holds for
+/// curves over several queues, which depend on the order. The search may miss orders that differ by stage, and merging
+/// may cause missed SLOs.
 ///
-/// The search tries workloads by SLO, the largest first. The work is up to n bounds for each of n levels, and
-/// more if the levels of stages differ. The search skips the bound of a workload if the open stages overload
-/// a queue of its path.
+/// The search tries workloads in order of SLO, the largest first. The work is up to n bounds for each of n levels, and
+/// more if the levels of stages differ. The search skips the bound of a workload if the open stages overload a queue of
+/// its path.
 pub fn priority_meister(system: &System, levels: u32, bound: &mut BoundOf<'_>) -> Ordered {
     let mut system = system.clone();
     let mut open: Vec<Vec<bool>> = (system.promises.iter())

@@ -34,8 +34,7 @@ pub struct Promise {
 }
 
 impl Promise {
-    /// Removes stages that cross no queue, such as the network stages of a client on its own server: they
-    /// take no time.
+    /// Removes stages that cross no queue, such as the network stages of a client on its own server. They take no time.
     #[must_use]
     pub fn crossing(mut self) -> Promise {
         let crosses: Vec<bool> = self.route.iter().map(|path| !path.is_empty()).collect();

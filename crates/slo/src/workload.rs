@@ -18,8 +18,8 @@ pub struct Slo {
 pub struct Demand {
     /// The stage.
     pub stage: Stage,
-    /// Arrival curve: the most work within any time interval. Work is bytes on a network, seconds of service
-    /// at a device. The buckets are the vertices of the workload's r-b curve.
+    /// Arrival curve: the largest amount of work within any time interval. Work is bytes on a network, seconds of
+    /// service at a device. The buckets are the vertices of the workload's r-b curve.
     pub arrivals: ArrivalCurve,
     /// Work of the largest request; at most the burst of `arrivals`.
     pub largest: f64,
@@ -40,7 +40,7 @@ pub struct Workload {
     pub slo: Option<Slo>,
     /// Demand at each stage, in the order in which requests pass the stages.
     pub demands: Vec<Demand>,
-    /// Names of workloads whose bursts may coincide with this one's. Dependencies are symmetric and
+    /// Names of workloads whose bursts may coincide with the bursts of this one. Dependencies are symmetric and
     /// transitive; names outside the system are ignored.
     pub dependencies: Vec<String>,
 }

@@ -1,4 +1,4 @@
-//! Moves that were not carried out.
+//! Cancellation of moves that were not carried out.
 
 use leeward_fabric::HostId;
 use leeward_ledger::Transaction;
@@ -7,8 +7,8 @@ use leeward_placement::tasks::TaskId;
 use super::{BEST_EFFORT, Engine};
 
 impl Engine {
-    /// Cancels the move of a task, which stays on `host`. Its entries there return at the rate at which they
-    /// were assumed to fade, so without a report in between the two cancel out.
+    /// Cancels the move of a task, which stays on `host`. Its entries there return at the rate at which they were
+    /// assumed to fade. Without a report in between, the two cancel out.
     pub(super) fn cancel_move(&mut self, task: TaskId, host: HostId) {
         let fabric = self.pool.fabric().clone();
         let Some(placed) = self.cell.get(task).filter(|placed| placed.host != host) else { return };

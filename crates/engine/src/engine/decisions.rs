@@ -1,4 +1,4 @@
-//! Decisions that the engine makes or commits at once: apps, placements found elsewhere, moves of apps, promises.
+//! Decisions that the engine makes or commits at once: apps, decisions made on a snapshot, moves of apps, promises.
 
 use leeward_fabric::Nanos;
 use leeward_ledger::{CommitError, EntryId, Transaction};
@@ -26,9 +26,9 @@ impl Engine {
         placed
     }
 
-    /// Commits the placement of an app that was decided elsewhere ([`crate::EngineSnapshot::place`]), as work that starts
-    /// now; `None` if a host cannot take its task any more, and nothing changes. That decision used the stated demands,
-    /// without the history of the job. Appends the outputs of batches that are due.
+    /// Commits a placement of an app that was decided on a snapshot ([`crate::EngineSnapshot::place`]), as work that
+    /// starts now. `None`, without a change, if a host can no longer take its task. That decision used the stated
+    /// demands, without the history of the job. Appends the outputs of batches that are due.
     pub fn commit_decision(
         &mut self,
         now: Nanos,
@@ -42,8 +42,8 @@ impl Engine {
         placed
     }
 
-    /// Places a running app again, given with all its tasks and their remaining transfers, and moves it if that is worth the
-    /// cost. Appends the outputs of batches that are due.
+    /// Places a running app again, and moves it if the gain is worth the cost. The request has all tasks of the app and
+    /// their remaining transfers. Appends the outputs of batches that are due.
     ///
     /// # Errors
     /// Returns the policy's refusal, or [`Refusal::NoPolicy`] without a policy for tasks; the app stays.
@@ -60,11 +60,11 @@ impl Engine {
         reevaluation
     }
 
-    /// Commits a promise that was decided elsewhere, if the promises of its expected queues have not changed since. Returns
-    /// the entries of the whole promise. Appends the outputs of batches that are due.
+    /// Commits a promise that was decided on a snapshot, if the promises at its expected queues have not changed since.
+    /// Returns the entries of the whole promise. Appends the outputs of batches that are due.
     ///
     /// # Errors
-    /// Returns the conflict, or the entry that the ledger rejects; no entry is in the ledger then.
+    /// Returns the conflict or the entry that the ledger rejects; the ledger then has none of the entries.
     pub fn commit_promise(
         &mut self,
         now: Nanos,
@@ -81,7 +81,7 @@ impl Engine {
         let Some(policy) = &self.tasks else {
             return Err(Refusal::NoPolicy { kind: AppRequest::KIND });
         };
-        // Observed rates of the job may change before a task is moved, so the stated demand is kept.
+        // Observed rates of the job may change before a task is moved, so the cell keeps the stated demand.
         let stated = self.history.as_ref().map(|history| {
             let seen = history.estimate(request.job, self.now);
             let demands = request.tasks.iter().map(|task| task.raised(seen)).collect();
@@ -106,8 +106,8 @@ impl Engine {
         fits.then(|| self.settle(request, None, decision))
     }
 
-    /// Commits the placement of an app, whose tasks are on their hosts from now on. A running app of the same
-    /// number ends first. `stated` has the demands of its tasks, if they were placed by other demands.
+    /// Commits the placement of an app; its tasks are on their hosts from now on. A running app of the same number ends
+    /// first. `stated` has the stated demands of its tasks, if other demands determined the placement.
     pub(super) fn settle(
         &mut self,
         request: &AppRequest,

@@ -8,8 +8,8 @@ use super::Engine;
 use crate::message::Reevaluation;
 
 impl Engine {
-    /// Places the remaining transfers of an app again, and moves it if that is worth the cost. An app that
-    /// does not run with these tasks stays.
+    /// Places the remaining transfers of an app again, and moves it if the gain is worth the cost. An app that does not
+    /// run with these tasks stays.
     pub(super) fn place_again(&mut self, left: &AppRequest, worth: Worth) -> Result<Reevaluation, Refusal> {
         let Some(policy) = &self.tasks else {
             return Err(Refusal::NoPolicy { kind: AppRequest::KIND });

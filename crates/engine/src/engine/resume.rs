@@ -1,4 +1,4 @@
-//! Restoration of decisions from before this engine began: its ledger and hosts are as if it had made them.
+//! Restoration of decisions from before a restart: ledger and hosts end up as if this engine had made them.
 
 use leeward_fabric::{Bytes, HostId, Nanos};
 use leeward_ledger::{CommitError, Entry, EntryId, Transaction};
@@ -65,7 +65,7 @@ impl Engine {
         hosts: &[HostId],
         entries: &[EntryId],
     ) {
-        // Entries of transfers belong to the app and end with it; its first task keeps them.
+        // Entries of transfers belong to the app and end with it. The app's first task holds them.
         let own: usize = request.tasks.iter().map(|task| task.entries()).sum();
         let (shared, mut own) = entries.split_at(entries.len().saturating_sub(own));
         for (index, (task, &host)) in (0..).zip(request.tasks.iter().zip(hosts)) {

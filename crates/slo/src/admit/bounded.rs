@@ -23,8 +23,8 @@ pub struct BoundedSettings {
     pub levels: u32,
     /// Bound of `dnc`: `dnc`, `priority-meister` or `plp`. Default `dnc`, by curves.
     pub method: Method,
-    /// Of `dnc`: PriorityMeister searches for priorities if those by SLO do not suffice. Up to n bounds for
-    /// each of n workloads. Default true.
+    /// For `dnc`: PriorityMeister searches for priorities if the order by SLO does not suffice. The search computes up
+    /// to n bounds for each of n workloads. Default true.
     pub search: bool,
 }
 
@@ -39,9 +39,9 @@ impl Default for BoundedSettings {
     }
 }
 
-/// Admission by bounds. Priorities follow the SLOs, the tightest first. The policy admits an arrival if the
-/// bounds of the arrival and of all workloads it may disturb are within their SLOs. Workloads without a bound
-/// before the arrival, because a link lost speed, do not count.
+/// Admission by bounds. Priorities follow the SLOs, the tightest first. The policy admits an arrival if the bounds of
+/// the arrival, and of all workloads that it may disturb, are within their SLOs. Workloads that had no bound before the
+/// arrival, because a link lost capacity, do not count.
 #[derive(Clone, Debug)]
 pub struct Bounded {
     name: &'static str,
@@ -105,8 +105,8 @@ impl Bounded {
         Ok(Bounded { name, method, settings })
     }
 
-    /// Promises that the last promise of a system may disturb, the last one first. `reordered` is true if
-    /// priorities of other promises changed.
+    /// Promises that the last promise of a system may disturb, in reverse order. `reordered` is true if priorities of
+    /// other promises changed.
     fn disturbed(&self, system: &System, reordered: bool) -> Vec<usize> {
         let last = system.promises.len() - 1;
         let own = &system.promises[last];
@@ -192,7 +192,7 @@ impl Admission for Bounded {
         };
         let mut ordered = priority_meister(&with, self.settings.levels, &mut bound);
         ordered.missed.retain(counts);
-        // A miss of the arrival itself tells the caller more than a miss that the search caused elsewhere.
+        // A miss of the arrival itself tells the caller more than a miss that the search caused for another workload.
         let own_of_search = ordered.missed.iter().find(|miss| miss.promise == last);
         let refused = match own_of_search.or(ordered.missed.first()) {
             None => {

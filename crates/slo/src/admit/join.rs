@@ -21,8 +21,8 @@ pub(super) fn joined(system: &System, arrival: &Arrival) -> System {
     system
 }
 
-/// The arrival as best effort at the last priority; the other promises stay unchanged. `by` is the method of
-/// the bounds that tell which promises it disturbs.
+/// The arrival as best effort at the last priority; the other promises stay unchanged. `by` is the method of the bounds
+/// that determine which promises it disturbs.
 pub(super) fn best_effort(
     system: &System,
     arrival: &Arrival,
@@ -52,7 +52,7 @@ pub(super) fn best_effort(
     Ok(Outcome { system: with, refused, disturbed, merged: None, searched: false })
 }
 
-/// For each queue, a number that all queues connected by traffic share.
+/// For each queue, the number of its group: traffic connects the queues of a group.
 pub(super) fn reach(system: &System) -> Vec<usize> {
     let mut reach: Vec<usize> = (0..system.queues.len()).collect();
     let mut changed = true;

@@ -5,10 +5,10 @@
 //! System of promises + Arrival --Admission--> the system with it: promised, or as best effort and why
 //! ```
 //!
-//! A policy admits a workload if its bound keeps the workload's SLO and those of all it may disturb. A
-//! refused workload may run as best effort at the last priority, where it delays any other by at most one
-//! request. A workload that cannot be analysed (no model of arrivals, an unstable queue) is refused with the
-//! reason.
+//! A policy admits a workload if its bounds keep the SLO of the workload and those of all workloads that it may
+//! disturb. A refused workload may run as best effort at the last priority; it then delays any other workload by at
+//! most one request. The policy refuses a workload that cannot be analysed (no model of arrivals, an unstable queue),
+//! with the reason.
 
 mod bounded;
 mod join;
@@ -30,7 +30,7 @@ use super::{System, Workload};
 /// A workload that requests admission.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Arrival {
-    /// The workload. Without an SLO it is best effort from the start.
+    /// The workload. A workload without an SLO is best effort from the start.
     pub workload: Arc<Workload>,
     /// For each of its demands: the queues of its path, by index and in order.
     pub route: Vec<Vec<usize>>,
@@ -39,13 +39,13 @@ pub struct Arrival {
 /// Result of an arrival.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Outcome {
-    /// The system with the arrival as the last promise: priorities and limits of all. A refused arrival has
-    /// no SLO there and the last priority, `u32::MAX`; the other promises are unchanged.
+    /// The system with the arrival as the last promise: priorities and limits of all. A refused arrival has no SLO in
+    /// it and the last priority, `u32::MAX`; the other promises are unchanged.
     pub system: System,
     /// Reason of a refusal; `None` if admitted.
     pub refused: Option<Refused>,
-    /// Promises, by index, that would lose their SLO even if the arrival ran as best effort, because they may
-    /// wait for one request of it. If there are any, the workload should not run there.
+    /// Promises, by index, that would lose their SLO even with the arrival as best effort, because they may wait for
+    /// one request of it. If there are any, the workload should not run there.
     pub disturbed: Vec<usize>,
     /// Number of priority ranks before merging; `None` if networks distinguish all of them.
     pub merged: Option<usize>,
@@ -54,7 +54,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// The arrival gets its request, beside all others.
+    /// The arrival is admitted as requested.
     fn promised(system: System, merged: Option<usize>) -> Outcome {
         Outcome { system, refused: None, disturbed: Vec::new(), merged, searched: false }
     }
@@ -65,10 +65,10 @@ impl Outcome {
     }
 }
 
-/// Reason for which a workload is not promised its SLO.
+/// Reason for refusing an SLO to a workload.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum Refused {
-    /// A bound above its SLO: the arrival's own, or one of a workload it would disturb.
+    /// A bound exceeds its SLO: the arrival's own bound, or that of a workload it would disturb.
     #[error("{workload}: {}{}", above(*.seconds, *.slo), by_itself(*.alone))]
     Miss {
         /// Name of the workload with the miss.
@@ -83,7 +83,7 @@ pub enum Refused {
     /// No bound exists; the inner error has the stage, the queue and the reason.
     #[error(transparent)]
     Unbounded(#[from] Unbounded),
-    /// The unloaded latency reaches the SLO.
+    /// The unloaded latency is not below the SLO.
     #[error(transparent)]
     Unloaded(#[from] SloBelowUnloaded),
     /// A stage that the policy does not support.
@@ -133,7 +133,7 @@ pub trait Admission: Send + Sync {
     /// Name in the registry.
     fn name(&self) -> &'static str;
 
-    /// Method and settings of the bound that promises rest on; `None` if the policy promises nothing.
+    /// Method and settings of the bounds behind the policy's promises; `None` if the policy promises nothing.
     fn by(&self) -> Option<(Method, BoundSettings)>;
 
     /// True if its bound needs models of arrivals.
@@ -141,16 +141,16 @@ pub trait Admission: Send + Sync {
         matches!(self.by(), Some((Method::Snc | Method::Best, _)))
     }
 
-    /// Decides on an arrival. The policy assumes that the system's promises are kept, as they are if it
-    /// admitted each of them. Only promises that the arrival may disturb are checked.
+    /// Decides on an arrival. The policy assumes that the system's promises hold, as they do if it admitted each of
+    /// them. It checks only promises that the arrival may disturb.
     ///
     /// # Errors
     /// [`SystemError`] for an invalid system or arrival.
     fn arrive(&self, system: &System, arrival: Arrival) -> Result<Outcome, SystemError>;
 
-    /// Decides again on a promise whose workload changed, at its place. If it is refused, its volume should
-    /// move to a place that admits it; until then it is best effort. The promise becomes the last one; the
-    /// indices in `disturbed` count without it.
+    /// Decides again on an existing promise whose workload changed. If the policy refuses it, its volume should move to
+    /// a place that admits it; until then it is best effort. The promise becomes the last one. The indices in
+    /// `disturbed` do not count it.
     ///
     /// # Errors
     /// [`SystemError`] for an invalid system or workload.
@@ -186,7 +186,7 @@ pub const REGISTRY: Registry<dyn Admission> = Registry {
 /// Names of the policies that decide by bounds under the existing limits.
 const BOUNDED: [&str; 4] = ["snc", "dnc", "best", "none"];
 
-/// True if a policy sets network rates of its own; it then keeps only promises of its own.
+/// True if a policy sets its own network rates. Such a policy keeps only promises that it made itself.
 pub fn paces(name: &str) -> bool {
     !BOUNDED.contains(&name)
 }

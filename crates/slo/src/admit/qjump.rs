@@ -1,10 +1,9 @@
 //! Policy `qjump++`: classes of fixed rates, the lowest rate first (SLO section 4.4.1, after Grosvenor et
 //! al., QJump, NSDI 2015).
 //!
-//! A workload starts in the class of the highest rate, which is served last. The policy steps the workload
-//! up, to a lower rate and a higher priority, until its bound and all other bounds are within their SLOs.
-//! Each stage has the class's rate with a bucket of one packet. Rates do not depend on the number of
-//! workloads.
+//! A workload starts in the class of the highest rate, which is served last. The policy moves the workload to a lower
+//! rate and a higher priority, step by step, until its bound and all other bounds are within their SLOs. Each stage has
+//! the class's rate with a bucket of one packet. Rates do not depend on the number of workloads.
 
 use leeward_calculus::TokenBucket;
 use leeward_registry::{Registration, schema, setting_error, settings};
@@ -103,8 +102,8 @@ impl Admission for QJump {
             let order = std::iter::once(last).chain(0..last);
             match order.into_iter().find_map(|promise| bounds.miss(promise, Method::Dnc)) {
                 None => return Ok(Outcome::promised(with, None)),
-                // Report the class that came nearest to admission: the first with a miss of another promise,
-                // else a miss of its own.
+                // Report the class that was nearest to admission: the first in which another promise misses its SLO,
+                // else one in which the arrival does.
                 Some(miss) if miss.promise != last || refused.is_none() => {
                     refused = Some(Refused::of(miss, &bounds));
                 }

@@ -1,11 +1,10 @@
 //! Policy `silo++`: one bucket of one packet per workload, and the least sufficient rate (SLO section 4.4.1,
 //! after Jang et al., Silo, SIGCOMM 2015).
 //!
-//! All workloads have one priority. A workload's latency is the delay by its bucket at the host, plus the
-//! packet latency of its queues. Rates are the least that keep the SLOs. Because packet latencies grow with
-//! rates, the algorithm raises all rates together from the long-run rates until no SLO is missed, and so ends
-//! at the least rates. The part of an SLO after packet latencies is split equally over the stages, in and
-//! out; the thesis does not define the split.
+//! All workloads have one priority. A workload's latency is the delay by its bucket at the host plus the packet
+//! latencies of its queues. Rates are the lowest ones that keep the SLOs. Packet latencies grow with rates, so the
+//! algorithm starts at the long-run rates and raises all rates together until no SLO is missed. The part of an SLO that
+//! packet latencies leave is split equally over the stages, in and out. The thesis does not define the split.
 
 use leeward_calculus::{ArrivalCurve, TokenBucket};
 use leeward_fabric::input::{InputError, format_number};
@@ -19,7 +18,7 @@ use super::{Admission, Arrival, Outcome, Refused};
 use crate::System;
 use crate::bound::{BoundSettings, Bounds, LEAST_FRAME, Method, SystemError, Unit, attainable};
 
-/// Largest number of rounds; rates that still rise then do not converge.
+/// Largest number of rounds; rates that still rise after them do not converge.
 const MOST_ROUNDS: usize = 100;
 /// Relative tolerance of rates.
 const TOLERANCE: f64 = 1e-9;
@@ -40,7 +39,7 @@ impl Default for SiloSettings {
     }
 }
 
-/// Admission by least rates at one priority.
+/// Admission by the lowest rates at one priority.
 #[derive(Clone, Debug)]
 pub struct Silo {
     settings: SiloSettings,
@@ -65,7 +64,7 @@ pub(super) const REGISTRATION: Registration<dyn Admission> = Registration {
     },
 };
 
-/// Settings of bounds for paced packets: links serve frames, and a workload's packets are at most its bucket.
+/// Settings of bounds for paced packets: links serve frames, and a packet of a workload is at most its bucket.
 pub(super) fn paced(frame: f64) -> BoundSettings {
     BoundSettings { unit: Unit::Frames, frame, paced: true, ..BoundSettings::default() }
 }
@@ -86,15 +85,15 @@ pub(super) fn no_network(policy: &'static str, arrival: &Arrival) -> Option<Refu
     Some(Refused::Stage { workload: workload.name.clone(), policy, stage: demand.stage })
 }
 
-/// Least rate of a bucket of `burst` that delays arrivals by at most `seconds`, above 0. Work beyond the
-/// bucket leaves at the rate.
+/// Lowest rate of a bucket of `burst` that delays arrivals by at most `seconds`, above 0. Work beyond the bucket leaves
+/// at the rate.
 fn least_rate(arrivals: &ArrivalCurve, burst: f64, seconds: f64) -> f64 {
     let rates = arrivals.vertices().map(|(at, work)| (work - burst) / (at + seconds));
     rates.fold(arrivals.rate(), f64::max)
 }
 
 impl Silo {
-    /// Raises rates until all SLOs are kept. Returns the refusal if one cannot be.
+    /// Raises rates until all SLOs are kept. Returns the refusal if an SLO cannot be kept.
     fn raise(&self, system: &mut System) -> Result<Option<Refused>, SystemError> {
         let burst = self.settings.burst;
         for promise in &mut system.promises {

@@ -31,7 +31,7 @@ pub(super) struct Parts<'s> {
     pub parts: Vec<Part<'s>>,
     /// Parts of each component, ascending. A component is a set of queues that traffic connects.
     pub components: Vec<Vec<usize>>,
-    /// Group of each promise: bursts of promises in one group may coincide.
+    /// Group of each promise. Bursts of promises in one group may coincide.
     pub groups: Vec<usize>,
     pub settings: BoundSettings,
     /// First part of each promise, then the number of parts.
@@ -69,9 +69,9 @@ impl<'s> Parts<'s> {
         self.firsts[promise]..self.firsts[promise + 1]
     }
 
-    /// Arrival curve at the first queue of a part, after its limits. Limits let requests pass whole, also if
-    /// links serve frames. A request larger than the bucket passes once the bucket is full. So no bucket
-    /// counts as smaller than the largest request.
+    /// Arrival curve at the first queue of a part, after its limits. Limits let whole requests pass, even if links
+    /// serve frames. A request larger than the bucket passes when the bucket is full. So a bucket counts at least as
+    /// large as the largest request.
     pub fn limits(&self, part: usize) -> ArrivalCurve {
         let Part { enforced, demand, .. } = self.parts[part];
         let packet = match self.settings.unit {
@@ -88,7 +88,7 @@ impl<'s> Parts<'s> {
         ArrivalCurve::new(&raised.collect::<Vec<_>>()).expect("at least one bucket")
     }
 
-    /// Longest delay by the limits of a part, in seconds, beyond the lateness of the arrivals themselves.
+    /// Longest delay of a part by its limits, in seconds, for arrivals within the curve of its demand.
     pub fn held(&self, part: usize) -> Result<f64, Unbounded> {
         let Part { enforced, demand, .. } = self.parts[part];
         let mut most = 0.0f64;
@@ -102,24 +102,23 @@ impl<'s> Parts<'s> {
         Ok(if most > UNMEASURED { most } else { 0.0 })
     }
 
-    /// Unit of a part that is served without interruption, in work.
+    /// Work of a part that is served without interruption.
     pub fn packet(&self, part: usize) -> f64 {
         self.settings.packet(self.parts[part].demand)
     }
 
-    /// Largest work in service at a device when it could start a request of any priority.
+    /// Largest work in service at a device at the time when it could start a request of any priority.
     ///
-    /// A device serves several requests in parallel. Work is in seconds at saturation, so m parallel
-    /// requests, each of work w, take m w. This time is part of the latency of a single request: its work and
-    /// its unloaded tail. A request waits only while all slots are taken, and a device with all slots taken
-    /// does one second of work per second. At the start of the wait, each slot holds a request of any
-    /// priority that ends within its unloaded latency. So the work in service counts as the longest of these
-    /// latencies. The bursts follow, as at a single server, and then the request's own tail. Without tails a
-    /// device is a single server, and a request waits only for lower priorities in service.
+    /// A device serves several requests in parallel. Work is in seconds at saturation, so m parallel requests, each of
+    /// work w, take m w seconds. The latency of a single request includes this time, as its work and its unloaded tail.
+    /// A request waits only while all slots are taken, and a device with all slots taken does one second of work per
+    /// second. At the start of the wait, each slot holds a request of any priority, which ends within its unloaded
+    /// latency. So the work in service counts as the longest of these latencies. The bursts follow, as at a single
+    /// server, and then the request's own tail. Without tails a device is a single server, and a request waits only for
+    /// lower priorities in service.
     ///
-    /// A device that takes several requests and serves them in sequence, regardless of later arrivals, may
-    /// have all of them before the request. Such requests count as [`BoundSettings::outstanding`] times the
-    /// largest request.
+    /// A device may take several requests and serve them in sequence, regardless of later arrivals. All of them may
+    /// come before the request. Such requests count as [`BoundSettings::outstanding`] times the largest request.
     pub fn in_service(&self, component: usize, queue: usize) -> f64 {
         if self.settings.unit == Unit::Fluid {
             return 0.0;

@@ -36,8 +36,8 @@ pub(super) fn delays(parts: &Parts<'_>, component: usize) -> Vec<Result<f64, Fau
     }
 }
 
-/// Delays at one queue. The parts of one priority share the service that higher priorities leave: they keep
-/// their order of arrival, so they have one bound.
+/// Delays at one queue. The parts of one priority share the service left by higher priorities, in order of arrival, so
+/// they have one bound.
 ///
 /// With one bucket per part and fluid service, this is SLO equation 5.1.
 fn at_one(parts: &Parts<'_>, component: usize, queue: usize) -> Vec<Result<f64, Fault>> {
@@ -45,7 +45,7 @@ fn at_one(parts: &Parts<'_>, component: usize, queue: usize) -> Vec<Result<f64, 
     let capacity = parts.system.queues[queue].capacity;
     let mut order: Vec<usize> = (0..here.len()).collect();
     order.sort_by_key(|&at| parts.parts[here[at]].priority);
-    // For each place in that order: the largest unit in service from this place or a later one.
+    // For each position in that order: the largest unit in service from this position or a later one.
     let mut whole = vec![parts.in_service(component, queue)];
     for &at in order.iter().rev() {
         whole.push(whole[whole.len() - 1].max(parts.packet(here[at])));
@@ -69,7 +69,7 @@ fn at_one(parts: &Parts<'_>, component: usize, queue: usize) -> Vec<Result<f64, 
     delays
 }
 
-/// Delays over several queues: for each part, the lesser of two analyses.
+/// Delays over several queues: for each part, the lower result of two analyses.
 fn over_several(parts: &Parts<'_>, component: usize, queues: &[usize]) -> Vec<Result<f64, Fault>> {
     let count = parts.components[component].len();
     let network = match network(parts, component, queues, flows(parts, component, queues)) {

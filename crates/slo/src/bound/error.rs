@@ -10,8 +10,8 @@ use crate::format::{self, time};
 /// A promise without a bound.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum Unbounded {
-    /// A queue on the workload's path, or on the path of a flow that it meets, is overloaded. The sum counts
-    /// the workload's priority and the higher ones.
+    /// A queue on the path of the workload, or on the path of a flow that shares a queue with it, is overloaded. The
+    /// sum counts the workload's priority and the higher ones.
     #[error("{workload}, {stage}: queue {queue}: {}", format::overload(*.stage, .overload.load, .overload.service))]
     Overload {
         /// Name of the workload.
@@ -33,7 +33,7 @@ pub enum Unbounded {
         /// Work per second: sent by the workload, and passed by its limits.
         overload: Overload,
     },
-    /// The paths of the flows that the workload meets form a cycle.
+    /// The paths of the flows that share queues with the workload form a cycle.
     #[error(
         "{workload}, {stage}: paths lead in a circle through queue {queue}: they must all follow one order of queues"
     )]
@@ -82,7 +82,7 @@ pub enum Unbounded {
         /// Name of the workload.
         workload: String,
     },
-    /// A model of arrivals is missing: the workload's own, or one of a workload that it meets.
+    /// A model of arrivals is missing: the workload's own, or that of a workload that shares a queue with it.
     #[error("{workload}, {stage}: {of} has no model of arrivals there, so there is no stochastic bound")]
     NoModel {
         /// Name of the workload.
@@ -92,8 +92,8 @@ pub enum Unbounded {
         /// Name of the workload without a model.
         of: String,
     },
-    /// Limits change the arrivals that a model describes: the workload's own, or those of a workload that it
-    /// meets.
+    /// Limits change the arrivals that a model describes: the workload's own, or those of a workload that shares a
+    /// queue with it.
     #[error(
         "{workload}, {stage}: limits hold {of} back there by up to {}, so that its model does not hold",
         time(*.seconds)
@@ -158,7 +158,7 @@ pub enum Unbounded {
 pub struct SloBelowUnloaded {
     /// Name of the workload.
     pub workload: String,
-    /// First stage up to which unloaded latency reaches the SLO.
+    /// The stage at which the sum of unloaded latencies reaches the SLO.
     pub stage: Stage,
     /// The SLO, in seconds.
     pub slo: f64,

@@ -9,10 +9,10 @@
 //!                      \-> snc                models: a percentile of requests (SLO section 4.2)
 //! ```
 //!
-//! A stage's bound is the sum of the delay by its limiter, the delay in its queues and its unloaded tail. The
-//! bounds of stages add up, because each stage has its own limiters. Traffic enters a stage's first queue
-//! within its limits, whatever earlier stages did to it. A limiter that passes the workload's original
-//! traffic delays only requests that were late already.
+//! A stage's bound is the sum of the delay by its limiter, the delay in its queues and its unloaded tail. The bounds of
+//! stages add up, because each stage has its own limiters. Traffic enters a stage's first queue within its limits,
+//! independently of earlier stages. A limiter that passes the workload's original traffic delays only requests that
+//! were already late.
 //!
 //! A promise without a bound has a typed reason ([`Unbounded`]), never a large number.
 
@@ -44,21 +44,21 @@ use overloads::Overloads;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Method {
-    /// Deterministic network calculus by curves: the closed form of SLO equation 5.1, with any number of
-    /// buckets per workload. Over several queues it is the lesser of [`leeward_calculus::Network::aggregate`]
-    /// and [`leeward_calculus::Network::hop_by_hop`]. Holds for every request within its limits.
+    /// Deterministic network calculus by curves: the closed form of SLO equation 5.1, with any number of buckets per
+    /// workload. Over several queues it is the lower of [`leeward_calculus::Network::aggregate`] and
+    /// [`leeward_calculus::Network::hop_by_hop`]. The bound holds for every request within its limits.
     Dnc,
-    /// The linear program of PriorityMeister (SLO section 3.2.3), over any paths without a cycle. Holds for
+    /// The linear program of PriorityMeister (SLO section 3.2.3), over any paths without a cycle. The bound holds for
     /// every request within its limits.
     PriorityMeister,
-    /// The linear program PLP++ for requests of one priority in order of arrival (Bouillard, Performance
-    /// Evaluation 2022), over any paths without a cycle. Holds for every request within its limits.
+    /// The linear program PLP++ for requests of one priority in order of arrival (Bouillard, Performance Evaluation
+    /// 2022), over any paths without a cycle. The bound holds for every request within its limits.
     Plp,
-    /// Stochastic network calculus (SLO section 4.2): holds for the SLO's percentile of requests, as far as
-    /// the models are accurate. No bound exists where the long-run rates of the curves exceed a queue's
-    /// capacity, whatever the models say.
+    /// Stochastic network calculus (SLO section 4.2). The bound holds for the SLO's percentile of requests, as far as
+    /// the models are accurate. No bound exists if the long-run rates of the curves exceed a queue's capacity, even if
+    /// the models allow one.
     Snc,
-    /// The least bound of the other methods that apply.
+    /// The lowest bound of the other methods that apply.
     Best,
 }
 
@@ -91,7 +91,7 @@ pub struct Bound {
     pub method: Method,
 }
 
-/// Latency of a largest request without other load.
+/// Latency of one of the largest requests without other load.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Alone {
     /// Stage of the request.
@@ -100,7 +100,7 @@ pub struct Alone {
     pub seconds: f64,
 }
 
-/// A promise that the analysis does not guarantee.
+/// A promise whose SLO the analysis does not guarantee.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Miss {
     /// Index of the promise.
@@ -175,7 +175,7 @@ impl<'s> Bounds<'s> {
         which.into_iter().filter_map(|promise| self.miss(promise, method)).collect()
     }
 
-    /// The miss of a promise, if its bound does not show its SLO met.
+    /// The miss of a promise, if its bound does not prove that its SLO is met.
     ///
     /// # Panics
     /// If the index is out of range.
@@ -190,10 +190,10 @@ impl<'s> Bounds<'s> {
         (!met).then_some(Miss { promise, slo, outcome })
     }
 
-    /// Stage at which the largest request of a promise takes longest without other load, and the latency
-    /// there. The request passes its slowest queue whole and the other queues as they forward it, then takes
-    /// its unloaded tail. Stages are not summed: the largest request of one stage, for example a write to a
-    /// server, may be small at the next.
+    /// Stage at which the largest request of a promise takes longest without other load, and the latency there. The
+    /// request passes its slowest queue as a whole, and the other queues while they forward it; then it takes its
+    /// unloaded tail. Stages are not summed: a request that is the largest at one stage (a write to a server) may be
+    /// small at the next.
     ///
     /// # Panics
     /// If the index is out of range.
@@ -230,7 +230,7 @@ impl<'s> Bounds<'s> {
         least(found)
     }
 
-    /// A bound; it may exceed the least bound if it is within the SLO.
+    /// A bound. It may exceed the lowest bound if it is within the SLO.
     fn within(&mut self, promise: usize, method: Method, slo: Slo) -> Result<Bound, Unbounded> {
         if method == Method::Snc {
             let coarse = self.stochastic(promise, true)?;
@@ -282,7 +282,7 @@ impl<'s> Bounds<'s> {
             return Err(Unbounded::NoSlo { workload: self.name(promise) });
         };
         self.not_overloaded(promise)?;
-        // The share of slow requests is split equally over the stages, as in the released code.
+        // The allowed share of slow requests is split equally over the stages, as in the released code.
         let percentile = 100.0 - (100.0 - slo.percentile) / parts.len() as f64;
         let mut stages = Vec::with_capacity(parts.len());
         for part in parts {
@@ -315,7 +315,7 @@ impl<'s> Bounds<'s> {
 /// Methods that [`Method::Best`] tries, fastest first.
 const SINGLE: [Method; 4] = [Method::Dnc, Method::Snc, Method::Plp, Method::PriorityMeister];
 
-/// The least bound; without any, the first error.
+/// The lowest bound; without any, the first error.
 fn least(found: impl IntoIterator<Item = Result<Bound, Unbounded>>) -> Result<Bound, Unbounded> {
     let less = |a: Result<Bound, Unbounded>, b: Result<Bound, Unbounded>| match (&a, &b) {
         (Ok(first), Ok(second)) if second.seconds < first.seconds => b,

@@ -1,8 +1,7 @@
 //! Long-run load of a component: the average rates of its curves against the capacities of its queues.
 //!
-//! A queue with more load than capacity has no bound, whatever limits or models say. Models describe tails
-//! and may stand beside a curve with a higher rate. The share of slow requests is not known to be small if
-//! work piles up without end.
+//! A queue with more load than capacity has no bound, regardless of limits and models. A model describes tails, and the
+//! curve beside it may have a higher rate. If work piles up without end, the share of slow requests need not be small.
 
 use std::collections::BTreeMap;
 
@@ -51,8 +50,8 @@ impl Overloads {
         Overloads { full, at }
     }
 
-    /// Checks that a part can have a bound. A part has none if its priority and the higher ones overload a
-    /// queue of its path. The same holds for queues that the flows it meets have passed before.
+    /// Checks that a part can have a bound. A part has no bound if its priority and the higher ones overload a queue of
+    /// its path. The same holds for overloads at queues that the flows on its path passed before.
     ///
     /// # Errors
     /// [`Unbounded::Overload`] with the first overloaded queue.

@@ -1,12 +1,12 @@
 //! `priority-meister`: the longest delay over the queues of a stage, by linear programming (SLO section 3.2.3).
 //!
-//! The analysis follows one bit of the workload that leaves its last queue at `out`. The busy period of this
-//! queue began at `in`: the last moment without backlog of this priority or a higher one. Since then the
-//! queue has served its rate times the elapsed time. Everything that arrived before `in` had left the
-//! upstream queues by then, so each upstream queue is analysed in the same way, with `in` as its `out`. The
-//! result is a tree of busy periods with the workload's last queue at its root. A queue that leads to several
-//! others appears once for each of them, so any paths without a cycle give a tree. The thesis has one time
-//! per queue, which does not suffice for paths that part and meet again.
+//! The analysis follows one bit of the workload that leaves its last queue at `out`. The busy period of this queue
+//! began at `in`: the last moment without backlog of this priority or a higher one. Since then the queue has served its
+//! rate times the elapsed time. Everything that arrived before `in` had left the upstream queues by then, so each
+//! upstream queue is analysed in the same way, with `in` as its `out`. The result is a tree of busy periods with the
+//! workload's last queue at its root. A queue that leads to several others appears once for each of them, so any paths
+//! without a cycle give a tree. The thesis has one time per queue. This does not suffice for paths that part and meet
+//! again.
 //!
 //! ```text
 //! variables   in of each busy period, and out of the root; out of any other is in of the one it leads to
@@ -19,21 +19,20 @@
 //! maximise    out of the root - in of the workload's first queue - s
 //! ```
 //!
-//! y is the index of the bit, and s the earliest time at which it arrives. The thesis solves one program for
-//! each y and takes the largest difference to the arrival time of y. Here one program has both, because one
-//! is concave in y and the other convex.
+//! y is the index of the bit, and s the earliest time at which it arrives. The thesis solves one program for each y and
+//! takes the largest difference to the arrival time of y. Here one program has both, because one of the two functions
+//! is concave in y and the other is convex.
 //!
-//! Flows of one path are merged into one flow with the sum of their curves. Flows on the workload's own path
-//! and priority count as the workload if they keep their order of arrival ([`super::BoundSettings::fifo`]).
-//! One queue has a closed form, and the code uses it.
+//! Flows of one path are merged into one flow with the sum of their curves. Flows on the workload's own path and of its
+//! priority count as the workload if they keep their order of arrival ([`super::BoundSettings::fifo`]). For one queue
+//! the code uses the closed form.
 //!
-//! The program can exceed the curves of [`super::Method::Dnc`] for three reasons. Traffic before the workload
-//! may come in any order, though that traffic has priorities of its own. The penalty for whole packets counts
-//! at each queue but the last, and hop by hop it does not. The program does not know that several busy
-//! periods belong to one queue. On lines and trees, for fluid service and one higher priority, the program is
-//! at most the curves.
+//! The program can exceed the curves of [`super::Method::Dnc`] for three reasons. Traffic before the workload may come
+//! in any order, although it has priorities of its own. The program counts the penalty for whole packets at each queue
+//! but the last; the hop-by-hop analysis does not. The program does not know that several busy periods belong to one
+//! queue. On lines and trees, with fluid service and one higher priority, the program is at most the curves.
 //!
-//! Values are those of a solver, to about a millionth.
+//! Values are solver results, accurate to about a millionth.
 
 use std::collections::BTreeMap;
 
@@ -56,7 +55,7 @@ pub(super) fn delay(parts: &Parts<'_>, part: usize, settings: BoundSettings) -> 
     }
 }
 
-/// Sum of the parts of one path, of a higher priority than a part or the same.
+/// Sum of the parts of one path whose priority is at least that of the given part.
 struct Flow<'s> {
     route: &'s [usize],
     arrivals: ArrivalCurve,
@@ -117,8 +116,8 @@ impl<'p, 's> Before<'p, 's> {
                 return Err(self.overload(period.queue));
             }
         }
-        // Scale: work in seconds of the fastest queue, time in the time that all bursts take. All numbers are
-        // then about 1.
+        // Scale: the unit of work is one second of the fastest queue, and the unit of time is the time that all bursts
+        // take.
         let capacity = |period: &Period| self.parts.system.queues[period.queue].capacity;
         let fastest = periods.iter().map(capacity).fold(0.0, f64::max);
         let bursts = |period: &Period| -> f64 {
@@ -143,7 +142,7 @@ impl<'p, 's> Before<'p, 's> {
         }
     }
 
-    /// Busy periods; each comes after the one it leads to.
+    /// Busy periods, each after the period that it leads to.
     fn periods(&self) -> Result<Vec<Period>, Unbounded> {
         let route = self.parts.parts[self.part].route;
         let last = route[route.len() - 1];
@@ -158,7 +157,7 @@ impl<'p, 's> Before<'p, 's> {
                     Some((flow.route[hop.checked_sub(1)?], main && flow.own))
                 })
                 .collect();
-            // The workload's own path comes first, and once.
+            // The workload's own path comes first, once.
             before.sort_by_key(|&(queue, main)| (queue, !main));
             before.dedup_by_key(|&mut (queue, _)| queue);
             for (queue, main) in before {
@@ -247,8 +246,7 @@ impl<'p, 's> Before<'p, 's> {
         (at + 1..periods.len()).find(|&of| periods[of].leads_to == Some(at) && periods[of].queue == before)
     }
 
-    /// Work by which a queue's service lags: the unit in service at the start, and the incomplete one at the
-    /// end.
+    /// Work by which a queue's service lags: the unit in service at the start, and the incomplete unit at the end.
     fn late(&self, queue: usize, passes_on: bool) -> f64 {
         if self.parts.settings.unit == Unit::Fluid {
             return 0.0;
@@ -294,7 +292,7 @@ struct Period {
     main: bool,
 }
 
-/// Values that count as 1 in the program.
+/// Units of the program.
 struct Scale {
     work: f64,
     rate: f64,

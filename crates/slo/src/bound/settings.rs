@@ -1,4 +1,4 @@
-//! Settings of the queue model that bounds rest on.
+//! Settings of the queue model behind the bounds.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -44,19 +44,18 @@ pub struct BoundSettings {
     /// takes equal priorities in any order, as published, and `plp` gives no bound. The curves of `dnc`
     /// assume this order regardless. Default true.
     pub fifo: bool,
-    /// Largest number of buckets of a curve in the linear program. Fewer are faster, and never lower a bound.
+    /// Largest number of buckets of a curve in the linear program. Fewer buckets are faster, and never lower a bound.
     /// Default 32.
     pub buckets: usize,
-    /// Percentiles of stochastic bounds count requests; if false, they count time, as published. Default
-    /// true.
+    /// If true, percentiles of stochastic bounds count requests; if false, they count time, as published. Default true.
     pub by_request: bool,
     /// Requests that a device takes at once and serves before any later arrival. If requests are the unit of
     /// service, this many times the largest request counts as in service. Default 1.
     pub outstanding: u32,
-    /// Tightens stochastic bounds by Lyapunov's inequality; seven to ten times slower. Default false.
+    /// Tightens stochastic bounds by Lyapunov's inequality, which takes seven to ten times longer. Default false.
     pub lyapunov: bool,
-    /// Takes the unions of stochastic bounds over blocks of steps rather than over each step. The bounds stay
-    /// valid and are much lower for short steps. Default true.
+    /// Takes the unions of stochastic bounds over blocks of steps instead of over each step. The bounds stay valid and
+    /// are much lower for short steps. Default true.
     pub blocks: bool,
 }
 
@@ -84,7 +83,7 @@ impl BoundSettings {
         BoundSettings { unit, fifo, by_request, blocks, ..BoundSettings::default() }
     }
 
-    /// Unit of a demand that is served without interruption, in work.
+    /// Work of a demand that is served without interruption.
     pub fn packet(&self, demand: &Demand) -> f64 {
         match self.unit {
             Unit::Fluid => 0.0,

@@ -15,7 +15,7 @@ use super::{BoundSettings, Unbounded, Unit, holds};
 pub(super) struct Component {
     /// Parts in the network, ascending; the other parts have faults.
     within: Vec<usize>,
-    /// Parts that cannot be analysed. Their faults also leave the same and lower priorities without a bound.
+    /// Parts that cannot be analysed. Parts of the same and lower priorities have no bound either.
     faults: Vec<(usize, Fault)>,
     /// Network of the parts, or the error for all of them.
     network: Result<snc::Network, snc::NetworkError>,
@@ -48,8 +48,8 @@ impl Component {
         Component { within, faults, network }
     }
 
-    /// Delay that `percentile` percent of a part's requests stay within. With `coarse` the result is slightly
-    /// higher and faster to compute.
+    /// Delay that `percentile` percent of a part's requests do not exceed. With `coarse` the result is slightly higher
+    /// and faster to compute.
     pub fn delay(
         &mut self,
         parts: &Parts<'_>,
@@ -96,7 +96,7 @@ fn fault(parts: &Parts<'_>, part: usize) -> Option<Fault> {
 }
 
 impl Fault {
-    /// Converts the fault of part `at` to the error of a part that meets it.
+    /// Converts the fault of part `at` to the error of a part that shares a queue with it.
     fn of(self, parts: &Parts<'_>, part: usize, at: usize) -> Unbounded {
         let ((workload, stage), of) = (parts.place(part), parts.place(at).0);
         match self {
@@ -111,8 +111,8 @@ fn network(parts: &Parts<'_>, component: usize, within: &[usize]) -> Result<snc:
     let queues = parts.queues(component);
     let described: Vec<snc::Queue> = (queues.iter())
         .map(|&queue| {
-            // Parts with a fault have lower priority than all parts analysed here, but one packet of theirs
-            // may be in service.
+            // Parts with a fault have lower priority than all parts analysed here, but one of their packets may be in
+            // service.
             let outside =
                 parts.components[component].iter().filter(|part| within.binary_search(part).is_err());
             let outside = outside.filter(|&&part| parts.parts[part].route.contains(&queue));

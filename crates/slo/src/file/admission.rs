@@ -13,7 +13,7 @@ use crate::{Promise, System};
 pub struct Chosen {
     /// The policy.
     pub admission: Box<dyn Admission>,
-    /// True if the policy sets rates of its own; it then keeps only promises of its own.
+    /// True if the policy sets its own rates. Such a policy keeps only promises that it made itself.
     pub paces: bool,
     /// Number of network priorities the policy assumes; `None` if it does not merge them.
     pub levels: Option<u32>,
@@ -26,12 +26,12 @@ pub struct Came {
     pub name: String,
     /// Promise in the system, by index; `None` if the workload does not run.
     pub promise: Option<usize>,
-    /// True if the workload was there before with another demand. If it is refused, its volume should move to
-    /// a place that admits it.
+    /// True if the workload existed before with another demand. If it is refused, its volume should move to a place
+    /// that admits it.
     pub changed: bool,
     /// Reason for which an SLO was refused; `None` if it was not.
     pub refused: Option<Refused>,
-    /// Workloads that would lose their SLO even if this one ran as best effort. If there are any, it does not
+    /// Workloads that would lose their SLO even with this one as best effort. If there are any, this workload does not
     /// run.
     pub disturbed: Vec<String>,
 }
@@ -61,7 +61,7 @@ pub struct Priorities {
 /// Source of an order of priorities.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Order {
-    /// The file of the existing workloads; no arrival has been promised an SLO since.
+    /// The file of the existing workloads; no arrival has been admitted with an SLO since.
     File,
     /// The SLOs, the tightest first.
     BySlo,
@@ -98,8 +98,8 @@ impl Workloads {
     /// lose its SLO. An arrival with the name of an existing workload replaces that workload; until then the
     /// old demand stays in place.
     ///
-    /// Existing workloads keep their promises, with limits as in the file. A policy with rates of its own
-    /// first admits them again in the order of the file, because its promises rest on these rates.
+    /// Existing workloads keep their promises, with limits as in the file. A policy with its own rates first admits
+    /// them again in the order of the file, because its promises depend on these rates.
     ///
     /// # Errors
     /// [`InputError`] for an arrival without a server or a path, or with priorities or limits.
@@ -140,7 +140,7 @@ impl Workloads {
     }
 }
 
-/// Decides on one arrival. Returns its result, and the origin of the priorities if it was promised an SLO.
+/// Decides on one arrival. Returns its result, and the origin of the priorities if its SLO was admitted.
 fn come(
     system: &mut System,
     arrival: Arrival,

@@ -106,7 +106,7 @@ pub struct LinkBucket {
 pub struct DeviceBucket {
     /// Long-run rate, as a share of the device.
     pub rate: Share,
-    /// Burst, as the time that the device takes for it.
+    /// Burst, as time of the device's service.
     pub burst: Nanos,
 }
 

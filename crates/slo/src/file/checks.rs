@@ -35,8 +35,8 @@ pub(super) fn settings(path: &str, file: &WorkloadsFile) -> Result<Settings, Inp
     Ok(Settings { path: path.to_owned(), network, fit, buckets: file.buckets })
 }
 
-/// A setting that arrivals share with the existing workloads: the existing value counts, and another value in
-/// the file is an error.
+/// A setting that arrivals share with the existing workloads. The existing value counts, and a different value in the
+/// file is an error.
 pub(super) fn shared<T: PartialEq>(
     path: &str,
     field: &str,
@@ -92,8 +92,8 @@ pub(super) fn check_names(
     Ok(())
 }
 
-/// Checks that either all workloads with an SLO have priorities or none, because given priorities and
-/// priorities by SLO have different scales. The last priority of all is for best effort.
+/// Checks that either all workloads with an SLO have priorities or none: given priorities and priorities by SLO have
+/// different scales. The last priority is for best effort.
 pub(super) fn check_priorities(path: &str, entries: &[Entry]) -> Result<(), InputError> {
     let wrong = |entry: &Entry, message: &str| {
         let (number, place) = &entry.place;

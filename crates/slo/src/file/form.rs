@@ -13,7 +13,7 @@ use super::by_stage::{BucketsFile, Share};
 use super::scalars::{CurvesFile, ModelsFile, PriorityFile};
 use crate::bound::BoundSettings;
 
-/// Default weight added to requests, for load that a trace did not show. With less, a few workloads miss
+/// Default margin added to requests, for load that a trace did not show. With a smaller margin, a few workloads miss
 /// their SLO in the held-out halves of SLO section 5.4.2.
 const MARGIN: Share = Share(0.1);
 /// Default largest number of buckets of a curve.
@@ -40,19 +40,19 @@ pub struct WorkloadsFile {
     pub network: NetworkFile,
     /// Default stages of workloads. Default all three.
     pub stages: Option<Vec<StageName>>,
-    /// Weight added to requests in curves; models stay unchanged. Default 10%.
+    /// Margin added to requests in curves; models stay unchanged. Default 10%.
     #[serde(default = "margin")]
     pub margin: Share,
     /// Largest number of buckets of each curve; fewer never lower the curve. Default 32.
     #[serde(default = "buckets")]
     pub buckets: usize,
-    /// Links of a path that count as queues. Default `everywhere`; for arrivals beside existing workloads,
-    /// the value of those.
+    /// Links of a path that count as queues. Default `everywhere`; for arrivals beside existing workloads, the existing
+    /// value.
     pub congestion: Option<Congestion>,
-    /// Number of priorities that networks distinguish, if priorities follow SLOs. Default 7; for arrivals
-    /// beside existing workloads, the value of those.
+    /// Number of priorities that networks distinguish, if priorities follow SLOs. Default 7; for arrivals beside
+    /// existing workloads, the existing value.
     pub levels: Option<u32>,
-    /// Settings of bounds. For arrivals beside existing workloads, the settings of those.
+    /// Settings of bounds. For arrivals beside existing workloads, the existing settings.
     pub bounds: Option<BoundSettings>,
     /// Settings to fit models to traces.
     #[serde(default)]
@@ -86,18 +86,19 @@ pub struct WorkloadFile {
     /// r-b curves: for each stage a list of token buckets that hold together, or the name of a file with the
     /// JSON of `leeward slo curve`.
     pub curves: Option<CurvesFile>,
-    /// Models: the JSON of `leeward slo model`, which has curves too, or the name of a file with that JSON.
+    /// Models: the JSON of `leeward slo model`, which also has curves, or the name of a file with that JSON.
     pub model: Option<ModelsFile>,
     /// Latency of requests at the device without queueing, if no trace gives it.
     pub unloaded: Option<Nanos>,
     /// Stages of the workload. Default those of the file.
     pub stages: Option<Vec<StageName>>,
-    /// Workloads whose bursts may coincide with this one's.
+    /// Workloads whose bursts may coincide with the bursts of this one.
     #[serde(default)]
     pub depends_on: Vec<String>,
-    /// Priority of the workload, 0 first: one for all stages, or one for each. By SLO if no workload has one.
+    /// Priority of the workload, 0 first: one for all stages, or one for each. By default, priorities follow SLOs if no
+    /// workload has a priority.
     pub priority: Option<PriorityFile>,
-    /// Enforced token buckets, by stage; without them, its own curve.
+    /// Enforced token buckets, by stage. By default, the workload's own curve.
     pub limits: Option<BucketsFile>,
 }
 
@@ -112,7 +113,7 @@ pub struct SloFile {
     pub latency: Nanos,
 }
 
-/// Bytes of a request in each direction: `overhead` plus a factor of its size.
+/// Bytes of a request in each direction: `overhead`, plus a factor times its size.
 #[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct NetworkFile {
@@ -176,15 +177,15 @@ pub struct FitFile {
     pub interval: Option<Nanos>,
     /// Step of the model. Default 10us.
     pub step: Option<Nanos>,
-    /// Window in which requests count as one of their summed work. Default 1ms.
+    /// Window whose requests count as one request of their summed work.
     pub batch: Option<Nanos>,
     /// Largest number of states, 1 to 16. Default 10.
     pub states: Option<usize>,
-    /// Standard deviations of a state, to either side. Default 2.
+    /// Range of a state to either side, in standard deviations.
     pub deviations: Option<f64>,
     /// Distribution of request sizes. Default empirical.
     pub sizes: Option<SizesName>,
-    /// Fits as the thesis' released code does; other settings still count. Default false.
+    /// Fits models as the thesis' released code does; other settings still count.
     pub published: bool,
 }
 

@@ -113,7 +113,7 @@ pub struct Placed {
 }
 
 impl Workloads {
-    /// Reads a workload file. Other files are looked up from the folder of `files`. Each trace is read once,
+    /// Reads a workload file. The function looks up other files from the folder of `files`. It reads each trace once,
     /// even if several workloads share it.
     ///
     /// # Errors
@@ -157,9 +157,9 @@ impl Workloads {
         read::read(path, text, cluster, files, open, others)
     }
 
-    /// System of the file on a cluster, with a queue for each link and device on a path. Priorities are those
-    /// of the file, else by SLO and merged down to the levels of networks. Limits are those of the file, else
-    /// the workloads' own curves.
+    /// System of the file on a cluster, with a queue for each link and device on a path. The file gives the priorities;
+    /// otherwise they follow SLOs, merged down to the number of priorities of networks. The file gives the limits;
+    /// otherwise they are the workloads' own curves.
     ///
     /// # Errors
     /// [`InputError`] for a workload without a server, without a path, or with an SLO below its unloaded
@@ -185,8 +185,8 @@ impl Workloads {
     /// Workloads as arrivals at a system. Adds missing queues to the system.
     ///
     /// # Errors
-    /// [`InputError`] for a workload without a server or a path, with priorities or limits (the admission
-    /// policy sets them), or with another place in the system already.
+    /// [`InputError`] for a workload without a server or a path, with priorities or limits (the admission policy sets
+    /// them), or with an existing name at another place.
     pub fn arrivals(&self, cluster: &Cluster, system: &mut System) -> Result<Vec<Arrival>, InputError> {
         let mut routes = Routes::new(cluster, self.congestion, std::mem::take(&mut system.queues));
         let arrival = |entry: &Entry| {
@@ -226,8 +226,8 @@ impl Workloads {
         self.entries.iter().filter(there).map(said).collect()
     }
 
-    /// Promise of a workload at its place. Priorities and limits are those of the file, else the last
-    /// priority and its own curves. Stages without queues are left out.
+    /// Promise of a workload at its place. The file gives priorities and limits; otherwise it has the last priority and
+    /// its own curves. The promise omits stages without queues.
     fn promise(&self, entry: &Entry, routes: &mut Routes<'_>) -> Result<Promise, InputError> {
         let demands = &entry.workload.demands;
         let limits = demands.iter().zip(&entry.limits);

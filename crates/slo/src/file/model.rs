@@ -9,8 +9,8 @@ use leeward_traces::Stage;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Largest burst, and largest rate per second, of a bucket; sums of curves stay far from the limits of
-/// numbers. In bytes it is an exabyte.
+/// Largest burst, and largest rate per second, of a bucket. Sums of curves stay far from the limits of floating-point
+/// numbers. As bytes, the value is an exabyte.
 const MOST: f64 = 1e18;
 
 /// Model of a stage, with the curve of the same trace.

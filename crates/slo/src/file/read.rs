@@ -1,4 +1,4 @@
-//! From fields to workloads: looks up names, reads files, and reports errors.
+//! Converts fields to workloads: looks up names, reads files, and reports errors.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -28,7 +28,7 @@ pub(super) struct Draft<'f> {
     pub client: HostId,
     pub server: Option<Server>,
     pub source: Source<'f>,
-    /// Stages of the file; `None` for all that the source has.
+    /// Stages from the file; `None` for all stages of the source.
     pub stages: Option<Vec<Stage>>,
 }
 
@@ -49,7 +49,7 @@ pub(super) struct Reader<'a> {
     /// Device files by number: name and contents.
     pub devices: Vec<(String, Arc<Device>)>,
     pub notes: BTreeSet<String>,
-    /// Highest promised percentile, at which best effort counts its unloaded latency.
+    /// Highest promised percentile. Best effort counts its unloaded latency at this percentile.
     pub highest: Option<f64>,
 }
 
@@ -145,7 +145,7 @@ impl Reader<'_> {
         if error.file == self.path { error } else { self.wrong(draft, field, error) }
     }
 
-    /// Checks that `devices` names servers.
+    /// Checks that every name in `devices` is a server.
     fn check_servers(&self, file: &WorkloadsFile) -> Result<(), InputError> {
         for name in file.devices.keys() {
             server(&self.cluster.fabric, name).map_err(|message| {
@@ -303,7 +303,7 @@ impl Reader<'_> {
             Some(CurvesFile::Named(name)) => {
                 let file = model::read_curves(&located("curves", name)?)
                     .map_err(|error| self.inside(draft, "curves", error))?;
-                // A latency profiled at a lower percentile is no bound for a higher one.
+                // A latency profiled at a lower percentile is no bound for a higher percentile.
                 let percentile = draft.1.value.slo.map_or(0.0, |slo| slo.percentile);
                 let enough = file.unloaded.filter(|&(_, of)| of >= percentile).map(|(seconds, _)| seconds);
                 unloaded = unloaded.or(enough);
@@ -402,7 +402,7 @@ impl Reader<'_> {
     }
 }
 
-/// A host, or a device of one, by name.
+/// A host, or a device of a host, by name.
 fn server(fabric: &Fabric, name: &str) -> Result<Server, String> {
     if let Some(host) = fabric.host(name) {
         let only = fabric.devices(host).len() == 1;

@@ -85,7 +85,7 @@ impl<'a> Trace<'a> {
         let curve = alpha
             .prune_to(self.settings.buckets)
             .map_err(|error| InputError::new(&self.settings.path, error).in_field("buckets"))?;
-        // Requests of one moment may share a bucket, and none exceeds the burst.
+        // Requests at the same moment may share a bucket, and no request exceeds the burst.
         let largest = amounts.iter().copied().fold(0.0, f64::max).min(curve.curve.burst());
         let made = OfStage { curve: curve.curve, largest, model: fit.model };
         self.stages.insert(key, made.clone());

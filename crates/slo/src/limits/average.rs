@@ -1,4 +1,4 @@
-//! Limits `average`: a multiple k of the average rate, with the burst of the r-b curve there (SLO section
+//! Limits `average`: a multiple k of the average rate, with the burst that the r-b curve has at this rate (SLO section
 //! 5.3.1).
 
 use leeward_calculus::{ArrivalCurve, TokenBucket};

@@ -6,14 +6,14 @@
 //! (sum of b of priorities up to and including p) / (C - sum of r of the priorities before p)
 //! ```
 //!
-//! where b is the burst of a workload *at that queue*. Behind a queue that delays it by up to d, a workload
-//! of bucket (r, b) arrives like one of (r, b + r d). The reason: work that leaves within t seconds arrived
-//! within t + d. The thesis' optimiser uses b at the limiter, and checks only each flow's first queue (as the
-//! released code does). So limits that pass here may fail there, and the reverse. For limits of several
-//! buckets the sums are sums of curves, and the same argument holds.
+//! where b is the burst of a workload *at that queue*. Behind a queue that delays it by up to d, a workload of bucket
+//! (r, b) arrives like a workload of bucket (r, b + r d). The reason: work that leaves within t seconds arrived within
+//! t + d. The thesis' optimiser uses b at the limiter and checks only each flow's first queue, as the released code
+//! does. So limits that pass here may fail there, and the reverse. For limits of several buckets, the sums are sums of
+//! curves, and the same argument holds.
 //!
-//! A queue adds no delay if all its traffic comes from one queue that is not faster: fluid that left at the
-//! slower rate forms no backlog again.
+//! A queue adds no delay if all its traffic comes from one queue that is not faster: fluid that left at the slower rate
+//! forms no further backlog.
 
 use leeward_calculus::{
     ArrivalCurve, Overload, Packets, RateLatency, ServiceCurve, TokenBucket, queue_order,
@@ -122,11 +122,12 @@ pub(crate) struct Seat<'a> {
     pub level: u64,
     /// Limits of the demand, at its limiter.
     pub limits: &'a ArrivalCurve,
-    /// Delay since the limiter, at most: the sum of the delays of the queues before, in seconds.
+    /// Largest possible delay between the limiter and this queue: the sum of the delays of the queues before, in
+    /// seconds.
     pub late: f64,
     /// Work of the largest request.
     pub largest: f64,
-    /// The queue before, by index, with its capacity; `None` at the first queue.
+    /// The previous queue, by index, with its capacity; `None` at the first queue.
     pub from: Option<(usize, f64)>,
 }
 
@@ -158,7 +159,7 @@ pub(crate) fn passes_through(capacity: f64, mut from: impl Iterator<Item = Optio
 /// Delay of each seat at a queue, in the order of `seats`.
 pub(crate) fn at_queue(capacity: f64, packets: Packets, seats: &[Seat<'_>]) -> Vec<Result<f64, Overload>> {
     if packets == Packets::Fluid && passes_through(capacity, seats.iter().map(|seat| seat.from)) {
-        // This queue can serve everything that the queue before can. An overload counts at the queue before.
+        // This queue can serve everything that the previous queue can. An overload counts at the previous queue.
         return vec![Ok(0.0); seats.len()];
     }
     let mut order: Vec<usize> = (0..seats.len()).collect();
@@ -231,10 +232,10 @@ impl Sums {
     }
 }
 
-/// Prior knowledge of a hop.
+/// Knowledge about a hop from earlier rounds.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(crate) struct Known {
-    /// Delay in seconds, or a lower estimate.
+    /// Delay in seconds, or a lower bound of it.
     pub seconds: f64,
     /// True for a fixed hop: traffic at its queue is unchanged, and the check skips the queue.
     pub stands: bool,
@@ -253,8 +254,7 @@ pub(crate) fn for_each_hop<T: Clone>(system: &System, value: &T) -> Hops<T> {
 
 /// Bounds of all promises of a system, or the reason for none. Best effort counts at its priority.
 ///
-/// Traffic from an overloaded queue may arrive at any time, so no promise has a bound at the next queues
-/// either.
+/// Traffic from an overloaded queue may arrive at any time, so no promise has a bound at the following queues either.
 ///
 /// # Errors
 /// [`SystemError`] for an invalid system.

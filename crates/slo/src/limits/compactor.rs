@@ -9,9 +9,9 @@
 //!            (sum of r before p) / C <= R                                           at each of its queues
 //! ```
 //!
-//! The last two rows are equation 5.1 with the largest share R of any queue used at all queues. Limits within
-//! them keep the SLO; some limits that keep the SLO violate them. Capacities are units of rate and burst here
-//! as in the thesis. If a stage crosses queues of different capacities, the objective uses its first.
+//! The last two rows are equation 5.1, with R, the largest share of any used queue, at all queues. Limits within them
+//! keep the SLO; some limits that keep the SLO violate them. As in the thesis, capacities are the units of rate and
+//! burst here. If a stage crosses queues of different capacities, the objective uses its first.
 //!
 //! | | thesis, released code | here |
 //! | --- | --- | --- |
@@ -86,7 +86,7 @@ pub struct Excess {
 /// An SLO or a capacity.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Over {
-    /// SLO of a workload, by name. Of several workloads with the same waits, the tightest SLO.
+    /// SLO of a workload, by name. If several workloads have the same waits, the one with the tightest SLO.
     Slo(String),
     /// Capacity of a queue, by name.
     Queue(String),
@@ -173,7 +173,7 @@ impl Limiting for Compactor {
     }
 }
 
-/// Checks that each workload has an SLO above its tails.
+/// Checks that the SLO of each workload exceeds its tails.
 fn possible(problem: &Problem<'_>) -> Result<(), NoLimits> {
     for free in &problem.free {
         let workload = || free.workload.name.clone();

@@ -1,9 +1,9 @@
 //! Limits `effective-bandwidth`: no burst, and the least rate that delays no request beyond the stage's share
 //! of the SLO (SLO section 5.3.1).
 //!
-//! For one stage this rate is the supremum of alpha(t) / (t + D), with D the SLO minus the profiled tails.
-//! The thesis does not say how to split D over several stages. Here the split minimises the largest rate as a
-//! share of its stage's capacity; or the parts are equal.
+//! For one stage this rate is the supremum of alpha(t) / (t + D), with D the SLO minus the profiled tails. The thesis
+//! does not say how to split D over several stages. Here the split minimises the largest rate as a share of its stage's
+//! capacity; alternatively, the parts are equal.
 
 use leeward_calculus::{ArrivalCurve, TokenBucket};
 use leeward_registry::{Registration, schema, settings};
@@ -60,8 +60,8 @@ impl EffectiveBandwidth {
             let part = budget / demands.len() as f64;
             return demands.iter().map(|demand| rate_for(&demand.arrivals, part)).collect();
         }
-        // Delays fall as the share grows, so bisection finds the least share within the budget. A stage's
-        // rate is at least its average.
+        // Delays fall as the share grows, so bisection finds the smallest share within the budget. A stage's rate is at
+        // least its average.
         let rates = |share: f64| -> Vec<f64> {
             capacities
                 .iter()
@@ -94,7 +94,7 @@ impl Limiting for EffectiveBandwidth {
         each(problem, |free| {
             let workload = || free.workload.name.clone();
             let slo = free.workload.slo.ok_or_else(|| NoLimits::BestEffort { workload: workload() })?;
-            // Twice the margin of the check: rates that use up the whole SLO would fail it.
+            // Uses twice the margin of the check, because rates that use up the whole SLO would fail it.
             let budget = free.budget().unwrap_or(slo.latency) - 2.0 * ROUNDING * slo.latency;
             let alone = |why: &str| NoLimits::Alone { workload: workload(), why: why.to_owned() };
             if budget <= 0.0 {
@@ -122,7 +122,7 @@ fn delay_at(arrivals: &ArrivalCurve, rate: f64) -> f64 {
     shaper.and_then(|shaper| arrivals.shaper_delay(shaper).ok()).unwrap_or(f64::INFINITY)
 }
 
-/// Least rate that delays nothing by more than `deadline`: the supremum of alpha(t) / (t + deadline).
+/// Lowest rate that delays nothing by more than `deadline`: the supremum of alpha(t) / (t + deadline).
 fn rate_for(arrivals: &ArrivalCurve, deadline: f64) -> f64 {
     arrivals.vertices().map(|(at, work)| work / (at + deadline)).fold(arrivals.rate(), f64::max)
 }

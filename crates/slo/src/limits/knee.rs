@@ -1,4 +1,4 @@
-//! Limits `knee`: the pair of the least r + b on the normalised r-b curve (SLO section 5.3.1).
+//! Limits `knee`: the pair with the smallest r + b on the normalised r-b curve (SLO section 5.3.1).
 
 use leeward_calculus::{ArrivalCurve, TokenBucket};
 use leeward_registry::{NoSettings, Registration, schema, settings};
@@ -33,7 +33,7 @@ impl Limiting for Knee {
     }
 }
 
-/// Bucket of the least r + b; of several, the one of the lowest rate.
+/// Bucket with the smallest r + b; of several, the one with the lowest rate.
 fn knee(arrivals: &ArrivalCurve) -> ArrivalCurve {
     let size = |bucket: &TokenBucket| bucket.rate() + bucket.burst();
     let lowest_first = arrivals.buckets().iter().rev();

@@ -32,7 +32,7 @@ pub enum MarginError {
 /// stay unscaled.
 ///
 /// # Errors
-/// [`MarginError`] for an invalid margin, or one that scales work beyond the range of numbers.
+/// [`MarginError`] for an invalid margin, or for work that it scales beyond the range of numbers.
 pub fn with_margin(workload: &Workload, margin: f64) -> Result<Workload, MarginError> {
     if !margin.is_finite() || margin < 0.0 {
         return Err(MarginError::Margin(margin));

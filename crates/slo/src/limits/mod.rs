@@ -6,9 +6,9 @@
 //! \--------------------------------------- settle ---------------------------------------/
 //! ```
 //!
-//! `compactor` chooses for all workloads together. The other algorithms choose for each workload alone, and
-//! serve as comparators. Limits count as sufficient only if [`bounds`] confirms them, whatever chose them. An
-//! algorithm holds settings and no state. A new one needs one file and one line in [`REGISTRY`].
+//! `compactor` chooses for all workloads together. The other algorithms choose for each workload alone, and serve as
+//! comparators. Limits count as sufficient only if [`bounds`] confirms them, for every algorithm. An algorithm holds
+//! settings and no state. A new algorithm needs one file and one line in [`REGISTRY`].
 
 mod average;
 mod check;
@@ -41,7 +41,7 @@ pub(crate) use settle::settle_knowing;
 /// Reason for which no limits were chosen.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum NoLimits {
-    /// No choice keeps all SLOs together.
+    /// No choice keeps all SLOs at the same time.
     #[error("no limits keep all SLOs together")]
     Together,
     /// No choice keeps the SLO of a workload, even without the others.

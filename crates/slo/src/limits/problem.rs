@@ -6,7 +6,7 @@ use super::super::system::System;
 use super::super::workload::Workload;
 use super::check::{Hops, Known, Seat, before_queues, for_each_hop, passes_through};
 
-/// Workloads whose limits are free, and the traffic they share queues with.
+/// Workloads with free limits, and the traffic that shares queues with them.
 pub struct Problem<'a> {
     pub(crate) packets: Packets,
     pub(crate) queues: Vec<Shared<'a>>,
@@ -18,7 +18,7 @@ pub struct Problem<'a> {
 pub(crate) struct Shared<'a> {
     pub name: &'a str,
     pub capacity: f64,
-    /// True if the queue has no backlog of its own.
+    /// True if the queue itself never has a backlog.
     pub idle: bool,
     /// Fixed traffic: (priority, bucket at this queue, largest request).
     pub fixed: Vec<(u64, TokenBucket, f64)>,
@@ -53,14 +53,14 @@ impl Free<'_> {
 }
 
 impl<'a> Problem<'a> {
-    /// Problem with the limits of the `free` promises open, by index, in a valid system; the limits of the
-    /// others stay. Bursts are those at the limiters; [`settle`](super::settle) accounts for their growth at
-    /// queues on the path.
+    /// Problem with free limits for the `free` promises, by index, in a valid system; the limits of the others stay
+    /// fixed. Bursts are those at the limiters; [`settle`](super::settle) accounts for their growth at queues on the
+    /// path.
     pub fn of(system: &'a System, free: &[usize], packets: Packets) -> Problem<'a> {
         Problem::knowing(system, free, packets, &for_each_hop(system, &Known::default()))
     }
 
-    /// Problem with known delays of earlier hops, by which work arrives later. Fixed hops are left out.
+    /// Problem that knows by how much earlier hops delay work. The problem omits fixed hops.
     pub(crate) fn knowing(
         system: &'a System,
         free: &[usize],
@@ -131,7 +131,7 @@ impl<'a> Problem<'a> {
     }
 }
 
-/// Bucket of the lowest rate, which binds over the longest intervals.
+/// Bucket with the lowest rate, which binds over the longest intervals.
 pub(crate) fn outermost(limits: &ArrivalCurve) -> TokenBucket {
     limits.buckets()[limits.buckets().len() - 1]
 }

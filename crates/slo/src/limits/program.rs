@@ -1,11 +1,11 @@
 //! The linear program of the compactor.
 //!
-//! The thesis has variables r and b for each workload and stage, and one row for each linear segment of its
-//! r-b curve. Here the segments are the variables, each from 0 (unused) to 1 (used whole). From the curve's
-//! first vertex, r falls over a segment by its length, and b rises by its height. Segments get steeper one
-//! after another, and every row prefers a smaller b. So an optimal solution can use them in order, and then
-//! (r, b) is on the curve: the objective equals the thesis'. The gain: tens of rows instead of hundreds,
-//! coefficients of one magnitude, and a b never below its curve.
+//! The thesis has variables r and b for each workload and stage, and one row for each linear segment of its r-b curve.
+//! Here the segments are the variables, each from 0 (unused) to 1 (fully used). From the curve's first vertex, r falls
+//! over a segment by its length, and b rises by its height. Segments get steeper one after another, and every row
+//! prefers a smaller b. So an optimal solution can use them in order. Then (r, b) is on the curve, and the objective
+//! equals the objective of the thesis. The program needs tens of rows instead of hundreds, its coefficients have one
+//! magnitude, and b is never below its curve.
 
 use std::collections::BTreeMap;
 
@@ -56,7 +56,7 @@ impl<'p, 'a> Compaction<'p, 'a> {
                     Some(budget) => budget * capacities.clone().fold(0.0, f64::max),
                     None => f64::INFINITY,
                 };
-                // A demand without queues (its server is its client) delays no workload at any rate.
+                // A demand without queues (its client is its server) delays no workload at any rate.
                 let unit = capacities.clone().next();
                 demands.push(Pieces::new(&demand.arrivals, unit, most, cost, &mut program));
                 for (hop, &queue) in path.iter().enumerate() {
@@ -91,10 +91,10 @@ impl<'p, 'a> Compaction<'p, 'a> {
         }
     }
 
-    /// Adds a row for the latency of each workload; workloads with the same waits share one.
+    /// Adds a row for the latency of each workload. Workloads with the same waits share a row.
     fn latencies(&mut self, queues: Queues, share: f64) {
         let problem = self.problem;
-        // By set of waits: the least budget, and the workload it belongs to.
+        // By set of waits: the smallest budget, and its workload.
         let mut waits: BTreeMap<Vec<(u64, usize)>, (f64, &str)> = BTreeMap::new();
         let mut add = |at: Vec<(u64, usize)>, budget: f64, name: &'a str| {
             let least = waits.entry(at).or_insert((budget, name));
@@ -181,7 +181,7 @@ impl<'p, 'a> Compaction<'p, 'a> {
         self.row(&weights, &extra, 1.0 - fixed / budget);
     }
 
-    /// Largest request of a priority after `level` that may be in service.
+    /// Largest request that may be in service and has a priority after `level`.
     fn block(&self, level: u64, queue: usize) -> f64 {
         if self.problem.packets == Packets::Fluid {
             return 0.0;
@@ -230,7 +230,7 @@ impl<'p, 'a> Compaction<'p, 'a> {
         self.program.minimise(Limits::default(), None).map(Some)
     }
 
-    /// True if some row holds for no choice.
+    /// True if no choice satisfies some row.
     pub fn is_impossible(&self) -> bool {
         self.impossible
     }
@@ -256,7 +256,7 @@ impl<'p, 'a> Compaction<'p, 'a> {
     }
 }
 
-/// True if the program includes a queue that is the `hop`th of a route.
+/// True if the program includes the queue at position `hop` of a route.
 fn counts(problem: &Problem<'_>, queues: Queues, queue: usize, hop: usize) -> bool {
     match queues {
         Queues::All => !problem.queues[queue].idle,

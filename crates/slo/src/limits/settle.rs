@@ -62,8 +62,8 @@ pub enum Unsettled {
     },
 }
 
-/// Chooses limits for the `free` promises of a system, by index, and checks that *every* promise keeps its
-/// SLO (best effort has none). The current limits of the free promises are ignored.
+/// Chooses limits for the `free` promises of a system, by index, and checks that *every* promise keeps its SLO (best
+/// effort has none). The function ignores the current limits of the free promises.
 ///
 /// # Errors
 /// [`Unsettled`] for an invalid system, if no limits are found, or if some SLO may be missed under them.
@@ -94,7 +94,7 @@ pub(crate) fn settle_knowing(
     for _ in 0..ROUNDS {
         let limits = match (way.choose(&Problem::knowing(&system, free, packets, &known)), missed) {
             (Ok(limits), _) => limits,
-            // The growth of bursts is the obstacle; the SLO that it breaks says more.
+            // The growth of bursts is the obstacle, and the missed SLO is the more useful message.
             (Err(NoLimits::Together), Some(missed)) => return Err(missed),
             (Err(error), _) => return Err(error.into()),
         };
@@ -143,12 +143,12 @@ fn longest(system: &System, promise: &Promise, hops: &[Vec<Result<f64, Unmet>>])
     longest.map_or((String::new(), 0.0), |(queue, seconds)| (system.queues[queue].name.clone(), seconds))
 }
 
-/// Stores the delays found for hops that are not fixed. Returns true if the next choice may differ: only
-/// delays before another hop matter.
+/// Stores the delays found for hops that are not fixed. Returns true if the next choice may differ: only delays before
+/// another hop have an effect.
 fn learn(known: &mut Hops<Known>, found: &Hops<Result<f64, Unmet>>) -> bool {
     let mut changed = false;
     for (known, found) in known.iter_mut().flatten().zip(found.iter().flatten()) {
-        // A stage without queues, on a client that is the server, has no hops.
+        // A stage without queues (its client is its server) has no hops.
         let hops = known.len();
         for (hop, (known, found)) in known.iter_mut().zip(found).enumerate() {
             if let Ok(seconds) = *found

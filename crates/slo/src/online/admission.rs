@@ -11,11 +11,11 @@ use crate::file::{Chosen, Placed, Workloads};
 use crate::priorities::{by_slo, merge};
 use crate::{Promise, System};
 
-/// Admits a workload beside the active ones, as `leeward slo admit` does. The workload has the ledger owner
-/// id `id`; its form names its server.
+/// Admits a workload beside the active ones, as `leeward slo admit` does. `id` is the ledger owner id of the workload;
+/// its form names its server.
 ///
 /// # Errors
-/// [`Rejected`] for an invalid form or policy, or with the SLO that would be missed and its stage.
+/// [`Rejected`] for an invalid form or policy, or for an SLO that would be missed, with its stage.
 pub fn admit(
     cluster: &Cluster,
     standing: &[ActiveWorkload],
@@ -55,8 +55,8 @@ pub fn admit(
     agreement(cluster, standing, &asked, id, system, &bounds)
 }
 
-/// Describes the stage with the largest share of a bound above its SLO. `None` if the refusal names the stage
-/// already, or if the bound was computed under other priorities.
+/// Describes the stage with the largest share of a bound above its SLO. `None` if the refusal already names the stage,
+/// or if the bound is from other priorities.
 fn narrowest(
     system: &System,
     arriving: &Workloads,

@@ -1,9 +1,9 @@
-//! Active workloads beside a new volume: the guarantees to preserve.
+//! Active workloads beside a new volume, and the guarantees to preserve.
 //!
-//! Packing uses worst-case bounds. Some active promises fail that test: they were made by another bound or by
-//! none, or they are lost because a link lost capacity. These promises must not block all new ones. So each
-//! promise is checked by its own bound. A promise that is missed already may not get worse. A promise without
-//! a shared queue with the new workload, direct or indirect, stays unchanged.
+//! Packing uses worst-case bounds. Some active promises fail that test. Another bound, or none, admitted them; or a
+//! link lost capacity, and they are lost. These promises must not block all new ones. So each promise is checked by the
+//! bound that admitted it. A promise that is already missed may not get worse. A promise that shares no queue with the
+//! new workload, directly or through others, stays unchanged.
 
 use std::collections::BTreeSet;
 
@@ -26,7 +26,7 @@ pub(super) struct ExistingGrants<'s> {
     before: System,
     /// Worst-case bounds in that system.
     worst: Vec<Result<Bound, Unbounded>>,
-    /// Workloads with slack in packing, by index: packing may delay them beyond its own bounds.
+    /// Workloads with slack in packing, by index: packing may delay them beyond their worst-case bounds.
     slack: BTreeSet<usize>,
 }
 
@@ -34,13 +34,13 @@ pub(super) struct ExistingGrants<'s> {
 pub(super) struct Verdict {
     /// For each promise: true if the new workload may affect it.
     pub reached: Vec<bool>,
-    /// For each promise: its bound; `None` for a promise without a method, and for one that is not affected.
+    /// For each promise: its bound. `None` for a promise admitted without a bound, and for an unaffected promise.
     pub bounds: Vec<Option<Result<Bound, Unbounded>>>,
-    /// Promises that are not kept.
+    /// Promises whose SLO is not guaranteed.
     pub missed: Vec<Missed>,
 }
 
-/// A promise that is not kept.
+/// A promise whose SLO is not guaranteed.
 pub(super) struct Missed {
     /// Index of the promise.
     pub promise: usize,
@@ -53,8 +53,7 @@ pub(super) struct Missed {
 }
 
 impl<'s> ExistingGrants<'s> {
-    /// Creates the check. `there` is the system of the active workloads alone, in their order, with any
-    /// priorities.
+    /// Creates the check. `there` is the system of only the active workloads, in their order, with any priorities.
     ///
     /// # Errors
     /// A message for an invalid system.
@@ -75,8 +74,7 @@ impl<'s> ExistingGrants<'s> {
         Ok(beside)
     }
 
-    /// True if a promise was made by another bound than worst cases, and its worst-case bound exists but is
-    /// not within its SLO.
+    /// True if a bound other than worst cases admitted a promise, and its worst-case bound exists but exceeds its SLO.
     fn is_anothers(&self, at: usize) -> bool {
         let latency = self.standing[at].agreed.slo.latency_s;
         let other = method(&self.standing[at].agreed) != Some(Method::Dnc);
@@ -94,8 +92,8 @@ impl<'s> ExistingGrants<'s> {
         self.slack.remove(&at)
     }
 
-    /// Checks the result of a packing: `system`, with the new workload as the last promise. Restores the
-    /// priorities of promises that are not affected.
+    /// Checks the result of a packing: `system`, with the new workload as the last promise. Restores the priorities of
+    /// unaffected promises.
     ///
     /// # Errors
     /// A message for an invalid system.
@@ -135,7 +133,7 @@ impl<'s> ExistingGrants<'s> {
         Ok(Verdict { reached, bounds, missed })
     }
 
-    /// True if a missed promise was missed before, and its bound did not grow.
+    /// True if a missed promise was already missed before, and its bound did not grow.
     fn was_no_better(&self, at: usize, by: Method, now: &Result<Bound, Unbounded>) -> Result<bool, String> {
         let Some(standing) = self.standing.get(at) else { return Ok(false) };
         let latency = standing.agreed.slo.latency_s;
@@ -164,7 +162,7 @@ fn is_within(bound: &Result<Bound, Unbounded>, latency: f64) -> bool {
     bound.as_ref().is_ok_and(|bound| bound.seconds <= latency)
 }
 
-/// Method that a promise was made by; `None` for no bound.
+/// Method that admitted a promise; `None` if it was admitted without a bound.
 fn method(agreed: &Grant) -> Option<Method> {
     let by = agreed.by.as_deref()?;
     Some(Method::ALL.into_iter().find(|method| method.name() == by).unwrap_or(Method::Dnc))
@@ -179,8 +177,8 @@ fn set_priorities(promise: &mut Promise, agreed: &Grant) {
     }
 }
 
-/// For each promise: true if it shares a queue with the last promise, directly or through others. True for
-/// all if the last workload has dependencies.
+/// For each promise: true if it shares a queue with the last promise, directly or through others. True for all promises
+/// if the last workload has dependencies.
 fn reached(system: &System) -> Vec<bool> {
     let mut reached = vec![false; system.promises.len()];
     let Some(last) = system.promises.last() else { return reached };

@@ -17,7 +17,7 @@ const LARGEST: usize = 1 << 16;
 /// Longest name, in characters.
 const LONGEST_NAME: usize = 128;
 
-/// Checks that a form names no other file, leaves the decided fields empty, and names a server only if
+/// Checks that a form names no other file, and leaves fields empty that the decision fills. A server is allowed only if
 /// `placed`.
 ///
 /// # Errors
@@ -76,7 +76,7 @@ pub(super) fn read(cluster: &Cluster, standing: &[ActiveWorkload], form: &Form) 
             file["levels"] = levels.into();
         }
         let files = Files::default();
-        // `check` refuses file names.
+        // `check` rejects file names.
         let open = |name: &str| -> Result<Text, InputError> {
             Err(InputError::new(name, "files cannot be named here"))
         };
@@ -84,7 +84,7 @@ pub(super) fn read(cluster: &Cluster, standing: &[ActiveWorkload], form: &Form) 
     };
     let wrong = |error: InputError| {
         let field = error.field.as_deref().map(|field| field.trim_start_matches("workloads[0].").to_owned());
-        // The form is one line, so its line number is useless.
+        // The form is a single line, so a line number is useless.
         let mut plain = InputError::new("workload", error.message);
         plain.field = field;
         Rejected::Wrong(plain)
@@ -114,8 +114,7 @@ fn in_force(standing: &ActiveWorkload, names: &BTreeSet<&str>) -> Form {
     form
 }
 
-/// Limits in the syntax of a file. Their values are whole bytes, nanoseconds and millionths of a device
-/// already.
+/// Limits in the syntax of a file. The values are already whole bytes, nanoseconds and millionths of a device.
 fn limits(stage: &GrantedStage) -> Value {
     let bucket = |bucket: &crate::file::BucketRecord| match is_storage(stage) {
         true => json!({

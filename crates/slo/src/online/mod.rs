@@ -6,10 +6,10 @@
 //!                                                    \--entries, queues read--> ledger
 //! ```
 //!
-//! A workload is a form, the fields of a workload in a workload file; it names no other file. The promise is
-//! written back into the form (server, priority, limits). So the active workloads are a workload file too,
-//! and the same code reads, bounds, admits and packs them. An agreement covers all workloads: a new one may
-//! give others new priorities (admission) or new limits (packing).
+//! A workload is a form: the fields of a workload in a workload file. It names no other file. The promise is written
+//! back into the form (server, priority, limits). So the active workloads form a workload file too, and the same code
+//! reads, bounds, admits and packs them. An agreement covers all workloads: a new workload may give the others new
+//! priorities (admission) or new limits (packing).
 
 mod admission;
 mod existing_grants;
@@ -102,7 +102,7 @@ pub struct Agreement {
     pub agreed: Vec<Grant>,
     /// Ledger entries of each workload.
     pub entries: Vec<Vec<Entry>>,
-    /// Resources that the decision rests on.
+    /// Resources that the decision depends on.
     pub read: Vec<ResourceId>,
     /// Link of the new workload with the least unreserved capacity, and that capacity in bit/s.
     pub narrowest: Option<(ResourceId, i64)>,
@@ -117,7 +117,7 @@ pub enum Rejected {
     /// The policy is unknown, or its settings are invalid.
     #[error("{0}")]
     Policy(String),
-    /// An SLO would not be guaranteed, no server has room, or the cluster supports no promises.
+    /// An SLO would not be guaranteed, no server has room, or the cluster does not support guarantees.
     #[error("{0}")]
     Refused(String),
 }
@@ -134,8 +134,8 @@ fn levels(fabric: &Fabric) -> Result<u32, Rejected> {
     Ok(u32::from(levels).min(super::priorities::LEVELS))
 }
 
-/// Replaces zero capacities by one byte per second. Promises on such a link or device then have no bound, and
-/// all others keep theirs.
+/// Replaces zero capacities by one byte per second. Promises on such a link or device then have no bound; all others
+/// keep their bounds.
 fn passable(cluster: &Cluster) -> Cluster {
     let all = cluster.capacities.as_slice().iter();
     let capacities = all.map(|capacity| Load(capacity.0.max(BITS_PER_BYTE as i64)));

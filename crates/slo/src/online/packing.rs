@@ -17,10 +17,9 @@ use crate::limits;
 use crate::pack::{Classes, PackSettings, Packing, ROUNDS, Request, Requests, Resident, Site, promised};
 use crate::{Slo, System, Workload};
 
-/// Finds a server for the volume of a workload beside the active ones, as `leeward slo pack` does. The result
-/// is the first server where limits keep every SLO that the workload may affect. If the limit algorithm
-/// chooses for all workloads of a server together, the others there get new limits. Hosts in `closed` take no
-/// volume.
+/// Finds a server for the volume of a workload beside the active ones, as `leeward slo pack` does. The result is the
+/// first server whose limits keep every SLO that the workload may affect. If the limit algorithm chooses for all
+/// workloads of a server together, the other workloads on it get new limits. Hosts in `closed` take no volume.
 ///
 /// # Errors
 /// [`Rejected`] for an invalid form or algorithm, or with the obstacle.
@@ -88,7 +87,7 @@ pub fn pack(
     Ok(agreement)
 }
 
-/// Input of the packings.
+/// Active workloads; the new workload is the last.
 struct Floor<'a> {
     cluster: &'a Cluster,
     /// Active workloads, and the new one as the last.
@@ -98,8 +97,8 @@ struct Floor<'a> {
 }
 
 impl Floor<'_> {
-    /// Packing of the active workloads at their places. Their latency targets are the SLOs as `classes`
-    /// shortens them, or those of `slack`.
+    /// Packing of the active workloads on their servers. Their latency targets are their SLOs shortened by `classes`,
+    /// or the targets from `slack`.
     fn taken_in(&self, classes: &Classes, slack: impl Fn(usize) -> Option<f64>) -> Result<Packing, Rejected> {
         let refused = |error: &dyn std::fmt::Display| Rejected::Refused(error.to_string());
         let fabric = &self.cluster.fabric;
@@ -176,8 +175,8 @@ fn shorter(workload: &Arc<Workload>, classes: &Classes) -> Arc<Workload> {
     Arc::new(workload)
 }
 
-/// Rounds chosen limits up to whole bytes and nanoseconds and millionths of a device, the precision of
-/// enforcement and files. Own curves stay.
+/// Rounds chosen limits up to whole bytes and nanoseconds and millionths of a device, the precision of enforcement and
+/// files. Limits equal to a workload's own curve stay unchanged.
 fn whole_limits(system: &mut System, asked: &[Asked]) {
     for promise in &mut system.promises {
         let own = asked.iter().find(|asked| asked.workload.name == promise.workload.name);
@@ -206,8 +205,7 @@ fn whole_limits(system: &mut System, asked: &[Asked]) {
     }
 }
 
-/// Next whole number. Floating-point error above a whole number is ignored, so a second rounding changes
-/// nothing.
+/// Next whole number. Ignores floating-point error above a whole number, so a second rounding changes nothing.
 fn up(number: f64) -> f64 {
     (number - 1e-3).ceil()
 }

@@ -13,7 +13,7 @@ use super::packing::{Packing, Placed};
 use super::pruned::Out;
 use super::report::{NoRoom, Why};
 
-/// Places per thread between two joins; the start of a thread costs as much as a few programs.
+/// Number of places per thread between two joins. Starting a thread costs as much as a few programs.
 const PLACES: usize = 8;
 
 /// A place that keeps every SLO, with the changes it causes.
@@ -65,7 +65,7 @@ impl Search<'_> {
         let mut alone: Option<(Unsettled, Place)> = None;
         let mut unsettled: Option<(Unsettled, Place)> = None;
         let mut clients = 0;
-        // Idle servers of equal capacities need one trial only.
+        // Of the idle servers with equal capacities, only one needs a trial.
         let mut known: BTreeSet<Vec<u64>> = BTreeSet::new();
         let most = match packing.settings.threads {
             1 => 1,
@@ -124,14 +124,14 @@ impl Search<'_> {
         }
     }
 
-    /// Reason for no limits at a place, with the violated SLOs and capacities if nothing keeps all SLOs.
+    /// Reason why no limits exist at a place. If nothing keeps all SLOs, it includes the violated SLOs and capacities.
     fn told(&self, why: &Unsettled, place: &Place) -> String {
         let Unsettled::NoLimits(NoLimits::Together) = why else { return why.to_string() };
         let Around { system, known, chosen, .. } = self.around(place);
         let problem = Problem::knowing(&system, &chosen, self.packing.settings.packets(), &known);
         match self.packing.way.binding(&problem) {
             Ok(Some(binding)) => format!("{why}; where as little as possible is exceeded, that is {binding}"),
-            // The second program adds nothing.
+            // The second program adds no information.
             Ok(None) | Err(_) => why.to_string(),
         }
     }
@@ -298,7 +298,7 @@ impl Search<'_> {
         })
     }
 
-    /// Queues whose delays may change: those of workloads with free limits, and all downstream queues.
+    /// Queues whose delays may change: those of workloads with free limits, and all queues downstream of them.
     fn touched(&self, place: &Place, free: &[u64]) -> BTreeSet<usize> {
         let packing = self.packing;
         let mut touched: BTreeSet<usize> = place.route.iter().flatten().copied().collect();

@@ -1,10 +1,10 @@
 //! Quick test that a workload cannot keep its SLO at a device, without a linear program.
 //!
-//! For one priority p at one device, equation 5.1 is: the sum of b up to and including p, plus D times the
-//! sum of r before p, is at most C D. D is the part of the SLO available to the device. The least left side,
-//! over all (r, b) on their curves with rates that fit the device, results from a greedy choice: give rate
-//! where it reduces the sum most. If even this exceeds C D, so does any choice; the linear program has this
-//! row and others. Other stages of the SLO count with their least bursts.
+//! For one priority p at one device, equation 5.1 is: the sum of b up to and including p, plus D times the sum of r
+//! before p, is at most C D. D is the part of the SLO that is available to the device. A greedy choice gives the
+//! smallest left side over all (r, b) on the curves with rates that fit the device: it gives rate where it reduces the
+//! sum most. If even this smallest sum exceeds C D, so does any choice; the linear program has this row and others.
+//! Other stages of the SLO count with their smallest bursts.
 
 use leeward_calculus::ArrivalCurve;
 
@@ -12,11 +12,11 @@ use leeward_calculus::ArrivalCurve;
 pub(super) struct Seat<'a> {
     pub level: u64,
     pub arrivals: &'a ArrivalCurve,
-    /// Largest part of its SLO available at this device, in seconds.
+    /// Largest part of its SLO that is available at this device, in seconds.
     pub budget: f64,
 }
 
-/// Index of a workload whose SLO no limits can keep together with the higher priorities. The result is the
+/// Index of a workload whose SLO cannot be kept together with the higher priorities under any limits. The result is the
 /// tightest workload of the first priority with such a violation. `None` if the test finds no violation.
 pub(super) fn hopeless(capacity: f64, seats: &[Seat<'_>]) -> Option<usize> {
     let least: f64 = seats.iter().map(|seat| seat.arrivals.rate()).sum();
@@ -32,7 +32,7 @@ pub(super) fn hopeless(capacity: f64, seats: &[Seat<'_>]) -> Option<usize> {
         let mut sum = 0.0;
         gains.clear();
         for seat in seats.iter().filter(|seat| seat.level <= level) {
-            // Rate for higher priorities reduces the service of this one.
+            // Rate for higher priorities reduces the service of this priority.
             let price = if seat.level < level { budget } else { 0.0 };
             let buckets = seat.arrivals.buckets();
             sum += buckets[buckets.len() - 1].burst() + price * seat.arrivals.rate();
@@ -47,7 +47,7 @@ pub(super) fn hopeless(capacity: f64, seats: &[Seat<'_>]) -> Option<usize> {
             sum -= gain * given;
             left -= given;
         }
-        // A relative tolerance keeps rounding from ruling out a feasible place.
+        // A relative tolerance prevents rounding from excluding a feasible place.
         (budget <= 0.0 || sum > capacity * budget * (1.0 + 1e-9) + 1e-12).then_some(tightest)
     })
 }
@@ -66,10 +66,10 @@ mod tests {
         let seat = |level, budget| Seat { level, arrivals: &curve, budget };
         assert_eq!(hopeless(1.0, &[seat(0, 0.2), seat(0, 0.2)]), None);
         assert_eq!(hopeless(1.0, &[seat(0, 0.2), seat(0, 0.19)]), Some(1));
-        // After one higher priority, the device needs 0.2 + 0.5 D, and D must be at least that.
+        // After one higher priority, the device needs 0.2 + 0.5 D, and D must be at least this sum.
         assert_eq!(hopeless(1.0, &[seat(0, 0.2), seat(1, 0.5)]), None);
         assert_eq!(hopeless(1.0, &[seat(1, 0.39), seat(0, 0.2)]), Some(0));
-        // A third workload's rate leaves the first two too little, whatever its own needs.
+        // A third workload's rate leaves the first two too little, independently of its own needs.
         assert_eq!(hopeless(1.0, &[seat(1, 0.3), seat(0, 0.2), seat(0, 0.2)]), Some(1));
     }
 }

@@ -1,14 +1,14 @@
-//! From a plan to the ledger: promises become envelopes, all in one transaction.
+//! Conversion of a plan for the ledger: promises become envelopes, all in one transaction.
 //!
 //! ```text
 //! Packing::plan --> transaction (add, release, expect) --Ledger::commit--> apply and store the ids
 //!                                                          \--conflict--> take over the ledger's capacities, plan again
 //! ```
 //!
-//! Each stage of a workload is an entry on the queues it crosses. Rates and bursts include the margin. The
-//! ledger counts payload: bits on links, and work per byte at each hop. Work on links is in bytes already, so
-//! a hop's work is 8 bits per byte; a device's seconds count as "bytes" of one ns each. Entries are held
-//! until released: reservations do not fade.
+//! Each stage of a workload is an entry on the queues it crosses. Rates and bursts include the margin. The ledger
+//! counts payload: bits on links, and work per byte at each hop. Work on links is already in bytes, so a hop's work is
+//! 8 bits per byte. A device's seconds count as "bytes" of one ns each. Entries are held until release, because
+//! reservations do not fade.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ pub enum BridgeError {
         "the queue of `{0}` is first in, first out: nothing can be promised on it; give the cluster `priorities`, the number of its classes"
     )]
     Fifo(String),
-    /// Priorities by SLO would need new numbers with each new SLO.
+    /// The packing has no fixed priorities: priorities by SLO would need new numbers with each new SLO.
     #[error("priorities by SLO change with each new SLO: set `levels`, the longest SLO of each priority")]
     NoLevels,
     /// The priority exceeds the classes of the switches.
@@ -61,13 +61,13 @@ pub enum BridgeError {
     Unknown(String),
 }
 
-/// Transaction of a plan: entries for the new workload, replacements for workloads with new limits, and the
-/// version of every queue that the plan rests on, from `view`. `promised` has the entries of the placed
-/// workloads. The second result names the workload of each added entry, in order: one entry per stage, to
-/// match with the ids of the commit.
+/// Transaction of a plan: entries for the new workload, replacements for workloads with new limits, and the versions
+/// (from `view`) of all queues that the plan depends on. `promised` has the entries of the placed workloads. The second
+/// result has the name of the workload of each added entry, in order: one entry per stage, to match the ids of the
+/// commit.
 ///
 /// # Errors
-/// [`BridgeError`]: the reason for which the ledger cannot hold the promise.
+/// [`BridgeError`]: the reason why the ledger cannot hold the promise.
 pub fn transaction(
     packing: &Packing,
     plan: &Plan,
@@ -107,8 +107,8 @@ pub fn transaction(
     Ok((transaction, names))
 }
 
-/// Takes over the ledger's current capacities. Placed workloads keep their limits. If these no longer keep an
-/// SLO, no workload is placed beside them. Earlier plans become invalid.
+/// Updates the packing to the ledger's current capacities. Placed workloads keep their limits. If these limits no
+/// longer keep an SLO, the packing places no workload beside them. Earlier plans become invalid.
 pub fn believe(packing: &mut Packing, view: &View<'_>) {
     for queue in 0..packing.site.queues().len() {
         if let Some(resource) = packing.site.queues()[queue].resource {
@@ -146,11 +146,11 @@ fn promise(
     Ok(())
 }
 
-/// Ledger entries of a promise: one for each stage with at least one hop. The average of an entry starts at
-/// the entry's start time and fades into telemetry.
+/// Ledger entries of a promise: one for each stage with at least one hop. The mean rate of an entry counts from the
+/// entry's start and fades into telemetry.
 ///
 /// # Errors
-/// [`BridgeError`]: the reason for which the ledger cannot hold the promise.
+/// [`BridgeError`]: the reason why the ledger cannot hold the promise.
 pub fn entries(
     fabric: &Fabric,
     queues: &[Queue],

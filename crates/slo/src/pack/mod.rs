@@ -1,17 +1,16 @@
-//! Packing: places workloads on as few servers as possible while every SLO holds (SLO section 5.2.3).
+//! Packing: places workloads on as few servers as possible, while every SLO holds (SLO section 5.2.3).
 //!
 //! ```text
 //! Site (clients, servers, the queues between) + workload --Packing::plan--> Plan --apply--> Packing --> Report
 //!                                                                            \--transaction--> ledger
 //! ```
 //!
-//! First fit: the search tries servers in order, and takes the first where limits exist that keep the SLO of
-//! every workload. Workloads on that server get new limits. Workloads elsewhere that share a client's link
-//! keep their limits, and the search checks their SLOs too. Fast first fit skips a server if the configured
-//! rates and the least rate of the new workload exceed a queue's capacity. Fast first fit finds slightly
-//! fewer places, and tries far fewer.
+//! First fit: the search tries servers in order, and takes the first server with limits that keep the SLO of every
+//! workload. Workloads on that server get new limits. Workloads elsewhere that share a client's link keep their limits,
+//! and the search checks their SLOs too. Fast first fit skips a server if the configured rates plus the lowest rate of
+//! the new workload exceed a queue's capacity. Fast first fit finds slightly fewer places, and tries far fewer.
 //!
-//! A packing is deterministic: placements depend neither on threads nor on time.
+//! A packing is deterministic: placements do not depend on threads or time.
 
 mod candidate;
 mod infeasible;

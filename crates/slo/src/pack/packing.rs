@@ -21,8 +21,9 @@ use super::site::{Server, Site};
 pub struct Request {
     /// The workload.
     pub workload: Arc<Workload>,
-    /// Client to run on, by index. `None` lets the packing choose as the released code does: the client of
-    /// the server's last workload, else of any on the server, else the one with the most free slots.
+    /// Client to run on, by index. `None` lets the packing choose as the released code does. The choices are, in order:
+    /// the client of the server's last workload, a client of any workload on the server, the client with the most free
+    /// slots.
     pub client: Option<usize>,
 }
 
@@ -75,7 +76,7 @@ pub(super) struct Placed {
 pub(super) struct Asked {
     /// Sum of the rates of limits.
     pub configured: f64,
-    /// Sum of the least rates.
+    /// Sum of the lowest rates.
     pub least: f64,
 }
 
@@ -89,7 +90,7 @@ pub struct Plan {
     pub(super) limits: Vec<(u64, Vec<ArrivalCurve>)>,
     /// New delays of placed workloads.
     pub(super) delays: Vec<(u64, Vec<Vec<f64>>)>,
-    /// Queues that the plan rests on.
+    /// Queues that the plan depends on.
     pub(super) read: Vec<usize>,
 }
 
@@ -98,7 +99,7 @@ pub struct Packing {
     pub(super) site: Site,
     pub(super) settings: PackSettings,
     pub(super) way: Box<dyn Limiting>,
-    /// Placed workloads by number of arrival.
+    /// Placed workloads by arrival number.
     pub(super) placed: BTreeMap<u64, Placed>,
     pub(super) names: BTreeMap<String, u64>,
     /// For each queue, the workloads that cross it.
@@ -156,7 +157,7 @@ impl Packing {
         &self.settings
     }
 
-    /// Finds a place. Changes nothing.
+    /// Finds a place. The packing stays unchanged.
     ///
     /// # Errors
     /// [`Refused`] with the reason for which no place fits.
@@ -199,12 +200,12 @@ impl Packing {
         true
     }
 
-    /// Adds workloads with existing promises, in order, at their place and with their enforced limits. Such
-    /// workloads count like any placed one.
+    /// Adds workloads with existing promises, in order, on their servers and with their enforced limits. Such workloads
+    /// count like any other placed workload.
     ///
     /// # Errors
-    /// [`Refused`] for the first workload without an SLO, with a name in use, or at a place that the site
-    /// does not have. Then none is added.
+    /// [`Refused`] for the first workload without an SLO, with a name in use, or at a place that the site does not
+    /// have. Then the packing adds none of them.
     pub fn take_in(&mut self, residents: Vec<Resident>) -> Result<(), Refused> {
         let mut taken: Vec<(Placed, f64)> = Vec::with_capacity(residents.len());
         for Resident { workload: given, client, server, device, limits, within } in residents {
@@ -286,7 +287,7 @@ impl Packing {
         }
     }
 
-    /// Removes a workload and frees its share; the others get new limits with the next arrival. Returns false
+    /// Removes a workload and frees its share. The other workloads get new limits with the next arrival. Returns false
     /// for an unknown name.
     pub fn remove(&mut self, name: &str) -> bool {
         let Some(id) = self.names.remove(name) else { return false };
@@ -345,8 +346,8 @@ impl Packing {
         System { queues: self.site.queues().to_vec(), promises: promises.collect() }
     }
 
-    /// Recomputes all delays after a change of capacities. A promise without a bound blocks all changes to
-    /// the traffic it touches.
+    /// Recomputes all delays after a change of capacities. A promise without a bound blocks all changes to traffic that
+    /// shares queues with it.
     pub(super) fn look_again(&mut self) {
         let system = self.system();
         let found = limits::delays(&system, self.settings.packets());
@@ -458,8 +459,7 @@ impl Packing {
         Ok((Arc::new(scaled), pruned_by))
     }
 
-    /// Recomputes the load of queues, always in order of arrival, so that the sums do not depend on departed
-    /// workloads.
+    /// Recomputes the load of queues in order of arrival, so that the sums do not depend on departed workloads.
     fn sum_up(&mut self, mut queues: Vec<usize>) {
         queues.sort_unstable();
         queues.dedup();

@@ -1,4 +1,4 @@
-//! Quick checks that rule out places without a choice of limits.
+//! Quick checks that exclude places without a choice of limits.
 
 use leeward_traces::Stage;
 
@@ -6,19 +6,19 @@ use super::super::workload::Workload;
 use super::candidate::{Place, Search};
 use super::infeasible::{self, hopeless};
 
-/// Largest share of a queue, as the sum of configured rates and the least new rate, that fast first fit
-/// tries; as in the released code.
+/// Largest share of a queue that fast first fit tries, as in the released code. The share is the sum of configured
+/// rates plus the lowest new rate.
 const FULL: f64 = 0.999999;
 
-/// Reason that rules out a place.
+/// Reason that excludes a place.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Out {
-    /// The sum of least rates exceeds a queue's capacity.
+    /// The sum of lowest rates exceeds a queue's capacity.
     Rates {
         /// The queue.
         queue: usize,
     },
-    /// The least bursts alone take longer than a workload's SLO.
+    /// The smallest bursts alone take longer than a workload's SLO.
     Bursts {
         /// The queue.
         queue: usize,
@@ -35,7 +35,7 @@ pub(super) enum Out {
 }
 
 impl Search<'_> {
-    /// Reason that rules out a place without a choice of limits, if there is one.
+    /// Reason that excludes a place without a choice of limits, if there is one.
     pub fn ruled_out(&self, place: &Place) -> Option<Out> {
         let packing = self.packing;
         let mut full = None;
@@ -86,8 +86,8 @@ impl Search<'_> {
         None
     }
 
-    /// A workload at one of its queues, with the part of its SLO available there. Subtracts its tails, and
-    /// the least time of its other stages at their first queues, where every workload has its least burst.
+    /// A workload at one of its queues, with the part of its SLO available there. Subtracts its tails and the least
+    /// time of its other stages at their first queues, where every workload has its smallest burst.
     fn seat<'w>(
         &self,
         workload: &'w Workload,

@@ -40,7 +40,7 @@ pub enum Why {
         /// Sum of the unloaded tails up to and including the stage, in seconds.
         seconds: f64,
     },
-    /// Some SLO is missed even with the workload on an empty server; links may still be shared.
+    /// Some SLO is missed even with the workload on an empty server; it may share links with other workloads.
     #[error("it does not fit on an empty server: {0}")]
     Alone(String),
     /// No server has room for the workload.
@@ -53,11 +53,11 @@ pub enum Why {
 pub struct NoRoom {
     /// Number of servers tried.
     pub servers: usize,
-    /// Servers with a queue whose sum of least rates exceeds its capacity.
+    /// Servers with a queue whose sum of lowest rates exceeds its capacity.
     pub rates: Hindered,
-    /// Servers where the least bursts alone take longer than an SLO.
+    /// Servers where the smallest bursts alone take longer than an SLO.
     pub bursts: Hindered,
-    /// Servers where the configured rates leave no room for the workload's least rate.
+    /// Servers where the configured rates leave no room for the workload's lowest rate.
     pub full: Hindered,
     /// Servers where no limits keep every SLO.
     pub limits: Hindered,
@@ -141,8 +141,8 @@ pub struct PlacedReport {
     pub slo_s: f64,
     /// Percentile of the SLO, in percent.
     pub percentile: f64,
-    /// Upper bound on the latency of a request in seconds, margin included; `None` if a queue has become
-    /// overloaded since.
+    /// Upper bound on the latency of a request in seconds, margin included; null if a queue has become overloaded
+    /// since.
     pub bound_s: Option<f64>,
     /// Stages of the workload.
     pub stages: Vec<StageReport>,
@@ -157,8 +157,8 @@ pub struct StageReport {
     pub queues: Vec<String>,
     /// Enforced token buckets, all at once.
     pub limits: Vec<Limit>,
-    /// Upper bound on the latency at this stage in seconds: delay by limits, queueing, service, and the
-    /// profiled tail; `None` as for the workload.
+    /// Upper bound on the latency at this stage in seconds: delay by limits, queueing, service, and the profiled tail.
+    /// Null as for the workload.
     pub bound_s: Option<f64>,
 }
 

@@ -1,6 +1,6 @@
-//! Packing for promises with bounds. Groups SLOs into the priorities of a cluster, and shortens SLOs by the
-//! excess of their bounds. Packing chooses limits by SLO equation 5.1; bounds also count requests in service
-//! at a device with a tail.
+//! Packing for promises with bounds. The module groups SLOs into the priorities of a cluster, and shortens SLOs by the
+//! excess of their bounds. Packing chooses limits by SLO equation 5.1; bounds also count requests in service at a
+//! device with a tail.
 
 use std::sync::Arc;
 
@@ -9,12 +9,12 @@ use leeward_fabric::{Discipline, Fabric};
 
 use super::super::{Promise, Slo, System};
 
-/// Share of each SLO left for the rounding of limits to whole bytes and nanoseconds.
+/// Share of each SLO that is reserved for rounding limits to whole bytes and nanoseconds.
 const ROUNDING: f64 = 1e-4;
-/// Largest number of packings with shorter SLOs, while bounds exceed SLOs.
+/// Largest number of packings with shortened SLOs, as long as bounds exceed SLOs.
 pub const ROUNDS: usize = 6;
 
-/// SLOs by priority, and the reserve subtracted from the SLOs of each.
+/// SLOs by priority, and the reserve that shortens the SLOs of each priority.
 #[derive(Clone, Debug)]
 pub struct Classes {
     /// SLOs in seconds, ascending.
@@ -109,8 +109,7 @@ pub fn levels(fabric: &Fabric) -> Result<u8, InputError> {
     Ok(most)
 }
 
-/// Placed workloads as promises: with their own SLOs, without stages that cross no queue, and without unused
-/// queues.
+/// Placed workloads as promises with their own SLOs. Unused queues, and stages that cross no queue, are left out.
 pub fn promised(system: System, slo: impl Fn(&str) -> Option<Slo>) -> System {
     let promises = system.promises.into_iter().map(|mut promise| {
         let workload = Arc::make_mut(&mut promise.workload);

@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 pub struct PackSettings {
     /// Name of the algorithm that chooses limits.
     pub limits: String,
-    /// Fast first fit: skips servers whose configured rates leave no room for the new workload's least rate.
-    /// For algorithms that choose for each workload alone, it does not change placements.
+    /// Fast first fit: skips servers whose configured rates leave no room for the new workload's lowest rate. For
+    /// algorithms that choose for each workload alone, placements stay the same.
     pub fast: bool,
     /// Safety margin: 0.1 counts each request as 10 % more work.
     #[schemars(range(min = 0.0))]
@@ -39,7 +39,7 @@ pub enum Requests {
     /// As a fluid, as in the thesis.
     #[default]
     Fluid,
-    /// Without interruption: a request waits for one of a lower priority in service.
+    /// Without interruption: a request waits for a request of a lower priority in service.
     Whole,
 }
 
@@ -65,7 +65,7 @@ impl PackSettings {
         }
     }
 
-    /// Priority of an SLO: a lower level is served first. Only the order counts.
+    /// Priority level of an SLO; a lower level is served first. Only the order counts.
     pub(super) fn level(&self, latency: f64) -> u64 {
         if self.levels.is_empty() {
             // The bits of positive numbers sort like the numbers.

@@ -65,8 +65,8 @@ pub enum SiteError {
 }
 
 impl Site {
-    /// Star topology of the released code: each client and server has a link of `bytes` per second in each
-    /// direction, and the core never blocks. Servers come with their number of devices.
+    /// Star topology of the released code: each client and server has a link of `bytes` per second in each direction,
+    /// and the core never blocks. `servers` gives the number of devices of each.
     ///
     /// # Errors
     /// [`SiteError`] for an invalid link rate, or no server with a device.
@@ -136,8 +136,7 @@ impl Site {
         Ok(Site { queues, clients: names, servers, paths })
     }
 
-    /// Adds hosts without a device as servers, for workloads that are there already. No volume is placed on
-    /// them.
+    /// Adds hosts without a device as servers, for existing workloads. No volume is placed on them.
     #[must_use]
     pub(crate) fn with_servers(mut self, hosts: impl IntoIterator<Item = HostId>) -> Site {
         if let Paths::Fabric { fabric, servers, .. } = &mut self.paths {

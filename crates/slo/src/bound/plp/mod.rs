@@ -2,16 +2,16 @@
 //! linear programming (PLP++; Bouillard, "Trade-off between accuracy and tractability of Network Calculus in
 //! FIFO networks", Performance Evaluation 153, 2022).
 //!
-//! The other bounds let cross traffic on a part of the path pass before the workload there, at any time. So
-//! they count some bursts twice or in the worst order. This method analyses one priority alone: each queue
-//! offers it the service that higher priorities leave, minus the loss by whole packets. [`program`] knows
-//! that requests leave a queue in their order of arrival.
+//! The other bounds let cross traffic that shares a part of the path pass before the workload there, at any time. So
+//! they count some bursts twice or in the worst order. This method analyses one priority alone. Each queue offers it
+//! the service that higher priorities leave, minus the loss by whole packets. [`program`] uses the fact that requests
+//! leave a queue in their order of arrival.
 //!
-//! The paper has one class of flows and trees of servers. This module has strict priorities: at each queue,
-//! the arrivals of higher priorities, computed by [`InOrder`], reduce the service first. The program contains
-//! only the queues of the workload's own path. Cross traffic that joins on the path arrives within its
-//! arrival curve there, and within the rate of its link. So [`super::Method::Dnc`] may be lower if most cross
-//! traffic has a higher priority and follows the whole path.
+//! The paper has one class of flows and trees of servers. This module has strict priorities: at each queue, the
+//! arrivals of higher priorities, computed by [`InOrder`], reduce the service first. The program contains only the
+//! queues of the workload's own path. Cross traffic that joins on the path arrives within its arrival curve at that
+//! queue, and within the rate of its link. So [`super::Method::Dnc`] may be lower if most cross traffic has a higher
+//! priority and follows the whole path.
 //!
 //! One queue needs no program: the bound is the largest horizontal distance, as for [`super::Method::Dnc`].
 

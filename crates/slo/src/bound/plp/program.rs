@@ -1,12 +1,11 @@
 //! The linear program of PLP (Bouillard, "Trade-off between accuracy and tractability of Network Calculus in FIFO networks",
 //! Performance Evaluation 153, 2022, section 4), for servers one after another.
 //!
-//! The analysis follows one bit of the first crossing that leaves the last server. The bit arrived at each
-//! server at some moment, and the server's backlog began at some earlier moment. The bit that arrived last by
-//! then had arrived at the server before at a moment of its own, and so on. So n servers have one moment at
-//! the end, two at the last server, and up to n + 1 at the first. Moment k of a server is the arrival time of
-//! the bit that leaves it at moment k of the next server. The last moment of each server is the start of its
-//! service.
+//! The analysis follows one bit of the first crossing that leaves the last server. The bit arrived at each server at
+//! some moment, and the server's backlog began at some earlier moment. The last bit that had arrived by then arrived at
+//! the server before at its own moment, and so on. So n servers have one moment at the end, two at the last server, and
+//! up to n + 1 at the first. Moment k of a server is the arrival time of the bit that leaves it at moment k of the next
+//! server. The last moment of each server is the start of its service.
 //!
 //! ```text
 //! variables   t(j, k)   moment k of server j, k = 0 .. n - j, as seconds before the end; t(n, 0) = 0
@@ -25,8 +24,8 @@
 //! maximise    t(0, 0)
 //! ```
 //!
-//! PLP++ adds the last two lines; with them the result exceeds neither analysis. Values are those of a
-//! solver, to about a millionth.
+//! PLP++ adds the last two lines. With them the result is at most that of either analysis. Values are solver results,
+//! accurate to about a millionth.
 
 use leeward_calculus::{Tandem, TokenBucket};
 use leeward_solver::{Limits, Program, SolverError, Variable};
@@ -34,7 +33,7 @@ use leeward_solver::{Limits, Program, SolverError, Variable};
 /// Largest number of rows for arrivals. Beyond it, curves are pruned to fewer buckets.
 const MOST_ROWS: usize = 50_000;
 
-/// Known delays, in seconds.
+/// Delays from other analyses, in seconds.
 pub(super) struct Delays {
     /// Delay at each server.
     pub servers: Vec<f64>,
@@ -42,8 +41,8 @@ pub(super) struct Delays {
     pub crossings: Vec<Option<f64>>,
 }
 
-/// Longest delay of the first crossing, in seconds. `unit`, above 0, is the number of seconds that count as 1
-/// in the program.
+/// Longest delay of the first crossing, in seconds. `unit`, above 0, is the number of seconds that are 1 in the
+/// program.
 pub(super) fn longest(
     tandem: &Tandem,
     delays: Option<&Delays>,
@@ -62,7 +61,7 @@ struct Moments<'t> {
     times: Vec<Vec<Option<Variable>>>,
     /// For each crossing: work that arrived since each moment. `None` is 0.
     brought: Vec<Vec<Option<Variable>>>,
-    /// Values that count as 1: work per second, and seconds.
+    /// Units of the program: work per second, and seconds.
     rate: f64,
     unit: f64,
 }

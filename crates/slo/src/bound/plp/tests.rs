@@ -1,4 +1,4 @@
-//! Tandems against values by hand, and against those of the author's own program (`golden/qos/peers_panco_tandem.json`).
+//! Tandems against values computed by hand and by the author's own program (`golden/qos/peers_panco_tandem.json`).
 
 use leeward_calculus::{ArrivalCurve, Crossing, RateLatency, Server, ServiceCurve, Tandem, TokenBucket};
 use leeward_solver::SolverError;
@@ -37,8 +37,8 @@ fn two_servers_match_the_bound_computed_by_hand() {
     let tandem = Tandem { servers, links: Vec::new(), crossings: crossings.to_vec() };
     // 0.1 + 3 / 10, and 0.1 + (3 + 2 x 0.4 x 5 / 3) / 10.
     let by_queue = 0.4 + 0.4 + 2.0 * 0.4 * rate / 10.0;
-    // 0.1 + 2 / 10 at the first server. Arrivals by then: 1 of the last crossing, 1 + 0.3 x 5 / 3 of the
-    // other, and the own burst at 10 less two.
+    // 0.1 + 2 / 10 at the first server. Arrivals by then: 1 of the last crossing, 1 + 0.3 x 5 / 3 of the other, and the
+    // crossing's own burst at 10 minus 2.
     let by_flow = 0.3 + (0.1 + (2.0 + 0.3 * rate) / 10.0) + 1.0 / (10.0 - 2.0 * rate);
     for (found, expected) in analyses(&tandem).into_iter().zip([by_queue, by_flow, 0.68, 0.633_333_333_333]) {
         assert!((found - expected).abs() < 1e-8, "{found}, expected {expected}");
@@ -63,7 +63,7 @@ fn tandems_match_the_published_program() {
             Crossing { arrivals: ArrivalCurve::new(&buckets).unwrap(), first, last, link: None }
         });
         let tandem = Tandem { servers: servers.collect(), links: Vec::new(), crossings: crossings.collect() };
-        // The queueing delays that it sums, and gives to the program, have six digits.
+        // The queueing delays that the sums and the program use have six digits.
         let digits = [("TFA", 2e-6), ("SFA", 1e-6), ("PLP", 1e-8), ("PLP++", 1e-6)];
         for (found, (name, digits)) in analyses(&tandem).into_iter().zip(digits) {
             let expected = number(&given[name]);
