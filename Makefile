@@ -65,7 +65,7 @@ test: lint test-rust test-python test-web ## Build, check the style, run all tes
 .PHONY: test-whole
 test-whole: build ## Run the tests on whole data sets, of which the others take a part
 	$(BIN)/pytest -m whole
-	LEEWARD_DECISIONS=900000 $(CARGO_TEST) --test many -- --nocapture
+	LEEWARD_DECISIONS=900000 $(CARGO_TEST) --test processes -- many:: --nocapture
 
 .PHONY: bench
 bench: build ## Run the benchmarks, which print rates and comparisons
@@ -81,7 +81,7 @@ fuzz: build ## Search for counterexamples longer than the tests do, FUZZ_SECONDS
 
 .PHONY: soak
 soak: ## Keep a service among bad clients for SOAK_SECONDS
-	LEEWARD_SOAK=$(SOAK_SECONDS) $(CARGO_TEST) --test soak -- --nocapture
+	LEEWARD_SOAK=$(SOAK_SECONDS) $(CARGO_TEST) --test processes -- soak:: --nocapture
 
 .PHONY: docs
 docs: ## Build the book from docs/

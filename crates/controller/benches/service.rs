@@ -5,8 +5,6 @@
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
-#[path = "../../store/tests/support/postgres.rs"]
-mod postgres;
 #[path = "../tests/support/mod.rs"]
 mod support;
 
@@ -20,7 +18,8 @@ use leeward_records::{PlacementSpec, ReplicasSpec};
 use leeward_service::{
     Addresses, Completion, Coordinator, Handle, Limits, NewCluster, Placement, Report, Request,
 };
-use leeward_store::{Durability, Sqlite, Store};
+use leeward_store::{Database, Durability, Postgres, Sqlite, Store};
+use leeward_testing::postgres;
 use serde_json::json;
 use support::{Numbers, Server, cluster, frozen, labels, samples, service_on};
 
@@ -47,7 +46,8 @@ fn main() {
         print(&format!("the service, {CONNECTIONS} connections, outlives {name}"), rate, task, times);
     }
     let Some(server) = postgres::Server::start("on") else { return };
-    let store = server.store(&server.database()).expect("the database is available");
+    let database = Database::read(&server.url(&server.database()), None).expect("a right URL");
+    let store = Postgres::open(database, Durability::Process, 1_000_000).expect("the database is available");
     let (rate, times) = the_service(&cluster, Box::new(store));
     print(&format!("the service, {CONNECTIONS} connections, PostgreSQL"), rate, task, times);
 }

@@ -17,8 +17,8 @@ use serde::de::DeserializeOwned;
 
 use crate::{CLUSTER, CLUSTER_TEXT, one_line, short};
 
-#[path = "../../controller/tests/support/requests.rs"]
-mod requests;
+#[path = "../../controller/tests/support/request_text.rs"]
+mod request_text;
 
 /// Messages and train packets that measuring hosts read from each other.
 pub fn probe(bytes: &[u8]) {
@@ -28,7 +28,7 @@ pub fn probe(bytes: &[u8]) {
 
 /// Sends a request to the routes of a new service. A problem is one short line and never an internal error.
 pub fn request(bytes: &[u8]) {
-    let Some(request) = requests::parse(bytes) else { return };
+    let Some(request) = request_text::parse(bytes) else { return };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     let reply = runtime.block_on(async {
         let store = Box::new(Sqlite::in_memory().expect("an in-memory store opens"));
@@ -44,7 +44,7 @@ pub fn request(bytes: &[u8]) {
         service.clock = Clock::new("2020-01-01T00:00:00Z".parse().expect("a time"), || Nanos(0));
         let (routes, actor) = service.open().await.expect("an empty store");
         let actor = tokio::spawn(actor);
-        let reply = requests::send(&routes, request).await;
+        let reply = request_text::send(&routes, request).await;
         actor.abort();
         reply
     });

@@ -3,7 +3,8 @@
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
-#[path = "../tests/support/mod.rs"]
+#[path = "../tests/it/support/mod.rs"]
+#[allow(dead_code, reason = "the benchmark uses a part")]
 mod support;
 
 use std::collections::VecDeque;

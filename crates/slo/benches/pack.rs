@@ -6,7 +6,8 @@
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
-#[path = "../tests/reference/mod.rs"]
+#[path = "../tests/it/support/reference.rs"]
+#[allow(dead_code, reason = "the benchmark uses a part")]
 mod reference;
 
 use std::sync::Arc;

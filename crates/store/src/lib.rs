@@ -163,7 +163,7 @@ pub enum StoreError {
     #[error("the store has not responded for {} s", .0.as_secs())]
     Silent(Duration),
     /// The database did not report the result of a commit.
-    #[error("{0}; whether it was kept is not known")]
+    #[error("{0}; the result of the write is unknown")]
     Unknown(String),
     /// Another service leads, or none.
     #[error("this service is no longer the leader")]

@@ -1,8 +1,6 @@
 //! The PostgreSQL store: the right to write, updates for followers, and connections.
 
-#[path = "support/postgres.rs"]
-mod postgres;
-
+use leeward_testing::postgres;
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
@@ -14,11 +12,17 @@ use leeward_fabric::Nanos;
 use leeward_records::Change;
 use leeward_store::{Database, Durability, Leadership, Postgres, Sqlite, Store, StoreError, Updates};
 
+/// Opens a store in a database of the server.
+fn open_in(server: &postgres::Server, database: &str) -> Result<Postgres, StoreError> {
+    let database = Database::read(&server.url(database), None).expect("a right URL");
+    Postgres::open(database, Durability::Process, 1_000_000)
+}
+
 #[test]
 fn a_deposed_leader_cannot_write() {
     let Some(server) = postgres::Server::shared() else { return };
     let database = server.database();
-    let open = || server.store(&database).expect("the database is available");
+    let open = || open_in(&server, &database).expect("the database is available");
     let (mut first, mut second) = (open(), open());
     assert_eq!(first.renew_lease("first"), Ok(Leadership::Leader { term: 1 }));
     let change = |name: &str| [Change::Job(name.to_owned(), Default::default())];
@@ -51,7 +55,7 @@ fn a_deposed_leader_cannot_write() {
 fn a_follower_far_behind_must_load_everything() {
     let Some(server) = postgres::Server::shared() else { return };
     let database = server.database();
-    let open = || server.store(&database).expect("the database is available");
+    let open = || open_in(&server, &database).expect("the database is available");
     let (mut first, mut second) = (open(), open());
     assert!(matches!(first.renew_lease("first"), Ok(Leadership::Leader { .. })));
     let everything = |stands| matches!(stands, Ok(Leadership::Follower { updates: Updates::Everything, .. }));
@@ -74,11 +78,11 @@ fn a_follower_far_behind_must_load_everything() {
 fn a_later_schema_and_an_unreachable_database_are_errors() {
     let Some(server) = postgres::Server::shared() else { return };
     let database = server.database();
-    drop(server.store(&database).expect("the database is available"));
-    drop(server.store(&database).expect("the same again"));
+    drop(open_in(&server, &database).expect("the database is available"));
+    drop(open_in(&server, &database).expect("the same again"));
     server.ask(&database, "UPDATE made SET steps = 99").expect("the database is writable");
-    assert!(matches!(server.store(&database), Err(StoreError::Newer { found: 99, .. })));
-    let Err(StoreError::Database(problem)) = server.store("nowhere") else { panic!("there is none") };
+    assert!(matches!(open_in(&server, &database), Err(StoreError::Newer { found: 99, .. })));
+    let Err(StoreError::Database(problem)) = open_in(&server, "nowhere") else { panic!("there is none") };
     assert_eq!(problem, "PostgreSQL: database \"nowhere\" does not exist");
     let nobody = Database::read("postgres://lee:secret@127.0.0.1:1/leeward", None).expect("a right URL");
     let Err(error) = Postgres::open(nobody, Durability::Power, 1) else { panic!("nobody listens") };
@@ -91,7 +95,7 @@ fn a_later_schema_and_an_unreachable_database_are_errors() {
 #[test]
 fn postgres_loads_in_batches_the_same_state_as_a_file() {
     let Some(server) = postgres::Server::shared() else { return };
-    let mut store = server.store(&server.database()).expect("the database is available");
+    let mut store = open_in(&server, &server.database()).expect("the database is available");
     let mut file = Sqlite::in_memory().expect("an in-memory store opens");
     assert!(matches!(store.renew_lease("here"), Ok(Leadership::Leader { .. })));
     let mut jobs = 0;
@@ -111,7 +115,7 @@ fn postgres_loads_in_batches_the_same_state_as_a_file() {
 fn terms_increase_and_a_new_connection_starts_unsynchronized() {
     let Some(server) = postgres::Server::shared() else { return };
     let database = server.database();
-    let mut store = server.store(&database).expect("the database is available");
+    let mut store = open_in(&server, &database).expect("the database is available");
     assert_eq!(store.renew_lease("here"), Ok(Leadership::Leader { term: 1 }));
     // A different database takes its place, without the last term.
     server.ask(&database, "UPDATE leadership SET term = 0").expect("the database is writable");

@@ -3,6 +3,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use leeward_calculus::TokenBucket;
 use serde_json::Value;
 
 /// Folder `golden/part` of the reference results. Without the variable, prints that the test is skipped and returns `None`.
@@ -93,4 +94,25 @@ pub fn array(value: &Value) -> &[Value] {
 /// Panics if the value is neither.
 pub fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| value.as_str().expect("a number or inf").parse().expect("inf"))
+}
+
+/// Asserts that a number matches a reference value to a relative error of a millionth.
+///
+/// # Panics
+/// Panics if it does not; `of` names the value.
+pub fn close(found: f64, expected: f64, of: &str) {
+    let near = found == expected || (found - expected).abs() <= 1e-6 * expected.abs() + 1e-12;
+    assert!(near, "{of}: {found}, expected {expected}");
+}
+
+/// Token buckets of a reference curve, an array of points with `x`, `y` and `slope`: one bucket for each point.
+///
+/// # Panics
+/// Panics if the array has another form.
+pub fn buckets(curve: &Value) -> Vec<TokenBucket> {
+    let line = |point: &Value| {
+        let (x, y, slope) = (number(&point["x"]), number(&point["y"]), number(&point["slope"]));
+        TokenBucket::new(slope, y - slope * x).expect("a bucket")
+    };
+    array(curve).iter().map(line).collect()
 }

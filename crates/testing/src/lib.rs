@@ -3,6 +3,7 @@
 //! * [`require`] skips a test whose environment is missing; under CI it fails instead, so that no test is lost unnoticed.
 //! * [`golden`] finds and reads reference results of released code, [`trace_folder`] public traces. Neither is part of the
 //!   repository, so their tests are skipped without them, under CI too.
+//! * [`postgres`] runs a PostgreSQL for the tests of the store and the service.
 //! * [`clusters`] holds clusters and ledgers that several crates test with.
 
 use std::ffi::OsStr;
@@ -11,6 +12,7 @@ use std::path::PathBuf;
 
 pub mod clusters;
 pub mod golden;
+pub mod postgres;
 
 /// Returns the environment that a test needs. Without it, prints the reason of the skip and returns `None`.
 ///

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::support::reference::{close, each, lines, number};
 use leeward_calculus::{ArrivalCurve, Flow, Network, Packets, TokenBucket, Unbounded};
 use leeward_testing::golden;
+use leeward_testing::golden::{array, buckets, close, number};
 use serde_json::Value;
 
 fn text(value: &Value) -> &str {
@@ -25,17 +25,17 @@ fn flows_and_clients_are_delayed_as_in_the_released_code() {
     for path in golden::files(&folder.join("dnc"), |name| name.ends_with(".in.json")) {
         let (name, input) = (golden::name(&path), golden::json(&path));
         let output = golden::json(&folder.join("dnc").join(name.replace(".in.", ".out.")));
-        let queues: BTreeMap<&str, usize> = each(&input["queues"])
+        let queues: BTreeMap<&str, usize> = array(&input["queues"])
             .iter()
             .enumerate()
             .map(|(index, queue)| (text(&queue["name"]), index))
             .collect();
-        let capacities = each(&input["queues"]).iter().map(|queue| number(&queue["bandwidth"])).collect();
+        let capacities = array(&input["queues"]).iter().map(|queue| number(&queue["bandwidth"])).collect();
         let flows =
-            each(&input["clients"]).iter().flat_map(|client| each(&client["flows"])).map(|flow| Flow {
+            array(&input["clients"]).iter().flat_map(|client| array(&client["flows"])).map(|flow| Flow {
                 arrivals: bucket(&flow["shaper"]).into(),
                 priority: number(&flow["priority"]) as u32,
-                path: each(&flow["queues"]).iter().map(|queue| queues[text(queue)]).collect(),
+                path: array(&flow["queues"]).iter().map(|queue| queues[text(queue)]).collect(),
                 packet: 0.0,
             });
         let network = Network::new(capacities, flows.collect(), Packets::Fluid).unwrap();
@@ -43,11 +43,12 @@ fn flows_and_clients_are_delayed_as_in_the_released_code() {
             [("aggregate", Network::aggregate), ("hop_by_hop", Network::hop_by_hop)];
         for (analysis, run) in analyses {
             let mut delays = run(&network).into_iter();
-            for (client, expected) in each(&input["clients"]).iter().zip(each(&output[analysis]["clients"])) {
+            for (client, expected) in array(&input["clients"]).iter().zip(array(&output[analysis]["clients"]))
+            {
                 let of = format!("{name} {analysis} {}", text(&client["name"]));
                 let mut sum = 0.0;
-                for (flow, expected) in each(&client["flows"]).iter().zip(each(&expected["flows"])) {
-                    let alpha = ArrivalCurve::new(&lines(&flow["arrivalInfo"])).unwrap();
+                for (flow, expected) in array(&client["flows"]).iter().zip(array(&expected["flows"])) {
+                    let alpha = ArrivalCurve::new(&buckets(&flow["arrivalInfo"])).unwrap();
                     let shaped = alpha.shaper_delay(bucket(&flow["shaper"])).unwrap_or(f64::INFINITY);
                     close(shaped, number(&expected["shaper_latency_s"]), &of);
                     let delay = shaped + delays.next().unwrap().unwrap_or(f64::INFINITY);
@@ -72,8 +73,8 @@ fn shapers_delay_as_in_the_released_code() {
         if name == "profileSSD.json" {
             continue;
         }
-        let alpha = ArrivalCurve::new(&lines(&expected["arrival_curve_pruned12"])).unwrap();
-        for case in each(&expected["shaper_latency"]) {
+        let alpha = ArrivalCurve::new(&buckets(&expected["arrival_curve_pruned12"])).unwrap();
+        for case in array(&expected["shaper_latency"]) {
             let (shaper, of) = (bucket(case), format!("{name}: {case}"));
             match alpha.shaper_delay(shaper) {
                 Ok(delay) => close(delay, number(&case["shaper_latency_s"]), &of),

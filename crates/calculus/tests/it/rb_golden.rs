@@ -3,9 +3,9 @@
 use std::io::Read;
 use std::path::Path;
 
-use crate::support::reference::{close, each, lines, number};
 use leeward_calculus::RbCurve;
 use leeward_testing::golden;
+use leeward_testing::golden::{array, buckets, close, number};
 use serde_json::Value;
 
 /// Work of a request, by resource: bytes into or out of a server, or seconds of an SSD (SLO section 2.3.2).
@@ -16,7 +16,7 @@ fn work(estimator: &str, ssd: &Value, size: f64, reads: bool) -> f64 {
         "networkOut" => [other, payload][usize::from(reads)],
         _ => {
             let column = if reads { "readBandwidth" } else { "writeBandwidth" };
-            let table: Vec<(f64, f64)> = each(&ssd["bandwidthTable"])
+            let table: Vec<(f64, f64)> = array(&ssd["bandwidthTable"])
                 .iter()
                 .map(|row| (number(&row["requestSize"]), number(&row[column])))
                 .collect();
@@ -59,17 +59,17 @@ fn curves_of_the_reference_traces_match_the_released_code() {
         let curve = RbCurve::from_nanos(arrivals).unwrap();
         close(curve.mean_rate().unwrap(), number(&expected["minRate"]), &format!("{name}: mean rate"));
         close(if estimator == "storageSSD" { 1.0 } else { 125e6 }, number(&expected["maxRate"]), &name);
-        for point in each(&expected["rb_points"]) {
+        for point in array(&expected["rb_points"]) {
             let rate = number(&point["r"]);
             close(curve.burst(rate).unwrap(), number(&point["b"]), &format!("{name}: burst at {rate}"));
             points += 1;
         }
         let alpha = curve.arrival_curve();
-        for bucket in lines(&expected["arrival_curve_full"]) {
+        for bucket in buckets(&expected["arrival_curve_full"]) {
             close(curve.burst(bucket.rate()).unwrap(), bucket.burst(), &format!("{name}: {bucket:?}"));
         }
         for point in
-            each(&expected["arrival_curve_full"]).iter().chain(each(&expected["arrival_curve_pruned12"]))
+            array(&expected["arrival_curve_full"]).iter().chain(array(&expected["arrival_curve_pruned12"]))
         {
             let (x, y) = (number(&point["x"]), number(&point["y"]));
             assert!(alpha.arrivals(x) <= y * (1.0 + 1e-9), "{name}: above a curve of fewer rates at {x}");

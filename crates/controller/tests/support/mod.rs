@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "each of those that share it uses a part")]
 
-#[path = "../../../service/tests/support/mod.rs"]
+#[path = "../../../service/tests/it/support/mod.rs"]
 mod core;
 
 use std::io;
@@ -10,6 +10,7 @@ use std::net::SocketAddr;
 use std::thread::JoinHandle;
 
 use leeward_controller::Service;
+use leeward_fabric::Nanos;
 use leeward_ledger::LedgerSettings;
 use leeward_records::Clock;
 use leeward_service::NewCluster;
@@ -19,7 +20,12 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
 #[allow(unused_imports, reason = "each of those that share it uses a part")]
-pub use self::core::{Numbers, cluster, frozen, labels, place_now, placed, policies, samples};
+pub use self::core::{Numbers, cluster, labels, place_now, placed, policies, samples};
+
+/// A frozen clock: 2026-01-31T12:00:10Z, ten seconds after its origin.
+pub fn frozen() -> Clock {
+    Clock::new("2026-01-31T12:00:00Z".parse().expect("a time"), || Nanos(10 * Nanos::SECOND.0))
+}
 
 pub fn service(cluster: &str, settings: &str, clock: Clock) -> Service {
     let store = Sqlite::in_memory().expect("an in-memory store opens");

@@ -1,7 +1,5 @@
 //! Golden data of the authors' released code, from the folder `LEEWARD_SHARED`.
 
-pub mod reference;
-
 use std::path::Path;
 
 use leeward_calculus::mmpp::{Mmpp, Request, Requests, Sigma, Sizes, State};

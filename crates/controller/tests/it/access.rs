@@ -1,0 +1,359 @@
+//! Access control: tokens, roles, request rates, TLS, and clients that do not read their responses.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::support::{Server, agent, frozen, service};
+use arc_swap::ArcSwap;
+use leeward_controller::{
+    Access, Flags, LogSettings, NewToken, Reload, Role, Service, Settings, TlsSettings, Tokens, certified,
+};
+use leeward_prometheus::Telemetry;
+use leeward_records::Clock;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use serde_json::{Value, json};
+
+const CLUSTER: &str = "{racks: 3, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1}";
+
+/// Starts a service with one token per role. Returns the server and the tokens.
+fn guarded(settings: impl FnOnce(&mut Service)) -> (Server, [String; 4]) {
+    let made = Role::ALL.map(|role| NewToken::make(role.name(), role, &[]).expect("randomness"));
+    with_tokens(made, settings)
+}
+
+/// Starts a service that knows these tokens. Returns the server and the tokens' texts.
+fn with_tokens<const N: usize>(
+    made: [NewToken; N],
+    settings: impl FnOnce(&mut Service),
+) -> (Server, [String; N]) {
+    let file: String = made.iter().map(|one| format!("{}\n", one.line)).collect();
+    let tokens = Tokens::from_text("tokens", &file).expect("valid lines");
+    let mut service = service(CLUSTER, "", frozen());
+    service.access = Arc::new(Access::new(Some(tokens), None));
+    settings(&mut service);
+    (Server::start(service), made.map(|one| one.token))
+}
+
+/// Sends a request with a token. Returns the status, one response header, and the body.
+fn ask(
+    server: &Server,
+    method: &str,
+    path: &str,
+    token: Option<&str>,
+    header: &str,
+) -> (u16, String, String) {
+    let request = ureq::http::Request::builder().method(method).uri(server.url(path));
+    let request = token
+        .into_iter()
+        .fold(request, |request, token| request.header("authorization", format!("Bearer {token}")));
+    let mut response = agent().run(request.body("").expect("a request")).expect("the server answers");
+    let value = response.headers().get(header).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let (value, status) = (value.to_owned(), response.status().as_u16());
+    (status, value, response.body_mut().read_to_string().expect("text"))
+}
+
+#[test]
+fn each_operation_accepts_its_role_and_higher_ones() {
+    let (server, tokens) = guarded(|_| {});
+    let (_, _, description) = ask(&server, "GET", "/v1/openapi.json", Some(&tokens[0]), "");
+    let description: Value = serde_json::from_str(&description).expect("JSON");
+    assert_eq!(description["components"]["securitySchemes"]["bearer"]["scheme"], json!("bearer"));
+    let mut checked = 0;
+    for (path, operations) in description["paths"].as_object().expect("paths") {
+        for (method, operation) in operations.as_object().expect("operations") {
+            let needed = operation["security"][0]["bearer"][0].as_str();
+            let place = path.replace(['{', '}'], "");
+            let method = method.to_uppercase();
+            let roles = Role::ALL.map(Role::name);
+            let needs = needed.map(|needed| roles.iter().position(|role| *role == needed).expect("a role"));
+            if place == "/v1/events" {
+                continue;
+            }
+            for (has, token) in tokens.iter().enumerate() {
+                let (status, _, _) = ask(&server, &method, &place, Some(token), "");
+                let refused = status == 403;
+                assert_eq!(
+                    refused,
+                    needs.is_some_and(|needs| has < needs),
+                    "{method} {place} {has}: {status}"
+                );
+            }
+            let (status, challenge, problem) = ask(&server, &method, &place, None, "www-authenticate");
+            assert_eq!(status == 401, needs.is_some(), "{method} {place}: {status}");
+            if status == 401 {
+                assert!(
+                    challenge.starts_with("Bearer") && problem.contains("urn:leeward:problem:unauthorized")
+                );
+            }
+            checked += 1;
+        }
+    }
+    assert!(checked > 20);
+    assert_eq!(ask(&server, "GET", "/healthz", None, "").0, 200);
+    let (status, policy, page) = ask(&server, "GET", "/", None, "content-security-policy");
+    assert!(
+        status == 200 && policy.starts_with("default-src 'none'; ") && page.contains("Leeward"),
+        "{policy}"
+    );
+    assert_eq!(ask(&server, "POST", "/", None, "").0, 404);
+    // All assets of the page exist and are cached as immutable.
+    for part in page.split(['"', '\'']).filter_map(|part| part.strip_prefix("./assets/")) {
+        let (status, cached, _) = ask(&server, "GET", &format!("/assets/{part}"), None, "cache-control");
+        assert!(status == 200 && cached.contains("immutable"), "{part}");
+    }
+}
+
+#[test]
+fn a_host_bound_token_reports_its_hosts_and_reads_and_no_more() {
+    let hosts: [(&str, &[&str]); 3] = [("r0h0", &["r0h0"]), ("r0", &["r0"]), ("switches", &[])];
+    let made = hosts.map(|(name, hosts)| NewToken::make(name, Role::Report, hosts).expect("randomness"));
+    let (server, [host, rack, switches]) = with_tokens(made, |_| {});
+    let report = |token: &str, said: Value| {
+        let mut body = json!({ "from": "2026-01-31T12:00:09Z", "until": "2026-01-31T12:00:10Z" });
+        body.as_object_mut().expect("an object").extend(said.as_object().expect("an object").clone());
+        let request =
+            agent().post(server.url("/v1/reports")).header("authorization", format!("Bearer {token}"));
+        let mut answer = request
+            .header("content-type", "application/json")
+            .send(body.to_string())
+            .expect("the server answers");
+        let text = answer.body_mut().read_to_string().expect("text");
+        (answer.status().as_u16(), serde_json::from_str::<Value>(&text).expect("JSON"))
+    };
+    let link = |name: &str| json!({ "link": name, "load_bps": 1_000 });
+    let own = json!({
+        "links": [link("r0h0:egress"), link("r0h0:ingress")],
+        "devices": [{ "device": "r0h0:sda", "busy": 0.5 }],
+        "hosts": [{ "host": "r0h0", "draining": false, "stored": "1GB" }],
+        "probe": { "host": "r0h0", "port": 7601 },
+    });
+    let (status, told) = report(&host, own);
+    assert_eq!(
+        (status, &told["links"], &told["unknown_devices"]),
+        (200, &json!(2), &json!(["r0h0:sda"])),
+        "{told}"
+    );
+    let (_, _, before) = ask(&server, "GET", "/v1/snapshot", Some(&host), "");
+    let others = [
+        ("links[1].link", "r0h1:egress", json!({ "links": [link("r0h0:egress"), link("r0h1:egress")] })),
+        ("links[0].link", "r0:uplink", json!({ "links": [link("r0:uplink")] })),
+        ("links[0].link", "r0h0>r0h1", json!({ "links": [link("r0h0>r0h1")] })),
+        ("links[0].link", "r0h01:egress", json!({ "links": [link("r0h01:egress")] })),
+        ("devices[0].device", "r1h0:sda", json!({ "devices": [{ "device": "r1h0:sda", "busy": 0 }] })),
+        ("hosts[0].host", "r2h1", json!({ "hosts": [{ "host": "r2h1", "up": false }] })),
+        ("probe.host", "r1h0", json!({ "probe": { "host": "r1h0", "port": 7601 } })),
+        (
+            "tasks[0].decision",
+            "1",
+            json!({ "tasks": [{ "decision": "1", "egress_bps": 1, "ingress_bps": 1 }] }),
+        ),
+        ("workloads[0].workload", "mail", json!({ "workloads": [{ "workload": "mail", "latency_s": 1 }] })),
+    ];
+    for (field, name, said) in others {
+        let (status, problem) = report(&host, said);
+        assert_eq!((status, &problem["type"]), (403, &json!("urn:leeward:problem:forbidden")), "{problem}");
+        assert_eq!(problem["field"], json!(field), "{problem}");
+        assert!(
+            problem["detail"].as_str().is_some_and(|text| text.starts_with(&format!("`{name}`"))),
+            "{problem}"
+        );
+    }
+    assert_eq!(ask(&server, "GET", "/v1/snapshot", Some(&host), "").2, before, "the report has no effect");
+    // A rack named like the token's host is not that host.
+    assert_eq!(report(&rack, json!({ "links": [link("r0:uplink")] })).0, 403);
+    for (method, path) in [
+        ("POST", "/v1/place/replicas"),
+        ("DELETE", "/v1/commitments/1"),
+        ("PUT", "/v1/jobs/a"),
+        ("DELETE", "/v1/jobs/a"),
+        ("POST", "/v1/reload"),
+    ] {
+        assert_eq!(ask(&server, method, path, Some(&host), "").0, 403, "{method} {path}");
+    }
+    let everything = json!({ "links": [link("r0:uplink"), link("r2h1:egress")] });
+    assert_eq!(report(&switches, everything).0, 200, "an unbound token reports all hosts");
+}
+
+#[test]
+fn no_response_contains_the_token() {
+    let (server, _) = guarded(|_| {});
+    for token in ["leeward_secret", "x", ""] {
+        let (status, _, text) = ask(&server, "GET", "/v1/status", Some(token), "");
+        assert_eq!(status, 401);
+        assert!(token.len() < 2 || !text.contains(token), "{text}");
+    }
+}
+
+#[test]
+fn without_tokens_requests_for_other_host_names_are_rejected() {
+    let asked = |server: &Server, host: &str| {
+        let mut stream = TcpStream::connect(server.address).expect("the server listens");
+        let head = format!("GET /v1/status HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
+        stream.write_all(head.as_bytes()).expect("the server reads");
+        let mut heard = String::new();
+        stream.read_to_string(&mut heard).expect("text");
+        heard
+    };
+    let open = Server::start(service(CLUSTER, "", frozen()));
+    for own in ["localhost:7600", "127.0.0.1", "[::1]:1"] {
+        assert!(asked(&open, own).starts_with("HTTP/1.1 200"), "{own}");
+    }
+    for other in ["evil.example:7600", "10.0.0.1", ""] {
+        let heard = asked(&open, other);
+        assert!(
+            heard.starts_with("HTTP/1.1 421") && heard.contains("urn:leeward:problem:misdirected"),
+            "{heard}"
+        );
+    }
+    let (closed, _) = guarded(|_| {});
+    assert!(asked(&closed, "leeward.example").starts_with("HTTP/1.1 401"));
+}
+
+#[test]
+fn a_client_over_its_rate_limit_gets_retry_after() {
+    let (server, tokens) = guarded(|service| {
+        service.access.set_rate(Some(3));
+        // The clock is frozen, so the bucket does not refill.
+        service.clock = frozen();
+    });
+    for _ in 0..3 {
+        assert_eq!(ask(&server, "GET", "/v1/status", Some(&tokens[0]), "").0, 200);
+    }
+    let (status, after, problem) = ask(&server, "GET", "/v1/status", Some(&tokens[0]), "retry-after");
+    assert_eq!((status, after.as_str()), (429, "1"));
+    assert!(problem.contains("urn:leeward:problem:too-many"), "{problem}");
+    assert_eq!(ask(&server, "GET", "/v1/status", Some(&tokens[1]), "").0, 200, "another client has its own");
+}
+
+#[test]
+fn the_body_limit_is_configurable() {
+    let mut service = service(CLUSTER, "", frozen());
+    service.body = 100;
+    let server = Server::start(service);
+    let mut block = json!({ "size": "256MiB", "tags": [] });
+    assert_eq!(
+        server.post("/v1/place/replicas", &block).0,
+        409,
+        "the body is read, and telemetry is missing"
+    );
+    block["tags"] = json!(["a".repeat(100)]);
+    let (status, _, problem) = server.post("/v1/place/replicas", &block);
+    assert_eq!((status, &problem["type"]), (413, &json!("urn:leeward:problem:too-large")));
+}
+
+#[test]
+fn a_client_that_does_not_read_responses_is_disconnected() {
+    let mut service =
+        service("{racks: 40, hosts_per_rack: 25, nic: 1Gbps, oversubscription: 4}", "", Clock::system());
+    (service.patience, service.connections) = (Duration::from_millis(500), 1);
+    let server = Server::start(service);
+    let mut stream = TcpStream::connect(server.address).expect("the server listens");
+    stream.set_write_timeout(Some(Duration::from_millis(200))).expect("a time");
+    // Sends requests until both socket buffers are full.
+    while stream.write_all(b"GET /v1/hosts?limit=1000 HTTP/1.1\r\nhost: localhost\r\n\r\n").is_ok() {}
+    assert_eq!(server.get("/v1/status").0, 200, "the one connection there may be is free again");
+    drop(stream);
+}
+
+/// Writes a self-signed certificate for `localhost` and its key into a folder.
+fn certificate(folder: &std::path::Path, name: &str) -> (TlsSettings, Vec<u8>) {
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");
+    let (cert, key) = (folder.join(format!("{name}.pem")), folder.join(format!("{name}.key")));
+    std::fs::write(&cert, made.cert.pem()).expect("a file");
+    std::fs::write(&key, made.key_pair.serialize_pem()).expect("a file");
+    let settings = TlsSettings { cert: cert.display().to_string(), key: key.display().to_string() };
+    (settings, made.cert.der().to_vec())
+}
+
+/// Returns the response head over TLS, with one trusted certificate.
+fn over_tls(server: &Server, trusted: &[u8]) -> std::io::Result<String> {
+    let mut roots = RootCertStore::empty();
+    roots.add(trusted.to_vec().into()).expect("a certificate");
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let config = config.expect("versions").with_root_certificates(roots).with_no_client_auth();
+    let name = ServerName::try_from("localhost").expect("a name");
+    let connection = ClientConnection::new(Arc::new(config), name).expect("a connection");
+    let mut stream = StreamOwned::new(connection, TcpStream::connect(server.address)?);
+    stream.write_all(b"GET /v1/status HTTP/1.1\r\nhost: localhost\r\n\r\n")?;
+    let mut head = [0; 15];
+    stream.read_exact(&mut head)?;
+    Ok(String::from_utf8_lossy(&head).into_owned())
+}
+
+#[test]
+fn a_reload_replaces_certificate_and_tokens() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (tls, first) = certificate(folder.path(), "service");
+    let tokens = folder.path().join("tokens");
+    std::fs::write(&tokens, "").expect("a file");
+    let config = folder.path().join("leeward.yaml");
+    let write = |extra: &str| {
+        let (cert, key, tokens) = (&tls.cert, &tls.key, tokens.display());
+        let text = format!("tls: {{cert: {cert}, key: {key}}}\ntokens: {tokens}\n{extra}");
+        std::fs::write(&config, text).expect("a file");
+    };
+    write("");
+    let flags = Flags { config: Some(config.display().to_string()), ..Flags::default() };
+    let started: Settings = flags.settings().expect("right settings");
+    assert_eq!(started.log, LogSettings::default());
+    let access = Arc::new(Access::new(Some(Tokens::from_text("tokens", "").expect("none")), None));
+    let kept = Arc::new(ArcSwap::new(certified(&tls).expect("the key matches the certificate")));
+    let telemetry = Arc::new(Telemetry::new(None));
+    let (tls, access_too) = (Some(kept.clone()), access.clone());
+    let reload = Arc::new(Reload { flags, started, access: access_too, tls, telemetry });
+    let mut service = service(CLUSTER, "", frozen());
+    (service.access, service.tls, service.reload) = (access.clone(), Some(kept), Some(reload.clone()));
+    let server = Server::start(service);
+    assert_eq!(over_tls(&server, &first).expect("the server speaks TLS"), "HTTP/1.1 401 Un");
+
+    let made = NewToken::make("a", Role::Admin, &[]).expect("randomness");
+    std::fs::write(&tokens, &made.line).expect("a file");
+    let (_, second) = certificate(folder.path(), "service");
+    write("seed: 7\nlimits: {requests_per_s: 2}\n");
+    let reloaded = reload.again().expect("a valid reload");
+    assert_eq!(reloaded.restart, ["seed"]);
+    assert!(reloaded.reloaded.contains(&"tokens") && reloaded.reloaded.contains(&"tls"));
+    assert!(over_tls(&server, &first).is_err(), "the certificate is another one");
+    assert!(over_tls(&server, &second).is_ok());
+    let local = "127.0.0.1".parse().expect("an address");
+    assert!(access.admit(Some(Role::Admin), Some(&made.token), local, 0.0).is_ok());
+
+    // Invalid files change nothing.
+    std::fs::write(&tokens, "wrong").expect("a file");
+    assert_eq!(reload.again().expect_err("an error").line, Some(1));
+    assert!(access.admit(Some(Role::Admin), Some(&made.token), local, 0.0).is_ok());
+}
+
+#[test]
+fn clients_without_tls_and_silent_clients_are_disconnected() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (tls, trusted) = certificate(folder.path(), "service");
+    let mut service = service(CLUSTER, "", frozen());
+    service.tls = Some(Arc::new(ArcSwap::new(certified(&tls).expect("the key matches the certificate"))));
+    (service.patience, service.connections) = (Duration::from_millis(300), 1);
+    let server = Server::start(service);
+    for said in ["", "GET / HTTP/1.1\r\n\r\n"] {
+        let mut stream = TcpStream::connect(server.address).expect("the server listens");
+        stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a time");
+        stream.write_all(said.as_bytes()).expect("the server reads");
+        let mut heard = Vec::new();
+        let _ = stream.read_to_end(&mut heard);
+        assert!(!heard.starts_with(b"HTTP"));
+    }
+    assert!(over_tls(&server, &trusted).is_ok());
+}
+
+#[test]
+fn a_key_of_another_certificate_is_rejected() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ((one, _), (other, _)) = (certificate(folder.path(), "one"), certificate(folder.path(), "other"));
+    let mixed = TlsSettings { cert: one.cert.clone(), key: other.key };
+    let error = certified(&mixed).expect_err("an error");
+    assert!(error.message.contains("does not go with"), "{error}");
+    let swapped = TlsSettings { cert: one.key, key: one.cert };
+    assert!(certified(&swapped).expect_err("no certificate").message.contains("PEM"));
+}

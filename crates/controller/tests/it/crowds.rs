@@ -1,0 +1,117 @@
+//! Many clients at once, some of them hostile: legitimate clients get through, and memory stays bounded.
+
+#![allow(clippy::disallowed_methods, reason = "how long something takes is what is tested")]
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::support::{Server, frozen, service};
+use leeward_controller::{Access, NewToken, Role, Service, Tokens};
+
+const CLUSTER: &str = "{racks: 3, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1}";
+const HEAD: &str = "POST /v1/reports HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
+
+fn started(settings: impl FnOnce(&mut Service)) -> Server {
+    let mut service = service(CLUSTER, "", frozen());
+    settings(&mut service);
+    Server::start(service)
+}
+
+fn connect(server: &Server) -> TcpStream {
+    let stream = TcpStream::connect(server.address).expect("the server listens");
+    stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a time");
+    stream
+}
+
+/// Sends a request and returns the status of the response.
+fn asked(stream: &mut TcpStream, sent: &str) -> String {
+    stream.write_all(sent.as_bytes()).expect("the server reads");
+    let mut response = [0; 4_096];
+    let length = stream.read(&mut response).expect("the server answers");
+    String::from_utf8_lossy(&response[..length]).chars().skip(9).take(3).collect()
+}
+
+fn is_closed(stream: &mut TcpStream) -> bool {
+    stream.set_nonblocking(true).expect("the socket is open");
+    let read = std::iter::repeat_with(|| stream.read(&mut [0; 4_096])).find(|read| !matches!(read, Ok(1..)));
+    stream.set_nonblocking(false).expect("the socket is open");
+    !matches!(read, Some(Err(error)) if error.kind() == ErrorKind::WouldBlock)
+}
+
+#[test]
+fn silent_sockets_block_nobody_and_authenticated_clients_stay() {
+    let made = NewToken::make("reader", Role::Read, &[]).expect("randomness");
+    let server = started(|service| {
+        let tokens = Tokens::from_text("tokens", &made.line).expect("a valid line");
+        (service.access, service.connections) = (Arc::new(Access::new(Some(tokens), None)), 4);
+    });
+    let ask = |path: &str, token: &str| {
+        format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {token}\r\n\r\n")
+    };
+    let mut known = connect(&server);
+    assert_eq!(asked(&mut known, &ask("/v1/commitments", &made.token)), "200");
+    let mut strangers: Vec<TcpStream> = (0..3).map(|_| connect(&server)).collect();
+    // Public operations and invalid tokens do not authenticate a connection.
+    assert_eq!(asked(&mut strangers[0], &ask("/healthz", "none")), "200");
+    assert_eq!(asked(&mut strangers[1], &ask("/v1/commitments", "none")), "401");
+    let mut late: Vec<TcpStream> = Vec::new();
+    for _ in 0..3 {
+        let mut one = connect(&server);
+        assert_eq!(asked(&mut one, &ask("/v1/commitments", &made.token)), "200");
+        late.push(one);
+    }
+    assert_eq!(strangers.iter_mut().map(is_closed).collect::<Vec<_>>(), [true; 3]);
+    assert!(!is_closed(&mut known) && !late.iter_mut().any(is_closed));
+    assert_eq!(asked(&mut known, &ask("/v1/commitments", &made.token)), "200");
+}
+
+#[test]
+fn the_first_head_has_ten_seconds_and_later_heads_the_set_time() {
+    let server = started(|service| service.patience = Duration::from_secs(30));
+    let began = Instant::now();
+    let mut kept = connect(&server);
+    assert_eq!(asked(&mut kept, "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n"), "200");
+    let mut dripping = connect(&server);
+    dripping.write_all(b"GET /healthz HTTP/1.1\r\nx: ").expect("the server reads");
+    while !is_closed(&mut dripping) {
+        assert!(began.elapsed() < Duration::from_secs(20), "a head that does not end is waited for");
+        let _ = dripping.write_all(b"x");
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    assert!(began.elapsed() > Duration::from_secs(9), "it was closed after {:?}", began.elapsed());
+    assert_eq!(asked(&mut kept, "GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n"), "200");
+}
+
+#[test]
+fn all_request_bodies_share_one_memory_limit() {
+    let server = started(|service| (service.body, service.bodies) = (1 << 20, 1 << 20));
+    // The request announces more bytes than it sends; announced bytes reserve no memory.
+    let mut slow = connect(&server);
+    let most = " ".repeat(900 << 10);
+    write!(slow, "{HEAD}content-length: {}\r\n\r\n{most}", 1 << 20).expect("the server reads");
+    let report = |size: usize| {
+        let mut stream = connect(&server);
+        let body = format!("{{\"pad\": \"{}\"}}", " ".repeat(size));
+        // The server may close the connection before all is sent.
+        let _ = write!(stream, "{HEAD}content-length: {}\r\n\r\n{body}", body.len());
+        let mut response = [0; 4_096];
+        let length = stream.read(&mut response).unwrap_or(0);
+        String::from_utf8_lossy(&response[..length]).into_owned()
+    };
+    let is_busy = |response: &str| response.starts_with("HTTP/1.1 503") && response.contains("problem:busy");
+    let began = Instant::now();
+    while !is_busy(&report(200 << 10)) {
+        assert!(began.elapsed() < Duration::from_secs(20), "there is room for both");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    // A small body still fits; its content is invalid, hence the 422.
+    let small = report(10 << 10);
+    assert!(small.starts_with("HTTP/1.1 422"), "{small}");
+    drop(slow);
+    while !report(200 << 10).starts_with("HTTP/1.1 422") {
+        assert!(began.elapsed() < Duration::from_secs(20), "a closed connection does not free its memory");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}

@@ -1,0 +1,20 @@
+//! Tests of the service over HTTP, in the process of the test.
+
+#[path = "../support/request_text.rs"]
+mod request_text;
+#[path = "../support/mod.rs"]
+mod support;
+
+mod access;
+mod clocks;
+mod crowds;
+mod demo;
+mod devices;
+mod hangs;
+mod herding;
+mod history;
+mod probes;
+mod requests;
+mod service;
+mod watching;
+mod workloads;

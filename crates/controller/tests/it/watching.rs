@@ -1,0 +1,148 @@
+//! Observability at runtime: the event stream and the metrics.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use crate::support::{Server, frozen, service};
+use serde_json::{Value, json};
+
+const CLUSTER: &str = "{racks: 3, hosts_per_rack: 2, nic: 1Gbps, oversubscription: 1}";
+
+/// A stream of events.
+struct Stream(BufReader<TcpStream>);
+
+/// An event: name, id and data.
+type Event = (String, u64, Value);
+
+impl Stream {
+    fn open(server: &Server, head: &str) -> Stream {
+        let mut stream = TcpStream::connect(server.address).expect("the server listens");
+        stream.set_read_timeout(Some(Duration::from_secs(20))).expect("a time");
+        write!(stream, "GET /v1/events HTTP/1.1\r\nhost: localhost\r\n{head}\r\n").expect("the server reads");
+        let mut stream = Stream(BufReader::new(stream));
+        assert!(stream.line().starts_with("HTTP/1.1 200"));
+        while !stream.line().starts_with("retry: ") {}
+        stream
+    }
+
+    fn line(&mut self) -> String {
+        let mut line = String::new();
+        self.0.read_line(&mut line).expect("a line in time");
+        assert!(!line.is_empty(), "the stream ended");
+        line
+    }
+
+    /// Reads the next event with this name.
+    fn next(&mut self, wanted: &str) -> Event {
+        loop {
+            let (mut name, mut id, mut line) = (String::new(), 0, self.line());
+            while !line.starts_with("data: ") {
+                match line.trim_end().split_once(": ") {
+                    Some(("event", text)) => name = text.to_owned(),
+                    Some(("id", number)) => id = number.parse().expect("a number"),
+                    _ => {}
+                }
+                line = self.line();
+            }
+            if name == wanted {
+                return (name, id, serde_json::from_str(&line["data: ".len()..]).expect("JSON"));
+            }
+        }
+    }
+}
+
+fn block(server: &Server) -> Value {
+    let (status, _, decision) = server.post("/v1/place/replicas", &json!({ "size": "256MiB" }));
+    assert_eq!(status, 201, "{decision}");
+    decision
+}
+
+fn idle_but(link: &str, load: f64) -> Vec<(String, f64)> {
+    let links = ["r0:downlink", "r1:downlink", "r2:downlink"].map(str::to_owned);
+    let hosts = (0..3).flat_map(|rack| (0..2).map(move |host| format!("r{rack}h{host}:ingress")));
+    let links = links.into_iter().chain(hosts);
+    links.map(|name| if name == link { (name, load) } else { (name, 0.0) }).collect()
+}
+
+#[test]
+fn the_event_stream_has_decisions_racks_hotspots_and_clusters() {
+    let server = Server::start(service(CLUSTER, "", frozen()));
+    let mut stream = Stream::open(&server, "");
+    server.report(&idle_but("r1:downlink", 1.9e9));
+    let (_, hot, told) = stream.next("hotspot");
+    assert_eq!((&told["link"], &told["until"]), (&json!("r1:downlink"), &Value::Null));
+    let (_, racks, told) = stream.next("racks");
+    assert!(hot < racks, "numbers rise");
+    assert_eq!(told["items"], server.get("/v1/racks").2["items"]);
+    let decision = block(&server);
+    assert_eq!(stream.next("decision").2, decision);
+    assert_eq!(server.patch("/v1/cluster", &json!({ "racks": 4 }), "*").0, 200);
+    assert_eq!(stream.next("cluster").2, json!({ "cluster_version": "2" }));
+}
+
+#[test]
+fn a_reconnected_stream_continues_after_its_last_event() {
+    let server = Server::start(service(CLUSTER, "", frozen()));
+    server.report(&idle_but("", 0.0));
+    let mut stream = Stream::open(&server, "");
+    let first = block(&server);
+    let (_, id, told) = stream.next("decision");
+    assert_eq!(told, first);
+    drop(stream);
+    let (second, third) = (block(&server), block(&server));
+    let mut stream = Stream::open(&server, &format!("last-event-id: {id}\r\n"));
+    assert_eq!(stream.next("decision").2, second);
+    assert_eq!(stream.next("decision").2, third);
+    // An id of an earlier run is recognized as such.
+    let mut stream = Stream::open(&server, "last-event-id: 5\r\n");
+    assert_eq!(stream.next("missed").2, json!({ "after": "5" }));
+    assert_eq!(stream.next("decision").2, first);
+}
+
+#[test]
+fn a_stream_ends_when_the_service_stops() {
+    let mut server = Server::start(service(CLUSTER, "", frozen()));
+    let mut stream = Stream::open(&server, "");
+    server.stop();
+    while !stream.line().starts_with(": the service stops") {}
+    assert!(server.end().is_ok());
+}
+
+#[test]
+fn the_number_of_event_streams_is_limited() {
+    let server = Server::start(service(CLUSTER, "", frozen()));
+    let streams: Vec<Stream> = (0..64).map(|_| Stream::open(&server, "")).collect();
+    let (status, _, problem) = server.get("/v1/events");
+    assert_eq!((status, &problem["type"]), (503, &json!("urn:leeward:problem:busy")));
+    drop(streams);
+}
+
+#[test]
+fn metrics_count_placements_and_requests() {
+    let server = Server::start(service(CLUSTER, "", frozen()));
+    assert_eq!(server.post("/v1/place/replicas", &json!({ "size": "256MiB" })).0, 409);
+    server.report(&idle_but("r1:downlink", 1.9e9));
+    block(&server);
+    assert_eq!(server.post("/v1/place/replicas", &json!({ "bytes": 1 })).0, 422);
+    let text = server.metrics();
+    for line in [
+        r#"leeward_placements_total{kind="replicas",outcome="placed"} 1"#,
+        r#"leeward_placements_total{kind="replicas",outcome="refused"} 1"#,
+        r#"leeward_refusals_total{type="refused"} 1"#,
+        r#"leeward_refusals_total{type="invalid"} 1"#,
+        r#"leeward_requests_total{method="POST",path="/v1/place/replicas",status="201"} 1"#,
+        r#"leeward_request_seconds_count{method="POST",path="/v1/place/replicas"} 3"#,
+        r#"leeward_reports_total 1"#,
+        r#"leeward_samples_total 9"#,
+        r#"leeward_links{state="hot"} 1"#,
+        r#"leeward_links{state="seen"} 9"#,
+        r#"leeward_decisions 1"#,
+        r#"leeward_waiting 0"#,
+        "# EOF",
+    ] {
+        assert!(text.lines().any(|one| one == line), "{line} is not in\n{text}");
+    }
+    // One for the cluster, one for the decision.
+    assert!(text.contains(r#"leeward_store_transactions_total{outcome="kept"} 2"#), "{text}");
+}

@@ -1,0 +1,16 @@
+//! Tests of `leewardd` as a process: start, signals, takeover, telemetry, upgrades and long runs.
+
+#[path = "../support"]
+mod support {
+    pub mod leewardd;
+    pub mod prometheus;
+}
+
+mod leaders;
+mod many;
+mod panics;
+mod program;
+mod reliability;
+mod soak;
+mod telemetry;
+mod upgrade;

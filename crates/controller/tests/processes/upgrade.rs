@@ -1,0 +1,83 @@
+//! Upgrades of stores from other versions of the program.
+
+use leeward_testing::postgres;
+use std::path::Path;
+
+use crate::support::leewardd::{Process, command};
+use rusqlite::Connection;
+use serde_json::{Value, json};
+
+/// Drops everything that later schema steps added: the store is as after the first step.
+const FIRST_STEP: &str = "DROP INDEX decisions_by_key; DROP TABLE leadership; DROP TABLE commits;";
+
+/// Ends a service as systemd does.
+fn end(mut process: Process) {
+    process.signal("-TERM");
+    assert!(process.child.wait().expect("the process ends").success());
+}
+
+/// Decides on a new store, reverts its schema to the first step, and opens it again.
+fn upgraded(folder: &Path, store: &str, first_step: impl Fn(), steps: impl Fn() -> i64) {
+    let process = Process::start(folder, store);
+    process.until("the service leads", Process::is_ready);
+    let mut decisions: Vec<Value> =
+        (1..=5).map(|sequence| process.place("client", sequence).expect("an answer").1).collect();
+    let ended = decisions.pop().expect("five").clone();
+    let id = ended["id"].as_str().expect("an id").to_owned();
+    assert_eq!(process.delete(&format!("/v1/commitments/{id}")).expect("an answer").0, 200);
+    end(process);
+    let newest = steps();
+    first_step();
+    assert!(steps() == 1 && newest > 1, "{newest}");
+    let process = Process::start(folder, store);
+    process.until("the service leads", Process::is_ready);
+    process.has_all(&decisions);
+    let (_, held) = process.get("/v1/commitments").expect("an answer");
+    let held = held["items"].as_array().expect("a list").iter().map(|one| one["id"].clone());
+    let kept: Vec<Value> = decisions.iter().rev().map(|one| one["id"].clone()).collect();
+    assert_eq!(held.collect::<Vec<_>>(), kept);
+    let (status, again) = process.place("client", 5).expect("an answer");
+    assert_eq!((status, &again["id"]), (200, &json!(id)), "the caller is known");
+    let (status, next) = process.place("client", 6).expect("an answer");
+    assert_eq!(status, 201, "{next}");
+    process.has_all(&[next]);
+    assert_eq!(steps(), newest);
+    end(process);
+}
+
+#[test]
+fn a_file_of_the_first_schema_is_migrated_with_its_decisions() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let open = || Connection::open(folder.path().join("store.db")).expect("the file exists");
+    let first_step = || {
+        open()
+            .execute_batch(&format!("{FIRST_STEP} PRAGMA user_version = 1"))
+            .expect("the database is writable");
+    };
+    let steps = || open().pragma_query_value(None, "user_version", |row| row.get(0)).expect("a number");
+    upgraded(folder.path(), "store.db", first_step, steps);
+}
+
+#[test]
+fn a_database_of_the_first_schema_is_migrated_with_its_decisions() {
+    let Some(server) = postgres::Server::shared() else { return };
+    let (folder, database) = (tempfile::tempdir().expect("a folder"), server.database());
+    let ask = |question: &str| server.ask(&database, question).expect("the server answers");
+    let first_step = || drop(ask(&format!("{FIRST_STEP} UPDATE made SET steps = 1")));
+    let steps = || ask("SELECT steps FROM made").parse().expect("a number");
+    upgraded(folder.path(), &server.url(&database), first_step, steps);
+}
+
+#[test]
+fn a_file_of_a_later_version_is_a_one_line_error() {
+    let folder = tempfile::tempdir().expect("a folder");
+    end(Process::start(folder.path(), "store.db"));
+    let file = Connection::open(folder.path().join("store.db")).expect("the file exists");
+    file.pragma_update(None, "user_version", 99).expect("the database is writable");
+    drop(file);
+    let result = command(folder.path(), "store.db").output().expect("the program starts");
+    let stderr = String::from_utf8_lossy(&result.stderr).into_owned();
+    assert_eq!((result.status.code(), stderr.lines().count()), (Some(2), 1), "{stderr}");
+    let beginning = "error: --store: store.db: the store is of version 99, and this program knows up to ";
+    assert!(stderr.starts_with(beginning), "{stderr}");
+}

@@ -1,0 +1,612 @@
+//! The coordinator from the outside, with artificial times: no sockets, no clocks.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::support::{Numbers, PlaceReplies, U32, labels, place, place_now, place_replies, placed, samples};
+use leeward_engine::Engine;
+use leeward_fabric::{Bytes, Cluster, HostId, Load, Nanos, ResourceId};
+use leeward_ledger::{Ledger, LedgerSettings, Scratch};
+use leeward_placement::{Explain, Refusal, replicas};
+use leeward_records::{Caller, Change, PlacementSpec, ReplicasSpec, WorkloadSpec};
+use leeward_service::{
+    Addresses, Coordinator, DecisionError, DecisionLookup, HostReport, InvalidReport, Limits, LinkState,
+    NetworkSnapshot, Part, PlaceError, Placement, ReleaseError, Report, ReportSummary, Request, Skipped,
+    Wrong,
+};
+use proptest::prelude::*;
+
+const SECOND: Nanos = Nanos::SECOND;
+
+fn cluster() -> Cluster {
+    let text = "racks: 5\nhosts_per_rack: 4\nnic: 1Gbps\noversubscription: 2\n\
+                devices: [{read: 50MB/s, write: 50MB/s}]\n";
+    Cluster::from_text("test", text).expect("the test writes a right cluster")
+}
+
+fn ledger() -> Ledger {
+    ledger_of(cluster())
+}
+
+fn ledger_of(Cluster { fabric, capacities }: Cluster) -> Ledger {
+    Ledger::new(fabric, &capacities, LedgerSettings::default()).expect("defaults are right")
+}
+
+/// A coordinator whose reply addresses are numbers.
+fn coordinator<A: Addresses>(settings: &str, limits: Limits) -> Coordinator<A> {
+    let policy = replicas::REGISTRY.make("sinbad", settings).expect("a policy of the registry");
+    Coordinator::new(Engine::new(ledger(), policy, 7, Explain::Top(8)), labels(), limits)
+}
+
+fn at(millis: u64) -> Nanos {
+    Nanos(millis * 1_000_000)
+}
+
+/// A report of every link as idle for a second.
+fn idle(until: Nanos) -> Report {
+    let links = ledger().fabric().resource_count() - ledger().fabric().host_count();
+    Report {
+        window: (Nanos(until.0 - SECOND.0), until),
+        loads: samples(
+            (Nanos(until.0 - SECOND.0), until),
+            (0..links as u32).map(|link| (ResourceId(link), Load(0))),
+        ),
+        ..Report::default()
+    }
+}
+
+fn block(caller: Option<(&str, u64)>) -> Placement {
+    sized(256 << 20, caller)
+}
+
+fn sized(bytes: u64, caller: Option<(&str, u64)>) -> Placement {
+    let writer = Some("r0h0".to_owned());
+    let spec = ReplicasSpec { size: Bytes(bytes), replicas: 3, writer, ..ReplicasSpec::default() };
+    Placement {
+        request: Request::Replicas(spec.request(ledger().fabric(), 0).expect("a right request")),
+        spec: PlacementSpec::Replicas(spec),
+        caller: caller.map(|(client, sequence)| Caller::Client { client: Arc::from(client), sequence }),
+        lasts: None,
+    }
+}
+
+fn snapshot(coordinator: &mut Coordinator<Numbers>, now: Nanos) -> NetworkSnapshot {
+    coordinator.wake(now);
+    coordinator.snapshot()
+}
+
+/// The mutable part of a snapshot.
+fn known(coordinator: &mut Coordinator<Numbers>, now: Nanos) -> impl PartialEq + std::fmt::Debug + use<> {
+    let NetworkSnapshot { epoch, links, hosts, clients, counts, .. } = snapshot(coordinator, now);
+    (epoch, links, hosts, clients, counts)
+}
+
+/// The links of a snapshot: everything about loads except its time and epoch.
+fn loads(coordinator: &mut Coordinator<Numbers>, now: Nanos) -> Vec<LinkState> {
+    snapshot(coordinator, now).links
+}
+
+/// A coordinator that has seen all links idle, at second 1.
+fn informed<A: Addresses>(settings: &str, limits: Limits) -> Coordinator<A> {
+    let mut coordinator: Coordinator<A> = coordinator(settings, limits);
+    assert!(coordinator.report(SECOND, idle(SECOND)).is_ok());
+    coordinator
+}
+
+#[test]
+fn a_placement_records_hosts_limit_and_age_of_telemetry() {
+    let mut coordinator: Coordinator<Numbers> = informed("", Limits::default());
+    let (record, repeated) = placed(place_now(&mut coordinator, at(1_400), block(None)));
+    assert!(!repeated);
+    assert_eq!((record.at, record.age()), (at(1_400), Some(at(400))));
+    assert_eq!(record.details.hosts.len(), 3);
+    let limit = record.details.limit.as_ref().expect("sinbad looks at loads");
+    assert!(limit.at.is_some());
+    assert_eq!(limit.value_bps, 400_000_000, "the disk is narrower than any idle link");
+    assert_eq!(coordinator.decision(at(1_500), 0), Ok(DecisionLookup::InMemory(record)));
+    assert_eq!(coordinator.decision(at(1_500), 1), Err(DecisionError::NotFound(1)));
+}
+
+#[test]
+fn a_repeated_sequence_returns_the_same_decision_and_commits_nothing() {
+    let mut coordinator: Coordinator<Numbers> = informed("", Limits::default());
+    let (first, _) = placed(place_now(&mut coordinator, at(1_100), block(Some(("a", 7)))));
+    let before = known(&mut coordinator, at(1_200));
+    let (again, repeated) = placed(place_now(&mut coordinator, at(1_200), block(Some(("a", 7)))));
+    assert_eq!((again, repeated), (first, true));
+    assert_eq!(known(&mut coordinator, at(1_200)), before);
+    // Sequences are per client.
+    let (other, repeated) = placed(place_now(&mut coordinator, at(1_200), block(Some(("b", 7)))));
+    assert_eq!((other.id, repeated), (1, false));
+}
+
+#[test]
+fn an_older_sequence_is_refused() {
+    let mut coordinator: Coordinator<Numbers> = informed("", Limits::default());
+    placed(place_now(&mut coordinator, SECOND, block(Some(("a", 7)))));
+    let refused = place_now(&mut coordinator, SECOND, block(Some(("a", 6))));
+    assert_eq!(refused, Err(PlaceError::Superseded { last: 7 }));
+}
+
+#[test]
+fn a_refused_block_may_be_retried_with_its_sequence() {
+    let mut coordinator: Coordinator<Numbers> = coordinator("", Limits::default());
+    let refused = place_now(&mut coordinator, SECOND, block(Some(("a", 1))));
+    assert_eq!(refused, Err(PlaceError::Rejected(Refusal::NoTelemetry { newest: None })));
+    assert!(coordinator.report(SECOND, idle(SECOND)).is_ok());
+    let (_, repeated) = placed(place_now(&mut coordinator, SECOND, block(Some(("a", 1)))));
+    assert!(!repeated);
+}
+
+#[test]
+fn a_batched_block_is_answered_on_time_to_all_its_callers() {
+    let mut coordinator: Coordinator<Numbers> = informed("interval: 2s", Limits::default());
+    assert_eq!(place(&mut coordinator, at(1_100), block(Some(("a", 1))), 1), []);
+    assert_eq!(place(&mut coordinator, at(1_200), block(None), 2), []);
+    assert_eq!(place(&mut coordinator, at(1_300), block(Some(("a", 1))), 3), []);
+    assert!(coordinator.wakes_at().is_some_and(|at| at <= Nanos(2 * SECOND.0)));
+    coordinator.wake(Nanos(2 * SECOND.0 - 1));
+    assert_eq!(place_replies(&mut coordinator), []);
+    coordinator.wake(Nanos(2 * SECOND.0));
+    let told: Vec<_> =
+        place_replies(&mut coordinator).into_iter().map(|(asker, reply)| (asker, placed(reply))).collect();
+    assert_eq!(told.iter().map(|(asker, _)| *asker).collect::<Vec<_>>(), [1, 3, 2]);
+    assert_eq!(told.iter().map(|(_, (_, repeated))| *repeated).collect::<Vec<_>>(), [false, true, false]);
+    assert_eq!(told[0].1.0, told[1].1.0);
+    assert_ne!(told[0].1.0.id, told[2].1.0.id);
+}
+
+#[test]
+fn a_snapshot_counts_a_client_up_to_its_first_block_that_waits() {
+    let mut coordinator: Coordinator<Numbers> = informed("interval: 2s", Limits::default());
+    let small = |sequence| sized(1, Some(("a", sequence)));
+    let counted = |coordinator: &mut Coordinator<Numbers>, now| {
+        snapshot(coordinator, now).clients.first().map(|(_, last)| *last)
+    };
+    place(&mut coordinator, at(1_100), block(Some(("a", 0))), 0);
+    assert_eq!(counted(&mut coordinator, at(1_100)), None);
+    placed(place_now(&mut coordinator, at(1_200), small(1)));
+    assert_eq!(counted(&mut coordinator, at(1_200)), None, "the second is counted in and the first is not");
+    coordinator.wake(Nanos(2 * SECOND.0));
+    assert_eq!(counted(&mut coordinator, Nanos(2 * SECOND.0)), Some(1));
+    place(&mut coordinator, at(2_100), block(Some(("a", 5))), 0);
+    placed(place_now(&mut coordinator, at(2_200), small(6)));
+    assert_eq!(counted(&mut coordinator, at(2_200)), Some(4));
+}
+
+#[test]
+fn a_release_restores_the_loads_and_is_idempotent() {
+    let mut coordinator: Coordinator<Numbers> = informed("", Limits::default());
+    let before = loads(&mut coordinator, at(1_100));
+    let (record, _) = placed(place_now(&mut coordinator, at(1_100), block(Some(("a", 1)))));
+    assert_ne!(loads(&mut coordinator, at(1_100)), before);
+    for now in [1_200, 1_300] {
+        let released = coordinator.release(at(now), record.id);
+        let Ok(DecisionLookup::InMemory(released)) = released else { panic!("{released:?}") };
+        assert_eq!((&released.details, released.released), (&record.details, Some(at(1_200))));
+        assert_eq!(loads(&mut coordinator, at(1_100)), before);
+    }
+    // A late copy of the request finds the decision and places nothing.
+    let (late, repeated) = placed(place_now(&mut coordinator, at(1_400), block(Some(("a", 1)))));
+    assert_eq!((late.released, repeated), (Some(at(1_200)), true));
+    assert_eq!(coordinator.release(at(1_400), 9), Err(ReleaseError::NotFound(9)));
+}
+
+#[test]
+fn evicted_decisions_still_count_in_the_loads() {
+    let mut all: Coordinator<Numbers> = informed("", Limits::default());
+    let mut coordinator: Coordinator<Numbers> = informed("", Limits { decisions: 2, ..Limits::default() });
+    for sequence in 1..=5 {
+        for coordinator in [&mut all, &mut coordinator] {
+            placed(place_now(coordinator, at(1_100), block(Some(("a", sequence)))));
+        }
+    }
+    assert_eq!(loads(&mut coordinator, at(1_100)), loads(&mut all, at(1_100)));
+    for id in 0..3 {
+        assert_eq!(coordinator.decision(at(1_100), id), Ok(DecisionLookup::Evicted(id)));
+    }
+    assert_eq!(coordinator.decision(at(1_100), 5), Err(DecisionError::NotFound(5)));
+    for id in [3, 4] {
+        assert!(coordinator.release(at(1_100), id).is_ok());
+    }
+    (0..5).for_each(|id| assert!(all.release(at(1_100), id).is_ok()));
+    assert_ne!(loads(&mut coordinator, at(1_100)), loads(&mut all, at(1_100)), "three of them still count");
+    // The next windows contain the load of the three; later none of their entries remains.
+    for seconds in 2..30 {
+        let now = Nanos(seconds * SECOND.0);
+        for coordinator in [&mut all, &mut coordinator] {
+            assert!(coordinator.report(now, idle(now)).is_ok());
+        }
+        assert_eq!(loads(&mut coordinator, now), loads(&mut all, now));
+    }
+    assert_eq!(early(&mut coordinator, at(30_000)), 0);
+}
+
+#[test]
+fn evicted_decisions_still_end_on_time() {
+    let mut coordinator: Coordinator<Numbers> = informed("", Limits { decisions: 2, ..Limits::default() });
+    let before = loads(&mut coordinator, at(1_100));
+    for _ in 0..5 {
+        placed(place_now(&mut coordinator, at(1_100), block(None)));
+    }
+    let _ = coordinator.changes();
+    for id in 0..5 {
+        let told = coordinator.release(at(1_200), id);
+        assert_eq!(told == Ok(DecisionLookup::Evicted(id)), id < 3, "{told:?}");
+        let ended = Change::Ended { id, released: Some(at(1_200)) };
+        assert_eq!(coordinator.changes().collect::<Vec<Change>>(), [ended]);
+    }
+    assert_eq!(loads(&mut coordinator, at(1_200)), before);
+    // A repeated end returns the same answer; an unknown decision is an error.
+    assert!(coordinator.release(at(1_200), 0).is_ok());
+    assert_eq!(coordinator.release(at(1_200), 5), Err(ReleaseError::NotFound(5)));
+    assert_eq!(loads(&mut coordinator, at(1_200)), before);
+}
+
+#[test]
+fn a_repeat_of_an_evicted_decision_is_not_placed_twice() {
+    let mut coordinator: Coordinator<Numbers> = informed("", Limits { decisions: 1, ..Limits::default() });
+    placed(place_now(&mut coordinator, at(1_100), block(Some(("a", 1)))));
+    placed(place_now(&mut coordinator, at(1_100), block(Some(("b", 1)))));
+    let again = place_now(&mut coordinator, at(1_100), block(Some(("a", 1))));
+    assert_eq!(again, Ok(DecisionLookup::Evicted(0)), "the store has the decision");
+}
+
+#[test]
+fn a_sequence_reused_for_another_kind_while_waiting_is_rejected() {
+    let mut coordinator: Coordinator<Numbers> = informed("interval: 2s", Limits::default());
+    let first = block(Some(("a", 1)));
+    let spec = PlacementSpec::Workload(WorkloadSpec { workload: serde_json::Map::new() });
+    let other = Placement { request: Request::Workload, spec, caller: first.caller.clone(), lasts: None };
+    let reused = PlaceError::KeyReused(first.caller.clone().expect("a caller"), "replicas");
+    assert_eq!(place(&mut coordinator, at(1_100), first, 0), []);
+    assert_eq!(place(&mut coordinator, at(1_200), other, 1), [(1, Err(reused))]);
+    coordinator.wake(Nanos(2 * SECOND.0));
+    let mut out = place_replies(&mut coordinator);
+    let (asker, answer) = out.remove(0);
+    assert_eq!((asker, placed(answer).0.details.spec.kind(), out.len()), (0, "replicas", 0));
+}
+
+fn early(coordinator: &mut Coordinator<Numbers>, now: Nanos) -> u64 {
+    snapshot(coordinator, now).counts.released_early
+}
+
+#[test]
+fn early_expiries_over_the_eviction_limit_are_counted() {
+    let mut coordinator: Coordinator<Numbers> =
+        informed("", Limits { decisions: 1, evicted: 2, ..Limits::default() });
+    let before = loads(&mut coordinator, at(1_100));
+    for count in 1..=6_u64 {
+        placed(place_now(&mut coordinator, at(1_100), block(None)));
+        assert_eq!(early(&mut coordinator, at(1_100)), count.saturating_sub(3));
+    }
+    assert_ne!(loads(&mut coordinator, at(1_100)), before);
+    // The entries that were not evicted expire on their own and do not count as early.
+    assert_eq!(early(&mut coordinator, at(60_000)), 3);
+}
+
+#[test]
+fn the_earliest_decision_is_evicted_first_whatever_its_id() {
+    let mut coordinator: Coordinator<Numbers> =
+        informed("interval: 2s", Limits { decisions: 1, ..Limits::default() });
+    assert_eq!(place(&mut coordinator, at(1_100), block(None), 0), []);
+    let (small, _) = placed(place_now(&mut coordinator, at(1_200), sized(1, None)));
+    assert_eq!(small.id, 1);
+    coordinator.wake(Nanos(2 * SECOND.0));
+    let (waited, _) = placed(place_replies(&mut coordinator).remove(0).1);
+    assert_eq!(waited.id, 0);
+    assert_eq!(coordinator.decision(at(2_100), 0), Ok(DecisionLookup::InMemory(waited)));
+    assert_eq!(coordinator.decision(at(2_100), 1), Ok(DecisionLookup::Evicted(1)));
+}
+
+#[test]
+fn a_record_omits_long_constraint_lists() {
+    let mut coordinator: Coordinator<Numbers> = informed("", Limits::default());
+    let mut placement = block(None);
+    let Request::Replicas(request) = &mut placement.request else { panic!("it is a block") };
+    request.constraints.excluded_hosts = vec![HostId(19)];
+    let (record, _) = placed(place_now(&mut coordinator, at(1_100), placement));
+    assert!(!record.details.hosts.contains(&"r4h3".to_owned()));
+    let kept = serde_json::to_string(&record.details.spec).expect("the record serializes");
+    assert!(kept.len() < 200, "{kept}");
+}
+
+#[test]
+fn repeats_count_as_activity_of_a_client() {
+    let mut coordinator: Coordinator<Numbers> = informed("", Limits { clients: 2, ..Limits::default() });
+    for (client, sequence) in [("a", 2), ("b", 1), ("a", 2)] {
+        placed(place_now(&mut coordinator, at(1_100), block(Some((client, sequence)))));
+    }
+    let older = place_now(&mut coordinator, at(1_100), block(Some(("a", 1))));
+    assert_eq!(older, Err(PlaceError::Superseded { last: 2 }));
+    placed(place_now(&mut coordinator, at(1_100), block(Some(("c", 1)))));
+    let known = snapshot(&mut coordinator, at(1_100)).clients;
+    assert_eq!(known, [(Arc::from("a"), 2), (Arc::from("c"), 1)]);
+}
+
+#[test]
+fn callers_of_one_block_are_limited_and_disconnected_ones_do_not_count() {
+    fn ask<A: U32>(coordinator: &mut Coordinator<A>, to: u32) -> PlaceReplies {
+        place(coordinator, at(1_100), block(Some(("a", 1))), to)
+    }
+    let mut coordinator: Coordinator<Numbers> = informed("interval: 2s", Limits::default());
+    (0..16).for_each(|asker| assert_eq!(ask(&mut coordinator, asker), []));
+    assert_eq!(ask(&mut coordinator, 16), [(16, Err(PlaceError::Busy))]);
+    // Of these callers, only every tenth still listens.
+    enum Tenth {}
+    impl Addresses for Tenth {
+        type To<T> = u32;
+
+        fn is_open<T>(to: &u32) -> bool {
+            to.is_multiple_of(10)
+        }
+    }
+    let mut coordinator: Coordinator<Tenth> = informed("interval: 2s", Limits::default());
+    (0..100).for_each(|asker| assert_eq!(ask(&mut coordinator, asker), []));
+    coordinator.wake(Nanos(2 * SECOND.0));
+    let told: Vec<u32> = place_replies(&mut coordinator).into_iter().map(|(asker, _)| asker).collect();
+    assert_eq!(told, [0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 99]);
+}
+
+#[test]
+fn the_least_recently_active_client_is_forgotten() {
+    let mut coordinator: Coordinator<Numbers> = informed("", Limits { clients: 2, ..Limits::default() });
+    for (client, sequence) in [("a", 1), ("b", 1), ("a", 2), ("c", 1)] {
+        placed(place_now(&mut coordinator, at(1_100), block(Some((client, sequence)))));
+    }
+    let known = snapshot(&mut coordinator, at(1_100)).clients;
+    assert_eq!(known, [(Arc::from("a"), 2), (Arc::from("c"), 1)]);
+}
+
+#[test]
+fn the_number_of_waiting_blocks_is_limited() {
+    let mut coordinator: Coordinator<Numbers> =
+        informed("interval: 2s", Limits { waiting: 1, ..Limits::default() });
+    assert_eq!(place(&mut coordinator, at(1_100), block(None), 0), []);
+    assert_eq!(place_now(&mut coordinator, at(1_200), block(None)), Err(PlaceError::Busy));
+    assert_eq!(place(&mut coordinator, at(2_000), block(None), 1).len(), 1);
+}
+
+#[test]
+fn an_invalid_report_is_rejected_by_field_and_changes_nothing() {
+    let mut coordinator: Coordinator<Numbers> = informed("", Limits::default());
+    let before = known(&mut coordinator, at(2_000));
+    let window = (SECOND, Nanos(2 * SECOND.0));
+    let right = Report { loads: samples(window, [(ResourceId(8), Load(1))]), ..idle(Nanos(2 * SECOND.0)) };
+    let (mixed, drained) =
+        (HostReport { up: Some(true), ..of(0) }, HostReport { draining: Some(true), ..of(0) });
+    let load = |link, load| samples(window, [(ResourceId(8), Load(1)), (ResourceId(link), Load(load))]);
+    let cases = [
+        (Report { window: (SECOND, SECOND), ..right.clone() }, Part::Window, Wrong::Empty),
+        (Report { window: (at(2_000), at(1_900)), ..right.clone() }, Part::Window, Wrong::Empty),
+        (Report { window: (SECOND, at(3_001)), ..right.clone() }, Part::Window, Wrong::Ahead),
+        (Report { loads: load(9, -1), ..right.clone() }, Part::Load(1), Wrong::Negative),
+        (Report { loads: load(8, 1), ..right.clone() }, Part::Load(1), Wrong::Twice),
+        (Report { hosts: vec![mixed], ..right.clone() }, Part::Host(0), Wrong::Mixed),
+        (Report { hosts: vec![drained, drained], ..right.clone() }, Part::Host(1), Wrong::Twice),
+    ];
+    for (report, part, wrong) in cases {
+        let refused = coordinator.report(at(2_000), report.clone());
+        assert_eq!(refused, Err(InvalidReport { part, reason: wrong }), "{report:?}");
+        assert_eq!(known(&mut coordinator, at(2_000)), before, "{report:?}");
+    }
+    assert_eq!(reported(&mut coordinator, at(2_000), right), (1, Skipped::default()));
+}
+
+/// An empty report of one host.
+fn of(host: u32) -> HostReport {
+    HostReport { host: HostId(host), up: None, draining: None, stored: None }
+}
+
+/// A report of hosts over a window of half a second.
+fn said(until: Nanos, hosts: Vec<HostReport>) -> Report {
+    Report { window: (Nanos(until.0 - SECOND.0 / 2), until), hosts, ..Report::default() }
+}
+
+/// Number of accepted links of a report, and the skipped ones.
+fn reported(coordinator: &mut Coordinator<Numbers>, now: Nanos, report: Report) -> (u64, Skipped) {
+    match coordinator.report(now, report) {
+        Ok(ReportSummary { links, skipped, .. }) => (links, skipped),
+        other => panic!("not taken in: {other:?}"),
+    }
+}
+
+#[test]
+fn a_repeated_report_is_applied_once_and_answered_twice() {
+    let mut coordinator: Coordinator<Numbers> = informed("", Limits::default());
+    let (all, none) = (idle(SECOND).loads.len() as u64, Skipped::default());
+    let report = Report { hosts: vec![HostReport { draining: Some(true), ..of(3) }], ..idle(at(2_000)) };
+    assert_eq!(reported(&mut coordinator, at(2_000), report.clone()), (all, none));
+    let before = loads(&mut coordinator, at(2_000));
+    assert_eq!(reported(&mut coordinator, at(2_000), report), (0, Skipped { stale: all + 1, ..none }));
+    assert_eq!(loads(&mut coordinator, at(2_000)), before);
+}
+
+#[test]
+fn links_of_a_host_that_is_down_or_just_up_are_skipped() {
+    let mut coordinator: Coordinator<Numbers> = informed("", Limits::default());
+    let (all, none) = (idle(SECOND).loads.len() as u64, Skipped::default());
+    let up = |up| vec![HostReport { up: Some(up), ..of(0) }];
+    let ingress = ledger().fabric().ingress(HostId(0)).expect("a tree");
+    let until = |coordinator: &mut Coordinator<Numbers>, now| {
+        loads(coordinator, now).into_iter().find(|state| state.link == ingress).expect("a link").until
+    };
+    assert_eq!(reported(&mut coordinator, at(1_500), said(at(1_500), up(false))), (0, none));
+    assert_eq!(
+        reported(&mut coordinator, at(2_000), idle(at(2_000))),
+        (all - 2, Skipped { down: 2, ..none })
+    );
+    assert_eq!(until(&mut coordinator, at(2_000)), Some(SECOND));
+    assert_eq!(reported(&mut coordinator, at(3_100), said(at(2_500), up(true))), (0, none));
+    assert_eq!(until(&mut coordinator, at(3_100)), None, "the host came back without a report since");
+    assert_eq!(
+        reported(&mut coordinator, at(3_200), idle(at(3_000))),
+        (all - 2, Skipped { stale: 2, ..none })
+    );
+    assert_eq!(reported(&mut coordinator, at(4_000), idle(at(4_000))), (all, none));
+    assert_eq!(until(&mut coordinator, at(4_000)), Some(at(4_000)));
+}
+
+#[test]
+fn the_latest_window_wins_whatever_the_order_of_arrival() {
+    // Availability of the only rack besides the writer's at three times. The reports arrive in every order.
+    let truth = [(at(1_200), true), (at(1_400), false), (at(1_600), true)];
+    let rack = |until, open: bool, drain: bool| {
+        let host = |host| match drain {
+            true => HostReport { draining: Some(!open), ..of(host) },
+            false => HostReport { up: Some(open), ..of(host) },
+        };
+        said(until, (4..20).map(host).collect())
+    };
+    for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+        for (last, drain) in [(2, true), (1, true), (2, false), (1, false)] {
+            let mut coordinator: Coordinator<Numbers> = informed("", Limits::default());
+            for (until, open) in order.into_iter().filter(|&place| place <= last).map(|place| truth[place]) {
+                reported(&mut coordinator, at(1_700), rack(until, open, drain));
+            }
+            if !drain {
+                let window = (at(1_700), at(2_000));
+                let loads = samples(window, idle(at(2_000)).loads.iter().map(|one| (one.resource, one.load)));
+                let seen = Report { window, loads, ..Report::default() };
+                reported(&mut coordinator, at(2_000), seen);
+            }
+            let answer = place_now(&mut coordinator, at(2_000), block(None));
+            assert_eq!(answer.is_ok(), truth[last].1, "{order:?} {last} {drain}: {answer:?}");
+        }
+    }
+}
+
+#[test]
+fn hosts_that_are_down_draining_or_full_get_no_copies() {
+    let mut coordinator = small_disks();
+    // All racks except the writer's and the last are unusable, each for one of three reasons.
+    let hosts = (4..16).map(|host| match host % 3 {
+        0 => HostReport { up: Some(false), ..of(host) },
+        1 => HostReport { draining: Some(true), ..of(host) },
+        _ => HostReport { stored: Some(Bytes(900 << 20)), ..of(host) },
+    });
+    assert!(coordinator.report(at(1_500), said(at(1_500), hosts.collect())).is_ok());
+    for _ in 0..4 {
+        let (record, _) = placed(place_now(&mut coordinator, at(1_600), block(None)));
+        assert!(
+            record.details.hosts[1..].iter().all(|host| host.starts_with("r4")),
+            "{:?}",
+            record.details.hosts
+        );
+    }
+}
+
+/// A coordinator with hosts that store 1 GiB each; all links were reported idle.
+fn small_disks() -> Coordinator<Numbers> {
+    let text = "racks: 5\nhosts_per_rack: 4\nnic: 1Gbps\noversubscription: 2\n\
+                devices: [{read: 50MB/s, write: 50MB/s, capacity: 1GiB}]\n";
+    let cluster = Cluster::from_text("test", text).expect("the test writes a right cluster");
+    let policy = replicas::REGISTRY.make("sinbad", "").expect("a policy of the registry");
+    let mut coordinator = Coordinator::new(
+        Engine::new(ledger_of(cluster), policy, 7, Explain::Top(8)),
+        labels(),
+        Limits::default(),
+    );
+    assert!(coordinator.report(SECOND, idle(SECOND)).is_ok());
+    coordinator
+}
+
+#[test]
+fn placements_after_a_storage_report_add_to_it() {
+    // Four blocks fill the writer's own host, which always takes the first copy while it has room.
+    let first = |coordinator: &mut Coordinator<Numbers>, now| {
+        placed(place_now(coordinator, now, block(None))).0.details.hosts[0] == "r0h0"
+    };
+    let stores =
+        |until, stored: u64| said(until, vec![HostReport { stored: Some(Bytes(stored << 20)), ..of(0) }]);
+    let mut coordinator = small_disks();
+    assert!(first(&mut coordinator, at(1_200)) && first(&mut coordinator, at(1_400)));
+    // The count includes the first block, but not the second.
+    assert!(coordinator.report(at(1_500), stores(at(1_300), 256)).is_ok());
+    assert!(first(&mut coordinator, at(1_500)) && first(&mut coordinator, at(1_600)));
+    assert!(!first(&mut coordinator, at(1_700)), "four blocks fill it");
+    // An older count is ignored. A newer one below the placed total makes room.
+    let older = reported(&mut coordinator, at(1_700), stores(at(1_250), 0));
+    assert_eq!(older, (0, Skipped { stale: 1, ..Skipped::default() }));
+    assert!(!first(&mut coordinator, at(1_700)));
+    reported(&mut coordinator, at(1_800), stores(at(1_750), 768));
+    assert!(first(&mut coordinator, at(1_800)) && !first(&mut coordinator, at(1_800)));
+    // All blocks placed since the count remain accounted for.
+    reported(&mut coordinator, at(1_900), stores(at(1_760), 0));
+    assert!((0..3).all(|_| first(&mut coordinator, at(1_900))) && !first(&mut coordinator, at(1_900)));
+}
+
+#[test]
+fn time_never_goes_backward() {
+    let mut coordinator: Coordinator<Numbers> = informed("", Limits::default());
+    placed(place_now(&mut coordinator, at(1_500), block(None)));
+    let (record, _) = placed(place_now(&mut coordinator, at(100), block(None)));
+    assert_eq!(record.at, at(1_500));
+}
+
+/// Arbitrary reports, most of them nearly valid.
+fn reports() -> impl Strategy<Value = Vec<(Nanos, Report)>> {
+    let load = (0u32..44, -1i64..3).prop_map(|(link, load)| (ResourceId(link), Load(load * 100_000_000)));
+    let host = (0u32..4, prop::option::of(any::<bool>()), prop::option::of(any::<bool>()));
+    let host =
+        host.prop_map(|(host, up, draining)| HostReport { host: HostId(host), up, draining, stored: None });
+    let report = (0u64..6, 0u64..6, prop::collection::vec(load, 0..4), prop::collection::vec(host, 0..2));
+    let report = report.prop_map(|(from, until, loads, hosts)| Report {
+        window: (at(from * 500), at(until * 500)),
+        loads: samples((at(from * 500), at(until * 500)), loads),
+        hosts,
+        ..Report::default()
+    });
+    prop::collection::vec(((0u64..3_000).prop_map(at), report), 0..12).prop_map(|mut reports| {
+        reports.sort_by_key(|(now, _)| *now);
+        reports
+    })
+}
+
+proptest! {
+    #[test]
+    fn skipped_samples_are_exactly_those_the_ledger_ignores(reports in reports()) {
+        let (mut coordinator, mut ledger) = (coordinator::<Numbers>("", Limits::default()), ledger());
+        let mut heard = BTreeMap::new();
+        for (now, report) in reports {
+            let taken = coordinator.report(now, report.clone());
+            let mixed = !report.loads.is_empty() && report.hosts.iter().any(|said| said.up.is_some());
+            let hosts: BTreeSet<HostId> = report.hosts.iter().map(|said| said.host).collect();
+            let links: BTreeSet<ResourceId> = report.loads.iter().map(|sample| sample.resource).collect();
+            let (from, until) = report.window;
+            let wrong = mixed
+                || hosts.len() < report.hosts.len()
+                || links.len() < report.loads.len()
+                || report.loads.iter().any(|sample| sample.load.0 < 0)
+                || from >= until
+                || until > now.plus(SECOND);
+            if wrong {
+                prop_assert!(matches!(taken, Err(InvalidReport { .. })), "{taken:?} {report:?}");
+                continue;
+            }
+            let mut stale = 0;
+            for said in &report.hosts {
+                let mut updates = |what, known: bool| {
+                    let last = heard.entry((said.host, what)).or_insert(Nanos(0));
+                    let new = until > *last;
+                    (stale, *last) = (stale + u64::from(known && !new), if known { until.max(*last) } else { *last });
+                    known && new
+                };
+                updates("draining", said.draining.is_some());
+                if updates("up", said.up.is_some()) {
+                    said.up.iter().for_each(|&up| ledger.set_health(said.host, up, now));
+                }
+            }
+            let samples = report.loads.clone();
+            let left = ledger.report(&samples, now);
+            let Ok(ReportSummary { links, skipped, .. }) = taken else { panic!("{taken:?} {report:?}") };
+            prop_assert_eq!(skipped, Skipped { stale: left.stale + stale, down: left.down, unknown: 0 });
+            prop_assert_eq!(links, samples.len() as u64 - left.total());
+            let mut scratch = Scratch::default();
+            let view = ledger.view(now, &mut scratch);
+            for state in loads(&mut coordinator, now) {
+                prop_assert_eq!(state.measured, view.measured(state.link));
+            }
+        }
+    }
+}

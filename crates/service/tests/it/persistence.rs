@@ -1,0 +1,641 @@
+//! Acknowledged changes survive every restart.
+
+use leeward_testing::postgres;
+use std::sync::Arc;
+
+use crate::support::{Numbers, cluster, labels, place, place_replies, placed, policies, samples};
+use leeward_engine::{Engine, Rates};
+use leeward_fabric::input::Files;
+use leeward_fabric::{Bytes, Cluster, Load, Nanos, ResourceId};
+use leeward_ledger::{Ledger, LedgerSettings};
+use leeward_placement::Explain;
+use leeward_placement::tasks::{App, TaskId};
+use leeward_records::{
+    Caller, Change, DecisionDetails, DecisionRecord, Migration, MigrationState, PlacementSpec, ReplicasSpec,
+    TasksSpec, WorkloadSpec,
+};
+use leeward_service::{
+    AnswerError, Coordinator, DecisionError, DecisionLookup, Limits, MigrationAnswer, MigrationQuery,
+    NetworkSnapshot, PlaceError, Placed, Placement, Report, ReportSummary, Request,
+};
+use leeward_store::{Database, Durability, Leadership, Postgres, Sqlite, Store, StoreError, Updates};
+use proptest::prelude::*;
+use proptest::test_runner::{TestCaseResult, TestRunner};
+use serde_json::json;
+
+const CLUSTER: &str = "racks: 4\nhosts_per_rack: 3\nnic: 1Gbps\noversubscription: 2\npriorities: 8\n\
+                       devices: [{read: 50MB/s, write: 50MB/s, capacity: 1TB}]\n";
+const SECOND: Nanos = Nanos::SECOND;
+
+fn coordinator(of: &Cluster, limits: Limits) -> Coordinator<Numbers> {
+    let ledger = Ledger::new(of.fabric.clone(), &of.capacities, LedgerSettings::default());
+    let engine = Engine::new(ledger.expect("defaults are right"), policies(""), 7, Explain::Top(8));
+    Coordinator::new(engine, labels(), limits)
+}
+
+/// Actions of clients.
+#[derive(Clone, Copy, Debug)]
+enum Act {
+    Report(u32),
+    Block { size: u64, key: Option<u8> },
+    Tasks { count: u8, lasts: Option<u8> },
+    Workload { name: u8, millis: u64, placed: bool, lasts: Option<u8> },
+    End(u8),
+    Wait(u16),
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    prop_oneof![
+        any::<u32>().prop_map(Act::Report),
+        (1_u64..1 << 30, proptest::option::of(0_u8..6)).prop_map(|(size, key)| Act::Block { size, key }),
+        (1_u8..5, proptest::option::of(1_u8..9)).prop_map(|(count, lasts)| Act::Tasks { count, lasts }),
+        (0_u8..4, prop::sample::select(vec![20_u64, 50, 200]), any::<bool>(), proptest::option::of(1_u8..9))
+            .prop_map(|(name, millis, placed, lasts)| Act::Workload { name, millis, placed, lasts }),
+        any::<u8>().prop_map(Act::End),
+        (0_u16..3_000).prop_map(Act::Wait),
+    ]
+}
+
+/// Operation on a coordinator.
+#[derive(Clone)]
+enum Step {
+    Report(Report),
+    Place(Placement),
+    Release(u64),
+    Get(u64),
+}
+
+/// Reply to an operation.
+#[derive(Clone, PartialEq, Debug)]
+enum Told {
+    Reported(ReportSummary),
+    Placed(Arc<DecisionRecord>, bool),
+    Decision(Arc<DecisionRecord>),
+    NotPlaced(PlaceError),
+    NoDecision,
+}
+
+fn message(of: &Cluster, act: Act, now: Nanos, next: u64) -> Option<Step> {
+    let fabric = &of.fabric;
+    Some(match act {
+        Act::Wait(_) => return None,
+        Act::Report(seed) => {
+            let links = (fabric.resource_count() - fabric.host_count()) as u32;
+            let load = |link: u32| {
+                (ResourceId(link), Load(i64::from(seed.wrapping_mul(link + 1) % 900) * 1_000_000))
+            };
+            let window = (Nanos(now.0 - SECOND.0), now);
+            let loads = samples(window, (0..links).map(load));
+            Step::Report(Report { window, loads, ..Report::default() })
+        }
+        Act::Block { size, key } => {
+            let spec = ReplicasSpec { size: Bytes(size), replicas: 3, ..ReplicasSpec::default() };
+            Step::Place(Placement {
+                request: Request::Replicas(spec.request(fabric, 0).expect("a right request")),
+                spec: PlacementSpec::Replicas(spec),
+                caller: key.map(|key| Caller::Key(Arc::from(format!("\0\\{key}")))),
+                lasts: None,
+            })
+        }
+        Act::Tasks { count, lasts } => {
+            let text = format!(
+                r#"{{"tasks": [{{"name": "t", "count": {count}, "egress": {{"mean": "10Mbps"}}}}]}}"#
+            );
+            let app = App::from_text("app", &text, &Files::default()).expect("a right app");
+            let spec = PlacementSpec::Tasks(TasksSpec::of(&app, Some("job".to_owned()), Vec::new()));
+            let lasts = lasts.map(|seconds| Nanos(u64::from(seconds) * SECOND.0));
+            Step::Place(Placement { request: Request::Tasks(app.request), spec, caller: None, lasts })
+        }
+        Act::Workload { name, millis, placed, lasts } => {
+            let link = json!([{ "rate": "4MB/s", "burst": "64kB" }]);
+            let mut workload = json!({
+                "name": format!("w{name}"), "client": "r0h0", "slo": { "percentile": 99, "latency": format!("{millis}ms") },
+                "curves": { "network-in": link, "storage": [{ "rate": "20%", "burst": "4ms" }] },
+            });
+            if placed {
+                workload["server"] = format!("r{name}h1").into();
+            }
+            let spec = WorkloadSpec { workload: workload.as_object().expect("an object").clone() };
+            let spec = if placed { PlacementSpec::Workload(spec) } else { PlacementSpec::Volumes(spec) };
+            let lasts = lasts.map(|seconds| Nanos(u64::from(seconds) * SECOND.0));
+            Step::Place(Placement { request: Request::Workload, spec, caller: None, lasts })
+        }
+        Act::End(which) => Step::Release(u64::from(which) % next.max(1)),
+    })
+}
+
+fn placement(of: &Cluster, act: Act, now: Nanos) -> Placement {
+    match message(of, act, now, 0) {
+        Some(Step::Place(placement)) => placement,
+        _ => panic!("no placement"),
+    }
+}
+
+fn report(of: &Cluster, act: Act, now: Nanos) -> Report {
+    match message(of, act, now, 0) {
+        Some(Step::Report(report)) => report,
+        _ => panic!("no report"),
+    }
+}
+
+/// Carries out the jobs of the coordinator.
+fn look_into(coordinator: &mut Coordinator<Numbers>, now: Nanos) {
+    loop {
+        let Some(job) = coordinator.jobs().next() else { return };
+        coordinator.found(now, job.find());
+    }
+}
+
+fn kept(coordinator: &mut Coordinator<Numbers>, now: Nanos, id: u64) -> Option<DecisionRecord> {
+    match coordinator.decision(now, id) {
+        Ok(DecisionLookup::InMemory(record)) => {
+            Some(DecisionRecord { entries: Vec::new(), ..(*record).clone() })
+        }
+        Ok(DecisionLookup::Evicted(_)) | Err(DecisionError::NotFound(_)) => None,
+        other => panic!("no decision: {other:?}"),
+    }
+}
+
+/// Makes this store the leader. A shared store gets a follower beside it.
+fn leads(mut store: Box<dyn Store>) -> Box<dyn Store> {
+    assert!(matches!(store.renew_lease("here"), Ok(Leadership::Leader { .. })));
+    store
+}
+
+fn counts(coordinator: &mut Coordinator<Numbers>) -> Vec<(u32, u32)> {
+    let NetworkSnapshot { hosts, .. } = coordinator.snapshot();
+    hosts.iter().map(|host| (host.tasks, host.replicas)).collect()
+}
+
+/// Applies acts to a coordinator whose changes go to the stores. `each` sees the stored changes. Returns the
+/// last decision number.
+fn carried_out(
+    of: &Cluster,
+    coordinator: &mut Coordinator<Numbers>,
+    acts: &[Act],
+    mut each: impl FnMut(Nanos, &[Change]),
+) -> (Nanos, u64) {
+    let mut now = Nanos(10 * SECOND.0);
+    let mut next = 0;
+    for &act in acts {
+        now = now.plus(Nanos(match act {
+            Act::Wait(millis) => u64::from(millis) * 1_000_000,
+            _ => 1_000_000,
+        }));
+        match message(of, act, now, next) {
+            Some(Step::Report(report)) => drop(coordinator.report(now, report)),
+            Some(Step::Place(placement)) => coordinator.place(now, placement, 0),
+            Some(Step::Release(id)) => drop(coordinator.release(now, id)),
+            Some(Step::Get(_)) | None => coordinator.wake(now),
+        }
+        look_into(coordinator, now);
+        drop(place_replies(coordinator));
+        next += 1;
+        let changes: Vec<Change> = coordinator.changes().collect();
+        each(now, &changes);
+    }
+    (now, next)
+}
+
+/// Asserts that a coordinator resumed from the store knows every stored decision unchanged, and holds as many
+/// hosts and tasks for each one that has not ended. The resumed one keeps the same promises and decides one
+/// more workload as the other would. Known keys get the same answer, and numbers continue.
+fn goes_on(acts: &[Act], mut store: Box<dyn Store>) -> TestCaseResult {
+    let of = cluster(CLUSTER);
+    let limits = Limits { decisions: 8, ..Limits::default() };
+    let mut before = coordinator(&of, limits);
+    let (now, next) = carried_out(&of, &mut before, acts, |_, changes| {
+        store.apply(changes).expect("enough room");
+    });
+    let mut after = coordinator(&of, limits);
+    let state = store.load(limits.decisions, limits.keys).expect("the store is readable");
+    after.resume(state).expect("the state fits the cluster");
+    prop_assert_eq!(after.changes().collect::<Vec<Change>>(), Vec::new());
+    for id in 0..next {
+        prop_assert_eq!(kept(&mut after, now, id), kept(&mut before, now, id), "decision {}", id);
+    }
+    let number = |coordinator: &mut Coordinator<Numbers>| {
+        let tasks = placement(&of, Act::Tasks { count: 1, lasts: None }, now);
+        let later = now.plus(SECOND);
+        coordinator.report(later, report(&of, Act::Report(1), later)).expect("a valid report");
+        placed(place(coordinator, later, tasks, 0).pop().expect("a reply").1).0.id
+    };
+    let last = (0..next).rev().find(|&id| kept(&mut before, now, id).is_some());
+    prop_assert_eq!(counts(&mut after), counts(&mut before));
+    let reserved = |coordinator: &mut Coordinator<Numbers>| -> Vec<Load> {
+        coordinator.snapshot().links.iter().map(|link| link.reserved).collect()
+    };
+    prop_assert_eq!(reserved(&mut after), reserved(&mut before));
+    let one_more = |coordinator: &mut Coordinator<Numbers>| {
+        let act = Act::Workload { name: 9, millis: 30, placed: false, lasts: None };
+        coordinator.place(now, placement(&of, act, now), 0);
+        look_into(coordinator, now);
+        let reply = place_replies(coordinator).pop().expect("a reply").1;
+        reply.map(|lookup| placed(Ok(lookup)).0.details.promise.clone())
+    };
+    let mut resumed = coordinator(&of, limits);
+    let state = store.load(limits.decisions, limits.keys).expect("the store is readable");
+    resumed.resume(state).expect("the state fits the cluster");
+    prop_assert_eq!(one_more(&mut resumed), one_more(&mut before));
+    let number = number(&mut after);
+    prop_assert!(last.is_none_or(|last| number > last), "number {} after {:?}", number, last);
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn a_coordinator_resumes_from_a_file(acts in proptest::collection::vec(act(), 1..40)) {
+        goes_on(&acts, leads(Box::new(Sqlite::in_memory().expect("an in-memory store opens"))))?;
+    }
+}
+
+/// Answers of a coordinator, completed by `find` for evicted decisions. Fields that only that coordinator
+/// knows, the epoch and the ledger entries, are blanked.
+fn answered(
+    coordinator: &mut Coordinator<Numbers>,
+    now: Nanos,
+    step: Step,
+    find: impl FnOnce(&mut Coordinator<Numbers>, u64) -> Option<DecisionRecord>,
+) -> Told {
+    let bare = |record: Arc<DecisionRecord>| {
+        let details = DecisionDetails { epoch: 0, ..record.details.clone() };
+        Arc::new(DecisionRecord { entries: Vec::new(), details, ..(*record).clone() })
+    };
+    let stored = |coordinator: &mut _, id, found: fn(Arc<DecisionRecord>) -> Told, missing: Told| {
+        find(coordinator, id).map_or(missing, |record| found(bare(Arc::new(record))))
+    };
+    match step {
+        Step::Report(report) => {
+            let summary = coordinator.report(now, report).expect("a valid report");
+            Told::Reported(ReportSummary { epoch: 0, ..summary })
+        }
+        Step::Place(placement) => {
+            coordinator.place(now, placement, 0);
+            look_into(coordinator, now);
+            match place_replies(coordinator).pop().expect("each is answered at once").1 {
+                Ok(DecisionLookup::InMemory(Placed { record, repeated })) => {
+                    Told::Placed(bare(record), repeated)
+                }
+                Ok(DecisionLookup::Evicted(id)) => {
+                    let missing = Told::NotPlaced(PlaceError::Forgotten(id));
+                    stored(coordinator, id, |record| Told::Placed(record, true), missing)
+                }
+                Err(error) => Told::NotPlaced(error),
+            }
+        }
+        Step::Release(id) => match coordinator.release(now, id) {
+            Ok(DecisionLookup::InMemory(record)) => Told::Decision(bare(record)),
+            Ok(DecisionLookup::Evicted(id)) => stored(coordinator, id, Told::Decision, Told::NoDecision),
+            Err(_) => Told::NoDecision,
+        },
+        Step::Get(id) => match coordinator.decision(now, id) {
+            Ok(DecisionLookup::InMemory(record)) => Told::Decision(bare(record)),
+            Ok(DecisionLookup::Evicted(id)) => stored(coordinator, id, Told::Decision, Told::NoDecision),
+            Err(_) => Told::NoDecision,
+        },
+    }
+}
+
+/// Asserts that a coordinator with few decisions, together with its store, answers like one that keeps all of
+/// them.
+fn answers_of_all(acts: &[Act], mut store: Box<dyn Store>) -> TestCaseResult {
+    let of = cluster(CLUSTER);
+    let mut few = coordinator(&of, Limits { decisions: 2, ..Limits::default() });
+    let mut all = coordinator(&of, Limits::default());
+    let mut find = |coordinator: &mut Coordinator<Numbers>, id| {
+        let changes: Vec<Change> = coordinator.changes().collect();
+        store.apply(&changes).expect("enough room");
+        store.decisions(&[id]).expect("the store is readable").pop()
+    };
+    let mut now = Nanos(10 * SECOND.0);
+    for (&act, next) in acts.iter().zip(0..) {
+        // Entries of evicted decisions expire after 21 s; all acts happen earlier.
+        now = now.plus(Nanos(match act {
+            Act::Wait(millis) => u64::from(millis) * 100_000,
+            _ => 1_000_000,
+        }));
+        let Some(message) = message(&of, act, now, next) else { continue };
+        let told = answered(&mut few, now, message.clone(), &mut find);
+        prop_assert_eq!(told, answered(&mut all, now, message, |_, _| None), "{:?}", act);
+    }
+    for id in 0..=acts.len() as u64 {
+        let told = answered(&mut few, now, Step::Get(id), &mut find);
+        prop_assert_eq!(told, answered(&mut all, now, Step::Get(id), |_, _| None));
+    }
+    Ok(())
+}
+
+proptest! {
+    #[test]
+    fn few_decisions_in_memory_give_the_same_answers_with_a_file(
+        acts in proptest::collection::vec(act(), 1..40),
+    ) {
+        answers_of_all(&acts, leads(Box::new(Sqlite::in_memory().expect("an in-memory store opens"))))?;
+    }
+}
+
+/// Runs a property on a few cases, each with its own schema of one database.
+fn in_postgres<S: Strategy>(cases: u32, strategy: S, law: impl Fn(S::Value, &Shared) -> TestCaseResult) {
+    let Some(server) = postgres::Server::shared() else { return };
+    let database = server.database();
+    let part = std::cell::Cell::new(0);
+    let mut runner = TestRunner::new(ProptestConfig { cases, ..ProptestConfig::default() });
+    let tested = runner.run(&strategy, |value| {
+        part.set(part.get() + 1);
+        let schema = format!("part_{}", part.get());
+        server.ask(&database, &format!("CREATE SCHEMA {schema}")).expect("enough room");
+        let url = format!("{}&options=-csearch_path%3D{schema}", server.url(&database));
+        law(value, &Shared(Database::read(&url, None).expect("a right URL")))
+    });
+    tested.unwrap_or_else(|error| panic!("{error}"));
+}
+
+/// A database that stores share.
+struct Shared(Database);
+
+impl Shared {
+    fn store(&self) -> Box<dyn Store> {
+        Box::new(
+            Postgres::open(self.0.clone(), Durability::Process, 1_000_000)
+                .expect("the database is available"),
+        )
+    }
+}
+
+#[test]
+fn a_coordinator_resumes_from_postgres() {
+    in_postgres(8, proptest::collection::vec(act(), 1..40), |acts, shared| {
+        goes_on(&acts, leads(shared.store()))
+    });
+}
+
+#[test]
+fn few_decisions_in_memory_give_the_same_answers_with_postgres() {
+    in_postgres(8, proptest::collection::vec(act(), 1..40), |acts, shared| {
+        answers_of_all(&acts, leads(shared.store()))
+    });
+}
+
+#[test]
+fn both_stores_agree_and_a_follower_has_the_state_of_the_leader() {
+    let acts = proptest::collection::vec((act(), any::<bool>()), 1..40);
+    in_postgres(8, acts, |acts, shared| {
+        let of = cluster(CLUSTER);
+        let limits = Limits { decisions: 8, ..Limits::default() };
+        let (mut leading, mut following) = (coordinator(&of, limits), coordinator(&of, limits));
+        let mut file = leads(Box::new(Sqlite::in_memory().expect("an in-memory store opens")));
+        let (mut store, mut beside) = (leads(shared.store()), shared.store());
+        following
+            .resume(beside.load(limits.decisions, limits.keys).expect("the store is readable"))
+            .expect("the state fits the cluster");
+        let mut follow = |now| match beside.renew_lease("there") {
+            Ok(Leadership::Follower { leader, updates: Updates::Changes(changes) }) => {
+                assert_eq!(leader.as_deref(), Some("here"));
+                changes
+                    .into_iter()
+                    .for_each(|change| following.follow(now, change).expect("the state fits the cluster"));
+            }
+            other => panic!("it does not follow: {other:?}"),
+        };
+        let (acts, looks): (Vec<Act>, Vec<bool>) = acts.into_iter().unzip();
+        let (mut looks, mut together) = (looks.into_iter(), Vec::new());
+        let (now, next) = carried_out(&of, &mut leading, &acts, |now, changes| {
+            file.apply(changes).expect("enough room");
+            together.extend_from_slice(changes);
+            if looks.next() == Some(true) {
+                store.apply(&std::mem::take(&mut together)).expect("enough room");
+                follow(now);
+            }
+        });
+        store.apply(&together).expect("enough room");
+        follow(now);
+        prop_assert_eq!(
+            store.load(8, 100).expect("the store is readable"),
+            file.load(8, 100).expect("the store is readable")
+        );
+        for id in 0..next {
+            prop_assert_eq!(kept(&mut following, now, id), kept(&mut leading, now, id), "decision {}", id);
+        }
+        prop_assert_eq!(counts(&mut following), counts(&mut leading));
+        Ok(())
+    });
+}
+
+/// Tasks that make the uplinks of their racks hot, until moves are advised. All changes are stored.
+fn hot(
+    of: &Cluster,
+    coordinator: &mut Coordinator<Numbers>,
+    store: &mut dyn Store,
+) -> (Nanos, Vec<Migration>) {
+    let fabric = &of.fabric;
+    let mut now = Nanos(10 * SECOND.0);
+    let text = r#"{"tasks": [{"name": "t", "tolerant": true, "egress": {"mean": "1Mbps"}}]}"#;
+    let app = App::from_text("app", text, &Files::default()).expect("a right app");
+    coordinator.report(now, report(of, Act::Report(0), now)).expect("a valid report");
+    for _ in 0..8 {
+        let spec = PlacementSpec::Tasks(TasksSpec::of(&app, None, Vec::new()));
+        let request = Request::Tasks(app.request.clone());
+        place(coordinator, now, Placement { request, spec, caller: None, lasts: None }, 0);
+    }
+    for _ in 0..30 {
+        now = now.plus(SECOND);
+        let busy: Vec<u64> = (0..8).filter(|&id| host_of(coordinator, now, id).starts_with("r0")).collect();
+        let rate = Rates { egress_bps: 500_000_000, ingress_bps: 0 };
+        let tasks = busy.iter().map(|&app| (TaskId { app, index: 0 }, rate)).collect();
+        let mut report = report(of, Act::Report(0), now);
+        let uplink = fabric.resource("r0:uplink").expect("a link");
+        for sample in &mut report.loads {
+            sample.load = Load(if sample.resource == uplink { 1_400_000_000 } else { 0 });
+        }
+        coordinator.report(now, Report { tasks, ..report }).expect("a valid report");
+        let changes: Vec<Change> = coordinator.changes().collect();
+        store.apply(&changes).expect("enough room");
+        let advised = migrations(coordinator, now);
+        if !advised.is_empty() {
+            return (now, advised);
+        }
+    }
+    panic!("nothing was advised");
+}
+
+fn host_of(coordinator: &mut Coordinator<Numbers>, now: Nanos, id: u64) -> String {
+    kept(coordinator, now, id).map(|record| record.details.hosts[0].clone()).unwrap_or_default()
+}
+
+fn migrations(coordinator: &mut Coordinator<Numbers>, now: Nanos) -> Vec<Migration> {
+    coordinator.migrations(now, MigrationQuery { state: None, before: None, limit: 100 })
+}
+
+#[test]
+fn advised_moves_are_stored_answered_and_withdrawn() {
+    moves(leads(Box::new(Sqlite::in_memory().expect("an in-memory store opens"))), None);
+}
+
+#[test]
+fn advised_moves_are_stored_in_postgres_and_reach_followers() {
+    let Some(server) = postgres::Server::shared() else { return };
+    let database = server.database();
+    let shared = Shared(Database::read(&server.url(&database), None).expect("a right URL"));
+    moves(leads(shared.store()), Some(shared.store()));
+}
+
+/// Moves at a coordinator and at one resumed from its store; also at a follower, if the store can be shared.
+fn moves(mut store: Box<dyn Store>, beside: Option<Box<dyn Store>>) {
+    let (of, limits) = (cluster(CLUSTER), Limits::default());
+    let mut before = coordinator(&of, limits);
+    let mut following = coordinator(&of, limits).led_elsewhere();
+    let beside = beside.map(|mut beside| {
+        following
+            .resume(beside.load(100, 100).expect("the store is readable"))
+            .expect("the state fits the cluster");
+        beside
+    });
+    let (now, advised) = hot(&of, &mut before, &mut *store);
+    if let Some(mut beside) = beside {
+        let Ok(Leadership::Follower { updates: Updates::Changes(changes), .. }) = beside.renew_lease("there")
+        else {
+            panic!("it does not follow")
+        };
+        changes
+            .into_iter()
+            .for_each(|change| following.follow(now, change).expect("the state fits the cluster"));
+        assert_eq!(migrations(&mut following, now), advised);
+        assert_eq!(counts(&mut following), counts(&mut before));
+        // Only the leader expires moves without an answer.
+        following.wake(now.plus(Nanos(400 * SECOND.0)));
+        assert_eq!(following.changes().count(), 0);
+        assert_eq!(migrations(&mut following, now), advised);
+    }
+    let first = advised[0].clone();
+    assert_eq!((first.state, first.link.as_str()), (MigrationState::Advised, "r0:uplink"));
+    assert_eq!(host_of(&mut before, now, first.decision), first.to);
+    // A resumed coordinator knows the moves and the task's destination.
+    let mut after = coordinator(&of, limits);
+    after.resume(store.load(100, 100).expect("the store is readable")).expect("the state fits the cluster");
+    assert_eq!(migrations(&mut after, now), advised);
+    assert_eq!(host_of(&mut after, now, first.decision), first.to);
+    // A rejected move is undone, a completed one stays, and an answer is final.
+    let answer = |coordinator: &mut Coordinator<Numbers>, answer| coordinator.answer(now, first.id, answer);
+    let refused = MigrationAnswer::Refused(Some("it is busy".to_owned()));
+    assert!(answer(&mut after, refused.clone()).is_ok());
+    assert_eq!(host_of(&mut after, now, first.decision), first.from);
+    assert!(answer(&mut after, refused).is_ok());
+    assert_eq!(
+        answer(&mut after, MigrationAnswer::Done),
+        Err(AnswerError::Answered(MigrationState::Refused))
+    );
+    assert!(answer(&mut before, MigrationAnswer::Done).is_ok());
+    assert_eq!(host_of(&mut before, now, first.decision), first.to);
+    // The other moves get no answer.
+    let later = now.plus(Nanos(301 * SECOND.0));
+    after.wake(later);
+    assert!(migrations(&mut after, later).iter().all(|one| one.state != MigrationState::Advised));
+    assert_eq!(after.answer(later, 99, MigrationAnswer::Done), Err(AnswerError::NotFound(99)));
+}
+
+/// Thousands of rows, with one decision, one move and one version that must be kept.
+const ROWS: [&str; 4] = [
+    "WITH RECURSIVE n (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < 10000)
+    INSERT INTO decisions SELECT id, id, 'replicas', NULL, NULL, NULL, '{}', NULL, NULL FROM n",
+    "INSERT INTO commitments VALUES (5, '[]')",
+    "WITH RECURSIVE n (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < 100500)
+    INSERT INTO migrations SELECT id, id, 0, 0, '', NULL, '', '', '', CASE id WHEN 3 THEN 'advised' ELSE 'done' END, NULL
+    FROM n",
+    "WITH RECURSIVE n (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < 1500)
+    INSERT INTO clusters SELECT id, id, CASE id WHEN 7 THEN 'file' ELSE 'request' END, '{}' FROM n",
+];
+
+/// Asserts that a store that keeps 100 decisions deletes old rows in steps. `ask` runs a query that returns a
+/// number.
+fn forgets(mut store: Box<dyn Store>, ask: impl Fn(&str) -> i64) {
+    let job = |name: String| Change::Job(name, Default::default());
+    let count = |what: &str| ask(&format!("SELECT count(*) FROM {what}"));
+    store.apply(&[job("first".to_owned())]).expect("enough room");
+    assert_eq!(count("decisions"), 4_000, "6,000 in one go");
+    assert_eq!((count("migrations"), count("migrations WHERE id > 500 OR id = 3")), (100_001, 100_001));
+    assert_eq!((count("clusters"), count("clusters WHERE version > 500 OR version = 7")), (1_001, 1_001));
+    let many: Vec<Change> = (0..1_000).map(|name| job(format!("new {name}"))).collect();
+    store.apply(&many).expect("enough room");
+    assert_eq!(count("decisions"), 4_000, "cleanup does not run at every commit");
+    store.apply(&[job("last".to_owned())]).expect("enough room");
+    assert_eq!((count("decisions"), count("jobs")), (102, 1_002), "jobs stay up to their limit");
+    assert_eq!(count("decisions WHERE id >= 9900 OR id = 5"), 102);
+}
+
+#[test]
+fn a_file_deletes_old_rows() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("store.db");
+    let store = leads(Box::new(Sqlite::open(&path, Durability::Process, 100).expect("a new file")));
+    let beside = rusqlite::Connection::open(&path).expect("the file exists");
+    ROWS.iter().for_each(|rows| beside.execute_batch(rows).expect("enough room"));
+    forgets(store, |question| beside.query_row(question, [], |row| row.get(0)).expect("a number"));
+}
+
+#[test]
+fn postgres_deletes_old_rows() {
+    let Some(server) = postgres::Server::shared() else { return };
+    let database = server.database();
+    let url = Database::read(&server.url(&database), None).expect("a right URL");
+    let store =
+        leads(Box::new(Postgres::open(url, Durability::Process, 100).expect("the database is available")));
+    ROWS.iter().for_each(|rows| drop(server.ask(&database, rows).expect("enough room")));
+    forgets(store, |question| {
+        server.ask(&database, question).expect("the server answers").parse().expect("a number")
+    });
+}
+
+#[test]
+fn the_most_recent_of_many_clients_are_loaded() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("store.db");
+    let mut store = leads(Box::new(Sqlite::open(&path, Durability::Process, 1_000_000).expect("a new file")));
+    let (of, now) = (cluster(CLUSTER), Nanos(10 * SECOND.0));
+    let mut before = coordinator(&of, Limits::default());
+    let block = |client: &str, sequence| {
+        let act = Act::Block { size: 1 << 20, key: None };
+        let caller = Some(Caller::Client { client: client.into(), sequence });
+        Placement { caller, ..placement(&of, act, now) }
+    };
+    before.report(now, report(&of, Act::Report(0), now)).expect("a valid report");
+    place(&mut before, now, block("a", 7), 0);
+    store.apply(&before.changes().collect::<Vec<Change>>()).expect("enough room");
+    let beside = rusqlite::Connection::open(&path).expect("the file exists");
+    let copies = "WITH RECURSIVE n (number) AS (SELECT 1 UNION ALL SELECT number + 1 FROM n WHERE number < 25000)
+        INSERT INTO decisions SELECT number, at, kind, 'client ' || (100000 + number), 7, NULL, shown, expires, released
+        FROM n, decisions WHERE id = 0";
+    beside.execute_batch(copies).expect("enough room");
+    let state = store.load(10, 10).expect("the store is readable");
+    assert_eq!(state.callers.len(), 20_000);
+    let mut after = coordinator(&of, Limits { decisions: 10, clients: 100, ..Limits::default() });
+    after.resume(state).expect("the state fits the cluster");
+    for number in 24_991..=25_000_u64 {
+        let again = answered(
+            &mut after,
+            now,
+            Step::Place(block(&format!("client {}", 100_000 + number), 7)),
+            |_, _| None,
+        );
+        let Told::Placed(record, true) = again else { panic!("{number}: {again:?}") };
+        assert_eq!(record.id, number);
+    }
+}
+
+#[test]
+fn a_file_belongs_to_one_service_at_a_time() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("store.db");
+    let open = || Sqlite::open(&path, Durability::Process, 10);
+    let first = open().expect("a new file");
+    let Err(StoreError::Database(problem)) = open() else { panic!("two services have it") };
+    assert!(problem.contains("another service keeps its decisions in it"), "{problem}");
+    std::os::unix::fs::symlink(&path, folder.path().join("also.db")).expect("a link");
+    let also = Sqlite::open(&folder.path().join("also.db"), Durability::Process, 10);
+    assert!(also.is_err(), "the same file under another name");
+    drop(first);
+    drop(open().expect("the same file"));
+    std::fs::write(folder.path().join("text"), "this is no database, it is a text of some length")
+        .expect("a file");
+    let text = Sqlite::open(&folder.path().join("text"), Durability::Process, 10);
+    assert!(matches!(text, Err(StoreError::Database(_))));
+}

@@ -1,0 +1,395 @@
+//! Workloads with SLO guarantees: the coordinator with artificial times.
+
+use crate::support;
+use std::sync::Arc;
+
+use crate::support::{Numbers, PlaceReplies, U32, cluster, labels, place_replies, policies, samples};
+use leeward_engine::{Engine, Policies};
+use leeward_fabric::{Cluster, HostId, Load, Nanos, ResourceKind};
+use leeward_ledger::{Ledger, LedgerSettings};
+use leeward_placement::Explain;
+use leeward_placement::tasks::{self, AppRequest, Peer, Task, Traffic};
+use leeward_records::{Caller, Change, DecisionRecord, PlacementSpec, WorkloadSpec};
+use leeward_service::{
+    Addresses, CallError, Completion, Coordinator, DecisionLookup, HostReport, Job, JobResult, Limits,
+    NoWorkload, PlaceError, Placed, Placement, Report, Request, Score, ScoreError, Scores, Skipped,
+    Unavailable, WhatIfError, WhatIfResult,
+};
+use serde_json::{Value, json};
+
+const CLUSTER: &str = "\
+name: volumes
+racks: 2
+hosts_per_rack: 3
+nic: 1Gbps
+oversubscription: 1
+priorities: 8
+devices: [{name: ssd, read: 500MB/s, write: 400MB/s}]
+";
+const SECOND: Nanos = Nanos::SECOND;
+
+fn coordinator<A: Addresses>() -> Coordinator<A> {
+    let Cluster { fabric, capacities } = cluster(CLUSTER);
+    let ledger = Ledger::new(fabric, &capacities, LedgerSettings::default()).expect("defaults are right");
+    let policies = Policies { tasks: tasks::REGISTRY.make("utp", "").ok(), ..policies("") };
+    Coordinator::new(Engine::new(ledger, policies, 7, Explain::Top(8)), labels(), Limits::default())
+}
+
+/// A workload with an SLO of `millis` milliseconds that takes `share` percent of a host's device.
+fn form(name: &str, server: Option<&str>, millis: u64, share: u64) -> Value {
+    let link = json!([{ "rate": "4MB/s", "burst": "64kB" }]);
+    let mut form = json!({
+        "name": name, "client": "r0h0", "slo": { "percentile": 99, "latency": format!("{millis}ms") },
+        "curves": {
+            "network-in": link, "network-out": link,
+            "storage": [{ "rate": format!("{share}%"), "burst": "4ms" }],
+        },
+        "unloaded": "100us",
+    });
+    if let Some(server) = server {
+        form["server"] = server.into();
+    }
+    form
+}
+
+fn ask(form: &Value, key: Option<&str>) -> Placement {
+    let spec = WorkloadSpec { workload: form.as_object().expect("an object").clone() };
+    let spec = if form.get("server").is_some() {
+        PlacementSpec::Workload(spec)
+    } else {
+        PlacementSpec::Volumes(spec)
+    };
+    let caller = key.map(|key| Caller::Key(Arc::from(key)));
+    Placement { request: Request::Workload, spec, caller, lasts: None }
+}
+
+/// Sends a placement and runs the resulting jobs.
+fn tell<A: U32>(coordinator: &mut Coordinator<A>, placement: Placement, to: u32) -> PlaceReplies {
+    coordinator.place(SECOND, placement, to);
+    look_into(coordinator)
+}
+
+/// Carries out the jobs of the coordinator. Returns the late replies to placements.
+fn look_into<A: U32>(coordinator: &mut Coordinator<A>) -> PlaceReplies {
+    carry_out(coordinator);
+    place_replies(coordinator)
+}
+
+fn carry_out<A: U32>(coordinator: &mut Coordinator<A>) {
+    loop {
+        let found: Vec<JobResult> = coordinator.jobs().map(Job::find).collect();
+        if found.is_empty() {
+            return;
+        }
+        found.into_iter().for_each(|result| coordinator.found(SECOND, result));
+    }
+}
+
+fn placed(mut out: PlaceReplies) -> Arc<DecisionRecord> {
+    support::placed(out.pop().expect("a reply").1).0
+}
+
+fn refused(mut out: PlaceReplies) -> PlaceError {
+    match out.pop() {
+        Some((_, Err(error))) => error,
+        other => panic!("not refused: {other:?}"),
+    }
+}
+
+/// Reserved rate of a link.
+fn reserved(coordinator: &mut Coordinator<Numbers>, link: &str) -> i64 {
+    let link = coordinator.fabric().resource(link).expect("a link");
+    coordinator.snapshot().link(link).expect("a link").reserved.0
+}
+
+#[test]
+fn a_promise_holds_its_rates_until_it_is_released() {
+    let mut coordinator: Coordinator<Numbers> = coordinator();
+    let record = placed(tell(&mut coordinator, ask(&form("a", Some("r1h1"), 50, 10), None), 0));
+    assert_eq!(record.details.hosts, ["r1h1"]);
+    let promise = record.details.promise.clone().expect("a promise");
+    assert!(promise.bound_s.expect("a bound") <= 0.05, "{promise:?}");
+    // 4 MB/s and the margin of 10 %.
+    for link in ["r0h0:egress", "r0:uplink", "r1:downlink", "r1h1:ingress", "r1h1:egress", "r0h0:ingress"] {
+        assert_eq!(reserved(&mut coordinator, link), 35_200_000, "{link}");
+    }
+    assert_eq!(reserved(&mut coordinator, "r0h1:egress"), 0);
+    assert!(coordinator.release(SECOND, record.id).is_ok());
+    assert_eq!(reserved(&mut coordinator, "r0h0:egress"), 0);
+    let found = coordinator.workload(SECOND, "a").expect("a workload");
+    assert!(found.record.released.is_some(), "the released record is still in memory");
+    assert_eq!(coordinator.workload(SECOND, "b"), Err(NoWorkload("b".to_owned())));
+}
+
+#[test]
+fn a_shorter_slo_gets_the_first_priority_and_others_are_notified() {
+    let mut coordinator: Coordinator<Numbers> = coordinator();
+    let slow = placed(tell(&mut coordinator, ask(&form("slow", Some("r1h1"), 200, 10), None), 0));
+    assert_eq!(slow.details.promise.as_ref().map(|promise| promise.stages[0].priority), Some(0));
+    assert_eq!(coordinator.changes().count(), 1);
+    let fast = placed(tell(&mut coordinator, ask(&form("fast", Some("r1h1"), 40, 10), None), 0));
+    assert_eq!(fast.details.promise.as_ref().map(|promise| promise.stages[0].priority), Some(0));
+    let changes: Vec<Change> = coordinator.changes().collect();
+    let [Change::Moved(slow, held), Change::Decided(..)] = changes.as_slice() else { panic!("{changes:?}") };
+    assert_eq!(slow.details.promise.as_ref().map(|promise| promise.stages[0].priority), Some(1));
+    assert_eq!(held.len(), 3, "an entry a stage");
+    assert_eq!(reserved(&mut coordinator, "r0h0:egress"), 2 * 35_200_000);
+}
+
+#[test]
+fn a_name_is_promised_once_and_a_repeated_request_is_idempotent() {
+    let mut coordinator: Coordinator<Numbers> = coordinator();
+    let (a, b) = (form("a", Some("r1h1"), 100, 5), form("b", Some("r1h1"), 100, 5));
+    // All requests arrive before the first result.
+    for (to, placement) in [(1, ask(&a, Some("k"))), (2, ask(&a, Some("k"))), (3, ask(&a, None))] {
+        coordinator.place(SECOND, placement, to);
+    }
+    assert_eq!(place_replies(&mut coordinator), [], "the analysis takes longer than a turn");
+    let out = look_into(&mut coordinator);
+    let replies: Vec<(u32, bool)> = out
+        .iter()
+        .filter_map(|(asker, reply)| match reply {
+            Ok(DecisionLookup::InMemory(Placed { repeated, .. })) => Some((*asker, *repeated)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(replies, [(1, false), (2, true)]);
+    assert_eq!(refused(out), PlaceError::NameTaken("a".to_owned(), 0));
+    let again = placed(tell(&mut coordinator, ask(&b, Some("k")), 0));
+    assert_eq!(again.id, 0, "a repeat returns the first decision");
+    coordinator.release(SECOND, 0).expect("a decision");
+    assert_eq!(placed(tell(&mut coordinator, ask(&a, None), 0)).released, None);
+}
+
+#[test]
+fn a_release_during_an_analysis_is_a_conflict_and_restarts_it() {
+    let mut coordinator: Coordinator<Numbers> = coordinator();
+    let first = placed(tell(&mut coordinator, ask(&form("first", Some("r1h1"), 200, 10), None), 0));
+    coordinator.place(SECOND, ask(&form("second", Some("r1h1"), 40, 10), None), 1);
+    let job = coordinator.jobs().next().expect("an analysis starts");
+    coordinator.release(SECOND, first.id).expect("a decision");
+    coordinator.found(SECOND, job.find());
+    assert_eq!(place_replies(&mut coordinator), [], "the basis of the analysis has changed");
+    let job = coordinator.jobs().next().expect("the analysis restarts");
+    coordinator.found(SECOND, job.find());
+    assert_eq!(placed(place_replies(&mut coordinator)).details.hosts, ["r1h1"]);
+    assert_eq!(reserved(&mut coordinator, "r0h0:egress"), 35_200_000, "the first is not back");
+}
+
+#[test]
+fn a_workload_that_breaks_another_slo_is_refused_without_effect() {
+    let mut coordinator: Coordinator<Numbers> = coordinator();
+    let mut number = 0;
+    let refused = loop {
+        let name = format!("w{number}");
+        let out = tell(&mut coordinator, ask(&form(&name, Some("r1h1"), 30, 5), None), 0);
+        let ended = matches!(out.last(), Some((_, Err(_))));
+        if ended {
+            break refused(out);
+        }
+        number += 1;
+        assert!(number < 30, "there is room for ever");
+    };
+    let PlaceError::SloRejected(why) = refused else { panic!("{refused:?}") };
+    assert!(number > 2 && why.contains("SLO"), "{number}: {why}");
+    coordinator.changes().for_each(drop);
+    let before = coordinator.snapshot().links;
+    tell(&mut coordinator, ask(&form("one-more", Some("r1h1"), 30, 5), None), 0);
+    assert_eq!(coordinator.changes().count(), 0);
+    assert_eq!(coordinator.snapshot().links, before);
+    // Another host has room, and packing finds it.
+    let packed = placed(tell(&mut coordinator, ask(&form("packed", None, 30, 5), None), 0));
+    assert_ne!(packed.details.hosts, ["r1h1"]);
+    let before = coordinator.snapshot().links;
+    let what_if = |coordinator: &mut Coordinator<Numbers>, policy: &str| {
+        coordinator.what_if(SECOND, packed.id, policy, 0);
+        carry_out(coordinator);
+        match coordinator.completions().next() {
+            Some(Completion::WhatIf(0, answer)) => answer,
+            _ => panic!("no reply"),
+        }
+    };
+    let Ok(WhatIfResult { record: would, refusal: None }) = what_if(&mut coordinator, "compactor") else {
+        panic!("a placement")
+    };
+    assert_eq!(would.details.hosts, packed.details.hosts, "its own load is not in its way");
+    assert!(matches!(
+        what_if(&mut coordinator, "compact"),
+        Err(CallError::Failed(WhatIfError::Invalid(Some(_), _)))
+    ));
+    assert!(matches!(
+        what_if(&mut coordinator, "sinbad"),
+        Err(CallError::Failed(WhatIfError::Invalid(Some(_), _)))
+    ));
+    assert_eq!(
+        (coordinator.snapshot().links, coordinator.changes().count()),
+        (before, 1),
+        "only what was packed is to be kept"
+    );
+}
+
+#[test]
+fn a_server_that_drains_during_the_analysis_gets_no_volume() {
+    let mut coordinator: Coordinator<Numbers> = coordinator();
+    coordinator.place(SECOND, ask(&form("a", None, 50, 10), None), 1);
+    let result = coordinator.jobs().next().expect("an analysis starts").find();
+    // The first candidate is some host of this rack; all of the rack's hosts start draining.
+    let drained = |host: u32| HostReport { host: HostId(host), up: None, draining: Some(true), stored: None };
+    let report = Report {
+        window: (Nanos(SECOND.0 - 1), SECOND),
+        hosts: (0..3).map(drained).collect(),
+        ..Report::default()
+    };
+    coordinator.report(SECOND, report).expect("a valid report");
+    coordinator.found(SECOND, result);
+    assert_eq!(place_replies(&mut coordinator), [], "the analysis restarts");
+    let record = placed(look_into(&mut coordinator));
+    assert!(record.details.hosts[0].starts_with("r1"), "{:?}", record.details.hosts);
+}
+
+#[test]
+fn eight_conflicts_in_a_row_reject_the_request_for_a_retry() {
+    let mut coordinator: Coordinator<Numbers> = coordinator();
+    let name = |number: u64| format!("w{number}");
+    for number in 0..8 {
+        placed(tell(&mut coordinator, ask(&form(&name(number), Some("r1h1"), 400, 2), None), 0));
+    }
+    coordinator.place(SECOND, ask(&form("last", Some("r1h1"), 400, 2), Some("key")), 1);
+    for number in 0..8 {
+        assert_eq!(place_replies(&mut coordinator), [], "{number}");
+        let result = coordinator.jobs().next().expect("an analysis starts").find();
+        coordinator.release(SECOND, number).expect("a decision");
+        coordinator.found(SECOND, result);
+    }
+    assert_eq!(place_replies(&mut coordinator), [(1, Err(PlaceError::Busy))]);
+    assert!(coordinator.jobs().next().is_none());
+    // The request may be repeated, and other requests succeed.
+    assert_eq!(placed(tell(&mut coordinator, ask(&form("other", Some("r1h1"), 400, 2), None), 0)).id, 9);
+    assert_eq!(
+        placed(tell(&mut coordinator, ask(&form("last", Some("r1h1"), 400, 2), Some("key")), 0)).id,
+        10
+    );
+}
+
+#[test]
+fn disconnected_callers_get_no_analysis_and_no_promise() {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    // Callers below this number have disconnected.
+    static LEFT: AtomicU32 = AtomicU32::new(0);
+    enum Later {}
+    impl Addresses for Later {
+        type To<T> = u32;
+
+        fn is_open<T>(to: &u32) -> bool {
+            *to >= LEFT.load(Ordering::Relaxed)
+        }
+    }
+    let mut coordinator: Coordinator<Later> = coordinator();
+    for (asker, name) in [(1, "a"), (2, "b"), (3, "c"), (9, "d")] {
+        let key = (name == "c").then_some("key");
+        coordinator.place(SECOND, ask(&form(name, Some("r1h1"), 100, 2), key), asker);
+    }
+    let job = coordinator.jobs().next().expect("the first is looked into");
+    LEFT.store(4, Ordering::Relaxed);
+    coordinator.found(SECOND, job.find());
+    look_into(&mut coordinator);
+    let names = |coordinator: &mut Coordinator<Later>| -> Vec<String> {
+        let found = coordinator.workloads(SECOND, None, 9);
+        found
+            .iter()
+            .filter_map(|state| Some(state.record.details.spec.workload()?.name().to_owned()))
+            .collect()
+    };
+    assert_eq!(names(&mut coordinator), ["d"], "all others have left");
+    // A client that retries with its key gets a new attempt.
+    assert!(
+        placed(tell(&mut coordinator, ask(&form("c", Some("r1h1"), 100, 2), Some("key")), 9))
+            .released
+            .is_none()
+    );
+    assert_eq!(names(&mut coordinator), ["c", "d"]);
+}
+
+#[test]
+fn many_scores_are_computed_in_a_job_and_equal_single_scores() {
+    let mut coordinator: Coordinator<Numbers> = coordinator();
+    let links = coordinator
+        .fabric()
+        .all_resources()
+        .filter(|&link| coordinator.fabric().kind(link) != ResourceKind::Device);
+    let loads = links.map(|link| (link, Load(100_000_000 + 10_000_000 * i64::from(link.0))));
+    let window = (Nanos(1), SECOND);
+    let seen = Report { window, loads: samples(window, loads), ..Report::default() };
+    assert!(coordinator.report(SECOND, seen).is_ok());
+    let rate = |bps: u64| Task {
+        egress: [Traffic::steady(bps); 3],
+        ingress: [Traffic::steady(bps / 2); 3],
+        ..Task::default()
+    };
+    let peers: Vec<Peer> =
+        (0..100).map(|at| Peer { host: HostId(at % 6), egress_bps: 100_000, ingress_bps: 10_000 }).collect();
+    let score = |hosts: &[HostId]| {
+        let request = AppRequest { tasks: vec![rate(20_000_000)], ..AppRequest::default() };
+        Score { request, job: None, peers: peers.clone(), hosts: hosts.to_vec() }
+    };
+    let hosts: Vec<HostId> = (0..600).map(|at| HostId(at % 6)).collect();
+    coordinator.score(SECOND, score(&hosts), 1);
+    assert_eq!(coordinator.completions().count(), 0, "the analysis takes longer than a turn");
+    carry_out(&mut coordinator);
+    let scores = |coordinator: &mut Coordinator<Numbers>| match coordinator.completions().next() {
+        Some(Completion::Score(_, Ok(Scores { ratings, epoch, age, .. }))) => (ratings.0, epoch, age),
+        _ => panic!("no scores"),
+    };
+    let (ratings, epoch, age) = scores(&mut coordinator);
+    assert_eq!(ratings.len(), hosts.len());
+    assert!(ratings.iter().any(|(rating, _)| rating.loaded != ratings[0].0.loaded), "all hosts are alike");
+    for (hosts, found) in hosts.chunks(60).zip(ratings.chunks(60)) {
+        coordinator.score(SECOND, score(hosts), 2);
+        let few = scores(&mut coordinator);
+        assert_eq!(few, (found.to_vec(), epoch, age));
+    }
+    // The number of open jobs is limited, and waiting jobs get only one rejection.
+    (0..6).for_each(|to| coordinator.score(SECOND, score(&hosts), to));
+    let busy =
+        |completion| matches!(completion, Completion::Score(4 | 5, Err(CallError::Failed(ScoreError::Busy))));
+    assert_eq!(coordinator.completions().map(busy).collect::<Vec<_>>(), [true, true]);
+    assert!(coordinator.turn_away());
+    let away = |completion| match completion {
+        Completion::Score(to, Err(CallError::Unavailable(Unavailable::ClusterChanged))) => Some(to),
+        _ => None,
+    };
+    assert_eq!(coordinator.completions().map(away).collect::<Vec<_>>(), [0, 1, 2, 3].map(Some));
+    carry_out(&mut coordinator);
+    assert_eq!(coordinator.completions().count(), 0);
+}
+
+#[test]
+fn the_latest_measured_latency_of_a_workload_is_shown() {
+    let mut coordinator: Coordinator<Numbers> = coordinator();
+    let report = |from: u64, name: &str, seconds: f64| {
+        let window = (Nanos(from), Nanos(from + 1));
+        Report { window, workloads: vec![(name.to_owned(), seconds)], ..Report::default() }
+    };
+    let skipped = |coordinator: &mut Coordinator<Numbers>, report| {
+        coordinator.report(SECOND, report).expect("a valid report").skipped
+    };
+    let unknown = Skipped { unknown: 1, ..Skipped::default() };
+    assert_eq!(skipped(&mut coordinator, report(1, "a", 0.1)), unknown);
+    let record = placed(tell(&mut coordinator, ask(&form("a", Some("r1h1"), 100, 5), None), 0));
+    let seen = |coordinator: &mut Coordinator<Numbers>| coordinator.workloads(SECOND, None, 9)[0].latency_s;
+    assert_eq!(seen(&mut coordinator), None);
+    for (from, seconds, known) in [(5, 0.02, 0.02), (3, 0.03, 0.02), (6, 0.01, 0.01)] {
+        let stale = u64::from(seconds != known);
+        assert_eq!(
+            skipped(&mut coordinator, report(from, "a", seconds)),
+            Skipped { stale, ..Skipped::default() }
+        );
+        assert_eq!(seen(&mut coordinator), Some(known));
+    }
+    // A late report may name a workload that has ended; the rest of the report counts.
+    coordinator.release(SECOND, record.id).expect("a decision");
+    let late = report(8, "a", 0.1);
+    let drains = HostReport { host: HostId(3), up: None, draining: Some(true), stored: None };
+    assert_eq!(skipped(&mut coordinator, Report { hosts: vec![drains], ..late }), unknown);
+    assert!(coordinator.snapshot().hosts[3].draining);
+}

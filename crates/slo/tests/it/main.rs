@@ -1,0 +1,15 @@
+//! Tests of latency SLOs: admission, bounds, priorities, rate limits, packing and the files that state them.
+
+mod limits;
+mod limits_golden;
+mod online;
+mod pack;
+mod pack_golden;
+mod pack_ledger;
+mod slo_admission;
+mod slo_bounds;
+mod slo_file;
+mod slo_golden;
+mod slo_priorities;
+mod slo_replay;
+mod support;

@@ -1,0 +1,246 @@
+//! Invariants of a packing under any sequence of arrivals and departures.
+
+use crate::support::loads;
+use std::sync::Arc;
+
+use crate::support::loads::LINK;
+use leeward_calculus::Packets;
+use leeward_fabric::Cluster;
+use leeward_slo::Workload;
+use leeward_slo::limits::bounds;
+use leeward_slo::pack::{
+    Client, Event, Hindered, NoRoom, PackSettings, Packing, Request, Requests, Site, Why,
+};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+
+/// Three clients of four slots, and five servers, every other one with two devices.
+fn site() -> Site {
+    let clients = (0..3).map(|at| Client { name: format!("c{at}"), slots: Some(4) }).collect();
+    let servers = (0..5).map(|at| (format!("s{at}"), 1 + at % 2)).collect();
+    Site::star(clients, servers, LINK).expect("a right site")
+}
+
+fn packing(settings: PackSettings) -> Packing {
+    Packing::new(site(), settings, "").expect("right settings")
+}
+
+fn events(workloads: Vec<Arc<Workload>>, leaves: &[(bool, usize)], clients: bool) -> Vec<Event> {
+    let mut events = Vec::new();
+    for (at, workload) in workloads.into_iter().enumerate() {
+        let client = clients.then_some(at % 3);
+        events.push(Event::Arrives(Request { workload, client }));
+        if let Some((true, who)) = leaves.get(at) {
+            events.push(Event::Departs(format!("w{}", who % (at + 1))));
+        }
+    }
+    events
+}
+
+/// A rack of three hosts, each a client with a device.
+fn rack() -> Site {
+    let text = "racks: 1\nhosts_per_rack: 3\npriorities: 8\nnic: 800Mbps\nrack_link: 8Gbps\n\
+                devices: [{name: ssd, read: 500MB/s, write: 400MB/s}]\n";
+    let cluster = Cluster::from_text("c.yaml", text).expect("a right cluster");
+    let hosts: Vec<_> =
+        ["r0h0", "r0h1", "r0h2"].map(|name| cluster.fabric.host(name).expect("a host")).into();
+    Site::of_fabric(cluster.fabric.clone(), &cluster.capacities, &hosts).expect("a right site")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    #[test]
+    fn every_slo_holds_where_clients_are_also_servers(
+        workloads in loads::workloads(1..10),
+        way in prop::sample::select(vec!["compactor", "knee", "average"]),
+        whole in any::<bool>(),
+    ) {
+        let (requests, packets) =
+            if whole { (Requests::Whole, Packets::Whole) } else { (Requests::Fluid, Packets::Fluid) };
+        let settings = PackSettings { requests, limits: way.to_owned(), ..PackSettings::default() };
+        let mut packing = Packing::new(rack(), settings, "").expect("right settings");
+        packing.run(events(workloads, &[], true));
+        let system = packing.system();
+        for (promise, bound) in system.promises.iter().zip(bounds(&system, packets).unwrap()) {
+            let (seconds, slo) = (bound.unwrap().seconds(), promise.workload.slo.unwrap().latency);
+            prop_assert!(seconds <= slo, "{}: {seconds} of {slo}", promise.workload.name);
+            let own = promise.route[0].is_empty();
+            prop_assert_eq!(own, promise.route[2].is_empty());
+            prop_assert!(!promise.route[1].is_empty());
+        }
+    }
+
+    #[test]
+    fn every_policy_meets_all_slos_after_each_arrival_and_departure(
+        workloads in loads::workloads(1..12),
+        leaves in prop::collection::vec((any::<bool>(), 0..12_usize), 12),
+        (fast, whole, clients) in any::<(bool, bool, bool)>(),
+        way in prop::sample::select(vec!["compactor", "compactor", "knee", "average", "several", "effective-bandwidth"]),
+    ) {
+        let (requests, packets) =
+            if whole { (Requests::Whole, Packets::Whole) } else { (Requests::Fluid, Packets::Fluid) };
+        let settings = PackSettings { fast, requests, limits: way.to_owned(), ..PackSettings::default() };
+        let mut packing = packing(settings);
+        for event in events(workloads, &leaves, clients) {
+            packing.run([event]);
+            let system = packing.system();
+            for (promise, bound) in system.promises.iter().zip(bounds(&system, packets).unwrap()) {
+                let (seconds, slo) = (bound.unwrap().seconds(), promise.workload.slo.unwrap().latency);
+                prop_assert!(seconds <= slo, "{}: {seconds} of {slo}", promise.workload.name);
+            }
+        }
+        let report = packing.report();
+        prop_assert_eq!(report.placed.len(), packing.placed().count());
+        let text = serde_json::to_string(&report).unwrap();
+        let read: leeward_slo::pack::Report = serde_json::from_str(&text).unwrap();
+        prop_assert_eq!(read.placed.len(), report.placed.len());
+    }
+
+    #[test]
+    fn the_number_of_threads_does_not_change_the_packing(
+        workloads in loads::workloads(1..12),
+        leaves in prop::collection::vec((any::<bool>(), 0..12_usize), 12),
+        threads in 2..6_usize, fast in any::<bool>(),
+    ) {
+        let run = |threads| {
+            let mut packing = packing(PackSettings { threads, fast, ..PackSettings::default() });
+            packing.run(events(workloads.clone(), &leaves, false));
+            packing.report()
+        };
+        prop_assert_eq!(run(1), run(threads));
+        prop_assert_eq!(run(1), run(1));
+    }
+}
+
+#[test]
+fn a_workload_without_a_server_gets_the_reason() {
+    let mut runner = proptest::test_runner::TestRunner::deterministic();
+    let mut some = |name: &str| {
+        let strategy = loads::workload(name.to_owned());
+        strategy.new_tree(&mut runner).map(|tree| tree.current()).expect("a workload")
+    };
+    let mut packing = packing(PackSettings::default());
+    let mut ask = |workload: Workload, client| {
+        packing.place(&Request { workload: Arc::new(workload), client }).map_err(|refused| refused.why)
+    };
+    let mut easy = some("easy");
+    easy.slo.as_mut().unwrap().latency = 30.0;
+    assert!(ask(easy.clone(), None).is_ok());
+    assert_eq!(ask(easy.clone(), None), Err(Why::Placed));
+    assert_eq!(ask(Workload { slo: None, ..some("best effort") }, None), Err(Why::BestEffort));
+    assert!(matches!(ask(some("nowhere"), Some(9)), Err(Why::Wrong(_))));
+    let mut hopeless = some("hopeless");
+    hopeless.slo.as_mut().unwrap().latency = 1e-6;
+    hopeless.demands.iter_mut().for_each(|demand| demand.unloaded = 0.0);
+    assert!(matches!(ask(hopeless, None), Err(Why::Alone(_) | Why::NoRoom(_))));
+    let mut slow = some("slow");
+    slow.demands[0].unloaded = 30.0;
+    slow.slo.as_mut().unwrap().latency = 20.0;
+    let why = ask(slow, None).unwrap_err();
+    assert!(
+        why.to_string().contains("its requests take 30 s without any load, and its SLO is no more"),
+        "{why}"
+    );
+    let mut strange = some("strange");
+    strange.demands[0].unloaded = f64::NAN;
+    assert!(matches!(ask(strange, None), Err(Why::Wrong(_))));
+    let mut long = some("long");
+    long.slo.as_mut().unwrap().latency = f64::INFINITY;
+    assert!(matches!(ask(long, None), Err(Why::Wrong(_))));
+    for at in 0..20 {
+        let _ = ask(Workload { name: format!("e{at}"), ..easy.clone() }, Some(0));
+    }
+    let full = ask(Workload { name: "last".to_owned(), ..easy }, Some(0));
+    assert!(matches!(full, Err(Why::NoClient | Why::NoRoom(_))), "{full:?}");
+    assert!(packing.servers_used() > 0);
+    let on = |servers, first: Option<&str>| Hindered { servers, first: first.map(str::to_owned) };
+    let (bursts, limits) = (on(2, Some("the SLO of `a` at storage, s:0")), on(1, None));
+    let full = Why::NoRoom(Box::new(NoRoom { servers: 3, bursts, limits, ..NoRoom::default() }));
+    assert_eq!(
+        full.to_string(),
+        "none of 3 servers has room for it: on 2 the least bursts take too long (the first: the SLO of `a` at storage, s:0), on 1 no limits keep every SLO"
+    );
+}
+
+/// A packing onto one server with one device, without a margin.
+fn onto_one(settings: PackSettings) -> Packing {
+    let clients = vec![Client { name: "c".to_owned(), slots: None }];
+    let site = Site::star(clients, vec![("s".to_owned(), 1)], LINK).unwrap();
+    Packing::new(site, PackSettings { margin: 0.0, ..settings }, "").unwrap()
+}
+
+/// A workload of one stage and one bucket, whose SLO is in seconds.
+fn bucketed(
+    name: &str,
+    slo: f64,
+    stage: leeward_traces::Stage,
+    rate: f64,
+    burst: f64,
+) -> Result<Request, leeward_calculus::BucketError> {
+    let arrivals = leeward_calculus::TokenBucket::new(rate, burst)?.into();
+    let demand = leeward_slo::Demand { stage, arrivals, largest: 0.0, model: None, unloaded: 0.0 };
+    let slo = Some(leeward_slo::Slo { percentile: 99.0, latency: slo });
+    let workload = Workload { name: name.to_owned(), slo, demands: vec![demand], dependencies: Vec::new() };
+    Ok(Request { workload: Arc::new(workload), client: None })
+}
+
+#[test]
+fn a_refusal_names_the_conflicting_workload_on_the_first_server() {
+    use leeward_traces::Stage::{NetworkOut, Storage};
+    let refusal = |settings, stage, slos: [f64; 2], rate, burst| {
+        let mut packing = onto_one(settings);
+        packing.place(&bucketed("there", slos[0], stage, rate, burst).unwrap()).unwrap();
+        packing.place(&bucketed("comes", slos[1], stage, rate, burst).unwrap()).unwrap_err().to_string()
+    };
+    let strict = PackSettings::default;
+    // Two of 60 %.
+    let rates = refusal(strict(), Storage, [1.0, 1.0], 0.6, 0.1);
+    assert!(rates.contains("on 1 the least rates are more than a queue has (the first: "), "{rates}");
+    assert!(rates.contains("most of it by `there`)"), "{rates}");
+    // Two bursts of 0.4 s, after a higher-priority rate: 0.875 s for an SLO of 0.75, or 0.885 s for one of
+    // 0.85.
+    for (slos, whose) in [([0.7, 0.75], "comes"), ([0.85, 0.7], "there")] {
+        let bursts = refusal(strict(), Storage, slos, 0.1, 0.4);
+        let named =
+            format!("on 1 the least bursts take too long (the first: the SLO of `{whose}` at storage, s");
+        assert!(bursts.contains(&named), "{bursts}");
+        // On links of several hops only the program detects it.
+        let links = refusal(strict(), NetworkOut, slos, 0.1 * LINK, 0.4 * LINK);
+        assert!(links.contains("on 1 no limits keep every SLO (the first: no limits keep all"), "{links}");
+        assert!(links.contains("is exceeded, that is the SLO of `"), "{links}");
+    }
+    // Fast first fit uses the configured rates.
+    let fast = refusal(PackSettings { fast: true, ..strict() }, Storage, [1.0, 1.0], 0.4999999, 0.1);
+    assert!(fast.contains("fast first fit) (the first: "), "{fast}");
+}
+
+#[test]
+fn a_refusal_without_feasible_limits_names_the_conflict() {
+    let site =
+        Site::star(vec![Client { name: "c".to_owned(), slots: None }], vec![("s".to_owned(), 1)], LINK);
+    let mut packing =
+        Packing::new(site.unwrap(), PackSettings { margin: 0.0, ..PackSettings::default() }, "").unwrap();
+    // 0.4 s on a link each way: 0.8 s, for an SLO of 0.6 s.
+    let bucket = |rate: f64, burst: f64| leeward_calculus::TokenBucket::new(rate, burst).unwrap().into();
+    let demand = |stage, arrivals, largest| leeward_slo::Demand {
+        stage,
+        arrivals,
+        largest,
+        model: None,
+        unloaded: 0.0,
+    };
+    let workload = Workload {
+        name: "w".to_owned(),
+        slo: Some(leeward_slo::Slo { percentile: 99.0, latency: 0.6 }),
+        demands: vec![
+            demand(leeward_traces::Stage::NetworkIn, bucket(0.5 * LINK, 0.4 * LINK), 0.0),
+            demand(leeward_traces::Stage::NetworkOut, bucket(0.5 * LINK, 0.4 * LINK), 0.0),
+        ],
+        dependencies: Vec::new(),
+    };
+    let refused = packing.place(&Request { workload: Arc::new(workload), client: None }).unwrap_err();
+    let Why::Alone(why) = &refused.why else { panic!("{refused}") };
+    assert!(why.contains("no limits keep all SLOs together; where"), "{why}");
+    assert!(why.contains("the SLO of `w` by 33.33 %"), "{why}");
+}

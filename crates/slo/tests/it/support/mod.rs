@@ -1,0 +1,5 @@
+//! Workloads, systems and reference inputs that the tests share.
+
+pub mod loads;
+pub mod reference;
+pub mod systems;
