@@ -1,4 +1,4 @@
-//! Embeds the dashboard if `web/dist` was built; the service reports its absence otherwise.
+//! Embeds the dashboard if `web/dist` was built; without it, the service reports that the dashboard is missing.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};

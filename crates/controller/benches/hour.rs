@@ -1,10 +1,9 @@
-//! Memory of the service over an hour: agents of 10,000 hosts in 500 racks report links, queues and disks,
-//! and blocks are placed. The bench drives the clock, so an hour takes only as long as the service needs to
-//! read its reports. Reports cover ten racks each and come from as many threads as there are cores; the
-//! sender does not affect what is kept.
+//! Memory of the service over an hour: agents of 10,000 hosts in 500 racks report links, queues and disks, and blocks
+//! are placed. The bench drives the clock, so an hour takes only as long as the service needs to read its reports.
+//! Reports cover ten racks each, and come from one thread per core. The sender does not affect the service's memory.
 //!
-//! The service runs in this process, and the process's initial memory is printed first. The bench fails if
-//! the peak memory exceeds the promised limit.
+//! The service runs in this process. The bench first prints the process's initial memory. The bench fails if the peak
+//! memory exceeds the promised limit.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
@@ -72,8 +71,8 @@ fn report(clock: &Clock, racks: std::ops::Range<u64>, step: u64, until: Nanos) -
     format!(r#"{{"from":"{from}","until":"{until}","links":[{links}],"devices":[{devices}]}}"#)
 }
 
-/// Reports one share of the racks, waits for the other threads, then places one share of the blocks. Returns
-/// the number of placed blocks.
+/// Reports one share of the racks, waits for the other threads, and places one share of the blocks. Returns the number
+/// of placed blocks.
 fn send(server: &Server, clock: &Clock, all: &Barrier, share: u64, step: u64, until: Nanos) -> u64 {
     for racks in (share * AT_ONCE..RACKS).step_by((THREADS * AT_ONCE) as usize) {
         let report = report(clock, racks..racks + AT_ONCE, step, until);
@@ -120,7 +119,7 @@ fn main() -> ExitCode {
                 .collect();
             threads.into_iter().map(|one| one.join().expect("the thread does not panic")).sum::<u64>()
         });
-        // A read publishes the snapshot that the history takes in.
+        // A read publishes the snapshot that the history includes.
         assert_eq!(server.get("/v1/racks?limit=1").0, 200);
         if [1, 6, 60, 180, REPORTS].contains(&step) {
             println!(

@@ -1,9 +1,8 @@
-//! The controller: the service behind HTTP.
+//! The controller: the service over HTTP.
 //!
-//! `http` is the API, and `access` holds tokens, roles and rates. `observability` provides metrics and
-//! events. `settings` and `start` build a service from files and flags. `polling` and `probes` collect
-//! telemetry and measurements. `leeward-service` makes the decisions; names and times are resolved here and
-//! go no further.
+//! `http` is the API, and `access` holds tokens, roles and rates. `observability` provides metrics and events.
+//! `settings` and `start` build a service from files and flags. `polling` and `probes` collect telemetry and
+//! measurements. `leeward-service` makes the decisions. This crate resolves names and converts times.
 
 mod access;
 mod http;

@@ -42,20 +42,20 @@ pub fn begin(settings: LogSettings) {
         Format::Text => lines.boxed(),
         Format::Json => lines.json().flatten_event(true).boxed(),
     };
-    // Another logger in the same process stays.
+    // Another logger in the same process stays active.
     let began = tracing_subscriber::registry().with(level).with(lines).try_init();
     if began.is_ok() && is_json() {
         panic::set_hook(Box::new(log_panic));
     }
 }
 
-/// Logs a panic in JSON, because its default text is no JSON.
+/// Logs a panic as JSON, because the default panic text is not JSON.
 fn log_panic(panicked: &PanicHookInfo<'_>) {
     let payload = panicked.payload();
     let text = payload.downcast_ref::<String>().map(String::as_str);
     let message = text.or_else(|| payload.downcast_ref().copied()).unwrap_or("it does not say why");
     let location = panicked.location().map(ToString::to_string);
-    // `RUST_BACKTRACE` enables it, as in any program.
+    // `RUST_BACKTRACE` enables the backtrace, as in any program.
     let trace = Backtrace::capture();
     let backtrace = (trace.status() == BacktraceStatus::Captured).then(|| trace.to_string());
     tracing::error!(thread = thread::current().name(), location, backtrace, "panicked: {message}");
@@ -68,13 +68,13 @@ pub fn set_level(level: Level) {
     }
 }
 
-/// True for JSON lines. Nothing else may then go to stderr, because its reader expects JSON.
+/// True for JSON lines. Then all output on stderr must be JSON, because its reader expects JSON.
 pub fn is_json() -> bool {
     LOG.get().is_some_and(|log| log.format == Format::Json)
 }
 
-/// Logs the reason of the process's end if the format is JSON. Returns false otherwise; the caller then
-/// prints the reason.
+/// Logs the reason of the process's end if the format is JSON. Otherwise returns false, and the caller prints the
+/// reason.
 pub fn log_end(why: &dyn Display) -> bool {
     if is_json() {
         tracing::error!("{why}");

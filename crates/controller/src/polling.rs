@@ -1,4 +1,4 @@
-//! Samples of a polled Prometheus become reports to the service, and metrics of their own.
+//! Converts samples from a polled Prometheus to reports for the service and to metrics.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use tokio::sync::watch;
 
 use crate::observability::Metrics;
 
-/// Consumer that hands samples to the service.
+/// Consumer that passes samples to the service.
 pub struct PolledReports {
     handle: Handle,
     leader_state: watch::Receiver<LeaderState>,

@@ -33,14 +33,14 @@ pub struct Reload {
 pub struct Reloaded {
     /// Path of the settings file; null if the service started without one.
     pub config: Option<String>,
-    /// Settings that now have their current values.
+    /// Settings whose current values are now in use.
     pub reloaded: Vec<&'static str>,
     /// Settings that changed since the start and need a restart.
     pub restart: Vec<&'static str>,
 }
 
 impl Reload {
-    /// Reads everything again, then applies what can change. An error leaves everything unchanged.
+    /// Reads all files again, then applies the settings that can change. An error leaves everything unchanged.
     ///
     /// # Errors
     /// [`InputError`] with file, line and field.
@@ -66,7 +66,7 @@ impl Reload {
             reloaded.push("telemetry");
         }
         self.telemetry.set(plan);
-        // Set the level first: a client that observes another new limit can then rely on the new level.
+        // Sets the level first, so that a client that observes another new setting can rely on the new level.
         log::set_level(settings.log.level);
         self.access.set_rate(settings.limits.requests_per_s);
         Ok(Reloaded { config: self.flags.config.clone(), reloaded, restart: self.started.fixed(&settings) })

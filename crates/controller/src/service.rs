@@ -47,10 +47,10 @@ const LAST_REQUESTS: Duration = Duration::from_secs(30);
 /// Limit on the idle time of a new connection and on the time of its first request head.
 const FIRST_HEAD: Duration = Duration::from_secs(10);
 
-/// Number of scheduler ticks after which a worker polls the global queue, which holds tasks woken by other
-/// threads, above all the store's. A client whose change is already durable then does not wait behind all
-/// reports that arrived meanwhile. Beside 10,000 reports per second, placements waited 6 ms at the 99th
-/// percentile with tokio's default, and wait 4 to 5 ms with this value.
+/// Number of scheduler ticks after which a worker polls the global queue. This queue holds tasks woken by other
+/// threads, above all by the store's. A client whose change is already durable then does not wait behind all reports
+/// that arrived meanwhile. At 10,000 reports per second, the 99th percentile of placements was 6 ms with tokio's
+/// default, and is 4 to 5 ms with this value.
 const OUTSIDE_EVERY: u32 = 8;
 
 /// Configuration of a service.
@@ -59,14 +59,13 @@ pub struct Service {
     pub limits: Limits,
     /// Clock of the service.
     pub clock: Clock,
-    /// Time limit of a request: for its head, from the last response on its connection, and then again for
-    /// its body. Default 90 s. The first head of a connection has only 10 s.
+    /// Time limit for the head of a request, counted from the last response on its connection, and again for its body.
+    /// Default 90 s. The first head of a connection has only 10 s.
     pub patience: Duration,
     /// Largest request body, in bytes. Default 16 MiB, a report of 100,000 hosts in one piece.
     pub body: usize,
-    /// Limit on the total size of request bodies in memory, from their arrival to their response, in bytes.
-    /// Default 256 MiB, sixteen of the largest. One body of the largest size always fits if there is no
-    /// other.
+    /// Limit on the total size of request bodies in memory, from their arrival to their response, in bytes. Default 256
+    /// MiB, sixteen of the largest. One body of the largest size always fits if it is the only one.
     pub bodies: usize,
     /// Limit on open event streams. Default 64.
     pub streams: usize,
@@ -76,7 +75,7 @@ pub struct Service {
     pub tls: Option<Arc<ArcSwap<ServerConfig>>>,
     /// Admission policies for workloads. Default `dnc` and `compactor`.
     pub promising: AdmissionPolicies,
-    /// Reloads settings; `None` if there is nothing to reload.
+    /// Reload of settings; `None` if there is nothing to reload.
     pub reload: Option<Arc<Reload>>,
     /// Polling of Prometheus; off by default.
     pub telemetry: Arc<Telemetry>,
@@ -99,21 +98,20 @@ pub struct Service {
 /// Makes an engine for a cluster without state. The flag is true for a leader and false for a follower.
 type MakeEngine = Box<dyn Fn(&Cluster, bool) -> Engine + Send>;
 
-/// Cause of a service's failure to start, or of its unexpected end.
+/// Reason why a service failed to start or ended unexpectedly.
 #[derive(Debug)]
 pub enum RunError<E> {
     /// The service cannot listen on the address.
     Listen(io::Error),
     /// The `listening` callback rejected the address.
     Told(E),
-    /// The process or the system failed, the engine stopped, or (kind `InvalidData`) the stored data is
-    /// invalid.
+    /// The process or the system failed, the engine stopped, or the stored data is invalid (kind `InvalidData`).
     Broken(io::Error),
 }
 
 impl Service {
-    /// Creates a service for a cluster without state, on the machine's clock. `policies` may run more than
-    /// once. `labels` are the users' names for the policies, settings included.
+    /// Creates a service for a cluster without state, on the machine's clock. `policies` may run more than once.
+    /// `labels` are the names of the policies as users write them, settings included.
     ///
     /// # Errors
     /// A [`SettingsError`] for invalid ledger settings.
@@ -229,7 +227,7 @@ impl Service {
             never = checking => match never {},
             () = stop => {}
             () = watching => return Err(io::Error::other("the engine has stopped")),
-            // The actor runs as long as a handle exists, so an end means a failure.
+            // The actor runs as long as a handle exists, so its end means a failure.
             ended = &mut actor => return Err(io::Error::other(format!("the engine has stopped: {ended:?}"))),
         }
         tracing::info!("stopping: requests under way are finished");
@@ -386,7 +384,7 @@ impl Acceptor {
         });
         let mut http = http1::Builder::new();
         http.timer(TokioTimer::new()).header_read_timeout(self.patience);
-        // Errors of a client's connection concern only that client.
+        // Errors of a client's connection affect only this client.
         let _ = watcher.watch(http.serve_connection(TokioIo::new(stream), service)).await;
     }
 }

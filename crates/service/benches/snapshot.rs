@@ -26,7 +26,7 @@ const TIMES: usize = 400;
 
 fn main() {
     let mut coordinator = informed(&cluster(CLUSTER));
-    // As in the service: readers use the last snapshot and the one before.
+    // As in the service, readers use the last snapshot and the one before.
     let mut past = VecDeque::new();
     let mut micros: Vec<f64> = (0..TIMES)
         .map(|time| {

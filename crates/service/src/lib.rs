@@ -6,10 +6,10 @@
 //!               replies <-- GroupCommitWriter <-- replies, changes
 //! ```
 //!
-//! `core` is sans I/O: operations and times in, replies and changes out. One task owns the coordinator (`actor`) and gives
-//! it the operations of all clients one after the other, so each placement sees those before it. A writer thread persists
-//! the changes; a reply that depends on them waits until they are durable. Several services may share a store: the leader
-//! decides, and the followers apply the changes that it persists.
+//! `core` is sans I/O: operations and times are inputs, replies and changes are outputs. One task (`actor`) owns the
+//! coordinator and runs the operations of all clients one after another, so each placement sees the earlier ones. A
+//! writer thread persists the changes; a reply that depends on them waits until they are durable. Several services may
+//! share a store: the leader decides, and the followers apply the changes that it persists.
 
 mod actor;
 mod core;

@@ -1,5 +1,5 @@
-//! An open-loop load generator on one thread. Due times are drawn in advance; a request is sent once it is
-//! due and its connection is free.
+//! An open-loop load generator on one thread. Due times are drawn in advance. A request is sent when it is due and its
+//! connection is free.
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, Read, Write};
@@ -44,7 +44,7 @@ pub struct Schedule<'a> {
 #[derive(Default)]
 pub struct Heard {
     pub asked: u64,
-    /// Responses to requests due before the measurement.
+    /// Responses to requests that were due before the measurement.
     pub filled: u64,
     /// Times from a request's due time to its response, in microseconds.
     pub waits: Vec<u64>,
@@ -142,8 +142,8 @@ struct Load<'a> {
     writer: Writer<'a>,
     began: Instant,
     connections: Vec<Connection>,
-    /// Free connections for placements, and placements that wait for one. Connections are used in turn, since
-    /// a service closes one after 10 s without a request.
+    /// Free connections for placements, and placements that wait for one. Connections are used in turn, because the
+    /// service closes a connection after 10 s without a request.
     free: VecDeque<usize>,
     waiting: VecDeque<Ask>,
     draws: Draws,

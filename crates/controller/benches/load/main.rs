@@ -3,12 +3,12 @@
 //! `leewardd` on another. Arrivals are random and do not wait for responses (an open loop). A latency starts
 //! at the request's due time, so it includes stalls of the service.
 //!
-//! There are two baselines. A service that only parses JSON and answers with as many bytes gives the cost of
-//! HTTP. The rate of synced disk writes gives the cost of durability across power loss. `--seconds N` sets
-//! the length of each run.
+//! There are two baselines. A service that only parses JSON and answers with the same number of bytes gives the cost of
+//! HTTP. The rate of synced disk writes gives the cost of durability across power loss. `--seconds N` sets the length
+//! of each run.
 //!
-//! `--variants` compares two further loads with the plain one. In the first, each agent has a token, bound to
-//! its host if it reports on that host alone. In the second, a quarter of the placements are single tasks,
+//! `--variants` compares two further loads with the plain one. In the first, each agent has a token. The token is bound
+//! to its host if the agent reports only on that host. In the second, a quarter of the placements are single tasks,
 //! which expire on their own.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]

@@ -16,7 +16,7 @@ use crate::requests::Tokens;
 /// Approximate size of a placement response, in bytes.
 const DECISION: usize = 1_500;
 
-/// A running service; dropping it kills the process.
+/// A running service. Dropping it kills the process.
 pub struct Process {
     child: Child,
     pub address: SocketAddr,
@@ -79,7 +79,7 @@ impl Process {
         process
     }
 
-    /// Starts a service that does nothing but HTTP and JSON.
+    /// Starts a service that only does HTTP and JSON.
     pub fn echo() -> Process {
         let itself = std::env::current_exe().expect("the path of the executable");
         let mut command = Command::new("taskset");
@@ -113,7 +113,7 @@ impl Process {
 /// CPU time that a process has used.
 pub fn used(process: u32) -> Duration {
     let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).expect("/proc is available on Linux");
-    // The name in parentheses comes first and may contain anything.
+    // The process name in parentheses comes first and may contain any text.
     let fields: Vec<&str> = stat.rsplit(") ").next().unwrap_or_default().split(' ').collect();
     let ticks = |at: usize| fields[at].parse::<u64>().expect("a number");
     // User and system time, in hundredths of a second.

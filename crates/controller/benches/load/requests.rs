@@ -54,7 +54,7 @@ impl Tokens {
         let (mut made, mut file) = (Vec::new(), String::new());
         for agent in 0..agents {
             let name = host(agents / racks, agent);
-            // A token bound to a host may not report on a switch.
+            // A token bound to a host cannot report on a switch.
             let hosts = [name.as_str()];
             let hosts = if tells_of_rack(agents / racks, agent) { &[][..] } else { &hosts[..] };
             let NewToken { token, line } =
@@ -67,7 +67,7 @@ impl Tokens {
     }
 }
 
-/// True if the agent also reports on its rack's switch.
+/// True if the agent also reports on the switch of its rack.
 fn tells_of_rack(hosts_per_rack: u64, agent: u64) -> bool {
     agent.is_multiple_of(hosts_per_rack)
 }

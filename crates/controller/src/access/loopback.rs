@@ -1,17 +1,17 @@
-//! Loopback host names, as a protection against DNS rebinding. A web page may resolve its own name to
-//! 127.0.0.1 and send requests to local services; the `host` header still has the page's name.
+//! Loopback host names, as a protection against DNS rebinding. A web page may resolve its own name to 127.0.0.1 and
+//! send requests to local services; the `host` header then still has the page's name.
 
 use std::net::IpAddr;
 
-/// True if a host, as in a URL or the `host` header with or without a port, is a name that only this machine
-/// can have for itself.
+/// True if a host is a name that always means this machine. The host may be from a URL or from the `host` header, with
+/// or without a port.
 pub fn is_loopback(host: &str) -> bool {
     let of_address = |name: &str| name.parse::<IpAddr>().map(|address| address.to_canonical().is_loopback());
     if let Some(rest) = host.strip_prefix('[') {
         return rest.split_once(']').is_some_and(|(name, _)| of_address(name) == Ok(true));
     }
     let name = host.split(':').next().unwrap_or_default().trim_end_matches('.').to_ascii_lowercase();
-    // Resolvers give `localhost`, and names below it, no other address (RFC 6761 section 6.3).
+    // Resolvers always give `localhost`, and names below it, a loopback address (RFC 6761 section 6.3).
     of_address(&name).unwrap_or(name == "localhost" || name.ends_with(".localhost"))
 }
 

@@ -65,7 +65,7 @@ impl std::str::FromStr for Role {
 pub enum Client {
     /// Owner of the token with this name.
     Token(std::sync::Arc<str>),
-    /// Sender at this address, without a token.
+    /// Client at this address, without a token.
     Address(IpAddr),
 }
 
@@ -107,7 +107,7 @@ pub enum Denied {
 
 /// Tokens and rate limits. Both can change while the service runs.
 pub struct Access {
-    /// Accepted tokens; `None` admits every client that reaches the port.
+    /// Accepted tokens; `None` admits every client that can connect.
     tokens: ArcSwapOption<Tokens>,
     rates: ArcSwap<Rates>,
 }

@@ -1,5 +1,5 @@
-//! Rate limit of clients: a token bucket of requests that holds at most one second's worth. Hand-written,
-//! because it is short and takes the time as an argument, which tests need.
+//! Rate limit of clients: a token bucket of requests that holds at most one second's worth. Hand-written, because it is
+//! short and tests need the time as an argument.
 
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -7,8 +7,8 @@ use std::sync::{Mutex, PoisonError};
 
 use super::Client;
 
-/// Largest number of clients in memory. Beyond it, full buckets are dropped, which changes nothing for their
-/// clients; without any, all are dropped.
+/// Largest number of clients in memory. Beyond it, full buckets are dropped, without any effect on their clients. If no
+/// bucket is full, all are dropped.
 const CLIENTS: usize = 10_000;
 
 /// Remaining requests of a client at a time.

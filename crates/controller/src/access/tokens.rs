@@ -15,7 +15,7 @@ use super::Role;
 
 /// Random bytes of a token. 256 random bits cannot be guessed, so a fast hash suffices.
 const BYTES: usize = 32;
-/// Prefix of tokens, so that people and secret scanners recognise them.
+/// Prefix of tokens, so that people and secret scanners recognize them.
 const BEGINNING: &str = "leeward_";
 /// Longest name, in bytes.
 const LONGEST_NAME: usize = 64;
@@ -31,7 +31,7 @@ pub struct Token {
     pub hosts: Option<Hosts>,
 }
 
-/// Names of the hosts that a token of role `report` is bound to; it may report for no others.
+/// Names of the hosts that a token of role `report` is bound to. It may report for no other host.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Hosts(Arc<BTreeSet<String>>);
 
@@ -85,7 +85,7 @@ impl Hosts {
     /// Validates hosts; `None` for an empty list.
     ///
     /// # Errors
-    /// A message for a role other than `report`, or an invalid name.
+    /// A message for a role other than `report`, or for an invalid name.
     fn read(role: Role, hosts: &[&str]) -> Result<Option<Hosts>, String> {
         let Some(first) = hosts.first() else { return Ok(None) };
         if role != Role::Report {

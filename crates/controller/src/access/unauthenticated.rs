@@ -1,6 +1,6 @@
-//! Connections without an authorized request. At the connection limit, the oldest of them is closed for a new
-//! one. So silent sockets block no clients, whatever their number and origin. A load balancer, the source of
-//! all connections behind it, needs no special rule.
+//! Connections without an authorized request. At the connection limit, the oldest of them is closed for a new one. So
+//! silent sockets never block clients, regardless of their number and origin. A load balancer, as the source of all
+//! connections behind it, needs no special rule.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -72,7 +72,7 @@ impl Connection {
             self.leave.notified().await;
         }
         if self.is_known.load(Ordering::Relaxed) {
-            // A request was authorized at the same moment: another connection closes instead.
+            // A request was authorized at the same moment, so another connection closes instead.
             self.unauthenticated.make_room();
             std::future::pending::<()>().await;
         }

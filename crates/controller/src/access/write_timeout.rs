@@ -1,5 +1,5 @@
-//! A connection that closes if its client does not read. Clients that do not write are subject to the
-//! timeouts of head and body.
+//! A connection that closes if its client does not read. The timeouts of head and body apply to clients that do not
+//! write.
 
 use std::io;
 use std::pin::Pin;

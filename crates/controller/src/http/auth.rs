@@ -33,7 +33,7 @@ fn bearer(request: &Request) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-/// Host of a request; programs may omit it, browsers always send it.
+/// Host of a request. Programs may omit it; browsers always send it.
 fn host(request: &Request) -> Option<&str> {
     let header = || request.headers().get(header::HOST).map(|host| host.to_str().unwrap_or_default());
     request.uri().host().or_else(header)

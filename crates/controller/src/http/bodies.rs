@@ -1,5 +1,5 @@
-//! Memory limit for request bodies, over all requests together. The largest body on every allowed connection
-//! would exceed the memory of a machine.
+//! Memory limit for request bodies, over all requests together. With the largest body on every allowed connection, the
+//! bodies would exceed the memory of a machine.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -29,8 +29,8 @@ impl Held {
         Held { of, bytes: AtomicUsize::new(0) }
     }
 
-    /// Adds received bytes. Returns false if they exceed the limit. Announced lengths take no room, so no
-    /// client can reserve memory by a header.
+    /// Adds received bytes. Returns false if they exceed the limit. Announced lengths reserve no memory, so no client
+    /// can exhaust it by a header.
     pub fn take(&self, bytes: usize) -> bool {
         let before = self.of.held.fetch_add(bytes, Ordering::Relaxed);
         self.bytes.fetch_add(bytes, Ordering::Relaxed);

@@ -25,7 +25,7 @@ impl<T: DeserializeOwned> FromRequest<Arc<AppState>> for Body<T> {
         let media_type = request.headers().get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
         let essence = media_type.and_then(|value| value.split(';').next()).unwrap_or_default().trim();
         let is_json = essence.eq_ignore_ascii_case("application/json");
-        // Rejected at once if the length is known; chunked bodies are read up to the limit.
+        // Rejected at once if the length is known. Chunked bodies are read up to the limit.
         if request.body().size_hint().lower() > app.largest as u64 {
             return Err(Problem::too_large(app.largest));
         }

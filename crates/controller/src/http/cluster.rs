@@ -42,7 +42,7 @@ pub fn version(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "pattern": "^([*]|(W/)?\"[0-9]{1,19}\"|[0-9]{1,19})$" })
 }
 
-/// Version that a client wants to change, from the `if-match` header; `None` for any.
+/// Version of the cluster that a client wants to change, from the `if-match` header; `None` for any.
 ///
 /// # Errors
 /// [`Problem`] for an invalid header.
@@ -77,8 +77,8 @@ pub async fn change(
     cluster: Value,
     after: Option<u64>,
 ) -> Result<Version, Problem> {
-    // A cluster with millions of hosts takes seconds and gigabytes to read: one at a time, outside the async
-    // threads.
+    // A cluster with millions of hosts takes seconds and gigabytes to read. So only one is read at a time, outside the
+    // async threads.
     let alone = app.reading.lock().await;
     let read = tokio::task::spawn_blocking(move || readable(&cluster)).await;
     drop(alone);
@@ -116,8 +116,8 @@ pub async fn patch(
     Ok(shown(&change(&app, &principal.client, cluster, after.or(Some(version.number))).await?))
 }
 
-/// Merges a patch into a value: null removes a field, an object merges into an object, anything else replaces
-/// the old value (RFC 7396). Hand-written, because the algorithm is this short.
+/// Merges a patch into a value (RFC 7396): null removes a field, an object merges into an object, any other value
+/// replaces the old one. Hand-written, because the algorithm is short.
 pub fn merge(into: &mut Value, patch: Value) {
     let Value::Object(fields) = patch else {
         *into = patch;

@@ -38,20 +38,20 @@ pub struct Decision<'a> {
     policy: &'a str,
     /// Names of the hosts: in the order of the chain, or of the tasks.
     hosts: &'a [String],
-    /// Bottleneck as the policy saw it; null if the policy used no loads.
+    /// Bottleneck in the policy's decision; null if the policy used no loads.
     limit: Option<&'a Limit>,
     /// Epoch of the ledger at the decision.
     epoch: u64,
     /// End of the oldest telemetry window used; null if none was used.
     #[schemars(with = "Option<Time>")]
     oldest_telemetry: Option<String>,
-    /// Age of that telemetry at the decision, in seconds.
+    /// Age of the oldest telemetry used at the decision, in seconds.
     telemetry_age_s: Option<f64>,
     /// Reason for which the policy left the choice to the default policy; null if it did not.
     note: Option<Cow<'a, str>>,
     /// Candidates, level by level.
     why: &'a [Reason],
-    /// Current promise to the workload; only in decisions about workloads.
+    /// Current guarantee of the workload; only in decisions about workloads.
     #[serde(skip_serializing_if = "Option::is_none")]
     promise: Option<&'a Grant>,
     /// Client of the request; null if the request named none.
@@ -64,13 +64,13 @@ pub struct Decision<'a> {
     /// Time at which the decision expires; null for no expiry.
     #[schemars(with = "Option<Time>")]
     expires: Option<String>,
-    /// End of the decision's work; null while it counts.
+    /// End of the decision's work; null before its end.
     #[schemars(with = "Option<Time>")]
     released: Option<String>,
 }
 
 impl<'a> Decision<'a> {
-    /// Shows a record by reference.
+    /// Creates the view of a record, by reference.
     pub fn of(record: &'a DecisionRecord, clock: &Clock) -> Decision<'a> {
         let details = &record.details;
         let (client, sequence, key) = match &record.caller {

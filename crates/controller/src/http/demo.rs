@@ -1,5 +1,5 @@
-//! Comparison shown by a demo. A client that runs the comparison publishes it here, and pages read it. The
-//! comparison is no state of the service, so it is not stored, and only a service in demo mode has it.
+//! Comparison shown by a demo. A client that runs the comparison publishes it here, and pages read it. The comparison
+//! is not part of the service's state, so it is not stored. Only a service in demo mode has one.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ use super::body::Body;
 use super::problem::Problem;
 use super::{ApiResult, AppState, SharedState};
 
-/// Last published comparison; empty before.
+/// Last published comparison; empty before the first.
 pub type Board = ArcSwapOption<Demo>;
 
 /// Largest number of compared policies.

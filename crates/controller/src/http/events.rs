@@ -33,7 +33,7 @@ const AT_ONCE: usize = 64;
 /// Reconnection delay for clients, in milliseconds.
 const RETRY_MS: u32 = 1_000;
 
-/// All racks.
+/// Loads of all racks.
 #[derive(Serialize, JsonSchema)]
 pub struct Racks {
     items: Vec<Rack>,
@@ -73,7 +73,7 @@ pub struct MissedEvent {
     after: String,
 }
 
-/// Data of an event, by the event's name. The type exists for the OpenAPI document only.
+/// Data of an event, by the event's name. The type exists only for the OpenAPI document.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "it describes what is written")]
 pub struct Described {
@@ -114,7 +114,7 @@ fn render(app: &AppState, told: &EventRecord) -> Bytes {
     }
 }
 
-/// A body that receives its chunks from a channel and ends with it.
+/// A body whose chunks come from a channel. The body ends when the channel closes.
 struct Pieces(mpsc::Receiver<Bytes>);
 
 impl HttpBody for Pieces {
@@ -144,7 +144,7 @@ pub async fn events(State(app): SharedState, headers: HeaderMap) -> ApiResult {
     let heard = heard(&headers)?;
     let place = app.events.place().ok_or_else(Problem::too_many_streams)?;
     let (sender, pieces) = mpsc::channel(1);
-    // Fix the position now, so that the stream has all later events even if the client reads it late.
+    // The position is fixed now, so that the stream has all later events even if the client reads it late.
     let last = app.events.last();
     tokio::spawn(async move {
         app.metrics.streams.inc();
@@ -165,7 +165,7 @@ async fn follow(app: &Arc<AppState>, heard: Option<u64>, last: u64, sender: &mps
         Some(id) if id >= events.gone() && id <= last => id,
         Some(id) => {
             let gone = events.gone();
-            // Clients with derived state must reload it.
+            // Clients must reload state that they derived from events.
             let missed = serde_json::to_string(&MissedEvent { after: id.to_string() }).unwrap_or_default();
             let _ = write!(beginning, "event: missed\ndata: {missed}\n\n");
             gone
@@ -189,7 +189,7 @@ async fn follow(app: &Arc<AppState>, heard: Option<u64>, last: u64, sender: &mps
             if !told.is_empty() {
                 break told;
             }
-            // Release the guard of the watch before waiting for anything else.
+            // Releases the guard of the watch before any other wait.
             let more = async {
                 subscribe.wait_for(|last| last.is_none_or(|last| last > at)).await.map(|last| *last)
             };

@@ -13,8 +13,7 @@ pub const MEDIA: &str = "application/openmetrics-text";
 
 pub async fn metrics(State(app): SharedState) -> ApiResult {
     let leads = *app.handle.leader_state().borrow() == LeaderState::Leader;
-    // Scrapers ask every few seconds, so a snapshot that is a second old suffices, and the coordinator is not
-    // involved.
+    // Scrapers come every few seconds. A snapshot that is a second old suffices, and the coordinator is not involved.
     let snapshot = app.handle.last_snapshot();
     let text = app.metrics.text(&snapshot, leads, app.clock_behind()).ok_or_else(Problem::broken)?;
     let media = format!("{MEDIA}; version=1.0.0; charset=utf-8");

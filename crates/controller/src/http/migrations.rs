@@ -113,7 +113,7 @@ pub async fn list(State(app): SharedState, Params(Query(which)): Params<Query<Wh
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AnswerBody {
-    /// `done` once the task runs on its destination, or `refused` if it stays.
+    /// `done` when the task runs on its destination, or `refused` if it stays.
     answer: Word,
     /// Reason for which the task stays.
     #[schemars(length(max = LONGEST_REASON))]

@@ -1,5 +1,5 @@
-//! HTTP interface: converts requests to operations on the coordinator, and replies to responses. The
-//! interface decides nothing and stores nothing.
+//! HTTP interface: converts requests to operations on the coordinator, and replies to responses. The interface makes no
+//! decisions and stores nothing.
 
 mod auth;
 mod bodies;
@@ -80,7 +80,7 @@ pub struct AppState {
     pub largest: usize,
     /// Memory limit of all bodies.
     pub bodies: Arc<Bodies>,
-    /// Time within which a body must arrive.
+    /// Time limit for the arrival of a body.
     pub patience: Duration,
     /// Lock of cluster parsing.
     pub reading: Mutex<()>,
@@ -112,7 +112,7 @@ impl AppState {
     where
         O::Error: IntoProblem,
     {
-        // The snapshot itself is dropped: the next one reuses its memory.
+        // Drops the snapshot itself, so that the next one can reuse its memory.
         let mut fabric = self.handle.last_snapshot().fabric.clone();
         loop {
             match self.handle.call(resolve(&fabric)?, fabric.clone()).await {

@@ -184,7 +184,7 @@ pub async fn snapshot(State(app): SharedState, Params(Query(newer)): Params<Quer
     let wait = newer.wait.map_or(Duration::ZERO, |wait| Duration::from_nanos(wait.0)).min(LONGEST_WAIT);
     let mut snapshot = app.snapshot().await?;
     if newer.after.is_some_and(|after| snapshot.epoch <= after) {
-        // Release the snapshot while waiting, so that its memory can be reused.
+        // Releases the snapshot during the wait, so that its memory can be reused.
         drop(snapshot);
         let later = tokio::time::timeout(wait, app.handle.newer(newer.after.unwrap_or(0))).await;
         snapshot = match later {

@@ -1,5 +1,5 @@
-//! OpenAPI document, generated from the table of operations. OpenAPI 3.1 uses plain JSON schemas. The
-//! generator is hand-written, because little else remains to generate.
+//! OpenAPI document, generated from the table of operations. OpenAPI 3.1 uses plain JSON schemas. The generator is
+//! hand-written, because it is small.
 
 use std::collections::BTreeSet;
 
@@ -142,7 +142,7 @@ const BODY: &str = "Body";
 /// Prefix of references to schemas.
 const SCHEMAS: &str = "#/components/schemas/";
 
-/// Types whose request schema differs from the response schema, directly or through a type they contain.
+/// Types whose request schema differs from the response schema, directly or in a type that they contain.
 fn apart(sent: &Map<String, Value>, told: &Map<String, Value>) -> BTreeSet<String> {
     let mut apart = BTreeSet::new();
     loop {

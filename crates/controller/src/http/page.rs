@@ -9,7 +9,7 @@ use super::problem::Problem;
 /// Files of `web/dist`, sorted by name; empty if it was not built.
 const FILES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/dashboard.rs"));
 
-/// Content security policy: a page may load and request only what this service serves.
+/// Content security policy: a page may load and request only resources of this service.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
                       connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 

@@ -52,7 +52,7 @@ enum Whose {
     Host,
 }
 
-/// Time after which steps end, and number of stored steps per step.
+/// Start of the requested range (its steps end later), and the number of stored steps in each requested step.
 fn steps(clock: &Clock, since: Option<&str>, step_s: Option<u64>) -> Result<(Nanos, u64), Problem> {
     let since = since.map_or(Ok(Nanos(0)), |since| clock.read(since));
     let since = since.map_err(|detail| Problem::field("since", detail))?;
@@ -69,7 +69,7 @@ fn steps(clock: &Clock, since: Option<&str>, step_s: Option<u64>) -> Result<(Nan
 }
 
 impl OnePast {
-    /// Time after which steps end, and number of stored steps per step.
+    /// Start of the requested range (its steps end later), and the number of stored steps in each requested step.
     ///
     /// # Errors
     /// [`Problem`] with the invalid field.
@@ -79,7 +79,7 @@ impl OnePast {
 }
 
 impl Past {
-    /// Time after which steps end, and number of stored steps per step.
+    /// Start of the requested range (its steps end later), and the number of stored steps in each requested step.
     ///
     /// # Errors
     /// [`Problem`] with the invalid field.

@@ -20,14 +20,15 @@ use super::problem::Problem;
 
 /// Largest integer that every JSON parser reads exactly.
 const EXACT: u64 = (1 << 53) - 1;
-/// Largest number of tasks of a request: they are placed in one turn that blocks other requests.
+/// Largest number of tasks of a request. Placing them blocks all other requests.
 const MOST_TASKS: usize = 1_000;
 /// Largest number of transfers between them.
 const MOST_TRANSFERS: usize = 100_000;
 /// Header with the idempotency key.
 const KEY: &str = "idempotency-key";
 
-/// Schema of a key: printable characters, without leading and trailing spaces, which headers do not preserve.
+/// Schema of a key: printable characters without leading and trailing spaces, because headers do not preserve such
+/// spaces.
 pub fn key(_: &mut SchemaGenerator) -> Schema {
     json_schema!({ "type": "string", "maxLength": Name::LONGEST, "pattern": "^[!-~]([ -~]*[!-~])?$" })
 }
@@ -97,13 +98,13 @@ pub struct ReplicasBody {
     size: Bytes,
     /// Host that writes the block; outside the cluster if left out.
     writer: Option<String>,
-    /// Number of copies, the writer's included.
+    /// Number of copies, including the writer's.
     #[serde(default = "three")]
     #[schemars(range(min = 1))]
     replicas: u8,
     /// Fault domains besides the first copy's that must hold a copy.
     fault_domains: Option<u8>,
-    /// Blocks of the file still to write, this one included.
+    /// Blocks of the file still to write, including this one.
     #[serde(default = "one")]
     #[schemars(range(min = 1))]
     blocks_left: u64,
@@ -172,7 +173,7 @@ pub struct TasksBody {
     /// Tasks and their traffic, as in an app file.
     #[schemars(with = "AppForm")]
     app: Box<RawValue>,
-    /// Job of the tasks; its tasks are spread over racks.
+    /// Job of the tasks. The policy spreads the tasks of a job over racks.
     #[schemars(with = "Option<Name>")]
     job: Option<String>,
     /// Hosts, racks and pods to avoid.
@@ -191,7 +192,7 @@ pub struct TasksBody {
     lasts: Option<Nanos>,
 }
 
-/// The one field of an app file that requests must not have: it names a file on the service's machine.
+/// The field of an app file that requests must not have: it names a file on the service's machine.
 #[derive(Deserialize)]
 struct Matrix {
     matrix: Option<serde::de::IgnoredAny>,
@@ -240,8 +241,8 @@ impl TasksBody {
 #[serde(deny_unknown_fields)]
 #[schemars(extend("dependentRequired" = { "client": ["sequence"], "sequence": ["client"] }))]
 pub struct WorkloadBody {
-    /// The workload, as in a workload file, with contents in place of file names. A `server` requests
-    /// admission at that host of its volume; without one, the volume is to be placed.
+    /// The workload, as in a workload file, but with contents instead of file names. With a `server`, the request is
+    /// for admission at this host of its volume; without one, for a placement of the volume.
     #[schemars(with = "WorkloadForm")]
     workload: online::Form,
     /// Name of the client.
@@ -255,7 +256,7 @@ pub struct WorkloadBody {
 }
 
 impl WorkloadBody {
-    /// Returns the operation; `placed` if the workload has a volume already.
+    /// Returns the operation. `placed` is true if the workload already has a volume.
     ///
     /// # Errors
     /// A field is invalid.

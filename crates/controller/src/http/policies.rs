@@ -22,7 +22,7 @@ pub struct Policies {
     moves: Vec<Policy>,
     /// Admission of workloads.
     workload: Vec<Policy>,
-    /// Choice of limits for volumes to place.
+    /// Choice of limits for volumes that need a place.
     volumes: Vec<Policy>,
 }
 
@@ -31,7 +31,7 @@ pub struct Policies {
 pub struct Policy {
     /// Name of the policy.
     name: &'static str,
-    /// Value for requests: the name; with its settings if this service uses the policy.
+    /// Value for requests: the name, plus the settings if this service uses the policy.
     label: String,
     /// True if this service uses the policy.
     decides: bool,

@@ -56,11 +56,11 @@ pub enum ProbeBody {
         /// Packet trains.
         #[serde(default)]
         train: TrainBody,
-        /// Largest number of simultaneous trains; default 64. No host is in two; with 1, trains cannot meet
-        /// elsewhere either.
+        /// Largest number of simultaneous trains; default 64. A host takes part in at most one train at a time. With 1,
+        /// trains cannot share links either.
         #[schemars(range(min = 1, max = AT_ONCE))]
         at_once: Option<usize>,
-        /// Counts hops too, so that the resulting cluster has racks.
+        /// Also counts hops, so that the resulting cluster has racks.
         #[serde(default)]
         hops: bool,
         /// Form of the resulting cluster.
@@ -85,7 +85,7 @@ pub enum ProbeBody {
         pairs: Option<usize>,
         /// Seed of the drawn pairs; default 1.
         seed: Option<u64>,
-        /// Counts hops too, so that the links out of racks are tested.
+        /// Also counts hops, so that the links out of racks are tested.
         #[serde(default)]
         hops: bool,
     },
@@ -161,7 +161,7 @@ fn bounded(field: &str, value: usize, most: usize) -> Result<usize, Problem> {
 }
 
 impl ProbeBody {
-    /// Measurement, hosts, and true if the result is to be stored in the cluster.
+    /// Returns the measurement, the hosts, and true if the result is to be stored in the cluster.
     ///
     /// # Errors
     /// [`Problem`] with the invalid field.
@@ -252,7 +252,7 @@ impl Probe {
     }
 }
 
-/// Only the leader orders measurements: two services would measure each other.
+/// Only the leader orders measurements: two services would measure each other's trains.
 fn leading(app: &AppState) -> Result<(), Problem> {
     match app.handle.leader_state().borrow().unavailable() {
         Some(reason) => Err(reason.problem(&app.clock)),

@@ -1,4 +1,4 @@
-//! Reported telemetry.
+//! Reports of telemetry.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -110,8 +110,8 @@ pub struct LoadBody {
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DeviceBody {
-    /// Name of the device, such as `r3h7:disk0`. On a host with a single device, its only disk may have any
-    /// name, if the name never changes.
+    /// Name of the device, such as `r3h7:disk0`. If a host has a single device and a single disk, the disk may have any
+    /// name, as long as the name never changes.
     device: String,
     /// Share of the window in which the device was busy.
     #[schemars(range(min = 0, max = 1))]
@@ -134,7 +134,7 @@ pub struct DeviceBody {
 pub struct HostBody {
     /// Name of the host.
     host: String,
-    /// True if the host is up, false if it is down; left out if unknown.
+    /// True if the host is up, false if it is down; omitted if unknown.
     up: Option<bool>,
     /// True if the host is being drained.
     draining: Option<bool>,
@@ -280,8 +280,7 @@ fn host_of_link(name: &str) -> Option<&str> {
     name.strip_suffix(":egress").or_else(|| name.strip_suffix(":ingress"))
 }
 
-/// True for a host's link on a pipe mesh, whose hosts have no links of their own; agents report them
-/// nevertheless.
+/// True for a host's link on a pipe mesh. Hosts of a pipe mesh have no links of their own, but agents report them.
 fn is_of_pipe(fabric: &Fabric, name: &str) -> bool {
     fabric.shape() == Shape::Pipe && host_of_link(name).is_some_and(|host| fabric.host(host).is_some())
 }
@@ -291,8 +290,8 @@ fn named(fabric: &Fabric, name: &str) -> Option<ResourceId> {
     fabric.resource(name).filter(|&device| fabric.kind(device) == ResourceKind::Device)
 }
 
-/// The single device of a disk's host, with the name of the reported disk. `counted` has the number of disks
-/// that each host reports. `None` if the host has several devices, or none.
+/// The single device of the host that reports a disk, with the reported name of the disk. `counted` has the number of
+/// disks that each host reports. `None` if the host has several devices, or none.
 fn only_device(
     fabric: &Fabric,
     name: &str,
@@ -322,7 +321,7 @@ impl DeviceBody {
         if let Some(queue) = queue.filter(|queue| !(0.0..1e18).contains(queue)) {
             return Err(wrong("queue", format!("{}: expected a number of requests", format_number(queue))));
         }
-        // A device that is always busy has one second of service per second.
+        // A device that is always busy does one second of service per second.
         let load = Load((busy * Nanos::SECOND.0 as f64).round() as i64);
         let requests = Some(Requests { read_bps, write_bps, in_flight });
         Ok((load, Reading { speed: None, queue, requests }))
@@ -343,7 +342,7 @@ pub async fn report(
     let offer = body.probe.as_ref().zip(peer);
     let summary = app.call(|fabric| body.operation(fabric, &app.clock)).await?;
     app.metrics.report();
-    // A report gives the port alone, so no client can point measurements at another host.
+    // A report contains only the port, so no client can direct measurements to another host.
     if let Some((ProbeAt { host, port }, Extension(Peer(address)))) = offer {
         app.probes.offers.heard(host, (address, *port).into(), app.clock.now());
     }

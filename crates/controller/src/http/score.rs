@@ -1,4 +1,4 @@
-//! Scores of hosts for a task, for schedulers that choose themselves. Nothing is committed.
+//! Scores of hosts for a task, for schedulers that choose the host themselves. The operation commits nothing.
 
 use axum::Json;
 use axum::extract::State;
@@ -119,7 +119,7 @@ pub struct Scores {
 pub struct HostScore {
     /// Name of the host.
     host: String,
-    /// Free capacity of its fullest link with the task, in percent.
+    /// Free capacity of its fullest link with the task added, in percent.
     #[schemars(range(max = 100))]
     score: u8,
     /// Free capacity of that link in bit/s; negative for an overload, null if the policy uses no links.

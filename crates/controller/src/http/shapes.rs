@@ -14,7 +14,7 @@ use super::decisions::Kind;
 pub struct Link {
     /// Name of the link.
     pub link: String,
-    /// Believed capacity, in bit/s.
+    /// Capacity in the ledger, in bit/s.
     pub capacity_bps: i64,
     /// True if its load is known.
     pub seen: bool,
@@ -29,7 +29,7 @@ pub struct Link {
     pub until: Option<String>,
     /// Placed load that telemetry does not show yet, in bit/s.
     pub pending_bps: i64,
-    /// Promised rate, in bit/s.
+    /// Reserved rate, in bit/s.
     pub reserved_bps: i64,
     /// Capacity left for best-effort work, in bit/s; 0 if the load is unknown.
     pub residual_bps: i64,
@@ -39,7 +39,7 @@ pub struct Link {
     /// Time since which the link is hot without a gap; null if it is not.
     #[schemars(with = "Option<Time>")]
     pub hot_since: Option<String>,
-    /// Capacity of the cluster file in bit/s, if the believed capacity is lower; else null.
+    /// Capacity from the cluster file in bit/s, if the ledger's capacity is lower; otherwise null.
     pub full_bps: Option<i64>,
     /// Reported speed of its interfaces in bit/s; null without a report.
     pub speed_bps: Option<i64>,
@@ -106,7 +106,7 @@ pub struct Host {
     pub host: String,
     /// Name of its rack.
     pub rack: String,
-    /// True if the host is up, by the last report.
+    /// True if the host is up, according to the last report.
     pub up: bool,
     /// True if the host is being drained.
     pub draining: bool,
@@ -139,7 +139,7 @@ pub struct Device {
     pub busy: Option<f64>,
     /// End of the last accepted window.
     pub until: Option<String>,
-    /// Promised share of its time.
+    /// Reserved share of its time.
     pub reserved: f64,
     /// Share of its time left for best-effort work; 0 if its load is unknown.
     pub residual: f64,
@@ -254,9 +254,9 @@ pub struct Task {
     pub host: String,
     /// True if the task may be moved.
     pub tolerant: bool,
-    /// Last measured traffic out of its rack in bit/s, or else the average of its demand.
+    /// Last measured traffic out of its rack in bit/s; without a measurement, the average of its demand.
     pub egress_bps: u64,
-    /// Last measured traffic into its rack in bit/s, or else the average of its demand.
+    /// Last measured traffic into its rack in bit/s; without a measurement, the average of its demand.
     pub ingress_bps: u64,
 }
 
@@ -288,14 +288,14 @@ pub struct Replica {
     pub size: Bytes,
 }
 
-/// A promised rate on a link.
+/// A reserved rate on a link.
 #[derive(Serialize, JsonSchema)]
 pub struct Reservation {
     /// Name of the workload.
     pub workload: String,
     /// Name of the link.
     pub link: String,
-    /// Promised rate, in bit/s.
+    /// Reserved rate, in bit/s.
     pub rate_bps: u64,
     /// Priority; 0 is served first.
     pub priority: u8,
@@ -323,7 +323,7 @@ pub struct RackPage {
     pub tasks: Vec<Task>,
     /// Copies that stored decisions placed there.
     pub replicas: Vec<Replica>,
-    /// Promised rates on its links and on those of its hosts.
+    /// Reserved rates on its links and on the links of its hosts.
     pub reservations: Vec<Reservation>,
 }
 
@@ -338,7 +338,7 @@ pub struct Page<T> {
 }
 
 impl<T> Page<T> {
-    /// Makes a page of the first `limit` entries; more entries mean that there are further pages.
+    /// Makes a page of the first `limit` entries. More entries mean that there is a next page.
     pub fn cut<'a, U>(
         found: &'a [U],
         limit: usize,
@@ -363,8 +363,8 @@ pub struct Snapshot {
     pub columns: [&'static str; 6],
     /// One row per link; unknown values are null.
     pub rows: Vec<Row>,
-    /// For each client, the last request whose placement the snapshot includes. Clients whose first request
-    /// is undecided are left out.
+    /// For each client, the last request whose placement the snapshot includes. Clients whose first request is still
+    /// undecided are left out.
     pub clients: Vec<Client>,
 }
 

@@ -31,13 +31,13 @@ pub const ROLES: [&str; 2] = ["leader", "follower"];
 pub struct About {
     /// Policies with their settings.
     pub labels: PolicyLabels,
-    /// Policies for promises to workloads.
+    /// Policies for workloads with guaranteed SLOs.
     pub promising: AdmissionPolicies,
     /// Start of the service.
     pub since: String,
     /// Time between two reports of a link.
     pub interval: Nanos,
-    /// Address at which others reach the service.
+    /// Address at which other services and clients reach this service.
     pub address: Arc<str>,
 }
 
@@ -63,7 +63,7 @@ pub struct Status {
     role: &'static str,
     /// Address of the service that answers placements; null if there is none, or if its address is unknown.
     leader: Option<String>,
-    /// Reason for which the store is unavailable; null if it is available, here or to the leader.
+    /// Reason why the store is unavailable; null if it is available to this service or to the leader.
     stalled: Option<String>,
     /// Kind of store of decisions.
     #[schemars(extend("enum" = ["sqlite", "postgres", "memory"]))]
@@ -81,8 +81,8 @@ pub struct Status {
     /// Current time.
     #[schemars(with = "Time")]
     time: String,
-    /// Seconds by which the machine's clock is behind the service's time, because it was set back by more
-    /// than an interval; 0 if it was not.
+    /// Seconds by which the machine's clock is behind the service's time, after it was set back by more than an
+    /// interval; otherwise 0.
     clock_behind_s: f64,
     /// Seconds between two reports of a link.
     interval_s: f64,
@@ -101,7 +101,7 @@ pub struct Status {
     slow_links: usize,
     /// Number of requests waiting for a decision.
     waiting: usize,
-    /// Number of decisions that stopped counting before telemetry showed them, because there were too many.
+    /// Number of decisions that were released because of the limit, before telemetry showed their load.
     released_early: u64,
     /// State of Prometheus polling; null without polling.
     telemetry: Option<Telemetry>,
@@ -114,10 +114,10 @@ pub struct Status {
 pub struct Telemetry {
     /// Address of Prometheus.
     prometheus: String,
-    /// State: `starts` before the first answer, `follows` if the leader polls.
+    /// State: `starts` before the first answer; `follows` on a follower, because the leader polls.
     #[schemars(extend("enum" = ["answers", "fails", "starts", "follows"]))]
     state: &'static str,
-    /// Time since which the state holds.
+    /// Start of the current state.
     #[schemars(with = "Time")]
     since: String,
     /// Reason of a failure; null without one.
@@ -179,7 +179,7 @@ pub struct Policies {
     moves: Option<String>,
     /// Policy for workloads whose volumes have a host.
     workload: String,
-    /// Policy for volumes to place.
+    /// Policy for volumes that need a place.
     volumes: String,
 }
 
@@ -232,8 +232,8 @@ pub async fn alive() -> Response {
     "ok\n".into_response()
 }
 
-/// Ready if this service leads, the store is available, and the coordinator is not stuck. The check does not
-/// involve the coordinator, so frequent probes take none of its time.
+/// Ready if this service leads, the store is available, and the coordinator is not stuck. The check does not use the
+/// coordinator, so frequent probes cost it no time.
 pub async fn ready(State(app): SharedState) -> ApiResult {
     if let Some(reason) = app.handle.leader_state().borrow().unavailable() {
         return Err(reason.problem(&app.clock));

@@ -1,4 +1,4 @@
-//! Workloads with promised SLOs.
+//! Workloads with guaranteed SLOs.
 
 use axum::Json;
 use axum::extract::{Path, Query, State};
@@ -14,14 +14,14 @@ use super::problem::Problem;
 use super::shapes::Page;
 use super::{ApiResult, AppState, NamePath, Params, SharedState};
 
-/// A workload with a current or past promise.
+/// A workload with a current or past guarantee.
 #[derive(Serialize, JsonSchema)]
 pub struct Workload {
     /// Name of the workload.
     name: String,
     /// Priority at the first stage with a queue; 0 is served first.
     priority: u32,
-    /// The promised SLO.
+    /// The guaranteed SLO.
     slo: GrantedSlo,
     /// Upper bound on the latency of a request in seconds; for a stochastic bound, on the SLO's percentile.
     /// Null if there is no bound.
@@ -38,13 +38,13 @@ pub struct Workload {
     path: Vec<String>,
     /// The path by stages, with priorities and limits to enforce.
     stages: Vec<GrantedStage>,
-    /// Decision that made the promise.
+    /// Decision that made the guarantee.
     #[schemars(with = "Id")]
     decision: String,
     /// Time of the decision.
     #[schemars(with = "Time")]
     time: String,
-    /// End of the promise; null while it holds.
+    /// End of the guarantee; null while it holds.
     #[schemars(with = "Option<Time>")]
     released: Option<String>,
 }

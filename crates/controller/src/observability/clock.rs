@@ -1,4 +1,4 @@
-//! Detects changes of the machine's clock: set while the service runs, or ahead after the machine slept.
+//! Detects changes of the machine's clock: a new time while the service runs, or a jump ahead after the machine slept.
 
 use std::convert::Infallible;
 use std::time::Duration;
@@ -12,9 +12,9 @@ const TICK: Duration = Duration::from_secs(1);
 /// Change to report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Updates {
-    /// The clock went forward by this time, and the service's time with it.
+    /// The clock went forward by this duration, and so did the service's time.
     Forward(Nanos),
-    /// The clock is behind the service's time by this much, because it was set back.
+    /// The clock is behind the service's time by this duration, because it was set back.
     Back(Nanos),
     /// The clock is no longer behind.
     Right,
@@ -27,9 +27,9 @@ struct EventRecord {
 }
 
 impl EventRecord {
-    /// Compares the lead of the service's time over the monotonic clock, and the lag of the wall clock behind
-    /// the service's time, with the last state. Changes within an interval are not reported, because reports
-    /// may differ by as much.
+    /// Compares two values with the last state: the lead of the service's time over the monotonic clock, and the lag of
+    /// the wall clock behind the service's time. Changes within an interval are not reported, because reports may
+    /// differ by the same amount.
     fn look(&mut self, ahead: Nanos, behind: Nanos, interval: Nanos) -> Option<Updates> {
         let forward = ahead.since(std::mem::replace(&mut self.ahead, ahead));
         let known = self.behind;

@@ -1,5 +1,5 @@
-//! Buffer of recent events, for connected clients and for those that reconnect. Each event is stored as data,
-//! and rendered once, for the first client that reads it.
+//! Buffer of recent events, for connected clients and for those that reconnect. Each event is stored as data, and
+//! rendered once, when the first client reads it.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -12,13 +12,13 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 /// Number of events kept for reconnecting clients.
 const KEPT: usize = 4_096;
-/// Approximate limit in bytes on the decisions among them; beyond it, the oldest events are dropped early.
+/// Approximate limit on the size of these decisions, in bytes. Beyond it, the oldest events are dropped early.
 const BYTES: usize = 32 << 20;
 
 /// Data of an event.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// A decision that is stored.
+    /// A stored decision.
     Decision(Arc<DecisionRecord>),
     /// Loads of links. Only the newest of these events is kept.
     Racks(Arc<NetworkSnapshot>),
@@ -30,15 +30,15 @@ pub enum Event {
     Leader(LeaderState),
 }
 
-/// A link that became hot, or cooled down. The event holds values and no snapshot, because thousands of
-/// snapshots would exhaust the memory.
+/// A link that became hot, or cooled down. The event holds values instead of a snapshot, because thousands of snapshots
+/// would exhaust the memory.
 #[derive(Clone, Debug)]
 pub struct Hot {
     /// Name of the link.
     pub link: String,
     /// Measured load, as a share of the capacity.
     pub utilization: Option<f64>,
-    /// Time since which the link is or was hot.
+    /// Start of the hot period.
     pub since: Nanos,
     /// Time of the observation.
     pub at: Nanos,
@@ -49,7 +49,7 @@ pub struct Hot {
 /// An event with its id.
 #[derive(Debug)]
 pub struct EventRecord {
-    /// Id; ids grow, also across restarts of the service.
+    /// Id. Ids increase, also across restarts of the service.
     pub id: u64,
     /// Data of the event.
     pub what: Event,
@@ -95,8 +95,8 @@ pub struct Events {
 }
 
 impl Events {
-    /// Starts without events. The first id is the one after `before`, which must exceed the ids of earlier
-    /// runs; `listeners` is the limit of streams.
+    /// Starts without events. The first id is the one after `before`, which must exceed the ids of earlier runs.
+    /// `listeners` is the limit on streams.
     pub fn new(before: u64, listeners: usize) -> Events {
         Events {
             ring: Mutex::new(Ring { last: before, gone: before, kept: VecDeque::new(), bytes: 0 }),
@@ -122,7 +122,7 @@ impl Events {
         let told = Arc::new(EventRecord { id, what, text: OnceLock::new() });
         ring.bytes += told.bytes();
         ring.kept.push_back(told);
-        // The last event stays, whatever its size.
+        // The last event stays, even above the limit.
         while ring.kept.len() > KEPT || (ring.bytes > BYTES && ring.kept.len() > 1) {
             let Some(oldest) = ring.kept.pop_front() else { break };
             ring.bytes -= oldest.bytes();
@@ -163,7 +163,7 @@ impl Events {
         self.ring().gone
     }
 
-    /// Events after `id`, at most `most`, in order.
+    /// Events after `id` in order, at most `most`.
     ///
     /// # Errors
     /// [`Missed`] if some of them are no longer kept.
@@ -275,7 +275,7 @@ mod tests {
         assert!(kept.len() > 1 && (kept.len() - 1) * each <= BYTES, "{} of {each} bytes", kept.len());
         assert_eq!(kept.last(), Some(&41));
         assert_eq!(numbers(&events, events.gone() - 1), Err(Missed));
-        // An event above the limit on its own is sent nevertheless.
+        // An event that alone exceeds the limit is sent nevertheless.
         events.tell(Event::Decision(Arc::new(record(100_000))));
         assert_eq!(numbers(&events, 41), Ok(vec![42]));
     }

@@ -1,5 +1,4 @@
-//! Metrics for Prometheus. Events are counted as they happen; states are read from the last snapshot at each
-//! scrape.
+//! Metrics for Prometheus. Events are counted as they happen. States are read from the last snapshot at each scrape.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;

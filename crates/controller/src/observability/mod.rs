@@ -1,5 +1,5 @@
-//! Observability of a running service: metrics for scrapers, and events for clients. Both stay off the
-//! critical path: nothing is rendered without a request.
+//! Observability of a running service: metrics for scrapers, and events for clients. Both stay off the critical path:
+//! the service renders only on request.
 
 mod clock;
 mod events;
@@ -21,8 +21,8 @@ pub use self::tokens::watch_tokens;
 /// Shortest time between two load events.
 const TICK: Duration = Duration::from_millis(900);
 
-/// Publishes load events for every new snapshot, at most one set per tick, and an event for every change of
-/// leader. Runs until dropped or until the service is gone.
+/// Publishes load events for every new snapshot, at most one set per tick, and an event for every change of leader. The
+/// function runs until it is dropped or the service ends.
 pub async fn watch(handle: Handle, events: Arc<Events>) {
     tokio::select! {
         () = watch_leader(&handle, &events) => {}
@@ -61,8 +61,8 @@ async fn watch_snapshots(handle: &Handle, events: &Events) {
     }
 }
 
-/// Links that became hot or cooled down between two snapshots, in order of ids. Empty after a change of the
-/// cluster, which has its own event.
+/// Links that became hot or cooled down between two snapshots, in order of ids. Empty after a change of the cluster,
+/// since that change has its own event.
 fn changes(last: &NetworkSnapshot, snapshot: &NetworkSnapshot) -> Vec<Hot> {
     if !Arc::ptr_eq(&last.fabric, &snapshot.fabric) {
         return Vec::new();

@@ -1,5 +1,5 @@
-//! Detects tokens that are bound to hosts outside the cluster. Their reports are rejected, and the usual
-//! cause is a mistyped name.
+//! Detects tokens that are bound to hosts outside the cluster. Their reports are rejected; the usual cause is a
+//! mistyped name.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -12,7 +12,7 @@ use crate::access::{Access, Tokens};
 
 /// Check interval.
 const TICK: Duration = Duration::from_secs(1);
-/// Largest number of hosts to log by name: a cluster may share no host name with the tokens.
+/// Largest number of hosts to log by name; the cluster and the tokens may have no host name in common.
 const NAMED: usize = 10;
 
 /// Result of the last check.
@@ -24,8 +24,7 @@ struct Found {
     strange: BTreeSet<(String, String)>,
 }
 
-/// Logs hosts of tokens that the cluster does not have, at the start, and new ones after a change of tokens
-/// or cluster.
+/// Logs hosts of tokens that the cluster does not have: at the start, and new ones after a change of tokens or cluster.
 pub async fn watch_tokens(access: &Access, handle: &Handle) -> Infallible {
     let mut found = Found::default();
     loop {

@@ -8,8 +8,7 @@ use serde_json::{Value, json};
 /// Shape of the cluster file that a measured mesh fits: `pipe` or `hose`.
 ///
 /// # Errors
-/// A message for a tree: its links are shared, so the rate of a pair of hosts is the capacity of none of
-/// them.
+/// A message for a tree: its links are shared, so the rate of a pair of hosts is not the capacity of any link.
 pub fn can_keep(file: &Value) -> Result<&'static str, String> {
     match file.get("shape").and_then(Value::as_str) {
         Some("pipe") => Ok("pipe"),
@@ -20,7 +19,7 @@ pub fn can_keep(file: &Value) -> Result<&'static str, String> {
     }
 }
 
-/// Puts a measured mesh into a cluster file: measured rates replace the old ones, all else stays.
+/// Puts a measured mesh into a cluster file: measured rates replace the old ones, and everything else stays.
 ///
 /// # Errors
 /// A message for a mesh that does not fit; the file may then be partly changed and must not be used.
@@ -94,7 +93,7 @@ mod tests {
 
     use super::*;
 
-    /// A mesh between these hosts, with the rate of each pair from its positions.
+    /// A mesh between these hosts; `rate` gives the rate of each pair by position.
     fn mesh(hosts: &[&str], rate: impl Fn(usize, usize) -> Option<f64>) -> report::Mesh {
         let mut paths = Vec::new();
         for (i, from) in hosts.iter().enumerate() {

@@ -1,9 +1,8 @@
 //! Measurements through agents: participating hosts, and measured results.
 //!
-//! The service sends no packets. The orders go to listening agents, only at the source addresses of their own
-//! reports or at addresses from the settings. An address from a request is never used. So no client can
-//! direct the service, or a host, to a foreign address. One survey runs at a time, because two would measure
-//! each other.
+//! The service sends no packets. It sends orders to listening agents, only at the source addresses of their own reports
+//! or at addresses from the settings. An address from a request is never used. So no client can direct the service or a
+//! host to a foreign address. One survey runs at a time, because two would measure each other's traffic.
 
 mod keep;
 mod offers;

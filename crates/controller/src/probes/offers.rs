@@ -7,14 +7,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use leeward_fabric::Nanos;
 use leeward_probe::survey::Host;
 
-/// Number of intervals after which a silent agent is not used any more; at least `LEAST`.
+/// Number of intervals after which a silent agent is no longer used; the time is at least `LEAST`.
 const SILENT: u64 = 3;
 const LEAST: Nanos = Nanos(10_000_000_000);
 
 /// Hosts that take part in measurements.
 pub struct Offers {
-    /// By host name: the source address of its reports with the port it announced, and the time of the last
-    /// report.
+    /// By host name: the source address of its reports with the announced port, and the time of the last report.
     heard: Mutex<BTreeMap<String, (SocketAddr, Nanos)>>,
     /// Addresses of the settings, which take precedence.
     addresses: BTreeMap<String, String>,
@@ -41,7 +40,7 @@ impl Offers {
         }
     }
 
-    /// Addresses of hosts, reachable for all other hosts.
+    /// Addresses of hosts that all other hosts can reach.
     ///
     /// # Errors
     /// Position of the first host without a usable address, and the reason.

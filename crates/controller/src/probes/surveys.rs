@@ -1,4 +1,4 @@
-//! Surveys: the running one, in a thread of its own, and the last finished ones.
+//! Surveys: the running one, in its own thread, and the last finished ones.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -101,7 +101,7 @@ pub struct Course {
 
 /// A survey.
 pub struct Survey {
-    /// Id of the survey; ids grow, also across restarts of the service.
+    /// Id of the survey. Ids increase, also across restarts of the service.
     pub id: u64,
     /// Idempotency key of the request, so that a repeated request starts no second survey.
     pub key: Option<String>,

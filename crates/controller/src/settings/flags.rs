@@ -85,7 +85,7 @@ impl Flags {
         Ok(settings)
     }
 
-    /// Error in a field, under the name by which it was given: a flag, or a field of the file.
+    /// Error in a field, under the name that the user gave: a flag, or a field of the file.
     pub fn wrong(&self, field: &str, message: impl Into<String>) -> InputError {
         let (flag, given) = match field {
             "cluster" => ("--cluster", self.cluster.is_some()),

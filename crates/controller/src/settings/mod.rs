@@ -22,7 +22,8 @@ pub use self::flags::Flags;
 pub struct Settings {
     /// Cluster file. Paths are relative to the working directory of the service.
     pub cluster: Option<String>,
-    /// Address and port to listen on; port 0 picks a free one. Addresses that others reach need `tokens`.
+    /// Address and port to listen on; port 0 picks a free one. If other machines can reach the address, `tokens` is
+    /// required.
     pub listen: String,
     /// Policies.
     pub policies: PolicySettings,
@@ -37,7 +38,7 @@ pub struct Settings {
     pub store: Option<String>,
     /// Failures that acknowledged decisions survive.
     pub durability: Durability,
-    /// Number of stored decisions besides those that still hold resources.
+    /// Number of stored decisions, besides those that still hold resources.
     pub keep: u64,
     /// Limits on clients. Rates can change while the service runs.
     pub limits: LimitSettings,
@@ -57,9 +58,9 @@ pub struct Settings {
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ProbeSettings {
-    /// File with the hosts' shared secret in its first line; read again for each survey.
+    /// File with the hosts' shared secret in its first line. The service reads it again for each survey.
     pub secret: Option<String>,
-    /// Addresses of hosts, `HOST` or `HOST:PORT` by host name, for hosts that others cannot reach at the
+    /// Addresses of hosts, `HOST` or `HOST:PORT` by host name. They are for hosts that other hosts cannot reach at the
     /// source address of their reports.
     pub addresses: BTreeMap<String, String>,
 }
@@ -76,7 +77,7 @@ pub struct PolicySettings {
     pub moves: Option<String>,
     /// Admission of workloads whose volumes have a host.
     pub workload: String,
-    /// Choice of limits for workloads whose volumes are to be placed.
+    /// Choice of limits for workloads whose volumes need a place.
     pub volumes: String,
 }
 
@@ -90,11 +91,10 @@ pub struct LimitSettings {
     pub streams: u32,
     /// Largest request body.
     pub body: Bytes,
-    /// Time within which the head and the body of a request must each arrive, and a client must read its
-    /// answer.
+    /// Time limit for the head of a request, for its body, and for the client to read the answer.
     pub patience: Nanos,
-    /// Requests per second of one client, identified by its token, or by its address without tokens; null for
-    /// no limit.
+    /// Requests per second of one client; null for no limit. The token identifies the client; without tokens, its
+    /// address does.
     pub requests_per_s: Option<u32>,
 }
 
@@ -116,7 +116,7 @@ pub struct TelemetrySettings {
     pub prometheus: Option<PrometheusSettings>,
 }
 
-/// Log on stderr. The level can change while the service runs, the format cannot.
+/// Log on stderr. The level can change while the service runs; the format cannot.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct LogSettings {
@@ -132,12 +132,12 @@ pub struct LogSettings {
 pub enum Level {
     /// Failures.
     Error,
-    /// Also conditions that need attention.
+    /// Failures, and conditions that need attention.
     Warn,
-    /// Also the service's activity.
+    /// These, and the service's activity.
     #[default]
     Info,
-    /// Also a line for each request.
+    /// These, and a line for each request.
     Debug,
 }
 
@@ -209,8 +209,8 @@ impl Settings {
         if is_toml { read_toml(file, text) } else { read_yaml(file, text) }
     }
 
-    /// Reads the files of the Prometheus to poll; `None` if the settings name none. `interval` is the report interval that
-    /// the service was started with.
+    /// Reads the files of the polled Prometheus; `None` if the settings name none. `interval` is the report interval
+    /// from the start of the service.
     ///
     /// # Errors
     /// An [`InputError`] with file, line and field.
@@ -237,7 +237,7 @@ impl Settings {
             ("limits.streams", one.streams != two.streams),
             ("limits.body", one.body != two.body),
             ("limits.patience", one.patience != two.patience),
-            // Clients of HTTP do not understand HTTPS, and a service with tokens must not become open.
+            // HTTP clients do not understand HTTPS, and a service with tokens must not become open.
             ("tls", self.tls.is_some() != other.tls.is_some()),
             ("tokens", self.tokens.is_some() != other.tokens.is_some()),
             ("probes", self.probes != other.probes),

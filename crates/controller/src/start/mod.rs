@@ -23,7 +23,7 @@ use crate::reload::Reload;
 use crate::service::{RunError, Service};
 use crate::settings::{Flags, Settings};
 
-/// Valid input of a service before its start.
+/// Validated input of a service, before its start.
 pub struct Ready {
     flags: Flags,
     settings: Settings,
@@ -35,7 +35,7 @@ pub struct Ready {
     demo: bool,
 }
 
-/// Reason for which a service ended without a stop.
+/// Reason why a service ended without a stop signal.
 #[derive(Debug)]
 pub enum StartError<E> {
     /// Invalid input.
@@ -62,7 +62,7 @@ impl Ready {
         Ready::read(flags, settings)
     }
 
-    /// Reads the settings for a service that will run: logging starts once they are read.
+    /// Reads the settings of a service that will run. Logging starts after they are read.
     ///
     /// # Errors
     /// Same as [`Ready::new`].
@@ -89,7 +89,7 @@ impl Ready {
         Ok(Ready { flags, settings, cluster, policies, tls_and_tokens, store, telemetry, demo: false })
     }
 
-    /// Sets demo mode: a client may publish a comparison for the pages to show.
+    /// Sets demo mode: a client may publish a comparison, which the pages show.
     pub fn demo(self, demo: bool) -> Ready {
         Ready { demo, ..self }
     }
@@ -173,8 +173,8 @@ struct Named {
     name: Option<IgnoredAny>,
 }
 
-/// Name of the store: the cluster's name, or the stem of its file for a cluster without one. Unnamed clusters
-/// in files of different names so have different stores.
+/// Name of the store: the cluster's name, or the stem of its file for an unnamed cluster. So unnamed clusters in files
+/// of different names have different stores.
 fn called(file: &str, cluster: &NewCluster) -> String {
     let named = serde_json::from_str(&cluster.text).is_ok_and(|Named { name }| name.is_some());
     let stem = Path::new(file).file_stem().unwrap_or_default().to_string_lossy();

@@ -1,4 +1,4 @@
-//! Store of decisions, as the settings name it.
+//! Store of decisions, according to the settings.
 
 use std::env;
 use std::path::{Path, PathBuf};

@@ -15,7 +15,7 @@ pub struct Chosen {
     replicas: PolicySpec,
     tasks: PolicySpec,
     moves: Option<PolicySpec>,
-    /// Policies for promises to workloads.
+    /// Policies for workloads with guaranteed SLOs.
     pub promising: AdmissionPolicies,
 }
 
@@ -82,7 +82,8 @@ fn policy(
     Ok(spec)
 }
 
-/// Message for an invalid policy, with the name of the setting, since the text has a single line.
+/// Message for an invalid policy, with the name of the setting. The setting's text has a single line, so a position is
+/// useless.
 fn told(name: &str, error: RegistryError) -> String {
     match error {
         RegistryError::Settings(InputError { field: Some(field), message, .. }) => {

@@ -72,7 +72,7 @@ fn resolved(listen: &str) -> Result<SocketAddr, String> {
     found.min_by_key(|address| !address.is_ipv4()).ok_or_else(|| format!("`{listen}`: it has no address"))
 }
 
-/// Message for an address that others reach without tokens, with the remedy.
+/// Message for an address that other machines can reach without tokens, with the remedy.
 fn open_to_all(listen: &str) -> String {
     format!(
         "`{listen}`: without tokens everyone who reaches it could place and change everything; make one \

@@ -1,5 +1,5 @@
-//! Changes of the machine's clock: between two runs of a service, whose stored times come from the earlier
-//! clock, and during a run.
+//! Changes of the machine's clock: between two runs of a service, whose stored times are from the earlier clock, and
+//! during a run.
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -110,7 +110,7 @@ fn going() -> (Arc<Mutex<ClockReadings>>, Clock) {
     (hands, Clock::with_hands(origin, move || *shown.lock().expect("the lock is not poisoned")))
 }
 
-/// Advances both clocks by one second, and sets the wall clock to `set` if given.
+/// Advances both clocks by one second, then sets the wall clock to `set` if given.
 fn pass(hands: &Mutex<ClockReadings>, set: Option<Nanos>) {
     let mut hands = hands.lock().expect("the lock is not poisoned");
     hands.steady = hands.steady.plus(Nanos::SECOND);
@@ -187,7 +187,7 @@ fn a_backward_clock_step_is_reported_and_old_data_stays_old() {
     assert_eq!(report(&server, &clock, &hands), json!(all));
     let block = json!({ "size": "256MiB", "replicas": 2 });
     let (_, _, before) = server.post("/v1/place/replicas", &block);
-    // The wall clock is two hours behind the second it would otherwise show.
+    // The wall clock is two hours behind the time that it would otherwise show.
     pass(&hands, Some(Nanos(8 * HOUR.0 + 2 * Nanos::SECOND.0)));
     for second in 2..=5 {
         assert_eq!(clock.now(), Nanos(10 * HOUR.0 + second * Nanos::SECOND.0), "time goes on");

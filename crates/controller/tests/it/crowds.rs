@@ -94,7 +94,7 @@ fn all_request_bodies_share_one_memory_limit() {
     let report = |size: usize| {
         let mut stream = connect(&server);
         let body = format!("{{\"pad\": \"{}\"}}", " ".repeat(size));
-        // The server may close the connection before all is sent.
+        // The server may close the connection before the whole request is sent.
         let _ = write!(stream, "{HEAD}content-length: {}\r\n\r\n{body}", body.len());
         let mut response = [0; 4_096];
         let length = stream.read(&mut response).unwrap_or(0);

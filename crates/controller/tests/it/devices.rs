@@ -76,7 +76,8 @@ fn hosts_show_disk_use_and_queues_now_and_over_time() {
     {
         assert!(metrics.contains(line), "{line}\n{metrics}");
     }
-    // The report expires. The coordinator notices at its next turn, which comes at least once a real second.
+    // The report expires. The coordinator notices in the next iteration of its loop, which comes at least once per real
+    // second.
     seconds.store(39, Ordering::Relaxed);
     let host = (0..200).find_map(|_| {
         let (_, _, host) = server.get("/v1/hosts/r0h0");
@@ -136,7 +137,7 @@ fn the_only_disk_of_a_host_is_its_device_and_others_are_unknown() {
     // Both disks were present from the start, so neither becomes the device when the other fails.
     says(&["r0h1:sda", "r0h1:sdb"], &["r0h1:sda", "r0h1:sdb"]);
     says(&["r0h1:sda"], &["r0h1:sda"]);
-    // The device's name in the cluster always matches, also beside other disks.
+    // The device's name in the cluster always matches, even beside other disks.
     says(&["r0h1:disk0", "r0h1:sda"], &["r0h1:sda"]);
     says(&["r0h0:disk0"], &[]);
     // A host with two devices has no "only disk".
@@ -153,7 +154,7 @@ fn a_slow_link_that_stops_reporting_is_not_counted_as_slow() {
     let seconds = Arc::new(AtomicU64::new(10));
     let server = Server::start(service(CLUSTER, "", moved(&seconds)));
     let slow = |expected: u64| {
-        // The coordinator notices at its next turn, which comes at least once a real second.
+        // The coordinator notices in the next iteration of its loop, which comes at least once per real second.
         let found = (0..200).find(|_| {
             std::thread::sleep(std::time::Duration::from_millis(20));
             server.get("/v1/status").2["slow_links"] == expected
@@ -198,7 +199,7 @@ fn an_unplugged_host_gets_no_promise_and_blocks_no_other() {
         let (status, _, answer) = server.post(path, &json!({ "workload": workload }));
         (status, answer)
     };
-    // More SLOs than priorities. One workload uses the host that loses its link later.
+    // The SLOs outnumber the priorities. One workload uses the host that later loses its link.
     for (at, millis) in [100, 150, 200, 250].into_iter().enumerate() {
         let (status, answer) = workload(&format!("before{at}"), "r0h0", Some("r0h1"), millis);
         assert_eq!(status, 201, "{answer}");

@@ -180,7 +180,7 @@ fn a_hung_store_is_reported_within_5_s_and_its_late_commits_count() {
     assert_eq!(block(&server, "after").0, 503);
     drop(hung);
     until("all goes on", || is_ready(&server).then_some(()));
-    // Requests sent during the hang were stored then or are stored now, exactly once each.
+    // Requests sent during the hang were stored either then or now, exactly once each.
     let ids: std::collections::BTreeSet<String> = (0..4)
         .map(|n| {
             let (status, decision) = block(&server, &format!("hung {n}"));
@@ -247,7 +247,7 @@ fn a_stored_cluster_is_never_reported_as_rejected() {
 fn a_slow_loading_leader_holds_the_lease_and_the_other_follows() {
     let Some(server) = postgres::Server::shared() else { return };
     let database = server.database();
-    // The server ends a session after 3 s without a word. Policies are made whenever a coordinator is.
+    // The server ends a session after 3 s of silence. Each new coordinator makes its policies again.
     let start = || {
         let made = Arc::new(AtomicUsize::new(0));
         let counted = made.clone();

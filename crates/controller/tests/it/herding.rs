@@ -17,8 +17,8 @@ const PLACERS: u64 = 100;
 const RACKS: usize = 20;
 const NOW: Nanos = Nanos(10 * Nanos::SECOND.0);
 
-/// Links and disks are fast enough that no disk hides the link with the most room. Each block takes only a
-/// part of a link.
+/// Links and disks are fast, so that the link with the most room decides and not a disk. Each block takes only a part
+/// of a link.
 const CLUSTER: &str = "racks: 20\nhosts_per_rack: 10\nnic: 25Gbps\noversubscription: 2\n";
 
 fn racks() -> Cluster {
@@ -60,7 +60,7 @@ fn names(fabric: &Fabric, chain: &[HostId]) -> Vec<String> {
     chain.iter().map(|&host| fabric.host_name(host).to_owned()).collect()
 }
 
-/// Asked one after the other, of a coordinator without a service around it.
+/// Placements one after another, by a coordinator without a service around it.
 fn one_after_the_other(limits: Limits) -> Chains {
     let cluster = racks();
     let policy = replicas::REGISTRY.make("sinbad", "").expect("a policy of the registry");
@@ -103,7 +103,7 @@ fn all_at_once() -> Chains {
     chains
 }
 
-/// Placements by independent placers that share one frozen snapshot and do not know of each other.
+/// Placements by independent placers that share one frozen snapshot and do not see each other.
 fn on_a_frozen_snapshot() -> Chains {
     let cluster = racks();
     let mut ledger = ledger(&cluster);
@@ -138,7 +138,7 @@ fn a_hundred_concurrent_placements_spread_as_sequential_ones() {
 fn a_hundred_concurrent_placers_do_not_herd_as_on_a_frozen_snapshot() {
     let (shared, frozen) = (most_in_a_rack(&all_at_once()), most_in_a_rack(&on_a_frozen_snapshot()));
     println!("blocks in the rack with most, of {PLACERS} on {RACKS} racks: {shared} shared, {frozen} frozen");
-    // On one snapshot, all blocks go to the best rack, except those of that rack itself, which must leave it.
+    // On one snapshot, all blocks go to the best rack, except blocks from that rack itself, which must leave it.
     assert!(frozen >= 90, "{frozen} of {PLACERS} on a frozen snapshot");
     // With a shared ledger, no rack gets four times its share.
     assert!(shared <= 4 * PLACERS as usize / RACKS, "{shared} of {PLACERS}");
@@ -149,7 +149,7 @@ fn placements_spread_the_same_for_any_decision_limit() {
     let kept = one_after_the_other(Limits::default());
     assert_eq!(one_after_the_other(Limits { decisions: 3, ..Limits::default() }), kept);
     assert_eq!(one_after_the_other(Limits { decisions: 0, ..Limits::default() }), kept);
-    // Placements herd if entries count only while their decisions are kept.
+    // Placements herd if entries count only while their decisions are in memory.
     let counted = one_after_the_other(Limits { decisions: 3, evicted: 0, ..Limits::default() });
     assert!(most_in_a_rack(&counted) > most_in_a_rack(&kept), "{counted:?}");
 }

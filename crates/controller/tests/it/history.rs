@@ -1,4 +1,4 @@
-//! The history of one hour, read in steps of any length and from any time.
+//! The history of one hour, read in steps of any length from any time.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -13,8 +13,8 @@ const CLUSTER: &str = "{racks: 2, hosts_per_rack: 2, nic: 1Gbps, oversubscriptio
 /// Seconds on the clock, which the test advances.
 static SECONDS: AtomicU64 = AtomicU64::new(0);
 
-/// A service with reports of one link every five seconds, over `seconds`. Each step of ten seconds carries a
-/// tenth of the interface more than the one before, and after ten steps the load starts again at zero.
+/// A service with reports of one link every five seconds, over `seconds`. Each step of ten seconds adds a tenth of the
+/// interface to the load, and after ten steps the load starts again at zero.
 fn heard(seconds: u64) -> Server {
     let began = "2026-01-31T12:00:00Z".parse().expect("a time");
     let clock = Clock::new(began, || Nanos(SECONDS.load(Ordering::Relaxed) * Nanos::SECOND.0));
@@ -57,7 +57,7 @@ fn history_steps_are_bounded_and_invalid_queries_name_their_field() {
         assert_eq!(joined["step_s"], step);
         assert!(!all.is_empty() && all.len() as i64 <= 300 / step + 2, "{step}: {joined}");
         for (at, share) in all.iter().enumerate() {
-            // The mean over the steps inside this one.
+            // The mean over the stored steps inside this step.
             let begins = second(&joined) + at as i64 * step;
             let inside = |&(one, _): &(usize, &Value)| {
                 (begins..begins + step).contains(&(second(&whole) + 10 * one as i64))

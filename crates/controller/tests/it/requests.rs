@@ -1,4 +1,5 @@
-//! Requests of any kind: the routes accept the seeds of the fuzz target, and answer everything else with a short problem.
+//! Requests of any kind: the routes accept the seeds of the fuzz target, and answer all other requests with a short
+//! problem.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,7 +13,7 @@ use serde_json::Value;
 use tokio::runtime::{Builder, Runtime};
 
 const CLUSTER: &str = r#"{"racks": 3, "hosts_per_rack": 2, "nic": "1Gbps", "oversubscription": 10}"#;
-/// Details of problems that this service gives to valid requests, because of its cluster and its age.
+/// Details of problems that this service returns for valid requests, because of its cluster and its age.
 const BY_STATE: [&str; 3] = [
     "the cluster is a tree, and rates between pairs of hosts have no place in it",
     "the service knows nothing before",
@@ -32,7 +33,7 @@ fn seeds() -> Vec<Vec<u8>> {
     files.iter().map(|file| std::fs::read(file).expect("a seed")).collect()
 }
 
-/// The reply of a new service to a request as text; `None` if it is no request, or its reply takes long.
+/// The reply of a new service to a request given as text. `None` if the text is no request, or if the reply takes long.
 fn replied(text: &[u8]) -> Option<(u16, String)> {
     let request = parse(text)?;
     runtime().block_on(async {
@@ -47,7 +48,7 @@ fn replied(text: &[u8]) -> Option<(u16, String)> {
     })
 }
 
-/// The path of the description for a path of a request.
+/// The path in the OpenAPI document for the path of a request.
 fn described<'a>(paths: impl Iterator<Item = &'a String>, path: &str) -> Option<&'a String> {
     let matches = |form: &str| {
         let (form, path): (Vec<_>, Vec<_>) = (form.split('/').collect(), path.split('/').collect());
@@ -55,7 +56,7 @@ fn described<'a>(paths: impl Iterator<Item = &'a String>, path: &str) -> Option<
             && form.iter().zip(&path).all(|(form, part)| form.starts_with('{') || form == part)
     };
     let mut found: Vec<_> = paths.filter(|form| matches(form)).collect();
-    // A literal path is closer than one with a parameter.
+    // A literal path takes precedence over one with a parameter.
     found.sort_by_key(|form| form.contains('{'));
     found.first().copied()
 }

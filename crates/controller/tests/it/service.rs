@@ -322,7 +322,7 @@ fn a_key_or_sequence_reused_for_another_operation_is_rejected() {
         (422, &json!("urn:leeward:problem:reused"), &json!("sequence")),
         "{problem}"
     );
-    // The original use of the key is answered as before.
+    // A repetition of the key's first request gets the same answer.
     assert_eq!(keyed("/v1/place/replicas", &block), (200, made));
     assert_eq!(server.get("/v1/status").2["decisions"], json!(2));
 }
@@ -375,7 +375,7 @@ fn a_cluster_change_preserves_decisions_and_telemetry() {
     assert_eq!(replicas, 3);
     let decision = server.get(&format!("/v1/decisions/{}", placed["id"].as_str().expect("an id")));
     assert_eq!(decision.2, placed);
-    // Without the rack of its copies, the decision ends.
+    // The new cluster lacks the rack of its copies, so the decision ends.
     let (status, _) = server.patch("/v1/cluster", &json!({ "racks": 1 }), "*");
     assert_eq!(status, 200);
     assert_eq!(server.get("/v1/commitments").2["items"], json!([]));

@@ -94,7 +94,7 @@ fn a_reconnected_stream_continues_after_its_last_event() {
     let mut stream = Stream::open(&server, &format!("last-event-id: {id}\r\n"));
     assert_eq!(stream.next("decision").2, second);
     assert_eq!(stream.next("decision").2, third);
-    // An id of an earlier run is recognized as such.
+    // The service recognizes an id of an earlier run.
     let mut stream = Stream::open(&server, "last-event-id: 5\r\n");
     assert_eq!(stream.next("missed").2, json!({ "after": "5" }));
     assert_eq!(stream.next("decision").2, first);
@@ -143,6 +143,6 @@ fn metrics_count_placements_and_requests() {
     ] {
         assert!(text.lines().any(|one| one == line), "{line} is not in\n{text}");
     }
-    // One for the cluster, one for the decision.
+    // One transaction for the cluster, one for the decision.
     assert!(text.contains(r#"leeward_store_transactions_total{outcome="kept"} 2"#), "{text}");
 }

@@ -1,4 +1,4 @@
-//! Workloads that are promised their SLOs: the HTTP API.
+//! Workloads with guaranteed SLOs: the HTTP API.
 
 use crate::support::{Server, frozen, labels, policies, service};
 use leeward_controller::Service;
@@ -171,7 +171,7 @@ fn a_score_is_the_residual_capacity_of_the_fullest_link() {
         "{scores}"
     );
     assert!(scores["scores"][1]["refused"].is_string(), "nobody reports of the other rack: {scores}");
-    // A draining host reports so, and the others are rated nonetheless.
+    // A draining host is marked as such, and the others are still rated.
     server.report(&links[2..]);
     let emptied = json!({
         "from": "2026-01-31T12:00:09Z", "until": "2026-01-31T12:00:10Z",
@@ -181,7 +181,7 @@ fn a_score_is_the_residual_capacity_of_the_fullest_link() {
     let (_, _, scores) = server.post("/v1/score/hosts", &ask);
     assert_eq!(scores["scores"][0], seen, "{scores}");
     assert_eq!(scores["scores"][1]["refused"], json!("the host is draining"), "{scores}");
-    // The maximal request runs as a job, with the same results.
+    // The largest request runs as a job, with the same results.
     let peer = json!({ "host": "r0h1", "egress_bps": 0 });
     let many = json!({ "hosts": vec!["r0h0"; 10_000], "egress_bps": 300_000_000, "peers": vec![peer; 100] });
     let (status, _, scores) = server.post("/v1/score/hosts", &many);

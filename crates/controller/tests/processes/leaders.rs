@@ -1,4 +1,4 @@
-//! Several services on one PostgreSQL: one leads, the others stand by.
+//! Several services on one PostgreSQL: one leads, and the others are on standby.
 
 #![allow(clippy::disallowed_methods, reason = "how long a takeover takes is measured")]
 
@@ -69,7 +69,7 @@ fn a_follower_mirrors_the_leader_and_takes_over_within_5_s() {
     other.has_all(&acknowledged);
     assert!(other.is_ready() && other.status("leader") == json!(other.url));
     first.kill();
-    // A hung leader loses the lead, and follows once it resumes.
+    // A leader that hangs loses the lead, and follows when it resumes.
     let third = Process::start(folder.path(), &url);
     third.until("the third follows", |third| third.status("leader") == json!(other.url));
     let hung = Instant::now();

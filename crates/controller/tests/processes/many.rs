@@ -1,8 +1,8 @@
 //! Stores with many decisions: startup and takeover load only few of them, and every decision remains
 //! readable.
 //!
-//! By default there are 30,000 decisions. `LEEWARD_DECISIONS=900000` is close to the default retention of a
-//! store. `LEEWARD_HOLDING=300000` gives as many evicted decisions a commitment as may have one.
+//! By default there are 30,000 decisions. `LEEWARD_DECISIONS=900000` is close to the default retention of a store. With
+//! `LEEWARD_HOLDING=300000`, the number of evicted decisions with a commitment is the maximum.
 
 #![allow(clippy::disallowed_methods, reason = "how long it takes is measured")]
 
@@ -25,7 +25,7 @@ fn decisions() -> u64 {
     asked("LEEWARD_DECISIONS").unwrap_or(30_000)
 }
 
-/// Number of decisions, the newest ones, that have commitments.
+/// Number of decisions with commitments; these are the newest ones.
 fn holding() -> u64 {
     asked("LEEWARD_HOLDING").unwrap_or(20_000)
 }
@@ -34,9 +34,9 @@ fn asked(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{variable}: how many")))
 }
 
-/// SQL that copies the first decision. Nine in ten copies belong to about ten thousand clients, the others
-/// have one key each. The newest copies and every ten thousandth have commitments; their times are an hour
-/// later, so they count as recent whenever a service reads them.
+/// SQL that copies the first decision. Nine in ten copies belong to about ten thousand clients, the others have one key
+/// each. The newest copies and every ten thousandth have commitments. Their times are an hour later, so they count as
+/// recent when a service reads them.
 fn copies(decisions: u64) -> [String; 2] {
     let holding = holding();
     let holds = |id: &str| format!("{id} > {decisions} - {holding} OR {id} % 10000 = 0");
@@ -87,8 +87,7 @@ fn finds_each(process: &Process, first: &Value) {
         assert_eq!((status, &found["id"]), (200, &json!(id.to_string())), "{found}");
         assert_eq!((&found["hosts"], &found["why"]), (&first["hosts"], &first["why"]));
     }
-    // The last evicted decision of its client. The client's next sequence number would be a decision with a
-    // key.
+    // The last evicted decision of its client. The client's next sequence number would belong to a decision with a key.
     let last = (decisions() - 11_000..).find(|id| id % 10 == 7).expect("there are more");
     let (status, again) = process.place(&format!("client {}", last % 9_973), last).expect("an answer");
     assert_eq!((status, &again["id"]), (200, &json!(last.to_string())), "{again}");

@@ -31,7 +31,7 @@ fn run(folder: &Path, arguments: &[&str]) -> (i32, String, String) {
     (status.code().expect("the program exits"), text(stdout), text(stderr))
 }
 
-/// A service that ends with its test at the latest.
+/// A service that ends at the latest with its test.
 struct Running(Child);
 
 impl Drop for Running {
@@ -159,7 +159,7 @@ fn tokens_bound_to_unknown_hosts_are_logged_with_the_hosts() {
     token(folder.path(), "late", &["--role", "report", "--host", "r9h0"]);
     signal(&child, "-HUP");
     assert_eq!(warnings(), ["late", "r9h0"], "a reload does not repeat the warning");
-    // A changed cluster may gain or lose the hosts that the warnings are about.
+    // A cluster change may add or remove hosts that the warnings name.
     let hosts = r#"{"hosts_per_rack": 8, "racks": 1}"#;
     assert_eq!(ask(&url, "PATCH", "/v1/cluster", &format!("Bearer {admin}"), hosts), 200);
     assert_eq!(warnings(), ["agents", "r1h0"]);

@@ -10,7 +10,7 @@ use crate::support::leewardd::{Process, command, placers};
 use leeward_testing::require;
 use serde_json::{Value, json};
 
-/// Acknowledged results before the service was killed.
+/// Results that the service acknowledged before it was killed.
 #[derive(Default)]
 struct Told {
     /// Decisions.
@@ -19,12 +19,12 @@ struct Told {
     ended: Vec<Value>,
     /// Names sent for the cluster, in order, and the number of them up to the last acknowledged one.
     names: (Vec<String>, usize),
-    /// Moves, with the state that their answers produced.
+    /// Moves, with the state after their answers.
     moves: Vec<(Value, &'static str)>,
 }
 
 impl Told {
-    /// Asserts that all results are present, and that ended decisions hold nothing.
+    /// Asserts that all results are stored, and that ended decisions hold nothing.
     fn audit(&self, process: &Process) {
         process.until("the service is ready", Process::is_ready);
         process.has_all(&self.decisions);
@@ -124,8 +124,7 @@ fn advised(process: &Process) -> Vec<Value> {
     found
 }
 
-/// Places and releases one block after the other, and answers a move now and then. Returns the acknowledged
-/// ends and moves.
+/// Places and releases one block after another, and sometimes answers a move. Returns the acknowledged ends and moves.
 fn ends(
     process: &Process,
     client: &str,
@@ -215,7 +214,7 @@ fn workload(name: &str) -> Value {
     })
 }
 
-/// Asserts that the reservations of links equal the sum over the workloads in force.
+/// Asserts that the reservations on links equal the sum over the active workloads.
 fn audit(process: &Process, acknowledged: &[(String, Value)]) {
     let (_, list) = process.get("/v1/workloads?limit=1000").expect("an answer");
     let in_force = list["items"].as_array().expect("a list");
@@ -289,8 +288,8 @@ fn command_on(folder: &std::path::Path, cluster: &str) -> Command {
     command
 }
 
-/// Starts a service whose store is on a disk of size `room` that exists as long as the service. Returns
-/// `None` after a message if the machine does not allow such a disk.
+/// Starts a service with its store on a disk of size `room`, which exists as long as the service. If the machine does
+/// not allow such a disk, prints a message and returns `None`.
 fn on_a_small_disk(folder: &std::path::Path, room: &str) -> Option<Process> {
     let disk = folder.join("disk");
     std::fs::create_dir(&disk).expect("a folder");

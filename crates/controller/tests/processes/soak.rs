@@ -1,6 +1,6 @@
-//! A service among bad clients: slow, silent, malformed and many that disconnect. Meanwhile others place
-//! blocks, tasks and workloads, request scores and end their placements, and get answers. After all have
-//! left, their resources are free again.
+//! A service among bad clients: slow, silent, malformed and many that disconnect. Meanwhile other clients place blocks,
+//! tasks and workloads, request scores and end their placements, and get answers. After all clients have left, their
+//! resources are free again.
 //!
 //! The test takes seconds; `LEEWARD_SOAK=600` makes it ten minutes (`make soak`).
 
@@ -61,7 +61,7 @@ impl Process {
 /// closes without a response.
 fn answer(process: &Process, sent: &[u8]) -> String {
     let mut stream = process.connect();
-    // The service may close the connection before all is sent.
+    // The service may close the connection before the whole request is sent.
     let _ = stream.write_all(sent);
     let _ = stream.shutdown(std::net::Shutdown::Write);
     let mut response = Vec::new();
@@ -69,7 +69,7 @@ fn answer(process: &Process, sent: &[u8]) -> String {
     String::from_utf8_lossy(&response).into_owned()
 }
 
-/// Sends piece after piece with pauses, until the service closes the connection or the test ends.
+/// Sends one piece after another with pauses, until the service closes the connection or the test ends.
 fn drip(process: &Process, first: &str, piece: &[u8], ends: &AtomicBool) {
     let mut stream = process.connect();
     let began = Instant::now();
@@ -93,7 +93,7 @@ fn misbehave(process: &Process, kind: usize, ends: &AtomicBool) {
     let body = format!("{HEAD}content-length: 1000\r\n\r\n");
     while !ends.load(Ordering::Relaxed) {
         match kind % 8 {
-            // Silent; an endless head; an endless body; a body that stops.
+            // Silence; an endless head; an endless body; a body that stops.
             0 => drip(process, "", b"", ends),
             1 => drip(process, "GET /v1/status HTTP/1.1\r\nx: ", b"x", ends),
             2 => drip(process, &body, b" ", ends),
@@ -141,7 +141,7 @@ fn placed(process: &Process, path: &str, mut body: Value, sequence: u64) -> Stri
     decision["id"].as_str().expect("an id").to_owned()
 }
 
-/// One round of all operations. Whatever does not expire on its own is ended.
+/// One round of all operations. It ends everything that does not expire on its own.
 fn round(process: &Process, number: u64) {
     let (_, status) = process.get("/v1/status").expect("an answer");
     let (_, links) = process.get("/v1/links?limit=1000").expect("an answer");
@@ -204,7 +204,7 @@ fn bad_clients_do_not_block_others_and_their_resources_are_freed() {
     let process = start(folder.path());
     process.until("the service is ready", Process::is_ready);
     let ends = AtomicBool::new(false);
-    // These rounds allocate everything that serving needs, before the measurement.
+    // These rounds allocate all memory that serving needs, before the measurement.
     round(&process, 1);
     round(&process, 2);
     let before = process.descriptors();
@@ -228,10 +228,9 @@ fn bad_clients_do_not_block_others_and_their_resources_are_freed() {
         }
     });
     assert!(slowest < Duration::from_secs(5), "others waited for {slowest:?}");
-    // The agent of this test has its own connection, and the last client that left may still have one for a
-    // moment.
+    // The agent of this test has its own connection. The last client that left may still have one for a moment.
     process.until("open connections are closed", |process| process.descriptors() <= before + 1);
-    // The service keeps decisions up to a limit, and their memory is legitimate.
+    // The service keeps decisions up to a limit, so their memory is expected.
     let kept = 4 * process.status("decisions").as_u64().expect("a number") / 1_024;
     let after = process.memory();
     assert!(after <= memory + 48 + kept, "{after} MiB after {memory} MiB, of which decisions are {kept}");

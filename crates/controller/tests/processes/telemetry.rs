@@ -1,5 +1,5 @@
-//! A service that polls Prometheus. A small server stands in for it and answers correctly or wrongly, as each
-//! test needs.
+//! A service that polls Prometheus. A small server replaces Prometheus, and answers correctly or wrongly, as each test
+//! needs.
 
 #![allow(clippy::disallowed_methods, reason = "a test waits")]
 
@@ -51,7 +51,7 @@ fn loads_and_capacities_of_links_come_from_prometheus() {
     let process = Process::run(settings(folder.path(), &fake, ""));
     process.until("both ports add up", |process| sees(process, "r0:uplink", 3.2e8));
     process.until("and come in", |process| sees(process, "r0:downlink", 1.6e8));
-    // The cluster says 3 Gb/s. The ports of r0 add up to 2 Gb/s, and r1 has one port of 1 Gb/s.
+    // According to the cluster, the link has 3 Gb/s. The ports of r0 add up to 2 Gb/s, and r1 has one port of 1 Gb/s.
     process.until("by the speeds", |process| {
         link(process, "r0:uplink", "capacity_bps").as_f64() == Some(2e9)
             && link(process, "r1:downlink", "capacity_bps").as_f64() == Some(1e9)

@@ -136,7 +136,7 @@ impl Process {
     pub fn has_all(&self, acknowledged: &[Value]) {
         for decision in acknowledged {
             let id = decision["id"].as_str().expect("an id");
-            // A read from the store may be busy for a moment.
+            // For a moment, a read from the store may be busy.
             let answer = (0..20).map_while(|_| match self.get(&format!("/v1/decisions/{id}")) {
                 Some((503, _)) => {
                     std::thread::sleep(Duration::from_millis(50));
@@ -163,8 +163,8 @@ fn heard(answer: Result<ureq::http::Response<ureq::Body>, ureq::Error>) -> Optio
     Some((answer.status().as_u16(), serde_json::from_str(&text).ok()?))
 }
 
-/// Places one block after the other from each client, until a request gets no answer or `stop` returns true.
-/// Returns the acknowledged decisions.
+/// Places one block after another from each client, until a request gets no answer or `stop` returns true. Returns the
+/// acknowledged decisions.
 pub fn placers(
     process: &Process,
     clients: &[String],

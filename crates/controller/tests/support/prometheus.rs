@@ -1,4 +1,4 @@
-//! A server that stands in for Prometheus: it answers correctly, or as each test needs.
+//! A server that replaces Prometheus in tests: it answers correctly, or as each test needs.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -37,8 +37,7 @@ impl Fake {
         Fake::speaking(None)
     }
 
-    /// A server with TLS. The authority that signed its certificate is in `right.pem`; `wrong.pem` holds
-    /// another one.
+    /// A server with TLS. `right.pem` has the authority that signed its certificate; `wrong.pem` has another one.
     pub fn safe(folder: &Path) -> Fake {
         let authority = |name: &str| {
             let mut spec = CertificateParams::default();

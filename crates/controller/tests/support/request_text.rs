@@ -9,7 +9,7 @@ use axum::http::{Request, header};
 use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
 
-/// Time that a reply may take; later ones, such as streams and long polls, are not awaited.
+/// Time limit for a reply. Longer ones, such as streams and long polls, are not awaited.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Parses a request: method and URI on a line, a line for each header, an empty line, and the body, by default of JSON.

@@ -1,16 +1,16 @@
-//! Heartbeat of the store's thread. The thread may hang on a disk or a server, and nothing else may hang with
-//! it.
+//! Heartbeat of the store's thread. The thread may hang on a disk or a server; the rest of the service must not hang
+//! with it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Silence after which the store counts as unavailable. The thread gives a sign of life twice per second.
+/// Silence after which the store counts as unavailable. The thread sends a sign of life twice per second.
 pub(super) const SILENCE: Duration = Duration::from_secs(3);
 
 /// Time of the last sign of life.
 pub(super) struct Heartbeat {
     began: Instant,
-    /// Milliseconds since `began`; [`HELD`] while no sign is due.
+    /// Milliseconds since `began`; [`HELD`] while the deadline is suspended.
     last: AtomicU64,
 }
 

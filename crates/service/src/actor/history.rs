@@ -13,16 +13,16 @@ use crate::core::{DeviceState, NetworkSnapshot};
 pub const STEP: u64 = 10;
 /// Number of steps kept: one hour.
 const STEPS: usize = 360;
-/// Number of devices with a history, the first of a cluster. Their hour takes 94 MB.
+/// Number of devices with a history: the first ones of a cluster. Their hour takes 94 MB.
 const DEVICES: usize = 1 << 15;
 
-/// A step with its end and its means; NaN where nothing was seen.
+/// A step with its end and its means; NaN for an unseen resource.
 struct Step {
     ends: Nanos,
     fabric: Arc<Fabric>,
     /// Mean utilization of each link, in order of ids.
     links: Box<[f32]>,
-    /// Mean utilization of the devices that were seen.
+    /// Mean utilization of the seen devices.
     busy: Means,
     /// Mean queues of links and devices that reported one.
     queues: Means,
@@ -30,7 +30,7 @@ struct Step {
 
 /// Means of some resources.
 struct Means {
-    /// The resources in order of ids. Consecutive steps share the list if it is equal.
+    /// The resources in order of ids. Consecutive steps with the same resources share the list.
     of: Arc<[ResourceId]>,
     values: Box<[f32]>,
 }
@@ -45,7 +45,7 @@ pub(super) struct History {
 #[derive(Default)]
 pub(super) struct BucketSums {
     ends: Nanos,
-    /// Fabric of the ids; `None` before the first snapshot.
+    /// Fabric that the ids belong to; `None` before the first snapshot.
     fabric: Option<Arc<Fabric>>,
     links: Vec<Sum>,
     /// By resource id, up to the highest one seen; the entries of links stay empty.
@@ -76,7 +76,7 @@ fn add(sums: &mut Vec<Sum>, resource: ResourceId, value: f64) {
 }
 
 impl Means {
-    /// Means of sums; the previous step's list of resources is shared if equal.
+    /// Means of sums. The list of resources is shared with the previous step if equal.
     fn new(sums: &[Sum], before: Option<&Means>) -> Means {
         let some = sums.iter().zip(0..).filter(|(sum, _)| sum.1 > 0);
         let ids = some.clone().map(|(_, id)| ResourceId(id));
@@ -96,7 +96,7 @@ impl History {
     pub fn note(&self, under_way: &mut BucketSums, snapshot: &NetworkSnapshot) {
         let length = STEP * Nanos::SECOND.0;
         let ends = Nanos((snapshot.at.0 / length + 1) * length);
-        // A step that began on another cluster is dropped.
+        // Drops a step that began on another cluster.
         let goes_on = under_way.fabric.as_ref().is_some_and(|fabric| Arc::ptr_eq(fabric, &snapshot.fabric));
         if under_way.ends != ends || !goes_on {
             if goes_on {
@@ -135,7 +135,7 @@ impl History {
         let queues = Means::new(&done.queues, last.map(|last| &last.queues));
         let step = Arc::new(Step { ends: done.ends, fabric, links, busy, queues });
         steps.push_back(step);
-        // The first snapshot of a service may be years old, from before its coordinator knew the time.
+        // The first snapshot of a service may be years old, if its coordinator did not know the time yet.
         let hour_ago = done.ends.since(Nanos(STEPS as u64 * STEP * Nanos::SECOND.0));
         while steps.len() > STEPS || steps.front().is_some_and(|step| step.ends <= hour_ago) {
             steps.pop_front();
@@ -178,8 +178,8 @@ impl HistoryBuckets {
         ((last.ends.0 - 1 - from.0) / length + 1) as usize
     }
 
-    /// Mean utilization of a link, by its position in the fabric, in each step; `None` where it was not seen,
-    /// and in steps without snapshots.
+    /// Mean utilization of a link, by its position in the fabric, in each step; `None` for steps without snapshots, or
+    /// without load of the link.
     pub fn of(&self, fabric: &Arc<Fabric>, link: usize) -> Vec<Option<f32>> {
         self.means(fabric, |step| step.links.get(link).copied())
     }
@@ -253,7 +253,7 @@ mod tests {
         snapshot.links[3].queue = Some(7.0);
         for second in 0..41 {
             snapshot.at = Nanos(second * Nanos::SECOND.0);
-            // In the third step, half of the devices are seen, with more load.
+            // In the third step, only half of the devices are seen, with more load.
             if second == 25 {
                 snapshot.devices.truncate(20_000);
                 snapshot.devices[1] = device(at(1), 0.75, None);
@@ -270,7 +270,7 @@ mod tests {
             assert_eq!(beyond, [None; 4]);
         }
         assert_eq!(queue(ResourceId(3)), [Some(7.0); 4]);
-        // Per device and step, four bytes are for its utilization, four for its queue and none for its id.
+        // For each device and step, the utilization takes four bytes, the queue four bytes, and the id none.
         let whose = |of: fn(&Step) -> &Means| {
             let firsts = slots.steps.iter().zip(&slots.steps[1..]);
             firsts.map(|(one, next)| Arc::ptr_eq(&of(one).of, &of(next).of)).collect::<Vec<_>>()

@@ -1,5 +1,5 @@
-//! The threads that run studies, one per queue: admissions, apps, what-if queries, and scores of many hosts.
-//! A thread ends with the handle, after its current study.
+//! The threads that run jobs, one per queue: admissions, apps, what-if queries, and scores of many hosts. A thread ends
+//! with the handle, after its current job.
 
 use std::sync::mpsc as std_mpsc;
 
@@ -17,7 +17,7 @@ pub(super) struct JobThreads {
 }
 
 impl JobThreads {
-    /// Starts the threads, which send their findings to `inbox`.
+    /// Starts the threads, which send job results to `inbox`.
     pub fn start(inbox: &mpsc::Sender<Command>) -> std::io::Result<JobThreads> {
         Ok(JobThreads {
             promises: thread("leeward-promise", inbox)?,
@@ -27,7 +27,7 @@ impl JobThreads {
         })
     }
 
-    /// Runs a study for the coordinator of this number.
+    /// Runs a job for the coordinator of this number.
     pub fn look_into(&self, coordinator: u64, job: Job) {
         let thread = match job.lane() {
             Queue::Promises => &self.promises,
@@ -42,7 +42,7 @@ impl JobThreads {
 
 fn thread(name: &str, inbox: &mpsc::Sender<Command>) -> std::io::Result<std_mpsc::Sender<(u64, Job)>> {
     let (orders, jobs) = std_mpsc::channel::<(u64, Job)>();
-    // The weak sender lets the actor end while a study runs.
+    // The weak sender lets the actor end while a job runs.
     let inbox = inbox.downgrade();
     std::thread::Builder::new().name(name.to_owned()).spawn(move || {
         for (coordinator, job) in jobs {

@@ -1,12 +1,13 @@
-//! The actor: the task that owns the coordinator, and the handle to it. All clients send it commands, so each placement sees
-//! those before it. A writer thread persists the changes (`writer`) while the coordinator goes on.
+//! The actor: the task that owns the coordinator, and the handle to it. All clients send it commands, one after
+//! another, so each placement sees the earlier ones. A writer thread persists the changes (`writer`), and the
+//! coordinator does not wait for it.
 //!
-//! If changes cannot be persisted, the clients that wait for them get an error, and the coordinator is made again from the
-//! store: later decisions rest on the lost ones. Until the store is available again nothing is decided, and the last state
-//! is shown.
+//! If changes cannot be persisted, the clients that wait for them get an error. The actor creates the coordinator again
+//! from the store, because later decisions depend on the lost ones. Until the store is available again, the service
+//! decides nothing and shows its last state.
 //!
-//! Several services may share a store: one is the leader and decides ([`LeaderState`]). The followers apply the changes that it
-//! persists, and each can take its place; every service takes telemetry itself.
+//! Several services may share a store: one is the leader and decides ([`LeaderState`]). The followers apply the changes
+//! that the leader persists, and each can become the leader. Every service takes in telemetry itself.
 
 mod heartbeat;
 mod history;
@@ -40,7 +41,7 @@ use self::snapshots::{SharedSnapshot, SnapshotPublisher};
 use self::writer::{Extent, GroupCommitWriter};
 use crate::core::{Answer, CallError, Coordinator, JobResult, NetworkSnapshot, Unavailable};
 
-/// Commands that may wait in the channel; a client that sends one more waits.
+/// Largest number of commands in the channel; a client that sends one more waits.
 const CHANNEL: usize = 1024;
 
 /// Command to the actor.
@@ -55,7 +56,7 @@ enum Command {
     Found(u64, JobResult),
 }
 
-/// The cluster is of this version, and not of the expected one.
+/// Version conflict: the cluster has this version, not the expected one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct VersionConflict(pub u64);
 
@@ -88,9 +89,9 @@ pub enum OpenError {
     Thread(#[from] std::io::Error),
 }
 
-/// Creates a coordinator without state for a cluster. The flag is true for a leader; a follower's coordinator
-/// advises no moves. A new one is created after a failure of the store and after a change of the cluster or
-/// of the leader.
+/// Creates a coordinator without state for a cluster. The flag is true for a leader; a follower's coordinator advises
+/// no moves. A new coordinator is created after a failure of the store, and after a change of the cluster or of the
+/// leader.
 pub type Maker = Box<dyn Fn(&Cluster, bool) -> Coordinator<Channels> + Send>;
 
 /// A new cluster.
@@ -102,16 +103,16 @@ pub struct NewCluster {
     pub text: Arc<str>,
     /// Origin of the cluster.
     pub origin: Origin,
-    /// Version that it must follow, if required.
+    /// Required current version, if the client named one.
     pub after: Option<u64>,
 }
 
 /// Result of a change of the cluster.
 #[derive(Clone, Debug)]
 pub struct Changed {
-    /// The version in force.
+    /// The current version.
     pub version: Version,
-    /// True if this cluster was in force already.
+    /// True if this cluster was already the current one.
     pub again: bool,
 }
 
@@ -128,12 +129,12 @@ impl NewCluster {
 }
 
 impl Handle {
-    /// Creates a handle with a coordinator resumed from the store, and the actor's loop, to be run as a task.
-    /// The loop ends after the last handle is dropped and everything is written.
+    /// Creates a handle with a coordinator resumed from the store, and the actor's loop, to be run as a task. The loop
+    /// ends after the last handle is dropped and all changes are written.
     ///
-    /// The cluster is that of `file`, with two exceptions. If the last cluster from a file is the same and
-    /// was changed since, the changed one stays. If another service leads, its cluster counts. Peers learn
-    /// that this service is at `address`.
+    /// The cluster comes from `file`, with two exceptions. If `file` is unchanged since the last start and a client
+    /// changed the cluster, the changed cluster stays. If another service leads, the leader's cluster counts. Peers
+    /// learn that this service is at `address`.
     ///
     /// # Errors
     /// An [`OpenError`] if the store, the stored state or a thread fails.
@@ -190,7 +191,7 @@ impl Handle {
         self.kept
     }
 
-    /// Subscribes to the relation to the store: leader, follower or stalled.
+    /// Subscribes to the relation to the store: leader, follower or unavailable.
     pub fn leader_state(&self) -> watch::Receiver<LeaderState> {
         self.published.leader_state.subscribe()
     }
@@ -200,8 +201,7 @@ impl Handle {
         self.published.cluster.load_full()
     }
 
-    /// Changes the cluster. Decisions remain as far as the new cluster has their hosts, and telemetry as far
-    /// as it has their links.
+    /// Changes the cluster. Decisions stay if the new cluster has their hosts, and telemetry stays if it has its links.
     ///
     /// # Errors
     /// [`VersionConflict`] if the current version is not the expected one, or [`Unavailable`].
@@ -232,13 +232,12 @@ impl Handle {
         self.published.age()
     }
 
-    /// Subscribes to new snapshots.
+    /// Subscribes to the epochs of new snapshots.
     pub fn made(&self) -> watch::Receiver<u64> {
         self.published.epochs.subscribe()
     }
 
-    /// Waits for a ledger epoch other than `epoch`: a later one, or one of another ledger, which starts from
-    /// zero.
+    /// Waits for a ledger epoch other than `epoch`: a later one, or an epoch of another ledger, which starts from zero.
     ///
     /// # Errors
     /// [`Closed`] if the actor has stopped.

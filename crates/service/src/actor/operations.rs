@@ -33,13 +33,13 @@ pub type ReplyTo<O> = oneshot::Sender<Answer<<O as Operation>::Reply, <O as Oper
 /// Relation of an operation to decisions and their durability.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Access {
-    /// Takes telemetry: always possible.
+    /// Takes in telemetry: always possible.
     Telemetry,
     /// Computes from the ledger: needs current decisions.
     Compute,
-    /// Shows decisions: needs current ones, and the leader's reply waits until they are durable.
+    /// Shows decisions: needs current decisions. The leader's reply waits until they are durable.
     Read,
-    /// Changes decisions: only the leader may, and its reply waits until the changes are durable.
+    /// Changes decisions: only on the leader. The reply waits until the changes are durable.
     Write,
 }
 
@@ -57,7 +57,7 @@ pub trait Operation: Sized + Send + 'static {
     fn run(self, turn: &mut Turn<'_>, to: ReplyTo<Self>);
 }
 
-/// Turn of the actor: the coordinator at a time, and the replies that wait for durability.
+/// One iteration of the actor's loop: the coordinator at a time, and the replies that wait for durability.
 pub struct Turn<'a> {
     pub(super) now: Nanos,
     pub(super) coordinator: &'a mut Coordinator<Channels>,
@@ -66,19 +66,19 @@ pub struct Turn<'a> {
 }
 
 impl Turn<'_> {
-    /// Replies to an operation, after the late replies that it brought.
+    /// Replies to an operation, after the late replies that it caused.
     fn reply<O: Operation>(&mut self, to: ReplyTo<O>, result: Result<O::Reply, O::Error>) {
         self.complete();
         match result {
             Ok(reply) if self.is_leader && matches!(O::ACCESS, Access::Read | Access::Write) => {
                 self.pending.push(Box::new(Persisted { to, reply }));
             }
-            // The client may have left.
+            // The client may have disconnected.
             result => drop(to.send(result.map_err(CallError::Failed))),
         }
     }
 
-    /// Sends the late replies of the coordinator, or lets them wait for durability.
+    /// Sends the late replies of the coordinator, or queues them until the changes are durable.
     pub(super) fn complete(&mut self) {
         for completion in self.coordinator.completions() {
             match completion {
@@ -231,7 +231,7 @@ impl Operation for DecisionQuery {
 pub struct GetHolding {
     /// The link.
     pub link: ResourceId,
-    /// Number of decisions at most.
+    /// Largest number of decisions.
     pub limit: usize,
 }
 
@@ -291,7 +291,7 @@ impl Operation for AnswerMigration {
     }
 }
 
-/// Sets the evictions that a job tolerates.
+/// Sets the number of evictions that a job tolerates.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SetJob(pub String, pub Availability);
 
@@ -318,7 +318,7 @@ impl Operation for Score {
     }
 }
 
-/// Decides the request of decision `id` again under another policy, and commits nothing.
+/// Decides the request of decision `id` again under another policy, without a commit.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WhatIf {
     /// The decision.
@@ -338,12 +338,12 @@ impl Operation for WhatIf {
     }
 }
 
-/// Lists workloads with an SLO in force, the latest first.
+/// Lists workloads with a guaranteed SLO, the latest first.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ListWorkloads {
     /// Only those of decisions with ids below this one.
     pub before: Option<u64>,
-    /// Number of workloads at most.
+    /// Largest number of workloads.
     pub limit: usize,
 }
 

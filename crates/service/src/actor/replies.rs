@@ -20,14 +20,14 @@ pub trait Pending: Send {
         None
     }
 
-    /// Sends the reply: the changes are durable, and decisions were read, or could not be.
+    /// Sends the reply: the changes are durable, and evicted decisions have been read or have failed to load.
     fn persisted(self: Box<Self>, decisions: &Result<Decisions, StoreError>);
 
-    /// Sends the failure: the changes are not durable, or it is unknown.
+    /// Sends the failure: the changes are not durable, or their state is unknown.
     fn failed(self: Box<Self>, error: &StoreError);
 }
 
-/// Reply that is complete.
+/// A complete reply.
 pub(super) struct Persisted<T, E> {
     pub to: oneshot::Sender<Answer<T, E>>,
     pub reply: T,
@@ -35,7 +35,7 @@ pub(super) struct Persisted<T, E> {
 
 impl<T: Send, E: Send> Pending for Persisted<T, E> {
     fn persisted(self: Box<Self>, _: &Result<Decisions, StoreError>) {
-        // The client may have left; one that numbers its requests sends it again.
+        // The client may have disconnected; a client that numbers its requests sends the request again.
         let _ = self.to.send(Ok(self.reply));
     }
 
@@ -44,11 +44,11 @@ impl<T: Send, E: Send> Pending for Persisted<T, E> {
     }
 }
 
-/// Reply that needs a decision which has left memory.
+/// A reply that needs an evicted decision.
 pub(super) struct EvictedLookup<O: Operation> {
     pub to: ReplyTo<O>,
     pub id: u64,
-    /// True if the operation has changed something that must be durable.
+    /// True if the operation made a change that must be durable.
     pub commits: bool,
     pub found: fn(Arc<DecisionRecord>) -> O::Reply,
     pub missing: fn(u64) -> O::Error,

@@ -16,13 +16,14 @@ use super::writer::{Batch, GroupCommitWriter, StoreEvent};
 use super::{Changed, Command, Maker, NewCluster, OpenError, VersionConflict, fresh};
 use crate::core::{Answer, CallError, Coordinator, TelemetryState, Unavailable};
 
-/// Commands of one turn at most. A turn takes the commands that wait, and its changes are one batch.
+/// Largest number of commands per iteration of the loop. An iteration handles the waiting commands, and its changes
+/// form one batch.
 const TURN: usize = 16;
 
 /// The coordinator's owner.
 pub(super) struct Actor {
     pub coordinator: Coordinator<Channels>,
-    /// Number of earlier coordinators. Findings of their studies are dropped.
+    /// Number of earlier coordinators. Results of their jobs are dropped.
     pub coordinators: u64,
     pub jobs: JobThreads,
     pub cluster: Cluster,
@@ -34,9 +35,9 @@ pub(super) struct Actor {
     pub term: Option<u64>,
     /// True if all of the coordinator's decisions are persisted or in `owed`.
     pub exact: bool,
-    /// Ends of decisions that could not be persisted yet, until this coordinator leads again.
+    /// Ends of decisions that are not persisted yet. This coordinator persists them when it leads again.
     pub owed: Vec<Change>,
-    /// Replies of this turn that wait until its changes are durable.
+    /// Replies of this iteration that wait until its changes are durable.
     pub pending: Vec<Box<dyn Pending>>,
 }
 
@@ -105,14 +106,15 @@ impl Actor {
                 None => call.run(&mut self.turn(now)),
             },
             Command::ChangeCluster(new, to) => {
-                // Earlier decisions of this turn belong to this coordinator; the next one begins with the stored state.
+                // Earlier decisions of this iteration belong to this coordinator; the next coordinator begins with the
+                // stored state.
                 self.finish_turn().await;
                 let changed = self.change_cluster(new).await;
                 let _ = to.send(changed);
             }
             Command::Snapshot(to) => {
                 self.publisher.want(to);
-                // Clients that ask often see time pass too.
+                // Frequent requests for snapshots advance time too.
                 if self.publisher.is_due() {
                     self.coordinator.wake(now);
                 }
@@ -156,7 +158,7 @@ impl Actor {
                 let (leader_state, seen) = (self.publisher.leader_state(), self.coordinator.seen());
                 self.resume(leader_state, Some(seen)).await
             }
-            // The caller of this load waits no more.
+            // The caller of this load no longer waits.
             StoreEvent::Loaded(_) => Ok(()),
             StoreEvent::Silent(error) => Err(error.into()),
         };
@@ -178,7 +180,7 @@ impl Actor {
         led
     }
 
-    /// Becomes, or stays, a follower and applies the leader's changes.
+    /// Becomes or stays a follower, and applies the leader's changes.
     async fn follow(&mut self, leader: Option<Arc<str>>, updates: Updates) -> Result<(), OpenError> {
         let leader_state = LeaderState::Follower { leader };
         let changes = match updates {
@@ -199,14 +201,13 @@ impl Actor {
         Ok(())
     }
 
-    /// Stops deciding, since nothing can be persisted. Waiting requests are rejected, and clients may repeat
-    /// them.
+    /// Stops deciding, because nothing can be persisted. Rejects waiting requests; clients may repeat them.
     fn stall(&mut self, error: &OpenError) {
         self.exact &= !self.turn_away();
         self.publisher.set_state(LeaderState::Unavailable { problem: error.to_string().into() });
     }
 
-    /// Creates a coordinator from the store, with the present one's observed state.
+    /// Creates a coordinator from the store, with the observed state of the current one.
     async fn resume(
         &mut self,
         leader_state: LeaderState,
@@ -246,12 +247,12 @@ impl Actor {
         Version { number, at: self.clock.now(), origin: of.origin, text: of.text.clone() }
     }
 
-    /// Makes the cluster current. Returns its version, or the equal version in force.
+    /// Makes the cluster current. Returns its version, or the equal current version.
     async fn change_cluster(&mut self, new: NewCluster) -> Answer<Changed, VersionConflict> {
         if let Some(reason) = self.publisher.leader_state().unavailable() {
             return Err(CallError::Unavailable(reason));
         }
-        // A repeated request: this cluster is in force and gets no new version.
+        // A repeated request: this cluster is current and gets no new version.
         if let Some(version) = self.publisher.counts(&new.text) {
             return Ok(Changed { version, again: true });
         }
@@ -267,7 +268,7 @@ impl Actor {
                 self.publisher.cluster(version.clone());
                 LeaderState::Leader
             }
-            // Decisions just before may not be persisted either, and the lease must be renewed.
+            // Decisions just before may be lost too, and the lease must be renewed.
             Err(_) => {
                 self.term = None;
                 LeaderState::Unavailable { problem: "a change of the cluster was not kept".into() }
@@ -280,7 +281,7 @@ impl Actor {
             self.stall(error);
         }
         match kept {
-            // The load has shown whether it is durable.
+            // Loading has shown if the cluster is durable.
             Err(Unavailable::OutcomeUnknown(_)) if resumed.is_ok() && self.publisher.has(&version) => {
                 Ok(Changed { version, again: false })
             }
@@ -291,14 +292,14 @@ impl Actor {
         }
     }
 
-    /// Rejects everything that waits, since another coordinator takes over. Returns true if anything waited.
+    /// Rejects all waiting requests, since another coordinator takes over. Returns true if any request waited.
     fn turn_away(&mut self) -> bool {
         let waited = self.coordinator.turn_away();
         self.turn(Nanos(0)).complete();
         waited
     }
 
-    /// Starts the jobs of the turn, and gives its changes to the writer with the replies that wait for them.
+    /// Starts the jobs of the iteration, and sends its changes to the writer with the replies that wait for them.
     async fn finish_turn(&mut self) {
         self.turn(Nanos(0)).complete();
         for job in self.coordinator.jobs() {
@@ -311,8 +312,8 @@ impl Actor {
         if self.publisher.leader_state() == LeaderState::Leader {
             batch.changes.splice(0..0, self.owed.drain(..));
         } else {
-            // Decisions expire on followers and on stalled leaders too. The next leader repeats these ends; a
-            // coordinator that led and may continue owes them.
+            // Decisions expire on followers and on stalled leaders too. The next leader repeats these ends. A
+            // coordinator that led and may lead again records them in `owed`.
             self.exact &= batch.changes.iter().all(|change| matches!(change, Change::Ended { .. }));
             if self.exact && self.term.is_some() {
                 self.owed.append(&mut batch.changes);
@@ -329,7 +330,7 @@ impl Actor {
     }
 }
 
-/// Returns the error of a start whose cluster is not durable.
+/// Error of a start whose cluster is not durable.
 fn not_kept(reason: Unavailable) -> StoreError {
     match reason {
         Unavailable::StoreFailed(problem) | Unavailable::OutcomeUnknown(problem) => {

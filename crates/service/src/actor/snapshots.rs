@@ -12,10 +12,10 @@ use tokio::sync::{oneshot, watch};
 use super::history::{BucketSums, History};
 use crate::core::{NetworkSnapshot, Unavailable};
 
-/// Snapshots take at most one part in this many of the actor's time, regardless of requests.
+/// Snapshots take at most this fraction (1 in N) of the actor's time, for any number of requests.
 const SHARE: u32 = 10;
-/// Number of past snapshots kept for reuse of their memory. Readers use the last one, and comparisons or slow
-/// responses the one before. If all are in use, the next one takes new memory.
+/// Number of past snapshots kept for reuse of their memory. Most readers use the last one; comparisons and slow
+/// responses use the one before. If all are in use, the next one takes new memory.
 const PAST: usize = 3;
 /// Longest time between two snapshots.
 pub(super) const TICK: Duration = Duration::from_secs(1);
@@ -30,7 +30,7 @@ pub enum LeaderState {
         /// Address of the leader; `None` if unknown.
         leader: Option<Arc<str>>,
     },
-    /// Nothing can be persisted now.
+    /// Nothing can be persisted at present.
     Unavailable {
         /// Reason of the failure.
         problem: Arc<str>,
@@ -132,18 +132,18 @@ impl SnapshotPublisher {
         self.published.cluster.load().number
     }
 
-    /// True if this version is in force.
+    /// True if this is the current version.
     pub fn has(&self, version: &Version) -> bool {
         **self.published.cluster.load() == *version
     }
 
-    /// The version in force if it has this text.
+    /// The current version, if it has this text.
     pub fn counts(&self, text: &str) -> Option<Version> {
         let version = self.published.cluster.load();
         (*version.text == *text).then(|| Version::clone(&version))
     }
 
-    /// Adds a reader that waits for a snapshot no older than now.
+    /// Adds a reader that waits for a snapshot taken after this call.
     pub fn want(&mut self, asker: oneshot::Sender<Arc<NetworkSnapshot>>) {
         self.wanted.push(asker);
     }
@@ -162,7 +162,7 @@ impl SnapshotPublisher {
         Instant::now() >= self.due()
     }
 
-    /// Takes a snapshot if due, in the memory of an unused one if possible.
+    /// Takes a snapshot if due, and reuses the memory of an unused one if possible.
     pub fn make(&mut self, snapshot: impl FnOnce(Option<NetworkSnapshot>) -> NetworkSnapshot) {
         if self.is_due() {
             self.make_now(snapshot);

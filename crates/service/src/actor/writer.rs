@@ -1,7 +1,7 @@
-//! The thread that owns the store. Changes of several turns go into one transaction (group commit), and
-//! replies are sent once their changes are durable. For these replies it also reads evicted decisions.
-//! Between writes it renews the lease twice per second, regardless of listeners: a service that is silent
-//! towards its store loses the lead.
+//! The thread that owns the store. Changes of several batches go into one transaction (group commit), and replies are
+//! sent when their changes are durable. The thread also reads evicted decisions for these replies. Between writes it
+//! renews the lease twice per second, even if the actor does not listen: a service that is silent towards its store
+//! loses the lead.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
@@ -17,21 +17,21 @@ use super::heartbeat::{Heartbeat, SILENCE};
 use super::replies::{Confirmation, Decisions, Pending};
 use crate::core::Unavailable;
 
-/// Batches that may wait to be written; the actor waits when there are more.
+/// Largest number of batches in the queue. The actor waits if there are more.
 const BATCHES: usize = 1024;
-/// Changes of one transaction at most, so that the first of them do not wait long for the last.
+/// Largest number of changes in a transaction, so that the first of them does not wait long for the last.
 const MAX_CHANGES: usize = 4096;
 /// Time between two renewals of the lease.
 const RENEWAL: Duration = Duration::from_millis(500);
 
-/// Changes of one turn, and the replies that wait for them.
+/// Changes of one iteration of the actor, and the replies that wait for them.
 #[derive(Default)]
 pub(super) struct Batch {
     pub changes: Vec<Change>,
     pub replies: Vec<Box<dyn Pending>>,
 }
 
-/// Replies that either the thread sends or the actor fails after a timeout; the first to take them wins.
+/// Replies that the thread sends, or that the actor fails after a timeout; the first to take them does so.
 type Replies = Arc<Mutex<Vec<Box<dyn Pending>>>>;
 
 /// Error message for a thread that has ended.
@@ -42,16 +42,16 @@ enum Order {
     Load,
 }
 
-/// Event of the thread, in the order in which they happen.
+/// Event of the store's thread. Events arrive in the order in which they happen.
 pub(super) enum StoreEvent {
     /// Result of a renewal of the lease.
     Lease(Result<Leadership, StoreError>),
-    /// Changes were not persisted. Until it loads the store again the thread persists nothing, since later changes rest on
+    /// Changes were not persisted. Until the next load, the thread persists nothing, because later changes depend on
     /// the lost ones.
     Lost(StoreError),
     /// State of the store.
     Loaded(Result<State, StoreError>),
-    /// The thread has been silent for long: the store hangs. Replies that waited were failed.
+    /// The thread has been silent for long: the store hangs. The waiting replies have failed.
     Silent(StoreError),
 }
 
@@ -117,10 +117,10 @@ impl GroupCommitWriter {
         event
     }
 
-    /// Persists a batch; the thread sends its replies then.
+    /// Persists a batch; the thread then sends its replies.
     ///
     /// # Errors
-    /// The thread has been silent for long: nothing of the batch is persisted, and its replies were failed.
+    /// The thread has been silent for long: nothing of the batch is persisted, and its replies have failed.
     pub async fn persist(&mut self, batch: Batch) -> Result<(), StoreError> {
         let waiting: Replies = Arc::new(Mutex::new(batch.replies));
         // The thread drops the replies that it has sent.
@@ -135,7 +135,7 @@ impl GroupCommitWriter {
     /// Persists a change and waits until it is durable.
     ///
     /// # Errors
-    /// The change is not durable, or it is unknown whether it is.
+    /// The change is not durable, or its state is unknown.
     pub async fn confirm(&mut self, change: Change) -> Result<(), Unavailable> {
         let (sender, mut confirmed) = oneshot::channel();
         let batch = Batch { changes: vec![change], replies: vec![Box::new(Confirmation(sender))] };
@@ -151,7 +151,7 @@ impl GroupCommitWriter {
         confirmed.await.unwrap_or(gone)
     }
 
-    /// Loads the state of the store. Earlier events of the thread no longer count.
+    /// Loads the state of the store. Earlier events of the thread have no effect any more.
     ///
     /// # Errors
     /// The store cannot be read, or the thread has been silent for long.
@@ -220,15 +220,15 @@ struct WriterThread {
     outbox: mpsc::Sender<StoreEvent>,
     permits: Arc<Semaphore>,
     heartbeat: Arc<Heartbeat>,
-    /// Error of the last batch that was not persisted, until the store is loaded again.
+    /// Error of the first batch that was not persisted, until the next load.
     broken: Option<StoreError>,
-    /// The same, until it is reported.
+    /// The same error, until it is reported.
     lost: Option<StoreError>,
-    /// Result of renewals since the last event that was received.
+    /// Result of renewals since the last event that the actor received.
     unreported: Option<Leadership>,
-    /// Term in which this service leads, by the last renewal.
+    /// Term in which this service leads, according to the last renewal.
     lead_term: Option<u64>,
-    /// Term in which the store was last loaded; decisions rest on that state.
+    /// Term in which the store was last loaded; decisions depend on that state.
     loaded_term: Option<u64>,
 }
 
@@ -261,7 +261,7 @@ impl WriterThread {
             }
             if Instant::now() >= due || !persisted {
                 self.renew();
-                // A loss that could not be reported is reported soon.
+                // The thread soon tries again to report a loss.
                 due = Instant::now() + if self.lost.is_none() { RENEWAL } else { RENEWAL / 10 };
             }
         }
@@ -276,7 +276,7 @@ impl WriterThread {
             self.heartbeat.beat();
             if let Err(error) = applied {
                 (failure, self.lead_term) = (Some(error.clone()), None);
-                // Later batches are known not to be persisted.
+                // Later batches are certainly not persisted.
                 self.broken = Some(match error {
                     StoreError::Unknown(problem) => StoreError::Database(problem),
                     error => error,
@@ -293,7 +293,7 @@ impl WriterThread {
         true
     }
 
-    /// Reads the decisions that replies need and that have left memory.
+    /// Reads the evicted decisions that replies need.
     fn read_evicted(&mut self, batches: &[Replies]) -> Result<Decisions, StoreError> {
         let mut ids = BTreeSet::new();
         for waiting in batches {
@@ -318,7 +318,7 @@ impl WriterThread {
         let _ = self.outbox.blocking_send(StoreEvent::Loaded(loaded));
     }
 
-    /// Renews the lease, and reports the result if the last event was received.
+    /// Renews the lease, and reports the result if the actor has received the last event.
     fn renew(&mut self) {
         let place = self.outbox.try_reserve();
         if let Some(error) = self.lost.take() {

@@ -1,6 +1,6 @@
-//! Workloads with guaranteed SLOs. An admission runs as a study outside the coordinator ([`super::Job`]),
-//! one at a time, on the guarantees then in force. The ledger accepts the result only if no queue that the
-//! study read has new reservations since. Otherwise the admission runs again.
+//! Workloads with guaranteed SLOs. An admission runs as a job outside the coordinator ([`super::Job`]), one at a time,
+//! with the guarantees active at its start. The ledger accepts the result only if the queues that the job read have no
+//! new reservations. Otherwise the admission runs again.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::OnceLock;
@@ -18,7 +18,7 @@ use super::idempotency::RequestState;
 use super::job::{AdmissionInput, Job, JobKind, JobOutput, JobResult, Panicked};
 use super::{Addresses, Coordinator, Waiting};
 
-/// Limit on runs of one admission that fail because other guarantees began or ended meanwhile.
+/// Largest number of attempts for one admission, if other guarantees begin or end meanwhile.
 const TRIES: u32 = 8;
 
 /// Admission policies for workloads, with their settings.
@@ -36,7 +36,7 @@ impl Default for AdmissionPolicies {
     }
 }
 
-/// Guarantees in force, and admissions that wait or run.
+/// Active guarantees, and admissions that wait or run.
 #[derive(Debug, Default)]
 pub(super) struct Promises {
     pub policies: AdmissionPolicies,
@@ -50,7 +50,7 @@ pub(super) struct Promises {
     queue: VecDeque<u64>,
     under_way: Option<UnderWay>,
     jobs: Vec<Job>,
-    /// Number of the next study.
+    /// Number of the next job.
     next: u64,
 }
 
@@ -60,14 +60,14 @@ struct UnderWay {
     job: u64,
     ask: u64,
     tries: u32,
-    /// Versions of the reservations at each resource when the study began.
+    /// Versions of the reservations at each resource when the job began.
     versions: Vec<u32>,
     epoch: u64,
 }
 
 impl Promises {
-    /// Records a reported latency of a workload. Returns true if it is newer, and `None` if the workload has
-    /// no guarantee.
+    /// Records a reported latency of a workload. Returns true if it is newer than the last one, and `None` if the
+    /// workload has no guarantee.
     pub fn saw(&mut self, name: &str, until: Nanos, latency: f64) -> Option<bool> {
         self.in_force.get(name)?;
         let (known, seen) = self.seen.entry(name.to_owned()).or_insert((Nanos(0), latency));
@@ -92,7 +92,7 @@ impl Promises {
         self.seen.remove(spec.name());
     }
 
-    /// Queues a study and returns its number.
+    /// Queues a job and returns its number.
     pub fn job(&mut self, kind: JobKind) -> u64 {
         let number = self.next;
         self.next += 1;
@@ -108,12 +108,12 @@ impl<A: Addresses> Coordinator<A> {
         self
     }
 
-    /// Drains the new studies, whose findings go to [`Coordinator::found`].
+    /// Drains the new jobs, whose results go to [`Coordinator::found`].
     pub fn jobs(&mut self) -> std::vec::Drain<'_, Job> {
         self.promises.jobs.drain(..)
     }
 
-    /// Handles the result of a study.
+    /// Handles the result of a job.
     pub fn found(&mut self, now: Nanos, result: JobResult) {
         self.wake(now);
         let JobResult { number, answer } = result;
@@ -162,7 +162,7 @@ impl<A: Addresses> Coordinator<A> {
         let Some(waiting) = self.waiting.get_mut(&ask) else { return };
         waiting.callers.retain(A::is_open);
         if waiting.callers.is_empty() {
-            // The study takes long, and no caller waits any more; a retry runs it then.
+            // The job takes long, and no caller waits any more. A retry starts it again.
             return self.refuse(ask, &PlaceError::Busy);
         }
         let spec = waiting.placement.spec.clone();
@@ -184,7 +184,7 @@ impl<A: Addresses> Coordinator<A> {
         self.promises.under_way = Some(UnderWay { job, ask, tries, versions, epoch });
     }
 
-    /// Input of an admission as of now, without the guarantee of decision `id` itself.
+    /// Input of an admission at present, without the guarantee of decision `id` itself.
     pub(super) fn asked(&mut self, spec: &PlacementSpec, id: u64, policy: PolicySpec) -> AdmissionInput {
         let ledger = self.engine.ledger();
         let fabric = ledger.fabric().clone();
@@ -207,7 +207,7 @@ impl<A: Addresses> Coordinator<A> {
         }
     }
 
-    /// Puts the result of an admission into force, if it still holds.
+    /// Commits the result of an admission, if it still holds.
     fn promise(&mut self, under_way: UnderWay, found: Result<Agreement, Rejected>) {
         let ask = under_way.ask;
         if self.is_forsaken(ask) {
@@ -261,8 +261,8 @@ impl<A: Addresses> Coordinator<A> {
         }
     }
 
-    /// The ledger transaction, and for each workload except the last whether its entries change. `None` if
-    /// one of them has ended.
+    /// The ledger transaction, and for each workload except the last, true if its entries change. `None` if one of the
+    /// workloads has ended.
     fn change(&self, agreement: &Agreement, under_way: &UnderWay) -> Option<(Transaction, Vec<bool>)> {
         let version = |resource: &ResourceId| Some((*resource, *under_way.versions.get(resource.index())?));
         let mut change = Transaction {
@@ -381,7 +381,7 @@ fn is_closed(pool: &Pool, host: HostId) -> bool {
     !pool.is_up(host) || pool.is_draining(host)
 }
 
-/// True if both enforce the same on a workload.
+/// True if both grants enforce the same limits and priorities.
 fn same(one: &Grant, other: &Grant) -> bool {
     let of = |agreed: &Grant| -> Vec<_> {
         let stage = |stage: &GrantedStage| (stage.queues.clone(), stage.priority, stage.limits.clone());
@@ -394,7 +394,7 @@ fn same(one: &Grant, other: &Grant) -> bool {
 pub(super) enum Declination {
     /// The SLO cannot be guaranteed, or no server has room.
     Slo(String),
-    /// This field of the request is invalid.
+    /// The named field of the request is invalid.
     Field(String, String),
 }
 

@@ -1,7 +1,6 @@
-//! Apps whose placement takes longer than other operations may wait. The decisions are studies outside the
-//! coordinator ([`super::Job`]), one after another, each on the state at its start. So each app sees those
-//! before it, and they do not herd. The ledger commits a result if its hosts can still take the app;
-//! otherwise the app is decided again.
+//! Apps whose placement takes longer than other operations may wait. Their decisions are jobs outside the coordinator
+//! ([`super::Job`]), one after another, each with the state at its start. So each app sees the earlier ones, and apps
+//! do not herd. The ledger commits a result if its hosts can still take the app; otherwise the app is decided again.
 
 use leeward_engine::SnapshotScope;
 use leeward_placement::tasks::{AppRequest, Assignment};
@@ -12,11 +11,10 @@ use super::job::{JobKind, Panicked};
 use super::request::Request;
 use super::{Addresses, Coordinator};
 
-/// Limit on host and link look-ups within a turn: about a millisecond, a fifth of a placement's budget. A
-/// study needs a copy of the links' state, made within the turn; that also takes about a millisecond on a
-/// large cluster.
+/// Limit on host and link look-ups of a decision inside the actor's loop: about a millisecond, a fifth of a placement's
+/// budget. A job needs a copy of the links' state, which also takes the loop about a millisecond on a large cluster.
 const IN_A_TURN: u64 = 20_000;
-/// Limit on decisions of one app that fail because hosts were taken or went down meanwhile.
+/// Largest number of decisions for one app, if hosts are taken or go down meanwhile.
 const TRIES: u32 = 8;
 /// Approximate limit on the total size of waiting apps, in bytes. A single app may exceed it.
 const WAITING: usize = 64 << 20;
@@ -31,7 +29,7 @@ pub(super) struct App {
 }
 
 impl<A: Addresses> Coordinator<A> {
-    /// True if the decision takes too long for a turn.
+    /// True if the decision takes too long for the actor's loop.
     pub(super) fn takes_long(&self, request: &AppRequest) -> bool {
         self.engine.cost_estimate(request) > IN_A_TURN
     }
@@ -54,7 +52,7 @@ impl<A: Addresses> Coordinator<A> {
                 asked.callers.retain(A::is_open);
                 asked.callers.is_empty()
             }) {
-                // No caller waits any more; a retry is placed then.
+                // No caller waits any more. A retry places the app.
                 self.refuse(app.ask, &PlaceError::Busy);
             }
             match self.app(app.ask) {
@@ -78,7 +76,7 @@ impl<A: Addresses> Coordinator<A> {
         }
     }
 
-    /// Handles the result of an app's study.
+    /// Handles the result of an app's job.
     pub(super) fn app_found(
         &mut self,
         app: App,
@@ -195,7 +193,7 @@ mod tests {
         replies(coordinator)
     }
 
-    /// The only open study.
+    /// The only open job.
     fn job(coordinator: &mut Coordinator<Numbers>) -> Job {
         let mut jobs: Vec<Job> = coordinator.jobs().collect();
         assert_eq!(jobs.len(), 1, "one at a time");
@@ -214,7 +212,7 @@ mod tests {
         }
     }
 
-    /// Hosts that a study chose for an app.
+    /// Hosts that a job chose for an app.
     fn chosen(result: &JobResult) -> Vec<HostId> {
         match &result.answer {
             JobOutput::App(Ok(Ok(decision))) => decision.choice.clone(),

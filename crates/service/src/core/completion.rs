@@ -1,4 +1,4 @@
-//! Replies that the coordinator gives later: to placements that wait for a batch or a job, and to queries that run as jobs.
+//! Late replies of the coordinator: to placements that wait for a batch or a job, and to queries that run as jobs.
 
 use super::error::{CallError, PlaceError, ScoreError, WhatIfError};
 use super::reply::{DecisionLookup, Placed, Scores, WhatIfResult};

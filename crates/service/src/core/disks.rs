@@ -1,6 +1,6 @@
-//! Disks under names that the cluster does not know. A report's only disk of a host with one device counts as
-//! that device, under the name of its first report. A single disk with another name later, or a host with
-//! several disks from the start, is no match: it may be the boot disk that is left after the device failed.
+//! Disks with names that the cluster does not have. If a host has one device and reports one disk, the disk is that
+//! device, under its first reported name. There is no match for a single disk with another name later, or for a host
+//! with several disks from the start. Such a disk may be the boot disk that remains after the device failed.
 
 use std::collections::BTreeMap;
 

@@ -17,7 +17,7 @@ pub enum CallError<E> {
 /// Reason why the service cannot take a call now.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Unavailable {
-    /// The cluster has changed, and names may mean something else: the caller resolves them and calls again.
+    /// The cluster has changed, so names may have new meanings. The caller resolves them and calls again.
     ClusterChanged,
     /// Another service is the leader.
     Follower {
@@ -39,24 +39,24 @@ pub enum PlaceError {
     Rejected(Refusal),
     /// The workload's SLO cannot be guaranteed, or no server has room.
     SloRejected(String),
-    /// An SLO is already in force for a workload of this name, by this decision.
+    /// Another decision, this one, already guarantees the SLO of a workload with this name.
     NameTaken(String, u64),
     /// The client has sent a newer request.
     Superseded {
         /// Last sequence number of the client.
         last: u64,
     },
-    /// A request of another kind, this one, waits under the caller's key or sequence.
+    /// A request of another kind (named here) already has the caller's key or sequence number.
     KeyReused(Caller, &'static str),
     /// The request was decided under this id, and the decision is no longer stored.
     Forgotten(u64),
-    /// The maximum number of requests, or of callers of this one, waits already.
+    /// The limit on waiting requests, or on callers of this request, is reached.
     Busy,
-    /// Hosts of the decision were taken or closed before it was committed, this many times.
+    /// Hosts of the decision were taken or closed before its commit, this number of times.
     HostsTaken(u32),
     /// A field of the request is invalid: its name, and the reason.
     Invalid(Option<String>, String),
-    /// The decision was made before, has left memory, and could not be read from the store.
+    /// The decision was made before, is evicted, and could not be read from the store.
     StoreReadFailed(String),
     /// The analysis panicked.
     Panicked,
@@ -67,7 +67,7 @@ pub enum PlaceError {
 pub enum DecisionError {
     /// No decision has this id.
     NotFound(u64),
-    /// The decision has left memory and could not be read from the store.
+    /// The decision is evicted and could not be read from the store.
     StoreReadFailed(String),
 }
 
@@ -85,11 +85,11 @@ pub enum ReleaseError {
 pub enum WhatIfError {
     /// No decision has this id.
     NotFound(u64),
-    /// The decision has left memory.
+    /// The decision is evicted.
     NotInMemory(u64),
     /// A field of the request is invalid: its name, and the reason.
     Invalid(Option<String>, String),
-    /// The maximum number of queries waits already.
+    /// The limit on waiting queries is reached.
     Busy,
     /// The analysis panicked.
     Panicked,
@@ -98,9 +98,9 @@ pub enum WhatIfError {
 /// Failure of a score query.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ScoreError {
-    /// The policy for tasks, this one, does not score single hosts.
+    /// The policy for tasks, named here, does not score single hosts.
     Unsupported(Arc<str>),
-    /// The maximum number of queries waits already.
+    /// The limit on waiting queries is reached.
     Busy,
     /// The analysis panicked.
     Panicked,
@@ -111,11 +111,11 @@ pub enum ScoreError {
 pub enum AnswerError {
     /// No move has this id.
     NotFound(u64),
-    /// The move has another answer already.
+    /// The move already has another answer.
     Answered(MigrationState),
 }
 
-/// No more jobs can have a limit: the maximum is this.
+/// No more jobs can have a limit; this is the maximum.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TooManyJobs(pub usize);
 
@@ -148,14 +148,14 @@ pub enum Part {
 /// Error in a report.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wrong {
-    /// The window ends no later than it begins.
+    /// The end of the window is not after its start.
     Empty,
     /// The window ends later than one interval from now.
     Ahead,
     /// A load is negative.
     Negative,
-    /// The same link, host or workload is there twice.
+    /// The report has the same link, host or workload twice.
     Twice,
-    /// The report has loads as well, and what they count for depends on which hosts are up.
+    /// The report also has loads, and their effect depends on the hosts that are up.
     Mixed,
 }

@@ -1,7 +1,6 @@
-//! Evicted decisions with ledger entries. Their entries count until telemetry shows their load, regardless of
-//! later placements. Otherwise the placements of a busy second would herd, as if they did not know of each
-//! other. Entries expire on their own if no end is reported before. The decisions themselves are in the
-//! store.
+//! Evicted decisions with ledger entries. Their entries count until telemetry shows their load, even after later
+//! placements. Otherwise the placements of a busy second would herd, because they would not see each other. Entries
+//! expire on their own if no end is reported before. The decisions themselves are in the store.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,9 +12,9 @@ use leeward_records::Change;
 use super::error::ReleaseError;
 use super::{Addresses, Coordinator};
 
-/// Share of new load that the estimator may still miss when telemetry counts as showing it.
+/// Share of new load that the estimator may still miss when an entry ends.
 const UNSEEN: f64 = 0.01;
-/// Limit on decisions that end at once. After a busy time, the rest end with the next operations.
+/// Limit on decisions that end in one operation. After a busy time, further operations end the rest.
 pub(super) const AT_ONCE: usize = 1000;
 
 /// Entries of an evicted decision.
@@ -32,7 +31,7 @@ pub(crate) struct ExpiredEntries {
 pub(crate) struct EvictedDecisions {
     /// Time and entries by decision.
     held: BTreeMap<u64, (Nanos, Vec<EntryId>)>,
-    /// The same by time.
+    /// The same entries, ordered by time.
     decided: BTreeSet<(Nanos, u64)>,
     /// Lifetime of an entry after its decision.
     lasts: Nanos,
@@ -41,9 +40,8 @@ pub(crate) struct EvictedDecisions {
 }
 
 impl EvictedDecisions {
-    /// Holds the entries of at most `most` decisions, for as long as a ledger with these settings needs them.
-    /// After that time, the missing windows have arrived or the links count as unseen, and the estimator has
-    /// included 99 % of new load.
+    /// Holds the entries of at most `most` decisions, for as long as a ledger with these settings needs them. After
+    /// that time, the estimator includes 99 % of new load, or the links count as unseen because windows are missing.
     pub fn new(settings: &LedgerSettings, most: usize) -> EvictedDecisions {
         let windows = (UNSEEN.ln() / (1.0 - settings.alpha).ln()).ceil().max(settings.unknown_after.ceil());
         let lasts = Nanos((windows * settings.interval.0 as f64) as u64);
@@ -85,12 +83,12 @@ impl EvictedDecisions {
 }
 
 impl<A: Addresses> Coordinator<A> {
-    /// Returns true if a decision that is not in memory may be in the store: an id was given to it.
+    /// Returns true if a decision that is not in memory may be in the store: its id was assigned.
     pub(super) fn is_evicted(&self, id: u64) -> bool {
         id < self.next
     }
 
-    /// Ends a decision that is not in memory. Only the store knows whether it had ended before.
+    /// Ends a decision that is not in memory. Only the store knows if it had ended before.
     ///
     /// # Errors
     /// No decision has this id.

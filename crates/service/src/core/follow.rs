@@ -1,4 +1,4 @@
-//! Followers: a coordinator that applies the changes that the leader persisted, and decides nothing.
+//! Followers: a coordinator that decides nothing and applies the changes that the leader persisted.
 
 use leeward_engine::Input;
 use leeward_fabric::{HostId, Nanos};
@@ -53,8 +53,8 @@ impl<A: Addresses> Coordinator<A> {
         let id = moved.id;
         let Some(known) = self.records.get(id).cloned() else { return self.take_up(moved, held) };
         if known.released.is_some() || moved.released.is_some() {
-            // The decision has ended, here or by the next change. The record holds nothing, and its last
-            // details are shown.
+            // The decision has ended, here or with the next change. The record holds no entries; readers see its last
+            // details.
             self.records.change(id, |record| record.details = moved.details);
             return Ok(());
         }

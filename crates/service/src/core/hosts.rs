@@ -1,5 +1,5 @@
-//! States that hosts report, with the ends of their windows. The order of windows counts, not that of
-//! arrival: older states change nothing, and copies placed after a window are added to its stored bytes.
+//! States that hosts report, with the ends of their windows. The order of windows counts, not the order of arrival.
+//! Older states change nothing, and copies placed after a window are added to its stored bytes.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -7,7 +7,7 @@ use leeward_fabric::{Bytes, HostId, Nanos};
 
 use super::request::HostReport;
 
-/// Placements per host with separate times; beyond the limit, the oldest are merged.
+/// Number of placements per host with separate times. Beyond it, the oldest ones are merged.
 const APART: usize = 32;
 
 /// Hosts with reports or placements.
@@ -25,7 +25,7 @@ struct Host {
 }
 
 impl Hosts {
-    /// Returns the parts of a report that are newer than the known state, and the number of stale parts.
+    /// Returns the parts of a report that are newer than the known state, and the number of the other parts.
     pub fn news(&mut self, said: &HostReport, until: Nanos) -> (HostReport, u64) {
         fn later<T>(said: Option<T>, known: &mut Nanos, until: Nanos, stale: &mut u64) -> Option<T> {
             let said = said?;

@@ -22,10 +22,10 @@ pub(crate) struct IdempotencyCache {
 
 #[derive(Debug)]
 struct Client {
-    /// Last sequence, and its state.
+    /// Last sequence number, and the state of its request.
     last: u64,
     fate: RequestState,
-    /// Sequences without a decision.
+    /// Sequence numbers without a decision.
     waiting: BTreeSet<u64>,
     used: u64,
 }
@@ -48,7 +48,7 @@ pub(crate) enum Lookup {
     New,
     /// The last request of the client, or one with a known key.
     Last(RequestState),
-    /// A request older than this last one.
+    /// A request older than the client's last one, which has this number.
     Older(u64),
 }
 
@@ -90,7 +90,7 @@ impl IdempotencyCache {
         }
     }
 
-    /// Records the state of a request, also one from before this service started.
+    /// Records the state of a request; the request may be from before the start of this service.
     pub fn note(&mut self, caller: &Caller, fate: RequestState) {
         match caller {
             Caller::Key(key) => {
@@ -141,8 +141,8 @@ impl IdempotencyCache {
         }
     }
 
-    /// For each client, the last sequence up to which no request waits. Clients whose first request waits are
-    /// left out.
+    /// For each client, the highest sequence number up to which no request waits. Clients whose first request still
+    /// waits are left out.
     pub fn counted(&self) -> impl Iterator<Item = (Arc<str>, u64)> {
         self.by_name.iter().filter_map(|(name, client)| {
             let counted = match client.waiting.first() {

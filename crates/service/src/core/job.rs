@@ -1,5 +1,5 @@
-//! Studies: work that takes longer than a turn. A study runs outside the coordinator on the state at its
-//! start, and its finding goes back to the coordinator. Nothing here reads a clock or knows the coordinator.
+//! Jobs: work that takes too long for the actor's loop. A job runs outside the coordinator with the state at its start,
+//! and its result goes back to the coordinator. This module reads no clock and does not know the coordinator.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -16,10 +16,10 @@ use leeward_slo::online::{self, ActiveWorkload, Agreement, Form, Rejected};
 use super::reply::Rated;
 use super::request::Score;
 
-/// Job that takes longer than a turn.
+/// A job that takes too long for the actor's loop.
 #[derive(Debug)]
 pub struct Job {
-    /// Number of the study.
+    /// Number of the job.
     pub(super) number: u64,
     pub(super) kind: JobKind,
 }
@@ -40,7 +40,7 @@ pub enum Queue {
 /// Input of a job, by queue.
 #[derive(Clone, Debug)]
 pub(super) enum JobKind {
-    /// Admits a workload beside those in force.
+    /// Admits a workload beside the active ones.
     Promise(AdmissionInput),
     /// Places an app.
     App(EngineSnapshot, AppRequest),
@@ -61,11 +61,11 @@ pub(super) enum WhatIfJob {
     Promise(AdmissionInput),
 }
 
-/// A workload, and those in force on the cluster as it is believed to be.
+/// A workload, and the active workloads, on the cluster with the capacities that the ledger assumes.
 #[derive(Clone, Debug)]
 pub(super) struct AdmissionInput {
     pub cluster: Cluster,
-    /// Decisions of the guarantees in force.
+    /// Decisions behind the active guarantees.
     pub standing: Vec<Arc<DecisionRecord>>,
     pub form: Form,
     pub id: u64,
@@ -99,7 +99,7 @@ pub struct JobResult {
     pub(super) answer: JobOutput,
 }
 
-/// The job panicked, and went no further.
+/// The job panicked without a result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Panicked;
 
@@ -122,7 +122,7 @@ pub(super) enum WhatIfOutput {
     Policy(RegistryError),
 }
 
-/// Scores of hosts, with the epoch of the ledger and the age of the oldest telemetry that they rest on.
+/// Scores of hosts, with the epoch of the ledger and the age of the oldest telemetry that they depend on.
 #[derive(Debug)]
 pub(super) struct ScoresFound {
     pub ratings: Rated,
@@ -141,7 +141,7 @@ impl Job {
         }
     }
 
-    /// Runs the job, which may take seconds. A panic is a result too: the caller waits for one.
+    /// Runs the job, which may take seconds. A panic is also returned as a result, because the caller waits for one.
     pub fn find(self) -> JobResult {
         let Job { number, kind } = self;
         let answer = match kind {
@@ -154,7 +154,7 @@ impl Job {
     }
 }
 
-/// Runs a function whose captures are not used after a panic.
+/// Runs a function. Its captures must not be used after a panic.
 fn caught<T>(run: impl FnOnce() -> T) -> Result<T, Panicked> {
     catch_unwind(AssertUnwindSafe(run)).map_err(|_| Panicked)
 }
@@ -193,7 +193,7 @@ impl WhatIfJob {
     }
 }
 
-/// Scores hosts; `None` if the policy scores no single hosts.
+/// Scores hosts; `None` if the policy does not score single hosts.
 fn scored(published: &EngineSnapshot, Score { request, peers, hosts, .. }: &Score) -> Option<ScoresFound> {
     let ratings = published.score_hosts(request, peers, hosts)?;
     let oldest = published.measured_until(ratings.iter().filter_map(|rating| rating.limit));
@@ -254,7 +254,7 @@ mod tests {
         coordinator.place(Nanos(1), ask("a"), 1);
         coordinator.place(Nanos(1), ask("b"), 2);
         let mut job = coordinator.jobs().next().expect("the first is looked into");
-        // Capacities of another fabric provoke a panic; no known bug leads to this.
+        // Capacities of another fabric cause a panic; no known bug leads to this.
         let JobKind::Promise(asked) = &mut job.kind else { panic!("{job:?}") };
         asked.cluster.capacities = Capacities::new(Vec::new());
         let result = job.find();

@@ -1,5 +1,5 @@
-//! Names of jobs, and their numbers in the engine. A name is known while a request of the job waits, one of
-//! its tasks runs, or the job has a limit on evictions. So memory is bounded by these.
+//! Names of jobs, and their numbers in the engine. The coordinator knows a name while a request of the job waits, one
+//! of its tasks runs, or the job has a limit on evictions. So these three limit the memory.
 
 use std::collections::BTreeMap;
 
@@ -10,9 +10,9 @@ use leeward_records::{Change, PlacementSpec};
 use super::error::TooManyJobs;
 use super::{Addresses, Coordinator};
 
-/// Limit on jobs with a limit on evictions.
+/// Largest number of jobs with a limit on evictions.
 const BOUNDED: usize = 100_000;
-/// Numbers of unnamed jobs have this bit, which numbers of named jobs do not.
+/// Numbers of unnamed jobs have this bit; numbers of named jobs do not.
 const UNNAMED: u64 = 1 << 63;
 
 /// The known names.
@@ -48,7 +48,7 @@ impl JobNames {
         self.by_name.get_mut(name).expect("the name was inserted above")
     }
 
-    /// Forgets a name without uses and limits.
+    /// Drops a name without uses and limits.
     fn tidy(&mut self, name: &str) {
         if self.by_name.get(name).is_some_and(|job| job.uses == 0 && !job.bounded) {
             self.by_name.remove(name);
@@ -70,8 +70,8 @@ pub(super) fn job_of(spec: &PlacementSpec) -> Option<&String> {
 }
 
 impl<A: Addresses> Coordinator<A> {
-    /// Number of the job of a request that is decided under `id`. The job stays known until
-    /// [`Coordinator::let_go`] was called as often.
+    /// Number of the job of a request that is decided under `id`. The name stays known until [`Coordinator::let_go`]
+    /// was called the same number of times.
     pub(super) fn hold_job(&mut self, spec: &PlacementSpec, id: u64) -> u64 {
         let Some(name) = job_of(spec) else { return UNNAMED | id };
         let job = self.job_names.known(name);
@@ -88,10 +88,10 @@ impl<A: Addresses> Coordinator<A> {
         self.job_names.tidy(name);
     }
 
-    /// Sets the evictions that a job tolerates; the default is any number, and then the job needs no entry.
+    /// Sets the number of evictions that a job tolerates. The default is any number; such a job needs no entry.
     ///
     /// # Errors
-    /// Too many jobs have a limit already.
+    /// Too many jobs already have a limit.
     pub fn set_job(
         &mut self,
         now: Nanos,

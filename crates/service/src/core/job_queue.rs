@@ -1,4 +1,4 @@
-//! A queue of studies: at most one runs, and the others wait.
+//! A queue of jobs: at most one runs, and the others wait.
 
 use std::collections::VecDeque;
 
@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 pub(super) struct JobQueue<T> {
     waiting: VecDeque<T>,
-    /// Number of the running study, and its entry.
+    /// Number of the running job, and its entry.
     under_way: Option<(u64, T)>,
 }
 
@@ -37,17 +37,17 @@ impl<T> JobQueue<T> {
         if self.under_way.is_some() { None } else { self.waiting.pop_front() }
     }
 
-    /// Marks an entry as running under this study's number.
+    /// Marks an entry as running, under the number of its job.
     pub fn begin(&mut self, job: u64, one: T) {
         self.under_way = Some((job, one));
     }
 
-    /// Takes the entry of a finished study, if it runs here.
+    /// Takes the entry of a finished job, if the job is of this queue.
     pub fn found(&mut self, job: u64) -> Option<T> {
         self.under_way.take_if(|(number, _)| *number == job).map(|(_, one)| one)
     }
 
-    /// Removes all entries. A later finding has no entry any more.
+    /// Removes all entries. A job result that comes later has no entry any more.
     pub fn take_all(&mut self) -> impl Iterator<Item = T> + use<T> {
         let under_way = self.under_way.take().map(|(_, one)| one);
         under_way.into_iter().chain(std::mem::take(&mut self.waiting))

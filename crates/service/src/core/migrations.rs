@@ -1,5 +1,5 @@
-//! Moves of tasks that the policy advises, and their states. The ledger treats a move as done. A move that is
-//! rejected, or not answered in time, is undone.
+//! Moves of tasks that the policy advises, and their states. The ledger treats a move as completed. A rejected move, or
+//! a move without an answer in time, is undone.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use leeward_records::{Change, DecisionRecord, Migration, MigrationState, Placeme
 use super::error::AnswerError;
 use super::{Addresses, Coordinator};
 
-/// Time to wait for an answer.
+/// Time limit for an answer.
 const PATIENCE: Nanos = Nanos(300 * Nanos::SECOND.0);
 /// Number of answered moves in memory.
 const KEPT: usize = 1_000;
@@ -26,12 +26,12 @@ pub enum MigrationAnswer {
     Refused(Option<String>),
 }
 
-/// Advised moves: all that wait, and the last answered ones.
+/// Advised moves: all waiting ones, and the last answered ones.
 #[derive(Debug, Default)]
 pub(super) struct Migrations {
     all: BTreeMap<u64, Migration>,
     next: u64,
-    /// True if another coordinator, the leader's, decides their outcome.
+    /// True on a follower: the leader's coordinator decides their outcome.
     elsewhere: bool,
 }
 
@@ -64,7 +64,7 @@ impl Migrations {
 }
 
 impl<A: Addresses> Coordinator<A> {
-    /// The same coordinator as a follower: answers and timeouts of moves are the leader's.
+    /// The same coordinator as a follower. The leader handles answers and timeouts of moves.
     pub fn led_elsewhere(mut self) -> Coordinator<A> {
         self.migrations.elsewhere = true;
         self
@@ -118,7 +118,7 @@ impl<A: Addresses> Coordinator<A> {
     /// Takes the answer to an advised move.
     ///
     /// # Errors
-    /// No move has this id, or it has another answer already.
+    /// No move has this id, or it already has another answer.
     pub fn answer(&mut self, now: Nanos, id: u64, answer: MigrationAnswer) -> Result<Migration, AnswerError> {
         self.wake(now);
         let Some(migration) = self.migrations.all.get(&id).cloned() else {

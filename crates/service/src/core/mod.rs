@@ -1,10 +1,10 @@
-//! The coordinator: one engine, and the decisions, clients and jobs around it. Sans I/O: commands go in,
-//! replies and changes come out, and time is an argument. The coordinator knows no clock, socket or disk.
+//! The coordinator: one engine, and the decisions, clients and jobs around it. Sans I/O: commands are inputs, replies
+//! and changes are outputs, and time is an argument. The coordinator knows no clock, socket or disk.
 //!
-//! Each operation is a method with its own reply and its own error. Some replies come later, as a
-//! [`Completion`], because a policy waits for a batch or an operation takes longer than a turn. The
-//! coordinator does not interpret their addresses. Work that takes longer than a turn leaves as a study, and
-//! its finding comes back ([`Coordinator::found`]).
+//! Each operation is a method with its own reply and its own error. Some replies come later, as a [`Completion`]: a
+//! policy waits for a batch, or an operation takes too long for the actor's loop. The coordinator does not interpret
+//! their addresses. Work that takes too long for the loop leaves as a job, and its result comes back
+//! ([`Coordinator::found`]).
 
 mod admission;
 mod apps;
@@ -77,8 +77,8 @@ use self::what_if::{ScoreQuery, WhatIf};
 pub struct Limits {
     /// Decisions in memory. Default 10,000.
     pub decisions: usize,
-    /// Evicted decisions whose entries still count until telemetry shows their load; beyond the limit, the
-    /// oldest is released. Default 300,000.
+    /// Evicted decisions whose entries still count, because telemetry does not show their load yet. Beyond the limit,
+    /// the oldest is released. Default 300,000.
     pub evicted: usize,
     /// Clients with known sequences. Default 10,000.
     pub clients: usize,
@@ -127,7 +127,7 @@ pub struct Coordinator<A: Addresses> {
     samples: u64,
     /// Requests that wait for their decision, by id.
     waiting: BTreeMap<u64, Waiting<A>>,
-    /// Apps among them that take longer than a turn, and their total size in bytes.
+    /// The apps among them that take too long for the actor's loop, and their total size in bytes.
     apps: JobQueue<App>,
     apps_bytes: usize,
     /// Open what-if queries and score queries.
@@ -146,7 +146,7 @@ pub struct Coordinator<A: Addresses> {
     scratch: Scratch,
 }
 
-/// Placement that waits for its decision, and the addresses of all callers that sent it.
+/// A placement that waits for its decision, and the reply addresses of all callers that sent it.
 struct Waiting<A: Addresses> {
     placement: Placement,
     callers: Vec<PlaceTo<A>>,
@@ -194,7 +194,8 @@ impl<A: Addresses> Coordinator<A> {
         self.limits
     }
 
-    /// Rejects everything that waits, so that callers send it again later or elsewhere. Returns true if anything waited.
+    /// Rejects all waiting requests, so that callers send them again later or elsewhere. Returns true if any request
+    /// waited.
     pub fn turn_away(&mut self) -> bool {
         let before = self.completions.len();
         for (_, Waiting { placement, callers }) in std::mem::take(&mut self.waiting) {
@@ -241,7 +242,7 @@ impl<A: Addresses> Coordinator<A> {
         self.completions.drain(..)
     }
 
-    /// Advances time to `now`, which may bring completions. An earlier time counts as the last one.
+    /// Advances time to `now`, which may bring completions. An earlier time than the last one counts as the last one.
     pub fn wake(&mut self, now: Nanos) {
         self.now = self.now.max(now);
         // After a leap of time, many decisions may expire at once; the rest follow at the next call.
@@ -264,7 +265,7 @@ impl<A: Addresses> Coordinator<A> {
         self.carry_out(outputs, Vec::new())
     }
 
-    /// Runs an operation of the engine. Returns its result, and the other outputs, to carry out.
+    /// Runs an operation of the engine. Returns its result and the other outputs, which the caller must carry out.
     fn call<T>(
         &mut self,
         operation: impl FnOnce(&mut Engine, Nanos, &mut Vec<Output>) -> T,
@@ -275,7 +276,8 @@ impl<A: Addresses> Coordinator<A> {
         (result, outputs)
     }
 
-    /// Carries out outputs of the engine, and then ends `over`. Returns the samples that the engine rejects.
+    /// Carries out outputs of the engine, and then ends the decisions in `over`. Returns the samples that the engine
+    /// rejects.
     fn carry_out(&mut self, mut outputs: Vec<Output>, mut over: Vec<ExpiredEntries>) -> DiscardedSamples {
         let mut discarded = DiscardedSamples::default();
         for output in outputs.drain(..) {

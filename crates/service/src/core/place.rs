@@ -16,11 +16,12 @@ use super::reply::{DecisionLookup, Placed};
 use super::request::{Placement, Request};
 use super::{Addresses, Coordinator, Waiting};
 
-/// Limit on callers that wait for one request; more than one is due to retries.
+/// Largest number of callers that wait for one request; several are the result of retries.
 const CALLERS: usize = 16;
 
 impl<A: Addresses> Coordinator<A> {
-    /// Places a request, at once or later: the reply is a completion. A request that was sent before is not decided again.
+    /// Places a request, at once or later: the reply is a completion. A request that was already sent is not decided
+    /// again.
     pub fn place(&mut self, now: Nanos, placement: Placement, to: PlaceTo<A>) {
         self.wake(now);
         let sequence = placement.caller.as_ref().map_or(Lookup::New, |caller| self.clients.look_up(caller));
@@ -42,7 +43,7 @@ impl<A: Addresses> Coordinator<A> {
         self.reply_to_place(to, answer);
     }
 
-    /// Adds a caller to a request that waits, which it sent before.
+    /// Adds a caller to a waiting request that was already sent.
     fn join(
         &mut self,
         ask: u64,
@@ -67,7 +68,7 @@ impl<A: Addresses> Coordinator<A> {
         self.completions.push(Completion::Place(to, answer.map_err(CallError::Failed)));
     }
 
-    /// Decides a request that was not sent before, at once or later.
+    /// Decides a new request, at once or later.
     fn decide(&mut self, mut placement: Placement, to: PlaceTo<A>) {
         let id = self.next;
         self.next += 1;
@@ -80,7 +81,7 @@ impl<A: Addresses> Coordinator<A> {
         if let Some(caller) = &placement.caller {
             self.clients.ask(caller, id);
         }
-        // A large app is copied only when its turn comes.
+        // A large app is copied only when its job starts.
         let request = match &placement.request {
             Request::Tasks(request) if self.takes_long(request) => None,
             request => Some(request.clone()),
@@ -129,7 +130,7 @@ impl<A: Addresses> Coordinator<A> {
         self.decided(ask, caller, lasts, details, entries, callers)
     }
 
-    /// Keeps a decision and replies to all callers of its request. Returns entries to release.
+    /// Stores a decision in memory and replies to all callers of its request. Returns entries to release.
     pub(super) fn decided(
         &mut self,
         id: u64,
@@ -152,7 +153,7 @@ impl<A: Addresses> Coordinator<A> {
         self.keep(record)
     }
 
-    /// Keeps a decision. Returns entries to release, if their limit is exceeded.
+    /// Stores a decision in memory. Returns entries to release, if their limit is exceeded.
     pub(super) fn keep(&mut self, record: Arc<DecisionRecord>) -> Vec<ExpiredEntries> {
         self.expiries.extend(record.expires.map(|at| (at, record.id)));
         if record.released.is_none() {
@@ -170,7 +171,7 @@ impl<A: Addresses> Coordinator<A> {
         self.evicted.hold(self.began(leaving.at), over).into_iter().collect()
     }
 
-    /// Ends a decision and releases its entries. One that has ended before stays as it is.
+    /// Ends a decision and releases its entries. A decision that has already ended does not change.
     ///
     /// # Errors
     /// No decision has this id.
@@ -186,7 +187,7 @@ impl<A: Addresses> Coordinator<A> {
         }
     }
 
-    /// Ends a decision; `None` if it is not in memory. An ended decision stays as it is.
+    /// Ends a decision; `None` if it is not in memory. An ended decision does not change.
     pub(super) fn end(&mut self, id: u64) -> Option<Arc<DecisionRecord>> {
         let (record, entries) = self.records.release(id, self.now)?;
         let Some(entries) = entries else { return Some(record) };
@@ -204,7 +205,7 @@ impl<A: Addresses> Coordinator<A> {
         Some(record)
     }
 
-    /// Adds a block's copies to, or removes them from, the counts of their hosts.
+    /// Adds a block's copies to the counts of their hosts, or removes them.
     fn count(&mut self, record: &DecisionRecord, by: i32) {
         if !matches!(record.details.spec, PlacementSpec::Replicas(_)) {
             return;
@@ -216,7 +217,7 @@ impl<A: Addresses> Coordinator<A> {
         }
     }
 
-    /// Releases entries of decisions without a reported end.
+    /// Releases the entries of decisions whose end was not reported.
     pub(super) fn leave(&mut self, over: Vec<ExpiredEntries>) {
         for ExpiredEntries { id, entries } in over {
             self.changes.push(Change::Ended { id, released: None });

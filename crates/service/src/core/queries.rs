@@ -50,7 +50,7 @@ impl<A: Addresses> Coordinator<A> {
         self.migrations.last().filter(matches).take(limit).cloned().collect()
     }
 
-    /// Returns workloads with an SLO in force, in falling order of their decisions, with ids below `before`.
+    /// Returns workloads with a guaranteed SLO, with decision ids below `before`, in descending order.
     pub fn workloads(&mut self, now: Nanos, before: Option<u64>, limit: usize) -> Vec<WorkloadState> {
         self.wake(now);
         let mut numbers: Vec<u64> = self.promises.in_force.values().copied().collect();
@@ -60,7 +60,7 @@ impl<A: Addresses> Coordinator<A> {
         records.map(|record| self.workload_state(record)).collect()
     }
 
-    /// Returns the workload of a name: the one whose SLO is in force, or else the last one.
+    /// Returns the workload of a name: the one with a guaranteed SLO, or else the last one.
     ///
     /// # Errors
     /// No workload has this name.

@@ -1,14 +1,14 @@
-//! Reported state of links and devices beside their loads: link speeds, queues, and the reads and writes of
-//! disks. Decisions use only the speed. A link that reports less than the cluster's capacity is limited at
-//! once. The limit rises again, up to the cluster's capacity, only after the link reported more for a while.
-//! So a report can make a link appear fuller than it is but never emptier, and a flapping link counts with
-//! its slowest speed.
+//! Reported state of links and devices beside their loads: link speeds, queues, and the reads and writes of disks.
+//! Decisions use only the speed. A link that reports a lower speed than the cluster's capacity is limited at once. The
+//! limit rises again, at most to the cluster's capacity, only after the link has reported a higher speed for a while.
+//! So a report can make a link appear fuller than it is, but never emptier. A flapping link counts with its slowest
+//! speed.
 
 use std::collections::BTreeMap;
 
 use leeward_fabric::{Load, Nanos, ResourceId};
 
-/// Number of intervals for which a link must report a higher speed before it counts.
+/// Number of intervals for which a link must report a higher speed before the higher speed counts.
 const STEADY: u64 = 10;
 
 /// Reported state of a resource at the end of a window.
@@ -22,7 +22,7 @@ pub struct Reading {
     pub requests: Option<Requests>,
 }
 
-/// Activity of a device beside its utilization, as far as reported.
+/// Activity of a device besides its utilization, as far as reported.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Requests {
     /// Bits read per second.
@@ -36,10 +36,10 @@ pub struct Requests {
 /// Last reported state of each resource.
 #[derive(Debug, Default)]
 pub(crate) struct Readings {
-    /// By id, in blocks that exist where anything was reported. Once a second all states are read in order;
-    /// in any other order, each would be a cache miss.
+    /// By id, in blocks that exist only if one of their resources was reported. Once a second, the service reads all
+    /// states in order; in any other order, each read would be a cache miss.
     known: Vec<Option<Box<Block>>>,
-    /// Links that count as slower than in the cluster.
+    /// Links with a lower speed than in the cluster.
     slow: BTreeMap<ResourceId, Slow>,
 }
 
@@ -61,20 +61,19 @@ struct Slow {
     /// Capacity in the cluster.
     full: Load,
     believed: Load,
-    /// Start of the reports of a higher speed, and the lowest speed reported since.
+    /// Start of the reports with a higher speed, and the lowest speed since then.
     faster: Option<(Nanos, Load)>,
 }
 
 impl Known {
-    /// The last state, if it is not older than `seen`.
+    /// The last state, if it is at least as recent as `seen`.
     pub fn last(&self, now: Nanos, seen: Nanos) -> Option<Reading> {
         (now <= self.until.plus(seen)).then_some(self.reading)
     }
 }
 
 impl Readings {
-    /// Records a state as of `until`. Returns the link's new capacity if it differs from `capacity`, the
-    /// present one.
+    /// Records a state as of `until`. Returns the link's new capacity if it differs from `capacity`, the current one.
     pub fn take(
         &mut self,
         resource: ResourceId,
@@ -84,7 +83,7 @@ impl Readings {
         interval: Nanos,
     ) -> Option<Load> {
         let known = self.of(resource).map(|known| known.until);
-        // Most links never report anything and need no memory.
+        // Most links never report any state and need no memory.
         if known.is_some_and(|known| until <= known) || (known.is_none() && reading == Reading::default()) {
             return None;
         }
@@ -119,7 +118,7 @@ impl Readings {
         self.known.get(resource.index() / BLOCK)?.as_ref()?[resource.index() % BLOCK].as_ref()
     }
 
-    /// The cluster's capacity of a link that counts as slower.
+    /// The cluster's capacity of a link with a lower speed.
     pub fn full(&self, link: ResourceId) -> Option<Load> {
         self.slow.get(&link).map(|slow| slow.full)
     }
@@ -162,8 +161,8 @@ mod tests {
                 prop_assert!(news.is_none_or(|news| news != believed), "an update equals the believed capacity");
                 believed = news.unwrap_or(believed);
                 history.push((at, reading.speed.unwrap_or(FULL).min(FULL)));
-                // The capacity is at most every speed reported in the last ten intervals, and equals some
-                // reported speed.
+                // The capacity is at most every speed reported in the last ten intervals, and equals one of the
+                // reported speeds.
                 let long_ago = at.since(Nanos(STEADY * Nanos::SECOND.0));
                 let lately = history.iter().filter(|&&(then, _)| then > long_ago).map(|&(_, said)| said);
                 prop_assert!(believed <= lately.min().unwrap_or(FULL));

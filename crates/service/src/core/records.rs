@@ -1,6 +1,6 @@
-//! Decisions in memory, for explanations, retries and releases. Memory is bounded: beyond the limit, the
-//! oldest decision is evicted and remains readable from the store. The ledger entries stay (`evicted`).
-//! Running tasks and guaranteed workloads stay in memory until their end is reported.
+//! Decisions in memory, for explanations, retries and releases. Memory is bounded: beyond the limit, the oldest
+//! decision is evicted, and readable only from the store. Its ledger entries stay (`evicted`). Running tasks and
+//! guaranteed workloads stay in memory until their end is reported.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
@@ -14,7 +14,7 @@ use leeward_records::{DecisionRecord, PlacementSpec};
 #[derive(Debug)]
 pub(crate) struct Records {
     kept: BTreeMap<u64, Arc<DecisionRecord>>,
-    /// Ids in order of the decisions; a request that waited got its id long before.
+    /// Ids in the order of the decisions. A request that waited got its id long before its decision.
     order: VecDeque<u64>,
     /// Evicted decisions of running tasks and workloads.
     running: BTreeMap<u64, Arc<DecisionRecord>>,
@@ -37,11 +37,11 @@ impl Records {
         self.kept.get(&id).or_else(|| self.running.get(&id))
     }
 
-    /// Decisions with ids below `before`, or all, in falling order of ids.
+    /// Decisions with ids below `before` (or all), in descending order of ids.
     pub fn last(&self, before: Option<u64>) -> impl Iterator<Item = &Arc<DecisionRecord>> {
         let end = before.map_or(Bound::Unbounded, Bound::Excluded);
         let below = (Bound::Unbounded, end);
-        // A request that waited is decided after others with higher ids, so running ones may be anywhere
+        // A request that waited is decided after requests with higher ids, so the ids of running ones may be anywhere
         // between the others.
         let mut running = self.running.range(below).rev().peekable();
         let mut kept = self.kept.range(below).rev().peekable();
@@ -82,8 +82,8 @@ impl Records {
         Some(kept)
     }
 
-    /// Records the end of a decision. Returns it with the entries to release; `None` for these if it had
-    /// ended before.
+    /// Records the end of a decision. Returns it with the entries to release; `None` instead of the entries if it had
+    /// already ended.
     pub fn release(&mut self, id: u64, now: Nanos) -> Option<(Arc<DecisionRecord>, Option<Vec<EntryId>>)> {
         let mut ran = self.running.remove(&id);
         let record = self.kept.get_mut(&id).or(ran.as_mut())?;
@@ -117,7 +117,7 @@ mod tests {
     }
 
     proptest! {
-        /// Arbitrary late decisions and running tasks: pages contain every decision once, in falling order.
+        /// Arbitrary late decisions and running tasks: the pages contain every decision once, in descending order.
         #[test]
         fn pages_contain_every_decision_once(
             ids in prop::collection::btree_set(0_u64..60, 0..40), order in any::<u64>(),

@@ -14,7 +14,7 @@ use serde::Serialize;
 pub struct Placed {
     /// The decision.
     pub record: Arc<DecisionRecord>,
-    /// True if it was decided for an earlier sending of the same request.
+    /// True if the decision was made for an earlier copy of the same request.
     pub repeated: bool,
 }
 
@@ -23,7 +23,7 @@ pub struct Placed {
 pub enum DecisionLookup<T> {
     /// The decision is in memory.
     InMemory(T),
-    /// The decision has left memory: only the store may have it.
+    /// The decision is evicted: only the store may have it.
     Evicted(u64),
 }
 
@@ -35,9 +35,9 @@ pub struct ReportSummary {
     pub links: u64,
     /// Number of devices whose load was accepted.
     pub devices: u64,
-    /// Number of parts without news.
+    /// Number of parts that were already known.
     pub skipped: Skipped,
-    /// Devices that the cluster does not have, by the names in the report; at most 64 of them.
+    /// Devices that the cluster does not have, with their reported names; at most 64.
     pub unknown_devices: Vec<String>,
     /// Epoch of the ledger that includes the report.
     pub epoch: u64,
@@ -59,9 +59,9 @@ pub struct Scores {
 /// Decision that another policy would make.
 #[derive(Clone, PartialEq, Debug)]
 pub struct WhatIfResult {
-    /// The decision, with the id of the one that was made.
+    /// The decision, with the id of the original one.
     pub record: Arc<DecisionRecord>,
-    /// Reason why the policy would place nothing.
+    /// Reason why the policy would refuse the request.
     pub refusal: Option<Refusal>,
 }
 
@@ -93,7 +93,7 @@ pub struct RackContent {
     pub tasks: Vec<TaskState>,
     /// Copies that decisions in memory placed there and that have not ended: decision, host and size.
     pub replicas: Vec<(u64, String, Bytes)>,
-    /// Rates reserved on the links of the rack and its hosts.
+    /// Rates reserved on the links of the rack and of its hosts.
     pub reservations: Vec<ReservationState>,
 }
 
@@ -132,15 +132,15 @@ pub struct TaskState {
 /// Limit on names of unknown devices in a reply.
 pub const UNKNOWN: usize = 64;
 
-/// Parts of a valid report without news, by reason.
+/// Skipped parts of a valid report, by reason.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, JsonSchema)]
 #[schemars(rename = "SkippedBody")]
 pub struct Skipped {
-    /// Samples and host states whose window ends at or before the last accepted one, or, for a host that was down, before
-    /// it came up.
+    /// Samples and host states with a window that ends at or before the last accepted one. For a host that was down:
+    /// that ends before it came up.
     pub stale: u64,
     /// Loads of links and devices of hosts that are down.
     pub down: u64,
-    /// Tasks that do not run, and workloads without an SLO in force: they may have ended while the report was under way.
+    /// Tasks that do not run, and workloads without a guaranteed SLO. They may have ended after the report was sent.
     pub unknown: u64,
 }

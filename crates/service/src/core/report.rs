@@ -1,5 +1,5 @@
-//! Telemetry reports. A valid report is accepted as far as it is newer than the known state; an invalid one
-//! is rejected as a whole. Data about ended work is skipped, since reporters learn of ends late.
+//! Telemetry reports. The newer parts of a valid report are accepted; an invalid report is rejected as a whole. Data
+//! about ended work is skipped, because reporters learn of ends late.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use super::request::Report;
 use super::{Addresses, Coordinator};
 
 impl<A: Addresses> Coordinator<A> {
-    /// Takes telemetry in: all that is news, or nothing if any part is invalid.
+    /// Takes in telemetry: all newer parts, or nothing if any part is invalid.
     ///
     /// # Errors
     /// The first part that is invalid.
@@ -62,7 +62,7 @@ impl<A: Addresses> Coordinator<A> {
         Ok(ReportSummary { links, devices, skipped, unknown_devices, epoch })
     }
 
-    /// Removes disks that are not the device of their host, since the cluster does not have them.
+    /// Removes disks that are not the device of their host, because the cluster does not have them.
     fn pass_over_disks(&mut self, report: &mut Report) {
         let mut others = BTreeSet::new();
         for (device, called) in std::mem::take(&mut report.disks) {
@@ -80,7 +80,7 @@ impl<A: Addresses> Coordinator<A> {
         }
     }
 
-    /// Applies readings. A link without a reading returns to the cluster's speed.
+    /// Applies readings. A link without a reading gets the cluster's speed again.
     fn read(&mut self, report: &Report) {
         let until = report.window.1;
         let said: BTreeMap<ResourceId, Reading> = report.readings.iter().copied().collect();
@@ -94,7 +94,7 @@ impl<A: Addresses> Coordinator<A> {
         }
     }
 
-    /// Applies the reading of one resource, and the capacity that follows.
+    /// Applies the reading of one resource, and the capacity that follows from it.
     pub(super) fn take_reading(&mut self, resource: ResourceId, until: Nanos, reading: Reading) {
         let ledger = self.engine.ledger();
         let interval = ledger.settings().interval;
@@ -104,7 +104,7 @@ impl<A: Addresses> Coordinator<A> {
         }
     }
 
-    /// Rejects a report with any error, since its sender did not mean what it says.
+    /// Rejects a report with any error, because its other parts may be wrong too.
     fn check(&self, report: &Report) -> Result<(), (Part, Wrong)> {
         let (from, until) = report.window;
         if from >= until {

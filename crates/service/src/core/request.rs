@@ -13,7 +13,7 @@ use super::readings::Reading;
 /// A task to score hosts for.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Score {
-    /// A request with this one task; the coordinator assigns its ids.
+    /// A request with only this task; the coordinator assigns its ids.
     pub request: AppRequest,
     /// Name of its job, if any.
     pub job: Option<String>,
@@ -34,8 +34,8 @@ pub struct Report {
     pub devices: Vec<Sample>,
     /// Further state of links and devices at the end of the window.
     pub readings: Vec<(ResourceId, Reading)>,
-    /// Reported names of disks that stand for the only device of their host. Such a name counts if it is that
-    /// of the first report; the devices' samples are among `devices`.
+    /// Reported disks that may be the only device of their host, by name. Such a disk counts if it has the name of the
+    /// first report. The samples of these devices are in `devices`.
     pub disks: Vec<(ResourceId, ReportedDiskName)>,
     /// Reported devices that the cluster does not have. The reply lists them; otherwise they are ignored.
     pub unknown_devices: Vec<String>,
@@ -63,14 +63,13 @@ pub struct HostReport {
 /// A placement request.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Placement {
-    /// The request for the policy. The coordinator assigns the ids, and treats each block as a file of its
-    /// own.
+    /// The request for the policy. The coordinator assigns the ids, and treats each block as a file of one block.
     pub request: Request,
     /// The same request as it is stored and shown.
     pub spec: PlacementSpec,
     /// Client or key, if given.
     pub caller: Option<Caller>,
-    /// Time after which the decision expires, unless its end is reported before.
+    /// Time after which the decision expires, unless its end is reported earlier.
     pub lasts: Option<Nanos>,
 }
 
@@ -79,32 +78,32 @@ pub struct Placement {
 pub enum Request {
     /// Copies of a block.
     Replicas(ReplicaRequest),
-    /// Tasks. Their job is named in the stored form.
+    /// Tasks. The stored form has the name of their job.
     Tasks(AppRequest),
     /// A workload, described in the stored form.
     Workload,
 }
 
-/// Page of a list of decisions, in falling order of their ids.
+/// Page of a list of decisions, in descending order of their ids.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct DecisionQuery {
     /// Kind of the request; `None` for all kinds.
     pub kind: Option<&'static str>,
     /// Only ids below this one.
     pub before: Option<u64>,
-    /// Number of decisions at most.
+    /// Largest number of decisions.
     pub limit: usize,
     /// Only decisions that are not released.
     pub holding: bool,
 }
 
-/// Page of a list of task moves, in falling order of their ids.
+/// Page of a list of task moves, in descending order of their ids.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct MigrationQuery {
     /// State of the moves; `None` for all states.
     pub state: Option<MigrationState>,
     /// Only ids below this one.
     pub before: Option<u64>,
-    /// Number of moves at most.
+    /// Largest number of moves.
     pub limit: usize,
 }

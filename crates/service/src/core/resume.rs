@@ -10,9 +10,9 @@ use super::idempotency::RequestState;
 use super::{Addresses, Coordinator};
 
 impl<A: Addresses> Coordinator<A> {
-    /// Restores the stored state. Decisions are in memory again, and their entries count again until
-    /// telemetry shows their load. A decision on hosts that the cluster no longer has is over, and so is a
-    /// guarantee that the cluster cannot keep. Call this before any operation.
+    /// Restores the stored state. Decisions are in memory again, and their entries count again until telemetry shows
+    /// their load. A decision on hosts that the cluster no longer has ends, and so does a guarantee that the cluster
+    /// cannot keep. Call this before any operation.
     ///
     /// # Errors
     /// A [`CommitError`] if the ledger rejects the entries.
@@ -37,9 +37,9 @@ impl<A: Addresses> Coordinator<A> {
         Ok(())
     }
 
-    /// Time of a stored decision for this coordinator: at most the current time, if that is known. The
-    /// machine's clock may have been set back since; a coordinator that resumed at a later time would treat
-    /// all new reports as old.
+    /// Time of a stored decision for this coordinator: at most the current time, if the coordinator knows it. The
+    /// machine's clock may have been set back since; a coordinator that resumed at a later time would treat all new
+    /// reports as old.
     pub(super) fn began(&self, at: Nanos) -> Nanos {
         if self.now == Nanos(0) { at } else { at.min(self.now) }
     }

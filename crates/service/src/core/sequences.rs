@@ -1,6 +1,6 @@
-//! Property test of the coordinator over arbitrary sequences of operations. The coordinator never panics,
-//! every caller gets one reply, the ledger holds exactly the entries of open decisions, and the persisted
-//! changes reproduce the state.
+//! Property test of the coordinator over arbitrary sequences of operations. The coordinator never panics, and every
+//! caller gets one reply. The ledger holds exactly the entries of open decisions, and the persisted changes reproduce
+//! the state.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -43,7 +43,7 @@ enum Step {
     Tasks {
         count: usize,
         mbps: u64,
-        /// True for transfers between the tasks; the placement then takes longer than a turn.
+        /// True for transfers between the tasks; the placement then runs as a job.
         talk: bool,
         caller: u8,
         lasts: Option<u64>,
@@ -60,9 +60,9 @@ enum Step {
     Answer(u64, bool),
     Job(u8, bool),
     Ask(u8, u64),
-    /// All open studies finish.
+    /// All open jobs finish.
     Look,
-    /// Milliseconds that pass, or by which the clock is set back.
+    /// Milliseconds that pass; negative values set the clock back.
     Pass(i64),
 }
 
@@ -355,7 +355,7 @@ impl House {
         }
         let gone = coordinator.records.last(None).filter(|record| record.released.is_some());
         prop_assert!(gone.flat_map(|record| &record.entries).next().is_none(), "an ended record has entries");
-        // Far more ids than entries ever made.
+        // Checks many more ids than entries ever made.
         let there = (0..4_096).map(EntryId).filter(|&entry| ledger.entry(entry).is_some());
         for entry in there {
             prop_assert!(held.remove(&entry), "{entry:?} is nobody's: {:?}", ledger.entry(entry));
@@ -383,7 +383,7 @@ impl House {
         Ok(())
     }
 
-    /// Asserts that no host has more tasks than room, and that every known job name is in use.
+    /// Asserts that every host has room for its tasks, and that every known job name is in use.
     fn check_tasks(&self) -> Result<(), TestCaseError> {
         let coordinator = &self.coordinator;
         let open = || coordinator.records.last(None).filter(|record| record.released.is_none());

@@ -13,7 +13,7 @@ use super::{Addresses, Coordinator, RackContent, Reading, TaskState};
 /// The network at one time.
 #[derive(Clone, Debug)]
 pub struct NetworkSnapshot {
-    /// Hosts and links of the ids.
+    /// Hosts and links that the ids refer to.
     pub fabric: Arc<Fabric>,
     /// Version of the cluster.
     pub version: u64,
@@ -29,7 +29,7 @@ pub struct NetworkSnapshot {
     pub devices: Vec<DeviceState>,
     /// All hosts, in order of ids.
     pub hosts: Vec<HostState>,
-    /// For each client, the last sequence up to which no request waits.
+    /// For each client, the highest sequence number up to which no request waits.
     pub clients: Vec<(Arc<str>, u64)>,
     /// Counts of the coordinator.
     pub counts: Counts,
@@ -40,13 +40,13 @@ pub struct NetworkSnapshot {
 pub struct Counts {
     /// Decisions in memory.
     pub decisions: usize,
-    /// Decisions since this coordinator was created: at a start, a change of the cluster or of the leader.
+    /// Decisions since this coordinator was created: at a start, or a change of the cluster or of the leader.
     pub decided: u64,
     /// Requests that wait for their decision.
     pub waiting: usize,
     /// Accepted samples of links and devices since this coordinator was created.
     pub samples: u64,
-    /// Decisions whose entries were released before telemetry showed their load, because of the limit.
+    /// Decisions released because of the limit, before telemetry showed their load.
     pub released_early: u64,
 }
 
@@ -122,7 +122,7 @@ impl DeviceState {
 }
 
 impl LinkState {
-    /// State of a link in a view, with the cluster's capacity if a lower one is used, and the reported state.
+    /// State of a link in a view. `full` is the cluster's capacity if decisions use a lower one.
     fn of(view: &View<'_>, link: ResourceId, full: Option<Load>, reading: Reading) -> LinkState {
         let Numbers { measured, load, reserved, residual, expected } = view.numbers(link);
         let pending = load.zip(measured).map(|(load, measured)| Load(load.0 - measured.0));
@@ -143,7 +143,7 @@ impl LinkState {
         }
     }
 
-    /// True if the link is seen and used with less than the cluster's capacity.
+    /// True if the link is seen, and decisions use less than the cluster's capacity.
     pub fn is_slow(&self) -> bool {
         self.full.is_some() && self.measured.is_some()
     }
@@ -202,8 +202,8 @@ impl<A: Addresses> Coordinator<A> {
         self.snapshot_in(None)
     }
 
-    /// A snapshot in the memory of an unused one. New memory from the system is cleared page by page on the
-    /// first write, which takes long.
+    /// A snapshot in the memory of an unused one. The system clears new memory page by page on the first write, which
+    /// takes long.
     pub fn snapshot_in(&mut self, past: Option<NetworkSnapshot>) -> NetworkSnapshot {
         let (mut links, mut devices, mut hosts, mut clients) = match past {
             Some(NetworkSnapshot { links, devices, hosts, clients, .. }) => (links, devices, hosts, clients),

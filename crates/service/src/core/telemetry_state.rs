@@ -1,4 +1,4 @@
-//! Observed state of the network by names: the start of a coordinator on another cluster.
+//! Observed state of the network by names, to start a coordinator on another cluster.
 
 use leeward_engine::Input;
 use leeward_fabric::{Bytes, Load, Nanos};
@@ -50,9 +50,8 @@ impl<A: Addresses> Coordinator<A> {
         }
     }
 
-    /// Restores the state that another coordinator observed, as far as the cluster has the names. Call this
-    /// after [`Coordinator::resume`] and before any operation, so that load which telemetry had shown is
-    /// shown again.
+    /// Restores the state that another coordinator observed, as far as the cluster has the names. Call this after
+    /// [`Coordinator::resume`] and before any operation, so that no load is lost that telemetry had shown.
     pub fn see(&mut self, seen: TelemetryState) {
         self.now = self.now.max(seen.now);
         let fabric = self.engine.ledger().fabric().clone();

@@ -21,9 +21,10 @@ use super::{Addresses, Coordinator};
 
 /// Limit on open what-if queries, and on open score queries.
 const OPEN: usize = 4;
-/// Pairs of hosts and peers to score within a turn: about ten milliseconds. Larger queries run as studies.
+/// Number of pairs of hosts and peers to score inside the actor's loop: about ten milliseconds. Larger queries run as
+/// jobs.
 const AT_ONCE: usize = 10_000;
-/// Limit on host and link look-ups of a what-if query: about ten seconds. Later queries wait for as long.
+/// Limit on host and link look-ups of a what-if query: about ten seconds. Later queries wait for this time.
 const MOST_LOOKS: u64 = 1_000_000_000;
 /// A number that no job has.
 const NO_JOB: u64 = u64::MAX;
@@ -45,7 +46,8 @@ pub(super) struct ScoreQuery<A: Addresses> {
 }
 
 impl<A: Addresses> Coordinator<A> {
-    /// Scores hosts for a task, at once or, if they are many, as a job: the reply is a completion. Commits nothing.
+    /// Scores hosts for a task, at once, or as a job if the hosts are many. The reply is a completion. The operation
+    /// commits nothing.
     pub fn score(&mut self, now: Nanos, mut score: Score, to: ScoreTo<A>) {
         self.wake(now);
         let pairs = score.hosts.len().saturating_mul(1 + score.peers.len());
@@ -75,7 +77,7 @@ impl<A: Addresses> Coordinator<A> {
         self.scores.retain(|asking| A::is_open(&asking.to));
         let Some(mut asking) = self.scores.next() else { return };
         let Score { request, job, .. } = &mut asking.score;
-        // The job may have started or ended since the query came.
+        // The job may have started or ended after the query was sent.
         request.job = self.job_names.number(job.as_ref(), NO_JOB).unwrap_or(NO_JOB);
         let published =
             self.engine.snapshot(SnapshotScope { job: Some(asking.score.request.job), without: None });
@@ -106,8 +108,8 @@ impl<A: Addresses> Coordinator<A> {
         self.reply_to_score(asking.to, reply);
     }
 
-    /// Decides a decision's request again under another policy, with settings after colons: the reply is a completion.
-    /// Commits nothing.
+    /// Decides a decision's request again under another policy, with settings after colons. The reply is a completion.
+    /// The operation commits nothing.
     pub fn what_if(&mut self, now: Nanos, id: u64, policy: &str, to: WhatIfTo<A>) {
         self.wake(now);
         match self.another(id, policy) {
@@ -168,7 +170,7 @@ impl<A: Addresses> Coordinator<A> {
     fn kind(&mut self, what_if: &WhatIf<A>) -> Result<WhatIfJob, WhatIfError> {
         let (record, policy) = (&what_if.record, what_if.policy.clone());
         let fabric = self.engine.ledger().fabric().clone();
-        // An ended decision has no load to take out.
+        // An ended decision has no load to remove.
         let there = record.details.hosts.iter().filter(|_| record.released.is_none());
         let hosts: Vec<HostId> = there.filter_map(|name| fabric.host(name)).collect();
         let id = record.id;
@@ -281,7 +283,7 @@ fn looks(
     made.map_err(|error| error.to_string())
 }
 
-/// True if parts of the request that the policy would use were too long to store.
+/// True if parts of the request that the policy would use were too large to store.
 fn forgotten(spec: &PlacementSpec) -> bool {
     match spec {
         PlacementSpec::Replicas(spec) => spec.forgotten,

@@ -186,7 +186,7 @@ fn a_release_restores_the_loads_and_is_idempotent() {
         assert_eq!((&released.details, released.released), (&record.details, Some(at(1_200))));
         assert_eq!(loads(&mut coordinator, at(1_100)), before);
     }
-    // A late copy of the request finds the decision and places nothing.
+    // A late copy of the request gets the decision and places nothing.
     let (late, repeated) = placed(place_now(&mut coordinator, at(1_400), block(Some(("a", 1)))));
     assert_eq!((late.released, repeated), (Some(at(1_200)), true));
     assert_eq!(coordinator.release(at(1_400), 9), Err(ReleaseError::NotFound(9)));
@@ -211,7 +211,7 @@ fn evicted_decisions_still_count_in_the_loads() {
     }
     (0..5).for_each(|id| assert!(all.release(at(1_100), id).is_ok()));
     assert_ne!(loads(&mut coordinator, at(1_100)), loads(&mut all, at(1_100)), "three of them still count");
-    // The next windows contain the load of the three; later none of their entries remains.
+    // The next windows contain the load of the three placements; later their entries are gone.
     for seconds in 2..30 {
         let now = Nanos(seconds * SECOND.0);
         for coordinator in [&mut all, &mut coordinator] {
@@ -281,7 +281,7 @@ fn early_expiries_over_the_eviction_limit_are_counted() {
         assert_eq!(early(&mut coordinator, at(1_100)), count.saturating_sub(3));
     }
     assert_ne!(loads(&mut coordinator, at(1_100)), before);
-    // The entries that were not evicted expire on their own and do not count as early.
+    // The entries that were not evicted expire on their own, and do not count as released early.
     assert_eq!(early(&mut coordinator, at(60_000)), 3);
 }
 
@@ -332,7 +332,7 @@ fn callers_of_one_block_are_limited_and_disconnected_ones_do_not_count() {
     let mut coordinator: Coordinator<Numbers> = informed("interval: 2s", Limits::default());
     (0..16).for_each(|asker| assert_eq!(ask(&mut coordinator, asker), []));
     assert_eq!(ask(&mut coordinator, 16), [(16, Err(PlaceError::Busy))]);
-    // Of these callers, only every tenth still listens.
+    // Only every tenth of these callers still listens.
     enum Tenth {}
     impl Addresses for Tenth {
         type To<T> = u32;
@@ -403,7 +403,7 @@ fn said(until: Nanos, hosts: Vec<HostReport>) -> Report {
     Report { window: (Nanos(until.0 - SECOND.0 / 2), until), hosts, ..Report::default() }
 }
 
-/// Number of accepted links of a report, and the skipped ones.
+/// Number of accepted links of a report, and the number of skipped ones.
 fn reported(coordinator: &mut Coordinator<Numbers>, now: Nanos, report: Report) -> (u64, Skipped) {
     match coordinator.report(now, report) {
         Ok(ReportSummary { links, skipped, .. }) => (links, skipped),
@@ -513,7 +513,7 @@ fn small_disks() -> Coordinator<Numbers> {
 
 #[test]
 fn placements_after_a_storage_report_add_to_it() {
-    // Four blocks fill the writer's own host, which always takes the first copy while it has room.
+    // Four blocks fill the writer's own host, which takes the first copy while it has room.
     let first = |coordinator: &mut Coordinator<Numbers>, now| {
         placed(place_now(coordinator, now, block(None))).0.details.hosts[0] == "r0h0"
     };
@@ -525,13 +525,13 @@ fn placements_after_a_storage_report_add_to_it() {
     assert!(coordinator.report(at(1_500), stores(at(1_300), 256)).is_ok());
     assert!(first(&mut coordinator, at(1_500)) && first(&mut coordinator, at(1_600)));
     assert!(!first(&mut coordinator, at(1_700)), "four blocks fill it");
-    // An older count is ignored. A newer one below the placed total makes room.
+    // An older count is ignored. A newer one below the placed total frees room.
     let older = reported(&mut coordinator, at(1_700), stores(at(1_250), 0));
     assert_eq!(older, (0, Skipped { stale: 1, ..Skipped::default() }));
     assert!(!first(&mut coordinator, at(1_700)));
     reported(&mut coordinator, at(1_800), stores(at(1_750), 768));
     assert!(first(&mut coordinator, at(1_800)) && !first(&mut coordinator, at(1_800)));
-    // All blocks placed since the count remain accounted for.
+    // All blocks placed after the count still use room.
     reported(&mut coordinator, at(1_900), stores(at(1_760), 0));
     assert!((0..3).all(|_| first(&mut coordinator, at(1_900))) && !first(&mut coordinator, at(1_900)));
 }

@@ -197,9 +197,9 @@ fn carried_out(
     (now, next)
 }
 
-/// Asserts that a coordinator resumed from the store knows every stored decision unchanged, and holds as many
-/// hosts and tasks for each one that has not ended. The resumed one keeps the same promises and decides one
-/// more workload as the other would. Known keys get the same answer, and numbers continue.
+/// Asserts that a coordinator resumed from the store knows every stored decision unchanged. For each open decision, it
+/// holds the same number of hosts and tasks. The resumed coordinator keeps the same promises, and decides one more
+/// workload as the original would. Known keys get the same answer, and numbers continue.
 fn goes_on(acts: &[Act], mut store: Box<dyn Store>) -> TestCaseResult {
     let of = cluster(CLUSTER);
     let limits = Limits { decisions: 8, ..Limits::default() };
@@ -249,8 +249,8 @@ proptest! {
     }
 }
 
-/// Answers of a coordinator, completed by `find` for evicted decisions. Fields that only that coordinator
-/// knows, the epoch and the ledger entries, are blanked.
+/// Answers of a coordinator. `find` completes answers about evicted decisions. Fields that differ between coordinators,
+/// the epoch and the ledger entries, are blanked.
 fn answered(
     coordinator: &mut Coordinator<Numbers>,
     now: Nanos,
@@ -296,8 +296,8 @@ fn answered(
     }
 }
 
-/// Asserts that a coordinator with few decisions, together with its store, answers like one that keeps all of
-/// them.
+/// Asserts that a coordinator that keeps few decisions answers, together with its store, like a coordinator that keeps
+/// all of them.
 fn answers_of_all(acts: &[Act], mut store: Box<dyn Store>) -> TestCaseResult {
     let of = cluster(CLUSTER);
     let mut few = coordinator(&of, Limits { decisions: 2, ..Limits::default() });
@@ -479,7 +479,7 @@ fn advised_moves_are_stored_in_postgres_and_reach_followers() {
     moves(leads(shared.store()), Some(shared.store()));
 }
 
-/// Moves at a coordinator and at one resumed from its store; also at a follower, if the store can be shared.
+/// Moves at a coordinator, and at one resumed from its store. Also at a follower, if the store can be shared.
 fn moves(mut store: Box<dyn Store>, beside: Option<Box<dyn Store>>) {
     let (of, limits) = (cluster(CLUSTER), Limits::default());
     let mut before = coordinator(&of, limits);
@@ -533,7 +533,7 @@ fn moves(mut store: Box<dyn Store>, beside: Option<Box<dyn Store>>) {
     assert_eq!(after.answer(later, 99, MigrationAnswer::Done), Err(AnswerError::NotFound(99)));
 }
 
-/// Thousands of rows, with one decision, one move and one version that must be kept.
+/// Thousands of rows; one decision, one move and one version among them must be kept.
 const ROWS: [&str; 4] = [
     "WITH RECURSIVE n (id) AS (SELECT 1 UNION ALL SELECT id + 1 FROM n WHERE id < 10000)
     INSERT INTO decisions SELECT id, id, 'replicas', NULL, NULL, NULL, '{}', NULL, NULL FROM n",
@@ -545,7 +545,7 @@ const ROWS: [&str; 4] = [
     INSERT INTO clusters SELECT id, id, CASE id WHEN 7 THEN 'file' ELSE 'request' END, '{}' FROM n",
 ];
 
-/// Asserts that a store that keeps 100 decisions deletes old rows in steps. `ask` runs a query that returns a
+/// Asserts that a store with a limit of 100 decisions deletes old rows in steps. `ask` runs a query that returns a
 /// number.
 fn forgets(mut store: Box<dyn Store>, ask: impl Fn(&str) -> i64) {
     let job = |name: String| Change::Job(name, Default::default());

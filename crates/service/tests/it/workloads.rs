@@ -233,7 +233,7 @@ fn a_server_that_drains_during_the_analysis_gets_no_volume() {
     let mut coordinator: Coordinator<Numbers> = coordinator();
     coordinator.place(SECOND, ask(&form("a", None, 50, 10), None), 1);
     let result = coordinator.jobs().next().expect("an analysis starts").find();
-    // The first candidate is some host of this rack; all of the rack's hosts start draining.
+    // The first candidate is some host of this rack. All hosts of the rack start draining.
     let drained = |host: u32| HostReport { host: HostId(host), up: None, draining: Some(true), stored: None };
     let report = Report {
         window: (Nanos(SECOND.0 - 1), SECOND),
@@ -348,7 +348,7 @@ fn many_scores_are_computed_in_a_job_and_equal_single_scores() {
         let few = scores(&mut coordinator);
         assert_eq!(few, (found.to_vec(), epoch, age));
     }
-    // The number of open jobs is limited, and waiting jobs get only one rejection.
+    // The number of open jobs is limited, and a waiting job gets only one rejection.
     (0..6).for_each(|to| coordinator.score(SECOND, score(&hosts), to));
     let busy =
         |completion| matches!(completion, Completion::Score(4 | 5, Err(CallError::Failed(ScoreError::Busy))));

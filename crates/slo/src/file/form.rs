@@ -75,7 +75,7 @@ pub struct WorkloadFile {
     pub name: String,
     /// Host that sends the requests.
     pub client: String,
-    /// Host that has the volume, or its device: `r1h3` or `r1h3:ssd0`. Leave it out to have it chosen.
+    /// Host that has the volume, or its device: `r1h3` or `r1h3:ssd0`. If left out, packing chooses it.
     pub server: Option<String>,
     /// SLO to promise; best effort if left out.
     pub slo: Option<SloFile>,

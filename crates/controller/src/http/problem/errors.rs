@@ -224,7 +224,7 @@ fn unread(problem: &str) -> Problem {
     )
 }
 
-/// Text of a policy's refusal, with readable times and the remedy.
+/// Text of a policy's refusal, with readable times and a remedy.
 pub fn refusal_text(refusal: &Refusal, clock: &Clock) -> String {
     let placed_blindly = "or serve with a policy that places without it (`sinbad:without_telemetry=default`)";
     match refusal {

@@ -1,4 +1,4 @@
-//! Error responses: RFC 9457 problem documents that state the remedy.
+//! Error responses: RFC 9457 problem documents, with the remedy in their text.
 
 mod errors;
 
@@ -225,7 +225,7 @@ impl Problem {
         }
     }
 
-    /// A report covers more than the hosts of its token.
+    /// A report covers hosts outside its token.
     pub fn foreign(field: impl Into<String>, name: &str, token: &Client, hosts: &Hosts) -> Problem {
         let (name, hosts) = (excerpt(name), excerpt(&hosts.to_string()));
         let detail =
@@ -253,7 +253,7 @@ impl Problem {
         Problem::new(NOT_FOUND, "this service shows no demo; `leeward serve --demo` starts one that does")
     }
 
-    /// Description, with the remedy.
+    /// Description, including the remedy.
     pub fn detail(&self) -> &str {
         &self.detail
     }
@@ -281,7 +281,7 @@ impl Problem {
         Problem::new(BROKEN, format!("`probes.secret` of the settings: {error}"))
     }
 
-    /// The core published no snapshot for this time.
+    /// The core has published no snapshot for this time.
     pub fn stuck(age: Duration) -> Problem {
         let detail = format!(
             "nothing was heard of the engine for {:.0} s; if it stays so, start it again",
