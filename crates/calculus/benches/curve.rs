@@ -1,5 +1,5 @@
 //! Time for the exact r-b curve of a trace, beside the literal sweep of SLO algorithm 2.1 over 985 rates, as in the
-//! thesis' released code. Here the compiler vectorises the loop over rates.
+//! thesis' released code. Here the compiler vectorizes the loop over rates.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
@@ -43,7 +43,7 @@ fn main() {
     }
 }
 
-/// b at every rate from 1 / 985 of the way from the mean rate to a thousand times it.
+/// b at each of 985 rates, from the mean rate to a thousand times the mean.
 fn sweep(trace: &[(f64, f64)], mean: f64) -> Vec<f64> {
     let rates: Vec<f64> = (1..=RATES).map(|k| mean + mean * 999.0 * k as f64 / RATES as f64).collect();
     let (mut buckets, mut bursts, mut previous) = (vec![0.0f64; RATES], vec![0.0f64; RATES], 0.0);

@@ -1,10 +1,10 @@
-//! Time for the bounds of many workloads on one core, against the authors' released code. Times are processor
-//! seconds, so that other programs on the machine count for little.
+//! Time for the bounds of many workloads on one core, against the authors' released code. Times are processor seconds,
+//! so other programs have little effect.
 //!
-//! The network is the one of their published times: client i uses the i mod 12th model, host c(i mod max(2,
-//! ceil(N/6))), server s(7i mod max(1, ceil(N/10))), an objective of [10, 20, 50, 100, 200] ms [i mod 5] at 99.9 %,
-//! links of 125 MB/s. The models here have the numbers of states of theirs and about their loads. If `LEEWARD_SHARED`
-//! contains the original inputs, those are timed as well.
+//! The network has the form of their published times. Client i uses model i mod 12, host c(i mod max(2, ceil(N/6))),
+//! server s(7i mod max(1, ceil(N/10))), an objective of [10, 20, 50, 100, 200] ms [i mod 5] at 99.9 %, and links of 125
+//! MB/s. The models here have the same numbers of states and about the same loads. If `LEEWARD_SHARED` contains the
+//! original inputs, the benchmark times those as well.
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark reads the clock")]
 
@@ -21,14 +21,14 @@ use leeward_testing::golden;
 use support::STEP;
 
 const RUNS: usize = 7;
-/// Seconds; the system counts a thread's in steps of milliseconds.
+/// Minimum duration in seconds; the system counts a thread's time in steps of milliseconds.
 const LONG_ENOUGH: f64 = 0.1;
 const LINK: f64 = 125e6;
 /// Seconds of SNC-Meister (7ecb5de), one thread, g++ 12 -O2, on a busy host: constants, not measured here. The run of
-/// 50 workloads with 5 pairs was stopped at its time, unfinished.
+/// 50 workloads with 5 pairs was stopped, unfinished, at the time given here.
 const AUTHORS: [(usize, usize, f64); 5] =
     [(10, 0, 0.0194), (50, 0, 0.60), (180, 0, 1.19), (10, 1, 4.44), (50, 5, 460.0)];
-/// States of the twelve models, their mean requests a second, and the work of one coming in and going out.
+/// The twelve models: number of states, mean requests per second, and the mean work of a request in each direction.
 const MODELS: [(usize, f64, [f64; 2]); 12] = [
     (1, 50.0, [3e3, 1.2e4]),
     (1, 43.0, [3e3, 1.2e4]),
@@ -85,8 +85,8 @@ fn built(count: usize, pairs: usize, drift: f64) -> Network {
     Network::new(&queues, &workloads).expect("the generated network is sound")
 }
 
-/// Bounds of all workloads of new networks of new models, so that no cache survives from run to run; as many networks
-/// as a measurable time needs. The construction is not timed: theirs was not.
+/// Bounds of all workloads of new networks with new models, so that no cache survives from run to run. Repeats until
+/// the time is long enough to measure. The construction is not timed, as in the authors' times.
 fn time(name: &str, build: impl Fn() -> Network, lyapunov: bool, authors: f64) {
     let measure = |networks: usize| {
         let mut networks: Vec<Network> = (0..networks).map(|_| build()).collect();
@@ -112,7 +112,7 @@ fn time(name: &str, build: impl Fn() -> Network, lyapunov: bool, authors: f64) {
     );
 }
 
-/// Work of a request grows by `drift` of itself from one workload to the next.
+/// The work of a request grows by the share `drift` from one workload to the next.
 fn generated(count: usize, pairs: usize, drift: f64) -> (Vec<Queue>, Vec<Workload>) {
     let hosts = count.div_ceil(6).max(2);
     let servers = count.div_ceil(10).max(1);
@@ -152,7 +152,7 @@ fn generated(count: usize, pairs: usize, drift: f64) -> (Vec<Queue>, Vec<Workloa
     (queues, workloads)
 }
 
-/// A chain of `states` states that last seconds, with rates from a fifth to twice the mean.
+/// A chain of `states` states with sojourns of seconds, and rates from a fifth to twice the mean.
 fn model(states: usize, requests: f64, mean: f64) -> Mmpp {
     let leave = 5e-6;
     let rate = |state: usize| {
@@ -160,7 +160,7 @@ fn model(states: usize, requests: f64, mean: f64) -> Mmpp {
     };
     let state = |at: usize| State {
         requests: Requests::Bernoulli(requests * rate(at) * STEP),
-        // Sizes of states differ slightly, as fitted ones do.
+        // Sizes of states differ slightly, as in fitted models.
         sizes: Sizes::Exponential { mean: mean * (1.0 + 0.01 * at as f64) },
     };
     let row = |from: usize| {

@@ -49,14 +49,14 @@ impl TokenBucket {
         self.burst
     }
 
-    /// Most work that can arrive in any interval of `seconds`.
+    /// Largest work that can arrive in any interval of `seconds`.
     pub fn arrivals(&self, seconds: f64) -> f64 {
         self.burst + self.rate * seconds
     }
 }
 
-/// Most work that can arrive in any interval of `seconds` under all of `buckets` together: the arrival curve min over
-/// i of (r_i t + b_i) of Zhu's thesis, section 2.3.1. Infinite without buckets.
+/// Largest work that can arrive in any interval of `seconds` under all of `buckets` together. It is the arrival curve
+/// min over i of (r_i t + b_i) of Zhu's thesis, section 2.3.1. Infinite without buckets.
 pub fn arrivals(buckets: &[TokenBucket], seconds: f64) -> f64 {
     buckets.iter().map(|bucket| bucket.arrivals(seconds)).fold(f64::INFINITY, f64::min)
 }

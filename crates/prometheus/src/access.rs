@@ -81,7 +81,7 @@ enum Secret {
 /// Validates the address of a server.
 ///
 /// # Errors
-/// A message about the expected form. The message does not repeat the address, which may contain a password.
+/// A message about the expected form. The message does not repeat the address, because it may contain a password.
 pub fn address(url: &str) -> Result<String, String> {
     let expected = "expected the address of a Prometheus, such as http://prom:9090";
     let url = url.trim();
@@ -110,7 +110,7 @@ impl Access {
     pub fn read(url: &str, file: Option<&str>) -> Result<Access, InputError> {
         let name = file.unwrap_or("http");
         let given = match file {
-            // Text in the wrong place may be a secret, so errors do not repeat it.
+            // A secret may be in the wrong field, so errors do not repeat texts of the file.
             Some(file) => read_yaml(file, &read_text(file)?)
                 .map_err(|error| InputError { message: SHAPE.to_owned(), ..error })?,
             None => AccessFile::default(),
@@ -150,10 +150,10 @@ impl Access {
         Ok(access)
     }
 
-    /// Headers of a query. Secrets in files are read each time, so a new secret takes effect at once.
+    /// Headers of a query. Secrets in files are read for each query, so a new secret takes effect at once.
     ///
     /// # Errors
-    /// The reason for which a secret cannot be read or sent.
+    /// The reason why a secret cannot be read or sent.
     pub fn headers(&self) -> Result<Vec<(HeaderName, HeaderValue)>, String> {
         let mut headers = self.headers.clone();
         let said = match &self.who {

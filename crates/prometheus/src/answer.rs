@@ -1,4 +1,4 @@
-//! Prometheus answers to queries. An answer counts completely or, with any error, not at all.
+//! Prometheus answers to queries. Any error invalidates the whole answer.
 
 use std::collections::BTreeMap;
 

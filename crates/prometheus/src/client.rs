@@ -33,9 +33,9 @@ pub struct Client {
 pub struct Fault {
     /// Reason.
     pub why: String,
-    /// Wait that the server asks for, by its `Retry-After` header.
+    /// Wait time that the server requests with its `Retry-After` header.
     pub after: Option<Nanos>,
-    /// True if the server did not answer at all, so that further queries of the round would fail too.
+    /// True if the server did not answer at all; further queries of the round would also fail.
     pub away: bool,
 }
 

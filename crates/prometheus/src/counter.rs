@@ -1,14 +1,14 @@
 //! Counter of one port in one direction: converts readings to bits over time intervals.
 //!
-//! The counter is assumed to grow evenly between two readings. So the bits of consecutive intervals add up to
-//! the counted total, however the readings arrive. Growth that is unknown (a restart, a jump beyond the
-//! port's speed) is in no interval.
+//! The counter is assumed to grow evenly between two readings. So the bits of consecutive intervals add up to the
+//! counted total, for any schedule of readings. Unknown growth (a restart, a jump beyond the port's speed) is in no
+//! interval.
 
 use std::collections::VecDeque;
 
 use leeward_fabric::Nanos;
 
-/// Largest number of segments; beyond it, new growth is merged into the last one.
+/// Largest number of segments. Beyond it, new growth is merged into the last segment.
 const MOST_PIECES: usize = 1024;
 /// Largest value of a counter; larger readings are invalid.
 const MOST: f64 = 9e18;
@@ -19,8 +19,8 @@ const TOP: f64 = 4_294_967_296.0;
 #[derive(Clone, Debug)]
 pub struct Counter {
     last: (Nanos, f64),
-    /// Known growth that was not taken yet, as consecutive segments without gaps; the last one ends at the
-    /// last reading.
+    /// Known growth that has not been taken yet, as consecutive segments without gaps. The last one ends at the last
+    /// reading.
     pieces: VecDeque<Piece>,
     /// Time between the last two readings.
     spacing: Option<Nanos>,
@@ -42,7 +42,7 @@ pub struct Unit {
     pub bits: f64,
     /// True for 32-bit counters, false for 64-bit ones.
     pub narrow: bool,
-    /// Bits per second that exceed the port's speed.
+    /// Rate in bit/s above which a reading exceeds the port's speed.
     pub too_fast: f64,
 }
 
@@ -51,7 +51,7 @@ pub struct Unit {
 pub enum Step {
     /// The counter grew.
     Grew,
-    /// No new information: a reading that is not later than the last one, or an invalid value.
+    /// No new information: the reading is not later than the last one, or its value is invalid.
     Nothing,
     /// The counter restarted; its growth is unknown.
     Restarted,
@@ -80,7 +80,7 @@ impl Counter {
         self.spacing = Some(at.since(before));
         let possible = unit.too_fast * at.since(before).as_secs_f64();
         let mut grew = value.floor() - counted;
-        // A 32-bit counter wrapped around, unless that would exceed the port's speed.
+        // A 32-bit counter wrapped around, unless the growth would exceed the port's speed.
         if grew < 0.0 && unit.narrow && (grew + TOP) * unit.bits <= possible {
             grew += TOP;
         }
@@ -113,7 +113,7 @@ impl Counter {
         self.spacing
     }
 
-    /// Takes the bits of an interval within [`Counter::known`]; forgets everything before its end.
+    /// Takes the bits of an interval within [`Counter::known`], and drops everything before its end.
     pub fn take(&mut self, from: Nanos, until: Nanos) -> f64 {
         let mut taken = 0.0;
         while let Some(piece) = self.pieces.front_mut().filter(|piece| piece.from < until) {
@@ -178,7 +178,7 @@ mod tests {
             prop_assert!((taken - whole).abs() <= 1e-6 * whole.max(1.0), "{} {}", taken, whole);
         }
 
-        /// The same readings in one answer, in several, and with some of them repeated.
+        /// The same readings in one answer, and in several answers with some readings repeated.
         #[test]
         fn the_split_of_readings_into_answers_makes_no_difference(
             steps in prop::collection::vec((1_u64..60_000, 0_u64..1 << 30, any::<bool>()), 1..30),
@@ -232,10 +232,10 @@ mod tests {
             (unit, [500.0, 20.0, 60.0], [Step::Restarted, Step::Grew], Some(320.0)),
             (unit, [500.0, 600.0, 20.0], [Step::Grew, Step::Restarted], None),
             (narrow, [top, 100.0, 200.0], [Step::Grew, Step::Grew], Some(2400.0)),
-            // From the middle, a wrap-around would exceed the speed.
+            // From half of the range, a wrap-around would exceed the speed.
             (narrow, [1e9, 100.0, 200.0], [Step::Restarted, Step::Grew], Some(800.0)),
             (unit, [top, 100.0, 200.0], [Step::Restarted, Step::Grew], Some(800.0)),
-            // The limit is a thousand bytes per second. One value exceeds it once, another twice in a row.
+            // The limit is a thousand bytes per second. One series exceeds it once, another twice in a row.
             (unit, [0.0, 1001.0, 1901.0], [Step::Jumped, Step::Grew], Some(7200.0)),
             (unit, [0.0, 1001.0, 2002.0], [Step::Jumped, Step::Grew], Some(8008.0)),
             (unit, [0.0, 100.0, f64::NAN], [Step::Grew, Step::Nothing], Some(800.0)),

@@ -7,8 +7,8 @@
 //!                answer: whole or none   map: labels -> links; counter: readings -> bits
 //! ```
 //!
-//! `Meter` is a plain value, times in and loads out; [`poll`] is the loop around it. The loop queries in a
-//! thread of its own, hands samples to a [`Consumer`], and publishes its state ([`Telemetry`]).
+//! `Meter` is a plain value: times are inputs, loads are outputs. [`poll`] is the loop around it. The loop queries in
+//! its own thread, passes samples to a [`Consumer`], and publishes its state ([`Telemetry`]).
 
 mod access;
 mod answer;

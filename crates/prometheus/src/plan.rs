@@ -76,8 +76,7 @@ impl Plan {
 
     /// Range queries of one round, in order.
     pub fn queries(&self) -> Vec<(Asked, String)> {
-        // Twice the interval also covers the reading before the last, and so a reading whose response was
-        // lost.
+        // Twice the interval also covers the previous reading, whose response may have been lost.
         let reach = self.interval.0.saturating_mul(2).div_ceil(1_000_000);
         asked(&self.map.metrics).map(|(asked, query)| (asked, format!("{query}[{reach}ms]"))).collect()
     }
@@ -85,8 +84,7 @@ impl Plan {
     /// Time to wait after a round that took `took` and was failure number `failed` in a row (0 after a
     /// success). `asked` is the server's `Retry-After`.
     pub fn wait(&self, took: Nanos, failed: u32, asked: Option<Nanos>) -> Nanos {
-        // A slow server stays idle for at least the time it worked for this service, up to one polling
-        // interval.
+        // A slow server stays idle for at least the time that it worked for this service, up to one polling interval.
         let usual = self.every.since(took).max(took.min(self.every));
         let doubled = self.every.0.saturating_mul(1 << failed.saturating_sub(1).min(16));
         let again = Nanos(doubled.min(LONGEST_WAIT.0.max(self.every.0)));
@@ -97,8 +95,8 @@ impl Plan {
     }
 }
 
-/// Series to query, with their selectors. Speeds come first: the speed of a port distinguishes a restart of
-/// its counter from a wraparound.
+/// Series to query, with their selectors. Speeds come first, because the speed of a port distinguishes a restart of its
+/// counter from a wraparound.
 pub fn asked(metrics: &Metrics) -> impl Iterator<Item = (Asked, &str)> {
     let speed = metrics.speed.iter().map(|query| (Asked::Speed, query.as_str()));
     let counters = metrics.queries.iter().map(|(way, query)| (Asked::Counter(*way), query.as_str()));

@@ -15,7 +15,7 @@ use super::plan::Plan;
 use super::samples::{Consumer, CurrentCluster, Samples, Stopped};
 use super::state::{State, Telemetry, TelemetryStatus};
 
-/// Wait before the next look at a cluster that is changing.
+/// Wait before the next check of a cluster that is changing.
 const SHORTLY: Duration = Duration::from_millis(200);
 
 /// Polls by the current plan, until dropped.
@@ -34,7 +34,7 @@ pub async fn poll(telemetry: &Telemetry, consumer: &mut impl Consumer, clock: &C
             }
         };
         tokio::select! {
-            // The sender of plans lives as long as `telemetry`, so this only ends with a new plan.
+            // The sender of plans exists as long as `telemetry`, so the wait only ends with a new plan.
             _ = plans.changed() => {}
             Stopped = go_on => std::future::pending::<()>().await,
         }
@@ -83,7 +83,7 @@ impl<C: Consumer> Poller<'_, C> {
         let mut failed = 0;
         loop {
             if self.consumer.follows() {
-                // The known ports date from this service's last leadership.
+                // The known ports are from this service's last leadership.
                 status = TelemetryStatus::new(&self.plan, State::Follows, self.clock.now());
                 self.consumer.ports(&status.ports, 0);
                 self.telemetry.set_status(Some(status.clone()));
@@ -156,7 +156,7 @@ impl<C: Consumer> Poller<'_, C> {
     }
 }
 
-/// The query thread. The thread ends after its current round once this handle is dropped.
+/// The query thread. The thread ends after its current round when this handle is dropped.
 struct PollThread(mpsc::Sender<Ask>);
 
 impl PollThread {
@@ -179,7 +179,7 @@ fn listen(plan: &Plan, clock: &Clock, asks: &mpsc::Receiver<Ask>) {
     let mut known: Option<(Arc<Fabric>, Cluster, Meter)> = None;
     while let Ok(Ask { cluster: CurrentCluster { fabric, text }, now, answer }) = asks.recv() {
         if known.as_ref().is_none_or(|(known, ..)| !Arc::ptr_eq(known, &fabric)) {
-            // The service parsed this text before, so it is valid.
+            // The service already parsed this text, so it is valid.
             let Ok(read) = Cluster::from_text("the cluster", &text) else { continue };
             known = Some((fabric.clone(), read, Meter::new(plan.map.clone(), plan.interval)));
         }

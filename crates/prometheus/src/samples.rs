@@ -1,4 +1,4 @@
-//! Interface to the service that takes the samples: polling knows nothing else of it.
+//! Interface to the service that takes the samples. Polling uses nothing else of the service.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +18,7 @@ pub struct Samples {
     pub speeds: Vec<(ResourceId, Load)>,
 }
 
-/// Cluster that link ids of samples refer to.
+/// Cluster that the link ids of samples belong to.
 #[derive(Clone)]
 pub struct CurrentCluster {
     /// Hosts and links.
@@ -39,7 +39,7 @@ pub trait Consumer: Send {
     /// Returns true if another service is the leader and polls.
     fn follows(&mut self) -> bool;
 
-    /// Waits until the leader may be another one than at the last call of [`Consumer::follows`].
+    /// Waits until another service may have become the leader since the last call of [`Consumer::follows`].
     ///
     /// # Errors
     /// [`Stopped`].

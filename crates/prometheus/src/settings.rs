@@ -10,13 +10,12 @@ use serde::{Deserialize, Serialize};
 pub struct PrometheusSettings {
     /// Address of the server, such as `http://prom:9090`.
     pub url: Option<String>,
-    /// Map file: the series to query, and the links that ports belong to. `leeward hotspots` takes the same
-    /// file.
+    /// Map file: the series to query, and the link of each port. `leeward hotspots` reads the same file.
     pub map: Option<String>,
     /// HTTP client configuration: credentials and trusted authorities, in the format of promtool's
     /// `--http.config.file`.
     pub http: Option<String>,
-    /// Polling interval, at most the report interval, which is the default.
+    /// Polling interval, at most the report interval. The default is the report interval.
     pub every: Option<Nanos>,
     /// Timeout of one query.
     pub timeout: Nanos,

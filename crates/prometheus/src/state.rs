@@ -26,7 +26,7 @@ pub struct TelemetryStatus {
     pub url: String,
     /// Result of the last round.
     pub state: State,
-    /// Time since which the state holds.
+    /// Start of the current state.
     pub since: Nanos,
     /// Statistics of ports after the last successful round.
     pub ports: Ports,
@@ -43,9 +43,9 @@ pub enum State {
     Starts,
     /// Prometheus answers.
     Answers,
-    /// Queries fail, all or some; with the reason.
+    /// All or some queries fail, for this reason.
     Fails(String),
-    /// The leader polls.
+    /// Another service is the leader and polls.
     Follows,
 }
 
@@ -122,7 +122,7 @@ impl TelemetryStatus {
         TelemetryStatus { url: plan.url.clone(), state, since, ports, silent, remarks }
     }
 
-    /// Updates the statistics of ports, and the problems they show.
+    /// Updates the statistics of ports, and the problems that they show.
     pub(super) fn look(&mut self, plan: &Plan, fabric: &Fabric, ports: Ports) {
         let mut remarks = BTreeMap::new();
         let metrics = &plan.map.metrics;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 /// Identity of a request. A repeated request returns the first decision.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Caller {
-    /// A client, with the sequence number of its request. Sequences of one client increase.
+    /// A client, with the sequence number of its request. Sequence numbers of one client increase.
     Client {
         /// Name of the client.
         client: Arc<str>,

@@ -1,5 +1,5 @@
-//! Changes that are persisted, and the state loaded at the start. Both use names, so that they survive a
-//! change of the fabric.
+//! Changes that are persisted, and the state loaded at the start. Both use names, so they stay valid when the fabric
+//! changes.
 
 use std::sync::Arc;
 
@@ -18,13 +18,13 @@ use crate::migration::Migration;
 pub enum Change {
     /// A new decision with the resources it holds.
     Decided(Arc<DecisionRecord>, Vec<StoredEntry>),
-    /// Tasks of a decision moved, or its workload has new priorities or limits, so it holds other resources.
+    /// Tasks of a decision moved, or its workload has new priorities or limits. The decision now holds other resources.
     Moved(Arc<DecisionRecord>, Vec<StoredEntry>),
     /// A move was advised or answered.
     Migration(Migration),
     /// A job has a new budget.
     Job(String, Availability),
-    /// A job has no budget any more: it is unlimited, or over.
+    /// A job no longer has a budget: it is unlimited, or has ended.
     JobOver(String),
     /// The cluster has a new version.
     Cluster(Version),
@@ -68,14 +68,14 @@ pub struct State {
     pub file: Option<Version>,
     /// Id of the next decision.
     pub next: u64,
-    /// Recent decisions and those that hold resources, in the order in which they were made.
+    /// Recent decisions, and all older ones that hold resources, in the order of the decisions.
     pub decisions: Vec<(DecisionRecord, Vec<StoredEntry>)>,
     /// Unanswered moves, and recent answered ones, in order.
     pub migrations: Vec<Migration>,
     /// Budgets of jobs.
     pub jobs: Vec<(String, Availability)>,
-    /// Idempotency entries (client or key, and decision), oldest first. Beyond 20,000 clients the least
-    /// recent may be missing.
+    /// Idempotency entries (client or key, and decision), oldest first. Beyond 20,000 clients, the least recent ones
+    /// may be missing.
     pub callers: Vec<(Caller, u64)>,
 }
 
@@ -152,8 +152,8 @@ impl StoredEntry {
         }
     }
 
-    /// Converts to a ledger entry. Resources that the fabric does not have, and invalid token buckets, are
-    /// left out.
+    /// Converts to a ledger entry. The conversion omits resources that the fabric does not have, and invalid token
+    /// buckets.
     pub fn entry(self, fabric: &Fabric) -> Entry {
         let kind = match self.owner.0 {
             Kind::File => OwnerKind::File,

@@ -1,10 +1,9 @@
 //! Conversion of time: the engine counts nanoseconds since 2020, the API uses RFC 3339.
 //!
-//! The engine's time starts with the year 2020 in every run of the service, so stored times keep their
-//! meaning. The engine's time follows the monotonic clock, and jumps forward with the wall clock if that is
-//! ahead: after the machine slept, or its clock was set forward. Time never goes back. If the wall clock is
-//! set back, time continues as before, because past decisions and windows must not lie in the future.
-//! [`Clock::behind`] tells the lag of the machine's clock.
+//! The engine's time starts with the year 2020 in every run of the service, so stored times stay valid. It follows the
+//! monotonic clock. It jumps forward with the wall clock if that is ahead: after the machine slept, or after its clock
+//! was set forward. Time never goes back. If the wall clock is set back, time continues at the old value, because past
+//! decisions and windows must not lie in the future. [`Clock::behind`] returns the lag of the machine's clock.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,8 +20,8 @@ const ORIGIN: i64 = 1_577_836_800;
 pub struct ClockReadings {
     /// Wall clock, counted from the engine's zero.
     pub wall: Nanos,
-    /// Monotonic clock, from any start. Read after the wall clock, so the delay between the readings makes
-    /// time late and never early.
+    /// Monotonic clock, from any start. It is read after the wall clock, so the delay between the readings can only
+    /// make the time late.
     pub steady: Nanos,
 }
 
@@ -64,14 +63,14 @@ impl Clock {
         self.time(self.read_hands().steady)
     }
 
-    /// Lag of the machine's wall clock behind the current time, after it was set back. Without that, at most
-    /// the time between two readings.
+    /// Lag of the machine's wall clock behind the current time, after it was set back. Without such a change, the lag
+    /// is at most the time between two readings.
     pub fn behind(&self) -> Nanos {
         let ClockReadings { wall, steady } = self.read_hands();
         self.time(steady).since(wall)
     }
 
-    /// Lead of the current time over the monotonic clock. Grows when the wall clock goes forward.
+    /// Lead of the current time over the monotonic clock. The lead grows when the wall clock goes forward.
     pub fn ahead(&self) -> Nanos {
         self.read_hands();
         Nanos(self.ahead.load(Ordering::Relaxed))
@@ -81,7 +80,7 @@ impl Clock {
     fn read_hands(&self) -> ClockReadings {
         let hands = (self.hands)();
         let ahead = hands.wall.since(hands.steady).0;
-        // Most readings change nothing, and threads share read-only data without cost.
+        // Most readings change nothing, and threads share read-only data at no cost.
         if self.ahead.load(Ordering::Relaxed) < ahead {
             self.ahead.fetch_max(ahead, Ordering::Relaxed);
         }
@@ -113,7 +112,7 @@ impl Clock {
     /// Parses a time in RFC 3339.
     ///
     /// # Errors
-    /// A message for an invalid time, or one outside the engine's range.
+    /// A message for an invalid time, or for a time outside the engine's range.
     pub fn read(&self, text: &str) -> Result<Nanos, String> {
         let expected = "a time as in 2026-01-31T12:00:00.5Z (RFC 3339)";
         let wall: Timestamp =

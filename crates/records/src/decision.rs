@@ -1,5 +1,5 @@
-//! Decisions by names, as stored and shown. Ids of hosts and links are valid for one fabric only, and a
-//! record outlives it.
+//! Decisions by names, as stored and shown. Ids of hosts and links are valid for one fabric only, and records are kept
+//! longer.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::caller::Caller;
 use crate::spec::{PlacementSpec, names};
 
-/// A decision with its request and its present state.
+/// A decision with its request and its current state.
 #[derive(Clone, PartialEq, Debug)]
 pub struct DecisionRecord {
     /// Id of the decision.
@@ -59,18 +59,18 @@ pub struct DecisionDetails {
     pub policy: Arc<str>,
     /// Names of hosts: in the order of a replica chain, or of the tasks.
     pub hosts: Vec<String>,
-    /// Bottleneck, as the policy rated it; `None` if the policy ignored load.
+    /// Bottleneck, with the policy's rating; `None` if the policy ignored load.
     pub limit: Option<Limit>,
     /// Ledger epoch of the decision's view.
     pub epoch: u64,
     /// End of the oldest window used.
     #[serde(with = "plain")]
     pub oldest: Option<Nanos>,
-    /// Reason why the policy fell back to another one.
+    /// Reason why the policy used the default policy instead.
     pub note: Option<String>,
     /// Candidates, level by level.
     pub why: Vec<Reason>,
-    /// Guarantee of a workload in its current state, which later decisions may have changed.
+    /// Current guarantee of a workload; later decisions may have changed it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub promise: Option<Grant>,
 }

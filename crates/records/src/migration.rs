@@ -39,7 +39,7 @@ pub enum MigrationState {
     Done,
     /// The client rejected the move.
     Refused,
-    /// No answer came in time, or the task ended first. The move counts as not done.
+    /// No answer came in time, or the task ended first. The move counts as not made.
     Expired,
 }
 

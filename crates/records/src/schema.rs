@@ -1,5 +1,5 @@
-//! Schemas of texts and files whose Rust type does not describe them: ids, times, names, and file contents
-//! that the API passes through.
+//! Schemas of texts and files that their Rust types do not describe: ids, times, names, and file contents that the API
+//! passes through.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
@@ -19,13 +19,13 @@ pub struct Time;
 /// A name chosen by a user.
 pub struct Name;
 
-/// Contents of a file, described as the file is read, in requests and responses.
+/// Contents of a file, in the form in which the file is read, for requests and responses.
 pub struct File<T>(PhantomData<T>);
 
 /// App file without references to other files.
 pub struct AppForm;
 
-/// Workload of a workload file, without references to other files and without decided fields.
+/// Workload of a workload file, without references to other files and without the fields that the decision sets.
 pub struct WorkloadForm;
 
 impl Id {
@@ -99,7 +99,7 @@ described!(WorkloadForm, "WorkloadForm".into(), false, {
     schema
 });
 
-/// Schema of a type as it is read, with all subschemas inline.
+/// Schema of a type in its input form, with all subschemas inline.
 fn as_read<T: JsonSchema>() -> Schema {
     let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
     T::json_schema(&mut settings.into_generator())
@@ -113,7 +113,7 @@ fn without(mut schema: Schema, fields: &[&str]) -> Schema {
     schema
 }
 
-/// Removes the alternative of a text, which would be a file name.
+/// Removes the alternative of a text, because the text would be a file name.
 fn unnamed(schema: &mut Value) {
     if let Some(ways) = schema.get_mut("anyOf").and_then(Value::as_array_mut) {
         ways.retain(|way| *way != json!({ "type": "string" }));

@@ -82,8 +82,8 @@ fn bytes(value: &Value) -> usize {
     }
 }
 
-/// Largest number of excluded or related hosts to keep. A request may name every host of the cluster, and the
-/// candidates of the decision show most of the effect.
+/// Largest number of excluded or related hosts to keep. A request may name every host of the cluster; the candidates of
+/// the decision show most of the effect.
 const NAMES: usize = 32;
 
 /// The names if they are few, and true if there were too many.
@@ -99,7 +99,7 @@ pub struct ReplicasSpec {
     pub size: Bytes,
     /// Host that writes the block; null if it is outside the cluster.
     pub writer: Option<String>,
-    /// Number of copies, the writer's included.
+    /// Number of copies, including the writer's.
     pub replicas: u8,
     /// Fault domains besides the first copy's that must hold a copy; null for the policy's default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -174,7 +174,7 @@ impl WorkloadSpec {
 pub struct TasksSpec {
     /// Name of the app.
     pub name: String,
-    /// Job of the tasks; null if they form a job of their own.
+    /// Job of the tasks; null if they form their own job.
     pub job: Option<String>,
     /// The tasks, in order.
     pub tasks: Vec<TaskSpec>,
@@ -288,8 +288,8 @@ impl TasksSpec {
         TasksSpec { exclude, forgotten, ..self }
     }
 
-    /// The request for the policy, with this id and job. Names and tags that the cluster no longer has are
-    /// ignored, since running tasks stay.
+    /// The request for the policy, with this id and job. Names and tags that the cluster no longer has are ignored,
+    /// because running tasks stay.
     pub fn request(&self, fabric: &Fabric, id: u64, job: u64) -> AppRequest {
         let task = |spec: &TaskSpec| Task {
             cpus: spec.cpus,

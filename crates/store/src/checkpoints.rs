@@ -1,9 +1,9 @@
-//! Checkpoints of SQLite's write-ahead log on a thread of its own. A checkpoint syncs the log and the file,
-//! and commits must not wait for that.
+//! Checkpoints of SQLite's write-ahead log on a thread of its own. A checkpoint syncs the log and the file, and commits
+//! must not wait for this.
 //!
-//! The log restarts only if a write finds all of it checkpointed. Beside a writer that never pauses the last
-//! pages are always missing. So once the log is long, the writer checkpoints these few pages itself; and
-//! everything, if it is far ahead of the thread.
+//! The log restarts only if a write finds the whole log checkpointed. With a writer that never pauses, the last pages
+//! are always missing. So if the log is long, the writer checkpoints these few pages itself. If it is far ahead of the
+//! thread, it checkpoints everything.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +18,7 @@ use super::sqlite::PATIENCE;
 
 /// Changes between two checkpoints; each is about four pages of the log.
 const CHANGES: usize = 256;
-/// Changes after which the writer waits for a checkpoint.
+/// Number of changes after which the writer waits for a checkpoint.
 const FAR_AHEAD: usize = 16 * CHANGES;
 /// Length in pages of 4 KiB at which the log should restart.
 const LONG: i64 = 16_384;
@@ -27,7 +27,7 @@ const TOO_LONG: i64 = 8 * LONG;
 /// Priority of the thread, as a `nice` value.
 const NICE: i32 = 10;
 
-/// Handle of the thread, which ends when this is dropped.
+/// Handle of the thread. The thread ends when the handle is dropped.
 pub(super) struct Checkpoints {
     wake: Option<SyncSender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -38,7 +38,7 @@ pub(super) struct Checkpoints {
 
 #[derive(Default)]
 struct Shared {
-    /// The log is long, and all but its end is checkpointed.
+    /// True if the log is long, and all of it except its end is checkpointed.
     long: AtomicBool,
     /// Held during a checkpoint, because SQLite rejects a second one.
     turn: Mutex<()>,
@@ -86,7 +86,7 @@ impl Checkpoints {
         self.changes += changes;
         let is_long = self.shared.long.swap(false, Ordering::Relaxed);
         if is_long || self.changes >= FAR_AHEAD {
-            // On a failure, the thread meets the same error and logs it.
+            // If this fails, the thread meets the same error and logs it.
             let _ = self.shared.take_over(writer);
             self.changes = 0;
         } else if self.changes >= CHANGES && self.wake.as_ref().is_some_and(|wake| wake.try_send(()).is_ok())
@@ -138,7 +138,7 @@ mod tests {
             .execute_batch("CREATE TABLE pages (page BLOB); INSERT INTO pages VALUES (NULL)")
             .expect("a table");
         let mut checkpoints = Checkpoints::start(&path, &writer).expect("a thread");
-        // Each commit writes about sixteen pages, so in total four times the length of a long log.
+        // Each commit writes about sixteen pages, so the commits write four times the length of a long log.
         for _ in 0..4 * LONG / 16 {
             writer.execute("UPDATE pages SET page = randomblob(65536)", []).expect("room");
             checkpoints.committed(&writer, 4);

@@ -19,10 +19,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 pub use sqlite::Sqlite;
 
-/// Changes between two sweeps of old rows.
+/// Number of changes between two sweeps of old rows.
 const SWEEP: usize = 1_000;
-/// Largest number of decisions that a sweep deletes: more than are made between two sweeps, and few enough
-/// for a short transaction.
+/// Largest number of decisions that a sweep deletes. It exceeds the number of decisions between two sweeps, and keeps
+/// the transaction short.
 const FORGOTTEN: u64 = 6_000;
 /// Largest number of changes reported individually to followers.
 const TELLABLE: usize = 10_000;
@@ -31,8 +31,8 @@ const TELLABLE: usize = 10_000;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Durability {
-    /// End of the process at any moment. After a power loss of the machine, the last changes may be lost.
-    /// PostgreSQL stores them as configured; its default is on disk.
+    /// End of the process at any moment. After a power loss of the machine, the last changes may be lost. PostgreSQL
+    /// stores them as its own settings say; the default is on disk.
     #[default]
     Process,
     /// Power loss of the machine, if its disks store what they acknowledge.
@@ -81,7 +81,7 @@ pub enum Leadership {
     Follower {
         /// Address of the leader; `None` if unknown.
         leader: Option<Arc<str>>,
-        /// Changes that the leader has stored since.
+        /// Changes that the leader has stored since the last load or renewal.
         updates: Updates,
     },
 }
@@ -102,8 +102,7 @@ impl Leadership {
 /// Changes of another service since the last load or renewal.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Updates {
-    /// Individual changes, in order. Each shows the current state of its row, which may include later
-    /// changes.
+    /// Individual changes, in order. Each change has the current state of its row, which may include later changes.
     Changes(Vec<Change>),
     /// Too many changes to report individually: the store must be loaded again.
     Everything,
@@ -127,8 +126,8 @@ pub trait Store: Send {
     /// Kind of the store.
     fn kind(&self) -> Kind;
 
-    /// Renews the leadership, and so detects a lost or restored connection; it is called repeatedly. Without
-    /// a leader, this service becomes the leader, and the others learn its `address`.
+    /// Renews the leadership. The service calls this repeatedly, and so detects a lost or restored connection. Without
+    /// a leader, this service becomes the leader, and the other services learn its `address`.
     ///
     /// # Errors
     /// [`StoreError`] if the store is unavailable; nothing can be stored then.
@@ -149,7 +148,7 @@ pub trait Store: Send {
     /// Stores changes, all of them or none.
     ///
     /// # Errors
-    /// [`StoreError`]; nothing was stored, unless it is [`StoreError::Unknown`].
+    /// [`StoreError`]; nothing was stored, except perhaps after [`StoreError::Unknown`].
     fn apply(&mut self, changes: &[Change]) -> Result<(), StoreError>;
 }
 
@@ -199,7 +198,7 @@ mod tests {
         let told = (0..4).map(|name| follows(Updates::Changes(vec![job(name)])));
         let told = told.fold(None, |before, now| Some(now.after(before)));
         assert_eq!(told, Some(follows(Updates::Changes((0..4).map(job).collect()))));
-        // A pending full load stays pending, and too many changes require one.
+        // A full load that is due stays due, and too many changes require one.
         let everything = follows(Updates::Everything);
         let after = |before: &Leadership, updates| follows(updates).after(Some(before.clone()));
         assert_eq!(after(&everything, Updates::Changes(vec![job(0)])), everything);

@@ -1,5 +1,5 @@
-//! Conversion of changes to rows and back: values in the order of the columns in [`super::schema`]. Databases
-//! have signed integers, so times end in the year 2312.
+//! Conversion of changes to rows and back: values in the order of the columns in [`super::schema`]. Databases have
+//! signed integers, so the last valid time is in the year 2312.
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -66,9 +66,9 @@ CREATE INDEX decisions_by_key ON decisions (id, request_key) WHERE request_key I
 /// Id of the last decision; null without decisions.
 pub const MAX_DECISION: &str = "SELECT max(id) FROM decisions";
 
-/// Idempotency entries: each client's last decision, and the last $1 keys. A recursive query finds each next
-/// client by the index, so the time depends on the number of clients and not of decisions. Beyond 20,000
-/// clients it finds only some; the most recent clients are also in the last decisions.
+/// Idempotency entries: each client's last decision, and the last $1 keys. A recursive query finds each next client by
+/// the index, so the time depends on the number of clients and not on the number of decisions. Beyond 20,000 clients it
+/// finds only some of them. The most recent clients are also in the last decisions.
 pub const CALLERS: &str = "
 WITH RECURSIVE known (client, number) AS (
     SELECT min(client), 1 FROM decisions WHERE client IS NOT NULL
@@ -89,7 +89,7 @@ ORDER BY 4";
 /// Budgets of jobs.
 pub const JOBS: &str = "SELECT name, down, evictions_per_hour FROM jobs ORDER BY name";
 
-/// Unanswered moves, and recent others.
+/// Unanswered moves, and the most recent answered ones.
 pub const MIGRATIONS: &str = "
 SELECT id, at, decision, position, task, job, host_from, host_to, link, state, reason FROM migrations
 WHERE state = 'advised' OR id >= (SELECT coalesce(max(id), 0) FROM migrations) - 1000 ORDER BY id";

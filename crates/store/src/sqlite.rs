@@ -12,7 +12,7 @@ use super::checkpoints::Checkpoints;
 use super::row::{self, Cell, Found, signed};
 use super::{Change, Durability, FORGOTTEN, Kind, Leadership, SWEEP, State, Store, StoreError, schema};
 
-/// The last $1 decisions, and all that hold resources.
+/// The last $1 decisions, and all older ones that hold resources.
 const DECISIONS: &str = "
 SELECT id, at, client, sequence, request_key, shown, expires, released, held
 FROM decisions LEFT JOIN commitments ON decision = id
@@ -21,7 +21,7 @@ WHERE id IN (SELECT id FROM (SELECT id FROM decisions ORDER BY id DESC LIMIT $1)
 /// A decision by id.
 const DECISION: &str = "
 SELECT id, at, client, sequence, request_key, shown, expires, released, NULL FROM decisions WHERE id = $1";
-/// Deletes at most $2 decisions, oldest first, that hold no resources and precede the last $1.
+/// Deletes at most $2 decisions, oldest first. They hold no resources and are older than the last $1.
 const FORGET: &str = "
 DELETE FROM decisions WHERE id IN (
     SELECT id FROM decisions WHERE id < (SELECT max(id) FROM decisions) - $1
@@ -32,7 +32,7 @@ pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A store in a SQLite file.
 pub struct Sqlite {
-    /// Dropped before the connection, which then checkpoints the rest of the log.
+    /// Dropped before the connection, because the connection then checkpoints the rest of the log.
     checkpoints: Option<Checkpoints>,
     connection: Connection,
     /// Lock against other services; none for memory.
@@ -95,12 +95,12 @@ impl Sqlite {
             return Err(StoreError::Newer { found, known });
         }
         for step in &schema::STEPS[usize::try_from(found).unwrap_or(0)..] {
-            // Only a column of this type is the row id itself, and needs no further index.
+            // Only a column of this type is the row id itself and needs no further index.
             migration.execute_batch(&step.replace("BIGINT PRIMARY KEY", "INTEGER PRIMARY KEY"))?;
         }
         migration.pragma_update(None, "user_version", known)?;
         migration.commit()?;
-        // Sweep at the first write.
+        // A sweep is due at the first write.
         let (checkpoints, changes, failed) = (None, SWEEP, false);
         Ok(Sqlite { checkpoints, connection, _lock: lock, kind, keep, changes, failed })
     }
@@ -122,8 +122,8 @@ impl Sqlite {
     }
 }
 
-/// Locks the store until the process ends at the latest. The lock is on a separate file, because a lock on
-/// the database would end when any code in the process closes that file.
+/// Locks the store, at the latest until the process ends. The lock is on a separate file, because a lock on the
+/// database would end when any code in the process closes that file.
 fn locked(path: &Path) -> Result<File, StoreError> {
     let mut beside = path.as_os_str().to_owned();
     beside.push("-lock");
@@ -147,7 +147,7 @@ impl Store for Sqlite {
 
     fn renew_lease(&mut self, address: &str) -> Result<Leadership, StoreError> {
         if self.failed {
-            // Only a write shows if there is space again.
+            // Only a write shows if there is free space again.
             self.connection.execute("UPDATE leadership SET address = ?", [address])?;
             self.failed = false;
         }
@@ -266,7 +266,7 @@ mod tests {
 
     use super::*;
 
-    /// A store with this many decisions of ten clients; 100 of them hold resources, and the first ones have
+    /// A store with this number of decisions by ten clients. 100 decisions hold resources, and the first ones have
     /// keys.
     fn keeps(decisions: u32) -> Sqlite {
         let store = Sqlite::in_memory().expect("an in-memory store opens");

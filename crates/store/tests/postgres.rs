@@ -31,10 +31,10 @@ fn a_deposed_leader_cannot_write() {
         matches!(second.renew_lease("second"), Ok(Leadership::Follower { leader: Some(leader), .. }) if &*leader == "first")
     );
     first.apply(&change("kept")).expect("the store leads");
-    // Another service took a term; the first does not know it yet.
+    // Another service started a new term, and the first service does not know it yet.
     server.ask(&database, "UPDATE leadership SET term = term + 1").expect("the database is writable");
     assert_eq!(first.apply(&change("late")), Err(StoreError::Deposed));
-    // The lock is released with the connection, once the server notices that it is closed.
+    // The server releases the lock when it notices that the connection is closed.
     let leads = (0..500).find_map(|_| match second.renew_lease("second") {
         Ok(Leadership::Leader { term }) => Some(term),
         _ => {
@@ -117,7 +117,7 @@ fn terms_increase_and_a_new_connection_starts_unsynchronized() {
     let database = server.database();
     let mut store = open_in(&server, &database).expect("the database is available");
     assert_eq!(store.renew_lease("here"), Ok(Leadership::Leader { term: 1 }));
-    // A different database takes its place, without the last term.
+    // A restored database replaces the original, without the last term.
     server.ask(&database, "UPDATE leadership SET term = 0").expect("the database is writable");
     let change = [Change::Job("job".to_owned(), Default::default())];
     assert_eq!(store.apply(&change), Err(StoreError::Deposed));
@@ -133,7 +133,7 @@ fn terms_increase_and_a_new_connection_starts_unsynchronized() {
     assert_eq!(term, Some(2));
 }
 
-/// A proxy to a server's socket that counts round trips, and is slow enough to tell them apart.
+/// A proxy to a server's socket that counts round trips, and is slow enough to separate them.
 fn counting(server: &postgres::Server, folder: &Path) -> Arc<AtomicUsize> {
     let name = ".s.PGSQL.5432";
     let listener = UnixListener::bind(folder.join(name)).expect("a socket");

@@ -4,7 +4,7 @@ use crate::token_bucket::TokenBucket;
 
 /// A concave limit on arrivals, alpha(t) = min over i of (r_i t + b_i) (SLO section 2.3.1): in any interval of t
 /// seconds, ends included, at most alpha(t) of work arrives. Buckets are in order of decreasing rate and increasing
-/// burst, and each one is the minimum for some t.
+/// burst. Each one is the minimum for some t.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ArrivalCurve {
     buckets: Vec<TokenBucket>,
@@ -22,8 +22,8 @@ impl ArrivalCurve {
         TokenBucket::raw(0.0, 0.0).into()
     }
 
-    /// The minimum of `buckets`; `None` if there are none, because then nothing limits arrivals. Buckets that are
-    /// nowhere the minimum are dropped.
+    /// The minimum of `buckets`; `None` without buckets, because nothing then limits arrivals. Buckets that are nowhere
+    /// the minimum are dropped.
     pub fn new(buckets: &[TokenBucket]) -> Option<ArrivalCurve> {
         let mut sorted = buckets.to_vec();
         sorted.sort_by(|a, b| b.rate().total_cmp(&a.rate()).then(b.burst().total_cmp(&a.burst())));
@@ -52,7 +52,7 @@ impl ArrivalCurve {
         crate::arrivals(&self.buckets, seconds)
     }
 
-    /// The long-run rate, which is that of the last bucket.
+    /// The long-run rate: the rate of the last bucket.
     pub fn rate(&self) -> f64 {
         self.last().rate()
     }
@@ -112,7 +112,7 @@ impl ArrivalCurve {
         ArrivalCurve::new(&self.buckets.iter().map(later).collect::<Option<Vec<_>>>()?)
     }
 
-    /// Arrivals that satisfy both curves.
+    /// Arrivals within both curves.
     pub fn min(&self, other: &ArrivalCurve) -> ArrivalCurve {
         ArrivalCurve::new(&[self.buckets(), other.buckets()].concat()).expect("each has a bucket")
     }

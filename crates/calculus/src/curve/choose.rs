@@ -1,5 +1,4 @@
-//! Ways to choose one bucket of a curve for each workload alone: the baselines of WorkloadCompactor (SLO section
-//! 5.3.1).
+//! Choices of one bucket of a curve for each workload alone: the baselines of WorkloadCompactor (SLO section 5.3.1).
 
 use super::error::CurveError;
 use super::rb::RbCurve;
@@ -16,19 +15,19 @@ impl RbCurve {
         if !deadline.is_finite() || deadline <= 0.0 {
             return Err(CurveError::Deadline(deadline));
         }
-        // The supremum is at a vertex of alpha, or in the limit, where it is the mean.
+        // The supremum is at a vertex of alpha, or in the limit of long intervals, where it is the mean rate.
         let rates = self.intervals().map(|interval| interval.work / (interval.seconds + deadline));
         let rate = rates.fold(self.floor(), f64::max);
         if rate.is_finite() { Ok(rate) } else { Err(CurveError::Deadline(deadline)) }
     }
 
-    /// Knee of the curve: the bucket with the smallest r + b on the normalised curve. Dividing both by a capacity
-    /// does not move the knee, so it is the same on any scale of work: the vertex at which the relevant intervals
+    /// Knee of the curve: the bucket with the smallest r + b on the normalised curve. Dividing both by a capacity does
+    /// not move the knee, so it is the same for any unit of work. It is the vertex at which the relevant intervals
     /// become longer than a second. The rate is never below the mean rate.
     pub fn knee(&self) -> TokenBucket {
         let candidates = self.vertices().map(|bucket| bucket.rate().max(self.floor()));
         let buckets = candidates.map(|rate| TokenBucket::raw(rate, self.burst_from(rate)));
-        // Rates fall, so the last minimum is that of the lowest rate.
+        // Rates fall, so the last minimum has the lowest rate.
         let least = buckets.min_by(|a, b| {
             (a.rate() + a.burst()).total_cmp(&(b.rate() + b.burst())).then(a.rate().total_cmp(&b.rate()))
         });

@@ -1,21 +1,22 @@
-//! Most work in an interval of each length, as far as it matters for some rate, computed from a stream of arrivals.
+//! Largest work in an interval of each length, as far as it matters for some rate. The input is a stream of arrivals.
 //!
 //! Before arrival i the work is C(i-1), after arrival j it is C(j). The work from i to j within t_j - t_i is a
-//! difference of a point after and a point before. The r-b curve is the largest of C(j) - C(i-1) - r (t_j - t_i) over
-//! i <= j, so only the upper hull of these differences counts. Between an earlier and a later half, every i meets
-//! every j, and the hull of those differences comes from the hulls of the two halves in linear time. Then each half
-//! is solved in the same way, unless the current envelope already covers it. The total is O(n log n) steps.
+//! difference of a point after and a point before. The r-b curve is the largest of C(j) - C(i-1) - r (t_j - t_i) over i
+//! <= j, so only the upper hull of these differences counts. Between an earlier and a later half, every i meets every
+//! j. The hulls of the two halves give the hull of these differences in linear time. Then each half is solved in the
+//! same way, unless the current envelope already covers the half. The total is O(n log n) steps.
 //!
-//! Arrivals are processed in blocks, so a long trace needs little memory: one block, the lower hull of the points
-//! before it, and the current envelope. The hulls of a trace of a million requests have tens to hundreds of points.
+//! Arrivals are processed in blocks. A long trace therefore needs little memory: one block, the lower hull of the
+//! points before the block, and the current envelope. The hulls of a trace of a million requests have tens to hundreds
+//! of points.
 
 use super::hull::{Growing, Hull, Point, differences, lower_hull, rising_hull};
 
-/// Minimum number of arrivals per block; the number is larger if the hull before them has more points. The result
-/// does not depend on it; 1024 keeps a block in the cache.
+/// Minimum number of arrivals per block; the number is larger if the hull of the points before the block has more
+/// points. The result does not depend on it; 1024 arrivals fit the cache.
 const BLOCK: usize = 1024;
 
-/// All work of one moment, with the total work before it and after it.
+/// All work at one moment, with the total work before and after it.
 struct Moment {
     at: f64,
     work: f64,
@@ -89,8 +90,8 @@ impl Envelope {
         self.total.value()
     }
 
-    /// The hull of (seconds, most work within them): it starts at 0 seconds and rises, with strictly decreasing
-    /// slopes. One point of zero work if there was none.
+    /// The hull of (seconds, most work within them): it starts at 0 seconds and rises, with strictly decreasing slopes.
+    /// A single point of zero work if nothing arrived.
     pub fn finish(mut self) -> Hull {
         self.fold();
         self.envelope.finish()
@@ -143,8 +144,8 @@ fn within(moments: &[Moment], scratch: &mut Scratch, envelope: &mut Growing) {
     within(late, scratch, envelope);
 }
 
-/// True if no pair of these moments (at least two) is above the envelope: most stretches end here. Where the envelope
-/// is straight over the lengths that occur, the answer is exact. Otherwise a pair may lie between the envelope and
+/// True if no pair of these moments (at least two) is above the envelope. Most stretches end with this test. The answer
+/// is exact if the envelope is straight over the lengths that occur. Otherwise a pair may lie between the envelope and
 /// the straight line below it, and the answer is false.
 fn covered(moments: &[Moment], envelope: &Growing) -> bool {
     let (first, last) = (&moments[0], &moments[moments.len() - 1]);
@@ -152,7 +153,7 @@ fn covered(moments: &[Moment], envelope: &Growing) -> bool {
     let longest = last.at - first.at;
     let (from, to) = (envelope.at(shortest), envelope.at(longest));
     let rate = if longest > shortest { (to - from) / (longest - shortest) } else { 0.0 };
-    // The maximum over pairs of work minus rate x length, compared with that of the line.
+    // The maximum of work minus rate x length over all pairs, compared with the value of the straight line.
     let (mut least, mut most) = (f64::INFINITY, f64::NEG_INFINITY);
     for moment in moments {
         let drained = rate * (moment.at - first.at);

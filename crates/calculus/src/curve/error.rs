@@ -1,4 +1,4 @@
-//! Errors for invalid traces, and for questions that a curve cannot answer.
+//! Errors for invalid traces, and for values that a curve does not have.
 
 use crate::number_format::format_number;
 
@@ -42,7 +42,7 @@ pub enum TraceError {
     },
 }
 
-/// A question that a curve cannot answer.
+/// A value that a curve does not have.
 #[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
 pub enum CurveError {
     /// An invalid rate.
@@ -56,7 +56,7 @@ pub enum CurveError {
         /// The largest work at one moment.
         largest: f64,
     },
-    /// An invalid factor, such as a margin, or one that leads out of the range of numbers.
+    /// An invalid factor, such as a margin, or a factor that exceeds the range of numbers.
     #[error("factor {}: must be above 0, finite, and keep the curve finite", format_number(*.0))]
     Factor(f64),
     /// An invalid deadline.
@@ -65,7 +65,7 @@ pub enum CurveError {
     /// A multiple of the mean rate that is below 1 or not finite.
     #[error("{} times the mean rate: must be finite and at least 1, or the queue grows without end", format_number(*.0))]
     Multiple(f64),
-    /// The mean rate of a trace whose arrivals all come at one moment.
+    /// No mean rate: all arrivals of the trace come at one moment.
     #[error("all arrivals come at one moment, so there is no mean rate")]
     NoMean,
     /// A pruned curve without buckets.

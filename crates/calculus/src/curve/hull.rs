@@ -1,6 +1,6 @@
 //! Convex hulls of points over time, and the hull of all differences between two sets of them.
 //!
-//! Slopes are compared, not cross products: with finite times and finite work they cannot become NaN.
+//! The code compares slopes, not cross products: with finite times and finite work, slopes cannot become NaN.
 
 /// A point: seconds, and work.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -52,8 +52,8 @@ pub(crate) struct Hull {
     points: Vec<Point>,
 }
 
-/// A hull under construction. Points wait until there are as many as the hull has, and are then merged together, so
-/// the cost of a point does not grow with the hull.
+/// A hull under construction. New points wait until they are as many as the points of the hull, and are then merged
+/// together. So the cost of a point does not grow with the hull.
 #[derive(Default)]
 pub(crate) struct Growing {
     hull: Hull,
@@ -122,9 +122,8 @@ impl Growing {
     }
 }
 
-/// The upper hull of all `to - from`, for the lower hull `from` of points that are all earlier than those of the
-/// rising hull `to`. It is the Minkowski sum of one with the other reflected: its edges are the edges of both, sorted
-/// by slope.
+/// The upper hull of all `to - from`. `from` is a lower hull of earlier points, and `to` a rising hull. It is the
+/// Minkowski sum of one hull and the reflection of the other: its edges are the edges of both, sorted by slope.
 pub(crate) fn differences(from: &[Point], to: &[Point], out: &mut Vec<Point>) {
     let (Some(&latest), Some(&first)) = (from.last(), to.first()) else { return };
     let (mut start, mut end, mut from, mut to) = (latest, first, from, to);

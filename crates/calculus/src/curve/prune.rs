@@ -14,8 +14,8 @@ pub struct PrunedCurve {
 }
 
 impl ArrivalCurve {
-    /// The fewest buckets that are nowhere more than `tolerance` times the curve above it. The first and the last
-    /// bucket stay: the burst at one moment, and the long-run rate.
+    /// The smallest set of buckets that exceeds the curve nowhere by more than `tolerance` times the curve. The first
+    /// and the last bucket stay: the burst at one moment, and the long-run rate.
     ///
     /// # Errors
     /// A tolerance that is negative or not finite.
@@ -26,7 +26,7 @@ impl ArrivalCurve {
         Ok(self.keep(&self.fewest(tolerance)))
     }
 
-    /// At most `count` buckets, with the smallest possible error (to a millionth). A single bucket is that of the
+    /// At most `count` buckets, with the smallest possible error (to a millionth). For a count of 1, the bucket of the
     /// long-run rate.
     ///
     /// # Errors
@@ -38,8 +38,8 @@ impl ArrivalCurve {
             _ if count >= self.buckets().len() => return Ok(PrunedCurve { curve: self.clone(), error: 0.0 }),
             _ => {}
         }
-        // The two end buckets alone suffice at their own error. The number of buckets for a tolerance never grows
-        // with the tolerance.
+        // The two end buckets alone suffice for their own error. The number of buckets for a tolerance never grows with
+        // the tolerance.
         let ends = self.keep(&[0, self.buckets().len() - 1]);
         let (mut low, mut high) = (0.0, ends.error);
         let mut best = ends;
@@ -57,8 +57,8 @@ impl ArrivalCurve {
         Ok(best)
     }
 
-    /// Steps from each kept bucket to the furthest one that may follow it. The excess from dropping the buckets
-    /// between grows with the distance, so this is the minimum.
+    /// Steps from each kept bucket to the furthest bucket that may follow it. The excess grows with the number of
+    /// dropped buckets, so the result is the minimum.
     fn fewest(&self, tolerance: f64) -> Vec<usize> {
         let last = self.buckets().len() - 1;
         let mut kept = vec![0];
@@ -75,12 +75,13 @@ impl ArrivalCurve {
         kept
     }
 
-    /// The maximum of min(line i, line j) / alpha - 1, which is where the two lines meet.
+    /// The maximum of min(line i, line j) / alpha - 1. It is where the two lines meet.
     fn excess(&self, i: usize, j: usize) -> f64 {
         let (a, b) = (self.buckets()[i], self.buckets()[j]);
         let seconds = meet(a, b);
         let between = b.arrivals(seconds);
-        // The bucket that is the minimum there lies between the two: it is the last to take over before.
+        // The bucket that is the minimum there lies between the two: it is the last bucket that takes over before this
+        // point.
         let (mut low, mut high) = (i, j);
         while low < high {
             let middle = low + (high - low) / 2;

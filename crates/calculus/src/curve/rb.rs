@@ -6,37 +6,38 @@ use super::error::{CurveError, TraceError};
 use super::hull::{Hull, Point, slope};
 use crate::token_bucket::TokenBucket;
 
-/// Most work that arrived within some length of time.
+/// Largest work that arrived within an interval of some length.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Interval {
     /// Length in seconds, from the first arrival counted to the last.
     pub seconds: f64,
-    /// Work that arrived within it, both ends included.
+    /// Work that arrived within the interval, both ends included.
     pub work: f64,
 }
 
-/// For each rate r the smallest bucket b(r) that does not delay a workload: the largest content of a bucket that
-/// leaks at r and receives each request on its arrival, the request itself included (SLO algorithm 2.1).
+/// For each rate r, the smallest bucket b(r) that does not delay a workload. It is the largest content of a bucket that
+/// leaks at r and receives each request on its arrival (SLO algorithm 2.1).
 ///
 /// b(r) = max over k of (w_k - r t_k), over the [intervals](RbCurve::intervals) that matter for some rate. It is
-/// therefore convex and piecewise linear, and falls from the total work at r = 0 to the largest work at one moment.
-/// The curve is exact, not sampled at a list of rates. Rounding errors are a few units in the last place of the total
-/// work of the trace.
+/// therefore convex and piecewise linear, and falls from the total work at r = 0 to the largest work at one moment. The
+/// curve is exact, not sampled at a list of rates. Rounding errors are a few units in the last place of the trace's
+/// total work.
 ///
 /// Rates are in work per second, bursts in work.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RbCurve {
-    /// From 0 seconds on; slopes are above 0 and strictly decrease.
+    /// The hull starts at 0 seconds; slopes are above 0 and strictly decrease.
     hull: Hull,
     mean: Option<f64>,
 }
 
 impl RbCurve {
-    /// The curve of arrivals of (seconds, work), in order of time; several may come at one moment. The origin of time
-    /// is arbitrary: only gaps matter.
+    /// The curve of arrivals (seconds, work) in order of time; several may come at one moment. The origin of time is
+    /// arbitrary: only gaps matter.
     ///
     /// # Errors
-    /// Names the first arrival whose time or work is not finite or negative, or that comes before the previous one.
+    /// Fails at the first arrival that has an invalid time or work (not finite or negative), or comes before the
+    /// previous one.
     pub fn from_arrivals(arrivals: impl IntoIterator<Item = (f64, f64)>) -> Result<RbCurve, TraceError> {
         let mut envelope = Envelope::default();
         let (mut first, mut last) = (None, f64::NEG_INFINITY);
@@ -110,27 +111,27 @@ impl RbCurve {
     }
 
     /// The intervals that matter for some rate, from 0 seconds on, with increasing lengths and work. A pair (r, b) is
-    /// feasible if and only if b >= w - r t for each of them: these are the rows of a linear program (SLO section
+    /// feasible if and only if b >= w - r t for each interval; these are the rows of a linear program (SLO section
     /// 5.2.2).
     pub fn intervals(&self) -> impl ExactSizeIterator<Item = Interval> + '_ {
         self.points().iter().map(|point| Interval { seconds: point.x, work: point.y })
     }
 
-    /// The vertices of the curve as buckets (r, b(r)), in order of decreasing rate; between two of them the curve is
-    /// a straight line. The last has rate 0 and holds all work; above the first rate, b is the largest work at one
+    /// The vertices of the curve as buckets (r, b(r)), in order of decreasing rate; between two of them the curve is a
+    /// straight line. The last vertex has rate 0 and holds all work; above the first rate, b is the largest work at one
     /// moment.
     pub fn vertices(&self) -> impl Iterator<Item = TokenBucket> + '_ {
         let rising = self.points().windows(2).filter_map(|pair| {
             let rate = slope(pair[0], pair[1]);
-            // If the same burst follows after so short a time that the rate overflows, the next bucket covers it.
+            // If the same burst follows so soon that the rate overflows, the next bucket covers it.
             rate.is_finite()
                 .then(|| TokenBucket::raw(rate, (pair[0].y - rate * pair[0].x).max(self.largest())))
         });
         rising.chain(std::iter::once(TokenBucket::raw(0.0, self.total())))
     }
 
-    /// Work over the time from the first arrival to the last: the lowest sensible long-run rate. `None` if all
-    /// arrivals come at one moment.
+    /// Mean rate: total work over the time from the first arrival to the last. It is the lowest sensible long-run rate.
+    /// `None` if all arrivals come at one moment.
     pub fn mean_rate(&self) -> Option<f64> {
         self.mean
     }
@@ -146,8 +147,8 @@ impl RbCurve {
     }
 
     /// The arrival curve alpha(t) = min over r of (r t + b(r)), over all rates from the mean up; the curve's vertices
-    /// are its buckets. Rates below the mean are left out, because a trace ends but the workload continues. For a
-    /// trace without a mean rate the curve is the single bucket of rate 0 that holds all work.
+    /// are its buckets. Rates below the mean are left out: a trace ends, but the workload continues. For a trace
+    /// without a mean rate the curve is the single bucket of rate 0 that holds all work.
     pub fn arrival_curve(&self) -> ArrivalCurve {
         let mean = self.floor();
         let mut buckets: Vec<TokenBucket> = self.vertices().filter(|bucket| bucket.rate() > mean).collect();
@@ -156,7 +157,7 @@ impl RbCurve {
     }
 
     /// The curve with the work of each request multiplied by `factor`: a safety margin of 10 % is 1.1 (SLO section
-    /// 5.4.2). The arrival curve is scaled, so both rates and bursts are.
+    /// 5.4.2). The factor scales the arrival curve, so it scales both rates and bursts.
     ///
     /// # Errors
     /// A factor that is not above 0 or not finite, or that makes the work overflow.
@@ -166,8 +167,7 @@ impl RbCurve {
             .ok_or(CurveError::Factor(factor))
     }
 
-    /// A bound on two workloads together, whose bursts may coincide: alpha is the sum of both, and so is the mean
-    /// rate.
+    /// A bound on two workloads together whose bursts may coincide. Its alpha and its mean rate are the sums of both.
     pub fn plus(&self, other: &RbCurve) -> RbCurve {
         let mut lengths: Vec<f64> = self.points().iter().chain(other.points()).map(|point| point.x).collect();
         lengths.sort_by(f64::total_cmp);

@@ -1,5 +1,5 @@
-//! Aggregate: a bound for the whole path at once, in which flows that travel together pay for their bursts once (SLO
-//! sections A.3 and A.4, equation A.5, in its deterministic form).
+//! Aggregate: one bound for the whole path. Flows that travel together count their bursts once (SLO sections A.3 and
+//! A.4, equation A.5, in its deterministic form).
 //!
 //! For flows W of one priority on one path over queues S1 to Sn:
 //!
@@ -10,17 +10,17 @@
 //! S = ((S1 minus C1) conv ... conv (Sn minus Cn)) minus X;     delay(W, S)
 //! ```
 //!
-//! W is all flows of the priority along the path; they keep their order, so one delay holds for all.
+//! W contains all flows of the priority along the path. They keep their order, so one delay holds for all.
 //!
-//! Flows of Ck that enter at Sk arrive unchanged. Those that entered at one queue Q just before form one flow Z: the
-//! output of Q for their sum, after all other flows there of the lowest priority in Z or a higher one. Assigning Z
-//! its lowest priority is safe (lemma 1). For flows that entered earlier, the arrivals are those of the hop-by-hop
-//! analysis.
+//! Flows of Ck that enter at Sk arrive unchanged. Flows that entered at the same queue Q just before form one flow Z.
+//! Its arrivals are the output of Q for their sum, after all other flows there of the lowest priority in Z or a higher
+//! one. Assigning Z its lowest priority is safe (lemma 1). For flows that entered earlier, the arrivals come from the
+//! hop-by-hop analysis.
 //!
-//! The thesis has two hops. Its proof holds for n hops too: follow a busy period back to its start queue by queue;
+//! The thesis has two hops. Its proof also holds for n hops. Follow a busy period back to its start queue by queue;
 //! over each part, the queue's whole rate went to W, X and Ck. The thesis puts other flows of W's path and priority
-//! into X. Here they are in W, since they are served in order; this is tighter, and it is what the thesis' released
-//! code does.
+//! into X. Here they are in W, because they are served in order. This is tighter, and the thesis' released code does
+//! the same.
 
 use std::collections::BTreeMap;
 
@@ -48,7 +48,7 @@ impl Network {
 
     /// Delay of flows of `priority` along all of `path`.
     fn along(&self, path: &[usize], priority: u32, arrivals: &Arrivals) -> Result<f64, Unbounded> {
-        // Flows that go all the way, and the hop of theirs at the first queue; in order of flow.
+        // Flows along the whole path, with their hop at the first queue; in order of flow.
         let whole_way: Vec<(usize, usize)> = self.at[path[0]]
             .iter()
             .copied()
@@ -120,7 +120,7 @@ impl Network {
         left.and_then(|left| left.output(&own)).map_err(|_| self.overloaded(queue, lowest))
     }
 
-    /// The queue of a path with the least rate left after the flows of `priority` and higher ones.
+    /// The queue of a path with the lowest rate left after the flows of `priority` and higher ones.
     fn fullest(&self, path: &[usize], priority: u32) -> usize {
         let left = |&queue: &usize| self.capacities[queue] - self.load(queue, priority);
         *path.iter().min_by(|a, b| left(a).total_cmp(&left(b))).expect("a path has a queue")

@@ -1,11 +1,11 @@
 //! Hop by hop: a bound for each queue, added up (SLO section A.3, approach 1).
 //!
-//! At a queue a flow gets the service that all other flows of its priority or a higher one leave it, in any order.
-//! The output of a queue arrives at the next. Every flow is analysed alone, so a burst is paid for at every hop. The
-//! analysis is simple, works for any path, and is usually the loosest.
+//! At a queue, a flow gets the service that remains after all other flows of its priority or a higher one, in any
+//! order. The output of a queue arrives at the next. Every flow is analysed alone, so its burst counts at every hop.
+//! The analysis is simple, works for any path, and is usually the loosest.
 //!
-//! A higher priority may even make a flow's bound worse: the other flows then leave later and in larger bursts, and
-//! meet the flow again.
+//! A higher priority may even worsen a flow's bound: the other flows then leave later and in larger bursts, and meet
+//! the flow again.
 
 use super::network::{Network, Unbounded};
 use crate::curve::ArrivalCurve;
@@ -39,8 +39,8 @@ impl Network {
                 let passed = own.and_then(|own| {
                     let others = others?;
                     let left = |passes_on| self.service(queue, priority, passes_on).leftover(&others);
-                    // A packet leaves, and is at the next queue, when its last bit leaves: only departures are
-                    // rounded up to whole packets.
+                    // A packet leaves a queue, and arrives at the next, with its last bit: only departures are rounded
+                    // up to whole packets.
                     let delay = left(false).and_then(|left| left.delay(&own));
                     let output = left(!last).and_then(|left| left.output(&own));
                     delay.and_then(|delay| Ok((delay, output?))).map_err(|_| self.overloaded(queue, priority))
@@ -66,7 +66,7 @@ impl Network {
         let mut others = Vec::with_capacity(here.len());
         for class in here.chunk_by(|a, b| self.flows[a.0].priority == self.flows[b.0].priority) {
             let of = |&(flow, hop): &(usize, usize)| arrivals[flow][hop].clone();
-            // Sums from either end, so that each flow's own arrivals are left out rather than subtracted.
+            // Sums from both ends, so that each flow's own arrivals are left out instead of subtracted.
             let mut after = vec![Ok(ArrivalCurve::zero())];
             for flow in class[1..].iter().rev() {
                 after.push(sum(&after[after.len() - 1], &of(flow)));

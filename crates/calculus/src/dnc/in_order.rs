@@ -2,11 +2,11 @@
 //! with shaping (TFA++; Mifdaoui and Leydier, "Beyond the accuracy-complexity tradeoffs of compositional analyses
 //! using network calculus", RTSS 2017), for strict priorities.
 //!
-//! At a queue all flows of a priority get the service that higher priorities leave, and have one delay. Flows that
-//! arrive over one link are together within the link's rate, plus a packet. The output of a flow is its arrivals,
-//! delayed by that delay. It is also limited by the service that the queue's other flows leave it in order of arrival
+//! At a queue, all flows of a priority share the service that higher priorities leave, and have one delay. The rate of
+//! a link, plus a packet, limits all flows that arrive over it together. The output of a flow is its arrivals, delayed
+//! by the queue's delay. It is also limited by the service that the queue's other flows leave it in order of arrival
 //! ([`ServiceCurve::leftover_in_order`](super::ServiceCurve::leftover_in_order)). Both limits hold, so their minimum
-//! does.
+//! holds too.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -119,8 +119,8 @@ impl InOrder {
         Some(self.network.flows[flow].path[hop.checked_sub(1)?])
     }
 
-    /// The queues of `path` as seen by flows of `priority`. The first crossing contains all flows that enter at the
-    /// first queue and go all the way.
+    /// The queues of `path` for flows of `priority`. The first crossing contains all flows that enter at the first
+    /// queue and pass the whole path.
     ///
     /// # Errors
     /// A queue that the arrivals on the path depend on is overloaded.
@@ -130,7 +130,7 @@ impl InOrder {
     pub fn tandem(&self, path: &[usize], priority: u32) -> Result<Tandem, Unbounded> {
         let network = &self.network;
         let mut servers = Vec::with_capacity(path.len());
-        // Flows that cross together: first queue, last queue, and the link they came over.
+        // Flows that cross together: first queue, last queue, and their incoming link.
         let mut crossings: BTreeMap<(usize, Reverse<usize>, Option<usize>), Vec<Place>> = BTreeMap::new();
         let mut links: BTreeMap<(usize, usize), Vec<usize>> = BTreeMap::new();
         for (at, &queue) in path.iter().enumerate() {

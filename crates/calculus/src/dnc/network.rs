@@ -25,8 +25,8 @@ pub struct Flow {
 pub enum Packets {
     /// A fluid, as in the thesis: a higher priority interrupts at once, and work moves on while it is served.
     Fluid,
-    /// Packets that are served and forwarded whole. A higher priority waits for the packet in service, at most the
-    /// largest of a lower priority. A queue forwards its work up to a packet later.
+    /// Packets that are served and forwarded whole. A higher priority waits for the packet in service, which is at most
+    /// the largest packet of a lower priority. A queue forwards its work up to a packet later.
     Whole,
 }
 
@@ -130,8 +130,8 @@ impl Network {
         Ok(Network { capacities, flows, packets, at, order })
     }
 
-    /// Service of a queue for all flows of `priority` and higher ones together. `passes_on`: for flows that continue
-    /// to another queue.
+    /// Service of a queue for all flows of `priority` and higher ones together. `passes_on` is true for flows that
+    /// continue to another queue.
     pub(super) fn service(&self, queue: usize, priority: u32, passes_on: bool) -> ServiceCurve {
         let capacity = self.capacities[queue];
         let largest = |of: fn(u32, u32) -> bool| {
@@ -149,7 +149,8 @@ impl Network {
         RateLatency::new(capacity, latency).expect("a capacity is finite and above 0").into()
     }
 
-    /// Limit of the link behind a queue on some of its flows together: its rate, plus the packet that just ended.
+    /// Limit of the link behind a queue on some of its flows together: the link's rate, plus the packet that just
+    /// ended.
     pub(super) fn link(&self, queue: usize, flows: impl Iterator<Item = usize>) -> TokenBucket {
         let packet = match self.packets {
             Packets::Fluid => 0.0,

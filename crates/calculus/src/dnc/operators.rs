@@ -8,7 +8,7 @@ use crate::curve::ArrivalCurve;
 use crate::number_format::format_number;
 use crate::token_bucket::TokenBucket;
 
-/// Long-run arrivals exceed the service: nothing is bounded.
+/// Long-run arrivals exceed the service, so no bound exists.
 #[derive(Clone, Copy, PartialEq, Debug, thiserror::Error)]
 #[error("overload: {} work/s arrive, {} work/s are served", format_number(*.load), format_number(*.service))]
 pub struct Overload {
@@ -49,8 +49,8 @@ impl ServiceCurve {
     }
 
     /// Service left for other flows when `arrivals` are served first: the service minus the arrivals, at least 0. It
-    /// holds for strict service, such as a queue of constant rate, and for any order of `arrivals` and the rest
-    /// (blind multiplexing): for higher and for equal priorities.
+    /// holds for strict service, such as a queue of constant rate. The order of `arrivals` and the rest may be any
+    /// (blind multiplexing), so it covers higher and equal priorities.
     ///
     /// # Errors
     /// No service is left.
@@ -69,8 +69,8 @@ impl ServiceCurve {
 
     /// Service left for one flow of a queue that serves its flows in order of arrival, when `arrivals` are the other
     /// flows (Le Boudec and Thiran, *Network Calculus*, proposition 6.2.1). For any theta it is the service minus the
-    /// `arrivals` of theta before, and zero until theta. Here theta is the delay of `arrivals` alone; for one bucket
-    /// and one piece that is their burst over the rate, after the latency.
+    /// `arrivals` up to theta before, and zero until theta. Here theta is the delay of `arrivals` alone. For one bucket
+    /// and one piece, theta is the latency plus the burst over the rate.
     ///
     /// # Errors
     /// No service is left.
@@ -159,7 +159,7 @@ impl ServiceCurve {
         let (mut at, mut work, mut pieces) = (self.latency() + after.latency(), 0.0, Vec::new());
         for (slope, length) in stretches {
             let late = at - work / slope;
-            // Rounding may take a latency of zero below 0.
+            // Rounding may make a latency of zero negative.
             pieces.extend(RateLatency::new(slope, if late < 0.0 { 0.0 } else { late }));
             if length == f64::INFINITY {
                 break;

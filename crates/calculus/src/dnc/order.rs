@@ -4,7 +4,7 @@
 /// other queue follows after all its predecessors.
 ///
 /// # Errors
-/// A queue of a cycle, or one behind it: then there is no such order.
+/// A queue of a cycle, or one behind it: no such order exists.
 ///
 /// # Panics
 /// If a path names a queue that does not exist.
@@ -60,7 +60,7 @@ mod tests {
                     }
                 }
                 Err(queue) => {
-                    // Back from the queue while it has a predecessor: without a cycle that ends.
+                    // Goes back from the queue while it has a predecessor; without a cycle, this ends.
                     let mut at: Vec<usize> = vec![queue];
                     for _ in 0..6 {
                         at = (0..6).filter(|&from| at.iter().any(|&to| leads(from, to))).collect();

@@ -62,8 +62,8 @@ impl From<RateLatency> for ServiceCurve {
 }
 
 impl ServiceCurve {
-    /// The maximum of `pieces`; `None` if there are none, because then nothing is guaranteed. Pieces that are nowhere
-    /// the maximum are dropped.
+    /// The maximum of `pieces`; `None` without pieces, because nothing is then guaranteed. Pieces that are nowhere the
+    /// maximum are dropped.
     pub fn new(pieces: &[RateLatency]) -> Option<ServiceCurve> {
         let mut sorted = pieces.to_vec();
         sorted.sort_by(|a, b| a.rate.total_cmp(&b.rate).then(b.latency.total_cmp(&a.latency)));
@@ -92,7 +92,7 @@ impl ServiceCurve {
         self.pieces.iter().map(|piece| piece.work(seconds)).fold(0.0, f64::max)
     }
 
-    /// The long-run rate, which is that of the last piece.
+    /// The long-run rate: the rate of the last piece.
     pub fn rate(&self) -> f64 {
         self.pieces[self.pieces.len() - 1].rate
     }
@@ -117,7 +117,7 @@ impl ServiceCurve {
 
 /// Time at which a piece of higher rate and latency overtakes the one before it.
 fn meet(before: RateLatency, after: RateLatency) -> f64 {
-    // The later start, plus the time to catch up from then on: no difference of large products.
+    // The later start, plus the time to catch up from there. This avoids a difference of large products.
     after.latency + before.work(after.latency) / (after.rate - before.rate)
 }
 

@@ -10,7 +10,7 @@ pub enum StageError {
     /// An invalid capacity.
     #[error("capacity {}: must be finite and above 0", format_number(*.0))]
     Capacity(f64),
-    /// The promised rates exceed the capacity.
+    /// The guaranteed rates exceed the capacity.
     #[error(transparent)]
     Overload(#[from] Overload),
 }
@@ -22,11 +22,10 @@ pub enum StageError {
 /// (sum of b of its own and higher priorities) / (capacity - sum of r of higher priorities)
 /// ```
 ///
-/// A request's work is part of its bucket. For several stages, each with buckets of its own, the bounds add up.
+/// A request's work is part of its bucket. For several stages with their own buckets, the bounds add up.
 ///
 /// # Errors
-/// An invalid capacity; rates of `priority` and higher ones that exceed the capacity; higher priorities that leave
-/// none.
+/// An invalid capacity; rates of `priority` and higher ones above the capacity; no rate left by higher priorities.
 pub fn stage_delay(
     capacity: f64,
     workloads: &[(u32, TokenBucket)],

@@ -1,6 +1,6 @@
-//! A path of queues as the flows of one priority see it, served in order of arrival, and two analyses of it: by
-//! queue, and by flow. A linear program that combines both is tighter than either (Bouillard, "Trade-off between
-//! accuracy and tractability of Network Calculus in FIFO networks", Performance Evaluation 153, 2022).
+//! A path of queues for the flows of one priority, served in order of arrival, and two analyses of it: by queue, and by
+//! flow. A linear program that combines both is tighter than either (Bouillard, "Trade-off between accuracy and
+//! tractability of Network Calculus in FIFO networks", Performance Evaluation 153, 2022).
 
 use std::collections::BTreeMap;
 
@@ -16,14 +16,14 @@ pub struct Tandem {
     pub servers: Vec<Server>,
     /// Limits on the crossings that share a link to their first server.
     pub links: Vec<TokenBucket>,
-    /// Flows that cross a part of the path; the first goes all the way.
+    /// Flows that cross a part of the path; the first crosses all of it.
     pub crossings: Vec<Crossing>,
 }
 
 /// Service for all crossings of a server.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Server {
-    /// Service for flows that end there.
+    /// Service for flows that end at this server.
     pub ends: ServiceCurve,
     /// Service for flows that continue, in whole packets if work moves in packets.
     pub passes_on: ServiceCurve,
@@ -51,7 +51,7 @@ impl Crossing {
     }
 }
 
-/// Source of a crossing at a server: unlimited, one of the links, or the server before.
+/// Source of a crossing at a server: unlimited, one of the links, or the previous server.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum From {
     Outside,
@@ -61,7 +61,7 @@ enum From {
 
 impl Tandem {
     /// Total flow analysis: the longest delay at each server, in seconds. The output is the arrivals, delayed by all
-    /// delays so far, and within the link.
+    /// delays so far, within the limit of the link.
     ///
     /// # Errors
     /// The first overloaded server.
@@ -101,8 +101,8 @@ impl Tandem {
     }
 
     /// Separated flow analysis: the longest delay of each crossing over all its servers, in seconds; `None` if the
-    /// other flows leave it no service. Each server leaves it the service of [`ServiceCurve::leftover_in_order`], and
-    /// a burst is paid for once.
+    /// other flows leave it no service. Each server leaves the crossing the service of
+    /// [`ServiceCurve::leftover_in_order`], and a burst counts once.
     pub fn separated_flow(&self) -> Vec<Option<f64>> {
         let mut arrivals: Vec<Option<ArrivalCurve>> =
             self.crossings.iter().map(|of| Some(of.arrivals.clone())).collect();

@@ -1,17 +1,19 @@
 //! Cache of a model's bounds at the thetas that every search visits, shared by a model and its copies.
 //!
 //! There are two grids. *Coarse*: 1 and 1.5 times powers of two, where searches begin. *Fine*: eighths, from 8/8 to
-//! 15/8 times powers of two, with slopes: between two of them a cubic is so near the bound that a search may follow
-//! it, and compute the bound itself only at its end.
+//! 15/8 times powers of two, with slopes. Between two fine points, a cubic is very close to the bound. A search may
+//! follow it, and compute the bound itself only at the end.
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use super::bound::Bound;
 
-/// Cached thetas of each grid: 32 octaves of the coarse one, 8 of the fine one. Others are computed each time.
+/// Cached thetas of each grid: 32 octaves of the coarse one, 8 of the fine one. Values at other thetas are computed
+/// each time.
 const KEPT: usize = 64;
-/// Bits of a mantissa after its first, and after its third: zero on the coarse and on the fine grid.
+/// Low bits of a mantissa: all after the first bit, and all after the third. They are zero on the coarse and on the
+/// fine grid.
 const BELOW_HALVES: u32 = 51;
 const BELOW_EIGHTHS: u32 = 49;
 
@@ -82,7 +84,7 @@ fn keep<T: Copy>(slots: &Slots<T>, below: u32, theta: f64, compute: impl FnOnce(
     let slot = &slots[(bits >> below) as usize % KEPT];
     match slot.get() {
         Some(&(known, found)) if known == bits => found,
-        // The slot is taken by another theta, which stays.
+        // Another theta has the slot and keeps it.
         Some(_) => compute(),
         None => {
             let found = compute();
@@ -107,7 +109,7 @@ pub(super) fn fine_neighbours(theta: f64) -> (f64, f64) {
     ends(BELOW_EIGHTHS, theta)
 }
 
-/// The same on the coarse grid.
+/// The two thetas of the coarse grid around a positive, finite theta.
 pub(super) fn coarse_neighbours(theta: f64) -> (f64, f64) {
     ends(BELOW_HALVES, theta)
 }
@@ -163,7 +165,7 @@ mod tests {
         // Not on the grid.
         assert_eq!(cache.bound(1.25, || bound(3.0)), bound(3.0));
         assert_eq!(cache.bound(1.25, || bound(4.0)), bound(4.0));
-        // On the grid, 32 octaves away: its slot is taken.
+        // On the grid, but its slot is taken by a theta 32 octaves away.
         let far = 1.5 * 2f64.powi(32);
         assert_eq!(cache.bound(far, || bound(5.0)), bound(5.0));
         assert_eq!(cache.bound(far, || bound(6.0)), bound(6.0));

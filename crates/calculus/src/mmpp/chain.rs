@@ -44,8 +44,8 @@ pub(super) fn classes(n: usize, reach: &[bool]) -> Vec<Vec<usize>> {
     classes
 }
 
-/// The stationary distribution within a class, by the elimination of Grassmann, Taksar and Heyman: it uses no
-/// subtraction, so that rare transitions keep their precision.
+/// The stationary distribution within a class, by the elimination of Grassmann, Taksar and Heyman. It uses no
+/// subtraction, so rare transitions keep their precision.
 pub(super) fn stationary(n: usize, transitions: &[f64], class: &[usize]) -> Vec<f64> {
     let m = class.len();
     let mut p: Vec<f64> = (0..m * m).map(|at| transitions[class[at / m] * n + class[at % m]]).collect();
@@ -74,7 +74,7 @@ pub(super) fn reversible(n: usize, transitions: &[f64], law: &[f64]) -> bool {
     !law.is_empty() && (0..n).all(|from| (0..from).all(|to| same((flow(from, to), flow(to, from)))))
 }
 
-/// True if the successor of a higher state is stochastically never lower.
+/// True if the successor of a higher state is never stochastically lower.
 pub(super) fn monotone(n: usize, transitions: &[f64]) -> bool {
     let tail = |row: usize, from: usize| -> f64 { transitions[row * n + from..(row + 1) * n].iter().sum() };
     (1..n).all(|row| (1..n).all(|from| tail(row - 1, from) <= tail(row, from)))

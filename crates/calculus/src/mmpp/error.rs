@@ -21,7 +21,7 @@ pub enum ModelError {
         states: usize,
         /// Number of rows.
         rows: usize,
-        /// Length of the first row of the wrong length, or of the first row.
+        /// Length of the first row with the wrong length; if all are right, of the first row.
         columns: usize,
     },
     /// An invalid probability.

@@ -23,11 +23,11 @@ pub struct Request {
     pub work: f64,
 }
 
-/// Errors of the model: model over trace, minus 1. Zero is a perfect fit, negative is too little. Means of a trace
-/// are over the time from its start to its last request.
+/// Errors of the model: the model's value over the trace's value, minus 1. Zero is a perfect fit, negative is too
+/// little. Means of a trace are over the time from its start to its last request.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct FitDeviation {
-    /// Error of the mean number of requests, with a batch as one.
+    /// Error of the mean number of requests; a batch counts as one request.
     pub requests: f64,
     /// Error of the mean work.
     pub work: f64,
@@ -120,8 +120,8 @@ fn merge(trace: &[Request], batch: f64) -> Vec<Request> {
 }
 
 /// Drops levels without intervals, and raises the others to the mean of their intervals. A level with only idle
-/// intervals is idle. (At the level's own rate it would bring requests without work, and a percentile over requests
-/// would count them.)
+/// intervals gets the rate 0. (At the level's own rate it would bring requests without work, and a percentile over
+/// requests would count them.)
 fn close(levels: &mut Levels, state_of: &mut [usize], counts: &[f64], intervals: &Intervals) {
     let mut sums = vec![(0.0, 0.0); levels.rates.len()];
     for ((&state, count), length) in state_of.iter().zip(counts).zip(intervals.lengths()) {
@@ -172,7 +172,7 @@ fn transitions(
     }
     for (from, row) in matrix.iter_mut().enumerate() {
         let steps = kept[from] * settings.interval / settings.step;
-        // The released code counts whole steps, and loses one where rounding makes the quotient fall short.
+        // The released code counts whole steps, and loses one if rounding makes the quotient too small.
         let steps = if settings.chain == Chain::Published { steps.floor().max(1.0) } else { steps.max(1.0) };
         row[from] = 0.0;
         row.iter_mut().for_each(|count| *count /= steps);
@@ -188,8 +188,8 @@ fn deviation(
     intervals: &Intervals,
     settings: &FitSettings,
 ) -> FitDeviation {
-    // The model's distribution of time over states is that of the trace, which is the stationary one for a closed
-    // chain.
+    // The model's distribution of time over states equals the trace's. For a closed chain, it is the stationary
+    // distribution.
     let steps = settings.interval / settings.step;
     let spent = |of: &dyn Fn(&State) -> f64| -> f64 {
         let brings = |(&state, length): (&usize, f64)| of(&model.states()[state]) * steps * length;

@@ -6,9 +6,9 @@ use super::model::Sigma;
 /// Distribution fitted to the sizes of a state's requests.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SizeModel {
-    /// An exponential of the same mean, as the released code does.
+    /// An exponential distribution with the same mean, as in the released code.
     Exponential,
-    /// A hyperexponential of the same mean and variance.
+    /// A hyperexponential distribution with the same mean and variance.
     Hyperexponential,
     /// The observed sizes, reduced to at most this many atoms that bound their generating function.
     Empirical(usize),
@@ -17,19 +17,19 @@ pub enum SizeModel {
 /// Method to derive states and transitions from the intervals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Chain {
-    /// As released: every level is a state, visited or not, at the level's rate. The chain need not return to its
-    /// first state. At most one request per step.
+    /// As released: every level is a state at the level's rate, even without intervals. The chain need not return to
+    /// its first state. At most one request per step.
     Published,
-    /// Visited states only. The trace runs to its end and back again. Each state's stationary probability is then its
-    /// share of the trace, and its sojourn time that of the trace. The chain is reversible, which gives a small sigma
-    /// ([`Sigma::Stationary`]). No state's rate is below the mean of its intervals, so that the model's mean work is
-    /// never below the trace's; the rate of intervals without a request is 0. Requests of a step are Poisson. The
-    /// rest of a trace after whole intervals belongs to the last of them. A trace shorter than an interval is one
-    /// shorter interval: its rate is relative to its duration.
+    /// Only levels with intervals are states. The trace runs to its end and back again. Each state's stationary
+    /// probability is then its share of the trace, and its sojourn time is the same as in the trace. The chain is
+    /// reversible, which gives a small sigma ([`Sigma::Stationary`]). No state's rate is below the mean of its
+    /// intervals, so the model's mean work is never below the trace's. The rate of intervals without a request is 0.
+    /// The number of requests per step is Poisson. The rest of a trace after its whole intervals belongs to the last of
+    /// them. A trace shorter than an interval is one shorter interval, with a rate relative to its duration.
     ///
-    /// The backward run does not lower rho if steps are short against the sojourn times. For any chain, E exp(theta
+    /// The backward run does not lower rho if steps are short compared to the sojourn times. For any chain, E exp(theta
     /// A) is then at most that of the symmetric part of its matrix, in the inner product weighted by its stationary
-    /// distribution. That part is the matrix of this chain.
+    /// distribution. The matrix of this chain is that symmetric part.
     Closed,
 }
 
@@ -40,8 +40,8 @@ pub struct FitSettings {
     pub interval: f64,
     /// Length of a step of the model, in seconds.
     pub step: f64,
-    /// Requests within this many seconds of the first of them become one request of their total work, so that a batch
-    /// stays a batch. Zero merges none.
+    /// Requests within this number of seconds after the first one become one request with their total work, so that a
+    /// batch stays a batch. Zero merges none.
     pub batch: f64,
     /// Most states.
     pub states: usize,
@@ -84,7 +84,7 @@ impl FitSettings {
                 return fault(name, value, "positive and finite");
             }
         }
-        // A default setting was not given by the user, so the error does not name it.
+        // The user did not give a default setting, so the error does not name it.
         let default = FitSettings::default();
         if !(self.batch >= 0.0 && self.batch <= self.interval) {
             return match self.batch == default.batch {

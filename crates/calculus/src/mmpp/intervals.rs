@@ -2,7 +2,7 @@
 
 use super::fit_settings::Chain;
 
-/// Intervals of one length, except perhaps the last. Lengths are relative to a whole interval.
+/// Intervals of equal length, except perhaps the last. Lengths are relative to a whole interval.
 pub(super) struct Intervals {
     seconds: f64,
     count: usize,
@@ -11,10 +11,10 @@ pub(super) struct Intervals {
 }
 
 impl Intervals {
-    /// For a trace whose last request comes at `end`, in intervals of `seconds`. In the released method the rest
-    /// after whole intervals is one more, and counts as whole. Otherwise it belongs to the last whole one, because
-    /// the rate of a short interval would be random: only a short trace has a shorter interval. A single moment takes
-    /// a whole interval.
+    /// For a trace whose last request comes at `end`, in intervals of `seconds`. In the released method, the rest after
+    /// the whole intervals is one more interval, and counts as whole. Otherwise the rest belongs to the last whole
+    /// interval, because the rate of a short interval would be random. Only a short trace has a shorter interval. A
+    /// trace with a single moment takes a whole interval.
     pub fn new(end: f64, seconds: f64, chain: Chain) -> Intervals {
         let in_trace = if end > 0.0 { end / seconds } else { 1.0 };
         let whole = (end / seconds) as usize;
@@ -41,7 +41,7 @@ impl Intervals {
         self.in_trace
     }
 
-    /// Sum of amounts in each interval, over its length, from (time, amount).
+    /// Sum of the amounts in each interval divided by its length, from (time, amount).
     pub fn sums(&self, amounts: impl Iterator<Item = (f64, f64)>) -> Vec<f64> {
         let mut sums = vec![0.0; self.count];
         for (at, amount) in amounts {

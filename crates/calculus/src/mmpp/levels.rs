@@ -1,4 +1,4 @@
-//! Rates of the states, after the LAMBDA algorithm of Heyman and Lucantoni: from the largest count of an interval
+//! Rates of the states, after the LAMBDA algorithm of Heyman and Lucantoni. From the largest count of an interval
 //! downwards, each state covers `deviations` standard deviations of a Poisson count on either side of its rate.
 
 /// Final accuracy of `deviations` when they are stretched to cover the range.
@@ -11,8 +11,8 @@ pub(super) struct Levels {
 }
 
 impl Levels {
-    /// Levels for counts between `low` and `high` (at least 1), with at most `states` states. If that many at
-    /// `deviations` do not end above `low`, the deviations change so that they just cover the range. Counts too close
+    /// Levels for counts between `low` and `high` (at least 1), with at most `states` states. If `states` levels with
+    /// `deviations` do not reach below `low`, the deviations grow until they just cover the range. Counts too close
     /// together for a single state (a constant rate) become one state at the largest count.
     pub(super) fn new(low: f64, high: f64, states: usize, deviations: f64) -> Levels {
         let mut rates = descend(low, high, states, deviations);
@@ -46,7 +46,7 @@ impl Levels {
     }
 }
 
-/// Rates from the top down until one is below `low`; the last of `states` is included in any case.
+/// Rates from the top down until one is below `low`; the last of `states` is always included.
 fn descend(low: f64, high: f64, states: usize, deviations: f64) -> Vec<f64> {
     let root = (high + deviations * deviations / 4.0).sqrt() - deviations / 2.0;
     let mut rate = root * root;
@@ -59,7 +59,7 @@ fn descend(low: f64, high: f64, states: usize, deviations: f64) -> Vec<f64> {
         let root = rate.sqrt() - deviations;
         rate = root * root;
     }
-    // The last level covers all lower counts, unless levels before it already do.
+    // The last level covers all lower counts, unless earlier levels already do.
     if rates.len() + 1 == states && (states > 1 || rate >= low) {
         rates.push(rate);
     }

@@ -1,9 +1,9 @@
 //! Arrivals modulated by a Markov chain (MMPP), in discrete steps of time: Zhu's thesis, sections 4.2.1 and 4.2.4.
 //!
 //! A chain moves between states once per step; in each step a state brings requests ([`Requests`]) of random work
-//! ([`Sizes`]). [`Mmpp::bound`] bounds the moment generating function of the work in n steps by `exp(theta (rho n +
-//! sigma))`, which is all that the network calculus ([`crate::snc`]) needs of arrivals. [`fit`] derives a model from
-//! a trace.
+//! ([`Sizes`]). [`Mmpp::bound`] bounds the moment generating function of the work in n steps by
+//! `exp(theta (rho n + sigma))`. The network calculus ([`crate::snc`]) needs nothing else of arrivals. [`fit`] derives
+//! a model from a trace.
 //!
 //! Deviations from the thesis: table 4.1 prints `rho = sp(E Q)`, which must be `log(sp(E Q)) / theta`; and `sigma =
 //! 0` holds only for chains that are stochastically monotone ([`Sigma`]).

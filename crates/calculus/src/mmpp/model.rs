@@ -7,24 +7,25 @@ use super::error::{MAX_STATES, ModelError};
 use super::perron::{Perron, perron};
 use super::state::{State, check_states};
 
-/// Relative margin on an approximate eigenvalue, so that the guess is not too low.
+/// Relative margin added to an approximate eigenvalue, so that the guess is not too low.
 const GUESS: f64 = 2e-5;
-/// The same for a known eigenvalue.
+/// The same margin for a known eigenvalue.
 const KNOWN: f64 = 1e-10;
 
 /// Definition of sigma.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Sigma {
-    /// Zero where that is safe: the chain is stochastically monotone and its states are in order of their work, so
-    /// that the log-MGF from a stationary start is superadditive. Otherwise, for a reversible chain, the excess of
-    /// one step over rho, `log(pi E 1 / sp(E Q)) / theta`, if positive. Otherwise `log(pi h / min h) / theta` with
-    /// the stationary distribution pi and the right Perron vector h of Q E(theta), which is safe for every chain.
+    /// Zero where that is safe: the chain is stochastically monotone and its states are in order of their work. The
+    /// log-MGF from a stationary start is then superadditive. Otherwise, for a reversible chain, the excess of one step
+    /// over rho, `log(pi E 1 / sp(E Q)) / theta`, if positive. Otherwise `log(pi h / min h) / theta` with the
+    /// stationary distribution pi and the right Perron vector h of Q E(theta), which is safe for every chain.
     ///
-    /// The second case rests on E exp(theta A(n)) = v' M^(n-1) v with M = E^1/2 Q E^1/2 and v = E^1/2 1, in the inner
-    /// product weighted by pi. There M is symmetric if Q is reversible, so that its norm is its spectral radius, that
-    /// of E Q.
+    /// The second case uses E exp(theta A(n)) = v' M^(n-1) v with M = E^1/2 Q E^1/2 and v = E^1/2 1, in the inner
+    /// product weighted by pi. There M is symmetric if Q is reversible. Its norm then equals its spectral radius, which
+    /// is the spectral radius of E Q.
     Stationary,
-    /// Always zero, as the thesis prints it. Not a bound for every chain; for comparison with published numbers.
+    /// Always zero, as the thesis prints it. It is not a bound for every chain, and serves to compare with published
+    /// numbers.
     Zero,
 }
 
@@ -58,8 +59,8 @@ struct Root {
 }
 
 impl Mmpp {
-    /// A model in steps of `step` seconds; `transitions[i][j]` is the probability of going from state i to state j in
-    /// one step.
+    /// A model in steps of `step` seconds. `transitions[i][j]` is the probability of a transition from state i to state
+    /// j in one step.
     ///
     /// # Errors
     ///
@@ -136,7 +137,7 @@ impl Mmpp {
         &self.states
     }
 
-    /// Probability of going from one state to another in a step.
+    /// Probability of a transition from one state to another in a step.
     pub fn transition(&self, from: usize, to: usize) -> f64 {
         self.transitions[from * self.states.len() + to]
     }
@@ -146,13 +147,13 @@ impl Mmpp {
         &self.stationary
     }
 
-    /// Long-run mean work per step, which is rho as theta goes to zero. For a chain of several classes, that of the
-    /// heaviest.
+    /// Long-run mean work per step, which is rho as theta goes to zero. For a chain of several classes, the value of
+    /// the heaviest class.
     pub fn mean(&self) -> f64 {
         self.mean
     }
 
-    /// Probability of a step with requests. For a chain of several classes, the smallest of any state that has
+    /// Probability of a step with requests. For a chain of several classes, the smallest value of any state with
     /// requests.
     pub fn busy(&self) -> f64 {
         let any = |state: &State| state.requests.any();
@@ -163,13 +164,13 @@ impl Mmpp {
         self.states.iter().zip(&self.stationary).map(|(state, share)| share * any(state)).sum()
     }
 
-    /// Excess of a step with requests over any step: the logarithm of the largest factor, over states, by which E
-    /// exp(theta A) grows if its last step is known to bring requests.
+    /// Excess of a step with requests over any step. It is the logarithm of the largest factor, over states, by which E
+    /// exp(theta A) grows if its last step certainly has requests.
     pub(crate) fn request_excess(&self, theta: f64) -> Option<f64> {
         self.cache.requests(theta, || Some(self.requests_and_slope(theta)?.0))
     }
 
-    /// Approximation of `request_excess`, as [`Mmpp::approximate_bound`].
+    /// Approximation of `request_excess`, like [`Mmpp::approximate_bound`].
     pub(crate) fn approximate_request_excess(&self, theta: f64) -> Option<f64> {
         let (low, high) = fine_neighbours(theta);
         let at = |theta| self.cache.requests_with_slope(theta, || self.requests_and_slope(theta));
@@ -206,20 +207,20 @@ impl Mmpp {
         (logarithm.is_finite() && largest.1.is_finite()).then_some((logarithm, largest.1))
     }
 
-    /// Upper limit of theta: from here on there is no bound; infinite if no work ever comes.
+    /// Upper limit of theta: no bound exists from here on. Infinite if no work ever arrives.
     pub fn limit(&self) -> f64 {
         self.limit
     }
 
-    /// rho = log(sp(E(theta) Q)) / theta and sigma; `None` where the generating function is infinite, or theta is not
+    /// rho = log(sp(E(theta) Q)) / theta, and sigma. `None` where the generating function is infinite, or theta is not
     /// positive.
     pub fn bound(&self, theta: f64) -> Option<Bound> {
         self.cache.bound(theta, || Some(self.bound_of(theta, &self.root(theta, None)?)))
     }
 
-    /// `bound` up to rounding; faster if `approximate_bound` was called for a theta close to it.
+    /// Equals `bound` up to rounding; faster after a call of `approximate_bound` for a near theta.
     pub(crate) fn bound_near(&self, theta: f64) -> Option<Bound> {
-        // Cached values are always computed in the same way, so that no result depends on earlier calls.
+        // Cached values are always computed in the same way, so no result depends on earlier calls.
         if is_coarse(theta) {
             return self.bound(theta);
         }
@@ -227,8 +228,8 @@ impl Mmpp {
         Some(self.bound_of(theta, &self.root(theta, near)?))
     }
 
-    /// Approximation of `bound` and its slope, usually to five digits, where they are smooth. For searches only,
-    /// because it may be below them.
+    /// Approximation of `bound` and its slope, usually to five digits where both are smooth. For searches only: the
+    /// approximation may be below the bound.
     pub(crate) fn approximate_bound(&self, theta: f64) -> Option<(Bound, Bound)> {
         let (low, high) = fine_neighbours(theta);
         if !(theta > 0.0 && high < self.limit) {
@@ -239,7 +240,8 @@ impl Mmpp {
             return self.bound_and_slope(theta);
         };
         let (width, share) = (high - low, (theta - low) / (high - low));
-        // Scaled by the distance to the limit, towards which rho grows as its inverse: the product is almost linear.
+        // Scaled by the distance to the limit. rho grows as the inverse of this distance, so the product is almost
+        // linear.
         let left = |theta: f64| 1.0 - theta / self.limit;
         let flat = |theta: f64, bound: Bound, slope: Bound| {
             (bound.rho * left(theta), slope.rho * left(theta) - bound.rho / self.limit)
@@ -283,8 +285,8 @@ impl Mmpp {
         rho.is_finite().then_some((bound, Bound { rho, sigma }))
     }
 
-    /// A guess slightly above sp(E Q) - 1, from cached values at the thetas of the coarse grid on either side: its
-    /// logarithm is convex.
+    /// A guess slightly above sp(E Q) - 1, from cached values at the two neighbours on the coarse grid. The logarithm
+    /// is convex in theta.
     fn guess_above(&self, theta: f64) -> Option<f64> {
         let (low, high) = coarse_neighbours(theta);
         if !(low < theta && high < self.limit) {
@@ -299,7 +301,7 @@ impl Mmpp {
         Bound { rho: root.logarithm / theta, sigma: self.sigma(theta, root) }
     }
 
-    /// `guess`: a value presumably a little above sp(E Q) - 1.
+    /// `guess` is probably a little above sp(E Q) - 1.
     fn root(&self, theta: f64, guess: Option<f64>) -> Option<Root> {
         if !(theta > 0.0 && theta < self.limit) {
             return None;
@@ -326,8 +328,8 @@ impl Mmpp {
         logarithm.is_finite().then_some(Root { logarithm, perron, growth, class })
     }
 
-    /// E Q - 1 within a class. The diagonal uses the probability of leaving, so that no precision is lost when both
-    /// that and the growth are tiny.
+    /// E Q - 1 within a class. The diagonal uses the probability of leaving. So no precision is lost if both this
+    /// probability and the growth are tiny.
     fn block(&self, class: &[usize], growth: &[(f64, f64); MAX_STATES]) -> [f64; MAX_STATES * MAX_STATES] {
         let (all, n) = (self.states.len(), class.len());
         let mut block = [0.0; MAX_STATES * MAX_STATES];

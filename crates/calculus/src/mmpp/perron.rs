@@ -1,10 +1,10 @@
 //! The largest eigenvalue of a matrix with non-negative off-diagonal entries, and its positive vector, by Noda's
-//! inverse iteration. It converges quadratically, also for a matrix close to diagonal, such as that of a slow chain
-//! in short steps. Every step bounds the eigenvalue from above and from below.
+//! inverse iteration. It converges quadratically, even for a matrix close to diagonal, such as the matrix of a slow
+//! chain in short steps. Every step bounds the eigenvalue from above and from below.
 //!
-//! The iteration is written here rather than taken from a linear algebra library. General eigenvalue solvers round to
-//! either side and to the norm of the matrix. A latency bound needs a value that is never below the true one, to a
-//! relative accuracy even if the eigenvalue is tiny.
+//! The iteration is hand-written instead of taken from a linear algebra library. General eigenvalue solvers round to
+//! either side, relative to the norm of the matrix. A latency bound needs a value that is never below the true one,
+//! with a relative accuracy even for a tiny eigenvalue.
 
 use super::error::MAX_STATES;
 
@@ -21,8 +21,8 @@ pub(super) struct Perron {
 }
 
 /// The largest eigenvalue of the irreducible `n` x `n` matrix `b`, in row-major order, with non-negative off-diagonal
-/// entries. `guess`: a value presumably a little above the eigenvalue. It saves half of the steps if it is, and has
-/// no effect on the result otherwise.
+/// entries. `guess` is probably a little above the eigenvalue. A guess above the eigenvalue saves half of the steps. No
+/// guess affects the result.
 pub(super) fn perron(n: usize, b: &[f64], guess: Option<f64>) -> Perron {
     let mut vector = [1.0; MAX_STATES];
     let (mut lower, mut upper) = (f64::INFINITY, f64::NEG_INFINITY);
@@ -59,7 +59,7 @@ pub(super) fn perron(n: usize, b: &[f64], guess: Option<f64>) -> Perron {
         for (entry, next) in vector[..n].iter_mut().zip(next) {
             *entry = next / scale;
         }
-        // Both hold for any positive vector, whatever the shift (Collatz and Wielandt).
+        // Both hold for any positive vector and any shift (Collatz and Wielandt).
         lower = lower.max(shift - largest);
         let better = shift - least;
         let stuck = better >= shift;
@@ -72,8 +72,8 @@ pub(super) fn perron(n: usize, b: &[f64], guess: Option<f64>) -> Perron {
     Perron { root: upper, vector }
 }
 
-/// The solution of `matrix` y = `right` for a nonsingular M-matrix, which needs no pivoting; `None` if it is
-/// numerically singular, or has a solution that is not positive.
+/// The solution of `matrix` y = `right` for a nonsingular M-matrix, which needs no pivoting. `None` if the matrix is
+/// numerically singular, or if the solution is not positive.
 fn solve(n: usize, matrix: &mut [f64], right: &[f64; MAX_STATES]) -> Option<[f64; MAX_STATES]> {
     let mut y = *right;
     for pivot in 0..n {

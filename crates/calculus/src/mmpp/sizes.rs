@@ -1,6 +1,6 @@
 //! Distribution of the work of one request, with its moment generating function M(theta) = E exp(theta X).
 
-/// Above this exponent `exp` counts as infinite; a bound there would be useless.
+/// `exp` counts as infinite above this exponent; a bound there would be useless.
 const LARGEST_EXPONENT: f64 = 500.0;
 
 /// The distribution of the work of one request.
@@ -26,8 +26,8 @@ pub enum Sizes {
 }
 
 impl Sizes {
-    /// A hyperexponential with the mean and the squared coefficient of variation of `sample`, with balanced means as
-    /// in the thesis' released fit: branches of means `mean * c2` and `mean / 2`. Exponential if that coefficient is
+    /// A hyperexponential distribution with the mean and the squared coefficient of variation c2 of `sample`. Its means
+    /// are balanced as in the thesis' released fit: branches of means `mean * c2` and `mean / 2`. Exponential if c2 is
     /// below 1.
     pub(super) fn hyperexponential(sample: &[f64]) -> Sizes {
         let count = sample.len() as f64;
@@ -41,9 +41,9 @@ impl Sizes {
         }
     }
 
-    /// At most `atoms` (at least 2) sizes between the smallest and the largest of `sample`, which must not be empty.
-    /// A size between two atoms is split between them so that its mean stays. M is convex in the size, so the result
-    /// is never below that of the sample itself.
+    /// At most `atoms` (at least 2) sizes between the smallest and the largest of `sample`, which must not be empty. A
+    /// size between two atoms is split between them with the same mean. M is convex in the size, so M of the result is
+    /// never below M of the sample.
     pub(super) fn empirical(sample: &[f64], atoms: usize) -> Sizes {
         let mut sorted = sample.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -79,7 +79,7 @@ impl Sizes {
         }
     }
 
-    /// Upper limit of theta: from here on M is infinite, or too large to be useful.
+    /// Upper limit of theta: M is infinite from here on, or too large to be useful.
     pub fn limit(&self) -> f64 {
         match self {
             Sizes::Exponential { mean } => 1.0 / mean,

@@ -1,25 +1,25 @@
-//! The expression for a flow's latency under each analysis: thesis, appendices A.3 and A.4.
+//! The expression for a flow's latency under each analysis (thesis, appendices A.3 and A.4).
 
 use super::expressions::{ArrivalId, Expressions, ServiceId};
 use super::plan::Plan;
 use super::tail::{Latency, Tail};
 
-/// Limit on the size of an expression: the arrivals at a queue are written out once for each route to it.
+/// Limit on the size of an expression. It contains the arrivals at a queue once for each route to the queue.
 pub(super) const MOST_NODES: usize = 1 << 16;
 
 /// A way to analyse a flow of a network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Analysis {
-    /// SNC-Meister's analysis. Traffic that shares the whole path is subtracted from the convolution of its queues;
-    /// other traffic is aggregated by its origin before it leaves. Over paths of one or two queues, where no queue is
-    /// first of one path and second of another, the only dependence is that of the workloads. Longer paths, which the
-    /// thesis does not cover, have more: the output of a queue depends on the flows it met there, and Hoelder's
-    /// inequality bounds it.
+    /// SNC-Meister's analysis. Traffic on the whole path is subtracted from the convolution of its queues; other
+    /// traffic is aggregated by its origin before it leaves. On paths of one or two queues, if no queue is first of one
+    /// path and second of another, only dependent workloads are dependent. Longer paths, which the thesis does not
+    /// cover, have more dependence: the output of a queue depends on the other flows there. Hoelder's inequality bounds
+    /// it.
     Bipartite,
-    /// A latency at each queue, with the excess probability split over them. For comparison. Flows of equal priority
-    /// are taken in the given order, so the bound is a guarantee only if priorities differ.
+    /// A latency at each queue; the queues share the excess probability. Serves for comparison. Flows of equal priority
+    /// are served in the given order, so the bound is a guarantee only if priorities differ.
     HopByHop,
-    /// One latency at the convolution of the service left at each queue. For comparison, as `HopByHop`.
+    /// One latency at the convolution of the service left at each queue. Serves for comparison, as `HopByHop`.
     Convolution,
 }
 
@@ -55,8 +55,8 @@ fn leaf(plan: &Plan, of: &mut Expressions, flow: usize) -> ArrivalId {
     of.arrivals(flow.model, flow.group).expect("a group of the network is one of its expressions")
 }
 
-/// A queue's rate, after the packets served whole and, if busy periods begin within steps, after `steps` steps of
-/// service.
+/// A queue's rate after the packets that are served whole. If busy periods begin within steps, it starts after `steps`
+/// steps of service.
 fn server(plan: &Plan, of: &mut Expressions, queue: usize, (whole, steps): (f64, f64)) -> ServiceId {
     let lost = if plan.within_steps { plan.rates[queue] * of.step * steps } else { 0.0 };
     of.server_after(plan.rates[queue], (whole + lost).min(f64::MAX))
@@ -76,21 +76,21 @@ fn in_service(plan: &Plan, queue: usize, priority: u32) -> f64 {
 
 /// (((S1 - C1) conv (S2 - C2)) - P2) conv ... conv (Sn - Cn) - Pn, which for two queues is equation A.5.
 ///
-/// Pk shares the path from its first queue up to the k-th and no further; Pn is X of the thesis, all the way. Ck is
-/// all other traffic at the k-th queue, as it arrives there; P1 is part of C1. Follow a busy period back from the
-/// last queue, as for [`crate::Network::aggregate`]. Over its part at each queue, that queue's whole rate went to the
-/// flow, to the flows that share the path there, and to Ck. A flow that shares the path up to a queue has left no
-/// more there than it brought to the first.
+/// Pk shares the path from its first queue exactly up to the k-th. Pn shares the whole path, and is X in the thesis. Ck
+/// is all other traffic at the k-th queue, with its arrivals there; P1 is part of C1. Follow a busy period back from
+/// the last queue, as for [`crate::Network::aggregate`]. Over the part at each queue, the queue's whole rate went to
+/// the flow, to the flows that share the path there, and to Ck. A flow that shares the path up to a queue has sent no
+/// more through this queue than it brought to the first.
 ///
-/// If requests are served whole, each queue may first be busy with one of a lower priority. Of the service to flows
-/// that continue, one packet may not have left yet: the busy period at the next queue began before that packet came.
-/// The servers here therefore start after as much work. The last queue has no such packet: a request is late until
-/// its last bit is served, and then it leaves.
+/// If requests are served whole, each queue may first serve a request of a lower priority. Of the service to flows that
+/// continue, one packet may not have left yet, if the busy period at the next queue began before that packet arrived.
+/// The servers here therefore start after this amount of work. The last queue has no such packet: a request is late
+/// until its last bit is served, and then it leaves.
 ///
 /// If busy periods begin within steps ([`super::Network::set_within_steps`]), all arrivals in the first step count, and
-/// up to one step of the service is lost. At a queue before another one, whose busy period begins within a step too,
-/// up to one more step is lost at that end. That step then belongs to both queues; a service of one step more is only
-/// better.
+/// up to one step of the service is lost. At a queue before another one, the next busy period also begins within a
+/// step, so up to one more step is lost at that end. That step then belongs to both queues; one more step of service
+/// cannot make the bound invalid.
 fn along(plan: &Plan, of: &mut Expressions, flow: usize, excess: f64) -> Option<Latency> {
     let own = &plan.flows[flow];
     let first = own.queues[0];
@@ -129,7 +129,7 @@ fn along(plan: &Plan, of: &mut Expressions, flow: usize, excess: f64) -> Option<
     Some(of.latency_beyond(arrivals, service, excess))
 }
 
-/// Service of a queue left after the flows, as they arrive there, and after the packets served whole.
+/// Service of a queue left after the flows with their arrivals there, and after the packets that are served whole.
 fn rest(
     plan: &Plan,
     of: &mut Expressions,
@@ -144,8 +144,8 @@ fn rest(
     })
 }
 
-/// Arrivals of flows together at a queue: unchanged for those that enter there, otherwise the outputs of the previous
-/// queues, one for each queue (DZi of appendix A.4). `Some(None)` without flows.
+/// Arrivals of flows together at a queue. Arrivals of flows that enter there are unchanged; the others are the outputs
+/// of the previous queues, one for each queue (DZi of appendix A.4). `Some(None)` without flows.
 fn arriving(plan: &Plan, of: &mut Expressions, queue: usize, flows: &[usize]) -> Option<Option<ArrivalId>> {
     if of.nodes.len() > MOST_NODES {
         return None;
@@ -171,8 +171,8 @@ fn arriving(plan: &Plan, of: &mut Expressions, queue: usize, flows: &[usize]) ->
     Some(of.aggregate_all(&arrivals))
 }
 
-/// Output of a queue for flows together. All are assigned their lowest priority, so that they can be aggregated
-/// before they leave. They leave as whole packets, of which one at a time is in service.
+/// Output of a queue for flows together. All get their lowest priority, so that they can be aggregated before they
+/// leave. They leave as whole packets, and one packet at a time is in service.
 fn leaving(plan: &Plan, of: &mut Expressions, queue: usize, members: &[usize]) -> Option<ArrivalId> {
     let lowest = members.iter().map(|&flow| plan.flows[flow].priority).max().unwrap_or(0);
     let others: Vec<usize> = (plan.passing[queue].iter().copied())
@@ -184,15 +184,15 @@ fn leaving(plan: &Plan, of: &mut Expressions, queue: usize, members: &[usize]) -
     Some(of.output(arrivals, service))
 }
 
-/// Flows one after another by priority, the flow in question last: each takes its share of its queues and continues
-/// as an output of the first to the second.
+/// Takes flows one after another by priority, the analysed flow last. Each takes its share of its queues, and continues
+/// as an output of the first queue to the second.
 fn in_turn(plan: &Plan, of: &mut Expressions, flow: usize, excess: f64, analysis: Analysis) -> Latency {
     let own = &plan.flows[flow];
     let mut order: Vec<usize> = (0..plan.flows.len())
         .filter(|&other| other != flow && plan.flows[other].priority <= own.priority)
         .collect();
     order.sort_by_key(|&other| plan.flows[other].priority);
-    // Every flow, whatever its priority, waits for at most one packet, and has one in service.
+    // Every flow of any priority waits for at most one packet, and has one packet in service.
     let mut left: Vec<ServiceId> = (0..plan.rates.len())
         .map(|queue| {
             let one = packet(plan, plan.passing[queue].iter().copied());

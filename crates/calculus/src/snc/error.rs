@@ -8,7 +8,7 @@ pub enum SncError {
     /// An invalid step.
     #[error("step of {} s: must be positive and finite", format_number(*.0))]
     Step(f64),
-    /// A model with another step than the rest.
+    /// A model whose step differs from the step of the arena.
     #[error("a model in steps of {} s, others in steps of {} s: all steps must be the same", format_number(*.found), format_number(*.expected))]
     StepMismatch {
         /// The step of the model.
@@ -112,7 +112,7 @@ pub enum NetworkError {
         /// A queue of the cycle, or one behind it.
         queue: String,
     },
-    /// An expression that is too large: too many routes lead to the queues of a path.
+    /// An expression that is too large, because too many routes lead to the queues of a path.
     #[error(
         "workload {workload}: more than {most} terms, one for each way to each queue that it or others pass"
     )]
@@ -130,7 +130,7 @@ pub enum NetworkError {
         /// Name of the unknown workload.
         dependency: String,
     },
-    /// A workload that lists itself as a dependency, which is always implied.
+    /// A workload that lists itself as a dependency; this dependency is always implied.
     #[error("workload {workload}: depends on itself: list other workloads only")]
     OwnDependency {
         /// Name of the workload.

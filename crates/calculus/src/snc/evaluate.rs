@@ -1,9 +1,9 @@
-//! Evaluates rho and sigma of an expression at one theta, and the latency bound that follows, with the gradient by
-//! theta and by every free parameter.
+//! Evaluates rho and sigma of an expression at one theta, and the latency bound that follows. Also computes the
+//! gradient by theta and by every free parameter.
 //!
 //! One walk writes a tape, operands before results. A backward pass over the tape computes the derivatives of the
-//! result by rho and sigma of every entry. A forward pass adds those by theta, because each theta is a multiple of
-//! the one above.
+//! result by rho and sigma of every entry. A forward pass adds the derivatives by theta, because each theta is a
+//! multiple of the theta above it.
 
 use crate::mmpp::Bound;
 
@@ -15,11 +15,11 @@ use super::tape::{Entry, Evaluator};
 /// The latency at one point, with intermediate results.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Point {
-    /// Steps.
+    /// Latency, in steps.
     pub(super) latency: f64,
-    /// Rate at which the logarithm of the union over the past falls with -theta (rho of arrivals + rho of service).
+    /// Decay rate with theta of the logarithm of the union over the past (rho of arrivals + rho of service).
     pub(super) odds: f64,
-    /// Minimum of theta times the difference of the rates of a convolution's operands.
+    /// Minimum of theta times the difference between the rates of a convolution's operands.
     pub(super) gap: f64,
 }
 
@@ -34,13 +34,13 @@ fn stretch_factor(of: &Expressions, stretch: Option<u32>) -> f64 {
 }
 
 impl Evaluator {
-    /// Forgets the values of other expressions.
+    /// Drops the values of other expressions.
     pub(super) fn begin(&mut self, nodes: usize) {
         self.values.clear();
         self.values.resize(nodes, ((0, None), (Models::Exact, 1.0)));
     }
 
-    /// The bound on the latency (theorem 1) at this theta and these parameters; `None` where there is none.
+    /// The bound on the latency (theorem 1) at this theta and these parameters; `None` if none exists.
     pub(super) fn latency(
         &mut self,
         of: &mut Expressions,
@@ -55,7 +55,7 @@ impl Evaluator {
         self.point(of, query, theta, (arrivals, service), models)
     }
 
-    /// The same, on a tape that [`Evaluator::gradient`] can continue from.
+    /// The same bound, with a tape that [`Evaluator::gradient`] can continue from.
     pub(super) fn latency_on_tape(
         &mut self,
         of: &mut Expressions,
@@ -170,8 +170,8 @@ impl Evaluator {
             Node::Sum { first, count } => {
                 let mut sum = Bound { rho: 0.0, sigma: 0.0 };
                 let start = self.links.len() as u32;
-                // Operands of a sum are no sums themselves, but may contain some: links are reserved before they are
-                // filled.
+                // Operands of a sum are not sums themselves, but may contain some. So links are reserved before they
+                // are filled.
                 self.links.resize(self.links.len() + count as usize, 0);
                 for at in 0..count {
                     let operand = of.operands[(first + at) as usize];
@@ -202,8 +202,8 @@ impl Evaluator {
         Some(self.tape.len() as u32 - 1)
     }
 
-    /// The derivatives of the last latency evaluated on a tape: by theta (returned) and by the parameters (added to
-    /// `gradient`, which is as long as the arena's parameters).
+    /// The derivatives of the last latency that was evaluated on a tape: by theta (returned), and by the parameters
+    /// (added to `gradient`, one entry per parameter of the arena).
     pub(super) fn gradient(
         &mut self,
         of: &mut Expressions,
@@ -250,7 +250,7 @@ impl Evaluator {
         own
     }
 
-    /// Propagates an entry's derivatives by rho and sigma to those of its operands.
+    /// Converts an entry's derivatives by rho and sigma to the derivatives of its operands.
     fn pass_down(&mut self, of: &Expressions, at: usize) {
         let Entry { node, theta, operands: (left, right), .. } = self.tape[at];
         let (rho, sigma) = self.adjoints[at];
@@ -276,7 +276,8 @@ impl Evaluator {
         }
     }
 
-    /// Converts an entry's derivatives by rho and sigma into that by its theta, once those of its operands are known.
+    /// Converts an entry's derivatives by rho and sigma into the derivative by its theta, when the derivatives of its
+    /// operands are known.
     fn pass_up(&mut self, of: &Expressions, at: usize, gradient: &mut [f64]) {
         let Entry { node, theta, slope, operands: (left, right), .. } = self.tape[at];
         let (rho, sigma) = self.adjoints[at];
@@ -318,15 +319,15 @@ pub(super) struct Query {
     /// 1 - percentile / 100.
     pub(super) excess: f64,
     pub(super) dependent: bool,
-    /// The model of the arrivals, if the percentile is one over steps with requests.
+    /// The model of the arrivals, if the percentile counts only steps with requests.
     pub(super) requests_of: Option<usize>,
 }
 
-/// Relative step of numerical derivatives, where there is no closed form.
+/// Relative step of numerical derivatives, for functions without a closed form.
 const NEARBY: f64 = 1e-5;
 
-/// Increase of sigma of the arrivals when the step in question is known to bring requests. With Hoelder's x, the
-/// indicator of that event, divided by its probability, is taken to the power x as well.
+/// Increase of sigma of the arrivals if the last step certainly has requests. With Hoelder's x, the indicator of that
+/// event, divided by its probability, is also raised to the power x.
 fn own_sigma(of: &mut Expressions, query: &Query, theta: f64, x: f64, models: Models) -> Option<f64> {
     let Some(at) = query.requests_of else { return Some(0.0) };
     let model = &of.models[at];
@@ -342,7 +343,7 @@ mod tests {
     use super::*;
     use crate::mmpp::{Mmpp, Requests, Sigma, Sizes, State};
 
-    /// Every operator, dependent, in one expression.
+    /// One expression with every operator, all dependent.
     fn expression() -> (Expressions, Query) {
         let state = |requests| State {
             requests: Requests::Poisson(requests),
@@ -383,7 +384,7 @@ mod tests {
             let point = evaluator.latency_on_tape(&mut of, &query, theta, Models::Exact).unwrap();
             let again = evaluator.latency(&mut of, &query, theta, Models::Exact).unwrap();
             assert!((again.latency - point.latency).abs() <= 1e-9 * point.latency);
-            // Once beyond its slack, and once within it.
+            // Once beyond the slack of the convolution, and once within it.
             assert!(1e-6 < point.gap && point.gap < 5e-3);
             let mut gradient = vec![0.0; of.parameters.len()];
             let by = (point.latency, Models::Exact);

@@ -24,12 +24,12 @@ pub struct ModelId(pub(super) u32);
 pub(super) enum Node {
     /// A model of arrivals.
     Arrivals { model: u32 },
-    /// A server of `rate` work per step, after `whole` work that is served first.
+    /// A server with `rate` work per step, after `whole` work that it serves first.
     Server { rate: f64, whole: f64 },
     /// Independent arrivals: a range of `operands`.
     Sum { first: u32, count: u32 },
-    /// Two operands and the positions of their parameters: `exponent` of Hoelder's inequality, if they may depend on
-    /// one another; `slack` of a convolution; `stretch` of Lyapunov's inequality, if sigma has a term of its own.
+    /// Two operands and the positions of their parameters. `exponent` belongs to Hoelder's inequality (if the operands
+    /// may be dependent), `slack` to a convolution, and `stretch` to Lyapunov's inequality (if sigma has an own term).
     Pair {
         operator: Operator,
         left: u32,
@@ -48,22 +48,22 @@ const MOST_STEPS: f64 = 1e9;
 struct Fact {
     /// rho as theta goes to zero, in work per step; negative for services.
     mean: f64,
-    /// Upper limit of the node's theta: from here on it has no bound.
+    /// Upper limit of the node's theta: no bound exists from here on.
     limit: f64,
     unstable: Option<Unstable>,
-    /// True if the node contains a Hoelder exponent or a convolution slack, and true if it contains a stretch.
+    /// True if the node contains a Hoelder exponent or a convolution slack; and true if it contains a stretch.
     parameters: (bool, bool),
-    /// For services: most work in a step, which is that without other traffic. For outputs: the same of the left
-    /// service.
+    /// For services: largest work in a step, which is the work without other traffic. For outputs: the same of the
+    /// service that the output left.
     gross: f64,
-    /// For a server, for the service left of it, and for its output: work that it may have to do first.
+    /// For a server, its remaining service and its output: work that the server may have to do first.
     whole: f64,
     /// The largest `gross` of any service in the node.
     fastest: f64,
 }
 
-/// An arena of expressions. Each expression has the set of the workload groups in it. Workloads that may depend on
-/// one another share a group, so two expressions are independent if their sets are disjoint.
+/// An arena of expressions. Each expression has the set of its workload groups. Workloads that may be dependent share a
+/// group, so two expressions are independent if their sets are disjoint.
 #[derive(Clone, Debug)]
 pub struct Expressions {
     pub(super) step: f64,
@@ -78,7 +78,7 @@ pub struct Expressions {
     pub(super) by_request: bool,
     pub(super) coarse: bool,
     pub(super) blocks: bool,
-    /// Steps that unions over moments take together; 1 as published.
+    /// Number of steps that a union over moments takes together; 1 as published.
     pub(super) block: f64,
     facts: Vec<Fact>,
     groups: usize,
@@ -116,32 +116,32 @@ impl Expressions {
         })
     }
 
-    /// Restricts the search for the minimum to the grid of thetas. The result is still a bound, by a tenth or two
-    /// above the minimum. All workloads share the thetas of the grid, so the search is faster. Initially off.
+    /// Restricts the search for the minimum to the grid of thetas. The result is still a bound, 10 to 20 % above the
+    /// minimum. All workloads share the thetas of the grid, so the search is faster. Initially off.
     pub fn set_coarse(&mut self, on: bool) {
         self.coarse = on;
     }
 
-    /// Tightens latencies by Lyapunov's inequality: E X <= (E X^l)^(1/l) for every l > 1, so an output or a
-    /// convolution at theta may use its bound from l theta, where its own sigma is smaller. About seven to ten times
-    /// slower, never looser; initially off, as published.
+    /// Tightens latencies by Lyapunov's inequality: E X <= (E X^l)^(1/l) for every l > 1. So an output or a convolution
+    /// at theta may use its bound from l theta, where its own sigma is smaller. The search takes about seven to ten
+    /// times longer, and the bound is never looser. Initially off, as published.
     pub fn set_lyapunov(&mut self, on: bool) {
         self.lyapunov = on;
     }
 
-    /// Takes unions over moments over blocks of steps, about as long as 1 / theta of work takes. Published bounds sum
-    /// over all steps at which, for example, a busy period may have begun or traffic may have left. Such sums are
-    /// large if steps are short: each is about log(1 / (theta times the work of a step)) / theta of work. Over blocks
-    /// it is about 1 / theta. The bound holds for every block: within a block, arrivals are at most those of the
-    /// whole block, and a service is short by at most one block of service. Initially off, as published.
+    /// Takes unions over moments over blocks of steps. A block lasts about as long as 1 / theta of work takes.
+    /// Published bounds sum over all steps, for example over those at which a busy period may have begun or traffic may
+    /// have left. Such sums are large if steps are short: each is about log(1 / (theta times the work of a step)) /
+    /// theta of work. Over blocks it is about 1 / theta. The bound holds for every block: within a block, arrivals are
+    /// at most those of the whole block, and a service lacks at most one block of service. Initially off, as published.
     pub fn set_blocks(&mut self, on: bool) {
         self.blocks = on;
     }
 
-    /// Takes percentiles over the steps that bring requests instead of over all steps. Over all steps, a request that
-    /// comes less often than the excess probability has no effect at all, not even by its own work. Applies to
-    /// arrivals straight from a model; the latency of an aggregate or an output stays one over all steps. Initially
-    /// off, as published.
+    /// Takes percentiles over the steps with requests instead of over all steps. Over all steps, a request that is
+    /// rarer than the excess probability has no effect at all, not even by its own work. This applies to arrivals
+    /// directly from a model; for an aggregate or an output, the percentile stays one over all steps. Initially off, as
+    /// published.
     pub fn set_by_request(&mut self, on: bool) {
         self.by_request = on;
     }
@@ -197,8 +197,8 @@ impl Expressions {
         self.server_after(rate, 0.0)
     }
 
-    /// A server of `rate` work per second that may have to do up to `whole` work first, or do it before anything
-    /// leaves: a request in service is not interrupted, and leaves whole.
+    /// A server with `rate` work per second that may have to do up to `whole` work first, or finish it before anything
+    /// leaves. A request in service is not interrupted, and leaves as a whole.
     ///
     /// # Errors
     ///
@@ -238,8 +238,8 @@ impl Expressions {
         }
     }
 
-    /// Two services in sequence as one (theorem 5). Two servers are exactly one of the lower rate, after as long as
-    /// both take for their initial work.
+    /// Two services in sequence as one (theorem 5). Two servers are exactly one server with the lower rate, after the
+    /// time that both take for their initial work.
     pub fn convolution(&mut self, one: ServiceId, two: ServiceId) -> ServiceId {
         let node = |id: ServiceId| self.nodes[id.0 as usize];
         if let (Node::Server { rate: first, whole: here }, Node::Server { rate: second, whole: there }) =
@@ -251,9 +251,9 @@ impl Expressions {
         ServiceId(self.pair(Operator::Convolution, one.0, two.0))
     }
 
-    /// All of `arrivals` together, with as few dependent operators as possible (appendix A.4). Each goes into the
-    /// first group without a member it depends on; groups are added up first, and then joined by the dependent form.
-    /// `None` without arrivals.
+    /// All of `arrivals` together, with as few dependent operators as possible (appendix A.4). Each process joins the
+    /// first group without a process that it depends on. Groups are added up first, and then joined by the dependent
+    /// form. `None` without arrivals.
     pub fn aggregate_all(&mut self, arrivals: &[ArrivalId]) -> Option<ArrivalId> {
         let mut groups: Vec<(Vec<u64>, Vec<u32>)> = Vec::new();
         for &ArrivalId(id) in arrivals {
@@ -285,13 +285,13 @@ impl Expressions {
         self.sets.clear();
     }
 
-    /// The reason why a latency of `arrivals` at `service` has no bound, if their means show that.
+    /// The reason why a latency of `arrivals` at `service` has no bound, if their means show it.
     pub(super) fn unstable(&self, arrivals: ArrivalId, service: ServiceId) -> Option<Unstable> {
         let (a, s) = (&self.facts[arrivals.0 as usize], &self.facts[service.0 as usize]);
         a.unstable.or(s.unstable).or_else(|| self.overload(a.mean, s.mean))
     }
 
-    /// Upper limit of theta: no evaluation from here on has a bound.
+    /// Upper limit of theta: no evaluation has a bound from here on.
     pub(super) fn limit(&self, arrivals: ArrivalId, service: ServiceId) -> f64 {
         self.facts[arrivals.0 as usize].limit.min(self.facts[service.0 as usize].limit)
     }
@@ -317,7 +317,7 @@ impl Expressions {
         Moments { block: self.block, gross: self.gross(node), whole: self.facts[node as usize].whole }
     }
 
-    /// Steps of a block for a latency at a theta: a server does about 1 / theta of work in them.
+    /// Number of steps of a block for a latency at a theta: a server does about 1 / theta of work in them.
     pub(super) fn block(&self, arrivals: ArrivalId, service: ServiceId, theta: f64) -> f64 {
         let fastest = |node: u32| self.facts[node as usize].fastest;
         let work = theta * fastest(arrivals.0).max(fastest(service.0));

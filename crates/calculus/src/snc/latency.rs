@@ -14,44 +14,44 @@ use super::minimise::{bfgs, brent};
 use super::tail::{Latency, Tail, Unstable};
 use super::tape::Evaluator;
 
-/// Half octaves that are searched downwards before the search gives up.
+/// Number of half octaves that the search goes down before it gives up.
 const LONGEST_SCAN: i32 = 200;
-/// The scan ends where the bound exceeds the best by this factor: below the best theta it grows as 1 / theta.
+/// The scan ends when the bound exceeds the best one by this factor: below the best theta it grows as 1 / theta.
 const FAR: f64 = 4.0;
-/// Other minima of the scan within this factor of the best are refined as well.
+/// Other minima of the scan within this factor of the best are also refined.
 const NEAR: f64 = 1.3;
 /// Tolerance of log theta; the error of the bound is about its square.
 const TOLERANCE: f64 = 1e-6;
-/// A search ends when its relative gain is below this.
+/// A search ends when its relative gain falls below this.
 const GAIN: f64 = 1e-11;
-/// The same for a search with approximate models, which are no more accurate.
+/// The same for a search with approximate models, which have no higher accuracy.
 const NEAR_GAIN: f64 = 1e-9;
-/// Largest relative difference between the bound at an approximately found theta and its approximation. Theta is then
-/// accurate to some ten thousandths, and the minimum to the square of that.
+/// Largest relative difference, at a theta found with approximate models, between the bound and its approximation.
+/// Theta is then accurate to some ten thousandths, and the minimum to the square of this.
 const AGREEMENT: f64 = 1e-5;
 /// Initial gap of a convolution, times theta.
 const FIRST_SLACK: f64 = 1e-3;
-/// The same where that gap leaves no service: at few units of work per step for large requests, this holds at every
-/// theta.
+/// Initial gap if the first one leaves no service. With few units of work per step and large requests, this happens at
+/// every theta.
 const LEAST_SLACK: f64 = 1e-9;
 /// Most iterations for the gap of a convolution.
 const MOST_SETTLING: usize = 8;
-/// A descent with stretches is long, and ends when its relative gain is below this.
+/// A descent with stretches is long, and ends when its relative gain falls below this.
 const STRETCH_GAIN: f64 = 1e-5;
 /// Initial value of Lyapunov's l - 1.
 const FIRST_STRETCH: f64 = 0.3;
-/// Most restarts of a descent; it restarts while it gains more than `RESTART_GAIN`.
+/// Largest number of restarts of a descent; it restarts as long as it gains more than `RESTART_GAIN`.
 const MOST_DESCENTS: usize = 6;
 const RESTART_GAIN: f64 = 1e-9;
-/// Blocks of fewer steps are compared with single steps.
+/// Blocks with fewer steps are compared with single steps.
 const FEW_STEPS: f64 = 8.0;
-/// Most Hoelder exponents in a search. Beyond that they stay 2, which gives a bound as well.
+/// Most Hoelder exponents in a search. The others stay 2, which also gives a bound.
 const MOST_EXPONENTS: usize = 256;
 /// Limit on logarithms of parameters: Hoelder's x is at least 1 + 1e-13.
 const LARGEST_PARAMETER: f64 = 30.0;
 
-/// Percentiles of several stages whose latencies add up to a bound at `percentile`: the excess probability is split
-/// in proportion to `weights` (the union bound). The released code uses equal weights.
+/// Percentiles of several stages whose latencies add up to a bound at `percentile`. The stages share the excess
+/// probability in proportion to `weights` (the union bound). The released code uses equal weights.
 ///
 /// # Errors
 ///
@@ -88,7 +88,7 @@ impl Expressions {
         Ok(self.latency_beyond(arrivals, service, 1.0 - percentile / 100.0))
     }
 
-    /// The same by excess probability, in (0, 1).
+    /// The same bound, for an excess probability in (0, 1).
     pub(super) fn latency_beyond(&mut self, arrivals: ArrivalId, service: ServiceId, excess: f64) -> Latency {
         if let Some(unstable) = self.unstable(arrivals, service) {
             return Latency::Unstable(unstable);
@@ -112,7 +112,7 @@ impl Expressions {
             gradient: Vec::new(),
         };
         let mut found = search.run();
-        // If blocks are short, a convolution may lose more by them than it gains.
+        // If blocks are short, a convolution may lose more by blocks than it gains.
         if found
             .is_some_and(|found| (2.0..FEW_STEPS).contains(&search.of.block(arrivals, service, found.theta)))
         {
@@ -160,8 +160,9 @@ impl Search<'_> {
 
     /// The bound at a theta with the best slack of convolutions there, or infinity.
     ///
-    /// A convolution under the latency gives up rate until block / (exp(tau block) - 1) = latency + odds, where tau
-    /// is its gap times theta: there the derivative by the gap is zero. Iterated, because the latency changes too.
+    /// A convolution under the latency gives up rate until block / (exp(tau block) - 1) = latency + odds, where tau is
+    /// its gap times theta. There the derivative by the gap is zero. The computation is iterated, because the latency
+    /// changes too.
     fn at(&mut self, theta: f64) -> f64 {
         self.of.block = self.of.block(self.query.arrivals, self.query.service, theta);
         let block = self.of.block;
@@ -200,9 +201,8 @@ impl Search<'_> {
         self.slacks.iter().for_each(|&at| self.of.parameters[at] = tau.ln());
     }
 
-    /// At the point where the operands of a dependent convolution cross, the bound has an edge with a valley on
-    /// either side: the search starts on the edge and on both sides. Stretches come last, from the best result
-    /// without them.
+    /// At the point where the operands of a dependent convolution cross, the bound has an edge with a valley on either
+    /// side. The search starts on the edge and on both sides. Stretches come last, from the best result without them.
     fn run(&mut self) -> Option<Tail> {
         self.evaluator.begin(self.of.nodes.len());
         self.collect_parameters();
@@ -284,8 +284,8 @@ impl Search<'_> {
         }
     }
 
-    /// The minimum over theta with all other parameters fixed; only on the grid for a coarse search. `first`:
-    /// [`Models::Approximate`] if exponents or stretches take models off the grid of cached thetas.
+    /// The minimum over theta with all other parameters fixed; only on the grid for a coarse search. `first` is
+    /// [`Models::Approximate`] if exponents or stretches lead to thetas outside the grid of cached thetas.
     fn over_theta(&mut self, first: Models) -> Option<Tail> {
         match self.over_grid(first) {
             None if first == Models::Approximate => self.over_grid(Models::Exact),
@@ -295,7 +295,7 @@ impl Search<'_> {
 
     fn over_grid(&mut self, models: Models) -> Option<Tail> {
         let limit = self.of.limit(self.query.arrivals, self.query.service);
-        // Without any work there is no limit: start where the bound is a millionth of a step.
+        // Without any work there is no limit. The search then starts where the bound is a millionth of a step.
         let limit =
             limit.min(1e6 * (1.0 - self.query.excess.ln()) / self.of.mean_service(self.query.service));
         self.models = models;
@@ -357,8 +357,8 @@ impl Search<'_> {
         Tail { seconds: steps, theta }
     }
 
-    /// Minimises over theta, every parameter, and the parameters `more` together, from their current values. A
-    /// descent may stop at an edge, so it restarts while that helps.
+    /// Minimises over theta, every parameter, and the parameters `more` together, from their current values. A descent
+    /// may stop at an edge, so it restarts as long as this helps.
     fn descend(&mut self, start: Tail, more: &[usize], models: Models) -> Tail {
         self.models = models;
         self.at(start.theta);

@@ -1,4 +1,4 @@
-//! Cache of each model's last bound, so that no model is evaluated twice at one theta.
+//! Cache of each model's last bound, so that no model is evaluated twice at the same theta.
 
 use crate::mmpp::Bound;
 
@@ -11,7 +11,7 @@ pub(super) enum Models {
     Approximate,
 }
 
-/// Value at a theta, by its bits. Serves models that occur more than once in an expression, and evaluations with
+/// Value at a theta, by its bits. It serves models that occur more than once in an expression, and evaluations with
 /// other parameters at the same theta.
 pub(super) type Last<T> = (u64, Option<T>);
 

@@ -1,6 +1,6 @@
 //! Minimisers: of one variable by Brent's method, of several by BFGS along the gradient.
 //!
-//! Both are written here rather than taken from a library such as argmin. The functions are infinite outside their
+//! Both are hand-written instead of taken from a library such as argmin. The functions are infinite outside their
 //! domain, which line searches of libraries do not accept. Bounds must be the same to the last digit on every run, so
 //! no library update may change the order of evaluations.
 
@@ -12,15 +12,15 @@ const LONGEST_MOVE: f64 = 2.0;
 /// Share of the decrease predicted by the gradient that a step must reach (Armijo).
 const SUFFICIENT: f64 = 1e-4;
 
-/// The minimum between the first and the last of three places near the middle one, with its place to about
-/// `tolerance`. The given values may be approximations of `f`; unknown ones are infinite.
+/// The minimum between the first and the last of three points, near the middle one, and its position to about
+/// `tolerance`. The given values may be approximations of `f`; unknown values are infinite.
 pub(super) fn brent(
     [low, start, high]: [(f64, f64); 3],
     tolerance: f64,
     mut f: impl FnMut(f64) -> f64,
 ) -> (f64, f64) {
     let (mut a, mut b) = (low.0, high.0);
-    // The best three places so far, with their values.
+    // The best three points so far, with their values.
     let (mut x, mut w, mut v) = if low.1 <= high.1 { (start, low, high) } else { (start, high, low) };
     let (mut step, mut before) = (0.0, high.0 - low.0);
     for _ in 0..MOST_STEPS {
@@ -74,7 +74,7 @@ pub(super) fn brent(
 }
 
 /// Descends from `x`, where `f` is finite, until `f` decreases by less than `tolerance` of itself in two steps. `f`
-/// writes the gradient. Returns the minimum; `x` is its place.
+/// writes the gradient. Returns the minimum; `x` is its position.
 pub(super) fn bfgs(x: &mut [f64], tolerance: f64, mut f: impl FnMut(&[f64], &mut [f64]) -> f64) -> f64 {
     let n = x.len();
     let mut gradient = vec![0.0; n];

@@ -10,8 +10,8 @@
 //! ```
 //!
 //! Operands that may depend on one another are bounded by Hoelder's inequality; the groups of workloads in each
-//! expression determine possible dependence. A workload whose load leaves no service is [`Latency::Unstable`], which
-//! is a value and never a number.
+//! expression determine possible dependence. A workload that finds no service left is [`Latency::Unstable`], never a
+//! large number.
 //!
 //! Deviations from the thesis:
 //!

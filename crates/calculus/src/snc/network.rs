@@ -16,8 +16,8 @@ pub struct Queue {
     pub name: String,
     /// Rate, in work per second.
     pub rate: f64,
-    /// Work already in service when a request of any priority arrives, whatever its origin; 0 if the
-    /// [`Stage::packet`]s account for all of it.
+    /// Work already in service when a request of any priority arrives, from any origin; 0 if the [`Stage::packet`]s
+    /// account for all of it.
     pub in_service: f64,
 }
 
@@ -28,7 +28,7 @@ pub struct Stage {
     pub queues: Vec<String>,
     /// Arrivals at the first queue.
     pub arrivals: Mmpp,
-    /// Work that is served and forwarded whole: the largest request, or the largest frame. 0 is a fluid, as
+    /// Work that is served and forwarded whole: the largest request, or the largest frame. A value of 0 is a fluid, as
     /// published.
     pub packet: f64,
 }
@@ -38,18 +38,19 @@ pub struct Stage {
 pub struct Workload {
     /// Name of the workload, for errors and dependencies.
     pub name: String,
-    /// In percent, above 0 and below 100.
+    /// Percentile in percent, above 0 and below 100.
     pub percentile: f64,
     /// Priority; 0 is served first. Bounds for equal priorities hold in any order.
     pub priority: u32,
-    /// Names of workloads whose bursts may coincide with its own. Symmetric and transitive, so one of two may name
-    /// the other.
+    /// Names of workloads whose bursts may coincide with the bursts of this one. The relation is symmetric and
+    /// transitive, so it suffices if one of two workloads names the other.
     pub dependencies: Vec<String>,
     /// Stages; the excess probability is split equally over them.
     pub stages: Vec<Stage>,
 }
 
-/// Priorities by latency objective: the shortest first, and equal for equal ones (thesis, section 4.3).
+/// Priorities by latency objective: the shortest objective first, and equal priorities for equal objectives (thesis,
+/// section 4.3).
 pub fn priorities_by_objective(seconds: &[f64]) -> Vec<u32> {
     let mut distinct = seconds.to_vec();
     distinct.sort_by(f64::total_cmp);
@@ -147,13 +148,13 @@ impl Network {
     }
 
     /// Takes percentiles over requests instead of over time ([`Expressions::set_by_request`]); initially off, as
-    /// published. With [`Analysis::HopByHop`] only at the first queue.
+    /// published. With [`Analysis::HopByHop`] this applies only at the first queue.
     pub fn set_by_request(&mut self, on: bool) {
         self.expressions.set_by_request(on);
     }
 
-    /// Allows requests to arrive, and busy periods to begin, at any moment of a step. Initially off, as published:
-    /// then a step is one moment, and all its service is done at its end.
+    /// Allows requests to arrive, and busy periods to begin, at any moment of a step. Initially off, as published: a
+    /// step is then one moment, with all its service at its end.
     pub fn set_within_steps(&mut self, on: bool) {
         self.plan.within_steps = on;
     }
@@ -188,8 +189,8 @@ impl Network {
         self.stage_bound_beyond(workload, stage, 1.0 - percentile / 100.0, analysis)
     }
 
-    /// The same by excess probability, above 0 and below 1: for percentiles so close to 100 that a double cannot
-    /// represent them.
+    /// The same bound, for an excess probability above 0 and below 1. It serves percentiles so close to 100 that a
+    /// double cannot represent them.
     ///
     /// # Errors
     ///
@@ -229,8 +230,7 @@ impl Network {
         latency.ok_or(NetworkError::Size { workload, most: MOST_NODES })
     }
 
-    /// Bounds of every workload, in order. Workloads that would need too many terms ([`NetworkError::Size`]) have
-    /// none.
+    /// Bounds of every workload, in order. Workloads with too many terms ([`NetworkError::Size`]) have none.
     pub fn bounds(&mut self, analysis: Analysis) -> Vec<WorkloadBound> {
         let none = || WorkloadBound { seconds: None, stages: Vec::new() };
         (0..self.workloads.len()).map(|at| self.bound(at, analysis).unwrap_or_else(|_| none())).collect()

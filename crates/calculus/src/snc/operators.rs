@@ -18,11 +18,11 @@ pub(super) enum Operator {
 /// ```
 ///
 /// Each term covers the steps of one block. Arrivals within part of a block are at most those of the whole block. A
-/// service of at most `gross` (times theta) per step has done at most that much less before the last step of the
-/// block. For blocks of one step this is -log(1 - exp(-rate)), as published.
+/// service of at most `gross` (times theta) per step has, before the last step of the block, done less by at most that
+/// amount. For blocks of one step this is -log(1 - exp(-rate)), as published.
 pub(super) struct Union {
     pub(super) logarithm: f64,
-    /// Its derivatives.
+    /// The derivative of the union by the rate.
     pub(super) by_rate: f64,
     pub(super) by_gross: f64,
 }
@@ -53,20 +53,20 @@ pub(super) struct Moments {
 }
 
 impl Moments {
-    /// Whole steps of service for that work: the moments before an output end before these steps.
+    /// Whole steps of service for that work: the moments before an output end that number of steps earlier.
     fn late(&self) -> f64 {
         if self.whole > 0.0 { (self.whole / self.gross).ceil() } else { 0.0 }
     }
 }
 
-/// The bound of an operator's result; `None` where there is none.
+/// The bound of an operator's result; `None` if none exists.
 ///
 /// A convolution at its best moment is the minimum of sums over all moments. Moments of a block are taken together:
-/// each service gets the block as well as the time before or after it, minus its possible work in the block.
+/// each service gets the block and the time before or after it, minus its possible work in the block.
 ///
-/// A service with initial work is one that starts some steps later: its output by a moment is at least its service
-/// that many steps earlier, and never negative. The sigma of an output therefore does not contain all of `whole`, but
-/// only the arrivals in these steps, its own and those that the service was left by.
+/// A service with initial work is a service that starts some steps later. Its output by a moment is at least its
+/// service that number of steps earlier, and never negative. The sigma of an output therefore does not contain all of
+/// `whole`. It contains only the arrivals in these steps: its own, and those that the service was left by.
 #[inline]
 pub(super) fn combine(
     operator: Operator,
@@ -88,7 +88,7 @@ pub(super) fn combine(
             (w < 0.0).then(|| Bound { rho: left.rho, sigma: sigma + first + past.logarithm / theta })
         }
         Operator::Convolution => {
-            // The slower service may be taken as slower still: the gap is at least tau / theta.
+            // The slower service may be replaced by an even slower one: the gap is at least tau / theta.
             let (slow, fast) = (left.rho.max(right.rho), left.rho.min(right.rho));
             let gap = (slow - fast).max(tau / theta);
             let rho = fast + gap;
@@ -99,7 +99,7 @@ pub(super) fn combine(
     }
 }
 
-/// Derivatives of rho and of sigma: by the rho of either operand, by theta itself, by tau. The sigmas of the operands
+/// Derivatives of rho and of sigma: by the rho of each operand, by theta itself, and by tau. The sigmas of the operands
 /// are simply added up.
 pub(super) struct Partials {
     pub(super) left: (f64, f64),

@@ -1,4 +1,4 @@
-//! A network as the analyses read it.
+//! A network in the form that the analyses use.
 
 use super::expressions::ModelId;
 
@@ -14,7 +14,7 @@ pub(super) struct Flow {
     pub(super) packet: f64,
 }
 
-/// Flows and queues of a network, as the analyses read them.
+/// Flows and queues of a network, in the form that the analyses use.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     pub(super) flows: Vec<Flow>,

@@ -24,7 +24,7 @@ pub struct Tail {
 /// Result of a latency query.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Latency {
-    /// The percentile is at most this.
+    /// An upper bound on the percentile.
     Bounded(Tail),
     /// No bound exists.
     Unstable(Unstable),

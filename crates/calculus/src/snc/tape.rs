@@ -1,4 +1,4 @@
-//! Buffers of an evaluation, which an arena keeps from one latency to the next.
+//! Buffers of an evaluation. An arena reuses them for the next latency.
 
 use crate::mmpp::Bound;
 
@@ -8,7 +8,7 @@ use super::memo::{Last, Models};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Entry {
     pub(super) node: u32,
-    /// Theta of the evaluation; for a stretched node larger than the requested one.
+    /// Theta of the evaluation; for a stretched node, it is larger than the requested theta.
     pub(super) theta: f64,
     pub(super) bound: Bound,
     /// For arrivals: the derivative of the bound by theta.
@@ -27,6 +27,7 @@ pub(super) struct Evaluator {
     /// Positions of the arrivals and of the service of the latency.
     pub(super) top: (usize, usize),
     pub(super) gap: f64,
-    /// Last value of each node without parameters, and its conditions: the models, and the steps of a block.
+    /// Last value of each node without parameters, and the conditions of this value: the models, and the steps of a
+    /// block.
     pub(super) values: Vec<(Last<Bound>, (Models, f64))>,
 }

@@ -30,7 +30,7 @@ fn services() -> impl Strategy<Value = ServiceCurve> {
     })
 }
 
-/// Every time at which a service may turn: the start of a piece, and the meeting point of two.
+/// Every time at which a service may bend: the start of a piece, and the intersection of two.
 fn turns(service: &ServiceCurve) -> Vec<f64> {
     let pieces = service.pieces();
     let mut turns: Vec<f64> = pieces.iter().map(RateLatency::latency).chain([0.0]).collect();
@@ -42,7 +42,7 @@ fn turns(service: &ServiceCurve) -> Vec<f64> {
     turns
 }
 
-/// Every time at which arrivals may turn.
+/// Every time at which arrivals may bend.
 fn bends(arrivals: &ArrivalCurve) -> Vec<f64> {
     arrivals.vertices().map(|vertex| vertex.0).collect()
 }
@@ -101,7 +101,7 @@ proptest! {
     fn the_leftover_in_order_is_the_service_minus_delayed_arrivals(alpha in arrivals(), beta in services(), t in 0.0..50.0f64) {
         match (beta.delay(&alpha), beta.leftover_in_order(&alpha)) {
             (Ok(theta), Ok(left)) => {
-                // As large as possible without falling or jumping, and never more.
+                // As large as possible for a curve that neither falls nor jumps, and never larger.
                 prop_assert!(near(left.work(theta), 0.0));
                 for t in turns(&beta).into_iter().chain(bends(&alpha).into_iter().map(|t| t + theta)).chain([t]) {
                     let most = if t > theta { beta.work(t) - alpha.arrivals(t - theta) } else { 0.0 };
@@ -147,8 +147,7 @@ proptest! {
     }
 }
 
-/// Flows over one of two first queues and one of two second ones, or over one of them; never more than the queues
-/// serve.
+/// Flows over one of two first queues, one of two second queues, or both. Their rates never exceed the capacities.
 fn bipartite() -> impl Strategy<Value = Vec<Flow>> {
     let flow = (0.0..1.0f64, 0.0..5.0f64, 0u32..3, 0usize..2, 2usize..4, 0..6);
     prop::collection::vec(flow, 1..8).prop_map(|rows| {
@@ -215,7 +214,7 @@ proptest! {
 
     #[test]
     fn in_order_a_burst_is_paid_for_once_and_links_count(flows in bipartite()) {
-        // One priority: its service at each queue is that of the queue, not a leftover.
+        // With one priority, the service at each queue is the queue's own, not a leftover.
         let flows: Vec<Flow> = flows.into_iter().map(|flow| Flow { priority: 0, ..flow }).collect();
         for packets in [Packets::Fluid, Packets::Whole] {
             let in_order = InOrder::new(network(&flows, packets));
@@ -263,8 +262,8 @@ fn a_tandem_with_cross_traffic_matches_the_hand_calculation() {
         flow(1.0, 2.0, 0, &[1, 3]),
     ];
     let network = Network::new(vec![10.0; 4], flows, Packets::Fluid).unwrap();
-    // Flow 1 leaves queue 1, of which flow 3 leaves it 9 a second after 2/9 s, with a burst of 3 + 2 x 2/9 = 31/9.
-    // Beside flow 1, queue 2 serves 8 a second after 31/72 s, of which flow 0 needs 5/8 s.
+    // Flow 1 leaves queue 1. There flow 3 leaves it 9 per second after 2/9 s, with a burst of 3 + 2 x 2/9 = 31/9.
+    // Beside flow 1, queue 2 serves 8 per second after 31/72 s, and flow 0 needs 5/8 s of this.
     let by_hand = [31.0 / 72.0 + 5.0 / 8.0, 10.0 / 9.0, 85.0 / 63.0, 5.0 / 8.0];
     for (found, expected) in network.aggregate().into_iter().zip(by_hand) {
         assert!(near(found.unwrap(), expected));
@@ -286,7 +285,7 @@ fn an_overload_names_the_queue_and_spares_those_before_it() {
     assert!([0, 1].iter().all(|&priority| in_order.tandem(&[0, 1], priority).unwrap().total_flow().is_ok()));
     assert_eq!(in_order.tandem(&[0, 1], 2).unwrap().total_flow().unwrap_err().0, 1);
     assert_eq!(in_order.overloaded(1, 2), unbounded);
-    // Flows behind have no bound either, nor do the flows they meet there.
+    // Flows behind the queue have no bound either, and neither have the flows that share queues with them.
     assert_eq!(in_order.tandem(&[1], 3), Err(unbounded));
     for bounds in [network.aggregate(), network.hop_by_hop()] {
         assert!(bounds[0].unwrap() > 0.0 && bounds[1].unwrap() > 0.0 && bounds[3].unwrap() > 0.0);

@@ -78,8 +78,8 @@ fn shapers_delay_as_in_the_released_code() {
             let (shaper, of) = (bucket(case), format!("{name}: {case}"));
             match alpha.shaper_delay(shaper) {
                 Ok(delay) => close(delay, number(&case["shaper_latency_s"]), &of),
-                // The released code looks only at the vertices, and gives a number even if the shaper is slower than
-                // the last line of the curve.
+                // The released code looks only at the vertices. It gives a number even if the shaper is slower than the
+                // last line of the curve.
                 Err(_) => {
                     assert!(shaper.rate() < alpha.rate(), "{of}");
                     overloads += 1;

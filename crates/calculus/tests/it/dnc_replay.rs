@@ -12,8 +12,8 @@ struct Packet {
     sent: f64,
 }
 
-/// Serves packets in order of priority, and of arrival within one: (departure of the last bit, packet) in order of
-/// departure.
+/// Serves packets by priority, and by arrival within a priority. Returns (departure of the last bit, packet) in order
+/// of departure.
 fn serve(mut packets: Vec<Packet>, capacity: f64, flows: &[Flow], preempts: bool) -> Vec<(f64, Packet)> {
     packets.sort_by(|a, b| a.at.total_cmp(&b.at));
     let (mut clock, mut next, mut left) = (0.0f64, 0, Vec::new());
@@ -26,7 +26,7 @@ fn serve(mut packets: Vec<Packet>, capacity: f64, flows: &[Flow], preempts: bool
             waiting.push((packets[next], packets[next].size));
             next += 1;
         }
-        // The first of the minima: packets wait in order of arrival.
+        // The first of equal minima: packets wait in order of arrival.
         let best = (0..waiting.len()).min_by_key(|&index| flows[waiting[index].0.flow].priority).unwrap();
         let until = clock + waiting[best].1 / capacity;
         match packets.get(next) {
@@ -93,7 +93,8 @@ struct Case {
 
 const CAPACITIES: [f64; 4] = [10.0, 8.0, 9.0, 10.0];
 
-/// Flows with one or two buckets over `paths`, up to nine tenths of the smallest capacity in all, and their packets.
+/// Flows with one or two buckets over `paths`, with a total of up to nine tenths of the smallest capacity, and their
+/// packets.
 fn cases(paths: Vec<Vec<usize>>) -> impl Strategy<Value = Case> {
     let path = prop::sample::select(paths);
     let pause = prop_oneof![6 => Just(0.0), 1 => 0.0..0.5f64, 1 => 0.5..5.0f64];
@@ -198,8 +199,8 @@ fn a_simultaneous_burst_attains_the_bound_of_the_first_priority() {
         flows.iter().map(|flow| (flow.priority, flow.arrivals.buckets()[0])).collect();
     let bound = stage_delay(10.0, &workloads, 0).unwrap();
     assert!((delays[0].max(delays[1]) - bound).abs() < 1e-12);
-    // The other flows' rate counts in the bound of the next: nine tenths of it are the burst, the rest arrives while
-    // it drains.
+    // The other flows' rate counts in the bound of the next flow. Nine tenths of the work are the burst, and the rest
+    // arrives while the burst drains.
     assert!(delays[2] <= stage_delay(10.0, &workloads, 1).unwrap());
     assert!(delays[2] >= 0.9);
 }

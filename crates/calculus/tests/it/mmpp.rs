@@ -53,7 +53,7 @@ proptest! {
         let n = model.states().len();
         let law = model.stationary();
         let flow = |from: usize, to: usize| law[from] * model.transition(from, to);
-        // There and back, and leaving less often if steps are short.
+        // The chain and its reverse together, with rarer transitions if steps are short.
         let rows: Vec<Vec<f64>> = (0..n)
             .map(|from| {
                 let back = |to: usize| leave * (flow(from, to) + flow(to, from)) / (2.0 * law[from]);
@@ -85,7 +85,7 @@ proptest! {
     ) {
         let n = model.states().len();
         let law = model.stationary();
-        // Requests become as rare as changes of state: the same in short steps.
+        // Requests become as rare as changes of state: the same process in short steps.
         let states: Vec<State> = (model.states().iter())
             .map(|state| {
                 let Sizes::Exponential { mean } = state.sizes else { unreachable!() };
@@ -114,7 +114,7 @@ proptest! {
             let weighted: Vec<f64> = (0..n).map(|at| moment(&states[at]) * tail[at]).collect();
             let exact: f64 = (0..n).map(|at| law[at] * weighted[at]).sum();
             let limit = (theta * (bound.rho * f64::from(steps) + bound.sigma)).exp();
-            // Terms of second order in the probability of leaving a state in a step.
+            // Terms of second order in the probability that a step leaves a state.
             let room = 1.0 + f64::from(steps) * leave * leave;
             prop_assert!(exact <= limit * room, "{steps} steps: {exact} above {limit}");
             tail = (0..n).map(|from| (0..n).map(|to| rows[from][to] * weighted[to]).sum()).collect();
@@ -145,7 +145,7 @@ proptest! {
             let fitted = fit(&trace, &FitSettings { sizes, ..FitSettings::default() }).unwrap();
             prop_assert!(fitted.deviation.work >= -1e-9 && fitted.deviation.requests >= -1e-9, "{:?}", fitted.deviation);
             let total: f64 = trace.iter().map(|request| request.work).sum();
-            // A trace of one moment has no known rate: it counts as an interval.
+            // A trace of one moment has no known rate, so it counts as a whole interval.
             let seconds = if at > 0.0 { at } else { 0.1 };
             let mean = fitted.model.mean() / fitted.model.step();
             prop_assert!(mean >= total / seconds * (1.0 - 1e-6), "{mean} of {total} in {seconds} s");
@@ -192,7 +192,7 @@ fn a_constant_rate_is_one_state_at_that_rate() {
     let settings = FitSettings { interval: 1.0, ..FitSettings::default() };
     let fitted = fit(&trace, &settings).unwrap();
     assert_eq!(fitted.model.states().len(), 1);
-    // The rate of the fullest interval: the last one has the rest of the trace, 40 requests in 1.95 s.
+    // The rate of the fullest interval. The last interval includes the rest of the trace: 40 requests in 1.95 s.
     assert!((fitted.model.mean() / fitted.model.step() / (40.0 * 100.0 / 1.95) - 1.0).abs() < 1e-9);
     assert!((0.0..0.03).contains(&fitted.deviation.work));
 }
@@ -207,14 +207,14 @@ fn intervals_longer_than_the_trace_preserve_its_rate() {
         assert!(mean >= rate * (1.0 - 1e-9), "{interval} s: {mean} where the trace has {rate}");
         assert!(mean <= rate * 1.5, "{interval} s: {mean} where the trace has {rate}");
     }
-    // The released method does not keep it, and the deviation shows that.
+    // The released method does not preserve the mean, and the deviation shows it.
     let published = fit(&trace, &FitSettings { interval: 3600.0, ..FitSettings::published() }).unwrap();
     assert!((published.deviation.work + 1.0 - 9.95 / 3600.0).abs() < 1e-9, "{:?}", published.deviation);
 }
 
 #[test]
 fn an_idle_state_has_no_requests_and_the_model_is_busy_as_its_trace() {
-    // A burst of twenty requests in one interval of forty, the others idle.
+    // A burst of twenty requests in one of forty intervals; the others are idle.
     let burst: Vec<Request> = (0..20)
         .flat_map(|second| {
             (0..20)

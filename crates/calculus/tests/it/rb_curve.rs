@@ -1,4 +1,4 @@
-//! r-b curves against the literal algorithm 2.1 of the thesis, and properties of every curve.
+//! r-b curves compared with the literal algorithm 2.1 of the thesis, and properties of every curve.
 
 use leeward_calculus::{ArrivalCurve, CurveError, RbCurve, TokenBucket, TraceError};
 use proptest::prelude::*;
@@ -124,7 +124,7 @@ proptest! {
             let above = pruned.curve.burst_at(bucket.rate()).unwrap();
             prop_assert!(above >= curve.burst(bucket.rate()).unwrap() - 1e-9 * (1.0 + curve.total()));
         }
-        // The same error again, except for rounding of a bucket that just reaches it.
+        // The same error again, except for the rounding of a bucket that just reaches it.
         let same = whole.prune_within(pruned.error * (1.0 + 1e-9) + 1e-12).unwrap();
         prop_assert!(same.error <= pruned.error * (1.0 + 1e-9) + 1e-12 && (count == 1 || same.curve.buckets().len() <= count));
     }
@@ -133,7 +133,7 @@ proptest! {
     fn the_effective_bandwidth_is_the_lowest_rate_meeting_the_deadline(trace in traces(200), deadline in 1e-3..10.0f64) {
         let curve = curve(&trace);
         let rate = curve.effective_bandwidth(deadline).unwrap();
-        // A fluid from an empty queue: a request leaves when all work up to it has left.
+        // A fluid server that starts with an empty queue: a request leaves when all work up to it has left.
         let delay = |rate: f64| trace.iter().scan((0.0f64, 0.0f64), |(queue, previous), &(at, work)| {
             *queue = (*queue - rate * (at - *previous)).max(0.0) + work;
             *previous = at;

@@ -9,7 +9,7 @@ use proptest::prelude::*;
 /// Relative tolerance for the search's own error.
 const ROOM: f64 = 1e-6;
 
-/// Two states that alternate; mean sizes of 1, so that the mean is about half the sum of the rates.
+/// Two states that alternate. Mean sizes are 1, so the mean work is about half the sum of the rates.
 fn bursty(calm: f64, busy: f64, leave: f64) -> Mmpp {
     let state =
         |requests| State { requests: Requests::Poisson(requests), sizes: Sizes::Exponential { mean: 1.0 } };
@@ -17,7 +17,7 @@ fn bursty(calm: f64, busy: f64, leave: f64) -> Mmpp {
     Mmpp::new(1.0, vec![state(calm), state(busy)], &rows, Sigma::Stationary).unwrap()
 }
 
-/// The same with rarer requests and longer sojourns.
+/// The same model with rarer requests and longer sojourns.
 fn rarer(model: &Mmpp, scale: f64) -> Mmpp {
     let requests = |at: usize| model.states()[at].requests.mean() * scale;
     bursty(requests(0), requests(1), model.transition(0, 1) * scale)
@@ -27,7 +27,7 @@ fn model() -> impl Strategy<Value = Mmpp> {
     (0.01..0.1f64, 0.1..0.5f64, 1e-4..0.4f64).prop_map(|(calm, busy, leave)| bursty(calm, busy, leave))
 }
 
-/// The bound of one flow beside `cross`, at a server of `rate`; groups define the dependences.
+/// The bound of one flow beside `cross`, at a server of `rate`. Groups define the dependences.
 fn beside(own: &Mmpp, cross: &[Mmpp], groups: &[usize], rate: f64, percentile: f64) -> Latency {
     let mut of = Expressions::new(1.0, groups.len()).unwrap();
     let mut leaves = Vec::new();
@@ -87,7 +87,7 @@ proptest! {
         let all = of.aggregate_all(&leaves).unwrap();
         let server = of.server(rate * count as f64).unwrap();
         let together = of.latency(all, server, p).unwrap().seconds().unwrap();
-        // Backlogs are rate times wait: that of all is below n times that of one.
+        // Backlogs are rate times wait. The backlog of all flows is below n times the backlog of one.
         prop_assert!(together < alone, "{together} of {count} not below {alone}");
     }
 
@@ -137,7 +137,8 @@ proptest! {
         places in prop::collection::vec((0usize..2, 0usize..2, 0u32..3, Just(false)), 8),
         short in 0usize..3,
     ) {
-        // The same traffic in steps of a hundredth: rates per step follow, request sizes stay.
+        // The same traffic in steps of a tenth or a hundredth of the length: rates per step shrink with the step,
+        // request sizes stay.
         let scale = [1.0, 0.1, 0.01][short];
         let models: Vec<Mmpp> = models.iter().map(|model| rarer(model, scale)).collect();
         let (queues, workloads) = bipartite(&models, &places, 3.0 * scale);
@@ -158,8 +159,8 @@ proptest! {
         load in 0.05..0.95f64,
         nines in 1.0..6.0f64,
     ) {
-        // A single state in short steps: nearly an M/M/1 queue, whose unfinished work is above x with probability
-        // load exp(-(1 - load) x).
+        // A single state in short steps is nearly an M/M/1 queue. Its unfinished work is above x with probability load
+        // exp(-(1 - load) x).
         let (step, excess) = (1e-3, 10f64.powf(-nines));
         let state = State { requests: Requests::Poisson(load * step), sizes: Sizes::Exponential { mean: 1.0 } };
         let model = Mmpp::new(1.0, vec![state], &[vec![1.0]], Sigma::Stationary).unwrap();
@@ -200,20 +201,21 @@ proptest! {
         models in prop::collection::vec(model(), 2..6),
         places in prop::collection::vec((0usize..2, 0usize..2, Just(0u32), Just(false)), 8),
     ) {
-        // Priorities all different: the comparisons hold only then.
+        // All priorities differ; the comparisons hold only then.
         let (queues, mut workloads) = bipartite(&models, &places, 4.0);
         for (at, workload) in workloads.iter_mut().enumerate() {
             workload.priority = at as u32;
         }
         let mut network = Network::new(&queues, &workloads).unwrap();
-        // The highest priority meets no other flow: its two queues at once beat the union bound over them.
+        // The highest priority shares its two queues with no other flow. One bound for both queues beats the union
+        // bound over them.
         let at_once = network.bound(0, Analysis::Bipartite).unwrap().seconds.unwrap();
         let in_turn = network.bound(0, Analysis::HopByHop).unwrap().seconds.unwrap();
         prop_assert!(at_once <= in_turn * (1.0 + ROOM), "{at_once} above {in_turn}");
     }
 }
 
-/// Three queues on each side; a workload depends on the previous one if its place requires so.
+/// Three queues on each side. A workload depends on the previous one if its position requires it.
 fn bipartite(
     models: &[Mmpp],
     places: &[(usize, usize, u32, bool)],

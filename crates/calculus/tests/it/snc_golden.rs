@@ -1,5 +1,5 @@
-//! Bounds against those of the authors' released code (`golden/qos/snc`, `mmbp` and `bench`): with the same models
-//! never above theirs, and without a bound where they have none.
+//! Bounds compared with those of the authors' released code (`golden/qos/snc`, `mmbp` and `bench`). With the same
+//! models, they are never above the released bounds, and do not exist if the released code has none.
 
 use crate::support::{STEP, model, network};
 use leeward_calculus::mmpp::Sigma;
@@ -7,7 +7,7 @@ use leeward_calculus::snc::{Analysis, Expressions, Latency};
 use leeward_testing::golden;
 use serde_json::Value;
 
-/// No bound is above the published one by more than this, relatively.
+/// No bound exceeds the published bound by more than this relative tolerance.
 const TOLERANCE: f64 = 1e-6;
 
 /// Compares every stage of every workload; prints their number and the ratio of our bounds to theirs.
@@ -26,7 +26,7 @@ fn compare(name: &str, input: &Value, output: &Value, lyapunov: bool) -> String 
             let percentile = client["SLOpercentile"].as_f64().unwrap();
             for (stage, flow) in client["flows"].as_array().unwrap().iter().enumerate() {
                 let what = format!("{name} {key} {}", flow["name"]);
-                // The released code divides by the number of flows known so far, which is one for the first.
+                // The released code divides by the number of flows known so far, which is one for the first flow.
                 let percentile = 100.0 - (100.0 - percentile) / (stage + 1) as f64;
                 let ours = network.stage_bound(index, stage, percentile, analysis).unwrap();
                 compared += 1;

@@ -7,7 +7,7 @@ use leeward_testing::golden;
 
 const PERCENTILE: f64 = 99.9;
 
-/// The percentile, over requests, of the time from arrival until the work is done, first come, first served.
+/// The percentile, over requests, of the time from arrival until the work is done, for first come, first served.
 fn replay(trace: &[Request], rate: f64) -> f64 {
     let mut free = 0.0f64;
     let mut delays: Vec<f64> = trace
@@ -26,7 +26,7 @@ fn bound(trace: &[Request], settings: &FitSettings, by_request: bool, rate: f64)
     let mut of = Expressions::new(model.step(), 1).unwrap();
     let id = of.model(&model).unwrap();
     of.set_by_request(by_request);
-    // Our bound is over requests and over blocks.
+    // Our bound is over requests and uses blocks.
     of.set_blocks(by_request);
     let (arrivals, server) = (of.arrivals(id, 0).unwrap(), of.server(rate).unwrap());
     of.latency(arrivals, server, PERCENTILE).unwrap().seconds()

@@ -44,7 +44,7 @@ fn arrivals(model: &Mmpp, random: &mut ChaCha8Rng) -> Vec<f64> {
         .collect()
 }
 
-/// Departures of flows from a queue of `rate` a step, the first flow first.
+/// Departures of flows from a queue that serves `rate` per step, in order of flow.
 fn serve(flows: &[&[f64]], rate: f64) -> Vec<Vec<f64>> {
     let mut backlog = vec![0.0; flows.len()];
     let mut departures = vec![vec![0.0; STEPS]; flows.len()];
@@ -61,7 +61,8 @@ fn serve(flows: &[&[f64]], rate: f64) -> Vec<Vec<f64>> {
     departures
 }
 
-/// The percentile, over all steps or those with requests, of the time that work arrived by a step takes to depart.
+/// The percentile of the time that work takes from its arrival to its departure, over all steps or over those with
+/// requests.
 fn percentile(arrivals: &[f64], departures: &[f64], by_request: bool) -> f64 {
     let (mut came, mut gone, mut at) = (0.0, 0.0, 0);
     let mut delays = Vec::with_capacity(STEPS);
@@ -72,7 +73,7 @@ fn percentile(arrivals: &[f64], departures: &[f64], by_request: bool) -> f64 {
             gone += departures[at];
             at += 1;
         }
-        // The last step of service counts as one after it began.
+        // The last step of service counts as one step after its start.
         if *work > 0.0 || !by_request {
             delays.push(at.saturating_sub(step + 1) as f64);
         }
@@ -138,7 +139,7 @@ fn a_queue_alone_stays_below_its_bound() {
 #[test]
 fn a_path_with_cross_traffic_of_every_kind_stays_below_its_bound() {
     let sent = model([0.05, 0.2, 0.5], 1.0, Sigma::Stationary);
-    // Shared path, first queue only, from another first queue, and the one in question, last of all.
+    // Flows: shared path, first queue only, from another first queue, and the analysed flow, which comes last.
     let (x, y, z, w) = (&sent, &sent, &sent, &sent);
     let rate = sent.mean() * 3.0 / 0.75;
     let paths: [&[&str]; 4] = [&["s1", "v1"], &["s1", "v2"], &["s2", "v1"], &["s1", "v1"]];
@@ -178,8 +179,8 @@ fn three_queues_with_mixed_cross_traffic_stay_below_their_bound() {
     let sent = model([0.05, 0.2, 0.5], 1.0, Sigma::Stationary);
     let models = [&sent; 6];
     let rate = sent.mean() * 4.0 / 0.7;
-    // The whole path, its first two queues, its last two, the last from elsewhere, the second alone, and the one in
-    // question.
+    // Flows: the whole path, its first two queues, its last two, the last queue from another one, the second alone, and
+    // the analysed flow.
     let paths: [&[&str]; 6] =
         [&["a", "b", "c"], &["a", "b", "d"], &["b", "c"], &["e", "c"], &["b"], &["a", "b", "c"]];
     let queues =

@@ -1,4 +1,4 @@
-//! Work served whole, work in service, and moments within steps: the increase of bounds over those of a fluid.
+//! Increase of bounds compared with those of a fluid: for work served whole, work in service, and moments within steps.
 
 use leeward_calculus::mmpp::{Mmpp, Requests, Sigma, Sizes, State};
 use leeward_calculus::snc::{Analysis, Network, NetworkError, Queue, Stage, Workload};
@@ -43,13 +43,14 @@ fn work_in_service_delays_at_the_rate_of_the_queue() {
     let own = workload("own", 0, &["a"], 0.0);
     let fluid = first(&[queue("a", 0.5, 0.0)], std::slice::from_ref(&own), false);
     later(first(&[queue("a", 0.5, 3.0)], std::slice::from_ref(&own), false), fluid, 6.0);
-    // A packet of a lower priority counts as in service; packets of higher and equal ones are part of their arrivals.
+    // A packet of a lower priority counts as in service. Packets of higher and equal priorities are part of their
+    // arrivals.
     let packet = |priority| [own.clone(), workload("other", priority, &["a"], 2.0)];
     later(first(&[queue("a", 0.5, 0.0)], &packet(1), false), fluid, 4.0);
     let beside =
         |packet| first(&[queue("a", 0.5, 0.0)], &[own.clone(), workload("other", 0, &["a"], packet)], false);
     assert_eq!(beside(2.0), beside(0.0));
-    // The larger of both.
+    // The bound uses the larger of the two.
     later(first(&[queue("a", 0.5, 3.0)], &packet(1), false), fluid, 6.0);
     later(first(&[queue("a", 0.5, 1.0)], &packet(1), false), fluid, 4.0);
 }
@@ -73,7 +74,8 @@ fn a_packet_of_cross_traffic_counts_in_part() {
     };
     let (fluid, whole) = (bound(0.0), bound(5.0));
     assert!(whole > fluid + 0.5, "{whole} {fluid}");
-    // The output in the five steps of a packet is the arrivals in them, not the whole packet at the queue's rate.
+    // The output during the five steps of a packet is the arrivals in these steps, not the whole packet at the queue's
+    // rate.
     let all = {
         let mut queues = queues.clone();
         queues[2].in_service = 5.0;

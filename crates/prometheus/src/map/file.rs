@@ -61,7 +61,7 @@ struct RuleFile {
     load: Option<Spanned<String>>,
 }
 
-/// Labels with patterns, in file order: of two groups with one name the last counts.
+/// Labels with patterns, in file order. Of two groups with the same name, the last one counts.
 struct Patterns(Vec<(String, Spanned<String>)>);
 
 impl<'de> Deserialize<'de> for Patterns {

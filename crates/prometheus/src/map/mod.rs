@@ -23,7 +23,7 @@ pub enum Way {
     In,
     /// Out of a port.
     Out,
-    /// Over a link that has a name of its own.
+    /// Over a link, by the link's own name.
     Load,
 }
 
@@ -69,13 +69,13 @@ pub type Labels = Vec<(String, String)>;
 /// Mapping of a port in one direction.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Place {
-    /// Link of this name, by the rule of this index; without rules the label `link` has the name.
+    /// Link of this name, by the rule of this index; without rules, the label `link` has the name.
     Link(String, Option<usize>),
     /// A port known to be outside the cluster.
     Ignored,
     /// No rule matches.
     Unknown,
-    /// The rule of this index matches, but these labels give no name, with the reason.
+    /// The rule with this index matches, but these labels give no name; with the reason.
     Unnamed(usize, String),
 }
 
@@ -114,7 +114,7 @@ impl Map {
             .find_map(|(number, rule)| groups(&rule.labels, labels).map(|groups| (number, rule, groups)));
         let Some((number, rule, groups)) = first else { return Place::Unknown };
         let Some((_, template)) = rule.links.iter().find(|(one, _)| *one == way) else {
-            // A rule without this direction omits it on purpose.
+            // A rule without this direction excludes it on purpose.
             return Place::Ignored;
         };
         let known = |name: &str| {
@@ -164,7 +164,7 @@ fn text<'a>(labels: &'a Labels, name: &str) -> Option<&'a str> {
     labels.iter().find(|(label, _)| label == name).map(|(_, text)| text.as_str())
 }
 
-/// Named groups of the patterns, in order, if each pattern matches its label completely.
+/// Named groups of the patterns, in order, if each pattern matches its whole label.
 fn groups<'a>(patterns: &'a Match, labels: &'a Labels) -> Option<Vec<(&'a str, &'a str)>> {
     let mut found = Vec::new();
     for (label, pattern) in patterns {

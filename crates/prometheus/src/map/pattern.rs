@@ -1,9 +1,9 @@
 //! Patterns of map files: the common subset of three regular-expression dialects.
 //!
-//! `leeward hotspots` uses Python's `re`, exported Prometheus rules use RE2, and this service uses the crate
-//! `regex`, which matches in linear time. The module accepts the syntax that has the same meaning in all of
-//! them. The rest is rejected by name, as the export of rules does. The module also rewrites patterns:
-//! characters that are literals in Python are escaped, because `regex` gives some of them a meaning.
+//! `leeward hotspots` uses Python's `re`, exported Prometheus rules use RE2, and this service uses the crate `regex`,
+//! which matches in linear time. The module accepts only the syntax that has the same meaning in all of them. It
+//! rejects other syntax by name, as the export of rules does. The module also rewrites patterns: it escapes characters
+//! that are literals in Python and have a meaning in `regex`.
 //!
 //! No library parses this subset, so the tokenizer is hand-written.
 
@@ -11,7 +11,7 @@ use regex::{Regex, RegexBuilder, escape};
 
 const ALLOWED: &str = "letters and sets, |, ( ), (?: ), (?P<name> ), (?i) at the start, *, +, ? and {n,m} up to 1000, \
     lazy ones too, \\d \\w \\s \\b \\A, \\t \\n \\r \\x20, and \\ before a sign";
-/// Largest number of repetitions, nested ones multiplied.
+/// Largest number of repetitions; numbers of nested repetitions are multiplied.
 const MOST: u32 = 1000;
 /// Largest compiled pattern, in bytes.
 const LARGEST: usize = 4 << 20;
@@ -27,7 +27,7 @@ pub fn compiled(pattern: &str) -> Result<Regex, String> {
     };
     let whole = format!(r"\A(?:{})\z", written_anew(pattern).map_err(unknown)?);
     RegexBuilder::new(&whole).size_limit(LARGEST).build().map_err(|error| {
-        // The lines before repeat the rewritten pattern.
+        // Earlier lines of the message repeat the rewritten pattern.
         let told = error.to_string();
         format!("no pattern: {}", told.lines().last().unwrap_or_default().trim_start_matches("error: "))
     })
@@ -42,7 +42,7 @@ enum Token {
     Mark,
     Open,
     Close,
-    /// Repeats the part before it up to this number of times; a repetition without a limit counts as 1.
+    /// Repeats the previous part up to this number of times; a repetition without a limit counts as 1.
     Repeat(u32),
 }
 
@@ -52,8 +52,8 @@ enum Token {
 /// The rest of the pattern, from the first unsupported part.
 fn written_anew(pattern: &str) -> Result<String, &str> {
     let (mut written, mut rest) = (String::new(), pattern);
-    // State of the previous part: true if it can be repeated, its number of repetitions, and the largest
-    // number in each open group.
+    // State of the previous part: true if it can be repeated, and its number of repetitions. Then the largest number in
+    // each open group.
     let (mut repeatable, mut times, mut most) = (false, 1_u32, vec![1_u32]);
     while !rest.is_empty() {
         let (length, text, token) = token(rest, rest.len() == pattern.len()).ok_or(rest)?;
@@ -90,7 +90,7 @@ fn token(rest: &str, first: bool) -> Option<(usize, String, Token)> {
         '*' | '+' | '?' => return Some(lazy(rest, 1, 1)),
         '{' => match counts(rest) {
             Some((length, times)) => return Some(lazy(rest, length, times)),
-            // Python reads {,3} as a repetition, others as literals.
+            // Python reads {,3} as a repetition; the others read it as literals.
             None if rest.starts_with("{,") => return None,
             None => (1, escape("{"), Token::Letter),
         },
@@ -150,7 +150,7 @@ fn escaped(rest: &str) -> Option<(usize, String)> {
             let is_hex = rest.get(2..4)?.bytes().all(|byte| byte.is_ascii_hexdigit());
             is_hex.then(|| (4, rest[..4].to_owned()))
         }
-        // Without the backslash: `\<` is a literal in Python, and the start of a word to `regex`.
+        // Drops the backslash: `\<` is a literal in Python, and the start of a word in `regex`.
         sign if sign.is_ascii_punctuation() => Some((2, escape(sign.encode_utf8(&mut [0; 4])))),
         _ => None,
     }

@@ -1,9 +1,9 @@
-//! From port readings to link loads, without I/O and without a clock.
+//! Conversion of port readings to link loads, without I/O and without a clock.
 //!
-//! A link can consist of several ports, whose bits add up. Each port has readings at its own times. So a
-//! link's window is the common interval of its ports: from the end of the last window to the earliest of
-//! their last readings. A silent port holds back its link, whose load becomes unknown. After five minutes the
-//! port is forgotten, and the link continues without it.
+//! A link can consist of several ports; their bits add up. Each port has its own reading times. So a link's window is
+//! the common interval of its ports: from the end of the last window to the earliest of the ports' last readings. A
+//! silent port delays the windows of its link, so the link's load becomes unknown. After five minutes the meter drops
+//! the port, and the link continues without it.
 
 #[cfg(test)]
 mod tests;
@@ -17,10 +17,10 @@ use super::answer::{Series, shown};
 use super::counter::{Counter, Step, Unit, is_count};
 use super::map::{Labels, Map, Place, Way};
 
-/// Time after which a silent port is forgotten.
+/// Time after which a silent port is dropped.
 pub const FORGOTTEN: Nanos = Nanos(300 * Nanos::SECOND.0);
-/// Tolerance above a port's speed, for one reading. Readings are late if a switch answers slowly, so a full
-/// port may seem to exceed its speed.
+/// Tolerance above a port's speed, for one reading. Readings are late if a switch answers slowly, so a full port may
+/// appear to exceed its speed.
 const TOO_FAST: f64 = 2.0;
 /// Largest valid speed, in bit/s; a higher value has the wrong unit.
 const MOST_SPEED: f64 = 1e15;
@@ -32,7 +32,7 @@ pub struct Meter {
     ports: BTreeMap<(Way, Labels), Port>,
     /// Port speeds in bit/s, with the time of each reading.
     speeds: BTreeMap<Labels, (f64, Nanos)>,
-    /// Links with at least one window, and the end of the last one.
+    /// Links with at least one window, and the end of their last window.
     heard: BTreeMap<ResourceId, Nanos>,
 }
 
@@ -43,7 +43,7 @@ struct Port {
     counter: Counter,
 }
 
-/// Cluster of the link names.
+/// Cluster that has the links.
 pub struct Topology<'a> {
     /// Fabric that resolves names.
     pub fabric: &'a Fabric,
@@ -100,9 +100,9 @@ pub struct Steps {
 /// Statistics of all ports.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Ports {
-    /// Number of ports on links of the cluster, each direction counted.
+    /// Number of ports on links of the cluster; each direction counts.
     pub links: usize,
-    /// Number of ports that the map ignores, or omits in this direction.
+    /// Number of ports that the map ignores, or excludes in this direction.
     pub ignored: usize,
     /// Number of ports outside the cluster's links.
     pub strange: usize,
@@ -323,7 +323,7 @@ impl Meter {
     }
 }
 
-/// Share of a port in the cluster file's capacity of its link.
+/// Share of a port in its link's capacity from the cluster file.
 fn share(topology: &Topology<'_>, link: ResourceId, members: i64) -> i64 {
     (topology.capacities.get(link).0 / members.max(1)).max(1)
 }

@@ -61,14 +61,14 @@ fn ports_of_one_link_add_up_over_their_common_time() {
     let mut meter = meter();
     let first = vec![
         series("tor-r0", "up1", &[(100, 0.0), (115, 15e6)]),
-        // Seven seconds later than the other port.
+        // These readings are seven seconds later than those of the other port.
         series("tor-r0", "up2", &[(107, 500.0), (122, 30e6 + 500.0)]),
     ];
     let taken = take(&mut meter, 122, counted(Way::Out, first));
     assert_eq!(named(&taken), [(107, 115, "r0:uplink".to_owned(), 8 * 3_000_000)]);
     let then = vec![series("tor-r0", "up1", &[(130, 15e6)]), series("tor-r0", "up2", &[(137, 30e6 + 500.0)])];
     let taken = take(&mut meter, 137, counted(Way::Out, then));
-    // The first port is idle, and the second carries two million bytes per second for 7 s of the 15.
+    // The first port is idle, and the second carries two million bytes per second for 7 of the 15 s.
     assert_eq!(named(&taken), [(115, 130, "r0:uplink".to_owned(), 7_466_667)]);
     assert_eq!(take(&mut meter, 138, PortReadings::default()).windows, []);
 }
@@ -90,7 +90,7 @@ fn a_silent_port_delays_its_link_until_it_is_dropped() {
     let taken = take(&mut meter, 330, both(330, &["up1"]));
     assert_eq!(named(&taken), [(15, 330, "r0:downlink".to_owned(), 8_000_000)]);
     assert!(taken.ports.silent.is_empty());
-    // All ports are silent: the link stays silent, and is reported.
+    // All ports are silent, so the link stays silent and is reported as such.
     let taken = take(&mut meter, 900, PortReadings::default());
     assert_eq!((taken.windows.len(), taken.ports.links, taken.ports.silent.len()), (0, 0, 1));
     assert_eq!(taken.ports.silent_ways, [Way::In, Way::Out]);
@@ -190,7 +190,7 @@ proptest! {
         prop_assert_eq!(end, s(times[0].min(times[1])));
         let later = usize::from(times[1] > times[0]);
         let whole = 8.0 * (values[0] + values[1]) as f64;
-        // Growth of the later port beyond the last window is pending.
+        // The later port's growth beyond the last window is still pending.
         let rest = meter.ports.values_mut().map(|port| {
             let (from, until) = port.counter.known();
             port.counter.take(from, until)

@@ -15,8 +15,8 @@ use super::touched::Touched;
 /// Number of commits kept in the log for followers; a follower further behind loads everything.
 const NOTED: i64 = 10_000;
 
-/// Numbers a commit, and verifies that the term is still the last one. Otherwise the number is null, which
-/// the table `commits` rejects, and the transaction fails.
+/// Numbers a commit, and verifies that the term is still the latest. Otherwise the number is null, the table `commits`
+/// rejects it, and the transaction fails.
 const COMMIT: &str = "
 WITH led AS (UPDATE leadership SET commits = commits + 1 WHERE term = $1 RETURNING commits)
 INSERT INTO commits (number, touched) SELECT max(commits), $2 FROM led";
@@ -29,8 +29,8 @@ const DELETE_COMMITMENT: &str = "DELETE FROM commitments WHERE decision = ANY($1
 const RELEASE: &str = "
 UPDATE decisions SET released = ended.at FROM unnest($1::bigint[], $2::bigint[]) AS ended (at, id)
 WHERE decisions.id = ended.id AND decisions.released IS NULL";
-/// Deletes at most $2 decisions, oldest first, that hold no resources and precede the last $1. The array
-/// makes the planner use the index, whatever its row estimates.
+/// Deletes at most $2 decisions, oldest first. They hold no resources and are older than the last $1. The array makes
+/// the planner use the index, regardless of its row estimates.
 const FORGET: &str = "
 DELETE FROM decisions WHERE id = ANY(ARRAY(
     SELECT id FROM decisions WHERE id < (SELECT max(id) FROM decisions) - $1
@@ -115,8 +115,8 @@ pub struct Batch<'a> {
 }
 
 impl<'a> Batch<'a> {
-    /// Statements that store changes if `term` is the last one. Frequent kinds are grouped: inserts come
-    /// before updates, and updates before deletes, as is always true within one row.
+    /// Statements that store changes if `term` is the latest one. Frequent kinds are grouped: inserts, then updates,
+    /// then deletes. Within one row, changes always come in this order.
     ///
     /// # Errors
     /// [`StoreError`] if a change cannot be serialized.
@@ -221,8 +221,8 @@ async fn in_order(mut requests: Vec<Request<'_>>) -> Result<(), Error> {
     all
 }
 
-/// Converts an error: after an error response of the server nothing is stored; without a response, or with a
-/// closed connection, the result is unknown.
+/// Converts an error. If the server answered with an error, nothing is stored; without a response, or with a closed
+/// connection, the result is unknown.
 fn not_kept(error: &Error) -> StoreError {
     match error.as_db_error() {
         Some(said) if said.parsed_severity() != Some(Severity::Error) => StoreError::Unknown(told(error)),

@@ -18,7 +18,7 @@ use crate::StoreError;
 
 /// Connection timeout.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Keep-alive: idle time of a connection before a probe, and number of probes.
+/// Keep-alive: idle time of a connection before the first probe, and the number of probes.
 const SILENCE: (Duration, u32) = (Duration::from_secs(1), 2);
 const EXPECTED: &str = "expected postgres://USER@HOST:PORT/DATABASE, or with the folder of a socket \
     postgres:///DATABASE?host=/run/postgresql&user=USER; what is no letter or digit of a password is written as %XX, \
@@ -50,7 +50,7 @@ impl Database {
         text.starts_with("postgres://") || text.starts_with("postgresql://")
     }
 
-    /// Parses a URL. The password is that of the URL, or else `password`.
+    /// Parses a URL. The password comes from the URL, or else from `password`.
     ///
     /// Servers on other machines need TLS. Their certificates are verified with the authorities of the file
     /// `sslrootcert`, or of the system. `sslmode=disable` turns TLS off.
@@ -105,14 +105,13 @@ impl Database {
 
     /// A connection, and the task that drives it.
     pub(super) async fn connect(&self) -> Result<(Client, JoinHandle<()>), StoreError> {
-        // The client tries the servers of a URL in order, and a server may accept a connection but not
-        // respond.
+        // The client tries the servers of a URL in order. A server may accept a connection but not respond.
         let servers = self.config.get_hosts().len().max(self.config.get_hostaddrs().len()).max(1);
         let patience = PATIENCE * u32::try_from(servers).unwrap_or(u32::MAX);
         let connected = tokio::time::timeout(patience, self.config.connect(self.tls.clone())).await;
         let (client, connection) = connected.map_err(|_| StoreError::Silent(patience))??;
         let carrier = tokio::spawn(async move {
-            // Callers of the client get the error.
+            // Users of the client get the error.
             let _ = connection.await;
         });
         Ok((client, carrier))
@@ -130,7 +129,7 @@ fn is_far(config: &Config) -> bool {
     })
 }
 
-/// A URL without its `sslrootcert`, and the decoded value of that.
+/// A URL without its `sslrootcert`, and the decoded value of this parameter.
 fn without_authorities(url: &str) -> (String, Option<String>) {
     let Some((base, query)) = url.split_once('?') else { return (url.to_owned(), None) };
     let (ours, rest): (Vec<&str>, Vec<&str>) =
@@ -261,7 +260,7 @@ mod tests {
             let error = Database::read(url, None).expect_err("an error");
             assert!(error.contains("expected postgres://") && !error.contains("secret"), "{url}: {error}");
         }
-        // Certificates need a name; without one, nothing is sent to another machine in plain text.
+        // Certificates need a host name. Without one, nothing is sent to another machine in plain text.
         let far = Database::read("postgres://lee@/leeward?hostaddr=192.0.2.1", None);
         assert!(far.is_err_and(|error| error.contains("`hostaddr` without `host`")));
         let error = Database::read("postgres://lee:secret@db/leeward?sslrootcert=%2Fnowhere", None);

@@ -1,11 +1,10 @@
-//! A store in a PostgreSQL database that several services may share. The schema is that of a SQLite file; its
+//! A store in a PostgreSQL database that several services may share. The schema is the same as in a SQLite file; its
 //! tables are in the first schema of the connection's search path.
 //!
-//! The leader holds a session-level advisory lock. The lock ends with the session: when the service is
-//! killed, or after [`IDLE`] without activity. Each leader takes a new term, one above the last. Every write
-//! transaction verifies that the term is still the last one, so a deposed leader writes nothing, even before
-//! it learns of its loss. The same transaction numbers the commit and records the rows it touches. Followers
-//! find new data by these records.
+//! The leader holds a session-level advisory lock. The lock ends with the session: when the service is killed, or after
+//! [`IDLE`] without activity. Each leader starts a new term, one above the last. Every write transaction verifies that
+//! its term is still the latest. So a deposed leader writes nothing, even before it detects its loss. The same
+//! transaction numbers the commit and records the changed rows. Followers find new data through these records.
 //!
 //! A server that does not respond is abandoned: the connection is closed, and the result of a pending commit
 //! is unknown.
@@ -26,7 +25,7 @@ pub use self::database::Database;
 use self::session::Session;
 use super::{Change, Durability, Kind, Leadership, SWEEP, State, Store, StoreError};
 
-/// Idle time after which the server ends a session, also within a transaction, and with it the leadership.
+/// Idle time after which the server ends a session, even within a transaction. The leadership ends with the session.
 /// The service sends a statement twice a second.
 const IDLE: &str = "3s";
 /// First key of all advisory locks; the second key is a hash of the schema name.
@@ -91,7 +90,7 @@ impl Postgres {
     pub fn open(database: Database, durability: Durability, keep: u64) -> Result<Postgres, StoreError> {
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(|error| StoreError::Database(error.to_string()))?;
-        // Sweep at the first write.
+        // A sweep is due at the first write.
         let (session, term, changes, failed) = (None, 0, SWEEP, false);
         let runtime = Some(runtime);
         let mut store = Postgres { database, durability, keep, runtime, session, term, changes, failed };
@@ -110,7 +109,7 @@ impl Postgres {
     ) -> Result<T, StoreError> {
         let Some(runtime) = self.runtime.take() else { return Err(StoreError::Deposed) };
         let said = runtime.block_on(async {
-            // First process pending input of the connection, such as its end.
+            // Processes pending input of the connection first, such as its end.
             tokio::task::yield_now().await;
             say(self).await
         });
@@ -132,7 +131,7 @@ impl Postgres {
         Ok(self.session.insert(session))
     }
 
-    /// Becomes the leader if there is none. After a failed write, it also tests by a write if there is space
+    /// Becomes the leader if there is none. After a failed write, it also tests by a write if there is free space
     /// again.
     async fn lead(&mut self, address: &str) -> Result<Option<u64>, StoreError> {
         let (failed, knew) = (self.failed, self.term);

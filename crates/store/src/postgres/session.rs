@@ -20,8 +20,8 @@ const LONG_PATIENCE: Duration = Duration::from_secs(60);
 /// Rows per fetch: between two fetches, the session counts as active.
 const PIECE: i32 = 1_000;
 
-/// The last $1 decisions, and all that hold resources. The array makes the planner use the index, whatever
-/// its row estimates.
+/// The last $1 decisions, and all older ones that hold resources. The array makes the planner use the index, regardless
+/// of its row estimates.
 const DECISIONS: &str = "
 SELECT id, at, client, sequence, request_key, shown, expires, released, held
 FROM decisions LEFT JOIN commitments ON decision = id
@@ -71,7 +71,7 @@ async fn heard_in<T>(
 /// Upgrades the schema of a database.
 async fn make(client: &mut Client) -> Result<(), StoreError> {
     let making = heard(client.transaction()).await?;
-    // Services that start together upgrade one after another.
+    // If several services start together, they upgrade one after another.
     let begin = format!(
         "SELECT pg_advisory_xact_lock({MAKING}, hashtext(current_schema()));
          SET LOCAL client_min_messages = warning;
@@ -85,7 +85,7 @@ async fn make(client: &mut Client) -> Result<(), StoreError> {
         return Err(StoreError::Newer { found, known });
     }
     for step in &schema::STEPS[usize::try_from(found).unwrap_or(0)..] {
-        // No timeout: an upgrade of much data may take long.
+        // No timeout: an upgrade of many rows may take long.
         making.batch_execute(step).await?;
     }
     if found < known {
@@ -124,12 +124,12 @@ impl Session {
         self.client.is_closed()
     }
 
-    /// True if the session took the leadership and has not found itself deposed.
+    /// True if the session took the leadership and has not detected that it was deposed.
     pub fn leads(&self) -> bool {
         self.term.is_some()
     }
 
-    /// The term, if it is still the last one. With `by_writing` it also tests that writes succeed.
+    /// The term, if it is still the latest one. With `by_writing` the query also tests that writes succeed.
     ///
     /// # Errors
     /// [`StoreError`] if the server is unavailable, or the write fails.
@@ -142,8 +142,8 @@ impl Session {
         Ok(heard(self.client.query_opt(ask, &[&term])).await?.map(|_| unsigned(term)))
     }
 
-    /// Takes the leadership if there is no leader. The new term exceeds the last one, and any that this
-    /// service `knew`: a restored database may not have that one.
+    /// Takes the leadership if there is no leader. The new term exceeds the last one in the database, and any that this
+    /// service `knew`: a restored database may lack the latest.
     ///
     /// # Errors
     /// [`StoreError`] if the server is unavailable.
@@ -152,7 +152,7 @@ impl Session {
         if !heard(self.client.query_one(&lock, &[])).await?.try_get::<_, bool>(0)? {
             return Ok(None);
         }
-        // This waits for a pending commit of the previous leader.
+        // The statement waits for a pending commit of the previous leader.
         let take = "UPDATE leadership SET term = greatest(term, $2) + 1, address = $1 RETURNING term";
         let address = text::plain(address.into());
         let taken = heard(self.client.query_one(take, &[&address, &signed(knew)])).await?;

@@ -21,7 +21,7 @@ pub struct Touched {
     pub migrations: BTreeSet<i64>,
     #[serde(skip_serializing_if = "BTreeSet::is_empty")]
     pub jobs: BTreeSet<String>,
-    /// The cluster changed, so a follower must load everything.
+    /// True if the cluster changed; a follower must then load everything.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub cluster: bool,
 }

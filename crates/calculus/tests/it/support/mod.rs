@@ -26,7 +26,7 @@ pub fn model(info: &Value, sigma: Sigma) -> Mmpp {
     Mmpp::new(STEP, states.collect(), &transitions, sigma).unwrap()
 }
 
-/// A trace of `ns,size,Get|Put` with the work that the released estimator of either direction assigns to a request.
+/// A trace of `ns,size,Get|Put`. The released estimator of the given direction assigns the work of each request.
 pub fn trace(path: &Path, incoming: bool) -> Vec<Request> {
     golden::text(path)
         .lines()
