@@ -7,7 +7,6 @@ use axum::extract::State;
 use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use leeward_fabric::Cluster;
-use leeward_fabric::input::json_as_yaml;
 use leeward_records::schema::Id;
 use leeward_records::{Origin, Version};
 use leeward_service::{Changed, NewCluster};
@@ -63,8 +62,7 @@ pub fn wanted(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
 /// # Errors
 /// [`Problem`] with the invalid field.
 pub fn readable(cluster: &Value) -> Result<(Cluster, Arc<str>), Problem> {
-    let text: Arc<str> = cluster.to_string().into();
-    Ok((Cluster::from_text("cluster", &json_as_yaml(&text))?, text))
+    Ok((Cluster::from_json("cluster", cluster)?, cluster.to_string().into()))
 }
 
 /// Replaces the cluster on behalf of a client. Returns the new version.

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use axum::http::HeaderMap;
-use leeward_fabric::input::{Files, json_as_yaml};
 use leeward_fabric::{Bytes, Fabric, Nanos};
 use leeward_placement::Constraints;
 use leeward_placement::replicas::ReplicaRequest;
@@ -14,7 +13,7 @@ use leeward_service::{Placement, Request};
 use leeward_slo::online;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Deserialize;
-use serde_json::value::RawValue;
+use serde_json::Value;
 
 use super::problem::Problem;
 
@@ -172,7 +171,7 @@ impl ReplicasBody {
 pub struct TasksBody {
     /// Tasks and their traffic, as in an app file.
     #[schemars(with = "AppForm")]
-    app: Box<RawValue>,
+    app: Value,
     /// Job of the tasks. The policy spreads the tasks of a job over racks.
     #[schemars(with = "Option<Name>")]
     job: Option<String>,
@@ -192,23 +191,13 @@ pub struct TasksBody {
     lasts: Option<Nanos>,
 }
 
-/// The field of an app file that requests must not have: it names a file on the service's machine.
-#[derive(Deserialize)]
-struct Matrix {
-    matrix: Option<serde::de::IgnoredAny>,
-}
-
 impl TasksBody {
     /// Returns the operation, with names resolved.
     ///
     /// # Errors
     /// A field is invalid.
     pub fn operation(&self, fabric: &Fabric, headers: &HeaderMap) -> Result<Placement, Problem> {
-        let text = self.app.get();
-        if serde_json::from_str::<Matrix>(text).is_ok_and(|app| app.matrix.is_some()) {
-            return Err(Problem::field("app.matrix", "files cannot be named here; give `transfers`"));
-        }
-        let app = App::from_text("app", &json_as_yaml(text), &Files::default()).map_err(|error| {
+        let app = App::from_json(&self.app).map_err(|error| {
             let field = error.field.map_or("app".to_owned(), |field| format!("app.{field}"));
             Problem::field(field, error.message)
         })?;

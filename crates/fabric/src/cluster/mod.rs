@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub use file::{ClusterFile, DeviceFile, HostFile, PairFile, PodFile, RackFile};
 pub use values::{Count, Duplex, Listing, Name, Rate, Ratio};
 
-use crate::input::{InputError, read_text, read_yaml};
+use crate::input::{InputError, read_json, read_text, read_yaml};
 use crate::{Capacities, Fabric};
 
 /// A network: its shape, and the capacities from its file.
@@ -36,6 +36,15 @@ impl Cluster {
     /// network.
     pub fn from_text(file: &str, text: &str) -> Result<Cluster, InputError> {
         layout::build(file, &read_yaml::<ClusterFile>(file, text)?)
+    }
+
+    /// Reads a cluster from a JSON value with the fields of a cluster file; `name` stands for it in errors.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the value has unknown, missing or contradictory fields, or describes too large a network.
+    pub fn from_json(name: &str, value: &serde_json::Value) -> Result<Cluster, InputError> {
+        layout::build(name, &read_json::<ClusterFile>(name, value)?)
     }
 
     /// Reads a cluster from a file.

@@ -1,6 +1,7 @@
 //! Input files: readers, and the one error type that describes a mistake in a file.
 
 mod error;
+mod json;
 mod matrix;
 mod scalar;
 mod table;
@@ -8,13 +9,14 @@ mod text;
 mod yaml;
 
 pub use error::{InputError, excerpt, format_number};
+pub use json::read_json;
 pub use matrix::read_matrix;
 pub(crate) use scalar::{Scalar, scalars_by_text};
 pub(crate) use serde_saphyr::Location;
 pub use serde_saphyr::Spanned;
 pub use table::{Row, Table, cells};
 pub use text::{Clock, Files, Line, Lines, Text};
-pub use yaml::{json_as_yaml, read_yaml};
+pub use yaml::read_yaml;
 
 /// Reads a title: text that fits one line of a terminal.
 ///

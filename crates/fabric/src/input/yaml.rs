@@ -1,9 +1,6 @@
 //! Reads YAML files into values. Messages of the YAML library are reworded for users who know neither the library nor
 //! the types behind the file.
 
-use std::borrow::Cow;
-use std::fmt::Write;
-
 use serde::de::DeserializeOwned;
 use serde_path_to_error::{Path, Segment};
 use serde_saphyr::budget::BudgetBreach;
@@ -41,26 +38,6 @@ pub fn read_yaml<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, Input
         }
         _ => read_with_path(file, text),
     })
-}
-
-/// JSON as a text that is also YAML. Some characters that JSON allows unescaped must be escaped in YAML, or YAML takes
-/// them for ends of lines. In JSON they only occur in strings, so an escape can replace each one.
-pub fn json_as_yaml(text: &str) -> Cow<'_, str> {
-    let escaped = |c: char| {
-        matches!(c, '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' | '\u{feff}' | '\u{fffe}' | '\u{ffff}')
-    };
-    if !text.contains(escaped) {
-        return text.into();
-    }
-    let mut written = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        if escaped(c) {
-            let _ = write!(written, "\\u{:04x}", u32::from(c));
-        } else {
-            written.push(c);
-        }
-    }
-    written.into()
 }
 
 fn read_with_path<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, InputError> {
@@ -112,7 +89,7 @@ fn options() -> Options {
 }
 
 /// The steps of a path as the user wrote them, without the steps that `Spanned` adds.
-fn steps(path: &Path) -> Vec<String> {
+pub(super) fn steps(path: &Path) -> Vec<String> {
     let step = |segment: &Segment| match segment {
         Segment::Seq { index } => Some(format!("[{index}]")),
         Segment::Map { key } if key != "value" => Some(excerpt(key)),
@@ -121,7 +98,7 @@ fn steps(path: &Path) -> Vec<String> {
     path.iter().filter_map(step).collect()
 }
 
-fn joined(steps: &[String]) -> String {
+pub(super) fn joined(steps: &[String]) -> String {
     let mut path = String::new();
     for step in steps {
         if !path.is_empty() && !step.starts_with('[') {
@@ -187,7 +164,7 @@ fn explain(error: &Error) -> (Option<String>, String) {
 }
 
 /// Plain words for the library's name of a kind of value.
-fn in_words(kind: &str) -> &str {
+pub(super) fn in_words(kind: &str) -> &str {
     match kind {
         "mapping start" => "fields, such as `name: value`",
         "sequence start" => "a list, such as `[a, b]`",

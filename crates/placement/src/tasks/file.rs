@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use leeward_fabric::input::{Files, InputError, Spanned, excerpt, one_line, read_text, read_yaml};
+use leeward_fabric::input::{Files, InputError, Spanned, excerpt, one_line, read_json, read_text, read_yaml};
 use leeward_fabric::{Bandwidth, Bytes, Cpus};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -107,8 +107,20 @@ impl App {
     /// # Errors
     /// [`InputError`] with file, line and field.
     pub fn from_text(path: &str, text: &str, files: &Files) -> Result<App, InputError> {
-        let file: AppFile = read_yaml(path, text)?;
-        Reader { path, groups: BTreeMap::new(), names: Vec::new(), tasks: Vec::new() }.read(file, files)
+        Reader::new(path).read(read_yaml(path, text)?, files)
+    }
+
+    /// Reads an app from a JSON value with the fields of an app file. A matrix, which is a file, is rejected.
+    ///
+    /// # Errors
+    /// [`InputError`] with the field.
+    pub fn from_json(value: &serde_json::Value) -> Result<App, InputError> {
+        let file: AppFile = read_json("app", value)?;
+        if file.matrix.is_some() {
+            let message = "files cannot be named here; give `transfers`";
+            return Err(InputError::new("app", message).in_field("matrix"));
+        }
+        Reader::new("app").read(file, &Files::default())
     }
 }
 
@@ -120,7 +132,11 @@ struct Reader<'a> {
     tasks: Vec<Task>,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    fn new(path: &'a str) -> Reader<'a> {
+        Reader { path, groups: BTreeMap::new(), names: Vec::new(), tasks: Vec::new() }
+    }
+
     fn read(mut self, file: AppFile, files: &Files) -> Result<App, InputError> {
         if file.tasks.is_empty() {
             return Err(InputError::new(self.path, "an empty list; expected at least one").in_field("tasks"));

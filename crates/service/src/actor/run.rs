@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use leeward_fabric::input::InputError;
 use leeward_fabric::{Cluster, Nanos};
 use leeward_records::{Change, Clock, State, Version};
 use leeward_store::{Leadership, StoreError, Updates};
@@ -227,7 +228,7 @@ impl Actor {
     ) -> Result<(), OpenError> {
         if let Some(stored) = state.cluster.clone().filter(|stored| stored.number != self.publisher.version())
         {
-            self.cluster = Cluster::from_text("the store's cluster", &stored.text)?;
+            self.cluster = read_cluster(&stored.text)?;
             self.publisher.cluster(stored);
         }
         self.coordinator = fresh(&self.make, &self.cluster, leader_state == LeaderState::Leader);
@@ -340,6 +341,13 @@ fn not_kept(reason: Unavailable) -> StoreError {
             StoreError::Deposed
         }
     }
+}
+
+/// Reads the text of a stored cluster.
+fn read_cluster(text: &str) -> Result<Cluster, InputError> {
+    const NAME: &str = "the store's cluster";
+    let value = serde_json::from_str(text).map_err(|error| InputError::new(NAME, error))?;
+    Cluster::from_json(NAME, &value)
 }
 
 /// Waits until an engine time; forever without one.

@@ -21,7 +21,7 @@ mod traces;
 use std::sync::Arc;
 
 use leeward_calculus::ArrivalCurve;
-use leeward_fabric::input::{Files, InputError, Spanned, Text, read_text};
+use leeward_fabric::input::{Files, InputError, Spanned, Text, read_json, read_text, read_yaml};
 use leeward_fabric::{Cluster, HostId};
 use leeward_traces::device::Device;
 use leeward_traces::{NetworkWork, Stage};
@@ -154,7 +154,24 @@ impl Workloads {
         open: &Open<'_>,
         others: Option<&Workloads>,
     ) -> Result<Workloads, InputError> {
-        read::read(path, text, cluster, files, open, others)
+        read::read(path, read_yaml(path, text)?, cluster, files, open, others)
+    }
+
+    /// Reads workloads from a JSON value with the fields of a workload file; `name` stands for it in errors.
+    /// The value must not name other files.
+    ///
+    /// # Errors
+    /// [`InputError`] with the field.
+    pub fn from_json(
+        name: &str,
+        value: &serde_json::Value,
+        cluster: &Cluster,
+        others: Option<&Workloads>,
+    ) -> Result<Workloads, InputError> {
+        let open = |file: &str| -> Result<Text, InputError> {
+            Err(InputError::new(file, "files cannot be named here"))
+        };
+        read::read(name, read_json(name, value)?, cluster, &Files::default(), &open, others)
     }
 
     /// System of the file on a cluster, with a queue for each link and device on a path. The file gives the priorities;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use leeward_calculus::ArrivalCurve;
-use leeward_fabric::input::{Files, InputError, Spanned, excerpt, read_yaml};
+use leeward_fabric::input::{Files, InputError, Spanned, excerpt};
 use leeward_fabric::{Cluster, Fabric, HostId, ResourceKind};
 use leeward_traces::Stage;
 use leeward_traces::device::Device;
@@ -55,13 +55,12 @@ pub(super) struct Reader<'a> {
 
 pub(super) fn read(
     path: &str,
-    text: &str,
+    file: WorkloadsFile,
     cluster: &Cluster,
     files: &Files,
     open: &Open<'_>,
     others: Option<&Workloads>,
 ) -> Result<Workloads, InputError> {
-    let file: WorkloadsFile = read_yaml(path, text)?;
     let settings = settings(path, &file)?;
     check_names(path, &file, others)?;
     let congestion = shared(path, "congestion", file.congestion, others.map(|of| (of, of.congestion)))?;

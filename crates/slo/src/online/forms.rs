@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use leeward_fabric::Cluster;
-use leeward_fabric::input::{Files, InputError, Text, json_as_yaml};
+use leeward_fabric::input::InputError;
 use serde_json::{Map, Value, json};
 
 use super::{ActiveWorkload, GrantedStage, Rejected, by_stage, is_storage, levels};
@@ -75,19 +75,11 @@ pub(super) fn read(cluster: &Cluster, standing: &[ActiveWorkload], form: &Form) 
         if alone {
             file["levels"] = levels.into();
         }
-        let files = Files::default();
-        // `check` rejects file names.
-        let open = |name: &str| -> Result<Text, InputError> {
-            Err(InputError::new(name, "files cannot be named here"))
-        };
-        Workloads::from_text(path, &json_as_yaml(&file.to_string()), cluster, &files, &open, others)
+        Workloads::from_json(path, &file, cluster, others)
     };
     let wrong = |error: InputError| {
         let field = error.field.as_deref().map(|field| field.trim_start_matches("workloads[0].").to_owned());
-        // The form is a single line, so a line number is useless.
-        let mut plain = InputError::new("workload", error.message);
-        plain.field = field;
-        Rejected::Wrong(plain)
+        Rejected::Wrong(InputError { field, ..error })
     };
     if standing.is_empty() {
         let arriving = read("workload", vec![form.clone()], true, None).map_err(wrong)?;
