@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use leeward_fabric::{Fabric, HostId, Nanos, ResourceId};
-use leeward_ledger::{Owner, Scratch, Snapshot};
+use leeward_ledger::{Epoch, Owner, Scratch, Snapshot};
 use leeward_placement::replicas::{Chain, ReplicaRequest};
 use leeward_placement::tasks::{AppRequest, Assignment, HostRating, Peer, TaskPolicy};
 use leeward_placement::{Context, Decision, Explain, Policy, Pool, Refusal, Request};
@@ -59,7 +59,7 @@ impl EngineSnapshot {
     }
 
     /// Epoch of the ledger.
-    pub fn epoch(&self) -> u64 {
+    pub fn epoch(&self) -> Epoch {
         self.ledger.epoch()
     }
 

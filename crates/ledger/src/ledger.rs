@@ -9,6 +9,7 @@ use leeward_fabric::{Capacities, DomainId, Fabric, HostId, Load, Nanos, Resource
 
 use crate::domain_sums::DomainSums;
 use crate::entry::{EntryId, Owner};
+use crate::epoch::Epoch;
 use crate::settings::{LedgerSettings, SettingsError};
 use crate::state::{Commitments, Gauge, Source};
 use crate::stored::Stored;
@@ -42,7 +43,7 @@ pub struct Ledger {
     /// Scheduled changes, in order of time.
     pub(crate) agenda: BTreeSet<(Nanos, Due)>,
     pub(crate) clients: BTreeMap<u64, u64>,
-    pub(crate) epoch: u64,
+    pub(crate) epoch: Epoch,
 }
 
 /// A scheduled change.
@@ -86,7 +87,7 @@ impl Ledger {
             next_entry: 0,
             agenda: BTreeSet::new(),
             clients: BTreeMap::new(),
-            epoch: 0,
+            epoch: Epoch::default(),
             unknown_after: Nanos((settings.unknown_after * settings.interval.0 as f64) as u64),
             fabric,
             settings,
@@ -106,7 +107,7 @@ impl Ledger {
     }
 
     /// Number of changes so far; it only grows.
-    pub fn epoch(&self) -> u64 {
+    pub fn epoch(&self) -> Epoch {
         self.epoch
     }
 
@@ -124,7 +125,7 @@ impl Ledger {
         if let Some(domain) = rack.or(self.fabric.domain_of_link(resource)) {
             self.derive_upwards(domain, now);
         }
-        self.epoch += 1;
+        self.epoch.0 += 1;
     }
 
     /// Marks a host as down (it carries nothing), or as up again (unknown until it reports). Rates that were starting
@@ -150,7 +151,7 @@ impl Ledger {
             }
         }
         self.derive_upwards(fabric.rack_of(host), now);
-        self.epoch += 1;
+        self.epoch.0 += 1;
     }
 
     /// Sets the number of elastic flows outside the ledger that share a resource, as measured by a probe (Choreo
@@ -159,7 +160,7 @@ impl Ledger {
         self.advance(now);
         if let Some(commitments) = self.commitments.get_mut(resource.index()) {
             commitments.cross_flows = if flows.is_finite() { flows.max(0.0) } else { 0.0 };
-            self.epoch += 1;
+            self.epoch.0 += 1;
         }
     }
 
@@ -186,7 +187,7 @@ impl Ledger {
                     self.derive_touched(at);
                 }
             }
-            self.epoch += 1;
+            self.epoch.0 += 1;
         }
     }
 

@@ -26,6 +26,7 @@ mod age;
 mod derived;
 mod domain_sums;
 mod entry;
+mod epoch;
 mod ledger;
 mod loads;
 mod numbers;
@@ -42,6 +43,7 @@ mod view;
 
 pub use age::Clock;
 pub use entry::{CommitError, Demand, Entry, EntryId, Fade, Owner, OwnerKind, Sign, Transaction};
+pub use epoch::Epoch;
 pub use ledger::Ledger;
 pub use loads::{find_link, parse_load, read_loads};
 pub use numbers::Numbers;

@@ -7,6 +7,7 @@ use foldhash::{HashMap, HashMapExt};
 use leeward_fabric::{Nanos, ResourceId};
 
 use crate::entry::Owner;
+use crate::epoch::Epoch;
 use crate::state::Commitments;
 use crate::stored::Stored;
 use crate::view::{Scratch, View};
@@ -77,7 +78,7 @@ impl Ledger {
 
 impl Snapshot {
     /// Epoch of the ledger at that moment.
-    pub fn epoch(&self) -> u64 {
+    pub fn epoch(&self) -> Epoch {
         self.ledger.epoch
     }
 

@@ -31,7 +31,7 @@ impl Ledger {
             order.into_iter().for_each(|sample| self.take(sample, now, &mut discarded));
         }
         self.derive_touched(now);
-        self.epoch += 1;
+        self.epoch.0 += 1;
         discarded
     }
 

@@ -30,7 +30,7 @@ impl Ledger {
         if let Some((client, sequence)) = transaction.client {
             self.clients.insert(client, sequence);
         }
-        self.epoch += 1;
+        self.epoch.0 += 1;
         Ok(added)
     }
 
@@ -77,7 +77,7 @@ impl Ledger {
     pub fn release(&mut self, ids: &[EntryId], now: Nanos) {
         self.advance(now);
         ids.iter().for_each(|&id| self.remove(id, now));
-        self.epoch += 1;
+        self.epoch.0 += 1;
     }
 
     /// Marks the work of an entry as started: it fades into telemetry from now on. Nothing changes if the work had
@@ -93,7 +93,7 @@ impl Ledger {
             stored.stage = Stage::Started(at);
             let deadline = stored.transfer_end(at);
             self.set_deadline(id, &mut stored, deadline);
-            self.epoch += 1;
+            self.epoch.0 += 1;
         }
         self.entries.insert(id, stored);
     }

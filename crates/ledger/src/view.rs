@@ -7,6 +7,7 @@ use leeward_fabric::{Load, Nanos, ResourceId};
 
 use crate::Ledger;
 use crate::entry::{Entry, Fade, Owner};
+use crate::epoch::Epoch;
 use crate::numbers::{Numbers, Sums, expected_capacity, whole};
 use crate::share::{Rates, Share};
 use crate::state::{Promise, Source};
@@ -97,7 +98,7 @@ impl<'a> View<'a> {
     }
 
     /// The ledger's epoch in this view.
-    pub fn epoch(&self) -> u64 {
+    pub fn epoch(&self) -> Epoch {
         self.ledger.epoch
     }
 

@@ -1,7 +1,7 @@
 //! Result of a policy: the choice, its basis and its candidates, or the refusal.
 
 use leeward_fabric::{DomainId, Fabric, HostId, Load, Nanos, ResourceId};
-use leeward_ledger::{Transaction, View};
+use leeward_ledger::{Epoch, Transaction, View};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +25,7 @@ pub struct Decision<C> {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Basis {
     /// Epoch of the ledger.
-    pub epoch: u64,
+    pub epoch: Epoch,
     /// End of the oldest telemetry window used; `None` if the decision used none.
     pub oldest: Option<Nanos>,
     /// Name of the policy.

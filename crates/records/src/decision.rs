@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use leeward_fabric::{Fabric, HostId, Nanos};
-use leeward_ledger::EntryId;
+use leeward_ledger::{EntryId, Epoch};
 use leeward_placement::{Decision, Note, Reason, Verdict};
 use leeward_slo::online::{Grant, GrantedStage};
 use schemars::JsonSchema;
@@ -62,7 +62,7 @@ pub struct DecisionDetails {
     /// Bottleneck, with the policy's rating; `None` if the policy ignored load.
     pub limit: Option<Limit>,
     /// Ledger epoch of the decision's view.
-    pub epoch: u64,
+    pub epoch: Epoch,
     /// End of the oldest window used.
     #[serde(with = "plain")]
     pub oldest: Option<Nanos>,
@@ -92,7 +92,7 @@ impl DecisionDetails {
             policy: "".into(),
             hosts: Vec::new(),
             limit: None,
-            epoch: 0,
+            epoch: Epoch::default(),
             oldest: None,
             note: None,
             why: Vec::new(),

@@ -7,6 +7,7 @@ use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::IntoResponse;
 use leeward_fabric::Fabric;
+use leeward_ledger::Epoch;
 use leeward_placement::Reason;
 use leeward_records::schema::{Id, Name, Time};
 use leeward_records::{Caller, Clock, DecisionRecord, Limit, PlacementSpec};
@@ -41,7 +42,7 @@ pub struct Decision<'a> {
     /// Bottleneck in the policy's decision; null if the policy used no loads.
     limit: Option<&'a Limit>,
     /// Epoch of the ledger at the decision.
-    epoch: u64,
+    epoch: Epoch,
     /// End of the oldest telemetry window used; null if none was used.
     #[schemars(with = "Option<Time>")]
     oldest_telemetry: Option<String>,

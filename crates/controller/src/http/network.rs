@@ -8,7 +8,7 @@ use axum::extract::{Path, Query, State};
 use axum::response::IntoResponse;
 use leeward_fabric::input::excerpt;
 use leeward_fabric::{DomainId, Fabric, Nanos};
-use leeward_ledger::find_link;
+use leeward_ledger::{Epoch, find_link};
 use leeward_records::schema::{Id, Time};
 use leeward_records::{Clock, DecisionRecord};
 use leeward_service::{GetHolding, GetRack, LinkState, NetworkSnapshot};
@@ -175,7 +175,7 @@ pub async fn host(State(app): SharedState, Params(Path(name)): NamePath) -> ApiR
 #[serde(deny_unknown_fields)]
 pub struct Newer {
     /// Waits for an epoch of the ledger after this one.
-    after: Option<u64>,
+    after: Option<Epoch>,
     /// Longest wait, at most one minute; after it, the response is the current snapshot.
     wait: Option<Nanos>,
 }
@@ -186,7 +186,7 @@ pub async fn snapshot(State(app): SharedState, Params(Query(newer)): Params<Quer
     if newer.after.is_some_and(|after| snapshot.epoch <= after) {
         // Releases the snapshot during the wait, so that its memory can be reused.
         drop(snapshot);
-        let later = tokio::time::timeout(wait, app.handle.newer(newer.after.unwrap_or(0))).await;
+        let later = tokio::time::timeout(wait, app.handle.newer(newer.after.unwrap_or_default())).await;
         snapshot = match later {
             Ok(later) => later.map_err(|_| Problem::broken())?,
             // On a timeout, the response is the current state.

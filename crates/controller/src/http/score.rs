@@ -5,6 +5,7 @@ use axum::extract::State;
 use axum::response::IntoResponse;
 use leeward_fabric::input::excerpt;
 use leeward_fabric::{Bytes, Cpus, Fabric, HostId};
+use leeward_ledger::Epoch;
 use leeward_placement::Constraints;
 use leeward_placement::tasks::{AppRequest, Class, HostRating, Peer, Task, Traffic};
 use leeward_service::Score;
@@ -109,7 +110,7 @@ pub struct Scores {
     /// Policy with its settings.
     policy: String,
     /// Epoch of the ledger.
-    epoch: u64,
+    epoch: Epoch,
     /// Age of the oldest telemetry used, in seconds; null if none was used.
     telemetry_age_s: Option<f64>,
 }

@@ -1,6 +1,7 @@
 //! Response types about the network, with names and with times as texts.
 
 use leeward_fabric::{Bytes, DomainId, HostId, Nanos, ResourceId};
+use leeward_ledger::Epoch;
 use leeward_records::Clock;
 use leeward_records::schema::{Id, Time};
 use leeward_service::{HostState, LinkState, NetworkSnapshot, ReservationState, TaskState};
@@ -355,7 +356,7 @@ impl<T> Page<T> {
 #[derive(Serialize, JsonSchema)]
 pub struct Snapshot {
     /// Epoch of the ledger.
-    pub epoch: u64,
+    pub epoch: Epoch,
     /// Time of the snapshot.
     #[schemars(with = "Time")]
     pub time: String,

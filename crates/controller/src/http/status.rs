@@ -8,6 +8,7 @@ use axum::extract::State;
 use axum::http::header;
 use axum::response::{IntoResponse, Response};
 use leeward_fabric::Nanos;
+use leeward_ledger::Epoch;
 use leeward_prometheus::{State as Polling, TelemetryStatus};
 use leeward_records::Clock;
 use leeward_records::schema::Time;
@@ -89,7 +90,7 @@ pub struct Status {
     /// Utilization above which a link is hot.
     hot_above: f64,
     /// Epoch of the ledger.
-    epoch: u64,
+    epoch: Epoch,
     /// Number of stored decisions.
     decisions: usize,
     /// Number of decisions since the last of these events: start of the service, change of the cluster,

@@ -225,7 +225,7 @@ impl Metrics {
         self.waiting.set(number(counts.waiting));
         self.leads.set(i64::from(leads));
         self.clock_behind.set(clock_behind.as_secs_f64());
-        self.epoch.set(i64::try_from(snapshot.epoch).unwrap_or(i64::MAX));
+        self.epoch.set(i64::try_from(snapshot.epoch.0).unwrap_or(i64::MAX));
         let seen = snapshot.links.iter().filter(|link| link.measured.is_some()).count();
         let hot = snapshot.links.iter().filter(|link| link.hot_since.is_some()).count();
         for (state, count) in [("seen", seen), ("unseen", snapshot.links.len() - seen), ("hot", hot)] {

@@ -4,8 +4,8 @@ use leeward_calculus::TokenBucket;
 use leeward_fabric::input::Text;
 use leeward_fabric::{Hop, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::{
-    Clock, CommitError, Demand, DiscardedSamples, Entry, EntryId, Fade, FifoError, Ledger, LedgerSettings,
-    Missing, Sample, Scratch, Sign, Transaction, read_loads,
+    Clock, CommitError, Demand, DiscardedSamples, Entry, EntryId, Epoch, Fade, FifoError, Ledger,
+    LedgerSettings, Missing, Sample, Scratch, Sign, Transaction, read_loads,
 };
 
 use crate::support::{
@@ -393,7 +393,7 @@ fn a_snapshot_never_changes_and_names_the_requests_it_counts() {
     let mut scratch = Scratch::default();
     assert_eq!(snapshot.view(&mut scratch).residual(link), Load(1400 * MBPS as i64));
     assert_eq!(snapshot.clients().collect::<Vec<_>>(), [(4, 17)]);
-    assert_eq!((snapshot.at(), snapshot.epoch() + 1), (Nanos(SECOND), ledger.epoch()));
+    assert_eq!((snapshot.at(), Epoch(snapshot.epoch().0 + 1)), (Nanos(SECOND), ledger.epoch()));
 }
 
 #[test]

@@ -23,6 +23,7 @@ use std::time::Duration;
 
 use leeward_fabric::input::{InputError, read_yaml};
 use leeward_fabric::{Cluster, Fabric, Nanos};
+use leeward_ledger::Epoch;
 use leeward_records::{Clock, Origin, Version};
 use leeward_store::{Kind, Store, StoreError};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -233,7 +234,7 @@ impl Handle {
     }
 
     /// Subscribes to the epochs of new snapshots.
-    pub fn made(&self) -> watch::Receiver<u64> {
+    pub fn made(&self) -> watch::Receiver<Epoch> {
         self.published.epochs.subscribe()
     }
 
@@ -241,7 +242,7 @@ impl Handle {
     ///
     /// # Errors
     /// [`Closed`] if the actor has stopped.
-    pub async fn newer(&self, epoch: u64) -> Result<Arc<NetworkSnapshot>, Closed> {
+    pub async fn newer(&self, epoch: Epoch) -> Result<Arc<NetworkSnapshot>, Closed> {
         let mut epochs = self.published.epochs.subscribe();
         epochs.wait_for(|&now| now != epoch).await.map_err(|_| Closed)?;
         Ok(self.last_snapshot())

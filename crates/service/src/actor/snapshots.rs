@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
+use leeward_ledger::Epoch;
 use leeward_records::Version;
 use tokio::sync::{oneshot, watch};
 
@@ -55,7 +56,7 @@ pub(super) struct SharedSnapshot {
     pub cluster: ArcSwap<Version>,
     pub history: History,
     /// Epoch of the last snapshot.
-    pub epochs: watch::Sender<u64>,
+    pub epochs: watch::Sender<Epoch>,
     /// Time of the last snapshot, in milliseconds since `began`, by a monotonic clock.
     made: AtomicU64,
     began: Instant,

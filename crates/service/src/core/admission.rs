@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::OnceLock;
 
 use leeward_fabric::{Capacities, Cluster, HostId, Nanos, ResourceId};
-use leeward_ledger::{CommitError, Entry, EntryId, Transaction};
+use leeward_ledger::{CommitError, Entry, EntryId, Epoch, Transaction};
 use leeward_placement::{Pool, Reason};
 use leeward_records::{Change, DecisionDetails, DecisionRecord, Limit, PlacementSpec, StoredEntry};
 use leeward_registry::PolicySpec;
@@ -62,7 +62,7 @@ struct UnderWay {
     tries: u32,
     /// Versions of the reservations at each resource when the job began.
     versions: Vec<u32>,
-    epoch: u64,
+    epoch: Epoch,
 }
 
 impl Promises {
@@ -332,7 +332,7 @@ impl<A: Addresses> Coordinator<A> {
     pub(super) fn promise_details(
         &self,
         spec: &PlacementSpec,
-        epoch: u64,
+        epoch: Epoch,
         agreed: Grant,
         narrowest: Option<(ResourceId, i64)>,
     ) -> DecisionDetails {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use leeward_engine::EngineSnapshot;
 use leeward_fabric::{Cluster, HostId, Nanos};
+use leeward_ledger::Epoch;
 use leeward_placement::replicas::{self, Chain, ReplicaRequest};
 use leeward_placement::tasks::{self, AppRequest, Assignment};
 use leeward_placement::{Decision, Refusal};
@@ -126,7 +127,7 @@ pub(super) enum WhatIfOutput {
 #[derive(Debug)]
 pub(super) struct ScoresFound {
     pub ratings: Rated,
-    pub epoch: u64,
+    pub epoch: Epoch,
     pub age: Option<Nanos>,
 }
 

@@ -39,7 +39,7 @@ use std::sync::Arc;
 
 use leeward_engine::{Engine, Input, Output};
 use leeward_fabric::{Fabric, Nanos};
-use leeward_ledger::{DiscardedSamples, Scratch};
+use leeward_ledger::{DiscardedSamples, Epoch, Scratch};
 use leeward_records::Change;
 
 pub use self::admission::AdmissionPolicies;
@@ -222,7 +222,7 @@ impl<A: Addresses> Coordinator<A> {
     }
 
     /// Epoch of its ledger.
-    pub fn epoch(&self) -> u64 {
+    pub fn epoch(&self) -> Epoch {
         self.engine.ledger().epoch()
     }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use leeward_fabric::{Bytes, Fabric, HostId, Nanos};
+use leeward_ledger::Epoch;
 use leeward_placement::Refusal;
 use leeward_placement::tasks::HostRating;
 use leeward_records::DecisionRecord;
@@ -40,7 +41,7 @@ pub struct ReportSummary {
     /// Devices that the cluster does not have, with their reported names; at most 64.
     pub unknown_devices: Vec<String>,
     /// Epoch of the ledger that includes the report.
-    pub epoch: u64,
+    pub epoch: Epoch,
 }
 
 /// Scores of hosts for a task.
@@ -51,7 +52,7 @@ pub struct Scores {
     /// Label of the policy.
     pub policy: Arc<str>,
     /// Epoch of the ledger.
-    pub epoch: u64,
+    pub epoch: Epoch,
     /// Age of the oldest telemetry used.
     pub age: Option<Nanos>,
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use leeward_fabric::{Bytes, DomainId, Fabric, HostId, Load, Nanos, ResourceId};
-use leeward_ledger::{EntryId, Numbers, View};
+use leeward_ledger::{EntryId, Epoch, Numbers, View};
 use leeward_placement::moves::Running;
 use leeward_records::{DecisionRecord, PlacementSpec, ReplicasSpec};
 
@@ -20,7 +20,7 @@ pub struct NetworkSnapshot {
     /// Time of the snapshot.
     pub at: Nanos,
     /// Epoch of the ledger.
-    pub epoch: u64,
+    pub epoch: Epoch,
     /// Utilization above which a link is hot.
     pub hot_above: f64,
     /// All links without devices, in order of ids.

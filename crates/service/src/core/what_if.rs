@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use leeward_engine::SnapshotScope;
 use leeward_fabric::{Fabric, HostId, Nanos};
-use leeward_ledger::{Owner, OwnerKind};
+use leeward_ledger::{Epoch, Owner, OwnerKind};
 use leeward_placement::{Decision, Refusal, replicas, tasks};
 use leeward_records::{DecisionDetails, DecisionRecord, PlacementSpec};
 use leeward_registry::PolicySpec;
@@ -33,7 +33,7 @@ const NO_JOB: u64 = u64::MAX;
 pub(super) struct WhatIf<A: Addresses> {
     record: Arc<DecisionRecord>,
     policy: PolicySpec,
-    epoch: u64,
+    epoch: Epoch,
     /// Address for the reply.
     pub to: WhatIfTo<A>,
 }
@@ -115,7 +115,7 @@ impl<A: Addresses> Coordinator<A> {
         match self.another(id, policy) {
             Err(error) => self.reply_to_what_if(to, Err(error)),
             Ok((record, policy)) => {
-                self.what_ifs.wait(WhatIf { record, policy, epoch: 0, to });
+                self.what_ifs.wait(WhatIf { record, policy, epoch: Epoch::default(), to });
                 self.look_into_next_what_if();
             }
         }

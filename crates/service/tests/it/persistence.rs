@@ -7,7 +7,7 @@ use crate::support::{Numbers, cluster, labels, place, place_replies, placed, pol
 use leeward_engine::{Engine, Rates};
 use leeward_fabric::input::Files;
 use leeward_fabric::{Bytes, Cluster, Load, Nanos, ResourceId};
-use leeward_ledger::{Ledger, LedgerSettings};
+use leeward_ledger::{Epoch, Ledger, LedgerSettings};
 use leeward_placement::Explain;
 use leeward_placement::tasks::{App, TaskId};
 use leeward_records::{
@@ -258,7 +258,7 @@ fn answered(
     find: impl FnOnce(&mut Coordinator<Numbers>, u64) -> Option<DecisionRecord>,
 ) -> Told {
     let bare = |record: Arc<DecisionRecord>| {
-        let details = DecisionDetails { epoch: 0, ..record.details.clone() };
+        let details = DecisionDetails { epoch: Epoch::default(), ..record.details.clone() };
         Arc::new(DecisionRecord { entries: Vec::new(), details, ..(*record).clone() })
     };
     let stored = |coordinator: &mut _, id, found: fn(Arc<DecisionRecord>) -> Told, missing: Told| {
@@ -267,7 +267,7 @@ fn answered(
     match step {
         Step::Report(report) => {
             let summary = coordinator.report(now, report).expect("a valid report");
-            Told::Reported(ReportSummary { epoch: 0, ..summary })
+            Told::Reported(ReportSummary { epoch: Epoch::default(), ..summary })
         }
         Step::Place(placement) => {
             coordinator.place(now, placement, 0);
