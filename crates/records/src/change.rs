@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::caller::Caller;
 use crate::decision::DecisionRecord;
+use crate::ids::ClusterVersion;
 use crate::migration::Migration;
 
 /// A change that must survive once it is acknowledged.
@@ -41,7 +42,7 @@ pub enum Change {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Version {
     /// Number of the version, from 1.
-    pub number: u64,
+    pub number: ClusterVersion,
     /// Start of the version.
     pub at: Nanos,
     /// Origin of the version.

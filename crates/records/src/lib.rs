@@ -5,6 +5,7 @@ mod caller;
 mod change;
 mod clock;
 mod decision;
+mod ids;
 mod migration;
 pub mod schema;
 mod spec;
@@ -13,6 +14,7 @@ pub use self::caller::Caller;
 pub use self::change::{Change, Origin, State, StoredEntry, Version};
 pub use self::clock::{Clock, ClockReadings};
 pub use self::decision::{DecisionDetails, DecisionRecord, Limit};
+pub use self::ids::ClusterVersion;
 pub use self::migration::{Migration, MigrationState};
 pub use self::spec::{
     Classes, PlacementSpec, Rate, ReplicasSpec, TaskSpec, TasksSpec, TransferSpec, WorkloadSpec,

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use leeward_engine::Availability;
 use leeward_fabric::Nanos;
-use leeward_records::{Caller, DecisionRecord, Migration, MigrationState, Origin, StoredEntry, Version};
+use leeward_records::{
+    Caller, ClusterVersion, DecisionRecord, Migration, MigrationState, Origin, StoredEntry, Version,
+};
 
 use super::StoreError;
 
@@ -215,7 +217,7 @@ pub fn version(version: &Version) -> [Cell<'_>; 4] {
         Origin::Request => "request",
     };
     let Version { number, at, text, .. } = version;
-    [Cell::number(*number), Cell::number(at.0), Cell::Plain(origin.into()), Cell::Plain((&**text).into())]
+    [Cell::number(number.0), Cell::number(at.0), Cell::Plain(origin.into()), Cell::Plain((&**text).into())]
 }
 
 /// Version of the cluster, from a row of `clusters`.
@@ -225,7 +227,7 @@ pub fn version(version: &Version) -> [Cell<'_>; 4] {
 pub fn read_version(row: &dyn Found) -> Result<Version, StoreError> {
     let origin = row.plain(2)?;
     Ok(Version {
-        number: some_number(row, 0)?,
+        number: ClusterVersion(some_number(row, 0)?),
         at: Nanos(some_number(row, 1)?),
         origin: if origin.as_deref() == Some("file") { Origin::File } else { Origin::Request },
         text: Arc::from(row.plain(3)?.unwrap_or_default()),

@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, header};
 use axum::response::{IntoResponse, Response};
 use leeward_fabric::Cluster;
 use leeward_records::schema::Id;
-use leeward_records::{Origin, Version};
+use leeward_records::{ClusterVersion, Origin, Version};
 use leeward_service::{Changed, NewCluster};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::Value;
@@ -45,13 +45,13 @@ pub fn version(_: &mut SchemaGenerator) -> Schema {
 ///
 /// # Errors
 /// [`Problem`] for an invalid header.
-pub fn wanted(headers: &HeaderMap) -> Result<Option<u64>, Problem> {
+pub fn wanted(headers: &HeaderMap) -> Result<Option<ClusterVersion>, Problem> {
     let Some(said) = headers.get(header::IF_MATCH) else { return Ok(None) };
     let said = said.to_str().unwrap_or_default().trim();
     let tag = said.strip_prefix("W/").unwrap_or(said);
     let tag = tag.strip_prefix('"').and_then(|tag| tag.strip_suffix('"')).unwrap_or(tag);
     match Id::read(tag) {
-        Some(number) => Ok(Some(number)),
+        Some(number) => Ok(Some(ClusterVersion(number))),
         None if said == "*" => Ok(None),
         None => Err(Problem::field("if-match", "expected the version that the header `etag` said")),
     }
@@ -73,7 +73,7 @@ pub async fn change(
     app: &AppState,
     by: &Client,
     cluster: Value,
-    after: Option<u64>,
+    after: Option<ClusterVersion>,
 ) -> Result<Version, Problem> {
     // A cluster with millions of hosts takes seconds and gigabytes to read. So only one is read at a time, outside the
     // async threads.
@@ -85,7 +85,7 @@ pub async fn change(
     let changed = app.handle.change_cluster(new).await;
     let Changed { version, again } = changed.map_err(|error| error.problem(&app.clock))?;
     if !again {
-        tracing::info!(version = version.number, %by, "the cluster was changed");
+        tracing::info!(version = version.number.0, %by, "the cluster was changed");
     }
     Ok(version)
 }

@@ -11,7 +11,7 @@ use leeward_fabric::input::excerpt;
 use leeward_probe::mesh::Shape;
 use leeward_probe::survey::check_bottlenecks;
 use leeward_probe::{Limits, ProbeError, Train, Transfer, report};
-use leeward_records::Clock;
+use leeward_records::{Clock, ClusterVersion};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -327,7 +327,7 @@ async fn over<E>(
 
 /// Stores a mesh in a new version of the cluster. On a version conflict, it applies the mesh to the new
 /// version.
-async fn kept(app: &AppState, by: &Client, mesh: &report::Mesh) -> Result<u64, String> {
+async fn kept(app: &AppState, by: &Client, mesh: &report::Mesh) -> Result<ClusterVersion, String> {
     let mut last = String::new();
     for _ in 0..TRIES {
         let version = app.handle.cluster();

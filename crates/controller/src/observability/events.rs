@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use axum::body::Bytes;
 use leeward_fabric::Nanos;
-use leeward_records::DecisionRecord;
+use leeward_records::{ClusterVersion, DecisionRecord};
 use leeward_service::{LeaderState, NetworkSnapshot};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
@@ -25,7 +25,7 @@ pub enum Event {
     /// A link became hot, or cooled down.
     Hotspot(Hot),
     /// The cluster has this version now.
-    Cluster(u64),
+    Cluster(ClusterVersion),
     /// The leader changed.
     Leader(LeaderState),
 }
@@ -193,11 +193,11 @@ mod tests {
         let events = Events::new(100, 1);
         assert_eq!(numbers(&events, 100), Ok(vec![]));
         for version in 1..=KEPT as u64 {
-            events.tell(Event::Cluster(version));
+            events.tell(Event::Cluster(ClusterVersion(version)));
         }
         assert_eq!(numbers(&events, 100).map(|told| told.len()), Ok(KEPT));
         assert_eq!(numbers(&events, 100 + KEPT as u64 - 2), Ok(vec![99 + KEPT as u64, 100 + KEPT as u64]));
-        events.tell(Event::Cluster(0));
+        events.tell(Event::Cluster(ClusterVersion(0)));
         assert_eq!(numbers(&events, 100), Err(Missed), "the first was taken for the last");
         assert_eq!(numbers(&events, 101).map(|told| told.len()), Ok(KEPT));
         assert_eq!(numbers(&events, 99), Err(Missed), "the number is of an earlier run");
@@ -207,10 +207,10 @@ mod tests {
     fn subscribers_see_the_last_event_number_until_the_stream_closes() {
         let events = Events::new(7, 1);
         let subscribe = events.subscribe();
-        events.tell(Event::Cluster(1));
+        events.tell(Event::Cluster(ClusterVersion(1)));
         assert_eq!(*subscribe.borrow(), Some(8));
         events.close();
-        events.tell(Event::Cluster(2));
+        events.tell(Event::Cluster(ClusterVersion(2)));
         assert_eq!(*subscribe.borrow(), None);
     }
 
@@ -270,7 +270,7 @@ mod tests {
         for _ in 0..40 {
             events.tell(Event::Decision(large.clone()));
         }
-        events.tell(Event::Cluster(1));
+        events.tell(Event::Cluster(ClusterVersion(1)));
         let kept = numbers(&events, events.gone()).expect("the events are buffered");
         assert!(kept.len() > 1 && (kept.len() - 1) * each <= BYTES, "{} of {each} bytes", kept.len());
         assert_eq!(kept.last(), Some(&41));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use leeward_records::{Change, DecisionRecord, State};
+use leeward_records::{Change, ClusterVersion, DecisionRecord, State};
 use leeward_store::{Kind, Leadership, Store, StoreError, Updates};
 
 use super::{Event, Events, Metrics};
@@ -18,13 +18,13 @@ pub struct ObservedStore {
     /// True if the last operation failed.
     failed: bool,
     /// Last stored or loaded version of the cluster; 0 before the first.
-    version: u64,
+    version: ClusterVersion,
 }
 
 impl ObservedStore {
     /// Wraps a store.
     pub fn new(store: Box<dyn Store>, metrics: Arc<Metrics>, events: Arc<Events>) -> ObservedStore {
-        ObservedStore { store, metrics, events, failed: false, version: 0 }
+        ObservedStore { store, metrics, events, failed: false, version: ClusterVersion::default() }
     }
 
     /// Publishes stored changes, of this service or of the leader.
@@ -33,7 +33,7 @@ impl ObservedStore {
             match change {
                 Change::Decided(record, _) => self.events.tell(Event::Decision(record.clone())),
                 Change::Cluster(version) => {
-                    tracing::info!(version = version.number, origin = ?version.origin, "cluster replaced");
+                    tracing::info!(version = version.number.0, origin = ?version.origin, "cluster replaced");
                     self.version = version.number;
                     self.events.tell(Event::Cluster(version.number));
                 }
@@ -81,7 +81,7 @@ impl Store for ObservedStore {
         }
         if let Ok(State { cluster: Some(cluster), .. }) = &loaded {
             // Another service changed the cluster.
-            if self.version != 0 && self.version != cluster.number {
+            if self.version != ClusterVersion::default() && self.version != cluster.number {
                 self.events.tell(Event::Cluster(cluster.number));
             }
             self.version = cluster.number;

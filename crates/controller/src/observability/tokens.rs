@@ -6,6 +6,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use leeward_records::ClusterVersion;
 use leeward_service::{Handle, NetworkSnapshot};
 
 use crate::access::{Access, Tokens};
@@ -19,7 +20,7 @@ const NAMED: usize = 10;
 #[derive(Default)]
 struct Found {
     /// Tokens and cluster version of the check.
-    of: Option<(Arc<Tokens>, u64)>,
+    of: Option<(Arc<Tokens>, ClusterVersion)>,
     /// Hosts outside the cluster, each with the name of its token.
     strange: BTreeSet<(String, String)>,
 }
@@ -36,7 +37,7 @@ pub async fn watch_tokens(access: &Access, handle: &Handle) -> Infallible {
 impl Found {
     fn look(&mut self, tokens: Option<Arc<Tokens>>, snapshot: &NetworkSnapshot) {
         let Some(tokens) = tokens else { return };
-        let is_known = |(known, version): &(Arc<Tokens>, u64)| {
+        let is_known = |(known, version): &(Arc<Tokens>, ClusterVersion)| {
             Arc::ptr_eq(known, &tokens) && *version == snapshot.version
         };
         if self.of.as_ref().is_some_and(is_known) {

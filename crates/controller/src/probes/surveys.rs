@@ -9,6 +9,7 @@ use leeward_fabric::Nanos;
 use leeward_probe::control::{Place, Secret};
 use leeward_probe::survey::{Host, ProgressObserver};
 use leeward_probe::{ProbeError, Train, report};
+use leeward_records::ClusterVersion;
 use schemars::JsonSchema;
 use serde::Serialize;
 use tokio::sync::oneshot;
@@ -94,7 +95,7 @@ pub struct Course {
     /// Error of the survey, or of storing its mesh.
     pub error: Option<String>,
     /// Cluster version that its mesh created.
-    pub version: Option<u64>,
+    pub version: Option<ClusterVersion>,
     /// Measured result.
     pub found: Option<Arc<Found>>,
 }

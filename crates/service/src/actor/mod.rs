@@ -24,7 +24,7 @@ use std::time::Duration;
 use leeward_fabric::input::{InputError, read_yaml};
 use leeward_fabric::{Cluster, Fabric, Nanos};
 use leeward_ledger::Epoch;
-use leeward_records::{Clock, Origin, Version};
+use leeward_records::{Clock, ClusterVersion, Origin, Version};
 use leeward_store::{Kind, Store, StoreError};
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -59,7 +59,7 @@ enum Command {
 
 /// Version conflict: the cluster has this version, not the expected one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct VersionConflict(pub u64);
+pub struct VersionConflict(pub ClusterVersion);
 
 /// Handle to the actor: sends it commands, and reads what it publishes.
 #[derive(Clone)]
@@ -105,7 +105,7 @@ pub struct NewCluster {
     /// Origin of the cluster.
     pub origin: Origin,
     /// Required current version, if the client named one.
-    pub after: Option<u64>,
+    pub after: Option<ClusterVersion>,
 }
 
 /// Result of a change of the cluster.
@@ -153,7 +153,12 @@ impl Handle {
         let extent = Extent { decisions: limits.decisions, callers: limits.keys };
         let kept = store.kind();
         let writer = GroupCommitWriter::start(store, extent, address)?;
-        let before = Version { number: 0, at: clock.now(), origin: Origin::File, text: file.text.clone() };
+        let before = Version {
+            number: ClusterVersion::default(),
+            at: clock.now(),
+            origin: Origin::File,
+            text: file.text.clone(),
+        };
         let (publisher, published) = SnapshotPublisher::new(coordinator.snapshot(), before);
         let cluster = file.cluster.clone();
         let (jobs, coordinators) = (JobThreads::start(&sender)?, 0);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use leeward_fabric::input::InputError;
 use leeward_fabric::{Cluster, Nanos};
-use leeward_records::{Change, Clock, State, Version};
+use leeward_records::{Change, Clock, ClusterVersion, State, Version};
 use leeward_store::{Leadership, StoreError, Updates};
 use tokio::sync::mpsc;
 
@@ -57,8 +57,8 @@ impl Actor {
             Leadership::Leader { term } => {
                 let is_last = state.file.as_ref().is_some_and(|last| last.text == file.text);
                 if state.cluster.is_none() || !is_last {
-                    let found = state.cluster.map_or(0, |cluster| cluster.number);
-                    let version = self.version(found + 1, &file);
+                    let found = state.cluster.map_or_else(ClusterVersion::default, |cluster| cluster.number);
+                    let version = self.version(found.next(), &file);
                     self.writer.confirm(Change::Cluster(version.clone())).await.map_err(not_kept)?;
                     state.cluster = Some(version);
                 }
@@ -244,7 +244,7 @@ impl Actor {
         Ok(())
     }
 
-    fn version(&self, number: u64, of: &NewCluster) -> Version {
+    fn version(&self, number: ClusterVersion, of: &NewCluster) -> Version {
         Version { number, at: self.clock.now(), origin: of.origin, text: of.text.clone() }
     }
 
@@ -261,7 +261,7 @@ impl Actor {
         if new.after.is_some_and(|after| after != found) {
             return Err(CallError::Failed(VersionConflict(found)));
         }
-        let version = self.version(found + 1, &new);
+        let version = self.version(found.next(), &new);
         let kept = self.writer.confirm(Change::Cluster(version.clone())).await;
         let leader_state = match &kept {
             Ok(()) => {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use leeward_ledger::Epoch;
-use leeward_records::Version;
+use leeward_records::{ClusterVersion, Version};
 use tokio::sync::{oneshot, watch};
 
 use super::history::{BucketSums, History};
@@ -129,7 +129,7 @@ impl SnapshotPublisher {
     }
 
     /// Number of the cluster's version.
-    pub fn version(&self) -> u64 {
+    pub fn version(&self) -> ClusterVersion {
         self.published.cluster.load().number
     }
 

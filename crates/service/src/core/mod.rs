@@ -40,7 +40,7 @@ use std::sync::Arc;
 use leeward_engine::{Engine, Input, Output};
 use leeward_fabric::{Fabric, Nanos};
 use leeward_ledger::{DiscardedSamples, Epoch, Scratch};
-use leeward_records::Change;
+use leeward_records::{Change, ClusterVersion};
 
 pub use self::admission::AdmissionPolicies;
 use self::admission::Promises;
@@ -135,7 +135,7 @@ pub struct Coordinator<A: Addresses> {
     scores: JobQueue<ScoreQuery<A>>,
     limits: Limits,
     /// Version of the cluster.
-    version: u64,
+    version: ClusterVersion,
     /// Id of the next decision.
     next: u64,
     now: Nanos,
@@ -178,7 +178,7 @@ impl<A: Addresses> Coordinator<A> {
             what_ifs: JobQueue::default(),
             scores: JobQueue::default(),
             limits,
-            version: 0,
+            version: ClusterVersion::default(),
             next: 0,
             now: Nanos(0),
             wake: None,

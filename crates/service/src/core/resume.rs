@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use leeward_fabric::{HostId, Nanos};
 use leeward_ledger::{CommitError, Entry};
-use leeward_records::{Caller, Change, DecisionRecord, PlacementSpec, ReplicasSpec, State, StoredEntry};
+use leeward_records::{
+    Caller, Change, ClusterVersion, DecisionRecord, PlacementSpec, ReplicasSpec, State, StoredEntry,
+};
 
 use super::idempotency::RequestState;
 use super::{Addresses, Coordinator};
@@ -18,7 +20,7 @@ impl<A: Addresses> Coordinator<A> {
     /// A [`CommitError`] if the ledger rejects the entries.
     pub fn resume(&mut self, state: State) -> Result<(), CommitError> {
         self.next = self.next.max(state.next);
-        self.version = state.cluster.map_or(0, |cluster| cluster.number);
+        self.version = state.cluster.map_or_else(ClusterVersion::default, |cluster| cluster.number);
         let decided = state.decisions.iter();
         let decided = decided.filter_map(|(record, _)| Some((record.caller.as_ref()?, record.id)));
         let callers = state.callers.iter().map(|(caller, id)| (caller, *id));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use leeward_fabric::{Bytes, DomainId, Fabric, HostId, Load, Nanos, ResourceId};
 use leeward_ledger::{EntryId, Epoch, Numbers, View};
 use leeward_placement::moves::Running;
-use leeward_records::{DecisionRecord, PlacementSpec, ReplicasSpec};
+use leeward_records::{ClusterVersion, DecisionRecord, PlacementSpec, ReplicasSpec};
 
 use super::readings::Known;
 use super::{Addresses, Coordinator, RackContent, Reading, TaskState};
@@ -16,7 +16,7 @@ pub struct NetworkSnapshot {
     /// Hosts and links that the ids refer to.
     pub fabric: Arc<Fabric>,
     /// Version of the cluster.
-    pub version: u64,
+    pub version: ClusterVersion,
     /// Time of the snapshot.
     pub at: Nanos,
     /// Epoch of the ledger.

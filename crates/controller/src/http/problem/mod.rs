@@ -8,8 +8,8 @@ use std::time::Duration;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use leeward_fabric::input::{InputError, excerpt};
-use leeward_records::Caller;
 use leeward_records::schema::Name;
+use leeward_records::{Caller, ClusterVersion};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -173,7 +173,7 @@ impl Problem {
     }
 
     /// Version conflict of the cluster.
-    pub fn version(found: u64) -> Problem {
+    pub fn version(found: ClusterVersion) -> Problem {
         let detail = format!("the cluster is of version {found}; read it again and repeat the change");
         Problem::new(VERSION, detail)
     }
